@@ -11,6 +11,9 @@ from xml.etree import ElementTree as xml
 import pytest
 from conftest import STACKS, Command
 
+from bentpipe import paths
+from bentpipe.cli.check import _again
+
 SUITE = """
 title = "Of a test"
 [[objectives]]
@@ -32,6 +35,9 @@ TOY = ["--client", "toy", "--server", "toy"]
 @pytest.fixture
 def suite(tmp_path: Path) -> str:
     (tmp_path / "mine.toml").write_text(SUITE)
+    twice = SUITE.replace('"satloss"', '"sat.toml"')
+    (tmp_path / "twice.toml").write_text(twice)
+    (tmp_path / "sat.toml").write_text((paths.scenarios() / "sat.toml").read_text())
     return "mine.toml"
 
 
@@ -84,11 +90,14 @@ def test_a_run_can_be_continued_and_keeps_what_it_has(
 
 @pytest.mark.usefixtures("fake_sim")
 def test_an_earlier_run_is_the_base(bentpipe: Command, suite: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    bentpipe("check", suite, *TOY, "--out", "before")
-    same = bentpipe("check", suite, *TOY, "--out", "same", "--against", "before")
+    bentpipe("check", suite, *TOY, "--out", "few")
+    bentpipe("check", suite, *TOY, "--out", "before", "--least", "14")
+    same = bentpipe("check", suite, *TOY, "--out", "same", "--against", "few")
     assert [one["outcome"] for one in verdicts("same")["changes"]] == ["same"] * 3
-    assert "against before" in same.out
+    assert "against few" in same.out and "byte for byte" in same.out
     monkeypatch.setenv("FAKE_SIM", "slower")
+    bentpipe("check", suite, *TOY, "--out", "unsure", "--against", "few")
+    assert all("7 pairs are too few to be sure" in one["why"] for one in verdicts("unsure")["changes"])
     slower = bentpipe("check", suite, *TOY, "--out", "slower", "--against", "before")
     assert slower.code == 1
     changes = verdicts("slower")["changes"]
@@ -96,6 +105,14 @@ def test_an_earlier_run_is_the_base(bentpipe: Command, suite: str, monkeypatch: 
     assert changes[0]["measure"] == "goodput" and round(changes[0]["ratio"], 6) == 0.9
     assert f"bentpipe trace before/trials/{changes[0]['base_trial']}" in slower.out
     assert f"bentpipe trace slower/trials/{changes[0]['trial']}" in slower.out
+    text = Path("before/manifest.json").read_text()
+    Path("before/manifest.json").write_text(text.replace('"testbed": "sim"', '"testbed": "emu"'))
+    testbed = bentpipe("check", suite, *TOY, "--out", "other", "--against", "before")
+    assert testbed.code == 2 and "add --testbed emu" in testbed.err
+    Path("before/manifest.json").write_text(text.replace('"name": "sat"', '"name": "other"'))
+    path = bentpipe("check", suite, *TOY, "--out", "other", "--against", "before")
+    assert path.code == 2 and "sat is another path in before" in path.err
+    Path("before/manifest.json").write_text(text)
     seeds = bentpipe("check", suite, *TOY, "--out", "seeds", "--against", "before", "--seed", "9")
     assert seeds.code == 2 and "hint: add --seed 1" in seeds.err
     assert not Path("seeds").exists()
@@ -125,6 +142,22 @@ def test_a_crash_fails_an_objective_and_the_others_are_decided(
     assert all(one["outcome"] == "fail" for one in verdicts("run")["verdicts"])
 
 
+def test_names_and_reasons_are_no_markup(bentpipe: Command, tmp_path: Path, fake_sim: Path) -> None:
+    assert fake_sim.exists()
+    text = SUITE.replace('name = "rate"', 'name = "odd [red]x[/blue] | <b> \\u0001"')
+    (tmp_path / "odd.toml").write_text(text)
+    done = bentpipe("check", "odd.toml", *TOY, "--out", "run", "--junit", "out.xml", "--markdown", "out.md")
+    assert done.code == 1 and "odd [red]x[/blue]" in done.out, done.err
+    assert "odd [red]x[/blue] | <b> ?" in xml.parse("out.xml").getroot()[0][2].get("name", "")
+    assert "odd \\[red\\]x\\[/blue\\] \\| &lt;b&gt;" in Path("out.md").read_text()
+
+
+@pytest.mark.parametrize("given", [["--out", "a"], ["--out=a"], ["--resume", "b"], ["--resume=b"], []])
+def test_what_ends_early_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, given: list[str]) -> None:
+    monkeypatch.setattr("sys.argv", ["bentpipe", "check", "own", *given, "--jobs", "2"])
+    assert _again(Path("c d")) == "bentpipe check own --jobs 2 --resume 'c d'"
+
+
 @pytest.mark.usefixtures("fake_sim")
 def test_what_stacks_do_not_offer_is_skipped_and_no_pass(
     bentpipe: Command, suite: str, monkeypatch: pytest.MonkeyPatch
@@ -145,6 +178,9 @@ def test_what_stacks_do_not_offer_is_skipped_and_no_pass(
         (["mine.toml", *TOY, "--against", "a", "--against-stack", "b"], "cannot both be given", "leave"),
         (["mine.toml", *TOY, "--out", "a", "--resume", "b"], "cannot both be given", "stays"),
         (["mine.toml", *TOY, "--margin", "much"], '"much" is no share', "--help"),
+        (["mine.toml", *TOY, "--junit", "no/out.xml"], "there is no folder no", "in a folder that is there"),
+        (["own", "--server", "toy"], "--server: each objective of own names its server", "leave it out"),
+        (["twice.toml", *TOY], 'two scenarios would be called "sat"', "once"),
     ],
 )
 def test_what_is_not_understood_is_named_before_anything_runs(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as xml
 
 import fake_run
@@ -49,6 +50,7 @@ def trials(key: ComparedKey, times: Sequence[float | str]) -> list[Record]:
                 detail="" if ok else "as the test has it",
                 completion_s=time if ok else None,
                 seed=f"{number:016x}",
+                packet_log_sha256=str(time),
                 findings=["slow"] if ok else [],
             )
         )
@@ -65,6 +67,8 @@ def trials(key: ComparedKey, times: Sequence[float | str]) -> list[Record]:
         ([2.5, 2.5, "crashed"], "fail", 3, "crashed in 1 of 3 trials: as the test has it"),
         ([2.5, "corrupt_file", "crashed"], "fail", 3, "corrupt file in 2 of 3 trials"),
         (["unsupported"] * 3, "skipped", 3, "as the test has it"),
+        (["unsupported", "crashed", 2.5], "fail", 3, "crashed in 1 of 3 trials"),
+        (["unsupported", 2.5, 2.5], "undecided", 3, "a trial says nothing"),
         ([2.5, 2.5, "invalid"], "undecided", 3, "a trial says nothing: as the test has it"),
         ([], "undecided", 0, "no trial of it ran"),
     ],
@@ -107,7 +111,9 @@ def test_first_bytes_count_even_where_the_whole_never_came() -> None:
         ([2.0] * 7, [2.0] * 7, 1.05, "pass"),
         ([2.2] * 7, [2.0] * 7, 1.05, "fail"),
         ([2.0, 3.0, 2.5], [2.0, 3.0, 2.5], 1.05, "undecided"),
-        ([2.0, 2.0, "transfer_timeout"], [2.0, 2.0, 2.0], 1.05, "fail"),
+        ([2.0] * 6 + ["transfer_timeout"], [2.0] * 7, 1.05, "undecided"),
+        (["transfer_timeout"] * 7, [2.0] * 7, 1.05, "fail"),
+        (["transfer_timeout"] * 7, ["transfer_timeout"] * 7, 1.05, "pass"),
         ([2.0, 2.0, 2.0], [2.0, 2.0, "crashed"], 1.05, "undecided"),
         ([2.0, 2.0, 2.0], [], 1.05, "undecided"),
     ],
@@ -122,16 +128,16 @@ def test_a_comparison_is_judged(
 def test_changes_are_found_pair_by_pair_and_the_largest_is_first() -> None:
     slow, fast = KEY, OTHER
     asked = [question(), Question(question().objective, fast)]
-    base = by_cell([*trials(slow, [2.0, 2.5, 3.0] * 3), *trials(fast, [1.0] * 9)])
-    now = by_cell([*trials(slow, [2.2, 2.75, 3.3] * 3), *trials(fast, [0.8] * 9)])
+    base = by_cell([*trials(slow, [2.0, 2.5] * 7), *trials(fast, [1.0] * 14)])
+    now = by_cell([*trials(slow, [2.2, 2.75] * 7), *trials(fast, [0.8] * 14)])
     found, left_out = changes(asked, base, now, RIGOUR, 0.01)
     assert left_out == []
     words = [(one.change.server, one.change.outcome) for one in found]
     assert words == [("noq", "better"), ("quinn", "worse")]
     worse = found[1].change
     assert worse.ratio == pytest.approx(1.1)
-    assert worse.why.startswith("+10.0 % (")
-    assert (worse.base, worse.now) == (2.5, 2.75)
+    assert worse.why == "+10.0 % (+10.0 % to +10.0 %)"
+    assert (worse.base, worse.now) == (2.0, 2.2)
 
 
 def test_what_crashes_now_is_worse_and_what_did_is_better() -> None:
@@ -140,6 +146,48 @@ def test_what_crashes_now_is_worse_and_what_did_is_better() -> None:
     (better,), _ = changes([question()], broken, whole, RIGOUR, 0.01)
     assert (worse.change.outcome, better.change.outcome) == ("worse", "better")
     assert "crashed now" in worse.change.why
+
+
+def test_what_is_not_offered_any_more_is_worse() -> None:
+    whole, gone = by_cell(trials(KEY, [2.0] * 3)), by_cell(trials(KEY, ["unsupported"] * 3))
+    (worse,), left_out = changes([question()], whole, gone, RIGOUR, 0.01)
+    assert (worse.change.outcome, left_out) == ("worse", [])
+    found, left_out = changes([question()], gone, whole, RIGOUR, 0.01)
+    assert found == [] and "the base: unsupported" in left_out[0]
+
+
+def test_a_program_that_breaks_the_contract_has_failed() -> None:
+    """The scheduler starts no trial of one that is of no use from the start."""
+    broken = [
+        fake_run.change(one, outcome="invalid", detail="noq as client breaks the contract: it exited with 3")
+        for one in trials(KEY, [2.0] * 3)
+    ]
+    judged = judge(question(), by_cell(broken), RIGOUR)
+    assert judged.outcome == "fail" and "it exited with 3" in judged.why
+    (worse,), _ = changes([question()], by_cell(trials(KEY, [2.0] * 3)), by_cell(broken), RIGOUR, 0.01)
+    assert worse.change.outcome == "worse"
+
+
+def test_a_failure_leads_to_the_trial_that_failed() -> None:
+    now = by_cell(trials(KEY, [2.0, 2.5, "crashed"]))
+    assert verdict(question(), judge(question(), now, RIGOUR), now).trial == now[KEY][2].trial
+
+
+@pytest.mark.parametrize(
+    ("column", "bound", "at_most", "values", "outcome"),
+    [
+        ("ttfb_s", 3.0, True, {"ttfb_s": 1.2}, "pass"),
+        ("completion_s", 3.0, False, {"completion_s": None}, "fail"),
+        ("frame_age_p99_s", 0.4, True, {"frame_age_p99_s": None, "frames": 100, "outcome": "ok"}, "fail"),
+        ("completion_s", 3.0, True, {"completion_s": None, "measured_from": "client"}, "undecided"),
+    ],
+)
+def test_what_came_before_a_timeout_counts_and_what_never_came_meets_nothing(
+    column: str, bound: float, at_most: bool, values: dict[str, Any], outcome: str
+) -> None:
+    asked = Question(Objective("mine", SETTING, ObjectiveMeasure(column), bound, at_most), KEY)
+    late = [fake_run.change(one, **values) for one in trials(KEY, ["transfer_timeout"] * 7)]
+    assert judge(asked, by_cell(late), RIGOUR).outcome == outcome
 
 
 def test_what_cannot_be_paired_is_said() -> None:

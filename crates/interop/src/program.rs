@@ -1,5 +1,6 @@
 //! The program itself: started, waited for, ended.
 
+use std::env;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
@@ -133,6 +134,12 @@ fn command_of(command: &[OsString]) -> Result<Command, InteropError> {
     let (program, arguments) = command.split_first().ok_or_else(missing)?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null());
+    // What the runner calls these two, whose requests or delays alone are others.
+    match env::var("TESTCASE").as_deref() {
+        Ok("multiplexing") => command.env("TESTCASE", "transfer"),
+        Ok("longrtt") => command.env("TESTCASE", "handshake"),
+        _ => &mut command,
+    };
     Ok(command)
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,23 +16,24 @@ import msgspec
 from rich.console import Console
 
 from bentpipe import progress
-from bentpipe.analysis.sequential import Rigour
+from bentpipe.analysis.sequential import MOST, Rigour
 from bentpipe.cli import check_summary
 from bentpipe.cli.compare import Share
 from bentpipe.cli.run import unused_folder
 from bentpipe.cli.run_options import Folder, split
 from bentpipe.cli.stacks import note_replaced
-from bentpipe.errors import BentpipeError, Interrupted, UsageError
+from bentpipe.errors import Interrupted, UsageError
 from bentpipe.execution.awake import is_virtual_machine
 from bentpipe.execution.scheduler import Settings
 from bentpipe.labels import variant
 from bentpipe.objectives import badge, junit, markdown, suite
-from bentpipe.objectives.judge import MOST, verdict
+from bentpipe.objectives.judge import verdict
 from bentpipe.objectives.questions import CheckPlan, questions
 from bentpipe.objectives.rounds import Base, CheckResult, CheckRounds, GrowingRun, Laboratory
 from bentpipe.objectives.suite import Suite
 from bentpipe.objectives.tally import exit_code
 from bentpipe.plan.campaign import Plan
+from bentpipe.runs.manifest import FILE as MANIFEST
 from bentpipe.schema.verdicts import FORMAT, Verdicts
 from bentpipe.stacks import catalogue
 from bentpipe.stacks.model import Stack
@@ -54,6 +56,7 @@ class CheckRequest:
     testbed: str
     seed: int | None
     most: int
+    least: int | None
     against: Path | None
     against_stack: Path | None
     margin: float
@@ -107,7 +110,14 @@ class CheckRequest:
     default=28,
     show_default=True,
     metavar="N",
-    help="Trials of a setting, at most, before a verdict is undecided.",
+    help="Trials of a setting, at most, before a verdict is undecided. One looks after 7, 14, 28, 56 and 112 "
+    "of them, where a suite allows an error of 1 %.",
+)
+@click.option(
+    "--least",
+    type=click.IntRange(1, MOST),
+    metavar="N",
+    help="Trials of a setting, at least, whatever fewer would say: 14 for what is to be a base.",
 )
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Other seeds than those of the suite.")
 @click.option(
@@ -163,42 +173,58 @@ def check(
       bentpipe check quic-4-sat --stacks new/mine --server mine --against-stack old/mine
     """
     request = CheckRequest(suite_name, **given)
-    if request.against is not None and request.against_stack is not None:
-        raise UsageError("--against and --against-stack cannot both be given", "leave one of them out")
-    if request.resume is not None and request.out is not None:
-        raise UsageError("--out and --resume cannot both be given", "a resumed check stays in its folder")
-    asked, place = (
-        _prepare(request),
-        request.resume or request.out or unused_folder(f"check-{Path(request.suite).stem}"),
-    )
+    outputs = {"--junit": junit_file, "--markdown": markdown_file, "--badge": badge_file}
+    _refuse(request, outputs)
+    asked = _prepare(request)
+    place = request.resume or request.out or unused_folder(f"check-{Path(request.suite).stem}")
     with ExitStack() as opened:
         rounds = _open(request, asked, place, opened)
-        found, own = _carry_out(rounds, request, place), rounds.own
+        found = _carry_out(rounds, place)
     verdicts = _verdicts(asked, found, rounds)
     text = json.dumps(msgspec.to_builtins(verdicts), indent=1)
     (place / VERDICTS).write_text(f"{text}\n")
+    # Names and reasons are anybody's: nothing in them is markup.
+    console = Console(stderr=as_json, highlight=False, markup=False)
+    check_summary.show(verdicts, [one.objective for one in asked.asked], place, console)
+    console.print(f"run: {place}", soft_wrap=True)
+    if as_json:
+        click.echo(text)
     if junit_file is not None:
         junit.write(verdicts, junit_file)
     if markdown_file is not None:
         markdown_file.write_text(markdown.text(verdicts, str(place)))
     if badge_file is not None:
         badge_file.write_text(badge.svg(verdicts))
-    console = Console(stderr=as_json, highlight=False)
-    check_summary.show(verdicts, [one.objective for one in asked.asked], place, console)
-    console.print(f"run: {place}", markup=False, soft_wrap=True)
-    if as_json:
-        click.echo(text)
-    if own.harness_failures:
-        raise BentpipeError(f"{progress.count(own.harness_failures)} could not be carried out", "see above")
     return exit_code(verdicts)
+
+
+def _refuse(request: CheckRequest, outputs: Mapping[str, Path | None]) -> None:
+    """UsageError for options that exclude each other, and for files that could not be written in the end."""
+    if request.against is not None and request.against_stack is not None:
+        raise UsageError("--against and --against-stack cannot both be given", "leave one of them out")
+    if request.resume is not None and request.out is not None:
+        raise UsageError("--out and --resume cannot both be given", "a resumed check stays in its folder")
+    for option, path in outputs.items():
+        if path is not None and (path.is_dir() or not path.parent.is_dir()):
+            why = "is a folder" if path.is_dir() else f"cannot be written: there is no folder {path.parent}"
+            raise UsageError(f"{option}: {path} {why}", "name a file in a folder that is there")
 
 
 def _prepare(request: CheckRequest) -> CheckPlan:
     """The questions that are asked."""
     one: Suite = suite.load(request.suite)
+    for role, named in (("client", request.clients), ("server", request.servers)):
+        if named and not one.takes(role):
+            raise UsageError(
+                f"--{role}: each objective of {one.name} names its {role}",
+                f"leave it out; `bentpipe objectives show {one.name}` says who takes part",
+            )
     clients, servers = request.clients or (DEFAULT_STACK,), request.servers or (DEFAULT_STACK,)
     seed = one.seed if request.seed is None else request.seed
-    return CheckPlan(one, tuple(questions(one, clients, servers)), seed, request.testbed)
+    found = questions(one, clients, servers)
+    if not found:
+        raise UsageError(f"{one.name}: nothing is held against anything but itself", "name another stack")
+    return CheckPlan(one, tuple(found), seed, request.testbed)
 
 
 def _open(request: CheckRequest, asked: CheckPlan, place: Path, opened: ExitStack) -> CheckRounds:
@@ -207,20 +233,29 @@ def _open(request: CheckRequest, asked: CheckPlan, place: Path, opened: ExitStac
     known = catalogue.discover(request.extra)
     note_replaced(known)
     laboratory = _laboratory(request, known, request.extra)
-    base = Base.read(request.against, asked) if request.against is not None else None
+    base = Base.read(request.against, asked, plan) if request.against is not None else None
+    others = None if request.against_stack is None else _with_base(request, known, plan)
     resume = request.resume is not None
     own = GrowingRun.open(place, plan, laboratory, resume)
     opened.callback(own.folder.close)
     for why in own.variants.left_out.values():
         click.echo(f"left out: {why}", err=True)
-    if request.against_stack is not None:
-        beside = place.with_name(f"{place.name}{_BASE}")
-        others = _with_base(request, known, plan)
-        there = resume and beside.exists()
+    runs = [own]
+    if others is not None and request.against_stack is not None:
+        whole = place.resolve()
+        beside = (
+            place.parent / f"{place.name}{_BASE}" if place.name else whole.with_name(f"{whole.name}{_BASE}")
+        )
+        there = resume and (beside / MANIFEST).exists()
         run = GrowingRun.open(beside, plan, _laboratory(request, others, (request.against_stack,)), there)
         opened.callback(run.folder.close)
         base = Base.growing(run)
-    rigour = Rigour.of(asked.suite.error, request.most)
+        runs.append(run)
+    for each in runs:
+        for stack in each.changed:
+            note = f"note: {stack} is not what it was when the check began: see {each.folder.path / MANIFEST}"
+            click.echo(note, err=True)
+    rigour = Rigour.of(asked.suite.error, request.most, request.least or asked.suite.least)
     return CheckRounds(asked, own, rigour, base, request.margin, lambda text: click.echo(text, err=True))
 
 
@@ -250,7 +285,7 @@ def _laboratory(request: CheckRequest, known: dict[str, Stack], folders: tuple[P
     )
 
 
-def _carry_out(rounds: CheckRounds, request: CheckRequest, place: Path) -> CheckResult:
+def _carry_out(rounds: CheckRounds, place: Path) -> CheckResult:
     try:
         return rounds.run()
     except (KeyboardInterrupt, Interrupted) as error:
@@ -259,14 +294,14 @@ def _carry_out(rounds: CheckRounds, request: CheckRequest, place: Path) -> Check
 
 def _again(place: Path) -> str:
     """The command that goes on with this one."""
-    words = ["bentpipe", *sys.argv[1:]]
-    if "--resume" not in words:
-        for number, word in enumerate(words):
-            if word == "--out":
-                del words[number : number + 2]
-                break
-        words += ["--resume", str(place)]
-    return shlex.join(words)
+    words = iter(["bentpipe", *sys.argv[1:]])
+    kept = []
+    for word in words:
+        if word in ("--out", "--resume"):
+            next(words, None)  # its value
+        elif not word.startswith(("--out=", "--resume=")):
+            kept.append(word)
+    return shlex.join([*kept, "--resume", str(place)])
 
 
 def _verdicts(asked: CheckPlan, found: CheckResult, rounds: CheckRounds) -> Verdicts:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from bentpipe.objectives.suite import Objective
 from bentpipe.objectives.tally import tally
@@ -24,7 +25,7 @@ def show(found: Verdicts, objectives: Sequence[Objective], run: Path, console: C
     """
     titled = dict(zip(map(id, found.verdicts), objectives, strict=True))
     for (client, server), verdicts in groupby(found.verdicts, lambda one: (one.client, one.server)):
-        console.print(f"{client} → {server}", style="bold", markup=False, soft_wrap=True)
+        console.print(f"{client} → {server}", style="bold", soft_wrap=True)
         table = Table(box=None, pad_edge=False)
         for heading in ("objective", "asked", "came to", "trials", "verdict"):
             table.add_column(heading, justify="right" if heading in ("came to", "trials") else "left")
@@ -36,9 +37,7 @@ def show(found: Verdicts, objectives: Sequence[Objective], run: Path, console: C
         _reasons(several, run, console)
     if found.against:
         _against(found, run, console)
-    console.print(
-        f"{tally(found)}; a verdict is wrong in at most {100 * found.error:g} % of cases", markup=False
-    )
+    console.print(f"{tally(found)}; a verdict is wrong in at most {100 * found.error:g} % of cases")
 
 
 def _came_to(one: ObjectiveVerdict, objective: Objective) -> str:
@@ -49,9 +48,8 @@ def _came_to(one: ObjectiveVerdict, objective: Objective) -> str:
     return objective.measure.text(one.median)
 
 
-def _word(outcome: str) -> str:
-    style = _STYLES.get(outcome)
-    return f"[{style}]{outcome}[/{style}]" if style else outcome
+def _word(outcome: str) -> Text:
+    return Text(outcome, _STYLES.get(outcome, ""))
 
 
 def _reasons(verdicts: Sequence[ObjectiveVerdict], run: Path, console: Console) -> None:
@@ -62,14 +60,14 @@ def _reasons(verdicts: Sequence[ObjectiveVerdict], run: Path, console: Console) 
     for why in dict.fromkeys(one.why for one in told):
         same = [one for one in told if one.why == why]
         names = ", ".join(one.objective for one in same)
-        console.print(f"  {names}: {same[0].outcome}: {why}", markup=False, soft_wrap=True)
+        console.print(f"  {names}: {same[0].outcome}: {why}", soft_wrap=True)
     missed = [one for one in verdicts if one.outcome == "fail" and one.trial]
     for trial in dict.fromkeys(one.trial for one in missed):
         same = [one for one in missed if one.trial == trial]
         names = ", ".join(one.objective for one in same)
         findings = ", ".join(same[0].findings) or "no rule says why"
-        console.print(f"  {names}: {findings}", markup=False, soft_wrap=True)
-        console.print(f"    {_trace(run, trial)}", markup=False, soft_wrap=True)
+        console.print(f"  {names}: {findings}", soft_wrap=True)
+        console.print(f"    {_trace(run, trial)}", soft_wrap=True)
 
 
 def _is_plain(one: ObjectiveVerdict) -> bool:
@@ -82,9 +80,9 @@ def _trace(run: Path, trial: str) -> str:
 
 
 def _against(found: Verdicts, run: Path, console: Console) -> None:
-    console.print(f"against {found.against}", style="bold", markup=False, soft_wrap=True)
+    console.print(f"against {found.against}", style="bold", soft_wrap=True)
     for line in found.left_out:
-        console.print(f"  not compared: {line}", markup=False, soft_wrap=True)
+        console.print(f"  not compared: {line}", soft_wrap=True)
     if not found.changes:
         return
     several = len({(one.client, one.server) for one in found.changes}) > 1
@@ -99,7 +97,7 @@ def _against(found: Verdicts, run: Path, console: Console) -> None:
     for one in moved[:_LARGEST]:
         _lead(one, Path(found.against), run, console)
     console.print(
-        f"intervals hold together in {100 * (1 - found.error):g} % of cases; "
+        f"medians over pairs; intervals hold together in {100 * (1 - found.error):g} % of cases; "
         f"less than {100 * found.margin:g} % counts as none",
         markup=False,
     )
@@ -107,6 +105,6 @@ def _against(found: Verdicts, run: Path, console: Console) -> None:
 
 def _lead(one: MeasuredChange, base: Path, run: Path, console: Console) -> None:
     findings = ", ".join(one.findings) or "findings as before"
-    console.print(f"  {one.objective}: {findings}", markup=False, soft_wrap=True)
+    console.print(f"  {one.objective}: {findings}", soft_wrap=True)
     for folder, trial in ((base, one.base_trial), (run, one.trial)):
-        console.print(f"    {_trace(folder, trial)}", markup=False, soft_wrap=True)
+        console.print(f"    {_trace(folder, trial)}", soft_wrap=True)

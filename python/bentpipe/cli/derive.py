@@ -20,7 +20,7 @@ from bentpipe.cli.run_options import Folder, split, split_treatments
 from bentpipe.errors import BentpipeError, Interrupted, UsageError
 from bentpipe.execution.scheduler import Settings
 from bentpipe.objectives import derivation
-from bentpipe.objectives.derivation import DerivedObjective, Reached
+from bentpipe.objectives.derivation import SIZES_MB, DerivedObjective, Reached
 from bentpipe.objectives.rounds import GrowingRun, Laboratory
 from bentpipe.plan import treatments
 from bentpipe.plan.campaign import Plan
@@ -84,6 +84,11 @@ def derive(
     """
     if out is not None and out.suffix != ".toml":
         raise UsageError(f"-o: {out} is no .toml file", "name it FILE.toml")
+    for option, path in (("-o", out), ("--figure", figure)):
+        if path is not None and not path.parent.is_dir():
+            raise UsageError(
+                f"{option}: there is no folder {path.parent}", "name a file in one that is there"
+            )
     plan = _plan(scenarios, given)
     records, run = _carry_out(plan, folder or unused_folder("derive"), given["jobs"])
     found = derivation.reached(records)
@@ -106,6 +111,9 @@ def derive(
 
 def _plan(scenarios: tuple[str, ...], given: dict[str, Any]) -> Plan:
     (moved,) = workload.canonical([f"transfer:{given['size']}"], "--bytes")
+    if workload.size(given["size"], "--bytes") < SIZES_MB[0] * 10**6:
+        least = f"{SIZES_MB[0]} MB"
+        raise UsageError(f"--bytes: {given['size']} is less than {least}", f"objectives begin with {least}")
     named = treatments.named(given["treatment"] or ("direct", "tcp-pep"), "--treatment")
     return Plan(
         name="derive",
@@ -132,7 +140,7 @@ def _carry_out(plan: Plan, place: Path, jobs: int | None) -> tuple[list[Record],
     run = GrowingRun.open(place, plan, laboratory, resume=False)
     try:
         run.extend(plan)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Interrupted):
         raise Interrupted("interrupted", f"trials that ended are in {place}") from None
     finally:
         run.folder.close()

@@ -31,6 +31,9 @@ class PlannedFlow:
     start_ms: int
 
 
+BREACH = "breaks the contract"  # what the detail of a record says of a program that does
+
+
 class Bundler:
     """Knows a run's plan, its scenarios and its stacks."""
 
@@ -96,7 +99,7 @@ class Bundler:
             for role, variant in (("client", flow.client), ("server", flow.server)):
                 name = f"{variant.stack.name} as {role}"
                 if name in known:
-                    return f"{name} breaks the contract: {known[name]}"
+                    return f"{name} {BREACH}: {known[name]}"
         return None
 
     def lack(self, trial: Trial) -> str | None:

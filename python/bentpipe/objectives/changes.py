@@ -7,10 +7,9 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bentpipe.analysis.cells import cells
 from bentpipe.analysis.comparison import ComparedKey
 from bentpipe.analysis.sequential import PairedChange, Rigour, paired_change
-from bentpipe.objectives.judge import known
+from bentpipe.objectives.judge import has_failed, known, telling
 from bentpipe.objectives.measures import TIMEOUTS, ObjectiveMeasure
 from bentpipe.objectives.questions import CellRecords, Question
 from bentpipe.runs.records import Record
@@ -65,12 +64,24 @@ def _pairs(
     if not both:
         why = "no trial of the base has the same seed" if before else "the base has no trial of it"
         return _Pairs((), ()), why
-    odd = next((one for pair in both for one in pair if one.outcome in ("unsupported", "invalid")), None)
-    if odd is not None:
-        return _Pairs((), ()), f"{odd.outcome}: {odd.detail}"
+    if why := _no_measure(both):
+        return _Pairs((), ()), why
     if any(_is_whole(one) and measure.of(one) is None for pair in both for one in pair):
         return _Pairs((), ()), f"a trial that succeeded has no {measure.title}"
     return _Pairs(*zip(*both, strict=True)), ""
+
+
+def _no_measure(both: Sequence[tuple[Record, Record]]) -> str:
+    """Why pairs say nothing of a change: the base did not offer it, or a testbed failed. What is not offered
+    any more says something.
+    """
+    for base, now in both:
+        for one in (base, now):
+            if one.outcome == "invalid" and not has_failed(one):
+                return f"invalid: {one.detail}"
+        if base.outcome == "unsupported":
+            return f"the base: unsupported: {base.detail}"
+    return ""
 
 
 def _is_whole(record: Record) -> bool:
@@ -79,8 +90,9 @@ def _is_whole(record: Record) -> bool:
 
 def _change(asked: Question, pairs: _Pairs, rigour: Rigour, margin: float) -> FoundChange:
     measure = asked.objective.measure
-    broken = [record for record in pairs.now if not _is_whole(record)]
-    before = [record for record in pairs.base if not _is_whole(record)]
+    broken, before = (
+        [record for record in side if not _is_whole(record)] for side in (pairs.now, pairs.base)
+    )
     if broken or before:
         word: Direction = "undecided"
         if not before or not broken:
@@ -88,13 +100,12 @@ def _change(asked: Question, pairs: _Pairs, rigour: Rigour, margin: float) -> Fo
         one = (broken or before)[0]
         when = "now" if broken else "in the base"
         why = f"{one.outcome.replace('_', ' ')} {when}: {one.detail}"
-        return FoundChange(_filled(asked, pairs, PairedChange(None, len(pairs.now)), word, why))
+        return FoundChange(_filled(asked, pairs, None, word, why))
+    if all(_is_identical(*pair) for pair in zip(pairs.base, pairs.now, strict=True)):
+        return FoundChange(_filled(asked, pairs, None, "same", "the same packets, byte for byte"))
     both = [[_value(measure, one) for one in side] for side in (pairs.base, pairs.now)]
-    found = paired_change(
-        [_log_ratio(one, other) for one, other in zip(*both, strict=True)],
-        rigour,
-        math.log1p(margin),
-    )
+    logarithms = [_log_ratio(one, other) for one, other in zip(*both, strict=True)]
+    found = paired_change(logarithms, rigour, math.log1p(margin))
     word = "undecided"
     if found.sure == "same":
         word = "same"
@@ -104,17 +115,24 @@ def _change(asked: Question, pairs: _Pairs, rigour: Rigour, margin: float) -> Fo
     return FoundChange(_filled(asked, pairs, found, word, _why(found, word)), more)
 
 
+def _is_identical(base: Record, now: Record) -> bool:
+    """Whether the same packets were sent, and became the same: nothing can have changed."""
+    return base.packet_log_sha256 is not None and base.packet_log_sha256 == now.packet_log_sha256
+
+
 def _why(found: PairedChange, word: Direction) -> str:
-    if found.mean is None or found.low is None or found.high is None:
-        return f"some of {found.pairs} pairs never came so far on a side"
-    by = f"{100 * math.expm1(found.mean):+.1f} % ({_percent(found.low)} to {_percent(found.high)})"
-    if word == "undecided":
-        return f"{by}: none that is sure after {found.pairs} pairs"
-    return by
+    if math.isinf(found.low) and math.isinf(found.high):
+        return (
+            f"{_percent(found.median)}: {found.pairs} pairs are too few to be sure; run the base with --least"
+        )
+    by = f"{_percent(found.median)} ({_percent(found.low)} to {_percent(found.high)})"
+    return f"{by}: none that is sure after {found.pairs} pairs" if word == "undecided" else by
 
 
 def _percent(logarithm: float) -> str:
-    return f"{100 * math.expm1(min(logarithm, 20)):+.1f}"
+    if math.isinf(logarithm):
+        return "never before" if logarithm < 0 else "never now"
+    return f"{100 * math.expm1(logarithm):+.1f} %"
 
 
 def _value(measure: ObjectiveMeasure, record: Record) -> float:
@@ -132,26 +150,29 @@ def _log_ratio(base: float, now: float) -> float:
     return math.log(now / base)
 
 
-def _filled(asked: Question, pairs: _Pairs, found: PairedChange, word: Direction, why: str) -> MeasuredChange:
+def _filled(
+    asked: Question, pairs: _Pairs, found: PairedChange | None, word: Direction, why: str
+) -> MeasuredChange:
     measure = asked.objective.measure
-    sides = [side[: found.pairs] for side in (pairs.base, pairs.now)]
+    count = len(pairs.now) if found is None else found.pairs
+    sides = [side[:count] for side in (pairs.base, pairs.now)]
     base, now = ([value for one in side if (value := measure.of(one)) is not None] for side in sides)
-    was, is_now = (cells(side)[0].median for side in sides)
+    was, is_now = (telling(side) for side in sides)
     assert was is not None and is_now is not None, "there are pairs"
-    factor = [None if one is None else math.exp(min(one, 300)) for one in (found.mean, found.low, found.high)]
+    logarithms = (None,) * 3 if found is None else (found.median, found.low, found.high)
+    ratio, low, high = (known(None if one is None else _exp(one)) for one in logarithms)
     return MeasuredChange(
         objective=asked.objective.name,
         **asked.cell._asdict(),
         measure=measure.title,
         outcome=word,
         why=why,
-        pairs=found.pairs,
+        pairs=count,
         base=known(statistics.median_low(base)) if base else None,
         now=known(statistics.median_low(now)) if now else None,
-        ratio=factor[0],
-        low=factor[1],
-        high=factor[2],
-        p=found.p,
+        ratio=ratio,
+        low=low,
+        high=high,
         findings=[
             *(f"+{one}" for one in is_now.findings if one not in was.findings),
             *(f"-{one}" for one in was.findings if one not in is_now.findings),
@@ -161,8 +182,13 @@ def _filled(asked: Question, pairs: _Pairs, found: PairedChange, word: Direction
     )
 
 
+def _exp(logarithm: float) -> float:
+    return math.exp(logarithm) if logarithm < 300 else math.inf
+
+
 def _size(change: MeasuredChange) -> float:
-    """By how much it changed, for the order; what was sure and has no ratio first."""
-    if change.ratio is None:
-        return math.inf if change.outcome in ("better", "worse") else 0.0
-    return abs(math.log(change.ratio)) + (0.0 if change.outcome in ("better", "worse") else -1e3)
+    """By how much it changed, for the order: what is sure first, and of that what has no ratio."""
+    sure = change.outcome in ("better", "worse")
+    if not change.ratio:
+        return math.inf if sure else 0.0
+    return abs(math.log(change.ratio)) + (1e3 if sure else 0.0)

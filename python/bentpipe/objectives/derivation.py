@@ -8,6 +8,7 @@ received data over time (figures 7 and 9): what TCP reaches in the best possible
 
 from __future__ import annotations
 
+import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -124,8 +125,8 @@ def suite_toml(made: Sequence[DerivedObjective], paths: Mapping[str, str], comma
         lines += [
             "",
             "[[objectives]]",
-            f'name = "{scenario}"',
-            f'scenario = "{paths.get(scenario, scenario)}"',
+            f"name = {json.dumps(scenario)}",
+            f"scenario = {json.dumps(paths.get(scenario, scenario))}",
             f'workload = "transfer:{max(one.megabytes for one in here)}MB"',
             f"within = {{ {within} }}",
         ]

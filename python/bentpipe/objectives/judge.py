@@ -12,14 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bentpipe.analysis.cells import cells
-from bentpipe.analysis.sequential import Rigour, SideFound, median_side, most_that_disagree, ratio_side
+from bentpipe.analysis.sequential import MOST, Rigour, median_side, most_that_disagree
+from bentpipe.execution.bundler import BREACH
 from bentpipe.objectives.measures import TIMEOUTS
 from bentpipe.objectives.questions import CellRecords, Question
 from bentpipe.objectives.suite import Objective
 from bentpipe.runs.records import Record
 from bentpipe.schema.verdicts import Decision, ObjectiveVerdict
-
-MOST = 200  # trials of a cell that anybody may ask for
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Judgement:
     why: str
     trials: int = 0
     values: tuple[float, ...] = ()
-    ratio: float | None = None  # of an objective that compares
+    ratio: float | None = None  # of an objective that compares: the median
     more: int | None = None  # so many trials of each cell may decide it
 
 
@@ -52,29 +51,36 @@ def judge(asked: Question, found: CellRecords, rigour: Rigour) -> Judgement:
 
 
 def _without_measuring(records: Sequence[Record]) -> Judgement | None:
-    """What needs no measure: nothing ran, it is not offered, a program failed, the testbed did."""
+    """What needs no measure: nothing ran, a program failed, it is not offered, the testbed failed."""
     if not records:
         return Judgement("undecided", "no trial of it ran")
-    if one := _first(records, "unsupported"):
-        return Judgement("skipped", one.detail, len(records))
-    failed = [record for record in records if record.outcome not in ("ok", "invalid", *TIMEOUTS)]
+    failed = [record for record in records if has_failed(record)]
     if failed:
-        word = failed[0].outcome.replace("_", " ")
+        word = "crashed" if failed[0].outcome == "invalid" else failed[0].outcome.replace("_", " ")
         many = f"{word} in {len(failed)} of {len(records)} trials"
         return Judgement("fail", f"{many}: {failed[0].detail}", len(records))
-    if one := _first(records, "invalid"):
-        return Judgement("undecided", f"a trial says nothing: {one.detail}", len(records))
+    if all(record.outcome == "unsupported" for record in records):
+        return Judgement("skipped", records[0].detail, len(records))
+    odd = next((record for record in records if record.outcome in ("invalid", "unsupported")), None)
+    if odd is not None:
+        return Judgement("undecided", f"a trial says nothing: {odd.detail}", len(records))
     return None
 
 
-def _first(records: Sequence[Record], outcome: str) -> Record | None:
-    return next((record for record in records if record.outcome == outcome), None)
+def has_failed(record: Record) -> bool:
+    """Whether a program of it crashed, or moved something else than was asked for; or was of no use from the
+    start, so that no trial of it is to be trusted.
+    """
+    if record.outcome == "invalid":
+        return BREACH in record.detail
+    return record.outcome not in ("ok", "unsupported", *TIMEOUTS)
 
 
 def _by_bound(objective: Objective, values: Sequence[float], rigour: Rigour) -> Judgement:
-    found = median_side([_beyond(value, objective) for value in values], rigour)
+    beyond = [_beyond(value, objective) for value in values]
+    found = median_side(beyond, rigour)
     seen = values[: found.trials]
-    met = sum(_beyond(value, objective) <= 0 for value in seen)
+    met = sum(one <= 0 for one in beyond[: found.trials])
     middle = objective.measure.text(statistics.median_low(seen))
     why = f"{met} of {found.trials} trials meet it, the median is {middle}"
     outcome: Decision = "undecided"
@@ -89,18 +95,30 @@ def _by_bound(objective: Objective, values: Sequence[float], rigour: Rigour) -> 
 def _unreachable(objective: Objective, records: Sequence[Record]) -> str:
     """Where the bound is of the whole file and sooner than its limit, an ideal sender's time: the limit."""
     limit = records[0].limit_s
+    if records[0].workload.startswith("upload"):  # its limit has the way back of the last answer in it
+        return ""
     is_whole = objective.measure.column == "completion_s" or objective.measure.bytes == records[0].size_bytes
     if not is_whole or not objective.at_most or limit is None or limit <= objective.bound:
         return ""
     return f"; the limit, with 5 % for headers, is {objective.measure.text(limit)}"
 
 
-def _beyond(value: float, objective: Objective) -> float:
-    """The logarithm of how far a value is beyond its bound; 0 or less: it meets it."""
-    if value in (0, math.inf):
-        far = -math.inf if value == 0 else math.inf
+def _beyond(value: float, objective: Objective, reference: float | None = None) -> float:
+    """The logarithm of how far a value is beyond the bound, or beyond that of the reference; 0 or less: it
+    meets it. What was never reached is beyond any, unless the reference never was either.
+    """
+    worst = objective.measure.never
+    if worst in (value, reference):
+        if value != worst:
+            return -math.inf
+        if reference != worst:
+            return math.inf
+        value = reference = 1.0
+    wanted = objective.bound if reference is None else objective.bound * reference
+    if 0 in (value, wanted):
+        far = 0.0 if value == wanted else -math.inf if value == 0 else math.inf
     else:
-        far = math.log(value / objective.bound)
+        far = math.log(value / wanted)
     return far if objective.at_most else -far
 
 
@@ -117,40 +135,38 @@ def _what_decides(met: int, trials: int, rigour: Rigour) -> str:
 def _by_reference(
     asked: Question, values: Sequence[float], others: Sequence[Record], rigour: Rigour
 ) -> Judgement:
+    """Trial by trial: the median of the ratios."""
     objective = asked.objective
-    if not others or any(not record.ok for record in others):
-        odd = next((record for record in others if not record.ok), None)
-        what = f"{odd.outcome.replace('_', ' ')}: {odd.detail}" if odd else "no trial of it ran"
-        return Judgement("undecided", f"what it is held against: {what}", len(values), tuple(values))
+    odd = next((record for record in others if not record.ok and record.outcome not in TIMEOUTS), None)
     known = [objective.measure.of(record) for record in others]
-    if None in known or 0 in known or any(value in (0, math.inf) for value in values):
-        late = sum(value == objective.measure.never for value in values)
-        if late:
-            why = f"{late} of {len(values)} trials did not come so far"
-            return Judgement("fail", why, len(values), tuple(values))
-        why = f"a trial has no {objective.measure.title} above 0"
-        return Judgement("undecided", why, len(values), tuple(values))
-    base = [math.log(value * objective.bound) for value in known if value is not None]
-    own = [math.log(value) for value in values]
-    found = ratio_side(base, own, rigour)
-    ratio = math.exp(statistics.fmean(own) - statistics.fmean(base)) * objective.bound
-    why = f"{100 * ratio:.1f} % of {objective.differs}, {found.trials} trials each"
+    if odd is not None or not others or None in known:
+        what = f"{odd.outcome.replace('_', ' ')}: {odd.detail}" if odd else "it has no such value"
+        return Judgement("undecided", f"what it is held against: {what}", len(values), tuple(values))
+    both = [(value, other) for value, other in zip(values, known, strict=False) if other is not None]
+    found = median_side([_beyond(value, objective, other) for value, other in both], rigour)
+    seen = both[: found.trials]
+    ratio = statistics.median_low([_ratio(value, other) for value, other in seen])
+    told = "never" if math.isinf(ratio) else f"{100 * ratio:.1f} %"
+    why = f"the median is {told} of {objective.differs}, trial by trial"
+    used = tuple(value for value, _ in seen)
     if found.side is None:
+        more = rigour.next_look(found.trials)
         further = Rigour.of(rigour.error, MOST).next_look(found.trials)
         why += f"; more trials may decide it: --most {further}" if further else "; too near the bound"
-        more = rigour.next_look(found.trials)
-        return Judgement("undecided", why, found.trials, tuple(values), ratio, more)
-    return Judgement(_of(found, objective), why, found.trials, tuple(values[: found.trials]), ratio)
+        return Judgement("undecided", why, found.trials, used, ratio, more)
+    return Judgement("pass" if found.side == "below" else "fail", why, found.trials, used, ratio)
 
 
-def _of(found: SideFound, objective: Objective) -> Decision:
-    return "pass" if (found.side == "below") == objective.at_most else "fail"
+def _ratio(value: float, reference: float) -> float:
+    if value == reference:
+        return 1.0
+    return math.inf if reference == 0 else value / reference
 
 
 def verdict(asked: Question, judged: Judgement, found: CellRecords) -> ObjectiveVerdict:
     """A judgement as files have it."""
     own = list(found.get(asked.cell, ()))
-    middle = cells(own)[0].median if own else None
+    middle = telling(own)
     median: float | None = judged.ratio
     if median is None and judged.values:
         median = statistics.median_low(judged.values)
@@ -166,6 +182,12 @@ def verdict(asked: Question, judged: Judgement, found: CellRecords) -> Objective
         findings=list(middle.findings) if middle else [],
         trial=middle.trial if middle else "",
     )
+
+
+def telling(records: Sequence[Record]) -> Record | None:
+    """The trial that tells most: the first that failed, or the one in the middle, whose trace is kept."""
+    failed = next((record for record in records if has_failed(record)), None)
+    return failed or (cells(records)[0].median if records else None)
 
 
 def known(value: float | None) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from bentpipe.objectives.tally import tally
@@ -17,10 +18,12 @@ def text(found: Verdicts, run: str) -> str:
     if missed:
         lines += [*_verdicts(missed), ""]
     moved = [one for one in found.changes if one.outcome != "same"]
+    sure = [one for one in moved if one.outcome in ("better", "worse")]
     if found.changes:
         lines += [f"Against `{found.against}`: {_counted(found.changes)}.", ""]
     if moved:
-        lines += [*_changes(moved), "", *_largest(moved, found.against, run)]
+        lines += [*_changes(moved), "", *_largest(sure, found.against, run)]
+    lines += [*(f"Not compared: {_plain(line)}" for line in found.left_out), ""] if found.left_out else []
     lines += ["<details><summary>All objectives</summary>", "", *_verdicts(found.verdicts), "", "</details>"]
     return "\n".join([*lines, ""])
 
@@ -51,8 +54,8 @@ def _largest(moved: Sequence[MeasuredChange], base: str, run: str) -> list[str]:
             f"{_named(one)}, {one.client} → {one.server}: findings {' '.join(one.findings) or 'as before'}",
             "",
             "```sh",
-            f"bentpipe trace {base}/trials/{one.base_trial}",
-            f"bentpipe trace {run}/trials/{one.trial}",
+            f"bentpipe trace {shlex.quote(f'{base}/trials/{one.base_trial}')}",
+            f"bentpipe trace {shlex.quote(f'{run}/trials/{one.trial}')}",
             "```",
             "",
         ]
@@ -70,5 +73,14 @@ def _counted(changes: Sequence[MeasuredChange]) -> str:
 
 
 def _row(*texts: str) -> str:
-    cells = (text.replace("|", "\\|").replace("\n", " ") for text in texts)
-    return f"| {' | '.join(cells)} |"
+    return f"| {' | '.join(map(_plain, texts))} |"
+
+
+_ESCAPED = str.maketrans(
+    {sign: f"\\{sign}" for sign in "\\`*_|[]"} | {"<": "&lt;", ">": "&gt;", "@": "&#64;"}
+)
+
+
+def _plain(text: str) -> str:
+    """In a line, as text: what programs say is no markup, and calls nobody."""
+    return " ".join(text.translate(_ESCAPED).split())

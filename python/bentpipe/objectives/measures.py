@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 
+from bentpipe.analysis.cells import AGES
 from bentpipe.analysis.comparison import MEASURES
 from bentpipe.errors import UsageError, one_of
 from bentpipe.runs.records import Record
@@ -59,13 +60,15 @@ class ObjectiveMeasure:
 
     def of(self, record: Record) -> float | None:
         """Its value in a trial that succeeded or came to its timeout; None where it was not measured."""
-        if self.mark is not None and self.mark < len(record.first_mb_s):
-            return record.first_mb_s[self.mark]
-        if record.outcome in TIMEOUTS:
-            return self.never
         if self.mark is not None:
-            return None
-        value: float | None = getattr(record, self.column)
+            known = record.first_mb_s[self.mark] if self.mark < len(record.first_mb_s) else None
+        else:
+            known = getattr(record, self.column)
+        if known is None and record.outcome in TIMEOUTS and record.measured_from != "client":
+            return self.never
+        if known is None and self.column in AGES and record.frames:
+            return self.never  # as many frames as count were lost
+        value: float | None = known
         return value
 
     @property

@@ -43,6 +43,8 @@ def questions(suite: Suite, clients: Sequence[str], servers: Sequence[str]) -> l
             if not given:
                 raise UsageError(f'{option}: "{objective.name}" names none', f"add {option} STACK")
         found += [_question(objective, client, server) for client, server in itertools.product(*ends)]
+    # What differs from its reference in an end alone is nothing to hold against itself.
+    found = [one for one in found if one.reference != one.cell]
     pairs = list(dict.fromkeys((one.cell.client, one.cell.server) for one in found))
     return sorted(dict.fromkeys(found), key=lambda one: pairs.index((one.cell.client, one.cell.server)))
 
@@ -72,7 +74,7 @@ class CheckPlan:
         settings = [one.setting for one in self.suite.objectives]
         settings += [one.reference for one in self.suite.objectives if one.reference]
         keys = unique_keys(self.asked)
-        return Plan(
+        plan = Plan(
             name=f"check-{self.suite.name}",
             title=self.suite.title,
             seed=self.seed,
@@ -86,6 +88,8 @@ class CheckPlan:
             testbed=self.testbed,
             cells=tuple(PlannedCell(**key._asdict(), iterations=iterations[key]) for key in keys),
         )
+        plan.labels()  # two files of one name would be one path
+        return plan
 
 
 def unique_keys(asked: Iterable[Question]) -> list[ComparedKey]:

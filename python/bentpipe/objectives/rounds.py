@@ -41,7 +41,7 @@ class GrowingRun:
     variants: PlanVariants
     laboratory: Laboratory
     records: dict[str, Record] = field(default_factory=dict)
-    harness_failures: int = 0
+    changed: list[str] = field(default_factory=list)  # stacks that are not what they were when it began
 
     @classmethod
     def open(cls, path: Path, plan: Plan, laboratory: Laboratory, resume: bool) -> GrowingRun:
@@ -52,14 +52,18 @@ class GrowingRun:
         if not resume:
             resolved = scenarios.resolve_all(plan.cases())
             values = manifest.new(plan, resolved, variants, laboratory.stack_folders)
-            return cls(RunFolder.create(path), values, variants, laboratory)
+            run = cls(RunFolder.create(path), values, variants, laboratory)
+            run.folder.write_manifest(values)  # from now on it can be resumed
+            return run
         folder, values, records = RunFolder.reopen(path)
         if _asked(values.plan) != _asked(plan):
             folder.close()
             raise UsageError(f"--resume {path}: another check", "give the command that began it")
-        values.resumed_with(variants.stacks)
+        changed = values.resumed_with(variants.stacks)
         values.resumed.append(manifest.now())
-        return cls(folder, values, variants, laboratory, {record.trial: record for record in records})
+        run = cls(folder, values, variants, laboratory, {record.trial: record for record in records})
+        run.changed = changed
+        return run
 
     @property
     def cells(self) -> CellRecords:
@@ -84,7 +88,6 @@ class GrowingRun:
         )
         scheduler.run()
         scheduler.finish()
-        self.harness_failures += scheduler.harness_failures
 
 
 def _asked(plan: Plan) -> tuple[object, ...]:
@@ -102,11 +105,12 @@ class Base:
     grows: GrowingRun | None = None
 
     @classmethod
-    def read(cls, path: Path, asked: CheckPlan) -> Base:
-        """An earlier run. UsageError if it has none of the cells, or other seeds."""
+    def read(cls, path: Path, asked: CheckPlan, plan: Plan) -> Base:
+        """An earlier run. UsageError if it has none of the cells, or other seeds, paths, or testbed."""
         values, records = run_folder.read(path)
         found = by_cell(records)
-        if not any(key in found for key in unique_keys(asked.asked)):
+        shared = [key for key in unique_keys(asked.asked) if key in found]
+        if not shared:
             raise UsageError(
                 f"--against: {path} has none of the cells of this check",
                 "give a run of the same suite, clients and servers",
@@ -116,6 +120,17 @@ class Base:
                 f"--against: {path} has the seed {values.plan.seed}, this check {asked.seed}",
                 f"add --seed {values.plan.seed}",
             )
+        if values.plan.testbed != asked.testbed:
+            raise UsageError(
+                f"--against: {path} is of the testbed {values.plan.testbed}, this check of {asked.testbed}",
+                f"add --testbed {values.plan.testbed}",
+            )
+        theirs = {label: state.scenario for label, state in values.scenarios.items()}
+        labels = {key.scenario for key in shared}
+        for one in scenarios.resolve_all(plan.cases()):
+            if one.label in labels and theirs[one.label] != one.scenario:
+                what = f"--against: {one.label} is another path in {path} than it is now"
+                raise UsageError(what, "compare the scenarios in their manifests, or run the base again")
         return cls(path, lambda: found)
 
     @classmethod

@@ -1,7 +1,7 @@
 """Suites: objectives in TOML, from `suites/` or a file of the user's.
 
-A suite has `title` and `source`, `error` (how probable a wrong verdict may be), `seed`, and tables
-`[[objectives]]`:
+A suite has `title` and `source`, `error` (how probable a wrong verdict may be), `seed`, `least` (trials of
+each setting), and tables `[[objectives]]`:
 
     name = "large"                      in one suite once
     scenario = "4sat-large"             a name, or a path to a .toml file, which counts from the suite
@@ -25,6 +25,7 @@ from typing import Annotated
 import msgspec
 
 from bentpipe import paths, strict, workload
+from bentpipe.analysis.sequential import MOST
 from bentpipe.errors import UsageError, one_of
 from bentpipe.objectives.measures import SHARES, ObjectiveMeasure, bound, first_bytes, measure
 from bentpipe.plan import scenarios, treatments
@@ -69,6 +70,7 @@ class SuiteFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     source: str = ""
     error: str = _ERROR
     seed: Annotated[int, msgspec.Meta(ge=0)] = 1
+    least: Annotated[int, msgspec.Meta(ge=1, le=MOST)] = 1
 
 
 @dataclass(frozen=True)
@@ -123,12 +125,12 @@ class Suite:
     source: str
     error: float
     seed: int
+    least: int  # trials of a setting, whatever fewer would say
     objectives: tuple[Objective, ...]
 
-    @property
-    def fixes_ends(self) -> bool:
-        """Whether every objective says who its ends are."""
-        return all(one.setting.client and one.setting.server for one in self.objectives)
+    def takes(self, role: str) -> bool:
+        """Whether an objective leaves it to the command line who is the client, or the server."""
+        return any(getattr(one.setting, role) is None for one in self.objectives)
 
 
 def names() -> dict[str, Path]:
@@ -156,7 +158,7 @@ def load(argument: str) -> Suite:
     called = [one.name for one in found]
     if again := next((name for name in called if called.count(name) > 1), None):
         raise UsageError(f'{file}: two objectives are called "{again}"', "give each a name of its own")
-    return Suite(file.stem, said.title, said.source, error, said.seed, tuple(found))
+    return Suite(file.stem, said.title, said.source, error, said.seed, said.least, tuple(found))
 
 
 def _objectives(table: ObjectiveTable, file: Path, where: str) -> Iterator[Objective]:
@@ -191,6 +193,11 @@ def _within(table: ObjectiveTable, own: Setting, where: str) -> Iterator[Objecti
         measured = first_bytes(count, at)
         if moved.testcase not in ("transfer", "upload") or "x" in own.workload:
             raise UsageError(f"{where}: within is of one file", 'write workload = "transfer:100MB"')
+        if moved.testcase == "upload" and own.treatment != DIRECT:
+            raise UsageError(
+                f"{where}: past a proxy nobody sees when the first bytes of an upload were there",
+                "measure completion_s",
+            )
         if count > moved.size_bytes:
             raise UsageError(f"{at}: the file has {workload.shown_size(moved.size_bytes)}", "ask for less")
         name = f"{table.name} {workload.shown_size(count)}"

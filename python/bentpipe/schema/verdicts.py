@@ -60,14 +60,14 @@ class ObjectiveVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     why: str
     # How many the verdict stands on: the first so many iterations of the cell.
     trials: int
-    # Of what is measured, in the column's unit; where the objective compares, the ratio of geometric means;
+    # Of what is measured, in the column's unit; where the objective compares, of the ratios, trial by trial;
     # null most trials did not come so far.
     median: float | None
     # Of each of these trials; null of one that did not come so far.
     values: list[float | None]
     # Of the trial in the middle: what held it up, as rules say.
     findings: list[str]
-    # That trial, whose trace is kept; empty if none ran.
+    # That trial, whose trace is kept; of a failure, the first that failed; empty if none ran.
     trial: str
 
 
@@ -98,15 +98,14 @@ class MeasuredChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     base: float | None
     # The median now; null likewise.
     now: float | None
-    # Now / base: the geometric mean over the pairs; null a trial did not come so far.
+    # Now / base: the median over the pairs; null most pairs have a trial that did not come so far, or a
+    # program failed.
     ratio: float | None
-    # Where its interval begins, with the error above divided by all changes and looks; null as `ratio`.
+    # Where its interval begins, with the error above divided by all changes and looks; null as `ratio`; and
+    # where there are too few pairs.
     low: float | None
-    # Where it ends; null as `ratio`.
+    # Where it ends; null as `low`.
     high: float | None
-    # Of such a change or a larger one where there is none, by the t test of one look; not corrected; null as
-    # `ratio`.
-    p: float | None
     # What rules say now and did not say of the base, with a `+`, and the other way round, with a `-`.
     findings: list[str]
     # The base's trial in the middle.
@@ -132,7 +131,8 @@ class Verdicts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     error: float
     # Trials of a cell, at most.
     most: int
-    # One for each objective, client and server, in the order of the suite.
+    # One for each objective, client and server: those of a pair one after the other, in the order of the
+    # suite.
     verdicts: list[ObjectiveVerdict]
     # The run that stands for the base; empty without one.
     against: str
