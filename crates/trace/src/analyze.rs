@@ -7,11 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode};
 
 use bentpipe_analysis::connection::Connection;
-use bentpipe_analysis::{
-    AnalysisFile, CaptureFile, Captured, ConnectionAnalysis, LinkFacts, SideInformation, Undecoded,
-};
-use bentpipe_wire::capture::{CaptureError, Input, ReadError};
+use bentpipe_analysis::{AnalysisFile, ConnectionAnalysis, LinkFacts, SideInformation, Undecoded};
 
+use crate::captures;
 use crate::congestion_windows;
 use crate::input;
 use crate::tables::Table;
@@ -38,7 +36,7 @@ pub fn run(job: &Analyze) -> Result<ExitCode, Box<dyn Error>> {
         .transpose()?
         .unwrap_or_default();
     let names: Vec<String> = job.files.iter().map(|file| input::name(file)).collect();
-    let (captured, errors) = read(job, &names)?;
+    let (captured, errors) = captures::read(&job.files, job.key_log.as_deref(), &names)?;
     let mut analysis = AnalysisFile::new(names, &captured, errors);
     let connections = captured.connections;
     if connections.is_empty() {
@@ -67,29 +65,6 @@ pub fn run(job: &Analyze) -> Result<ExitCode, Box<dyn Error>> {
         eprintln!("not decoded: {count} {what} (first in frame {first_frame})");
     }
     Ok(ExitCode::from(u8::from(!analysis.errors.is_empty())))
-}
-
-/// Reads the captures, and says which could not be read to their ends. One that is none ends it
-/// all.
-fn read(job: &Analyze, names: &[String]) -> Result<(Captured, Vec<String>), Box<dyn Error>> {
-    let secrets = input::key_log(job.key_log.as_deref())?;
-    let mut files = Vec::new();
-    for (path, name) in job.files.iter().zip(names) {
-        let input = Input::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        files.push(CaptureFile { name, input });
-    }
-    let captured = Captured::read(&files, secrets);
-    for (path, error) in job.files.iter().zip(&captured.errors) {
-        if let Some(error @ (ReadError::Capture(CaptureError::NotACapture) | ReadError::Io(_))) =
-            error
-        {
-            return Err(format!("{}: {error}", path.display()).into());
-        }
-    }
-    let errors = names.iter().zip(&captured.errors);
-    let errors = errors.filter_map(|(name, error)| Some(format!("{name}: {}", error.as_ref()?)));
-    let errors = errors.collect();
-    Ok((captured, errors))
 }
 
 /// Writes the results, connection by connection, so that each one's ledger and packets are gone

@@ -11,7 +11,7 @@ use clap::{Arg, ArgAction, ArgMatches, Error, value_parser};
 use crate::analyze::Analyze;
 use crate::qlog_command::Job;
 
-const USAGE: &str = "bentpipe-trace packets|analyze|qlog FILE... [OPTIONS]";
+const USAGE: &str = "bentpipe-trace packets|analyze|losses|qlog FILE... [OPTIONS]";
 
 const ABOUT: &str = "What was on the wire: the QUIC packets of captures, decrypted";
 
@@ -46,6 +46,14 @@ Examples:
   bentpipe-trace analyze client.pcap server.pcap --keylog keys.log -o analysis
   bentpipe-trace analyze trace.pcapng --link '{\"forward_rate_bps\": 20000000}' -o .";
 
+const LOSSES_EXAMPLES: &str = "\
+Exit code: 0; 1 if a file could not be read to its end: what there is has been fitted; 2 if there is
+no result.
+
+Examples:
+  bentpipe-trace losses runs/demo/trials/sat-…/trace.pcapng
+  bentpipe-trace losses client.pcap server.pcap";
+
 const QLOG_EXAMPLES: &str = "\
 Examples:
   bentpipe-trace qlog runs/demo/trials/sat-…/qlog/client/*
@@ -59,6 +67,9 @@ pub enum Command {
         key_log: Option<PathBuf>,
     },
     Analyze(Analyze),
+    Losses {
+        files: Vec<PathBuf>,
+    },
     Qlog(Job),
 }
 
@@ -75,6 +86,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, Error
     let result = match name.as_str() {
         "packets" => packets(&mut matches),
         "analyze" => analyze(&mut matches),
+        "losses" => losses(&mut matches),
         _ => qlog(&mut matches),
     };
     result.map_err(|mistake| {
@@ -118,6 +130,11 @@ fn command() -> clap::Command {
         )
         .arg(option("out", "OUT", "The folder for results").short('o'))
         .after_help(ANALYZE_EXAMPLES);
+    let losses = clap::Command::new("losses")
+        .about(
+            "Print, as JSON, which models of losses fit what was lost between two sides, and tests",
+        )
+        .after_help(LOSSES_EXAMPLES);
     let qlog = clap::Command::new("qlog")
         .about(
             "Print what the endpoints' logs hold; or write them all, converted to qlog 0.3, into one\n\
@@ -154,6 +171,7 @@ fn command() -> clap::Command {
             "bentpipe-trace analyze FILE... [--keylog KEYS] [--qlog QLOG]... [--link LINK] -o OUT",
             analyze,
         ))
+        .subcommand(usage("bentpipe-trace losses FILE...", losses))
         .subcommand(usage(
             "bentpipe-trace qlog FILE... [-o OUT [--epoch DATE]] [--json]",
             qlog,
@@ -211,6 +229,14 @@ fn analyze(matches: &mut ArgMatches) -> Result<Command, String> {
     }))
 }
 
+fn losses(matches: &mut ArgMatches) -> Result<Command, String> {
+    let files = given_files(matches);
+    if files.is_empty() {
+        return Err("losses needs a FILE (hint: trace.pcapng in a trial's folder)".to_owned());
+    }
+    Ok(Command::Losses { files })
+}
+
 fn qlog(matches: &mut ArgMatches) -> Result<Command, String> {
     let epoch: Option<String> = matches.remove_one("epoch");
     let job = Job {
@@ -260,6 +286,7 @@ mod tests {
             &["-h"],
             &["packets", "--help"],
             &["analyze", "-h"],
+            &["losses", "--help"],
             &["qlog", "a", "--help"],
         ] {
             let words = std::iter::once("bentpipe-trace").chain(words.iter().copied());
@@ -293,6 +320,10 @@ mod tests {
             ]),
             Ok(Command::Analyze(analyze))
         );
+        let losses = Command::Losses {
+            files: vec!["a.pcap".into(), "b.pcap".into()],
+        };
+        assert_eq!(parse_words(&["losses", "a.pcap", "b.pcap"]), Ok(losses));
         let job = Job {
             files: vec!["a.qlog".into(), "b.sqlog".into()],
             out: Some("c.qlog".into()),
@@ -323,8 +354,9 @@ mod tests {
             ),
             (
                 &["frames"],
-                "'frames'\n\nUsage: bentpipe-trace packets|analyze|qlog FILE",
+                "'frames'\n\nUsage: bentpipe-trace packets|analyze|losses|qlog FILE",
             ),
+            (&["losses"], "needs a FILE (hint: trace.pcapng in"),
             (&["packets"], "needs a FILE (hint: trace.pcapng in"),
             (&["qlog", "--json"], "needs a FILE (hint: those in qlog/"),
             (

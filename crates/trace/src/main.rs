@@ -1,13 +1,15 @@
 //! `bentpipe-trace`: what was on the wire, out of capture files, and what endpoints logged of it.
 //!
 //! `packets` prints the QUIC packets of captures, decrypted, as JSON. `analyze` makes a table of
-//! them, and says what they achieved. `qlog` says what the logs of endpoints hold, and converts
+//! them, and says what they achieved. `losses` fits models to what was lost. `qlog` says what the logs of endpoints hold, and converts
 //! them for qvis.
 
 mod analyze;
+mod captures;
 mod cli;
 mod congestion_windows;
 mod input;
+mod losses;
 mod packets;
 mod qlog_command;
 mod summary;
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
             packets::print(&files, key_log.as_deref()).map(|()| ExitCode::SUCCESS)
         }
         cli::Command::Analyze(job) => analyze::run(&job),
+        cli::Command::Losses { files } => losses::print(&files),
         cli::Command::Qlog(job) => qlog_command::run(&job).map(|()| ExitCode::SUCCESS),
     };
     match result {
