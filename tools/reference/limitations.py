@@ -23,7 +23,11 @@ GROUPS = {
         "docs/reference/live-streams.md",
         "docs/reference/frames.md",
     ),
-    "Measurements, traces, objectives": ("docs/design/traces.md", "docs/how-to/check-a-stack.md"),
+    "Measurements, traces, objectives": (
+        "docs/design/traces.md",
+        "docs/how-to/losses-from-captures.md",
+        "docs/how-to/check-a-stack.md",
+    ),
     "Congestion control": (
         "docs/how-to/choose-congestion-control.md",
         "docs/design/packet-trains.md",

@@ -14,7 +14,7 @@ import click
 
 from bentpipe.analysis import traces
 from bentpipe.analysis.link_facts import LinkFacts
-from bentpipe.analysis.traces import Analysis
+from bentpipe.analysis.traces import Analysis, TracedRun
 from bentpipe.errors import UsageError, one_of
 from bentpipe.runs import manifest, trial_files
 
@@ -72,7 +72,7 @@ def find(named: CaptureArguments, out: Path | None = None) -> Analysis:
     can be looked at; else errors are those of `traces`.
     """
     for file in named.files:
-        _check_capture(file)
+        check_capture(file)
     for qlog in named.qlogs:
         _check_file("--qlog", qlog)
     if named.keylog:
@@ -97,6 +97,14 @@ def _is_trials_own(named: CaptureArguments) -> bool:
     """Whether the trace of a trial is named and nothing else: then its run knows the path."""
     alone = len(named.files) == 1 and not (named.keylog or named.qlogs or named.link)
     return alone and named.files[0].name == trial_files.TRACE and _is_trial(named.files[0].parent)
+
+
+def trial_of(named: CaptureArguments) -> tuple[TracedRun, str] | None:
+    """The run and the trial whose own trace is named; None if something else is."""
+    if not _is_trials_own(named):
+        return None
+    folder = named.files[0].resolve().parent
+    return TracedRun.read(folder.parent.parent), folder.name
 
 
 def _of_folder(folder: Path, link: LinkFacts | None, out: Path | None) -> Analysis:
@@ -141,7 +149,7 @@ def _link(given: str) -> LinkFacts:
     return LinkFacts(**whole, sender=values.get("sender"))
 
 
-def _check_capture(file: Path) -> None:
+def check_capture(file: Path) -> None:
     """UsageError if this is neither a folder nor a file that may be a capture."""
     if str(file) == "-" or file.is_fifo():
         what = "standard input" if str(file) == "-" else "a pipe"

@@ -20,6 +20,7 @@ from bentpipe.cli.check import check
 from bentpipe.cli.compare import compare
 from bentpipe.cli.derive import derive
 from bentpipe.cli.doctor import doctor
+from bentpipe.cli.losses import losses_command
 from bentpipe.cli.objectives import objectives
 from bentpipe.cli.page import page
 from bentpipe.cli.plot import plot
@@ -85,6 +86,7 @@ for command in (
     compare,
     trace,
     plot,
+    losses_command,
     qlog,
     *PROGRAMS,
     worker,

@@ -162,8 +162,16 @@ def _places(kinds: Sequence[str], out: Path | None, format_: str | None) -> dict
             f"-o: {out} is one file, and there are {len(kinds)} kinds of figures",
             "leave -o out, and each goes to KIND.pdf in the current folder (or --format svg, png)",
         )
+    ending = check_figure(out, kinds[0])
+    if format_ not in (None, ending):
+        raise UsageError(f"--format: {format_}, but -o is {out}", "leave one of them out")
+    return {kinds[0]: out}
+
+
+def check_figure(out: Path, example: str = "losses") -> str:
+    """How the file of a figure ends. UsageError if it cannot be one."""
     if out.is_dir():
-        raise UsageError(f"-o: {out} is a folder", f"name a file in it, as in {out / kinds[0]}.pdf")
+        raise UsageError(f"-o: {out} is a folder", f"name a file in it, as in {out / example}.pdf")
     if not out.parent.is_dir():
         raise UsageError(f"-o: {out}: there is no folder {out.parent}", "make it first, or name another")
     ending = out.suffix[1:].lower()
@@ -171,9 +179,7 @@ def _places(kinds: Sequence[str], out: Path | None, format_: str | None) -> dict
         what = f'unknown ending "{out.suffix}"' if ending else "no ending"
         hint = f"{one_of(ending, FORMATS, 'endings')}; write {out.with_suffix('.pdf').name}"
         raise UsageError(f"-o: {out}: {what}", hint)
-    if format_ not in (None, ending):
-        raise UsageError(f"--format: {format_}, but -o is {out}", "leave one of them out")
-    return {kinds[0]: out}
+    return ending
 
 
 def _check_window(from_s: float | None, to_s: float | None) -> None:

@@ -232,8 +232,13 @@ def legend(made: Figure, panels: Iterable[Panel]) -> None:
     marks: dict[str, Mark] = {}
     for panel in panels:
         marks |= panel.marks
-    handles = [_handle(mark) for mark in marks.values()]
-    longest = max((len(mark.label) for mark in marks.values()), default=0)
+    legend_of(made, list(marks.values()))
+
+
+def legend_of(made: Figure, marks: Sequence[Mark]) -> None:
+    """A legend of these marks, above all axes."""
+    handles = [_handle(mark) for mark in marks]
+    longest = max((len(mark.label) for mark in marks), default=0)
     entry_mm = max(_LEGEND_MM, _MARK_MM + _LETTER_MM * longest)
     columns = max(int(made.get_figwidth() / (entry_mm * _MM)), 1)
     rows = -(-len(handles) // columns)

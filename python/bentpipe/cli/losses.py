@@ -1,0 +1,195 @@
+"""`bentpipe losses`."""
+
+from __future__ import annotations
+
+import filecmp
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bentpipe.analysis import fitted_scenario, losses
+from bentpipe.analysis.losses import DIRECTIONS, Direction, Losses
+from bentpipe.cli.captured import CaptureArguments, check_capture, trial_of
+from bentpipe.cli.losses_summary import lines
+from bentpipe.cli.plot import check_figure
+from bentpipe.errors import BentpipeError, UsageError
+from bentpipe.runs import trial_files
+
+_MOST = 2
+
+_OPTIONS = (
+    click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="FILE…"),
+    click.option(
+        "--direction",
+        type=click.Choice((*DIRECTIONS, "both")),
+        default="both",
+        help="forward: server to client; return: client to server. Default: both.",
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Print all of both directions as JSON."),
+    click.option(
+        "-o", "--out", type=click.Path(path_type=Path), metavar="FILE", help="Draw it: .pdf, .png or .svg."
+    ),
+    click.option(
+        "--scenario-out",
+        type=click.Path(path_type=Path),
+        metavar="FILE.toml",
+        help="Write a scenario that has these losses.",
+    ),
+    click.option(
+        "--forward-rate", metavar="RATE", help="Of that scenario, as '20 Mbit/s'. Default: measured."
+    ),
+    click.option("--return-rate", metavar="RATE", help="Likewise, of the way back."),
+    click.option("--force", is_flag=True, help="Write over a file that is there."),
+)
+
+
+def _options(function: Any) -> Any:
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+@click.command("losses", short_help="Fit models of losses to captures of both sides.")
+@_options
+def losses_command(
+    files: tuple[Path, ...],
+    direction: str,
+    as_json: bool,
+    out: Path | None,
+    scenario_out: Path | None,
+    forward_rate: str | None,
+    return_rate: str | None,
+    force: bool,
+) -> int:
+    """Fit models of losses to captures of both sides of the same connections, or to a trial's trace.
+
+    Printed are, with 95 % intervals, the loss rate, the simplified Gilbert model in both notations,
+    Gilbert-Elliott by maximum likelihood, and which of them the losses support; how long bursts and gaps are;
+    and tests: whether losses are independent, whether a Markov chain is enough, whether they return in time.
+
+    Packets that a queue dropped are left out where the capture says so, as the traces of Bentpipe do.
+
+    Exit code: 0; 1 if a file could not be read to its end: what there is has been printed; 2 if nothing was
+    read.
+
+    \b
+    Examples:
+      bentpipe losses runs/demo/trials/sat_quinn_noq_1-0a1b2c3d/trace.pcapng
+      bentpipe losses client.pcap server.pcap -o losses.svg
+      bentpipe losses client.pcap server.pcap --scenario-out fitted.toml --forward-rate '20 Mbit/s'
+    """
+    captures = _captures(files)
+    rates: dict[Direction, str] = {
+        way: rate for way, rate in zip(DIRECTIONS, (forward_rate, return_rate), strict=True) if rate
+    }
+    if out is not None:
+        check_figure(out)
+    if scenario_out is not None:
+        _check_scenario(scenario_out, force)
+    elif rates or force:
+        raise UsageError(
+            "--forward-rate, --return-rate and --force are for a scenario",
+            "give --scenario-out FILE.toml too",
+        )
+    found = losses.fit(captures)
+    directions = DIRECTIONS if direction == "both" else tuple(way for way in DIRECTIONS if way == direction)
+    if as_json:
+        click.echo(found.json.decode().rstrip())
+    else:
+        _print(found.losses, directions)
+    if scenario_out is not None:
+        scenario_out.write_text(_scenario(captures, found.losses, directions, rates))
+        click.echo(scenario_out, err=as_json)
+    if out is not None:
+        _draw(found.losses, directions, out)
+        click.echo(out, err=as_json)
+    for error in found.losses.errors:
+        click.echo(f"error: {error}", err=True)
+    return 1 if found.losses.errors else 0
+
+
+def _captures(files: Sequence[Path]) -> list[Path]:
+    """The captures that are named. UsageError if they cannot be those of two sides."""
+    if len(files) > _MOST:
+        raise UsageError(
+            f"{len(files)} files: a path has two sides",
+            "give the client's capture and the server's, or a trace",
+        )
+    for file in files:
+        check_capture(file)
+    captures = [_in_folder(file) if file.is_dir() else file for file in files]
+    if len(captures) == _MOST and filecmp.cmp(captures[0], captures[1], shallow=False):
+        raise UsageError(
+            f"{files[0]} and {files[1]} are the same capture",
+            "give that of the client's side and the server's",
+        )
+    return captures
+
+
+def _in_folder(folder: Path) -> Path:
+    if not trial_files.has_capture(folder):
+        if trial_files.is_traced(folder):
+            raise UsageError(f"{folder}: only the analysis of this trial was kept, not its capture")
+        raise UsageError(
+            f"{folder}: there is no {trial_files.TRACE} in it",
+            "give the folder of a trial that has one, RUN/trials/ID, or captures",
+        )
+    return folder / trial_files.TRACE
+
+
+def _check_scenario(file: Path, force: bool) -> None:
+    if file.suffix != ".toml":
+        hint = f"bentpipe run --scenario takes a path to a .toml file: write {file.with_suffix('.toml')}"
+        raise UsageError(f'--scenario-out: {file}: unknown ending "{file.suffix}"', hint)
+    if not file.parent.is_dir():
+        raise UsageError(
+            f"--scenario-out: {file}: there is no folder {file.parent}", "make it first, or name another"
+        )
+    if file.exists() and not force:
+        raise UsageError(
+            f"--scenario-out: {file} is there already", "name another, or write over it with --force"
+        )
+
+
+def _scenario(
+    captures: Sequence[Path],
+    found: Losses,
+    directions: Sequence[Direction],
+    rates: dict[Direction, str],
+) -> str:
+    """The scenario file: the trial's own path where there is one."""
+    trial = trial_of(CaptureArguments(captures, None, (), None))
+    if trial is None:
+        return fitted_scenario.of_captures(found, directions, rates)
+    if rates:
+        raise UsageError(
+            f"--forward-rate and --return-rate: {captures[0]} is a trial's, whose run knows its path",
+            "leave them out, or change them for a run: --set forward.rate=…",
+        )
+    run, name = trial
+    record = run.records.get(name)
+    if record is None:
+        raise BentpipeError(f"{run.folder / 'records.jsonl'}: no record of the trial {name}")
+    return fitted_scenario.of_run(run.scenarios[record.scenario].scenario, found, directions)
+
+
+def _draw(found: Losses, directions: Sequence[Direction], out: Path) -> None:
+    # Where it cannot keep its settings, it takes a temporary folder, and warns of that.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    from bentpipe.analysis.plots import canvas, losses_figure
+
+    with canvas.style():
+        title = f"losses: {', '.join(found.files)}"
+        canvas.save(losses_figure.draw(found, directions), out, title)
+
+
+def _print(found: Losses, directions: Sequence[Direction]) -> None:
+    for direction in directions:
+        for line in lines(direction, found.of(direction)):
+            click.echo(line)
+        click.echo()
+    if found.one_sided:
+        click.echo(f"left out: connections that were captured at one place alone: {found.one_sided}")

@@ -1,0 +1,56 @@
+"""A trial's trace as captures from elsewhere would have it: one file for each side, without comments on what
+became of packets, and without secrets.
+"""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+_INTERFACE, _PACKET, _SECTION = 1, 6, 0x0A0D0D0A  # types of blocks (draft-ietf-opsawg-pcapng)
+_HEAD = 20  # of a packet's block, behind type and length: interface, time, lengths
+
+
+def sides_of(trace: Path, into: Path) -> tuple[Path, Path]:
+    """The capture of the client's side and that of the server's, `client.pcapng` and `server.pcapng`."""
+    blocks = list(_blocks(trace.read_bytes()))
+    names = [_name(body) for kind, body in blocks if kind == _INTERFACE]
+    made = []
+    for side in ("client", "server"):
+        number = names.index(side)
+        kept = [_block(_SECTION, next(body for kind, body in blocks if kind == _SECTION))]
+        kept.append(_block(_INTERFACE, [body for kind, body in blocks if kind == _INTERFACE][number]))
+        for kind, body in blocks:
+            if kind == _PACKET and struct.unpack_from("<I", body)[0] == number:
+                length = struct.unpack_from("<I", body, 12)[0]
+                end = _HEAD + length + -length % 4  # what follows are options: the comments
+                kept.append(_block(_PACKET, struct.pack("<I", 0) + body[4:end]))
+        path = into / f"{side}.pcapng"
+        path.write_bytes(b"".join(kept))
+        made.append(path)
+    return made[0], made[1]
+
+
+def _blocks(data: bytes) -> list[tuple[int, bytes]]:
+    found, at = [], 0
+    while at < len(data):
+        kind, length = struct.unpack_from("<II", data, at)
+        found.append((kind, data[at + 8 : at + length - 4]))
+        at += length
+    return found
+
+
+def _block(kind: int, body: bytes) -> bytes:
+    length = len(body) + 12
+    return struct.pack("<II", kind, length) + body + struct.pack("<I", length)
+
+
+def _name(body: bytes) -> str:
+    """The option if_name of an interface."""
+    at = 8
+    while at < len(body):
+        code, length = struct.unpack_from("<HH", body, at)
+        if code == 2:
+            return body[at + 4 : at + 4 + length].decode().partition(" ")[0]
+        at += 4 + length + -length % 4
+    return ""
