@@ -65,7 +65,19 @@ def _path(cells: Sequence[Cell], wanted: Objectives) -> list[str]:
                 met.append(server if is_direct else f"{server} behind proxies")
         rows.append(row)
     said = literal("; ".join(met)) if met else "none"
-    return [table(head, rows), f"All three are met by: {said}."]
+    return [table(head, rows), f"All three are met by: {said}.", *_broken(cells)]
+
+
+def _broken(cells: Sequence[Cell]) -> list[str]:
+    """Who did not run out of time, but failed, and how."""
+    found = []
+    for cell in cells:
+        odd = next((one for one in cell.records if not one.ok and one.outcome != "transfer_timeout"), None)
+        if odd is not None:
+            between = "" if cell.key.treatment == DIRECT else " behind proxies"
+            why = f"{odd.outcome.replace('_', ' ')}: {odd.detail}"
+            found.append(f"{literal(cell.key.server)}{between} failed before that: {literal(why)}.")
+    return found
 
 
 def _time(cell: Cell, size: int) -> float | None:
