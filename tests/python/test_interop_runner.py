@@ -56,10 +56,10 @@ def test_what_it_does_not_know_is_unsupported(bentpipe: Command, tmp_path: Path)
     needs_guest()
     mine = tmp_path / "mine"
     shutil.copytree(FOLDER, mine)
-    text = (mine / "stack.toml").read_text().replace('"transfer"]', '"transfer", "longrtt"]')
+    text = (mine / "stack.toml").read_text().replace('"transfer"]', '"transfer", "resumption"]')
     (mine / "stack.toml").write_text(text.replace("of-the-runner", "mine"))
     (record,) = bentpipe.trials(
-        *["--stacks", str(mine), "--scenario", "sat", "--workload", "longrtt:1kB"],
+        *["--stacks", str(mine), "--scenario", "sat", "--workload", "resumption:1kB"],
         *["--client", "mine", "--server", "mine"],
     )
     assert record["outcome"] == "unsupported", record["detail"]

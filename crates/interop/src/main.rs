@@ -20,7 +20,7 @@ const UNSUPPORTED: u8 = 127;
 /// The runner's: it has no word for another one.
 const PORT: u16 = 443;
 
-/// Why the program could not be started as in the runner.
+/// An error of this program: why the other could not be started as in the runner.
 #[derive(Debug, thiserror::Error)]
 pub enum InteropError {
     /// The environment lacks a variable of the contract.

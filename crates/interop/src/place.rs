@@ -17,7 +17,7 @@ use crate::InteropError;
 const SCRIPTS: [&str; 2] = ["setup.sh", "wait-for-it.sh"];
 const NOTHING: &str = "#!/bin/sh\nexit 0\n";
 
-/// What a program finds beside the host's folders.
+/// The surroundings of a program, beside the host's folders.
 pub struct Place {
     pub www: Option<PathBuf>,
     pub downloads: Option<PathBuf>,
