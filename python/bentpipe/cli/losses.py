@@ -96,16 +96,18 @@ def losses_command(
         )
     found = losses.fit(captures)
     directions = DIRECTIONS if direction == "both" else tuple(way for way in DIRECTIONS if way == direction)
+    # Files first: what is printed may be read no further than its beginning.
+    if scenario_out is not None:
+        scenario_out.write_text(_scenario(captures, found.losses, directions, rates))
+    if out is not None:
+        _draw(found.losses, directions, out)
     if as_json:
         click.echo(found.json.decode().rstrip())
     else:
         _print(found.losses, directions)
-    if scenario_out is not None:
-        scenario_out.write_text(_scenario(captures, found.losses, directions, rates))
-        click.echo(scenario_out, err=as_json)
-    if out is not None:
-        _draw(found.losses, directions, out)
-        click.echo(out, err=as_json)
+    for path in (scenario_out, out):
+        if path is not None:
+            click.echo(path, err=as_json)
     for error in found.losses.errors:
         click.echo(f"error: {error}", err=True)
     return 1 if found.losses.errors else 0
