@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -192,3 +193,26 @@ def test_mistakes_are_named(bentpipe: Command) -> None:
 def test_a_figure_alone_loads_what_draws() -> None:
     code = "import sys, bentpipe.cli; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.virtual_time
+def test_with_proxies_each_hop_has_its_own_losses(bentpipe: Command) -> None:
+    """The loss is beside the satellite: in the client's hop, and the satellite stays as it was."""
+    words = ["--scenario", "cnes-250-3-loss1", "--client", "noq", "--server", "noq", "--bytes", "2MB"]
+    words += ["--treatment", "quic-pep", "--iterations", "1", "--trace", "all", "--no-report", "--out", "run"]
+    assert bentpipe("run", *words).code == 0
+    (trial,) = Path("run/trials").iterdir()
+    assert bentpipe("losses", trial, "--scenario-out", "client.toml").code == 0
+    client = tomllib.loads(Path("client.toml").read_text())
+    assert client["access"]["forward"]["loss"] not in ("none", "1 %")
+    assert client["satellite"]["forward"]["loss"] == "none"
+    hop = trial / "trace-terminal-gateway.pcapng"
+    assert bentpipe("losses", hop, "--scenario-out", "hop.toml").code == 0
+    satellite = tomllib.loads(Path("hop.toml").read_text())
+    assert satellite["access"]["forward"]["loss"] == "1 %", "another hop's"
+    assert satellite["satellite"]["forward"]["rate"] == "250 Mbit/s"
+    assert "none of" in satellite["notes"]
+    both = bentpipe("losses", trial / "trace.pcapng", hop)
+    assert both.code == 2 and "both sides of its path already" in both.err
+    rate = bentpipe("losses", hop, "--scenario-out", "x.toml", "--forward-rate", "garbage")
+    assert rate.code == 2 and "whose run knows its path" in rate.err

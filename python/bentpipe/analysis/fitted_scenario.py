@@ -1,7 +1,7 @@
 """Scenario files that have fitted losses.
 
-Of a run's trial the path is known: its manifest's scenario, in which the losses are replaced. Fitted are the
-losses of the whole path, which then are those of the satellite; other segments lose nothing more. Of captures
+Of a run's trial the path is known: its manifest's scenario, in which the losses of what the capture is of are
+replaced: of the whole path, or, with proxies, of one hop. Of captures
 from elsewhere rate and delay are measured: half of the least round trip, and what arrived in the fullest
 second, which is what the path has at least; the queue is chosen.
 """
@@ -16,6 +16,7 @@ from bentpipe.analysis.losses import DIRECTIONS, Direction, DirectionLosses, Los
 from bentpipe.errors import UsageError
 
 _SEGMENTS = ("access", "satellite", "ground")
+_HOSTS = ("client", "terminal", "gateway", "server")
 _TIMEOUT = "600 s"
 _RATIO_PLACES = 7  # of per cent: scenarios count parts per billion
 _NAMES = {
@@ -26,18 +27,38 @@ _NAMES = {
 Loss = str | dict[str, str]
 
 
-def of_run(known: Mapping[str, Any], losses: Losses, directions: Sequence[Direction]) -> str:
-    """The file of a trial's scenario with the losses of these directions in place of its own."""
+def of_run(
+    known: Mapping[str, Any], losses: Losses, directions: Sequence[Direction], segments: Sequence[str]
+) -> str:
+    """The file of a trial's scenario with the losses of these directions in place of those of its `segments`,
+    which the capture is of. They lie where the scenario loses packets, if that is one segment alone, else on
+    the satellite; where nothing was lost, the scenario's own stay.
+    """
     scenario = json.loads(json.dumps(known))
     del scenario["name"]
     scenario["title"] = f"{known['title']}; losses fitted to a trace"
+    notes = []
     for direction in directions:
-        for segment in _SEGMENTS:
-            if direction in scenario.get(segment, {}):
-                scenario[segment][direction]["loss"] = "none"
-        scenario["satellite"][direction]["loss"] = loss_of(losses.of(direction))
-    scenario["notes"] = "\n".join(filter(None, (known.get("notes"), *_notes(losses, directions))))
+        one = losses.of(direction)
+        there = [segment for segment in segments if direction in scenario.get(segment, {})]
+        if not one.losses:
+            notes.append(f"The {direction} loss is as it was: none of {one.packets} packets was lost.")
+            continue
+        losing = [segment for segment in there if scenario[segment][direction].get("loss", "none") != "none"]
+        place = losing[0] if len(losing) == 1 else "satellite" if "satellite" in there else there[0]
+        for segment in there:
+            scenario[segment][direction]["loss"] = "none"
+        scenario[place][direction]["loss"] = loss_of(one)
+        notes += _notes(losses, [direction])
+    if known.get("notes"):
+        notes.append(f"Of the scenario it was measured on: {known['notes']}")
+    scenario["notes"] = "\n".join(notes)
     return _toml(scenario)
+
+
+def segments_between(first: str, last: str) -> tuple[str, ...]:
+    """The segments between two hosts of a path."""
+    return _SEGMENTS[_HOSTS.index(first) : _HOSTS.index(last)]
 
 
 def of_captures(losses: Losses, directions: Sequence[Direction], rates: Mapping[Direction, str]) -> str:
@@ -96,8 +117,9 @@ def _measured(direction: Direction, one: DirectionLosses, rate: str | None) -> d
 
 
 def _notes(losses: Losses, directions: Sequence[Direction]) -> Iterator[str]:
-    """What was fitted to what."""
+    """What was fitted to what, and what could not be read."""
     files = ", ".join(losses.files)
+    yield from (f"Not all was read: {error}" for error in losses.errors)
     for direction in directions:
         one = losses.of(direction)
         if one.preferred is None:

@@ -14,7 +14,7 @@ import click
 
 from bentpipe.analysis import traces
 from bentpipe.analysis.link_facts import LinkFacts
-from bentpipe.analysis.traces import Analysis, TracedRun
+from bentpipe.analysis.traces import Analysis
 from bentpipe.errors import UsageError, one_of
 from bentpipe.runs import manifest, trial_files
 
@@ -96,19 +96,11 @@ def find(named: CaptureArguments, out: Path | None = None) -> Analysis:
 def _is_trials_own(named: CaptureArguments) -> bool:
     """Whether the trace of a trial is named and nothing else: then its run knows the path."""
     alone = len(named.files) == 1 and not (named.keylog or named.qlogs or named.link)
-    return alone and named.files[0].name == trial_files.TRACE and _is_trial(named.files[0].parent)
-
-
-def trial_of(named: CaptureArguments) -> tuple[TracedRun, str] | None:
-    """The run and the trial whose own trace is named; None if something else is."""
-    if not _is_trials_own(named):
-        return None
-    folder = named.files[0].resolve().parent
-    return TracedRun.read(folder.parent.parent), folder.name
+    return alone and named.files[0].name == trial_files.TRACE and is_trial(named.files[0].parent)
 
 
 def _of_folder(folder: Path, link: LinkFacts | None, out: Path | None) -> Analysis:
-    if trial_files.has_capture(folder) or _is_trial(folder):
+    if trial_files.has_capture(folder) or is_trial(folder):
         if link is not None:
             raise UsageError(f"--link: {folder} is a trial", "its run knows its path; leave --link out")
         return traces.of_trial(folder, out=_place(out) if out else None)
@@ -157,7 +149,7 @@ def check_capture(file: Path) -> None:
     if file.is_dir():
         return
     if not file.exists():
-        if _is_trial(file):
+        if is_trial(file):
             raise traces.no_trace(file)
         if file.name == trial_files.TRACE and trial_files.is_traced(file.parent):
             said = f"{file}: only the analysis of this trial was kept: give its folder"
@@ -181,7 +173,7 @@ def _check_file(option: str, file: Path) -> None:
         raise UsageError(f"{option}: {file} is {what}", "give a file")
 
 
-def _is_trial(folder: Path) -> bool:
+def is_trial(folder: Path) -> bool:
     """Whether this is, or would be, a trial's folder in a run."""
     parent = folder.resolve().parent
     return parent.name == "trials" and (parent.parent / manifest.FILE).is_file()

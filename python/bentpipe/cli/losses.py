@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import filecmp
 import logging
+import tempfile
 from collections.abc import Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,12 @@ import click
 
 from bentpipe.analysis import fitted_scenario, losses
 from bentpipe.analysis.losses import DIRECTIONS, Direction, Losses
-from bentpipe.cli.captured import CaptureArguments, check_capture, trial_of
+from bentpipe.analysis.traces import TracedRun
+from bentpipe.cli.captured import check_capture, is_trial
 from bentpipe.cli.losses_summary import lines
 from bentpipe.cli.plot import check_figure
 from bentpipe.errors import BentpipeError, UsageError
+from bentpipe.plan import scenarios
 from bentpipe.runs import trial_files
 
 _MOST = 2
@@ -98,7 +102,7 @@ def losses_command(
     directions = DIRECTIONS if direction == "both" else tuple(way for way in DIRECTIONS if way == direction)
     # Files first: what is printed may be read no further than its beginning.
     if scenario_out is not None:
-        scenario_out.write_text(_scenario(captures, found.losses, directions, rates))
+        scenario_out.write_text(_checked(_scenario(captures, found.losses, directions, rates)))
     if out is not None:
         _draw(found.losses, directions, out)
     if as_json:
@@ -123,6 +127,8 @@ def _captures(files: Sequence[Path]) -> list[Path]:
     for file in files:
         check_capture(file)
     captures = [_in_folder(file) if file.is_dir() else file for file in files]
+    if len(captures) == _MOST and (own := next(filter(_is_of_a_trial, captures), None)):
+        raise UsageError(f"{own} has both sides of its path already", "give it alone")
     if len(captures) == _MOST and filecmp.cmp(captures[0], captures[1], shallow=False):
         raise UsageError(
             f"{files[0]} and {files[1]} are the same capture",
@@ -150,6 +156,8 @@ def _check_scenario(file: Path, force: bool) -> None:
         raise UsageError(
             f"--scenario-out: {file}: there is no folder {file.parent}", "make it first, or name another"
         )
+    if file.is_dir():
+        raise UsageError(f"--scenario-out: {file} is a folder", "name a file")
     if file.exists() and not force:
         raise UsageError(
             f"--scenario-out: {file} is there already", "name another, or write over it with --force"
@@ -163,19 +171,51 @@ def _scenario(
     rates: dict[Direction, str],
 ) -> str:
     """The scenario file: the trial's own path where there is one."""
-    trial = trial_of(CaptureArguments(captures, None, (), None))
-    if trial is None:
+    if not _is_of_a_trial(captures[0]):
         return fitted_scenario.of_captures(found, directions, rates)
     if rates:
         raise UsageError(
             f"--forward-rate and --return-rate: {captures[0]} is a trial's, whose run knows its path",
             "leave them out, or change them for a run: --set forward.rate=…",
         )
-    run, name = trial
-    record = run.records.get(name)
+    folder = captures[0].resolve().parent
+    run = TracedRun.read(folder.parent.parent)
+    record = run.records.get(folder.name)
     if record is None:
-        raise BentpipeError(f"{run.folder / 'records.jsonl'}: no record of the trial {name}")
-    return fitted_scenario.of_run(run.scenarios[record.scenario].scenario, found, directions)
+        raise BentpipeError(f"{run.folder / 'records.jsonl'}: no record of the trial {folder.name}")
+    known = run.scenarios[record.scenario].scenario
+    return fitted_scenario.of_run(known, found, directions, _segments(captures[0]))
+
+
+def _is_of_a_trial(capture: Path) -> bool:
+    """Whether it is of a trial, whose run is there: of its whole path, or of a hop between proxies."""
+    is_named = capture.name == trial_files.TRACE or fnmatch(capture.name, trial_files.HOP_TRACES)
+    return is_named and is_trial(capture.parent)
+
+
+def _segments(capture: Path) -> tuple[str, ...]:
+    """What a trial's capture is of: all segments, or, with proxies, those of its hop; `trace.pcapng` is then
+    of the client's.
+    """
+    hops = [path.stem.split("-")[1:] for path in capture.resolve().parent.glob(trial_files.HOP_TRACES)]
+    if capture.name != trial_files.TRACE:
+        first, last = capture.stem.split("-")[1:]
+        return fitted_scenario.segments_between(first, last)
+    behind = min((first for first, _ in hops), key=("terminal", "gateway").index, default="server")
+    return fitted_scenario.segments_between("client", behind)
+
+
+def _checked(text: str) -> str:
+    """The file's text, which `bentpipe run` takes. UsageError if a rate that was given is none."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "fitted.toml")
+        file.write_text(text)
+        try:
+            scenarios.resolve(str(file))
+        except scenarios.ScenarioError as error:
+            why = str(error).replace(str(file), "").lstrip(": ")
+            raise UsageError(f"--scenario-out: {why}", "see --forward-rate and --return-rate") from error
+    return text
 
 
 def _draw(found: Losses, directions: Sequence[Direction], out: Path) -> None:

@@ -39,8 +39,9 @@ impl Estimate {
         let half = Z * spread.sqrt() / (1.0 + square / trials);
         Some(Self {
             value: share,
-            low: (middle - half).max(0.0),
-            high: Some((middle + half).min(1.0)),
+            // Rounding must not leave the share itself outside.
+            low: (middle - half).max(0.0).min(share),
+            high: Some((middle + half).min(1.0).max(share)),
         })
     }
 
