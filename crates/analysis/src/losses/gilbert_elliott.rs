@@ -127,18 +127,17 @@ impl GilbertElliott {
             starts(count(losses) / count(losses + deliveries), runs),
         );
         // What a profile finds may be higher than all that was found before.
-        let mut intervals = [Estimate {
-            value: 0.0,
-            low: 0.0,
-            high: Some(1.0),
-        }; VARIABLES];
+        top.at = good_first(top.at);
+        let mut intervals = top.at.map(|value| estimate(value, [None; 2]));
         'again: for _ in 0..4 {
-            top.at = good_first(top.at);
             for (variable, interval) in intervals.iter_mut().enumerate() {
                 match maximum::profile(&function, &top, variable, DROP) {
                     Ok(ends) => *interval = estimate(top.at[variable], ends),
                     Err(higher) => {
                         top = maximum::climb(&function, higher.at, &ALL);
+                        top.at = good_first(top.at);
+                        // Where it does not come to an end, anything may be.
+                        intervals = top.at.map(|value| estimate(value, [None; 2]));
                         continue 'again;
                     }
                 }
