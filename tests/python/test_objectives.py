@@ -93,7 +93,7 @@ def test_more_trials_are_asked_for_only_where_they_may_decide() -> None:
 def test_a_measure_that_stacks_do_not_have_is_undecided() -> None:
     page = Question(Objective("mine", SETTING, ObjectiveMeasure("plt_s"), 3.0, True), KEY)
     judged = judge(page, by_cell(trials(KEY, [2.5] * 3)), RIGOUR)
-    assert (judged.outcome, judged.why) == ("undecided", "a trial that succeeded has no page load time")
+    assert (judged.outcome, judged.why) == ("undecided", "a trial has no page load time")
 
 
 def test_first_bytes_count_even_where_the_whole_never_came() -> None:
@@ -156,6 +156,17 @@ def test_what_is_not_offered_any_more_is_worse() -> None:
     assert found == [] and "the base: unsupported" in left_out[0]
 
 
+@pytest.mark.parametrize(
+    ("outcome", "verdict"), [("handshake_timeout", "fail"), ("transfer_timeout", "undecided")]
+)
+def test_first_bytes_that_nobody_could_see_are_unknown_unless_none_came(outcome: str, verdict: str) -> None:
+    first = Question(Objective("mine", SETTING, ObjectiveMeasure("first_mb_s", 1), 3.0, True), KEY)
+    unseen = [
+        fake_run.change(one, first_mb_s=[], measured_from="client") for one in trials(KEY, [outcome] * 7)
+    ]
+    assert judge(first, by_cell(unseen), RIGOUR).outcome == verdict
+
+
 def test_a_program_that_breaks_the_contract_has_failed() -> None:
     """The scheduler starts no trial of one that is of no use from the start."""
     broken = [
@@ -179,7 +190,7 @@ def test_a_failure_leads_to_the_trial_that_failed() -> None:
         ("ttfb_s", 3.0, True, {"ttfb_s": 1.2}, "pass"),
         ("completion_s", 3.0, False, {"completion_s": None}, "fail"),
         ("frame_age_p99_s", 0.4, True, {"frame_age_p99_s": None, "frames": 100, "outcome": "ok"}, "fail"),
-        ("completion_s", 3.0, True, {"completion_s": None, "measured_from": "client"}, "undecided"),
+        ("completion_s", 3.0, True, {"completion_s": None, "measured_from": "client"}, "fail"),
     ],
 )
 def test_what_came_before_a_timeout_counts_and_what_never_came_meets_nothing(

@@ -40,9 +40,7 @@ def judge(asked: Question, found: CellRecords, rigour: Rigour) -> Judgement:
         return told
     values = [asked.objective.measure.of(record) for record in own]
     if None in values:
-        return Judgement(
-            "undecided", f"a trial that succeeded has no {asked.objective.measure.title}", len(own)
-        )
+        return Judgement("undecided", f"a trial has no {asked.objective.measure.title}", len(own))
     known = [value for value in values if value is not None]
     if asked.reference is None:
         judged = _by_bound(asked.objective, known, rigour)

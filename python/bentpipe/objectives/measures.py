@@ -64,7 +64,9 @@ class ObjectiveMeasure:
             known = record.first_mb_s[self.mark] if self.mark < len(record.first_mb_s) else None
         else:
             known = getattr(record, self.column)
-        if known is None and record.outcome in TIMEOUTS and record.measured_from != "client":
+        # What was not decoded may have come; of a handshake that never ended nothing did.
+        unseen = self.mark is not None and record.measured_from == "client"
+        if known is None and record.outcome in TIMEOUTS and not (unseen and record.outcome == TIMEOUTS[1]):
             return self.never
         if known is None and self.column in AGES and record.frames:
             return self.never  # as many frames as count were lost
