@@ -98,9 +98,13 @@ impl Milestones {
         }
         if connection.protocol == Protocol::Tcp {
             let (answered, _) = passing(connection, End::Server).next()?;
-            return of_client
-                .map(|(time, _)| time)
-                .find(|time| *time >= answered);
+            let refuses = |packet: &Packet| {
+                let mut frames = connection.frames(packet).iter();
+                frames.any(|frame| frame.name() == "RST")
+            };
+            let takes_it =
+                |(time, packet): &(Nanos, &Packet)| *time >= answered && !refuses(packet);
+            return of_client.find(takes_it).map(|(time, _)| time);
         }
         let has_crypto = |packet: &Packet| {
             let mut frames = connection.frames(packet).iter();

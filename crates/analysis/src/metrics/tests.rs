@@ -402,18 +402,29 @@ fn without_secrets_the_first_short_header_ends_the_handshake() {
     assert_eq!(metrics.forward.lost_packets, Some(1));
 }
 
-#[test]
-fn tcp_is_complete_with_the_answer_to_the_servers_syn() {
+/// How long the handshake of TCP takes whose client answers the server's SYN by `frames`.
+fn handshake_of_tcp(frames: &[Frame]) -> Option<f64> {
     let mut maker = Maker::new(Vantage::Both);
     maker.0.protocol = Protocol::Tcp;
     let syn = [Frame::Other("SYN")];
     maker.packet(End::Client, PacketType::Initial, 0, &syn);
     maker.packet(End::Server, PacketType::Initial, 300, &syn);
-    maker.packet(End::Client, PacketType::Initial, 600, &[]);
+    maker.packet(End::Client, PacketType::Initial, 600, frames);
     for packet in &mut maker.0.packets {
         packet.kind = Kind::Tcp;
     }
-    assert_eq!(maker.measure().handshake_s, Some(0.6));
+    maker.measure().handshake_s
+}
+
+#[test]
+fn tcp_is_complete_with_the_answer_to_the_servers_syn() {
+    assert_eq!(handshake_of_tcp(&[]), Some(0.6));
+}
+
+/// A browser gives up a connection that it has begun and answers the SYN by a reset.
+#[test]
+fn tcp_that_is_reset_has_no_handshake() {
+    assert_eq!(handshake_of_tcp(&[Frame::Other("RST")]), None);
 }
 
 #[test]
