@@ -21,6 +21,7 @@ from bentpipe.runs import run_folder
 from bentpipe.stacks import catalogue
 
 _RESULTS = ("succeeded", "failed", "unsupported")  # the runner's words
+_WIDTH = 120
 
 
 @click.group(short_help="Read and write the result.json of the QUIC interop runner.")
@@ -192,12 +193,23 @@ def _show(one: ImportedRun) -> None:
         ]
         texts = [cell_text(found.get(name)) or "-" for name in measured]
         rows.append([*ends, *(listed if tests else ()), *texts])
+    if len(_aligned(rows)[0]) > _WIDTH:
+        rows = [["client", "server", "", "result"]]
+        rows += [
+            [*ends, name, cell_text(cell) if name in measured else _test_result(cell)]
+            for ends, found in by_pair.items()
+            for name, cell in found.items()
+        ]
     _head(one)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        click.echo("  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip())
+    for line in _aligned(rows):
+        click.echo(line.rstrip())
     if measured:
         click.echo("goodput in Mbit/s, of successful trials; (n!): n trials failed")
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)) for row in rows]
 
 
 def _columns(one: ImportedRun) -> tuple[list[str], list[str]]:

@@ -41,12 +41,13 @@ from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs.manifest import Manifest
 from bentpipe.runs.records import Record
 from bentpipe.schema.record import Outcome
-from bentpipe.workload import TESTCASES
+from bentpipe.workload import TESTCASES, FileTransfer, shown_size
 
 _QUIC_VERSION = "0x1"
 _QUIC_DRAFT = 34  # what the runner wrote for version 1
-_LONGEST_ABBR = 12
+_LONGEST_PART = 8  # of an abbreviation
 _KBIT = 1e3
+_WHAT_CAN = "transfers and uploads can, and the test cases of files, such as handshake"
 
 
 @dataclass(frozen=True)
@@ -118,8 +119,8 @@ def export(
     names = _Names()
     settings, left_out = _settings(matrices(chosen.of(records)), names)
     if not settings:
-        why = "; ".join(f"{title}: {text}" for title, text in left_out.items())
-        raise UsageError(f"nothing of this run is a test case or a measurement of the runner: {why}")
+        what, why = next(iter(left_out.items()))
+        raise UsageError(f"nothing of this run can stand in a result.json, as {what}: {why}", _WHAT_CAN)
     clients, servers = (
         sorted({end for one in settings for end in getattr(one.matrix, ends)})
         for ends in ("clients", "servers")
@@ -210,18 +211,22 @@ class _Names:
             self._used.add(known)
             abbr = test_cases.MEASUREMENTS[known].abbr if measured else test_cases.TESTS[known]
             return ExportedSetting(matrix, known, abbr, measured)
-        name = _unique(_slug("-".join(_parts(matrix.key, measured))), self._names, "-")
-        short = re.sub(r"[^a-z0-9]", "", name).upper()[:_LONGEST_ABBR]
-        return ExportedSetting(matrix, name, _unique(short, self._abbreviations, ""), measured)
+        parts = _parts(matrix.key, measured)
+        name = _unique(_slug("-".join(parts)), self._names, "-")
+        short = "".join(re.sub(r"[^a-z0-9]", "", _slug(part))[:_LONGEST_PART] for part in parts).upper()
+        return ExportedSetting(matrix, name, _unique(short, self._abbreviations, "N"), measured)
 
 
 def _parts(key: MatrixKey, measured: bool) -> list[str]:
     """What the name of a setting is made of: what it is not by default."""
-    between = [] if key.treatment == DIRECT else [key.treatment]
-    if not measured:
+    between = [] if key.treatment == DIRECT else [labels.treatment(key.treatment).kind]
+    moved = workload.known(key.workload)
+    if not measured or not isinstance(moved, FileTransfer):
         return [key.workload.partition(":")[0], key.scenario, *between]
     plain = key.workload == test_cases.MEASUREMENTS["goodput"].workload
-    return [key.scenario, *([] if plain else [key.workload]), *between]
+    count = f"{moved.count}x" if moved.count > 1 else ""
+    size = [] if plain else [f"{count}{shown_size(moved.file_bytes)}".replace(" ", "")]
+    return [*([] if moved.name == "transfer" else [moved.name]), key.scenario, *size, *between]
 
 
 def _slug(text: str) -> str:
