@@ -10,13 +10,15 @@ from typing import Any
 
 import click
 
-from bentpipe import labels, workload
+from bentpipe import workload
 from bentpipe.analysis.cells import Cell, CellKey, cells
 from bentpipe.analysis.runner import exporting
 from bentpipe.analysis.runner.exporting import Chosen, Export, ExportedSetting
 from bentpipe.analysis.runner.importing import ImportedRun
+from bentpipe.analysis.runner.test_cases import MEASUREMENTS
 from bentpipe.cli.summary import cell_text
 from bentpipe.errors import UsageError
+from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs import run_folder
 from bentpipe.stacks import catalogue
 
@@ -223,13 +225,14 @@ def _columns(one: ImportedRun) -> tuple[list[str], list[str]]:
 
 
 def _is_transfer(cell: Cell) -> bool:
-    return labels.variant(cell.key.workload).stack == "transfer"
+    return cell.key.workload.startswith("transfer:")
 
 
 def _heading(key: CellKey) -> str:
     """Scenario, workload and treatment, as far as they say more than the scenario does."""
-    more = [] if key.workload in (key.scenario, f"transfer:{10 * 2**20}") else [key.workload]
-    between = [] if key.treatment == "direct" else [key.treatment]
+    own = MEASUREMENTS.get(key.scenario, MEASUREMENTS["goodput"])
+    more = [] if key.workload in (key.scenario, own.workload) else [key.workload]
+    between = [] if key.treatment == DIRECT else [key.treatment]
     return " ".join([key.scenario, *more, *between])
 
 

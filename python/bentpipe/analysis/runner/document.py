@@ -7,7 +7,6 @@ c · servers + s. What a file has beyond these keys is passed over, as the runne
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,7 +19,9 @@ from bentpipe.schema import reading
 from bentpipe.schema.record import Outcome
 
 LARGEST_BYTES = 64 * 2**20  # the runner's matrix of twenty by twenty is below one
-LONGEST_NAME = 200
+LONGEST_NAME = 400
+_LARGEST_NUMBER = 1e15  # of kbit/s, bit/s, seconds, bytes
+_MOST_TRIALS = 1_000_000  # of a cell
 _LATEST_S = 253_402_300_799  # the last second of the year 9999
 _HINT = "give a result.json as the QUIC interop runner writes it"
 
@@ -161,46 +162,61 @@ def _checked(found: ResultFile) -> ResultFile:
         _check_names(getattr(found, key), key)
     _check_names([*found.tests], "tests")
     _check_names([one.name for one in found.tests.values()], "tests: name")
+    for abbr, text in found.tests.items():
+        _check_number(text.timeout, f"tests.{abbr}.timeout")
+        _check_number(text.theoretical_max_value, f"tests.{abbr}.theoretical_max_value")
+    if found.bentpipe is not None:
+        _check_origin(found.bentpipe)
+        for key in ("clients", "servers"):
+            variants = [found.bentpipe.names.get(name, name) for name in getattr(found, key)]
+            _check_names(variants, f"bentpipe.names: {key}")
     many = len(found.clients) * len(found.servers)
     for key in ("results", "measurements"):
         entries: list[list[Entry]] = getattr(found, key)
         if len(entries) != many:
             ends = f"{len(found.clients)} clients and {len(found.servers)} servers"
             raise ValueError(f"{key}: it has {len(entries)} entries, and {ends} make {many}")
-        for number, cell in enumerate(entries):
-            _check_cell(found, cell, f"{key}[{number}]")
+        for place, cell in enumerate(entries):
+            for number, entry in enumerate(cell):
+                _check_entry(found, entry, f"{key}[{place}][{number}]")
+    for place, (_, _, tests, measured) in enumerate(found.pairs()):
+        both = f"results[{place}] and measurements[{place}]"
+        _check_names([found.name(entry) for entry in (*tests, *measured)], f"{both}: name")
+        _check_names([entry.abbr for entry in (*tests, *measured)], f"{both}: abbr")
     return found
 
 
-def _check_cell(found: ResultFile, cell: Sequence[Entry], where: str) -> None:
-    names = []
-    for number, entry in enumerate(cell):
-        if not entry.name and entry.abbr not in found.tests:
-            known = ", ".join(found.tests) or "nothing"
-            raise ValueError(
-                f"{where}[{number}].abbr: {reading.shown(entry.abbr)} is unknown: tests has {known[:200]}"
-            )
-        names.append(found.name(entry))
-        if isinstance(entry, MeasuredEntry):
-            _check_values(entry, f"{where}[{number}]")
-        for trial in entry.trials or []:
-            _check_number(trial.goodput_bps, f"{where}[{number}].trials: goodput_bps")
-            if trial.iteration < 1:
-                raise ValueError(f"{where}[{number}].trials: iteration: {trial.iteration} is not 1 or more")
-        numbers = [trial.iteration for trial in entry.trials or []]
-        if len(set(numbers)) < len(numbers):
-            raise ValueError(f"{where}[{number}].trials: iteration: {numbers} has one of them twice")
-    _check_names(names, f"{where}: name")
+def _check_origin(origin: Origin) -> None:
+    cases = origin.cases.items()
+    for abbr, one in cases:
+        _check_names([one.scenario], f"bentpipe.cases.{abbr}.scenario")
+        _check_names([one.workload], f"bentpipe.cases.{abbr}.workload")
+        _check_names([one.treatment], f"bentpipe.cases.{abbr}.treatment")
+        _check_number(one.size_bytes, f"bentpipe.cases.{abbr}.size_bytes")
+    settings = Counter((one.scenario, one.workload, one.treatment) for _, one in cases)
+    for setting, count in settings.items():
+        if count > 1:
+            raise ValueError(f"bentpipe.cases: {reading.shown(setting)} stands there {count} times")
 
 
-def _check_values(entry: MeasuredEntry, where: str) -> None:
-    for value in entry.values or []:
+def _check_entry(found: ResultFile, entry: Entry, where: str) -> None:
+    if not entry.name and entry.abbr not in found.tests:
+        known = ", ".join(found.tests) or "nothing"
+        raise ValueError(f"{where}.abbr: {reading.shown(entry.abbr)} is unknown: tests has {known[:200]}")
+    for value in (entry.values or []) if isinstance(entry, MeasuredEntry) else []:
         _check_number(value, f"{where}.values")
+    numbers = Counter(trial.iteration for trial in entry.trials or [])
+    for trial in entry.trials or []:
+        _check_number(trial.goodput_bps, f"{where}.trials: goodput_bps")
+        if not 1 <= trial.iteration <= _MOST_TRIALS or numbers[trial.iteration] > 1:
+            raise ValueError(
+                f"{where}.trials: iteration: {trial.iteration} is not 1 to {_MOST_TRIALS}, each once"
+            )
 
 
 def _check_number(value: float | None, where: str) -> None:
-    if value is not None and not (math.isfinite(value) and value >= 0):
-        raise ValueError(f"{where}: {value!r} is no number of at least 0")
+    if value is not None and not 0 <= value <= _LARGEST_NUMBER:
+        raise ValueError(f"{where}: {value!r} is no number from 0 to {_LARGEST_NUMBER:g}")
 
 
 def _check_names(names: Sequence[str], where: str) -> None:

@@ -204,6 +204,7 @@ class ImportedRun:
     def _variant(self, name: str) -> str:
         return self.file.bentpipe.names.get(name, name) if self.file.bentpipe else name
 
+    @cached_property
     def _implementations(self) -> dict[str, Image | None]:
         """Variants → what the file says of them."""
         images = self.file.images or {}
@@ -211,23 +212,23 @@ class ImportedRun:
         return {self._variant(name): images.get(name) for name in names}
 
     def _stacks(self) -> list[str]:
-        return sorted({labels.variant(one).stack for one in self._implementations()})
+        return sorted({labels.variant(one).stack for one in self._implementations})
 
     def _versions(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
-        for label, image in self._implementations().items():
+        for label, image in self._implementations.items():
             for version in (image and image.versions) or []:
                 known = found.setdefault(labels.variant(label).stack, [])
                 known += [version] if version not in known else []
         return found
 
     def _version(self, label: str) -> str:
-        image = self._implementations().get(label)
+        image = self._implementations.get(label)
         return ", ".join((image and image.versions) or [])
 
     def _breaches(self) -> dict[str, str]:
         """Implementations that the fork found to take a test case that it does not know."""
-        told = self._implementations().items()
+        told = self._implementations.items()
         return {f"{name} as client or server": "not compliant, says the runner"
                 for name, image in told if image is not None and image.compliant is False}  # fmt: skip
 
