@@ -46,7 +46,7 @@ class ExportedTrial(msgspec.Struct, frozen=True, kw_only=True):
     goodput_bps: float | None = None
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class CaseResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a test case came to with one client and one server; `result` is null where it was not run."""
 
     abbr: str
@@ -56,7 +56,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     trials: list[ExportedTrial] | None = None
 
 
-class MeasuredEntry(Entry, frozen=True, kw_only=True, omit_defaults=True):
+class MeasuredResult(CaseResult, frozen=True, kw_only=True, omit_defaults=True):
     """Likewise a measurement. The page shows `details` even if it is empty."""
 
     details: str = ""
@@ -106,17 +106,17 @@ class ResultFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tests: dict[str, CaseText] = {}
     quic_draft: int | None = None
     quic_version: str = ""
-    results: list[list[Entry]]
-    measurements: list[list[MeasuredEntry]]
+    results: list[list[CaseResult]]
+    measurements: list[list[MeasuredResult]]
     bentpipe: Origin | None = None
 
-    def pairs(self) -> Iterator[tuple[str, str, list[Entry], list[MeasuredEntry]]]:
+    def pairs(self) -> Iterator[tuple[str, str, list[CaseResult], list[MeasuredResult]]]:
         """Each client and server, with their test cases and measurements."""
         ends = ((client, server) for client in self.clients for server in self.servers)
         for (client, server), tests, measured in zip(ends, self.results, self.measurements, strict=True):
             yield client, server, tests, measured
 
-    def name(self, entry: Entry) -> str:
+    def name(self, entry: CaseResult) -> str:
         """The name of an entry's test case."""
         return entry.name or self.tests[entry.abbr].name
 
@@ -172,7 +172,7 @@ def _checked(found: ResultFile) -> ResultFile:
             _check_names(variants, f"bentpipe.names: {key}")
     many = len(found.clients) * len(found.servers)
     for key in ("results", "measurements"):
-        entries: list[list[Entry]] = getattr(found, key)
+        entries: list[list[CaseResult]] = getattr(found, key)
         if len(entries) != many:
             ends = f"{len(found.clients)} clients and {len(found.servers)} servers"
             raise ValueError(f"{key}: it has {len(entries)} entries, and {ends} make {many}")
@@ -199,11 +199,11 @@ def _check_origin(origin: Origin) -> None:
             raise ValueError(f"bentpipe.cases: {reading.shown(setting)} stands there {count} times")
 
 
-def _check_entry(found: ResultFile, entry: Entry, where: str) -> None:
+def _check_entry(found: ResultFile, entry: CaseResult, where: str) -> None:
     if not entry.name and entry.abbr not in found.tests:
         known = ", ".join(found.tests) or "nothing"
         raise ValueError(f"{where}.abbr: {reading.shown(entry.abbr)} is unknown: tests has {known[:200]}")
-    for value in (entry.values or []) if isinstance(entry, MeasuredEntry) else []:
+    for value in (entry.values or []) if isinstance(entry, MeasuredResult) else []:
         _check_number(value, f"{where}.values")
     numbers = Counter(trial.iteration for trial in entry.trials or [])
     for trial in entry.trials or []:

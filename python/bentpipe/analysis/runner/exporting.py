@@ -26,12 +26,12 @@ from bentpipe import labels, workload
 from bentpipe.analysis.cells import Cell, Matrix, MatrixKey, matrices
 from bentpipe.analysis.runner import test_cases
 from bentpipe.analysis.runner.document import (
+    CaseResult,
     CaseText,
-    Entry,
     ExportedCase,
     ExportedTrial,
     Image,
-    MeasuredEntry,
+    MeasuredResult,
     Origin,
     Result,
     ResultFile,
@@ -273,16 +273,16 @@ def _case(one: ExportedSetting) -> ExportedCase:
     )
 
 
-def _tests(settings: Iterable[ExportedSetting], client: str, server: str) -> list[Entry]:
+def _tests(settings: Iterable[ExportedSetting], client: str, server: str) -> list[CaseResult]:
     return [
-        Entry(abbr=one.abbr, name=one.name, result=result, error_code=code, trials=_trials(cell))
+        CaseResult(abbr=one.abbr, name=one.name, result=result, error_code=code, trials=_trials(cell))
         for one in settings
         if not one.measured and (cell := _cell(one, client, server)) is not None
         for result, code in [_result(record.outcome for record in cell.records)]
     ]
 
 
-def _measurements(settings: Iterable[ExportedSetting], client: str, server: str) -> list[MeasuredEntry]:
+def _measurements(settings: Iterable[ExportedSetting], client: str, server: str) -> list[MeasuredResult]:
     return [
         _measurement(one, cell)
         for one in settings
@@ -290,12 +290,12 @@ def _measurements(settings: Iterable[ExportedSetting], client: str, server: str)
     ]
 
 
-def _measurement(one: ExportedSetting, cell: Cell) -> MeasuredEntry:
+def _measurement(one: ExportedSetting, cell: Cell) -> MeasuredResult:
     result, code = _result(record.outcome for record in cell.records)
     values = [record.goodput_bps / _KBIT for record in cell.ok if record.goodput_bps is not None]
     if result == "succeeded" and len(values) < len(cell.records):
         result, code = "failed", test_cases.NO_GOODPUT
-    return MeasuredEntry(
+    return MeasuredResult(
         abbr=one.abbr,
         name=one.name,
         result=result,

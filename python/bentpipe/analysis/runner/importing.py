@@ -27,11 +27,11 @@ import bentpipe
 from bentpipe import labels
 from bentpipe.analysis.runner import document, test_cases
 from bentpipe.analysis.runner.document import (
+    CaseResult,
     CaseText,
-    Entry,
     ExportedCase,
     Image,
-    MeasuredEntry,
+    MeasuredResult,
     ResultFile,
 )
 from bentpipe.errors import BentpipeError
@@ -146,7 +146,7 @@ class ImportedRun:
         finally:
             run.close()
 
-    def _record(self, entry: Entry, client: str, server: str, one: _Repetition) -> Record:
+    def _record(self, entry: CaseResult, client: str, server: str, one: _Repetition) -> Record:
         case, text = self._case(entry), self.file.tests.get(entry.abbr)
         trial = Trial(
             campaign_seed=0,
@@ -178,11 +178,11 @@ class ImportedRun:
             server_version=self._version(server),
         )
 
-    def _case(self, entry: Entry) -> ExportedCase:
+    def _case(self, entry: CaseResult) -> ExportedCase:
         origin, name = self.file.bentpipe, self.file.name(entry)
         if origin and entry.abbr in origin.cases:
             return origin.cases[entry.abbr]
-        known = test_cases.MEASUREMENTS.get(name) if isinstance(entry, MeasuredEntry) else None
+        known = test_cases.MEASUREMENTS.get(name) if isinstance(entry, MeasuredResult) else None
         return ExportedCase(
             scenario=name,
             workload=known.workload if known else name,
@@ -254,13 +254,13 @@ class ImportedRun:
         }
 
 
-def _repetitions(entry: Entry) -> Iterator[_Repetition]:
+def _repetitions(entry: CaseResult) -> Iterator[_Repetition]:
     """What an entry says of trials; nothing if it was not run. ValueError for a success without a value."""
     if entry.trials is not None:
         for one in entry.trials:
             yield _Repetition(one.iteration, one.outcome, one.goodput_bps)
         return
-    values = (entry.values or []) if isinstance(entry, MeasuredEntry) else []
+    values = (entry.values or []) if isinstance(entry, MeasuredResult) else []
     for number, value in enumerate(values, start=1):
         yield _Repetition(number, "ok", value * _KBIT)
     if entry.result == "unsupported":
@@ -268,13 +268,13 @@ def _repetitions(entry: Entry) -> Iterator[_Repetition]:
     elif entry.result == "failed":
         detail = entry.error_code or _UNSAID
         yield _Repetition(len(values) + 1, test_cases.outcome(entry.error_code), detail=detail)
-    elif entry.result == "succeeded" and not isinstance(entry, MeasuredEntry):
+    elif entry.result == "succeeded" and not isinstance(entry, MeasuredResult):
         yield _Repetition(1, "ok")
-    elif entry.result == "succeeded" and isinstance(entry, MeasuredEntry) and not values:
+    elif entry.result == "succeeded" and isinstance(entry, MeasuredResult) and not values:
         yield _mean(entry)
 
 
-def _mean(entry: MeasuredEntry) -> _Repetition:
+def _mean(entry: MeasuredResult) -> _Repetition:
     """The repetition that stands for those of which only the mean is known."""
     found = _DETAILS.fullmatch(entry.details.strip())
     if found is None:
