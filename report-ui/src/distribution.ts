@@ -139,7 +139,7 @@ function count(matrix: Matrix, which: (trial: Trial) => boolean): number {
 }
 
 function nothing(all: Point[], matrix: Matrix): string {
-  return all.length === 0
+  return all.length < matrix.total.trials
     ? `None of the ${matrix.total.trials} trials has an efficiency, so there is no distribution to draw.`
     : `All ${all.length} trials failed, so there is no distribution to draw.`;
 }

@@ -187,7 +187,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     server: str
     # What stood between them: `direct`, or proxies, as in `quic-pep terminal,gateway`.
     treatment: str
-    # `sim`, virtual time, or `emu`, real time.
+    # `sim`, virtual time, or `emu`, real time; `runner` of what was imported from the QUIC interop runner.
     testbed: str
     # The version of IP that the programs spoke: 4 or 6. Runs of the first format all spoke 4.
     ip: int = 4

@@ -34,7 +34,7 @@ export type TrialRecord = {
   server: string;
   /** What stood between them: `direct`, or proxies, as in `quic-pep terminal,gateway`. */
   treatment: string;
-  /** `sim`, virtual time, or `emu`, real time. */
+  /** `sim`, virtual time, or `emu`, real time; `runner` of what was imported from the QUIC interop runner. */
   testbed: string;
   /** The version of IP that the programs spoke: 4 or 6. Runs of the first format all spoke 4. */
   ip: number;
