@@ -1,14 +1,12 @@
 """The runs of the page on proxies: what arrived when, out of records.
 
-Bytes are of the file: the payload that reached the client, less what had come before the file's first byte
-(with a proxy nearby the client's handshake is over before anything has crossed the satellite), and less the
-trial's share of headers and of what came twice, which is taken to be the same throughout: proxies cut
-packets anew, so that payload alone would count their headers for them. Times count from the file's first
-byte on, as those of the source do, near enough: it counts bytes in its first second where the first one takes
-more than a second since the client's first packet. Rates are over windows of WINDOW_S. *Slow start ends*, as
-seen by the receiver, when the rate first reaches NEAR of the highest of the next AHEAD_S: until then it
-doubles each round trip, so that what comes soon is far higher. This needs nothing that only one kind of
-sender could say.
+Bytes are of the file, as far as the client's program could read them: no byte before them was missing. So the
+source counts them. Times count from the file's first byte on, as those of the source do, near enough: it
+counts bytes in its first second where the first one takes more than a second since the client's first packet.
+Rates are over windows of WINDOW_S. *Slow start ends*, as seen by the receiver, when the rate first reaches
+NEAR of the highest of the next AHEAD_S: until then it doubles each round trip, so that what comes soon is far
+higher. This needs nothing that only one kind of sender could say, and the source's figures of each second
+allow it, too (`second_of_peak`).
 
 Trials of one setting count together, of whichever run they are.
 """
@@ -16,7 +14,7 @@ Trials of one setting count together, of whichever run they are.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,6 +23,7 @@ import numpy.typing as npt
 
 from bentpipe import labels, workload
 from bentpipe.analysis.cells import Cell, cells
+from bentpipe.errors import BentpipeError
 from bentpipe.plan import treatments
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs.records import Record
@@ -32,6 +31,7 @@ from bentpipe.study.quantiles import median
 from bentpipe.study.source import Source, pooled
 
 Floats = npt.NDArray[np.float64]
+Curve = Callable[[Record, float], Floats]
 
 STEP_S = 0.1
 WINDOW_S, _WINDOW = 0.3, 3  # steps
@@ -45,22 +45,43 @@ QUIC, TCP = "quic", "tcp"
 _PROXIES = {"quic-pep": QUIC, "tcp-pep": TCP}
 
 
-def arrived(record: Record, until_s: float) -> Floats:
-    """Bytes of the file after each STEP_S since its first byte; zero where there was none. A curve ends with
-    the last packet that arrived.
+def in_order(record: Record, until_s: float) -> Floats:
+    """Bytes of the file that could be read after each STEP_S since its first byte; zero where there was none.
+    A curve ends with the last packet that arrived. BentpipeError where the record has no such curve.
     """
-    since = np.arange(1, round(until_s / STEP_S) + 1) * STEP_S
-    step, curve = record.received_step_s, np.array(record.received_bytes, dtype=np.float64)
+    if record.ttfb_s is not None and not record.in_order_bytes:
+        raise BentpipeError(
+            f"trial {record.trial}: in_order_bytes is empty: it does not say what could be read when",
+            "make the run again with this version",
+        )
+    return _since(record, np.array(record.in_order_bytes, dtype=np.float64), until_s)
+
+
+def arrived(record: Record, until_s: float) -> Floats:
+    """The same of what arrived in whatever order: the payload that reached the client, less what had come
+    before the file's first byte (with a proxy nearby the client's handshake is over before anything has
+    crossed the satellite), and less the trial's share of headers and of what came twice, which is taken to be
+    the same throughout: proxies cut packets anew, so that payload alone would count their headers for them.
+    """
+    curve = np.array(record.received_bytes, dtype=np.float64)
     if record.ttfb_s is None or not len(curve):
-        return np.zeros(len(since))
-    before = int(record.ttfb_s / step)
+        return np.zeros(round(until_s / STEP_S))
+    before = int(record.ttfb_s / record.received_step_s)
     of_file = np.maximum(curve - (curve[before - 1] if before else 0), 0)
     of_file[:before] = 0
     if record.goodput_bps is not None and of_file[-1] > 0:
         new = record.goodput_bps / 8 * (_lasted_s(record.workload) - record.ttfb_s)
         of_file *= min(new / of_file[-1], 1.0)
-    times = np.arange(len(curve) + 1) * step
-    result: Floats = np.interp(record.ttfb_s + since, times, np.concatenate(([0.0], of_file)))
+    return _since(record, of_file, until_s)
+
+
+def _since(record: Record, curve: Floats, until_s: float) -> Floats:
+    """A curve of the record at each STEP_S since the first byte."""
+    since = np.arange(1, round(until_s / STEP_S) + 1) * STEP_S
+    if record.ttfb_s is None or not len(curve):
+        return np.zeros(len(since))
+    times = np.arange(len(curve) + 1) * record.received_step_s
+    result: Floats = np.interp(record.ttfb_s + since, times, np.concatenate(([0.0], curve)))
     return result
 
 
@@ -76,8 +97,8 @@ class Arrivals:
     bytes: Floats  # trials, by instants
 
     @classmethod
-    def of(cls, records: Sequence[Record], until_s: float) -> Arrivals:
-        return cls(tuple(records), np.array([arrived(one, until_s) for one in records]))
+    def of(cls, records: Sequence[Record], until_s: float, curve: Curve = in_order) -> Arrivals:
+        return cls(tuple(records), np.array([curve(one, until_s) for one in records]))
 
     @cached_property
     def times(self) -> Floats:
@@ -130,6 +151,15 @@ class Arrivals:
 def _peak(rates: Floats) -> float:
     highest = np.array([rates[place : place + _AHEAD + 1].max() for place in range(len(rates))])
     return _first((rates > 0) & (rates >= NEAR * highest))
+
+
+def second_of_peak(rates: Floats) -> int | None:
+    """The second in which slow start has ended, counted from 1, by the same rule over rates of whole seconds."""
+    ahead = round(AHEAD_S)
+    for place, rate in enumerate(rates):
+        if 0 < rate and rate >= NEAR * rates[place : place + ahead + 1].max():
+            return place + 1
+    return None
 
 
 def _first(there: npt.NDArray[np.bool_]) -> float:
