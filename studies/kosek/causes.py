@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from bentpipe import labels
+from bentpipe.analysis.inference import Ratio, adjusted
 from bentpipe.plan import treatments
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs.records import Record
@@ -21,6 +22,8 @@ from .tables import len_of, multiple, with_interval
 
 CAMPAIGNS = "kosek-causes"  # begin so
 _INSTANTS_S = (1, 2, 5, 15)
+_START_S = 2.0
+_SIGNIFICANT = 0.05
 _SAME = 1.02  # times as much, or less: no difference, where nothing varies
 _ENDS = {"cc": "cubic", "iw": "10", "ss": "standard"}
 _PROXIES = {"cc": "newreno", "iw": "100", "ss": "standard"}
@@ -31,8 +34,9 @@ _BURSTS = 1.32
 # What a change stands for, of what is known of the source's programs.
 _WHY = {
     "ends and proxies: pacing=off": "quicly of 2022 sends in bursts",
-    "ends: cc=newreno": "quicly's CUBIC grows with each ACK, not with each packet, so hardly beyond Reno",
-    "proxies: cc=cubic": "as NewReno in quicly it keeps 0.7 of its window after a loss, where NewReno has 0.5",
+    "ends: cc=newreno": "a bound: quicly's CUBIC grows with ACKs and not with packets, so hardly beyond Reno",
+    "proxies: cc=cubic": "like quicly's NewReno it keeps 0.7 of its window after a loss, and not 0.5",
+    "ends and proxies: window=1048576": "quicly's own flow control window of a stream",
     "losses towards the client alone": "netem is on one interface of its satellite",
     "frames are lost, in bursts of 2.5 packets": "netem takes frames, which hold parts of several packets",
 }
@@ -50,13 +54,17 @@ class Setting:
         named = labels.scenario(record.scenario)
         values = dict(named.values)
         road, changes = _loss(named.name, values)
-        ends = _differing(labels.variant(record.server).options, _ENDS)
+        of_both = (labels.variant(record.client).options, labels.variant(record.server).options)
+        ends = [*dict.fromkeys(it for options in of_both for it in _differing(options, _ENDS))]
         proxies = _differing(_options(chain), _PROXIES)
         both = [one for one in ends if one in proxies]
         changes += [f"ends and proxies: {one}" for one in both]
         changes += [f"ends: {one}" for one in ends if one not in both]
         changes += [f"proxies: {one}" for one in proxies if one not in both]
-        changes += [f"{key} {value}" for key, value in values.items()]
+        if "forward.delay" in values and values.get("return.delay") == values["forward.delay"]:
+            changes.append(f"{values.pop('return.delay')} over the satellite, each way")
+            del values["forward.delay"]
+        changes += [f"{key} = {value}" for key, value in values.items()]
         return cls(road, tuple(changes))
 
     @property
@@ -99,13 +107,14 @@ class Causes:
 
     @cached_property
     def pairs(self) -> dict[Setting, tuple[Arrivals, Arrivals]]:
-        cells: dict[tuple[str, str, str], list[Record]] = {}
+        cells: dict[tuple[str, str, str, str], list[Record]] = {}
         for record in pooled(self.sources):
             if record.outcome == "ok":
-                cells.setdefault((record.scenario, record.server, record.treatment), []).append(record)
+                key = (record.scenario, record.client, record.server, record.treatment)
+                cells.setdefault(key, []).append(record)
         found = {}
-        for (scenario, server, treatment), records in cells.items():
-            direct = cells.get((scenario, server, DIRECT))
+        for (*place, treatment), records in cells.items():
+            direct = cells.get((place[0], place[1], place[2], DIRECT))
             if treatment != DIRECT and direct is not None:
                 both = tuple(Arrivals.of(one, self.until_s) for one in (records, direct))
                 found[Setting.of(records[0], treatment)] = (both[0], both[1])
@@ -123,38 +132,93 @@ class Causes:
 def sections(sources: tuple[Source, ...], study: KosekRuns, chain: str, known: Kosek) -> list[str]:
     """The section on causes, if there are runs of it."""
     causes = Causes(sources, study.until_s)
+    shown = [
+        (road, row, control)
+        for road in causes.roads
+        if (row := known.row(road.scenario, road.loss)) is not None
+        and (control := causes.pairs.get(Setting(road, ()))) is not None
+    ]
+    moved = _moved(causes, {road: control for road, _, control in shown})
     parts = []
-    for road in causes.roads:
-        row = known.row(road.scenario, road.loss)
-        control = causes.pairs.get(Setting(road, ()))
-        if row is not None and control is not None:
-            parts += [f"### Causes over {road.title}", _table(causes, road, row, control, study, chain)]
-    return ["## What differs, tried one by one", _TEXT, *parts] if parts else []
+    for road, row, control in shown:
+        parts += [
+            f"### Causes over {road.title}",
+            _table(causes, row, control, moved, study.pair(road, chain)),
+        ]
+    if not parts:
+        return []
+    lines = [
+        line
+        for road, row, control in shown
+        if (line := _summary(causes, road, row, control, moved)) is not None
+    ]
+    return ["## What differs, tried one by one", _TEXT, "In short:\n\n" + "\n".join(lines), *parts]
+
+
+Pair = tuple[Arrivals, Arrivals]
+
+
+def _judged_s(road: LossyPath, until_s: float) -> float:
+    """By when a ratio is judged: where nothing is lost, early enough to see slow starts."""
+    return until_s if road.share else _START_S
+
+
+def _moved(causes: Causes, controls: Mapping[LossyPath, Pair]) -> dict[Setting, Ratio | None]:
+    """By how much each change moves the ratio; how probable that is by chance is adjusted over all."""
+    mine = [one for one in causes.pairs if one.changes and one.road in controls]
+    found = [
+        _change(controls[one.road], causes.pairs[one], _judged_s(one.road, causes.until_s)) for one in mine
+    ]
+    chances = adjusted([None if one is None else one.p for one in found])
+    fair = (None if one is None else replace(one, p=p) for one, p in zip(found, chances, strict=True))
+    return dict(zip(mine, fair, strict=True))
+
+
+def _change(control: Pair, both: Pair, at_s: float) -> Ratio | None:
+    (with_a, without_a), (with_b, without_b) = ([one.at(at_s) for one in pair] for pair in (control, both))
+    if both[1].records == control[1].records:  # the same trials, which differ by no chance
+        return ratio_of_means([with_a], [with_b])
+    return ratio_of_means([without_b, with_a], [with_b, without_a])
+
+
+def _summary(
+    causes: Causes, road: LossyPath, row: GoodputRow, control: Pair, moved: Mapping[Setting, Ratio | None]
+) -> str | None:
+    """What brings the ratio nearer to the published one over a road, what does not, and what does nothing."""
+    found: dict[str, list[str]] = {"nearer": [], "farther": [], "no difference shown": []}
+    at_s = _judged_s(road, causes.until_s)
+    then = float(row.ratio(QUIC)[round(at_s) - 1])
+    before = times_as_much(*control, at_s)
+    for setting, both in causes.of(road):
+        word = _verdict(moved.get(setting), before, times_as_much(*both, at_s), then).partition(",")[0]
+        if setting.changes and word in found:
+            found[word].append(literal(" with ".join(setting.changes)))
+    told = [f"{word}: {', '.join(names)}" for word, names in found.items() if names]
+    return (
+        f"- {road.title}, by {at_s:g} s. {'. '.join(one[0].upper() + one[1:] for one in told)}."
+        if told
+        else None
+    )
 
 
 def _table(
-    causes: Causes,
-    road: LossyPath,
-    row: GoodputRow,
-    control: tuple[Arrivals, Arrivals],
-    study: KosekRuns,
-    chain: str,
+    causes: Causes, row: GoodputRow, control: Pair, moved: Mapping[Setting, Ratio | None], usual: Pair | None
 ) -> str:
-    # Where nothing is lost all is over when slow starts are; a bound that is early enough to see them.
-    judged_s = study.until_s if road.share else 2.0
-    rows = [_published(row, study.until_s)]
-    usual = study.pair(road, chain)
+    rows = [_published(row, causes.until_s)]
     if usual is not None:
         rows.append(["noq's own CUBIC and NewReno", *_cells(usual), "-"])
-        received = tuple(Arrivals.of(one.records, study.until_s, arrived) for one in usual)
-        rows.append(["the same, bytes in whatever order", *_cells((received[0], received[1])), "-"])
-    rows.append([f"**{CONTROL}**: Bentpipe's own CUBIC and NewReno", *_cells(control), "-"])
+        with_, without = (Arrivals.of(one.records, causes.until_s, arrived) for one in usual)
+        rows.append(["the same, bytes in whatever order", *_cells((with_, without)), "-"])
+    rows.append([f"{CONTROL}: Bentpipe's own CUBIC and NewReno", *_cells(control), "-"])
+    road = LossyPath(row.scenario, row.loss)
+    at_s = _judged_s(road, causes.until_s)
     for setting, both in causes.of(road):
         if setting.changes:
-            told = _verdict(control, both, float(row.ratio(QUIC)[round(judged_s) - 1]), judged_s)
+            before, after = (times_as_much(*one, at_s) for one in (control, both))
+            told = _verdict(moved[setting], before, after, float(row.ratio(QUIC)[round(at_s) - 1]))
             why = f" ({_WHY[setting.title]})" if setting.title in _WHY else ""
             rows.append([literal(setting.title) + why, *_cells(both), told])
-    head = ["", "trials", *(f"{one} s" for one in _INSTANTS_S), "MB with / without", f"ratio by {judged_s:g} s"]
+    head = ["", "trials", *(f"{one} s" for one in _INSTANTS_S), "MB with / without", f"ratio by {at_s:g} s"]
     return table(head, rows)
 
 
@@ -171,34 +235,29 @@ def _cells(both: tuple[Arrivals, Arrivals]) -> list[str]:
     return [len_of(both), *(with_interval(times_as_much(*both, one)) for one in instants), received]
 
 
-def _verdict(
-    control: tuple[Arrivals, Arrivals], both: tuple[Arrivals, Arrivals], published: float, at_s: float
-) -> str:
+def _verdict(change: Ratio | None, before: Ratio | None, after: Ratio | None, published: float) -> str:
     """Whether the ratio moved, and which way: nearer to what was published, or not."""
-    before, after = (times_as_much(*one, at_s) for one in (control, both))
-    (with_a, without_a), (with_b, without_b) = ([one.at(at_s) for one in pair] for pair in (control, both))
-    if both[1].records == control[1].records:  # the same trials, which differ by no chance
-        change = ratio_of_means([with_a], [with_b])
-    else:
-        change = ratio_of_means([without_b, with_a], [with_b, without_a])
-    if before is None or after is None or change is None or change.low is None or change.high is None:
+    if change is None or change.p is None or before is None or after is None:
         return "-"
-    if change.low <= 1 <= change.high or max(change.value, 1 / change.value) < _SAME:
+    if change.p >= _SIGNIFICANT or max(change.value, 1 / change.value) < _SAME:
         return "no difference shown"
-    far = [abs(math.log(one.value / published)) for one in (before, after)]
-    return f"{'nearer' if far[1] < far[0] else 'farther'}, {multiple(change.value)} times the control's"
+    was, now = (abs(math.log(one.value / published)) for one in (before, after))
+    return f"{'nearer' if now < was else 'farther'}, {multiple(change.value)} times the control's"
 
 
-_TEXT = """Why the ratios are others than the published ones, by experiments: ends and proxies as above, and one
-thing changed at a time. The control has Bentpipe's own CUBIC and NewReno, since more of them can be changed
-than of noq's. In parentheses intervals of 95 %. The last column says whether the ratio by that time differs
-from the control's by more than chance, and whether it is nearer to the published one then. A change that is
-*nearer* may be a cause; that it is one in the source's testbed is not shown.
+_TEXT = """Why the ratios are others than the published ones, by experiments: ends and proxies as above,
+and one thing changed at a time. The control has Bentpipe's own CUBIC and NewReno, since more of them can
+be changed than of noq's. In parentheses intervals of 95 %. The last column says whether the ratio by that
+time is another one than the control's (Welch's t, adjusted by Benjamini and Hochberg over all changes, p
+< 0.05), and whether it is nearer to the published one. What is *nearer* may be a cause; that it is one in
+the source's testbed is not shown.
 
-What is known of the source's programs is from their code: quicly's controllers (`lib/cc-cubic.c`,
-`lib/cc-reno.c`, 2019 to 2022) and the scripts of the testbed (kosekmi/quic-opensand-emulation). quicly did not
-pace then. Its CUBIC has no HyStart, and adds to the window with each ACK, whatever that acknowledges: with one
-for two packets it grows half as fast as RFC 9438 wants, with fewer hardly. Its NewReno keeps 0.7 of the window
-after a loss; noq's and Bentpipe's keep 0.5 as RFC 9002 has it, and no option of theirs changes that. netem
-drops what is sent to the emulated satellite, of both directions: frames, of which one towards the client holds
-1991 bytes and takes two packets of the emulator's network."""
+What is known of the source's programs is from their code: quicly's controllers (`lib/cc-cubic.c` and
+`lib/cc-reno.c`, 2019 to 2022) and the scripts of the testbed (kosekmi/quic-opensand-emulation). quicly
+did not pace then. Its CUBIC has no HyStart, and adds to the window with each ACK, however many packets
+that acknowledges: with one for two packets it grows half as fast as RFC 9438 wants, with fewer hardly.
+Its NewReno keeps 0.7 of the window after a loss; noq's and Bentpipe's keep half as RFC 9002 has it, and
+no option of theirs changes that. netem drops what is sent to the emulated satellite, of both directions:
+frames. One towards the client has room for 1991 bytes, and takes two packets of the emulator's network.
+Where frames are lost here, none of the acknowledgements are: compare it with *losses towards the client
+alone*."""

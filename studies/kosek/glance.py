@@ -45,8 +45,8 @@ def _of(study: KosekRuns, name: str, transport: str, chain: str, known: Kosek) -
     word, text = f"{name}, {WORDS[transport]}", known.scenarios.get(name)
     value, at_s, road = max(((*highest(*both), road) for road, both in pairs), key=lambda one: one[0])
     then = f"up to {text.most:g}" if text and transport == QUIC else "-"
-    found = [[f"{word}: bytes with proxies / without, at most, over all losses, in the first {_EARLY_S} s",
-              f"{value:.1f}, at {at_s:.1f} s and {road.loss}", then]]  # fmt: skip
+    what = f"bytes with proxies / without, at most, over all losses, in the first {_EARLY_S} s"
+    found = [[f"{word}: {what}", f"{value:.1f}, at {at_s:.1f} s and {road.loss}", then]]
     found.append(_by_seconds(pairs, word, transport, known))
     found += [
         _at(pairs, f"{word}: bytes with / without by {each} s", transport, each, known)
@@ -55,8 +55,10 @@ def _of(study: KosekRuns, name: str, transport: str, chain: str, known: Kosek) -
     road, both = pairs[0]
     row = known.row(name, road.loss)
     there = None if row is None else [row.rates(transport, proxies=way) for way in (True, False)]
-    found.append([f"{word}, {road.loss}: the second in which slow start ends, with proxies / without",
-                  _peaks([one.per_second for one in both]), "-" if there is None else _peaks(there)])  # fmt: skip
+    peaks = [_peaks([one.received_per_second for one in both]), "-" if there is None else _peaks(there)]
+    found.append(
+        [f"{word}, {road.loss}: the second in which slow start ends, with proxies / without", *peaks]
+    )
     lossy, both = pairs[-1]
     if lossy.share:
         here = " / ".join(last_rate(study, one) for one in both)

@@ -9,7 +9,7 @@ import numpy as np
 
 from bentpipe.analysis.inference import CONFIDENCE, Ratio, t_quantile, t_test
 
-from .runs import Arrivals
+from .runs import Arrivals, Floats
 
 
 def times_as_much(proxied: Arrivals, direct: Arrivals, at_s: float) -> Ratio | None:
@@ -17,7 +17,10 @@ def times_as_much(proxied: Arrivals, direct: Arrivals, at_s: float) -> Ratio | N
     return ratio_of_means([direct.at(at_s)], [proxied.at(at_s)])
 
 
-def ratio_of_means(below: Sequence[Sequence[float]], above: Sequence[Sequence[float]]) -> Ratio | None:
+Samples = Sequence[Floats | list[float]]
+
+
+def ratio_of_means(below: Samples, above: Samples) -> Ratio | None:
     """The product of the means of the samples `above`, over that of those `below`: with one of each their
     ratio, with two the ratio of two ratios. None where one is empty or its mean is no positive number;
     without interval where one has a single value.
@@ -38,10 +41,7 @@ def ratio_of_means(below: Sequence[Sequence[float]], above: Sequence[Sequence[fl
     error = sum(errors)
     if error == 0:
         return Ratio(value, value, value, 1.0 if difference == 0 else 0.0)
-    freedom = error**2 / sum(
-        part**2 / (len(one) - 1) for part, one in zip(errors, samples, strict=True)
-    )  # fmt: skip
-    reach = t_quantile(CONFIDENCE, freedom) * math.sqrt(error)
-    return Ratio(
-        value, value * math.exp(-reach), value * math.exp(reach), t_test(difference / math.sqrt(error), freedom)
-    )
+    freedom = error**2 / sum(part**2 / (len(one) - 1) for part, one in zip(errors, samples, strict=True))
+    spread = math.sqrt(error)
+    reach = math.exp(t_quantile(CONFIDENCE, freedom) * spread)
+    return Ratio(value, value / reach, value * reach, t_test(difference / spread, freedom))

@@ -21,14 +21,15 @@ _INSTANTS_S = (2, 15)
 _BEHIND = 1.02  # times as long as without proxies, or longer: it is slower
 _SIGNIFICANT = 0.05
 
-_CONTROLLERS = """Bytes received by so many seconds, as a multiple of those of `direct` over the same path;
-of `direct` itself, MB. In parentheses the interval of 95 %, as above; without, nothing varies. Without options
-a proxy has CUBIC and an initial window of 10 packets. *dropped* is what the satellite's queue towards the
-client dropped, in percent of the packets, without loss on the medium. *Returned* are the packets on the way
-back, which are acknowledgements nearly all, for each 100 packets towards the client, likewise. *Link full*:
-when the rate first reaches 95 % of the link's, likewise. The source's last section asks for Hybla and BBR, for
-fewer acknowledgements (`ack=10`: one for ten packets), for handshakes that are over before (`mode=warm`, which
-has no round trip left that 0-RTT could save) and for what an earlier connection knew (`resume=on`)."""
+_CONTROLLERS = """Bytes received by so many seconds, as a multiple of those of `direct` over the same
+path; of `direct` itself, MB. In parentheses the interval of 95 %, as above; without one, nothing varies,
+or there is one trial. Without options a proxy has CUBIC and an initial window of 10 packets. *dropped* is
+what the satellite's queue towards the client dropped, in percent of the packets, without loss on the
+medium. *Returned* are the packets on the way back, nearly all of them acknowledgements, in percent of
+those towards the client, likewise. *Link full*: when the rate first reaches 95 % of the link's, likewise.
+The source's last sections ask for Hybla and BBR, for fewer acknowledgements (`ack=10`: one for ten
+packets), for handshakes that are over before (`mode=warm`, which has no round trip left that 0-RTT could
+save) and for what an earlier connection knew (`resume=on`)."""
 _MODES = """A file over the path, with no loss on the medium: when its first byte came, and when all of it
 was there, in seconds. In bold what takes longer than `direct` by more than 2 %.
 
@@ -106,8 +107,8 @@ def _over_time(study: KosekRuns, name: str) -> str:
         full = "-" if lossless is None else lossless.when_full(study.rate_bps(roads[0]))
         texts = [_multiple_at(study, road, one, at_s) for road, at_s in columns]
         count = [len(it.records) for road in roads if (it := study.arrivals.get((road, QUIC, one)))]
-        rows.append([literal(shown(one)), trials(count).partition(" trial")[0], *texts, full,
-                     _per_packet(lossless, "forward_queue_drops"), _per_packet(lossless, "return_packets")])  # fmt: skip
+        shares = [_per_packet(lossless, column) for column in ("forward_queue_drops", "return_packets")]
+        rows.append([literal(shown(one)), trials(count).partition(" trial")[0], *texts, full, *shares])
     head = ["", "trials", *(f"{road.loss}: {at_s} s" for road, at_s in columns)]
     head += [f"{what}, {roads[0].loss}" for what in ("link full", "dropped", "returned")]
     return table(head, rows)
@@ -177,7 +178,7 @@ def first_bytes(study: KosekRuns, chains: dict[str, str], known: Kosek) -> list[
         road = study.of_scenario(name)[0]
         for transport, chain in chains.items():
             word = f"{name}, {'TCP' if transport == TCP else 'QUIC'}: first byte"
-            # In the source's measurement of pages the proxies of QUIC make their handshakes one after the other.
+            # With pages the source's proxies of QUIC make their handshakes one after the other.
             told: list[tuple[str, str | None, str]] = [("direct", DIRECT, "-"), ("proxies", chain, "-")]
             if transport == QUIC:
                 sequential = _in_mode(study, chain, "sequential")
@@ -233,8 +234,8 @@ def _aside(study: KosekRuns, chain: str, automatic: str) -> str:
         return f"In no setting is {what} slower than `direct` by more than 2 %.{end}"
     text = (
         f"Where {what} takes more than 2 % longer than `direct`, or, of a duration, has received that much "
-        "less: its time as a share of that without proxies, of geometric means over the trials; in "
-        "parentheses where the trials do not show that the two differ (Welch's t on logarithms, adjusted by "
+        "less: its time as a share of that without proxies, of means over the trials; in "
+        "parentheses where the trials do not show that the two differ (Welch's t, adjusted by "
         "Benjamini and Hochberg since many settings are looked at, p ≥ 0.05). A proxy that steps aside "
         "forwards untouched what would cross a hop whose round trip is short "
         "([docs/reference/pep.md](../../docs/reference/pep.md#stepping-aside))."
@@ -246,7 +247,8 @@ def _aside(study: KosekRuns, chain: str, automatic: str) -> str:
 def _shares(study: KosekRuns, treatments: Sequence[str]) -> dict[str, list[Ratio | None]]:
     """By setting, for each treatment; how probable each is by chance is adjusted over all."""
     settings = dict(_settings(study))
-    found = [ratio_of_means(*([each] for each in one.samples(treatment))) for one in settings.values() for treatment in treatments]
+    samples = [one.samples(treatment) for one in settings.values() for treatment in treatments]
+    found = [ratio_of_means([below], [above]) for below, above in samples]
     chances = adjusted([None if one is None else one.p for one in found])
     fair = iter(None if one is None else replace(one, p=p) for one, p in zip(found, chances, strict=True))
     return {title: [next(fair) for _ in treatments] for title in settings}

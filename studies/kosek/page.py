@@ -20,10 +20,10 @@ from .drawn import Drawing
 from .published import Kosek
 from .runs import AHEAD_S, FULL, NEAR, QUIC, TCP, WINDOW_S, KosekRuns, shown
 
-_DIFFERS = """- **The stacks.** The source's QUIC is quicly of 2022, ends and proxies; here it is noq, with its own
-  CUBIC and NewReno, which is paced, where quicly was not. Flow control windows never limit here; its scripts set
-  theirs, and the paper does not say how. Its TCP is Linux 5.4's by iperf3, and PEPsal; here it is Linux 6.12's,
-  a file in the clear, and Bentpipe's proxies.
+_DIFFERS = """- **The stacks.** The source's QUIC is quicly of 2022, ends and proxies; here it is noq, with
+  its own CUBIC and NewReno, which is paced, where quicly was not. Flow control windows never limit here; its
+  scripts set theirs, and the paper does not say how. Its TCP is Linux 5.4's by iperf3, and PEPsal; here it is
+  Linux 6.12's, a file in the clear, and Bentpipe's proxies.
 - **The clock** of all figures and tables begins with the first byte of the file. The source's begins about
   there: it counts bytes in its first second, where over GEO the first one comes more than a second after the
   client's first packet. What handshakes cost is told apart, below.
@@ -36,16 +36,17 @@ _DIFFERS = """- **The stacks.** The source's QUIC is quicly of 2022, ends and pr
 - **Where the proxies are.** A cable of 0.1 ms joins client and terminal, and the gateway's other side has
   the 40 ms of Internet, as there.
 - **Repetition.** The source has {iterations} runs of each setting and shows their averages. So do the
-  figures here; without loss runs hardly differ, as nothing else varies. Treatments of one setting are not
-  paired: what stands between the ends is part of what a trial's seed comes from, and with proxies other packets
-  would meet the same dice."""
-_METRICS = """What the source measures, and where it is found here. Both count what the client's program can read,
-in order: what waits for a lost packet does not count before that is there."""
+  figures here; without loss runs hardly differ, as nothing else varies. Trials of different treatments
+  are not paired: what stands between the ends is part of what a seed comes from, and with proxies other
+  packets would meet the same dice."""
+_METRICS = """What the source measures, and where it is found here. Both count what the client's program
+can read, in order: what waits for a lost packet does not count before that is there."""
 _COUNTED = [
-    ("goodput of each second, kbit/s, of the client's program", "`in_order_bytes`, a curve in steps of `received_step_s`",
-     "its differences between whole seconds since `ttfb_s`, × 8; means over the trials"),
-    ("ratio of bytes received, PEP to Non-PEP", "the same curves", "the mean curve with proxies / that without"),
-    ("slow start threshold reached, read off the figure", "the same curves",
+    ("goodput of each second, kbit/s, of the client's program",
+     "`in_order_bytes`, a curve in steps of `received_step_s`",
+     "its differences between whole seconds since `ttfb_s`, times 8; means over the trials"),
+    ("ratio of bytes received, PEP to Non-PEP", "the same curves", "the mean curve with proxies / without"),
+    ("slow start threshold reached, read off the figure", "`received_bytes`",
      "the first second with 90 % of the highest rate of the next two, of both alike"),
     ("connection establishment time", "`handshake_s`", "the same"),
     ("time to first byte", "`ttfb_s`", "the same; both since the client's first packet"),
@@ -53,13 +54,13 @@ _COUNTED = [
      "HTTP/3's, with what a browser adds; of pages `rs_s`, on [their page](../pages/pages.md)"),
     ("First Contentful Paint, Page Load Time", "`fcp_s`, `plt_s`", "on [their page](../pages/pages.md)"),
     ("congestion window of the server", "none",
-     "a record has `in_flight_max_bytes`; the window itself is in an endpoint's qlog, with `--qlog`"),
+     "a record has `in_flight_max_bytes`; the window itself is in an endpoint's qlog"),
 ]  # fmt: skip
 _RENO = """Losses set what follows slow start. NewReno, which the proxies have, comes to about 1.22 · MSS /
 (RTT · √p) (Mathis et al., 1997): over a satellite hop of 500 ms to 0.9 Mbit/s at p = 0.1 % and to 0.3 at 1 %,
-whatever the link could carry. CUBIC, which the ends have, grows with time and not with round trips, and stands
-more loss over a long one. Over a low orbit the hop's round trip is a third of the path's, and the formula is in
-the proxies' favour. What of that is a cause is tried below, in runs of `--all`."""
+whatever the link could carry. CUBIC, which the ends have, grows with time and not with round trips, and
+stands more loss over a long one. Over a low orbit the hop's round trip is a third of the path's, and the
+formula is in the proxies' favour. What of that is a cause is tried below, in runs of `--all`."""
 _HOW = f"""**Slow start ends**, as a receiver sees it, when the rate over {WINDOW_S:g} s first reaches
 {NEAR:.0%} of the highest of the next {AHEAD_S:g} s: until then it doubles each round trip. Told is the
 median over the trials. **The link is full** when that rate first reaches {FULL:.0%} of the link's. The source

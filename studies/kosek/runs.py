@@ -3,7 +3,8 @@
 Bytes are of the file, as far as the client's program could read them: no byte before them was missing. So the
 source counts them. Times count from the file's first byte on, as those of the source do, near enough: it
 counts bytes in its first second where the first one takes more than a second since the client's first packet.
-Rates are over windows of WINDOW_S. *Slow start ends*, as seen by the receiver, when the rate first reaches
+Rates are over windows of WINDOW_S, of what arrives in whatever order: a lost packet holds up what the client
+can read, and not the sender. *Slow start ends*, as seen by the receiver, when the rate first reaches
 NEAR of the highest of the next AHEAD_S: until then it doubles each round trip, so that what comes soon is far
 higher. This needs nothing that only one kind of sender could say, and the source's figures of each second
 allow it, too (`second_of_peak`).
@@ -52,7 +53,7 @@ def in_order(record: Record, until_s: float) -> Floats:
     if record.ttfb_s is not None and not record.in_order_bytes:
         raise BentpipeError(
             f"trial {record.trial}: in_order_bytes is empty: it does not say what could be read when",
-            "make the run again with this version",
+            f"it is measured from the {record.measured_from}; runs of older versions have to be made again",
         )
     return _since(record, np.array(record.in_order_bytes, dtype=np.float64), until_s)
 
@@ -95,10 +96,12 @@ class Arrivals:
 
     records: tuple[Record, ...]
     bytes: Floats  # trials, by instants
+    received: Floats  # likewise, in whatever order: what rates are of
 
     @classmethod
     def of(cls, records: Sequence[Record], until_s: float, curve: Curve = in_order) -> Arrivals:
-        return cls(tuple(records), np.array([curve(one, until_s) for one in records]))
+        curves = [np.array([way(one, until_s) for one in records]) for way in (curve, arrived)]
+        return cls(tuple(records), *curves)
 
     @cached_property
     def times(self) -> Floats:
@@ -112,17 +115,19 @@ class Arrivals:
     @cached_property
     def rates(self) -> Floats:
         """In bit/s, over the window that ends at each instant."""
-        padded = np.pad(self.bytes, ((0, 0), (_WINDOW, 0)))
+        padded = np.pad(self.received, ((0, 0), (_WINDOW, 0)))
         result: Floats = (padded[:, _WINDOW:] - padded[:, :-_WINDOW]) * 8 / WINDOW_S
         return result
 
     @property
     def per_second(self) -> Floats:
         """Mean rate of each second, in bit/s."""
-        step = round(1 / STEP_S)
-        by_then = np.concatenate(([0.0], self.mean[step - 1 :: step]))
-        result: Floats = np.diff(by_then) * 8
-        return result
+        return _by_second(self.mean)
+
+    @property
+    def received_per_second(self) -> Floats:
+        """Likewise of what arrived in whatever order."""
+        return _by_second(self.received.mean(axis=0))
 
     def at(self, time_s: float) -> Floats:
         """Bytes of each trial by then."""
@@ -148,16 +153,22 @@ class Arrivals:
         return f"{middle:.1f} s" + ("" if len(known) == len(times) else f" ({len(known)} of {len(times)})")
 
 
+def _by_second(received: Floats) -> Floats:
+    step = round(1 / STEP_S)
+    result: Floats = np.diff(np.concatenate(([0.0], received[step - 1 :: step]))) * 8
+    return result
+
+
 def _peak(rates: Floats) -> float:
     highest = np.array([rates[place : place + _AHEAD + 1].max() for place in range(len(rates))])
     return _first((rates > 0) & (rates >= NEAR * highest))
 
 
 def second_of_peak(rates: Floats) -> int | None:
-    """The second in which slow start has ended, counted from 1, by the same rule over rates of whole seconds."""
+    """The second in which slow start has ended, counted from 1, by that rule over rates of whole seconds."""
     ahead = round(AHEAD_S)
     for place, rate in enumerate(rates):
-        if 0 < rate and rate >= NEAR * rates[place : place + ahead + 1].max():
+        if rate > 0 and rate >= NEAR * rates[place : place + ahead + 1].max():
             return place + 1
     return None
 

@@ -78,10 +78,11 @@ def _both(here: float, there: Floats | None, at_s: int) -> str:
 
 
 def interval(found: Ratio | None) -> str:
-    """`0.44 to 1.11`; nothing where nothing varies, or there is one trial alone."""
-    if found is None or found.low is None or found.high is None or found.low == found.high:
+    """`0.44 to 1.11`; nothing where nothing varies that would be seen, or there is one trial alone."""
+    if found is None or found.low is None or found.high is None:
         return "-"
-    return f"{multiple(found.low)} to {multiple(found.high)}"
+    low, high = multiple(found.low), multiple(found.high)
+    return "-" if low == high else f"{low} to {high}"
 
 
 def with_interval(found: Ratio | None) -> str:
