@@ -193,7 +193,7 @@ def _summary(
         word = _verdict(moved.get(setting), before, times_as_much(*both, at_s), then).partition(",")[0]
         if setting.changes and word in found:
             found[word].append(literal(" with ".join(setting.changes)))
-    told = [f"{word}: {', '.join(names)}" for word, names in found.items() if names]
+    told = [f"{word}: {'; '.join(names)}" for word, names in found.items() if names]
     return (
         f"- {road.title}, by {at_s:g} s. {'. '.join(one[0].upper() + one[1:] for one in told)}."
         if told
