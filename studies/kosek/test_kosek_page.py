@@ -225,7 +225,7 @@ def test_the_page_has_the_multiples_of_the_records(bentpipe: Command) -> None:
     assert peaks[1] == "4 / 6"
     assert row(text, "geo-tum, QUIC: the same by the end of a second")[1] == "8.8, by 1 s and 0 %"
     said = " ".join(text.split())
-    assert "By 15 s that of QUIC is below 1, and its interval too, in: leo-tum, 1 %." in said
+    assert "By 15 s that of QUIC is below 1, and its interval too, each by itself, in: leo-tum, 1 %." in said
     assert "3 trials of each setting, where the source has 100" in said
     assert {path.name for path in Path("out").iterdir()} == {
         "kosek.md", "kosek-ratio.svg", "kosek-goodput.svg"
@@ -258,7 +258,7 @@ def test_tcp_stands_beside_quic(bentpipe: Command) -> None:
     here, _ = row(text, "geo-tum: bytes over QUIC / TCP by 15 s, without proxies; at 0 % of loss")
     assert float(here) > 1.02
     assert row(text, "geo-tum, TCP: first byte, proxies") == ["1.080 s", "1.215 s, HTTP/1.1 without TLS"]
-    assert "that of TCP is below 1, and its interval too, in: no setting." in " ".join(text.split())
+    assert "that of TCP is below 1, and its interval too, each by itself, in: no setting." in " ".join(text.split())
 
 
 def test_more_loss_has_a_section_of_its_own(bentpipe: Command) -> None:
