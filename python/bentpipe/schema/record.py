@@ -374,6 +374,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # `received_bytes[k]`: UDP payload that had reached the files' receiver `(k + 1) · received_step_s` after
     # the client's first packet.
     received_bytes: list[int] = []
+    # Likewise of bytes of the files that the receiver could read by then: no byte before them in their stream
+    # was missing. Empty where `measured_from` is `client`, and of an upload past a proxy.
+    in_order_bytes: list[int] = []
     # Of the flows' goodputs x of n flows, (Σx)² / (n · Σx²) (Jain, Chiu and Hawe 1984): from 1/n, where one
     # has all, to 1; null where there is one flow, and as the flows' `goodput_bps`.
     jain_index: float | None = None
@@ -486,6 +489,7 @@ MEASURED = frozenset(
         "server_statistics",
         "received_step_s",
         "received_bytes",
+        "in_order_bytes",
         "jain_index",
         "flows",
         "proxies",
@@ -722,6 +726,7 @@ TYPES: dict[str, dict[str, str]] = {
         "server_statistics": "object",
         "received_step_s": "number",
         "received_bytes": "[integer]",
+        "in_order_bytes": "[integer]",
         "jain_index": "number?",
         "flows": "[FlowResult]",
         "proxies": "[ProxyResult]",

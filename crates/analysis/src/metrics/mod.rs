@@ -55,6 +55,10 @@ pub struct Metrics {
     /// million bytes of the reply, or of an upload, were there, none of them missing, as far as
     /// they were, seconds. Empty where there are several streams or connections.
     pub first_mb_s: Vec<f64>,
+    /// When bytes of the reply, or of an upload, could be read, none before them in their stream
+    /// missing, nanoseconds since the client's first packet, and how many, in order of time.
+    #[serde(skip)]
+    pub in_order: Vec<(Nanos, u64)>,
     /// 8 · `stream_bytes` (of an upload, bytes of the files) / `transfer_s`. None also where it
     /// exceeds the path's rate: all fit into one flight, whose first packet's own time on the path
     /// is not in `transfer_s`.
@@ -109,6 +113,7 @@ impl Metrics {
         let since_start = |time: Option<Nanos>| Some(seconds(time? - times.start?));
         let transfer_s = times.transfer().map(|(first, last)| seconds(last - first));
         let carried = [&upload, &reply][from as usize];
+        let in_order = times.start.map(|start| carried.since(start));
         let marks = carried.marks.iter().map(|at| since_start(Some(*at)));
         let (files, rate_bps) = match from {
             End::Server => (reply.bytes, facts.forward_rate_bps),
@@ -124,6 +129,7 @@ impl Metrics {
             completion_s: since_start(times.complete),
             transfer_s,
             first_mb_s: marks.map_while(|it| it).collect(),
+            in_order: in_order.unwrap_or_default(),
             goodput_bps: goodput(files, transfer_s, rate_bps),
             stream_bytes: forward.stream_bytes.map(|_| reply.bytes),
             upload_bytes: back.stream_bytes.map(|_| upload.bytes),

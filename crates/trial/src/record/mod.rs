@@ -203,6 +203,7 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         in_flight_max_bytes: metrics.as_ref().and_then(|it| it.in_flight_max_bytes),
         findings: findings.unwrap_or_default(),
         received_step_s: seconds(step),
+        in_order_bytes: in_order_bytes(job, metrics.as_ref(), step, received_bytes.len()),
         received_bytes,
         jain_index,
         flows,
@@ -224,6 +225,26 @@ fn first_mb_s(job: &Job, metrics: Option<&Metrics>) -> Vec<f64> {
     let is_direct = job.last_hop(job.measured().testcase_facts) == 0;
     let marks = metrics.filter(|_| is_direct && !job.measured().is_reported());
     marks.map(|it| it.first_mb_s.clone()).unwrap_or_default()
+}
+
+/// The curve of what the receiver of the files could read, of `points` steps of so many nanoseconds; nothing of an upload
+/// past a proxy.
+fn in_order_bytes(job: &Job, metrics: Option<&Metrics>, step: u64, points: usize) -> Vec<u64> {
+    let is_direct = job.last_hop(job.measured().testcase_facts) == 0;
+    let Some(metrics) = metrics.filter(|it| is_direct && !it.in_order.is_empty()) else {
+        return Vec::new();
+    };
+    let (mut read, mut sum) = (metrics.in_order.iter().peekable(), 0);
+    let until = |at: u64| {
+        while let Some((_, bytes)) = read.next_if(|(time, _)| time.cast_unsigned() <= at) {
+            sum += bytes;
+        }
+        sum
+    };
+    (1..=points as u64)
+        .map(|point| point * step)
+        .map(until)
+        .collect()
 }
 
 /// CPU time of this process so far.

@@ -247,6 +247,10 @@ pub struct TrialResult {
     /// `received_bytes[k]`: UDP payload that had reached the files' receiver `(k + 1) ·
     /// received_step_s` after the client's first packet.
     pub received_bytes: Vec<u64>,
+    /// Likewise of bytes of the files that the receiver could read by then: no byte before them in
+    /// their stream was missing. Empty where `measured_from` is `client`, and of an upload past a
+    /// proxy.
+    pub in_order_bytes: Vec<u64>,
     /// Of the flows' goodputs x of n flows, (Σx)² / (n · Σx²) (Jain, Chiu and Hawe 1984): from 1/n,
     /// where one has all, to 1. Null: where there is one flow, and as the flows' `goodput_bps`.
     pub jain_index: Option<f64>,
