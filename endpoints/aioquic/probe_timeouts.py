@@ -20,6 +20,7 @@ def count_as_losses() -> None:
     @functools.wraps(on_packets_lost)
     def lost(recovery: QuicPacketRecovery, **given: Any) -> None:
         crypto = all(packet.is_crypto_packet for packet in given["packets"])
-        on_packets_lost(recovery, **given | {"congestion_event": given.get("congestion_event", True) or crypto})
+        given["congestion_event"] = given.get("congestion_event", True) or crypto
+        on_packets_lost(recovery, **given)
 
     QuicPacketRecovery._on_packets_lost = lost  # type: ignore[method-assign]
