@@ -60,7 +60,7 @@ def write(runs: ThesisRuns, folder: Path) -> list[Path]:
             parts.append(f"{made_of(records)} that succeeded.")
     parts += ["## Whose the variance is", _VARIANCE + _INTERVALS, *_split_table(runs)]
     made, sections = _relations(runs, names, folder)
-    parts += [*sections, *_not_done(), *footing.made(runs.source, runs.known.sources)]
+    parts += [*sections, *_not_done(), *footing.made(runs.source, runs.known.sources, runs.sources[1:])]
     page = folder / "thesis-distributions.md"
     page.write_text(markdown.page(parts))
     return [page, *files, *made]

@@ -38,6 +38,7 @@ _LOOKS = list(
     )
 )
 _STEP = 0.055  # of a category: how far dots of a swarm move aside
+_WIDEST = 7  # steps to either side; where more dots are alike, some lie upon others
 _POINTS = 60  # of the outline of a violin
 
 
@@ -119,8 +120,8 @@ def _spread(heights: npt.NDArray[np.float64], near: float) -> npt.NDArray[np.flo
     found = []
     for height in heights:
         close = {step for other, step in taken if height - other < near}
-        steps = (sign * step for step in range(len(heights) + 1) for sign in (1, -1))
-        step = next(one for one in steps if one not in close)
+        steps = [sign * step for step in range(_WIDEST + 1) for sign in (1, -1)]
+        step = next((one for one in steps if one not in close), steps[len(found) % len(steps)])
         taken.append((float(height), step))
         found.append(step)
     return np.array(found, dtype=np.float64)
@@ -159,7 +160,8 @@ def violins(panels: Sequence[tuple[str, Sequence[Roles]]], path: Path) -> None:
                 _violin(axes, place, one.as_server, ORANGE, 1)
             axes.set_xticks(range(len(stacks)), [one.name for one in stacks])
             axes.set(title=title, ylabel="goodput (Mbit/s)", xlim=(-0.6, len(stacks) - 0.4))
-            axes.set_ylim(bottom=0)
+            least = min(value for one in stacks for value in (*one.as_client, *one.as_server))
+            axes.set_ylim(bottom=0 if least < 0.5 * axes.get_ylim()[1] else 0.95 * least)
         keys = [
             Line2D([], [], color=BLUE, lw=4, label="as client (left)"),
             Line2D([], [], color=ORANGE, lw=4, label="as server (right)"),
@@ -179,7 +181,7 @@ def _violin(axes: Axes, place: int, values: Sequence[float], colour: str, side: 
         return
     drawn = axes.violinplot(values, [place], widths=0.86, points=_POINTS, showextrema=False)
     body: PolyCollection = drawn["bodies"][0]  # type: ignore[index]
-    outline = body.get_paths()[0].vertices
+    outline = np.asarray(body.get_paths()[0].vertices)
     outline[:, 0] = np.clip(outline[:, 0], *((-np.inf, place) if side < 0 else (place, np.inf)))
     body.set(facecolor=colour, alpha=0.75, edgecolor=BLACK, linewidth=0.3)
     for value, dashes in zip(quartiles, (":", "-", ":"), strict=True):
@@ -201,7 +203,7 @@ def relations(
                 axes = grid[y, x]
                 if x > y:
                     axes.set_axis_off()
-                    axes.text(0.5, 0.5, texts.get((scenarios[x], scenarios[y]), ""), ha="center", va="center",
+                    axes.text(0.5, 0.5, texts.get((scenarios[y], scenarios[x]), ""), ha="center", va="center",
                               fontsize=6, transform=axes.transAxes)  # fmt: skip
                 elif x == y:
                     axes.hist([100 * v for v in tables[below].values()], bins=20, color=PALE)

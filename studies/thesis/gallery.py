@@ -31,8 +31,7 @@ iterations of the pair had received, half a round trip earlier. At the right the
 that left, blue, and of new stream bytes, orange; pale the rates of the other iterations. The trace is that
 of the iteration with the median goodput. Most stacks of the thesis cannot be had here: the pair is the
 nearest that shows the same."""
-_RULES = """*Findings* are of [the rules](../../docs/reference/findings.md) that say yes. A rule that knows
-the thesis's figure and does not fire contradicts the likeness: then it says so itself."""
+_RULES = """*Findings* are of [the rules](../../docs/reference/findings.md) that say yes."""
 _ABSENT = """## Not found
 
 - **Data sent out of order** (figures 5.14 and 5.15, lsquic): the rule `sent_out_of_order` fires for none of
@@ -51,6 +50,7 @@ class PlannedTrace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     scenario: str
     client: str
     server: str
+    rule: str = ""  # that names the flaw
 
     @property
     def file(self) -> str:
@@ -147,4 +147,13 @@ def _section(one: ShownTrace) -> list[str]:
         f"file.",
         "\n".join(f"- `{finding.rule}`: {literal(finding.text)}" for finding in one.findings)
         or "No rule says yes.",
+        *_likeness(one),
     ]
+
+
+def _likeness(one: ShownTrace) -> list[str]:
+    """What the rule says that names the flaw of the thesis's figure."""
+    rule = one.plan.rule
+    if not rule or any(finding.rule == rule for finding in one.findings):
+        return []
+    return [f"The rule that names this flaw, `{rule}`, does not say yes: only the picture is alike."]

@@ -49,9 +49,11 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
         figures.distribution(matrix, _lines(page, name), drawn[-1])
     path = folder / "thesis.md"
     further = [*distributions.write(page, folder), *gallery.write(page, folder)]
+    pairs = folder / "thesis-pairs.md"
+    pairs.write_text(markdown.page(_pairs(page)))
     has_gallery = any(one.name == "thesis-gallery.md" for one in further)
     path.write_text(markdown.page(_sections(page, has_gallery)))
-    return [path, *drawn, *further]
+    return [path, pairs, *drawn, *further]
 
 
 def _nothing(page: ThesisRuns) -> BentpipeError:
@@ -71,9 +73,10 @@ def _sections(page: ThesisRuns, gallery: bool) -> list[str]:
     parts += common.definitions(page)
     parts += causes.sections(page)
     parts += ["## All pairs", _HOW, _overview(page)]
-    parts += [_sentences(page), f"![Mean efficiency of every pair, in percent]({_MATRICES})", _map_key(page)]
-    for name, matrix in page.matrices.items():
-        parts += _of_scenario(page, name, matrix)
+    parts += [
+        _sentences(page),
+        "[All pairs of every scenario](thesis-pairs.md), with the heat maps of figure 5.1.",
+    ]
     parts += then_and_now.sections(page.source.manifest, page.known, page.matrices)
     parts += literature.section(page)
     parts += footing.failures(page.records)
@@ -81,6 +84,15 @@ def _sections(page: ThesisRuns, gallery: bool) -> list[str]:
     parts += footing.limits([name for name in page.matrices if page.known.scenarios[name].real_link])
     parts += footing.made(page.source, page.known.sources, page.sources[1:])
     return parts
+
+
+def _pairs(page: ThesisRuns) -> list[str]:
+    """The page on every pair."""
+    parts = ["# The thesis's matrix, every pair", "What it says is on [the main page](thesis.md)."]
+    parts += [f"![Mean efficiency of every pair, in percent]({_MATRICES})", _map_key(page)]
+    for name, matrix in page.matrices.items():
+        parts += _of_scenario(page, name, matrix)
+    return [*parts, *footing.made(page.source, page.known.sources, page.sources[1:])]
 
 
 def _others(gallery: bool) -> str:
