@@ -89,6 +89,7 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
         "rtt_min_ms": 600.3, "rtt_median_ms": 601.0, "rtt_max_ms": 612.0,
         "in_flight_max_bytes": 10**6, "findings": [],
         "handshake_s": 0.6, "ttfb_s": 1.2, "completion_s": 1.2 + transfer_s, "transfer_s": transfer_s,
+        "runner_transfer_s": 0.6 + transfer_s,
         "goodput_bps": None if flaky else goodput, "efficiency": None if flaky else goodput / 20e6,
         "first_mb_s": [1.2 + 8e6 * mark / goodput for mark in (1, 2, 5, 10, 20) if mark * 10**6 <= size],
         "rs_s": None, "fcp_s": None, "lcp_s": None, "speed_index_s": None, "dcl_s": None,

@@ -219,6 +219,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     completion_s: float | None = None
     # From that first packet to that last byte; null also of pages, whose resources wait for one another.
     transfer_s: float | None = None
+    # From the first to the last 1-RTT packet that the client received, whatever they carry: 8 · size / this
+    # is the goodput of the QUIC interop runner (`get_1rtt_sniff_times` of its `trace.py`), and that of Endres
+    # (2022, equation 4.1). The first may be the end of the handshake, up to a round trip before the reply's,
+    # the last the end of the connection. Of an upload the server received them. Headers tell these packets:
+    # no secrets are needed; null over TCP, of pages, streams, frames and durations, and where not all came.
+    runner_transfer_s: float | None = None
     # Until the first 1, 2, 5, 10, 20, 50, 100, 200, 500 and 1000 million bytes of the reply were there, none
     # of them missing, as far as the trial came, even where it failed in the end; of an upload where they
     # arrive. Empty with several files or connections, over a proxy in an upload, of pages and streams, and
@@ -425,6 +431,7 @@ MEASURED = frozenset(
         "ttfb_s",
         "completion_s",
         "transfer_s",
+        "runner_transfer_s",
         "first_mb_s",
         "goodput_bps",
         "efficiency",
@@ -662,6 +669,7 @@ TYPES: dict[str, dict[str, str]] = {
         "ttfb_s": "number?",
         "completion_s": "number?",
         "transfer_s": "number?",
+        "runner_transfer_s": "number?",
         "first_mb_s": "[number]",
         "goodput_bps": "number?",
         "efficiency": "number?",

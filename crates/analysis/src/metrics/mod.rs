@@ -15,6 +15,7 @@
 
 mod arrivals;
 mod milestones;
+mod one_rtt;
 mod one_way;
 mod reply;
 #[cfg(test)]
@@ -30,6 +31,7 @@ use bentpipe_wire::quic::End;
 
 pub use arrivals::arrivals;
 pub use milestones::Milestones;
+pub use one_rtt::one_rtt_span;
 pub use one_way::OneWay;
 
 use one_way::Transfer;

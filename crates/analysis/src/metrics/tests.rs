@@ -184,6 +184,27 @@ fn goodput_beyond_the_path_is_none() {
 }
 
 #[test]
+fn the_interop_runner_counts_from_the_first_1_rtt_packet_to_the_last() {
+    let span = |maker: &Maker| {
+        [End::Client, End::Server].map(|end| one_rtt_span(&maker.0, end).map(|it| it / MS))
+    };
+    let mut maker = Maker::new(Vantage::Both);
+    maker.handshake();
+    assert_eq!(span(&maker), [None, None]);
+    maker
+        .packet(End::Server, PacketType::OneRtt, 880, &[])
+        .decoded = false;
+    maker.request();
+    assert_eq!(span(&maker), [Some(0), Some(0)]);
+    maker.data(902, 0);
+    maker.data(1600, 1000);
+    maker.packet(End::Server, PacketType::Handshake, 1700, &[]);
+    let lost = maker.data(1800, 1000);
+    (lost.fate, lost.seen[0]) = (Fate::Loss, None);
+    assert_eq!(span(&maker), [Some(0), Some(1600 - 880)]);
+}
+
+#[test]
 fn a_spurious_retransmission_after_the_last_byte_changes_nothing() {
     let mut maker = Maker::transfer(Vantage::Both);
     let before = maker.measure();

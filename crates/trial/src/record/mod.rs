@@ -26,7 +26,7 @@ use self::link_facts::{MeasuredFiles, client_facts};
 use self::live::Playback;
 use self::page::PageTimes;
 use self::times::times;
-use self::transfer::{goodput, moved, rate_bps, received};
+use self::transfer::{goodput, moved, rate_bps, received, runner_transfer_s};
 use self::tunnel::tunnel;
 use crate::evidence::{DecodedConnection, HopObservation, TestbedObservation, on_wire};
 use crate::finished::{FinishedFlow, FinishedTrial};
@@ -168,6 +168,7 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         ttfb_s: times.ttfb_s,
         completion_s: times.completion_s,
         transfer_s: times.transfer_s,
+        runner_transfer_s: runner_transfer_s(job, flow),
         first_mb_s: first_mb_s(job, metrics.as_ref()),
         goodput_bps,
         efficiency,

@@ -93,6 +93,13 @@ pub struct TrialResult {
     /// From that first packet to that last byte. Null: also of pages, whose resources wait for one
     /// another.
     pub transfer_s: Option<f64>,
+    /// From the first to the last 1-RTT packet that the client received, whatever they carry: 8 ·
+    /// size / this is the goodput of the QUIC interop runner (`get_1rtt_sniff_times` of its
+    /// `trace.py`), and that of Endres (2022, equation 4.1). The first may be the end of the
+    /// handshake, up to a round trip before the reply's, the last the end of the connection. Of an
+    /// upload the server received them. Headers tell these packets: no secrets are needed. Null:
+    /// over TCP, of pages, streams, frames and durations, and where not all came.
+    pub runner_transfer_s: Option<f64>,
     /// Until the first 1, 2, 5, 10, 20, 50, 100, 200, 500 and 1000 million bytes of the reply were
     /// there, none of them missing, as far as the trial came, even where it failed in the end; of
     /// an upload where they arrive. Empty with several files or connections, over a proxy in an
