@@ -19,9 +19,7 @@ export function findings({ trial, findings: all, unlike_record: { more, fewer } 
   return h(
     "div",
     {},
-    found.length > 0
-      ? list(found)
-      : h("p", {}, nothing(all)),
+    found.length > 0 ? list(found) : h("p", {}, nothing(all)),
     fewer.length > 0 &&
       h(
         "p",
