@@ -166,7 +166,7 @@ def main(changes: dict[str, Any], command: list[str]) -> None:
                 body = patience.answer(body)
             if kind == BYE:
                 body = json.dumps(said(json.loads(body), changes)).encode()
-                if "damage" in changes:
+                if "damage" in changes and hello["keylog"]:
                     damage(hello["keylog"], changes["damage"])
             write_frame(4, kind, body)
     except EOFError:
