@@ -17,7 +17,7 @@ use crate::evidence::{
 use crate::job::{Job, TestCaseFacts};
 use crate::schema::{Outcome, PageRequests};
 use crate::setup::FlowSetup;
-use crate::verdict::{ProofFailure, Verdict, unreported, verifier};
+use crate::verdict::{ProofFailure, Verdict, silence, unreported, verifier};
 
 /// The file with the requests of a page.
 const REQUESTS: &str = "requests.json";
@@ -153,6 +153,12 @@ impl FinishedFlow {
         self.check_files(setup)?;
         let is_connected = self.hops[0].is_connected();
         self.verdict.take_handshake_into_account(is_connected);
+        self.verdict.take_silence_into_account(|| {
+            let packets = hops[0].log.packets().iter();
+            let own = packets.filter(|it| it.flow == setup.number());
+            let hop = &setup.job().hops()[0];
+            silence(own, [hop.from, hop.to])
+        });
         if setup.flow().duration_ns.is_some() {
             let arrivals = self.arrivals(setup.job(), setup.flow().testcase_facts);
             let came = arrivals.is_some_and(|all| !all.is_empty());
