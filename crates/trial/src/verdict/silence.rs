@@ -41,28 +41,26 @@ pub fn silence<'a>(packets: impl Iterator<Item = &'a Packet>, ends: [HostName; 2
     } else {
         [named[1], named[0]]
     };
-    let mut words = match its.sent {
+    let began = match its.sent {
         None => format!("the {silent} sent nothing"),
-        Some((time, came)) => {
-            let lost = if came {
-                ""
-            } else {
-                " by a packet that was lost"
-            };
-            format!("the {silent} was silent after {}{lost}", rounded(time))
+        Some((time, true)) => format!("the {silent} was silent after {}", rounded(time)),
+        Some((time, false)) => {
+            let time = rounded(time);
+            format!("the {silent} was silent after {time} by a packet that was lost")
         }
     };
-    words += &match (its.reached, last(its)) {
-        (None, _) => ", and nothing reached it".to_owned(),
-        (Some(reached), sent) if Some(reached) > sent => {
-            format!(", though packets reached it until {}", rounded(reached))
+    let heard = match its.reached {
+        None => "and nothing reached it".to_owned(),
+        Some(at) if Some(at) > last(its) => {
+            format!("though packets reached it until {}", rounded(at))
         }
-        (Some(reached), _) => format!(", and nothing reached it after {}", rounded(reached)),
+        Some(at) => format!("and nothing reached it after {}", rounded(at)),
     };
-    if let Some(time) = last(others) {
-        words += &format!("; the {other} sent its last packet at {}", rounded(time));
-    }
-    words
+    let then = last(others).map(|time| {
+        let time = rounded(time);
+        format!("; the {other} sent its last packet at {time}")
+    });
+    format!("{began}, {heard}{}", then.unwrap_or_default())
 }
 
 /// To the millisecond, which is enough to find it in a trace.
@@ -104,13 +102,13 @@ mod tests {
                     (server, 300, false),
                     (client, 900, false),
                 ],
-                "the server was silent after 0.3 s, though packets reached it until 1.2 s; the client sent its last packet \
-                 at 0.9 s",
+                "the server was silent after 300 ms, though packets reached it until 1.2 s; the client sent its last packet \
+                 at 900 ms",
             ),
             (
                 vec![(client, 0, false), (server, 300, true), (client, 400, true)],
-                "the server was silent after 0.3 s by a packet that was lost, and nothing reached it after 0.3 s; the \
-                 client sent its last packet at 0.4 s",
+                "the server was silent after 300 ms by a packet that was lost, and nothing reached it after 300 ms; the \
+                 client sent its last packet at 400 ms",
             ),
             (
                 vec![(client, 0, true), (client, 1000, true)],
@@ -122,8 +120,8 @@ mod tests {
                     (server, 300, false),
                     (server, 800, true),
                 ],
-                "the client was silent after 0 s, though packets reached it until 0.6 s; the server sent its last packet at \
-                 0.8 s",
+                "the client was silent after 0 ms, though packets reached it until 600 ms; the server sent its last packet at \
+                 800 ms",
             ),
         ] {
             let packets: Vec<Packet> = packets
