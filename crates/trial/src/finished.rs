@@ -18,7 +18,7 @@ use crate::evidence::{
 use crate::job::{Job, TestCaseFacts};
 use crate::schema::{Outcome, PageRequests};
 use crate::setup::FlowSetup;
-use crate::verdict::{ProofFailure, Verdict, unreported, verifier};
+use crate::verdict::{ProofFailure, Verdict, silence, unreported, verifier};
 
 /// The file with the requests of a page.
 const REQUESTS: &str = "requests.json";
@@ -154,6 +154,12 @@ impl FinishedFlow {
         self.check_files(setup)?;
         let is_connected = self.hops[0].is_connected();
         self.verdict.take_handshake_into_account(is_connected);
+        self.verdict.take_silence_into_account(|| {
+            let packets = hops[0].log.packets().iter();
+            let own = packets.filter(|it| it.flow == setup.number());
+            let hop = &setup.job().hops()[0];
+            silence(own, [hop.from, hop.to])
+        });
         if setup.flow().duration_ns.is_some() {
             let facts = setup.flow().testcase_facts;
             let came = self.hops[setup.job().last_hop(facts)].has_arrivals(facts);

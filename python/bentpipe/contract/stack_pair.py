@@ -34,7 +34,8 @@ _GAP_HINT = (
 _HINTS = {
     "corrupt_file": "the reply is the file below www, byte by byte; nothing before or after it",
     "missing_file": "store the reply to /path as downloads/path, whole, before done",
-    "transfer_timeout": "is done sent when every reply has ended, and does next_wake cover every timer?",
+    "transfer_timeout": "is done sent when every reply has ended, does next_wake cover every timer, and is "
+    "the stack polled after each arrival? An idle timeout says above who was silent",
     "handshake_timeout": "do the first datagrams leave at once, and is an arrival handled at its time?",
     "crashed": "the command above runs it alone, on the same bytes, in a debugger if need be",
 }

@@ -6,6 +6,7 @@ mod frames;
 mod live;
 mod page;
 mod resumption;
+mod silence;
 mod verifier;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use bentpipe_units::Time;
 use crate::evidence::Drawing;
 use crate::schema::Outcome;
 
+pub(crate) use self::silence::silence;
 pub use self::verifier::ProofFailure;
 pub(crate) use self::verifier::{unreported, verifier};
 
@@ -165,6 +167,17 @@ impl Verdict {
     pub fn take_handshake_into_account(&mut self, is_connected: bool) {
         if self.outcome == Outcome::HandshakeTimeout && is_connected {
             self.outcome = Outcome::TransferTimeout;
+        }
+    }
+
+    /// Adds who was silent to what a client says that gave up by a timeout of its own, and not by the trial's.
+    pub fn take_silence_into_account(&mut self, who: impl FnOnce() -> String) {
+        let gave_up = self.end == Some(FlowEnd::Done) && self.outcome != Outcome::Ok;
+        if let Some(words) = TIMEOUTS.iter().find(|it| self.detail.starts_with(**it))
+            && gave_up
+        {
+            let behind = self.detail.split_off(words.len());
+            self.detail = format!("{}: {}{behind}", self.detail, who());
         }
     }
 
