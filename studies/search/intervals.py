@@ -1,6 +1,7 @@
 """What so few trials allow to be said: of a share of them, and of how much sooner one kind is than another.
 
-A share has Wilson's interval (E. B. Wilson, J. Am. Stat. Assoc. 22, 1927). A shift is the middle of all
+A share has Wilson's interval (E. B. Wilson, J. Am. Stat. Assoc. 22, 1927); two shares are held against each
+other by Fisher's exact test (R. A. Fisher, J. R. Stat. Soc. 85, 1922). A shift is the middle of all
 differences between a trial of one kind and one of the other, and its interval that of Mann and Whitney's test
 turned round (J. L. Hodges, E. L. Lehmann, Ann. Math. Stat. 34, 1963): it assumes that the two are distributed
 alike but for the shift, nothing else, and takes trials that never came so far as later than all others.
@@ -36,6 +37,13 @@ class ShareInterval:
         reach = _Z * math.sqrt(self.value * (1 - self.value) / self.trials + squared / (4 * self.trials))
         low, high = middle - reach / (1 + squared), middle + reach / (1 + squared)
         return max(low, 0.0), min(high, 1.0)
+
+
+def chance_of(one: ShareInterval, other: ShareInterval) -> float:
+    """How probable counts are that differ so much or more, if both shares are the same."""
+    trials, count = one.trials + other.trials, one.count + other.count
+    ways = [math.comb(one.trials, k) * math.comb(other.trials, count - k) for k in range(count + 1)]
+    return sum(way for way in ways if way <= ways[one.count]) / math.comb(trials, count)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from bentpipe import labels
@@ -24,11 +24,13 @@ class SlowStartComparison:
     """The records of several slow starts over one path, one of them the baseline."""
 
     records: Sequence[Record]
+    # Before that, a loss is one of the medium, where every trial has lost something there.
+    otherwise_s: float = field(default=0.0, kw_only=True)
 
     @cached_property
     def groups(self) -> list[VariantTrials]:
         """All variants, the baseline first."""
-        found = groups(self.records)
+        found = groups(self.records, self.otherwise_s)
         return sorted(found, key=lambda one: one is not _baseline(found))
 
     @property

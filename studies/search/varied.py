@@ -9,17 +9,19 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from bentpipe import labels
+from bentpipe.analysis.inference import adjusted
 from bentpipe.runs.records import Record
 from bentpipe.study.markdown import percent, table
 from bentpipe.study.slow_starts import BASELINE
 from bentpipe.study.source import Source
 from bentpipe.study.variants import slow_start
 
-from .intervals import ShareInterval, ShiftInterval, shift
+from .intervals import ShareInterval, ShiftInterval, chance_of, shift
 from .study import ArrivalComparison, SlowStartComparison
 
 COMPARED = "search-keep"
 ALIKE_S = 0.25  # times that differ by less are alike
+_CHANCE = 0.05
 _LOGS = BASELINE[0]
 _AT_MB = (150, 200)
 _RATE = re.compile(r"(\d)([MG]bit)")
@@ -81,7 +83,11 @@ def settings(runs: Sequence[Source]) -> list[OpenSetting]:
     found: dict[str, list[Record]] = {}
     for record in here:
         found.setdefault(_changed(record, first), []).append(record)
-    made = [OpenSetting(words, SlowStartComparison(records)) for words, records in found.items()]
+    line_s = SlowStartComparison(found.get("", [])).groups[0].earliest_s if "" in found else 0.0
+    made = [
+        OpenSetting(words, SlowStartComparison(records, otherwise_s=line_s))
+        for words, records in found.items()
+    ]
     usable = [one for one in made if one.runs.is_one and one.runs.leads]
     return sorted(usable, key=lambda one: one.words != "")
 
@@ -114,7 +120,10 @@ _TEXT = f"""Each row changes one thing of the base, which is the first row. *Bef
 trip*: of these, those in which it does by more than one. *Saved* is what `{COMPARED}` saves: at most, by
 medians, with the MB at which that is; and at 150 and at 200 MB, the middle of all differences between a
 run of one kind and one of the other, with the 95 % interval of Mann and Whitney's test. The last three
-are of the distributions of the time to 150 MB."""
+are of the distributions of the time to 150 MB. *Trials* are the clean ones; where every trial lost
+something on the medium, the line before which a loss is one of the medium is the base's. Shares are held
+against the base's by Fisher's exact test, with the p of all rows adjusted after Benjamini and Hochberg to
+5 %."""
 
 
 def sections(runs: Sequence[Source], known_before: float) -> list[str]:
@@ -165,7 +174,8 @@ def _share(one: ShareInterval) -> str:
 def _shifted(one: ShiftInterval | None) -> str:
     if one is None or not math.isfinite(one.value):
         return "-"
-    return f"{one.value:.1f} s ({one.low:.1f} to {one.high:.1f})".replace("-0.0", "0.0")
+    ends = f"{one.low:.1f} to {one.high:.1f}" if math.isfinite(one.low) else "too few"
+    return f"{one.value:.1f} s ({ends})".replace("-0.0", "0.0")
 
 
 def _said(found: Sequence[OpenSetting], arriving: OpenSetting, known_before: float) -> list[str]:
@@ -175,7 +185,8 @@ def _said(found: Sequence[OpenSetting], arriving: OpenSetting, known_before: flo
 
 
 def _of_exits(base: OpenSetting, others: Sequence[OpenSetting], known: float) -> str:
-    apart = [one for one in others if _is_apart(one.before, base.before)]
+    chances = adjusted([chance_of(one.before, base.before) for one in others])
+    apart = [one for one, p in zip(others, chances, strict=True) if p is not None and p <= _CHANCE]
     less = [one for one in apart if one.before.value < base.before.value]
     more = [one for one in apart if one not in less]
     told = [f"{words} often with {_listed(some)}" for words, some in (("less", less), ("more", more)) if some]
@@ -215,13 +226,6 @@ def _of_times(base: OpenSetting, others: Sequence[OpenSetting], arriving: OpenSe
         if one.most is not None
     ]
     return f"**Times.** {text}. What the base saves at most: {', '.join(counted)}."
-
-
-def _is_apart(one: ShareInterval, other: ShareInterval) -> bool:
-    """Whether neither interval has the other's value in it."""
-    return not (one.ends[0] <= other.value <= one.ends[1]) and not (
-        other.ends[0] <= one.value <= other.ends[1]
-    )
 
 
 def _timed(some: Sequence[OpenSetting]) -> str:

@@ -150,12 +150,14 @@ class VariantTrials:
         return sum(math.isfinite(one) for one in self.times(size))
 
 
-def groups(records: Sequence[Record]) -> list[VariantTrials]:
-    """A group per variant, in the order of the records. Trials that measured nothing are left out."""
+def groups(records: Sequence[Record], otherwise_s: float = 0.0) -> list[VariantTrials]:
+    """A group per variant, in the order of the records. Trials that measured nothing are left out. A loss
+    before `otherwise_s` is one of the medium where no trial tells when the link is full.
+    """
     runs = [SlowStartTrial(one) for one in records if one.received_bytes]
     known = [one.overhead for one in runs if one.overhead is not None]
     clean = [one.left_s for one in runs if one.left_by == "loss" and not one.record.forward_losses]
-    earliest_s = min((one for one in clean if one is not None), default=0.0)
+    earliest_s = min((one for one in clean if one is not None), default=otherwise_s)
     overhead = median(known) or 1.0
     return [
         VariantTrials(server, [one for one in runs if one.record.server == server], earliest_s, overhead)
