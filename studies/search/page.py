@@ -82,7 +82,7 @@ def _sections(study: PublishedComparison, runs: Sequence[Source], drawn: dict[st
         "What differs from the source, and so limits what its numbers and these say of each other:",
         _differs(study),
         "## The runs",
-        _runs(study),
+        *_runs(study),
         "## How slow start ends",
         _ENDS,
         *shown("ends", "course"),
@@ -135,25 +135,29 @@ def _glance(study: PublishedComparison) -> str:
              f"{known.exit_a_round_trip_before:g} %"],
         ]  # fmt: skip
     for one in study.others:
-        most, end_mb = study.most_saved(one), study.sizes_mb[-1]
-        here = "-" if most is None else f"{_sooner(most[0])}, at {most[1]} MB"
+        end_mb = study.sizes_mb[-1]
         same = one.slow_start == "search-keep"
         then = f"up to {known.saved_s:g} s sooner, beyond {known.saved_beyond_mb} MB" if same else "-"
-        rows.append([f"by medians, at best: {study.name(one)}", here, then])
-        rows.append(
-            [f"by medians, at {end_mb} MB: {study.name(one)}", _sooner(study.saved(one, end_mb)[1]), "-"]
-        )
+        rows += [
+            [f"by medians, at best: {study.name(one)}", _at_size(study.most_saved(one)), then],
+            [f"by medians, at worst: {study.name(one)}", _at_size(study.least_saved(one)), "-"],
+            [f"by medians, at {end_mb} MB: {study.name(one)}", _sooner(study.saved(one, end_mb)[1]), "-"],
+        ]
     arrivals = ArrivalComparison(study.records)
-    for one in study.others:
-        most = arrivals.most_saved(one)
-        here = "-" if most is None else f"{_sooner(most[0])}, at {most[1]} MB"
-        rows.append([f"the same, by bytes as they arrive: {study.name(one)}", here, "-"])
+    rows += [
+        [f"at best, by bytes as they arrive: {study.name(one)}", _at_size(arrivals.most_saved(one)), "-"]
+        for one in study.others
+    ]
     for one, cuts in study.cuts:
         few = percent(share_of(cuts, known.beta_cut))
         rows.append(
             [f"runs in which more is taken off than by CUBIC: {study.name(one)}", few, '"a small fraction"']
         )
     return table(["", "here", "published"], rows)
+
+
+def _at_size(found: tuple[float, int] | None) -> str:
+    return "-" if found is None else f"{_sooner(found[0])}, at {found[1]} MB"
 
 
 def _sooner(seconds: float | None) -> str:
@@ -164,7 +168,7 @@ def _sooner(seconds: float | None) -> str:
     return f"{abs(seconds):.1f} s {'sooner' if seconds > 0 else 'later'}"
 
 
-def _runs(study: PublishedComparison) -> str:
+def _runs(study: PublishedComparison) -> list[str]:
     rows = []
     for one in study.groups:
         then = study.then(one)
@@ -184,13 +188,13 @@ def _runs(study: PublishedComparison) -> str:
         "lost in the first round trip",
     ]
     head += ["lost on the medium", "clean"]
-    return table(head, rows) + (
-        "\n\nAs in the source, runs whose slow start ended with a loss before the link was full are "
-        "left out of "
+    line = (
+        "As in the source, runs whose slow start ended with a loss before the link was full are left out of "
         f"what follows. The source draws that line at {study.known.threshold_s:g} s. Here it is "
         f"{study.baseline.earliest_s:.1f} s: when the first of the runs without any loss on the medium "
         "noticed a loss."
     )
+    return [table(head, rows), line]
 
 
 def _lead(study: PublishedComparison) -> str:

@@ -103,6 +103,11 @@ class SlowStartComparison:
         found = [(self.saved(group, size)[1], size) for size in self.sizes_mb]
         return max(((gap, size) for gap, size in found if gap is not None), default=None)
 
+    def least_saved(self, group: VariantTrials) -> tuple[float, int] | None:
+        """By medians: the fewest seconds, below zero where it is later, and MB."""
+        found = [(self.saved(group, size)[1], size) for size in self.sizes_mb]
+        return min(((gap, size) for gap, size in found if gap is not None), default=None)
+
     def gaps(self, group: VariantTrials, size_mb: int) -> list[float]:
         """How much sooner than the baseline's each percentile comes; nothing where neither ever does."""
         shares = [(number + 0.5) / 100 for number in range(100)]

@@ -70,6 +70,10 @@ class OpenSetting:
     def most(self) -> tuple[float, int] | None:
         return self.runs.most_saved(self.runs.others[0])
 
+    @cached_property
+    def least(self) -> tuple[float, int] | None:
+        return self.runs.least_saved(self.runs.others[0])
+
 
 def settings(runs: Sequence[Source]) -> list[OpenSetting]:
     """The base, which is the first run's, and what differs from it in one thing."""
@@ -117,13 +121,13 @@ def _named(change: str) -> str:
 
 _TEXT = f"""Each row changes one thing of the base, which is the first row. *Before*: clean runs of
 `{_LOGS}` in which SEARCH's exit comes before the first loss, with Wilson's 95 % interval; *by a round
-trip*: of these, those in which it does by more than one. *Saved* is what `{COMPARED}` saves: at most, by
-medians, with the MB at which that is; and at 150 and at 200 MB, the middle of all differences between a
-run of one kind and one of the other, with the 95 % interval of Mann and Whitney's test. The last three
-are of the distributions of the time to 150 MB. *Trials* are the clean ones; where every trial lost
-something on the medium, the line before which a loss is one of the medium is the base's. Shares are held
-against the base's by Fisher's exact test, with the p of all rows adjusted after Benjamini and Hochberg to
-5 %."""
+trip*: of these, those in which it does by more than one. *Saved* is what `{COMPARED}` saves: at most and
+at least, by medians, with the MB at which that is (below zero: later); and at 150 and at 200 MB, the
+middle of all differences between a run of one kind and one of the other, with the 95 % interval of Mann
+and Whitney's test. The last three are of the distributions of the time to 150 MB. *Trials* are the clean
+ones; where every trial lost something on the medium, the line before which a loss is one of the medium is
+the base's. Shares are held against the base's by Fisher's exact test, with the p of all rows adjusted
+after Benjamini and Hochberg to 5 %."""
 
 
 def sections(runs: Sequence[Source], known_before: float) -> list[str]:
@@ -140,7 +144,8 @@ def sections(runs: Sequence[Source], known_before: float) -> list[str]:
         "trials",
         "before",
         "by a round trip",
-        "most saved",
+        "saved at most",
+        "at least",
         *(f"saved at {mb} MB" for mb in _AT_MB),
     ]
     head += ["alike", "sooner", "later"]
@@ -152,16 +157,20 @@ def _row(one: OpenSetting) -> list[str]:
     counts = sorted({len(runs.baseline.clean), len(other.clean)})
     gaps = runs.gaps(other, _AT_MB[0])
     alike, sooner = sum(abs(gap) <= ALIKE_S for gap in gaps), sum(gap > ALIKE_S for gap in gaps)
-    most = "-" if one.most is None else f"{one.most[0]:.1f} s at {one.most[1]} MB"
     return [
         one.words or "the base",
         " and ".join(map(str, counts)),
         _share(one.before),
         _share(one.by_a_round_trip),
-        most,
+        _at_size(one.most),
+        _at_size(one.least),
         *(_shifted(one.sooner(size)) for size in _AT_MB),
         *(f"{count} %" for count in (alike, sooner, len(gaps) - alike - sooner)),
     ]
+
+
+def _at_size(found: tuple[float, int] | None) -> str:
+    return "-" if found is None else f"{found[0]:.1f} s at {found[1]} MB".replace("-0.0", "0.0")
 
 
 def _share(one: ShareInterval) -> str:

@@ -29,6 +29,7 @@ _LOOKS = [
 _HEIGHT_MM = 62
 _ACROSS = 3
 _LEGEND_MM = 8
+_MARK_MM, _LETTER_MM = 8.0, 1.15  # of the legend
 _DOTS = "os^Dv"
 _MANY = 2000  # dots beyond which they become an image
 
@@ -110,7 +111,10 @@ def _legend(made: Figure, drawn: Sequence[Distribution | MeanCurve], lines: Sequ
     ]
     handles += [Line2D([], [], color=one.colour, ls=one.dashes, lw=0.8, label=one.label) for one in lines]
     if len(handles) > 1:
-        made.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 4), frameon=False)
+        widest_mm = _MARK_MM + _LETTER_MM * max(len(str(one.get_label())) for one in handles)
+        columns = max(int(made.get_figwidth() / MM / widest_mm), 1)
+        made.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), columns, 4),
+                    frameon=False)  # fmt: skip
 
 
 @dataclass(frozen=True)
