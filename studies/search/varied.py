@@ -13,7 +13,7 @@ from bentpipe.analysis.inference import adjusted
 from bentpipe.runs.records import Record
 from bentpipe.study.markdown import percent, table
 from bentpipe.study.slow_starts import BASELINE
-from bentpipe.study.source import Source
+from bentpipe.study.source import Source, pooled
 from bentpipe.study.variants import slow_start
 
 from .intervals import ShareInterval, ShiftInterval, chance_of, shift
@@ -80,8 +80,7 @@ def settings(runs: Sequence[Source]) -> list[OpenSetting]:
     first = runs[0].records[0]
     here = [
         record
-        for one in runs
-        for record in one.in_order
+        for record in pooled(runs)
         if slow_start(record.server) in (_LOGS, COMPARED) and record.workload == first.workload
     ]
     found: dict[str, list[Record]] = {}
@@ -119,15 +118,15 @@ def _named(change: str) -> str:
     return _WORDS.get(change) or f"`{change}`"
 
 
-_TEXT = f"""Each row changes one thing of the base, which is the first row. *Before*: clean runs of
-`{_LOGS}` in which SEARCH's exit comes before the first loss, with Wilson's 95 % interval; *by a round
-trip*: of these, those in which it does by more than one. *Saved* is what `{COMPARED}` saves: at most and
-at least, by medians, with the MB at which that is (below zero: later); and at 150 and at 200 MB, the
-middle of all differences between a run of one kind and one of the other, with the 95 % interval of Mann
-and Whitney's test. The last three are of the distributions of the time to 150 MB. *Trials* are the clean
-ones; where every trial lost something on the medium, the line before which a loss is one of the medium is
-the base's. Shares are held against the base's by Fisher's exact test, with the p of all rows adjusted
-after Benjamini and Hochberg to 5 %."""
+_TEXT = f"""Each row changes one thing of the base, which is the first row. Trials of all runs count once.
+*Before*: clean runs of `{_LOGS}` in which SEARCH's exit comes before the first loss, with Wilson's 95 %
+interval; *by a round trip*: of these, those in which it does by more than one. *Saved* is what
+`{COMPARED}` saves: at most and at least, by medians, with the MB at which that is (below zero: later);
+and at 150 and at 200 MB, the middle of all differences between a run of one kind and one of the other,
+with the 95 % interval of Mann and Whitney's test. The last three are of the distributions of the time to
+150 MB. *Trials* are the clean ones; where every trial lost something on the medium, the line before which
+a loss is one of the medium is the base's. Shares are held against the base's by Fisher's exact test, with
+the p of all rows adjusted after Benjamini and Hochberg to 5 %."""
 
 
 def sections(runs: Sequence[Source], known_before: float) -> list[str]:
