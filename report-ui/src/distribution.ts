@@ -81,7 +81,8 @@ export function distribution(matrix: Matrix): Distribution {
     { class: "note" },
     `Share of ${all.length} trials with at most this efficiency${failures > 0 ? `; ${failures} failed and count as 0` : ""}.`,
     unsupported > 0 && ` Left out: ${unsupported} unsupported.`,
-    silent > 0 && ` Left out: ${silent} without goodput, as the file fits into one flight.`,
+    silent > 0 &&
+      ` Left out: ${silent} without goodput, as the file fits into one flight or packets could not be decoded.`,
     range,
   );
   const strips = h(

@@ -24,6 +24,7 @@ mod together;
 
 use serde::Serialize;
 
+use crate::DecodingGap;
 use crate::connection::{Connection, Nanos};
 use crate::ledger::LedgerEntry;
 use crate::link_facts::LinkFacts;
@@ -39,7 +40,8 @@ use one_way::Transfer;
 pub use together::Measured;
 
 /// Measurements of a connection, or of several together. None: cannot be measured from where it was captured, or did not
-/// happen.
+/// happen. What needs the frames of all packets is None where a [gap](DecodingGap::misleads) would
+/// mislead.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Metrics {
     /// From the client's first packet to the end of its handshake, seconds.
@@ -120,7 +122,7 @@ impl Metrics {
                 (upload.bytes.min(size), facts.return_rate_bps)
             }
         };
-        Self {
+        let metrics = Self {
             handshake_s: since_start(times.handshake_complete),
             ttfb_s: since_start(times.first_byte).filter(|_| from == End::Server),
             completion_s: since_start(times.complete),
@@ -135,6 +137,27 @@ impl Metrics {
             rtt_median_ms,
             rtt_max_ms,
             in_flight_max_bytes,
+        };
+        if DecodingGap::of(all.iter().map(|(_, it)| it.connection)).misleads() {
+            return metrics.without_content();
+        }
+        metrics
+    }
+
+    /// Without what needs the frames of all packets.
+    fn without_content(self) -> Self {
+        Self {
+            first_mb_s: Vec::new(),
+            goodput_bps: None,
+            stream_bytes: None,
+            upload_bytes: None,
+            forward: self.forward.without_content(),
+            back: self.back.without_content(),
+            rtt_min_ms: None,
+            rtt_median_ms: None,
+            rtt_max_ms: None,
+            in_flight_max_bytes: None,
+            ..self
         }
     }
 }

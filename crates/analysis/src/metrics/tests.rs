@@ -423,6 +423,43 @@ fn without_secrets_the_first_short_header_ends_the_handshake() {
     assert_eq!(metrics.forward.lost_packets, Some(1));
 }
 
+#[test]
+fn where_many_packets_are_not_decoded_nothing_is_measured_of_the_content() {
+    let with_sealed = |sealed: usize| {
+        let mut maker = Maker::transfer(Vantage::Both);
+        let own = maker.0.packets.iter_mut();
+        let own =
+            own.filter(|it| it.sender == End::Server && it.kind == Kind::Quic(PacketType::OneRtt));
+        for packet in own.take(sealed) {
+            (packet.number, packet.decoded, packet.frames) = (None, false, 0..0);
+        }
+        maker.measure()
+    };
+    let one = with_sealed(1);
+    assert_eq!(
+        (one.stream_bytes, one.completion_s),
+        (Some(2000), None),
+        "it may be no packet"
+    );
+    let two = with_sealed(2);
+    assert_eq!((two.handshake_s, two.ttfb_s), (Some(0.601), None));
+    assert_eq!(
+        (two.stream_bytes, two.upload_bytes, two.rtt_min_ms),
+        (None, None, None)
+    );
+    assert_eq!(
+        (
+            two.forward.retransmitted_bytes,
+            two.forward.acks_per_data_packet
+        ),
+        (None, None)
+    );
+    assert_eq!(
+        (two.forward.packets, two.forward.lost_packets),
+        (5, Some(1))
+    );
+}
+
 /// How long the handshake of TCP takes whose client answers the server's SYN by `frames`.
 fn handshake_of_tcp(frames: &[Frame]) -> Option<f64> {
     let mut maker = Maker::new(Vantage::Both);
