@@ -84,6 +84,7 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
     return {
         "outcome": "crashed" if flaky else "ok", "detail": "the server ended" if flaky else "",
         "transport": "quic", "alpn": "hq-interop", "measured_from": "wire",
+        "undecoded_packets": 0,
         "retransmitted_share": 0.01, "acks_per_data_packet": 0.5,
         "mean_packet_bytes": 1400.0, "largest_packet_bytes": 1480, "return_rate_bps": 1e5,
         "rtt_min_ms": 600.3, "rtt_median_ms": 601.0, "rtt_max_ms": 612.0,

@@ -207,8 +207,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # those of `h3` are marked.
     alpn: str = ""
     # What times and rates come from: `wire`, or `client`, its own report, where the wire could not be
-    # decoded.
+    # decoded, or so little of it that the rest would mislead: then `undecoded_packets` says how much, and
+    # `detail`.
     measured_from: str = ""
+    # 1-RTT packets that could not be decoded though the secrets are known: an extension that is not known
+    # here changes them, say. Above one in a hundred of an end's, `measured_from` is `client` and `findings`
+    # is empty; null over TCP, and where the secrets are not known.
+    undecoded_packets: int | None = None
     # Until the client sends the end of its handshake, its Finished.
     handshake_s: float | None = None
     # Until the first packet with data of the reply arrives; null also of frames over DATAGRAM frames, which
@@ -424,6 +429,7 @@ MEASURED = frozenset(
         "transport",
         "alpn",
         "measured_from",
+        "undecoded_packets",
         "handshake_s",
         "ttfb_s",
         "completion_s",
@@ -661,6 +667,7 @@ TYPES: dict[str, dict[str, str]] = {
         "transport": "text",
         "alpn": "text",
         "measured_from": "text",
+        "undecoded_packets": "integer?",
         "handshake_s": "number?",
         "ttfb_s": "number?",
         "completion_s": "number?",

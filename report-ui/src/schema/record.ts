@@ -50,8 +50,10 @@ export type TrialRecord = {
   transport: string;
   /** The application protocol: `hq-interop` or `h3`, over TCP `http/0.9`, of pages `http/1.1` or `h2`; empty where nothing was started. HTTP/3 adds what hq-interop has not, so where results stand side by side those of `h3` are marked. */
   alpn: string;
-  /** What times and rates come from: `wire`, or `client`, its own report, where the wire could not be decoded. */
+  /** What times and rates come from: `wire`, or `client`, its own report, where the wire could not be decoded, or so little of it that the rest would mislead: then `undecoded_packets` says how much, and `detail`. */
   measured_from: string;
+  /** 1-RTT packets that could not be decoded though the secrets are known: an extension that is not known here changes them, say. Above one in a hundred of an end's, `measured_from` is `client` and `findings` is empty. Null over TCP, and where the secrets are not known. */
+  undecoded_packets: number | null;
   /** Until the client sends the end of its handshake, its Finished. */
   handshake_s: number | null;
   /** Until the first packet with data of the reply arrives. Null also of frames over DATAGRAM frames, which are on no stream. */

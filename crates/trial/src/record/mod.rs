@@ -40,7 +40,14 @@ pub use self::link_facts::path_facts;
 fn is_readable(here: &HopObservation, measured: &[&DecodedConnection]) -> bool {
     let is_sealed =
         |it: &&DecodedConnection| it.connection.protocol == Protocol::Tcp && !it.is_readable();
-    here.is_readable && !measured.iter().any(is_sealed)
+    here.can_read(measured) && !measured.iter().any(is_sealed)
+}
+
+/// How many packets of these connections of QUIC could not be decoded.
+fn undecoded_packets(here: &HopObservation, measured: &[&DecodedConnection]) -> Option<u64> {
+    let mut all = measured.iter();
+    let is_quic = all.any(|it| it.connection.protocol != Protocol::Tcp);
+    Some(here.gap(measured).filter(|_| is_quic)?.undecoded())
 }
 
 /// The measures of requests that the client reports on.
@@ -164,6 +171,7 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         transport: job.measured().transport.clone(),
         alpn: job.measured().alpn.clone(),
         measured_from: if metrics.is_some() { "wire" } else { "client" },
+        undecoded_packets: undecoded_packets(here, &measured),
         handshake_s: times.handshake_s,
         ttfb_s: times.ttfb_s,
         completion_s: times.completion_s,

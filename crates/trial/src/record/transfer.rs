@@ -102,7 +102,8 @@ pub fn moved(
 /// How long the files of an upload took to the server, which is not on the client's hop.
 fn transfer_s(job: &Job, flow: &FinishedFlow, files: MeasuredFiles) -> Option<f64> {
     let (hop, observed) = job.hops().into_iter().zip(&flow.hops).next_back()?;
-    let seen = observed.is_readable.then(|| observed.carrying())?;
+    let seen = observed.carrying();
+    let seen = observed.can_read(&seen).then_some(seen)?;
     let complete = flow.verdict.outcome == Outcome::Ok;
     let (metrics, _) = on_wire(&seen, &link_facts(hop, files))?;
     metrics.transfer_s.filter(|_| complete)

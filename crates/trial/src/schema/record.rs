@@ -35,8 +35,8 @@ pub enum Outcome {
     /// A trace was wanted, or what proves `multiplexing`, `zerortt` or `upload` is encrypted, and
     /// the client wrote no TLS secrets for it.
     NoSecrets,
-    /// Every file arrived, but the wire shows something else than the test case asks for; `detail`
-    /// says what was expected, and what was seen.
+    /// Every file arrived, but the wire shows something else than the test case asks for, or cannot
+    /// be read; `detail` says what was expected, and what was seen.
     Unproven,
     /// The trial says nothing about the stacks: the testbed failed, in real time its links did not
     /// keep to the model, or a program does not keep the contract's rule on unknown test cases.
@@ -80,8 +80,13 @@ pub struct TrialResult {
     /// stand side by side those of `h3` are marked.
     pub alpn: String,
     /// What times and rates come from: `wire`, or `client`, its own report, where the wire could
-    /// not be decoded.
+    /// not be decoded, or so little of it that the rest would mislead: then `undecoded_packets`
+    /// says how much, and `detail`.
     pub measured_from: &'static str,
+    /// 1-RTT packets that could not be decoded though the secrets are known: an extension that is
+    /// not known here changes them, say. Above one in a hundred of an end's, `measured_from` is
+    /// `client` and `findings` is empty. Null: over TCP, and where the secrets are not known.
+    pub undecoded_packets: Option<u64>,
     /// Until the client sends the end of its handshake, its Finished.
     pub handshake_s: Option<f64>,
     /// Until the first packet with data of the reply arrives. Null: also of frames over DATAGRAM

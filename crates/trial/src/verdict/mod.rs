@@ -10,6 +10,7 @@ mod verifier;
 
 use std::collections::BTreeMap;
 
+use bentpipe_analysis::DecodingGap;
 use bentpipe_endpoint::contract::{Bye, Statistics};
 use bentpipe_link::HostName;
 use bentpipe_units::Time;
@@ -181,6 +182,11 @@ impl Verdict {
                 ));
             }
         }
+    }
+
+    /// Tells of packets that could not be decoded, where what is left of the wire would mislead.
+    pub fn take_gap_into_account(&mut self, gap: DecodingGap) {
+        self.add(&format!("{gap}, so times are the client's"));
     }
 
     fn add(&mut self, what: &str) {
