@@ -26,6 +26,11 @@ from bentpipe.stacks.patience import silence_s
 SCENARIO = "goodput"
 PATH = "10/10 Mbit/s, 30 ms RTT, 25-packet queue"
 _LAST_LINES = 10
+# Where packets could not be decoded, nothing else that a check found can be relied on.
+_GAP_HINT = (
+    "the secrets are not those of the packets, or both ends agreed on an extension that changes packets in a "
+    "way that is not known here: leave it off"
+)
 _HINTS = {
     "corrupt_file": "the reply is the file below www, byte by byte; nothing before or after it",
     "missing_file": "store the reply to /path as downloads/path, whole, before done",
@@ -131,6 +136,8 @@ class StackPair:
     def failed(self, name: str, request: TrialRequest, result: Mapping[str, Any], hint: str) -> Check:
         """The failed check `name`, with all that helps to find out why."""
         folder, role = self.left(request), self.culprit(request)
+        if misses_packets(result):
+            hint = _GAP_HINT
         detail = f"{result['outcome']}: {result['detail']}{_packets(result)}"
         if role is None:
             return Check(name, False, detail, hint, folder=folder if folder.is_dir() else None)
@@ -141,6 +148,11 @@ class StackPair:
         command = [shutil.which(program) or program, *arguments]
         replay = shlex.join([sim, "replay", frames, "--", *command])
         return Check(name, False, detail, hint, _last_lines(folder / f"{role}.log"), folder, replay)
+
+
+def misses_packets(result: Mapping[str, Any]) -> bool:
+    """Whether so many packets could not be decoded that the wire says nothing; the detail says so."""
+    return result.get("measured_from") == "client" and bool(result.get("undecoded_packets"))
 
 
 def _packets(result: Mapping[str, Any]) -> str:
