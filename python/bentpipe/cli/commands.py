@@ -29,6 +29,7 @@ from bentpipe.cli.qlog import qlog
 from bentpipe.cli.run import build_report, run
 from bentpipe.cli.scenarios import scenarios
 from bentpipe.cli.shell import shell
+from bentpipe.cli.site import site
 from bentpipe.cli.stacks import stacks
 from bentpipe.cli.study import study
 from bentpipe.cli.trace import trace
@@ -80,6 +81,7 @@ for command in (
     page,
     stacks,
     report,
+    site,
     check,
     objectives,
     study,
