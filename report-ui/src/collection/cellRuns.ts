@@ -174,9 +174,9 @@ export function cellRuns(site: Site, one: Series, measure: Measure): HTMLElement
   });
   const heads = [
     "run",
-    "started, UTC",
-    "versions",
-    "ok",
+    { text: "started, UTC" },
+    { text: "versions" },
+    { text: "ok" },
     "min",
     "median",
     "max",

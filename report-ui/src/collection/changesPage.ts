@@ -50,7 +50,9 @@ async function content(site: Site, filters: Filters): Promise<Drawn> {
   if (site.measures.length === 0) return { nodes: [h("p", {}, "No trial has a measure.")] };
   const measure = measureOf(site, filters.measure.value());
   const every = series(site, await trials(site, measure.column));
-  const ordered = every.filter((one) => isWanted(site, one, filters)).sort((a, b) => change(b) - change(a));
+  const ordered = every
+    .filter((one) => isWanted(site, one, filters))
+    .sort((a, b) => change(b) - change(a) || b.points.length - a.points.length);
   const detail = h("section", { id: "cell", "aria-live": "polite" });
   let stop: (() => void) | undefined;
   const open = (one: Series) => {
@@ -85,7 +87,14 @@ async function content(site: Site, filters: Filters): Promise<Drawn> {
   };
 }
 
-const HEADS = ["cell", "runs", "first", "over the runs", "last", "changes that are more than chance"];
+const HEADS = [
+  "cell",
+  "runs",
+  "first",
+  { text: "over the runs" },
+  "last",
+  { text: "changes that are more than chance" },
+];
 
 function keyOf(one: Series): string {
   return `${one.cell}.${one.testbed}`;

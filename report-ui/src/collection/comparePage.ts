@@ -17,9 +17,7 @@ export function comparePage(root: HTMLElement, site: Site): void {
     frame(root, site, "compare", "", h("p", {}, "There is one run alone: nothing to compare it with."));
     return;
   }
-  const last = site.runs.length - 1;
-  if (chosen("b") === null) choose("b", site.runs[last]!.name);
-  if (chosen("a") === null) choose("a", site.runs[previous(site, last) ?? last - 1]!.name);
+  chooseFirst(site);
   const options = site.runs.map((run): [string, string] => [run.name, `${run.name}, ${when(run)}`]);
   const result = h("div", { class: "comparison", "aria-live": "polite" });
   const draw = redrawing(result, () => content(site, [a, b, measure, only]));
@@ -37,6 +35,15 @@ export function comparePage(root: HTMLElement, site: Site): void {
   row.append(swap);
   frame(root, site, "compare", "", row, result);
   draw();
+}
+
+/** Where nothing was chosen: the newest run that has cells of an earlier one, and that. */
+function chooseFirst(site: Site): void {
+  if (chosen("a") !== null && chosen("b") !== null) return;
+  const last = site.runs.length - 1;
+  const b = site.runs.findLastIndex((_, i) => previous(site, i) !== null);
+  choose("a", site.runs[previous(site, b) ?? last - 1]!.name);
+  choose("b", site.runs[b < 0 ? last : b]!.name);
 }
 
 type Controls = [a: Control, b: Control, measure: Control, only: Control];
@@ -69,7 +76,7 @@ async function content(site: Site, [a, b, measure, only]: Controls): Promise<Dra
   const nodes = [
     h("p", { class: "said" }, said),
     listed.length > 0 && cellTable(site, listed, of),
-    h("p", { class: "note" }, method(site), other),
+    both.cells.length > 0 && h("p", { class: "note" }, method(site), other),
     notes(site, both, [runA, runB], of),
   ];
   return { nodes };
@@ -91,7 +98,7 @@ function notes(site: Site, both: Comparison, [a, b]: [number, number], measure: 
 
 function cellTable(site: Site, cells: ComparedCell[], measure: Measure): HTMLElement {
   const rows = cells.map((cell) => () => row(site, cell, measure));
-  const heads = ["cell", "A", "B", "B/A", "interval", "", "ok A", "ok B"];
+  const heads = ["cell", "A", "B", "B/A", "interval", "", { text: "ok A" }, { text: "ok B" }];
   return inPieces(rows, PIECE, (first) => table("Cells of both runs", heads, first));
 }
 

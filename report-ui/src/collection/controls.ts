@@ -61,17 +61,19 @@ export function controls(...all: Control[]): HTMLElement {
   return h("div", { class: "collection-controls" }, ...all.map(({ element }) => element));
 }
 
+/** A column's head; `text` stands on the left, as that below it. */
+export type Head = string | { text: string };
+
 /** A table of rows, in the box that it is scrolled in. */
-export function table(label: string, heads: string[], rows: HTMLElement[], name = "overview"): HTMLElement {
+export function table(label: string, heads: Head[], rows: HTMLElement[]): HTMLElement {
+  const head = (one: Head, i: number) =>
+    typeof one === "string"
+      ? h("th", { scope: "col", class: i === 0 ? "text" : null }, one)
+      : h("th", { scope: "col", class: "text" }, one.text);
   return h(
     "div",
     { class: "scroll", tabindex: 0, role: "region", "aria-label": label },
-    h(
-      "table",
-      { class: `${name} collection` },
-      h("thead", {}, h("tr", {}, ...heads.map((head) => h("th", { scope: "col" }, head)))),
-      h("tbody", {}, ...rows),
-    ),
+    h("table", { class: "data" }, h("thead", {}, h("tr", {}, ...heads.map(head))), h("tbody", {}, ...rows)),
   );
 }
 

@@ -327,8 +327,9 @@ function quartilesOption(groups: Group[], measure: Measure, theme: Theme): Optio
   };
 }
 
+/** Names that differ often do so at their ends. */
 function shorten(name: string): string {
-  return name.length > 24 ? `${name.slice(0, 23)}…` : name;
+  return name.length > 28 ? `${name.slice(0, 13)}…${name.slice(-14)}` : name;
 }
 
 function tip(group: Group | undefined, measure: Measure): HTMLElement | string {

@@ -59,10 +59,10 @@ function section(site: Site, group: FailureGroup, open: boolean): HTMLElement {
   const fill = () => {
     if (details.childElementCount > 1) return;
     const rows = trials.map((trial) => () => row(site, trial));
-    const heads = ["run", "started, UTC", "cell", "iteration", "trial"];
+    const heads = ["run", { text: "started, UTC" }, { text: "cell" }, "iteration", { text: "trial" }];
     details.append(
       group.example !== group.detail ? h("p", { class: "note" }, `As in: ${group.example}`) : "",
-      inPieces(rows, PIECE, (made) => table(`Trials: ${group.outcome}`, heads, made, "failed-trials")),
+      inPieces(rows, PIECE, (made) => table(`Trials: ${group.outcome}`, heads, made)),
     );
   };
   details.addEventListener("toggle", fill);
@@ -83,10 +83,14 @@ function row(site: Site, trial: FailedTrial): HTMLElement {
   return h(
     "tr",
     {},
-    h("td", {}, run.report ? h("a", { href: run.report }, breakable(run.name)) : breakable(run.name)),
+    h(
+      "th",
+      { scope: "row" },
+      run.report ? h("a", { href: run.report }, breakable(run.name)) : breakable(run.name),
+    ),
     h("td", { class: "time" }, when(run)),
     h("td", { class: "words" }, breakable(pair), h("small", {}, h("br"), setting)),
     h("td", {}, String(trial.iteration)),
-    h("td", {}, name),
+    h("td", { class: "text" }, name),
   );
 }

@@ -25,11 +25,11 @@ export function frame(root: HTMLElement, site: Site, here: string, up: string, .
     h(
       "header",
       { class: "page collection" },
-      h("div", { class: "crumbs" }, brand(`${up}index.html`), h("span", {}, site.title)),
+      h("div", { class: "crumbs" }, brand(`${up}index.html`), here !== "index" && h("span", {}, site.title)),
       search(site, up),
     ),
     h("nav", { class: "contents", "aria-label": "Pages" }, ...links),
-    h("main", {}, heading && h("h1", {}, heading), ...content),
+    h("main", {}, heading && h("h1", {}, here === "index" ? site.title : heading), ...content),
     h("footer", {}, `Made by bentpipe ${site.bentpipe} from ${site.runs.length} runs.`),
   );
 }

@@ -25,6 +25,8 @@ export interface RunEntry {
   /** Label of a scenario and a hash of its path. */
   paths: Record<string, string>;
   scenarios: string[];
+  /** By their places among the site's. */
+  cells: number[];
   trials: number;
   failed: number;
   outcomes: Record<string, number>;

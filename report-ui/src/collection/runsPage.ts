@@ -32,7 +32,16 @@ export function runsPage(root: HTMLElement, site: Site): void {
       ),
       table(
         "Runs over time",
-        ["started, UTC", "run", "testbed", "bentpipe", "stacks", "trials", "failed", "with the one before"],
+        [
+          "started, UTC",
+          { text: "run" },
+          { text: "testbed" },
+          { text: "bentpipe" },
+          { text: "stacks" },
+          "trials",
+          "failed",
+          "with the one before",
+        ],
         order.map((i) => row(site, i)),
       ),
     ),
@@ -73,10 +82,10 @@ function row(site: Site, i: number): HTMLElement {
     { id: `run-${i + 1}`, class: chosen("run") === String(i + 1) ? "chosen" : null },
     h("td", { class: "time" }, when(run)),
     h("th", { scope: "row", class: "words" }, named, ...more.map((text) => h("small", {}, h("br"), text))),
-    h("td", {}, `${run.testbeds.join(", ")}${run.ip === 4 ? "" : `, IPv${run.ip}`}`),
+    h("td", { class: "text" }, `${run.testbeds.join(", ")}${run.ip === 4 ? "" : `, IPv${run.ip}`}`),
     h(
       "td",
-      {},
+      { class: "text" },
       run.bentpipe ?? "–",
       run.commit && h("small", { title: run.commit }, h("br"), shortCommit(run.commit)),
     ),
@@ -113,19 +122,16 @@ function failures(run: RunEntry, i: number): HTMLElement {
   );
 }
 
-/** The run before that has a scenario and a stack in common, the same campaign if there is one. */
+/** The run before that has a cell in common, of the same campaign if there is one. */
 export function previous(site: Site, i: number): number | null {
-  const run = site.runs[i]!;
-  const earlier = site.runs
+  const run = site.runs[i];
+  if (!run) return null;
+  const cells = new Set(run.cells);
+  const alike = site.runs
     .slice(0, i)
     .map((one, place) => ({ one, place }))
-    .reverse();
-  const alike = earlier.filter(
-    ({ one }) =>
-      one.scenarios.some((label) => run.scenarios.includes(label)) &&
-      one.stacks.some(({ name }) => run.stacks.some((other) => other.name === name)),
-  );
-  return (alike.find(({ one }) => one.campaign === run.campaign) ?? alike[0])?.place ?? null;
+    .filter(({ one }) => one.cells.some((cell) => cells.has(cell)));
+  return (alike.findLast(({ one }) => one.campaign === run.campaign) ?? alike.at(-1))?.place ?? null;
 }
 
 function stackList(site: Site, i: number): HTMLElement {
@@ -180,7 +186,7 @@ function stacks(site: Site): HTMLElement {
       { class: "note" },
       "Versions in the order of the runs; in brackets the hash of the sources, where it is known.",
     ),
-    table("Stacks", ["stack", "versions", "runs", "trials of these"], rows),
+    table("Stacks", ["stack", { text: "versions" }, "runs", "trials of these"], rows),
   );
 }
 
@@ -202,5 +208,5 @@ function scenarios(site: Site): HTMLElement {
       h("td", {}, String(site.cells.filter(({ scenario }) => scenario === name).length)),
     ),
   );
-  return table("Scenarios", ["scenario", "look at", "runs", "cells"], rows);
+  return table("Scenarios", ["scenario", { text: "look at" }, "runs", "cells"], rows);
 }

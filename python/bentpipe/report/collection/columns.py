@@ -54,6 +54,10 @@ class TrialColumns:
     outcomes: list[str]
     protocols: list[str]  # of applications
 
+    def cells_of(self, run: int) -> list[int]:
+        """The places of the cells that a run has."""
+        return [int(cell) for cell in np.unique(self.codes["cell"][self.codes["run"] == run])]
+
 
 def read(runs: Sequence[NamedRun]) -> TrialColumns:
     """The columns of `runs`, without those in which no trial has a value."""

@@ -49,7 +49,10 @@ def site_data(found: SeveralRuns, parts: ShownParts) -> dict[str, Any]:
         "bentpipe": bentpipe.__version__,
         "confidence": CONFIDENCE,
         "false_discoveries": FALSE_DISCOVERIES,
-        "runs": [_run(run, links) for run, links in zip(found.runs, parts.links, strict=True)],
+        "runs": [
+            _run(run, links) | {"cells": columns.cells_of(number)}
+            for number, (run, links) in enumerate(zip(found.runs, parts.links, strict=True))
+        ],
         "cells": [key._asdict() for key in columns.cells],
         "testbeds": columns.testbeds,
         "outcomes": columns.outcomes,
