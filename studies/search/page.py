@@ -14,51 +14,63 @@ from bentpipe.study.slow_starts import BASELINE, MB
 from bentpipe.study.source import Source
 
 from . import drawn as search_figures
-from . import published
+from . import hybla, published, varied, windows
 from .published import PublishedCounts
-from .study import QUARTILES, PublishedComparison
+from .study import QUARTILES, ArrivalComparison, PublishedComparison
 
 _COUNTED_MB = (50, 100, 150, 200)
 _STEP_MB = 25
 _COMPARED_MB = 150
-_ALIKE_S = 0.25  # times that differ by less are alike
-_LINK = """- **The link.** The source's is a real one, Viasat-2, on some days with rain. Ours is a model with
-  its nominal figures: rate, delay, queue and random drops as the source states them, and a
-  variation that it does not state. Its terminal asks for capacity, so that its RTT varies from
-  the start on; here it does so when a queue builds up."""
+_LINK = """- **The link.** The source's is a real one, Viasat-2, on some days with rain. Ours is a model
+  with its nominal figures: rate, delay, queue and random drops as the source states them, and a variation
+  that it does not state. Its terminal asks for capacity, so that its RTT varies from the start on; here
+  it does so when a queue builds up."""
 _STACK = """- **The stack.** The source's is quicly of October 2023, without pacing; here it is noq with
   Bentpipe's controllers, {}. The source does not say which congestion avoidance it used (quicly's
   default is Reno); it compares with CUBIC, which is used here."""
-_COUNTS = """- **The first round trip.** A tenth to a quarter of the source's runs lost packets there, for a
-  reason that it did not find, and are left out. Here that does not happen.
-- **What is counted.** The source counts MB that were delivered to its client program. Here a
-  curve of 200 points counts UDP payload that reached the client, in whatever order, less the mean
-  overhead of packets; the whole file is counted by its completion. A client that waits for what
-  was lost, while what follows has come, shows here at the whole file alone: losses cost less by
-  this count.
-- **Quartiles.** The source's are of the runs that reach so many MB before they are cut. Here they
-  are of all clean runs, and those that do not reach it count as later than all others."""
+_COUNTS = """- **The first round trip.** A tenth to a quarter of the source's runs lost packets there, by
+  gaps in acknowledgments alone (its section 6.3), and are left out. Here that does not happen, unless the
+  path is made to lose some: below.
+- **What is counted.** Here a byte counts when the client can read it, no byte before it missing. The
+  source's client is built on qperf, which in its public version adds up the payload of stream frames as
+  they come, whatever is missing before them. So both are below.
+- **Quartiles.** The source's are of the runs that reach so many MB before they are cut. Here they are of
+  all clean runs, and those that do not reach it count as later than all others."""
+_ENDS = """What the source's figures 1 and 3 sketch, measured: slow start may end before the path is full,
+when it is, or when the queue has overflowed; and SEARCH sees from arrivals that fall behind what is
+expected that it is full. The second picture is of one run, that of the median lead, by what reached the
+client; SEARCH itself counts acknowledgments, half a round trip later."""
+_VERSIONS = """`search`, `search-keep` and `search-log` are SEARCH 2.0, as the source has it; `search4` is
+SEARCH 4.0, of draft-chung-ccwg-search-09. Version 10 of that draft is out. It is not implemented, and
+what it changes is not known here: its text was not to be had."""
+_OLD = "records of this run do not say what the client could read: it was made by an earlier version"
 
 
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
-    """Write the page and its figures to `folder`; the files, the page first. BentpipeError if the run
+    """Write the page and its figures to `folder`; the files, the page first. BentpipeError if the first run
     has no slow start that ends with the first loss beside another one, over one path.
     """
     source = runs[0]
-    study = PublishedComparison(source, published.load())
+    study = PublishedComparison(source.in_order, source, published.load())
     if not study.is_one:
         raise BentpipeError(
             f"{source.folder}: wanted is one path, one file and one client, a server with "
             f"ss={' or ss='.join(BASELINE)}, and others beside it",
             "make such a run with: bentpipe run search",
         )
-    drawn = search_figures.draw(study, folder)
+    for one in runs:
+        if any(record.ok and not record.in_order_bytes for record in one.records):
+            raise BentpipeError(f"{one.folder}: {_OLD}", "make it again, with this version")
+    files = search_figures.draw(study, folder)
+    flow_control = folder / windows.FIGURE
+    if windows.draw(runs, flow_control):
+        files["windows"] = flow_control
     path = folder / "search.md"
-    path.write_text(markdown.page(_sections(study, drawn)))
-    return [path, *drawn.values()]
+    path.write_text(markdown.page(_sections(study, runs, files)))
+    return [path, *files.values()]
 
 
-def _sections(study: PublishedComparison, drawn: dict[str, Path]) -> list[str]:
+def _sections(study: PublishedComparison, runs: Sequence[Source], drawn: dict[str, Path]) -> list[str]:
     def shown(*names: str) -> list[str]:
         return [f"![{search_figures.NAMES[one]}]({drawn[one].name})" for one in names if one in drawn]
 
@@ -70,7 +82,10 @@ def _sections(study: PublishedComparison, drawn: dict[str, Path]) -> list[str]:
         "What differs from the source, and so limits what its numbers and these say of each other:",
         _differs(study),
         "## The runs",
-        _runs(study),
+        *_runs(study),
+        "## How slow start ends",
+        _ENDS,
+        *shown("ends", "course"),
         "## SEARCH's exit and the first loss",
         _lead(study),
         *shown("exit"),
@@ -79,12 +94,16 @@ def _sections(study: PublishedComparison, drawn: dict[str, Path]) -> list[str]:
         _quartiles(study),
         *shown("times", "saved"),
         *_compared(study),
-        *shown("distributions"),
+        *shown("scatter", "distributions"),
         "## What is taken off the window",
         _window(study),
         *shown("window"),
-        *footing.failures(study.source.records),
-        *footing.made(study.source, {"published": study.known.source}),
+        *varied.sections(runs, study.known.exit_first),
+        *hybla.sections(runs),
+        *windows.sections(runs, drawn),
+        "## Versions of SEARCH",
+        _VERSIONS,
+        *footing.of_all(runs, {"published": study.known.source}),
     ]
 
 
@@ -116,20 +135,29 @@ def _glance(study: PublishedComparison) -> str:
              f"{known.exit_a_round_trip_before:g} %"],
         ]  # fmt: skip
     for one in study.others:
-        most, end_mb = study.most_saved(one), study.sizes_mb[-1]
-        here = "-" if most is None else f"{_sooner(most[0])}, at {most[1]} MB"
+        end_mb = study.sizes_mb[-1]
         same = one.slow_start == "search-keep"
         then = f"up to {known.saved_s:g} s sooner, beyond {known.saved_beyond_mb} MB" if same else "-"
-        rows.append([f"by medians, at best: {study.name(one)}", here, then])
-        rows.append(
-            [f"by medians, at {end_mb} MB: {study.name(one)}", _sooner(study.saved(one, end_mb)[1]), "-"]
-        )
+        rows += [
+            [f"by medians, at best: {study.name(one)}", _at_size(study.most_saved(one)), then],
+            [f"by medians, at worst: {study.name(one)}", _at_size(study.least_saved(one)), "-"],
+            [f"by medians, at {end_mb} MB: {study.name(one)}", _sooner(study.saved(one, end_mb)[1]), "-"],
+        ]
+    arrivals = ArrivalComparison(study.records)
+    rows += [
+        [f"at best, by bytes as they arrive: {study.name(one)}", _at_size(arrivals.most_saved(one)), "-"]
+        for one in study.others
+    ]
     for one, cuts in study.cuts:
         few = percent(share_of(cuts, known.beta_cut))
         rows.append(
             [f"runs in which more is taken off than by CUBIC: {study.name(one)}", few, '"a small fraction"']
         )
     return table(["", "here", "published"], rows)
+
+
+def _at_size(found: tuple[float, int] | None) -> str:
+    return "-" if found is None else f"{_sooner(found[0])}, at {found[1]} MB"
 
 
 def _sooner(seconds: float | None) -> str:
@@ -140,13 +168,17 @@ def _sooner(seconds: float | None) -> str:
     return f"{abs(seconds):.1f} s {'sooner' if seconds > 0 else 'later'}"
 
 
-def _runs(study: PublishedComparison) -> str:
+def _runs(study: PublishedComparison) -> list[str]:
     rows = []
     for one in study.groups:
         then = study.then(one)
         numbers = [then.all, then.first_round_trip, then.medium, then.clean] if then else ["-"] * 4
         early = len(one.runs) - len(one.clean)
         rows.append([literal(one.server), *map(str, [len(one.runs), early, len(one.clean), *numbers])])
+        if one is study.baseline:
+            both = study.known.runs["baselines"]
+            counts = [both.all, both.first_round_trip, both.medium, both.clean]
+            rows.append(["baselines of both data sets (table 3)", "", "", "", *map(str, counts)])
     head = [
         "server",
         "runs",
@@ -156,13 +188,13 @@ def _runs(study: PublishedComparison) -> str:
         "lost in the first round trip",
     ]
     head += ["lost on the medium", "clean"]
-    return table(head, rows) + (
-        "\n\nAs in the source, runs whose slow start ended with a loss before the link was full are "
-        "left out of "
+    line = (
+        "As in the source, runs whose slow start ended with a loss before the link was full are left out of "
         f"what follows. The source draws that line at {study.known.threshold_s:g} s. Here it is "
         f"{study.baseline.earliest_s:.1f} s: when the first of the runs without any loss on the medium "
         "noticed a loss."
     )
+    return [table(head, rows), line]
 
 
 def _lead(study: PublishedComparison) -> str:
@@ -208,7 +240,9 @@ def _quartiles(study: PublishedComparison) -> str:
     sizes = [size for size in study.sizes_mb if size % _STEP_MB == 0]
     rows = [[study.name(one), *(_three(one.times(size * MB)) for size in sizes)] for one in study.groups]
     head = ["", *(f"{size} MB" for size in sizes)]
-    return "Seconds until so many MB had arrived, median and in brackets quartiles:\n\n" + table(head, rows)
+    return "Seconds until the client could read so many MB, median and in brackets quartiles:\n\n" + table(
+        head, rows
+    )
 
 
 def _three(values: Sequence[float]) -> str:
@@ -229,7 +263,10 @@ def _compared(study: PublishedComparison) -> list[str]:
     rows = []
     for one in study.others:
         gaps = study.gaps(one, _COMPARED_MB)
-        alike, sooner = sum(abs(gap) <= _ALIKE_S for gap in gaps), sum(gap > _ALIKE_S for gap in gaps)
+        alike, sooner = (
+            sum(abs(gap) <= varied.ALIKE_S for gap in gaps),
+            sum(gap > varied.ALIKE_S for gap in gaps),
+        )
         known = study.known
         then = [known.alike, known.sooner, known.later] if one.slow_start == "search-keep" else []
         shares = [f"{count} %" for count in (alike, sooner, len(gaps) - alike - sooner)]
@@ -237,7 +274,7 @@ def _compared(study: PublishedComparison) -> list[str]:
     text = (
         f"The distributions of the time to {_COMPARED_MB} MB held against the baseline's, percentile by "
         f"percentile; "
-        f"alike are those that differ by less than {_ALIKE_S:g} s (the source has no number for this):"
+        f"alike are those that differ by less than {varied.ALIKE_S:g} s (the source has no number for this):"
     )
     return [text, table(["", "alike", "sooner", "later", "published"], rows)]
 

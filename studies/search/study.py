@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from bentpipe import labels
+from bentpipe.runs.records import Record
 from bentpipe.study.quantiles import quantile
 from bentpipe.study.slow_starts import BASELINE, MB, VariantTrials, groups
 from bentpipe.study.source import Source
@@ -19,22 +20,23 @@ QUARTILES = (0.25, 0.5, 0.75)
 
 
 @dataclass(frozen=True)
-class PublishedComparison:
-    """A run, and what was published."""
+class SlowStartComparison:
+    """The records of several slow starts over one path, one of them the baseline."""
 
-    source: Source
-    known: Search
+    records: Sequence[Record]
+    # Before that, a loss is one of the medium, where every trial has lost something there.
+    otherwise_s: float = field(default=0.0, kw_only=True)
 
     @cached_property
     def groups(self) -> list[VariantTrials]:
         """All variants, the baseline first."""
-        found = groups(self.source.in_order)
+        found = groups(self.records, self.otherwise_s)
         return sorted(found, key=lambda one: one is not _baseline(found))
 
     @property
     def is_one(self) -> bool:
         """Whether there is a baseline, and something to compare with it, over one path."""
-        paths = {(one.scenario, one.workload, one.client) for one in self.source.records}
+        paths = {(one.scenario, one.workload, one.client) for one in self.records}
         return len(self.groups) > 1 and _baseline(self.groups) is not None and len(paths) == 1
 
     @property
@@ -59,11 +61,7 @@ class PublishedComparison:
     @cached_property
     def sizes_mb(self) -> range:
         """1 MB, 2 MB, and so on up to the whole file."""
-        return range(1, self.source.records[0].size_bytes // MB + 1)
-
-    def then(self, group: VariantTrials) -> PublishedCounts | None:
-        """What was published of the runs of this slow start."""
-        return self.known.runs.get("baseline" if group is self.baseline else group.slow_start)
+        return range(1, self.records[0].size_bytes // MB + 1)
 
     @property
     def paces(self) -> bool:
@@ -89,11 +87,15 @@ class PublishedComparison:
         ]
         return [(group, cuts) for group, cuts in found if any(cut > 0 for cut in cuts)]
 
+    def times(self, group: VariantTrials, size_mb: int) -> list[float]:
+        """When each clean run of a variant has so many MB."""
+        return group.times(size_mb * MB)
+
     def saved(self, group: VariantTrials, size_mb: int) -> list[float | None]:
         """How many seconds sooner than the baseline it has so many MB, by the lower quartile, the median and
         the upper quartile.
         """
-        then, now = (one.times(size_mb * MB) for one in (self.baseline, group))
+        then, now = (self.times(one, size_mb) for one in (self.baseline, group))
         return [_minus(quantile(then, share), quantile(now, share)) for share in QUARTILES]
 
     def most_saved(self, group: VariantTrials) -> tuple[float, int] | None:
@@ -101,11 +103,37 @@ class PublishedComparison:
         found = [(self.saved(group, size)[1], size) for size in self.sizes_mb]
         return max(((gap, size) for gap, size in found if gap is not None), default=None)
 
+    def least_saved(self, group: VariantTrials) -> tuple[float, int] | None:
+        """By medians: the fewest seconds, below zero where it is later, and MB."""
+        found = [(self.saved(group, size)[1], size) for size in self.sizes_mb]
+        return min(((gap, size) for gap, size in found if gap is not None), default=None)
+
     def gaps(self, group: VariantTrials, size_mb: int) -> list[float]:
         """How much sooner than the baseline's each percentile comes; nothing where neither ever does."""
         shares = [(number + 0.5) / 100 for number in range(100)]
-        then, now = (_at(one.times(size_mb * MB), shares) for one in (self.baseline, group))
+        then, now = (_at(self.times(one, size_mb), shares) for one in (self.baseline, group))
         return [0.0 if one == other else one - other for one, other in zip(then, now, strict=True)]
+
+
+@dataclass(frozen=True)
+class ArrivalComparison(SlowStartComparison):
+    """The same, by bytes that have arrived in whatever order."""
+
+    def times(self, group: VariantTrials, size_mb: int) -> list[float]:
+        """When so many MB had arrived in each clean run of a variant."""
+        return group.arrivals(size_mb * MB)
+
+
+@dataclass(frozen=True)
+class PublishedComparison(SlowStartComparison):
+    """The records of a run, and what was published."""
+
+    source: Source
+    known: Search
+
+    def then(self, group: VariantTrials) -> PublishedCounts | None:
+        """What was published of the runs of this slow start."""
+        return self.known.runs.get("baseline" if group is self.baseline else group.slow_start)
 
 
 def _baseline(found: Sequence[VariantTrials]) -> VariantTrials | None:

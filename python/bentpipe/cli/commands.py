@@ -27,6 +27,7 @@ from bentpipe.cli.plot import plot
 from bentpipe.cli.programs import PROGRAMS
 from bentpipe.cli.qlog import qlog
 from bentpipe.cli.run import build_report, run
+from bentpipe.cli.runner import runner
 from bentpipe.cli.scenarios import scenarios
 from bentpipe.cli.shell import shell
 from bentpipe.cli.site import site
@@ -90,6 +91,7 @@ for command in (
     plot,
     losses_command,
     qlog,
+    runner,
     *PROGRAMS,
     worker,
 ):

@@ -29,6 +29,9 @@ _LOOKS = [
 _HEIGHT_MM = 62
 _ACROSS = 3
 _LEGEND_MM = 8
+_MARK_MM, _LETTER_MM = 8.0, 1.15  # of the legend
+_DOTS = "os^Dv"
+_MANY = 2000  # dots beyond which they become an image
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,10 @@ def _legend(made: Figure, drawn: Sequence[Distribution | MeanCurve], lines: Sequ
     ]
     handles += [Line2D([], [], color=one.colour, ls=one.dashes, lw=0.8, label=one.label) for one in lines]
     if len(handles) > 1:
-        made.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 4), frameon=False)
+        widest_mm = _MARK_MM + _LETTER_MM * max(len(str(one.get_label())) for one in handles)
+        columns = max(int(made.get_figwidth() / MM / widest_mm), 1)
+        made.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), columns, 4),
+                    frameon=False)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -121,9 +127,12 @@ class MeanCurve:
     number: int = 0
 
 
-def quartiles(curves: Sequence[MeanCurve], labels: tuple[str, str], path: Path) -> None:
+def quartiles(
+    curves: Sequence[MeanCurve], labels: tuple[str, str], path: Path, lines: Sequence[Line] = ()
+) -> None:
     """The median of each curve, with a band from quartile to quartile; both end where they are not
-    finite."""
+    finite. Of single values there is a line alone.
+    """
     with style():
         made = Figure((0.7 * WIDTH_MM * MM, (_HEIGHT_MM + _LEGEND_MM) * MM), layout="constrained")
         axes = made.subplots()
@@ -135,9 +144,35 @@ def quartiles(curves: Sequence[MeanCurve], labels: tuple[str, str], path: Path) 
             )
             axes.plot(curve.x, middle, color=colour, ls=dashes, lw=1, zorder=4)
             axes.fill_between(curve.x, low, high, color=colour, alpha=0.15, lw=0, zorder=2)
+        for line in lines:
+            axes.axvline(line.value, color=line.colour, ls=line.dashes, lw=0.8, zorder=2)
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
-        _legend(made, curves, [])
+        _legend(made, curves, lines)
+        canvas.save(made, path, labels[1])
+
+
+def scatter(curves: Sequence[MeanCurve], labels: tuple[str, str], path: Path) -> None:
+    """A dot for each value of each curve, those of one curve beside those of the next; none where a value is
+    not finite.
+    """
+    with style():
+        made = Figure((0.7 * WIDTH_MM * MM, (_HEIGHT_MM + _LEGEND_MM) * MM), layout="constrained")
+        axes = made.subplots()
+        for place, curve in enumerate(curves):
+            dots = [
+                (x + place - (len(curves) - 1) / 2, value)
+                for x, values in zip(curve.x, curve.values, strict=True)
+                for value in values
+                if value is not None and math.isfinite(value)
+            ]
+            colour, _ = look(curve.number)
+            style_of = {"color": colour, "ms": 1.4, "mew": 0, "alpha": 0.5, "label": curve.name}
+            axes.plot([x for x, _ in dots], [y for _, y in dots], _DOTS[place % len(_DOTS)], zorder=3,
+                      rasterized=len(dots) > _MANY, **style_of)  # fmt: skip
+        axes.set_xlabel(labels[0])
+        axes.set_ylabel(labels[1])
+        made.legend(loc="outside upper center", ncols=min(len(curves), 4), frameon=False, markerscale=2)
         canvas.save(made, path, labels[1])
 
 

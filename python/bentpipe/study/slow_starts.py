@@ -41,6 +41,12 @@ class SlowStartTrial:
         return self._said("slow_start_left_s")
 
     @property
+    def left_mb(self) -> float | None:
+        """The window with which it ended, before anything was taken off, in MB."""
+        size = self._said("slow_start_left_from_bytes")
+        return None if size is None else size / MB
+
+    @property
     def left_by(self) -> str | None:
         """`loss`, or what found that it should end."""
         word = self.record.server_statistics.get("slow_start_left_by")
@@ -87,17 +93,28 @@ class SlowStartTrial:
         received = self.record.received_bytes
         return received[-1] / self.record.size_bytes if self.record.ok and received else None
 
-    def reached_s(self, size: int, overhead: float) -> float:
-        """When so many bytes of the file had arrived, in whatever order; infinite if that was not to be
-        seen."""
+    def reached_s(self, size: int) -> float:
+        """When the client could read so many bytes of the file, none before them missing; infinite if that
+        was not to be seen."""
+        return self._whole_s if size >= self.record.size_bytes else self._at(self.record.in_order_bytes, size)
+
+    def arrived_s(self, size: int, overhead: float) -> float:
+        """When so many bytes of the file had arrived, in whatever order; likewise."""
         if size >= self.record.size_bytes:
-            return self.record.completion_s if self.record.completion_s is not None else math.inf
-        wanted, step, curve = size * overhead, self.record.received_step_s, self.record.received_bytes
+            return self._whole_s
+        return self._at(self.record.received_bytes, size * overhead)
+
+    @property
+    def _whole_s(self) -> float:
+        return self.record.completion_s if self.record.completion_s is not None else math.inf
+
+    def _at(self, curve: Sequence[int], wanted: float) -> float:
+        """When a curve reaches that, between its points as if it were straight there."""
         behind = bisect.bisect_left(curve, wanted)
         if behind == len(curve):
             return math.inf
         before = curve[behind - 1] if behind else 0
-        return (behind + (wanted - before) / (curve[behind] - before)) * step
+        return (behind + (wanted - before) / (curve[behind] - before)) * self.record.received_step_s
 
 
 @dataclass(frozen=True)
@@ -122,19 +139,25 @@ class VariantTrials:
         return lost and (run.left_s or 0) < self.earliest_s
 
     def times(self, size: int) -> list[float]:
-        """When each clean run had so many bytes."""
-        return [one.reached_s(size, self.overhead) for one in self.clean]
+        """When each clean run could read so many bytes."""
+        return [one.reached_s(size) for one in self.clean]
+
+    def arrivals(self, size: int) -> list[float]:
+        """When so many bytes had arrived in each clean run, in whatever order."""
+        return [one.arrived_s(size, self.overhead) for one in self.clean]
 
     def reaching(self, size: int) -> int:
         return sum(math.isfinite(one) for one in self.times(size))
 
 
-def groups(records: Sequence[Record]) -> list[VariantTrials]:
-    """A group per variant, in the order of the records. Trials that measured nothing are left out."""
+def groups(records: Sequence[Record], otherwise_s: float = 0.0) -> list[VariantTrials]:
+    """A group per variant, in the order of the records. Trials that measured nothing are left out. A loss
+    before `otherwise_s` is one of the medium where no trial tells when the link is full.
+    """
     runs = [SlowStartTrial(one) for one in records if one.received_bytes]
     known = [one.overhead for one in runs if one.overhead is not None]
     clean = [one.left_s for one in runs if one.left_by == "loss" and not one.record.forward_losses]
-    earliest_s = min((one for one in clean if one is not None), default=0.0)
+    earliest_s = min((one for one in clean if one is not None), default=otherwise_s)
     overhead = median(known) or 1.0
     return [
         VariantTrials(server, [one for one in runs if one.record.server == server], earliest_s, overhead)

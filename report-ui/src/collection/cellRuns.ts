@@ -67,7 +67,8 @@ function option(site: Site, known: Point[], steps: Step[], measure: Measure, the
       ...axis("", theme),
       min: -0.5,
       max: known.length - 0.5,
-      interval: 1,
+      interval: 0.5, // so that a label may stand at each run
+      axisTick: { show: false },
       axisLabel: {
         color: theme.muted,
         fontSize: 11,
@@ -162,7 +163,11 @@ export function cellRuns(site: Site, one: Series, measure: Measure): HTMLElement
         run.report ? h("a", { href: run.report }, breakable(run.name)) : breakable(run.name),
       ),
       h("td", { class: "time" }, when(run)),
-      h("td", { class: "text" }, [...versions, ...(step?.marks ?? []).map((mark) => `(${mark})`)].join(", ")),
+      h(
+        "td",
+        { class: "words" },
+        [...versions, ...(step?.marks ?? []).map((mark) => `(${mark})`)].join(", "),
+      ),
       h("td", { class: "text" }, outcomes(point.sample)),
       h("td", {}, of("min")),
       h("td", {}, of("median")),

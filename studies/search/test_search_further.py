@@ -1,0 +1,167 @@
+"""`bentpipe study search` with further runs: what is changed, Hybla, flow control windows, made up."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import fake_run
+from conftest import Command
+from search.intervals import ShareInterval, chance_of, shift
+
+from bentpipe.runs.records import Record
+
+MB = 1_000_000
+SIZE = 200 * MB
+STEP_S = 0.2
+LOGS, KEEPS = (f"noq:cc=cubic:ss={name}:pacing=off" for name in ("search-log", "search-keep"))
+RUNS = 8
+
+
+def record(server: str, iteration: int, delay_s: float, scenario: str = "sat", **changed: Any) -> Record:
+    """A transfer of 200 MB at 20 MB/s from `delay_s` on."""
+    made = fake_run.record("sat", "noq", server, iteration)
+    arrived = [int(min(max(20 * MB * (step * STEP_S - delay_s), 0), SIZE)) for step in range(1, 101)]
+    values: dict[str, Any] = {
+        "scenario": scenario,
+        "size_bytes": SIZE,
+        "workload": f"transfer:{SIZE}",
+        "received_step_s": STEP_S,
+        "received_bytes": arrived,
+        "in_order_bytes": arrived,
+        "forward_losses": 0,
+        "completion_s": delay_s + SIZE / (20 * MB),
+        **changed,
+    }
+    return fake_run.change(made, **values)
+
+
+def pair(delay_s: float, lead_s: float | None, scenario: str = "sat", cc: str = "cubic") -> list[Record]:
+    """Runs that only log and lose at 10 s, and runs in which SEARCH acts, whose file begins after 2 s. SEARCH
+    would have spoken `lead_s` before that loss, or never.
+    """
+    loss = {"slow_start_left_s": 10.0, "slow_start_left_by": "loss", "first_loss_s": 10.0}
+    if lead_s is not None:
+        loss |= {"search_exit_s": 10 - lead_s, "search_exit_rtt_s": 1.0}
+    acts = {"slow_start_left_s": 7.0, "slow_start_left_by": "search"}
+    logs, keeps = (one.replace("cubic", cc) for one in (LOGS, KEEPS))
+    return [
+        one
+        for number in range(1, RUNS + 1)
+        for one in (
+            record(logs, number, delay_s + number / 100, scenario, server_statistics=loss),
+            record(keeps, number, 2 + number / 100, scenario, server_statistics=acts),
+        )
+    ]
+
+
+def write(folder: str, records: Sequence[Record]) -> None:
+    fake_run.write(Path(folder))
+    Path(folder, "records.jsonl").write_text("".join(f"{one.to_json()}\n" for one in records))
+    file = Path(folder, "manifest.json")
+    manifest = json.loads(file.read_text())
+    servers, clients = (sorted({getattr(one, key) for one in records}) for key in ("server", "client"))
+    manifest["options"] |= {"scenarios": ["sat"], "clients": clients, "servers": servers}
+    file.write_text(json.dumps(manifest))
+
+
+def page(bentpipe: Command, *runs: str) -> str:
+    done = bentpipe("study", "search", *(word for run in runs for word in ("--run", run)), "-o", "out")
+    assert done.code == 0, done.err
+    return Path("out/search.md").read_text()
+
+
+def test_a_share_and_a_shift_have_the_intervals_of_their_tests() -> None:
+    assert [round(end, 3) for end in ShareInterval(24, 29).ends] == [0.655, 0.924]
+    assert ShareInterval(0, 5).ends[0] == 0 and ShareInterval(5, 5).ends[1] == 1
+    # A lady who tastes tea, and tells three or four of four cups from four others (R. A. Fisher, 1935).
+    assert math.isclose(chance_of(ShareInterval(3, 4), ShareInterval(1, 4)), 34 / 70)
+    assert math.isclose(chance_of(ShareInterval(4, 4), ShareInterval(0, 4)), 2 / 70)
+    # Of five and five values the test leaves out differences up to the second from either end.
+    found = shift([10, 20, 30, 40, 50], [1, 2, 3, 4, 5])
+    gaps = sorted(one - other for one in (10, 20, 30, 40, 50) for other in (1, 2, 3, 4, 5))
+    assert found is not None
+    assert (found.value, found.low, found.high) == (gaps[12], gaps[2], gaps[22])
+    few = shift([1, 2, math.inf], [1, 1, math.inf])
+    assert few is not None and (few.low, few.high) == (-math.inf, math.inf)
+    assert shift([], [1.0]) is None
+
+
+def test_what_turns_the_result_is_said(bentpipe: Command) -> None:
+    """In the base SEARCH speaks before the loss and saves 2 s; with a faster link of the server it never
+    does, and with Reno it is 1 s late.
+    """
+    write("run", pair(4, 1.5))
+    capped = "sat,ground.forward.rate=300Mbit/s"
+    write("more", [*pair(2, None, capped), *pair(1, 1.5, cc="newreno")])
+    text = page(bentpipe, "run", "more")
+    said = " ".join(text.split())
+    fast = "the server's own link at 300 Mbit/s"
+    assert f"| {fast} | 8 | 0 % (0 to 32) | - |" in text
+    assert "| the base | 8 | 100 % (68 to 100) | 100 % (68 to 100) | 2.0 s at " in text
+    assert "| 2.0 s (2.0 to 2.0) | 2.0 s (2.0 to 2.0) | 0 % | 100 % | 0 % |" in text
+    assert "| Reno in place of CUBIC | 8 | 100 % (68 to 100) | 100 % (68 to 100) | -1.0 s at " in text
+    assert f"beyond what chance allows, less often with {fast} (0 % (0 to 32))." in said
+    beyond = "at 150 MB, beyond what chance allows, with"
+    assert f"SEARCH is sooner {beyond} the base (2.0 s)" in said
+    assert f"SEARCH is later {beyond} Reno in place of CUBIC (-1.0 s)" in said
+
+
+def test_without_further_runs_nothing_is_said_of_them(bentpipe: Command) -> None:
+    write("run", pair(4, 1.5))
+    text = page(bentpipe, "run")
+    for heading in ("What the source leaves open", "SEARCH while Hybla grows", "The flow control window"):
+        assert heading not in text
+    assert "draft-chung-ccwg-search-09" in text
+
+
+def test_records_that_do_not_say_what_could_be_read_make_no_page(bentpipe: Command) -> None:
+    write("run", [fake_run.change(one, in_order_bytes=[]) for one in pair(4, 1.5)])
+    done = bentpipe("study", "search", "--run", "run", "-o", "out")
+    assert done.code != 0 and "could read" in done.err and not Path("out").exists()
+
+
+HYBLA = ("search", "search-hybla", "search-hybla:cwnd=200000", "hybla:cwnd=200000")
+
+
+def over(delay: str, ends: Sequence[tuple[str | None, float]], times_s: Sequence[float]) -> list[Record]:
+    """A path, by what ended slow start and when, of each of the four servers."""
+    path = f"sat,forward.delay={delay},return.delay={delay},forward.rate=20Mbit/s,forward.queue=5BDP"
+    return [
+        record(
+            f"noq:cc=cubic:ss={start}", 1, 2, path, completion_s=time_s,
+            server_statistics={"slow_start_left_by": by, "slow_start_left_s": at} if by else {},
+        )
+        for start, (by, at), time_s in zip(HYBLA, ends, times_s, strict=True)
+    ]  # fmt: skip
+
+
+def test_which_of_search_and_hybla_ends_slow_start(bentpipe: Command) -> None:
+    write("run", pair(4, 1.5))
+    near = over("10ms", [("search", 0.4), ("ssthresh", 0.1), (None, 0), (None, 0)], [8, 8, 8, 8])
+    far = over("300ms", [("search", 9.0), ("ssthresh", 3.0), ("search", 5.0), (None, 0)], [13, 11, 30, 20])
+    write("more", [*near, *far])
+    text = page(bentpipe, "run", "more")
+    said = " ".join(text.split())
+    assert "| 20 ms | SEARCH 1 | Hybla 1 | not at all 1 |" in text
+    assert "| 600 ms | SEARCH 1 | Hybla 1 | SEARCH 1 |" in text
+    assert "SEARCH alone ends slow start over 2 of 2 paths, together with Hybla over none." in said
+    assert "that takes 3.0 to 4.0 times as long as with Hybla" in said
+    assert "beyond 200 kB (`cwnd=200000`), over 1 of 2 paths" in said
+    assert "A file then takes 1.50 times as long" in said
+
+
+def test_flow_control_windows_have_a_row_each(bentpipe: Command) -> None:
+    windows = (16, 256)
+    write("run", pair(4, 1.5))
+    server = "noq:cc=cubic:ss=standard:pacing=off"
+    seen = {"in_flight_max_bytes": 16 * MB, "rtt_max_ms": 850.0, "forward_queue_drops": 3}
+    write("more", [record(server, 1, 2, client=f"noq:window={size * MB}", **seen) for size in windows])
+    text = page(bentpipe, "run", "more")
+    assert "| 16 MB | 12.0 s | 16.0 MB | 0.8 s | 3 | - |" in text
+    texts = " ".join(ElementTree.parse("out/search-flow-control.svg").getroot().itertext())
+    assert all(f"{size} MB" in texts for size in windows)
