@@ -30,6 +30,7 @@ from bentpipe.cli.run import build_report, run
 from bentpipe.cli.runner import runner
 from bentpipe.cli.scenarios import scenarios
 from bentpipe.cli.shell import shell
+from bentpipe.cli.site import site
 from bentpipe.cli.stacks import stacks
 from bentpipe.cli.study import study
 from bentpipe.cli.trace import trace
@@ -81,6 +82,7 @@ for command in (
     page,
     stacks,
     report,
+    site,
     check,
     objectives,
     study,
