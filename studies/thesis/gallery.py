@@ -32,10 +32,10 @@ that left, blue, and of new stream bytes, orange; pale the rates of the other it
 of the iteration with the median goodput. Most stacks of the thesis cannot be had here: the pair is the
 nearest that shows the same."""
 _RULES = """*Findings* are of [the rules](../../docs/reference/findings.md) that say yes."""
-_ABSENT = """- **Data sent out of order** (figures 5.14 and 5.15, lsquic): the rule `sent_out_of_order` says yes for none
-  of three clients with nine servers over three links, once each, by the command below.
-- **The last packets again and again** (figure 5.16, msquic and xquic over GOODPUT): likewise `long_tail` over
-  goodput.
+_ABSENT = """- **Data sent out of order** (figures 5.14 and 5.15, lsquic): the rule `sent_out_of_order` says
+  yes for none of three clients with nine servers over three links, once each, by the command below.
+- **The last packets again and again** (figure 5.16, msquic and xquic over GOODPUT): likewise `long_tail`
+  over goodput.
 - **The same packet number throughout** (section 5.6.9.2, mvfst): likewise `non_monotonic_packet_numbers`."""
 _LOOKED = (
     "bentpipe run --scenario goodput,sat,satloss --client quic-go,aioquic,x-net --server "
