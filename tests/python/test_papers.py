@@ -1,4 +1,4 @@
-"""docs/papers.md: every figure and table of the papers has its row, with a page and a command where it is done."""
+"""docs/papers.md: a row for every figure and table of the papers, a page and a command where it is done."""
 
 from __future__ import annotations
 
@@ -49,5 +49,5 @@ def test_what_is_done_is_a_page_and_a_command_away(paper: dict[str, list[str]]) 
 def test_studies_that_are_named_exist() -> None:
     named = set(re.findall(r"`bentpipe study ([a-z-]+)`", PAGE.read_text()))
     studies = cli.commands["study"]
-    known = set(studies.list_commands(None)) | {"pep"}  # type: ignore[attr-defined, arg-type]
+    known = set(studies.list_commands(None)) | {"pep"}  # type: ignore[attr-defined]
     assert named <= known
