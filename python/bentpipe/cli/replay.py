@@ -46,7 +46,9 @@ def replay(place: Path, command: tuple[str, ...], stack: str | None, extra: tupl
     words = list(command) or _command_of(frames, stack, extra)
     program = paths.program("bentpipe-sim")
     sys.stdout.flush()
-    os.execv(program, [str(program), "replay", str(frames), "--", shutil.which(words[0]) or words[0], *words[1:]])
+    os.execv(
+        program, [str(program), "replay", str(frames), "--", shutil.which(words[0]) or words[0], *words[1:]]
+    )
 
 
 def _frames(place: Path) -> Path:
@@ -59,7 +61,7 @@ def _frames(place: Path) -> Path:
     if not found:
         raise UsageError(
             f"{place}: no {_ENDS} file in it",
-            "a trial in virtual time leaves one for a program that crashed, broke the contract or fell silent",
+            "a trial in virtual time leaves one if a program crashed, broke the contract or fell silent",
         )
     if len(found) > 1:
         raise UsageError(f"{place}: several {_ENDS} files in it", one_of("", map(str, found), "files"))
