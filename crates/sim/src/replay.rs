@@ -16,8 +16,8 @@ use crate::child::Child;
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 
 /// Sends the frames in `file` to `command`, one after each answer, and prints what comes back with its times, a verdict and, at
-/// the end, what the program itself printed. A client's folder for downloads was that of the trial and is gone: it may fail
-/// where it stores a file.
+/// the end, what the program itself printed. What it writes goes to a folder that is removed: that of the trial is gone. So may
+/// be the folder `www` of a server.
 pub fn replay(file: &Path, command: &[String]) -> Result<(), Box<dyn Error>> {
     let bytes = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let questions = questions(file, &bytes)?;
@@ -28,22 +28,25 @@ pub fn replay(file: &Path, command: &[String]) -> Result<(), Box<dyn Error>> {
     let mut child = Child::start(host, command, scratch.path(), PATIENCE)?;
     let is_proxy = matches!(host, HostName::Terminal | HostName::Gateway);
     let (mut answered, mut result) = (0, Ok(()));
-    for question in &questions {
-        result = ask(question, is_proxy, &mut child);
+    for (kind, frame) in &questions {
+        let moved = (*kind == contract::HELLO).then(|| redirected(frame, scratch.path()));
+        let frame = moved.transpose()?.unwrap_or_else(|| frame.to_vec());
+        result = ask((*kind, frame), is_proxy, &mut child);
         if result.is_err() {
             break;
         }
         answered += 1;
     }
     let all = questions.len();
-    match &result {
-        Ok(()) => writeln!(stdout(), "verdict: it answered all {all} frames")?,
-        Err(error) => writeln!(
-            stdout(),
-            "verdict: it failed at frame {} of {all}: {error}",
-            answered + 1
-        )?,
+    if result.is_ok() && questions.last().is_some_and(|it| it.0 == contract::FINISH) {
+        result = child.leave().map_err(Into::into);
     }
+    let verdict = match &result {
+        Ok(()) => format!("it answered all {all} frames"),
+        Err(error) if answered == all => format!("it answered all {all} frames, but {error}"),
+        Err(error) => format!("it failed at frame {} of {all}: {error}", answered + 1),
+    };
+    writeln!(stdout(), "verdict: {verdict}")?;
     stderr().write_all(&child.exit().log)?;
     result
 }
@@ -69,21 +72,41 @@ fn questions<'a>(file: &Path, mut rest: &'a [u8]) -> Result<Vec<Question<'a>>, B
     Ok(questions)
 }
 
+/// HELLO with places in `scratch` for what the program writes.
+fn redirected(hello: &[u8], scratch: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
+    let mut values: serde_json::Value = serde_json::from_slice(&hello[contract::HEADER_LEN..])?;
+    for key in ["downloads", "qlog", "keylog"] {
+        if let Some(place) = values.get_mut(key).filter(|place| place.is_string()) {
+            let own = scratch.join(key);
+            if key != "keylog" {
+                fs::create_dir(&own)?;
+            }
+            *place = own.to_string_lossy().into();
+        }
+    }
+    let body = serde_json::to_vec(&values)?;
+    Ok(contract::encode_frame(contract::HELLO, &body))
+}
+
 /// Sends one frame, and prints it and its answer.
-fn ask((kind, frame): &Question, is_proxy: bool, child: &mut Child) -> Result<(), Box<dyn Error>> {
+fn ask(
+    (kind, frame): (u8, Vec<u8>),
+    is_proxy: bool,
+    child: &mut Child,
+) -> Result<(), Box<dyn Error>> {
     let mut out = stdout().lock();
-    let body = &frame[contract::HEADER_LEN..];
-    child.send(frame.to_vec())?;
-    match *kind {
+    let body = frame[contract::HEADER_LEN..].to_vec();
+    child.send(frame)?;
+    match kind {
         contract::HELLO => {
             let body = child.receive(contract::READY)?;
             writeln!(out, "READY {}", String::from_utf8_lossy(&body))?;
         }
         contract::RUN => {
             let run = if is_proxy {
-                Run::decode_for_proxy(body)
+                Run::decode_for_proxy(&body)
             } else {
-                Run::decode(body)
+                Run::decode(&body)
             }?;
             let until = Time::from_nanos(run.until);
             write!(out, "RUN until {until}, {} arrivals: ", run.arrivals.len())?;
@@ -140,6 +163,27 @@ fn times(bye: &Bye) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_program_writes_goes_to_the_scratch_folder() {
+        let scratch = tempfile::tempdir().unwrap();
+        let hello = br#"{"downloads": "/gone", "keylog": null, "seed": "1"}"#;
+        let moved = redirected(
+            &contract::encode_frame(contract::HELLO, hello),
+            scratch.path(),
+        );
+        let moved: serde_json::Value =
+            serde_json::from_slice(&moved.unwrap()[contract::HEADER_LEN..]).unwrap();
+        assert_eq!(
+            moved["downloads"],
+            scratch.path().join("downloads").to_str().unwrap()
+        );
+        assert!(scratch.path().join("downloads").is_dir());
+        assert_eq!(
+            (&moved["keylog"], &moved["seed"]),
+            (&serde_json::Value::Null, &"1".into())
+        );
+    }
 
     #[test]
     fn frames_are_told_apart_and_a_cut_one_is_named() {
