@@ -155,11 +155,12 @@ def test_runs_are_linked_with_their_reports_where_these_lie(bentpipe: Command, t
 def test_what_is_no_run_is_left_out_with_a_warning(bentpipe: Command, tmp_path: Path) -> None:
     write(tmp_path / "good", 1)
     (tmp_path / "bad").mkdir()
-    done = bentpipe("site", "good", "bad", "gone", "--no-studies", "--json")
+    done = bentpipe("site", "good", str(tmp_path / "bad"), "gone", "--no-studies", "--json")
     assert done.code == 0
     assert [line.split(":")[0] for line in done.err.splitlines()] == ["warning", "warning"]
     assert "bad is no run" in done.err and "gone: there is no such folder" in done.err
     assert [one["folder"] for one in json.loads(done.out)["skipped"]] == ["bad", "gone"]
+    assert str(tmp_path) not in done.out
     assert json.loads(done.out) == json.loads(Path("site/site.json").read_text())
 
 
