@@ -23,4 +23,4 @@ def count_as_losses() -> None:
         given["congestion_event"] = given.get("congestion_event", True) or crypto
         on_packets_lost(recovery, **given)
 
-    QuicPacketRecovery._on_packets_lost = lost  # type: ignore[method-assign]
+    QuicPacketRecovery._on_packets_lost = lost  # type: ignore[method-assign, assignment]

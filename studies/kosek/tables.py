@@ -32,7 +32,8 @@ def times_as_many(study: KosekRuns, chains: dict[str, str], reason: str) -> str:
         pairs = [(road, both) for road in study.roads if (both := study.pair(road, chain))]
         behind = [road.title for road, both in pairs if _is_behind(study, both)]
         listed = "; ".join(behind) or "no setting"
-        text += f" By {study.until_s:g} s that of {WORDS[transport]} is below 1, and its interval too, each by itself, in: "
+        text += f" By {study.until_s:g} s that of {WORDS[transport]} is below 1, and its interval too, "
+        text += "each by itself, in: "
         text += f"{listed}."
     return f"{text}\n\n{reason}"
 

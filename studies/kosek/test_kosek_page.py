@@ -258,7 +258,9 @@ def test_tcp_stands_beside_quic(bentpipe: Command) -> None:
     here, _ = row(text, "geo-tum: bytes over QUIC / TCP by 15 s, without proxies; at 0 % of loss")
     assert float(here) > 1.02
     assert row(text, "geo-tum, TCP: first byte, proxies") == ["1.080 s", "1.215 s, HTTP/1.1 without TLS"]
-    assert "that of TCP is below 1, and its interval too, each by itself, in: no setting." in " ".join(text.split())
+    assert "that of TCP is below 1, and its interval too, each by itself, in: no setting." in " ".join(
+        text.split()
+    )
 
 
 def test_more_loss_has_a_section_of_its_own(bentpipe: Command) -> None:

@@ -19,7 +19,7 @@ from .study import PublishedComparison
 _PANELS_MB = (50, 100, 125, 150, 175, 200)
 _BDP, _DROPS_FROM = 11.25, 18  # MB: what the path holds, and the queue above which it drops
 _WINDOW_RTT = 3.5  # SEARCH compares what came in so many round trips
-_SCATTER_MB = 5
+_SCATTER_MB = 10
 NAMES = {
     "course": "What arrives against what SEARCH expects, in one run",
     "ends": "Window with which slow start ends, distribution",

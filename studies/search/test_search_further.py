@@ -159,7 +159,7 @@ def test_flow_control_windows_have_a_row_each(bentpipe: Command) -> None:
     windows = (16, 256)
     write("run", pair(4, 1.5))
     server = "noq:cc=cubic:ss=standard:pacing=off"
-    seen = {"in_flight_max_bytes": 16 * MB, "rtt_max_ms": 850.0, "forward_queue_drops": 3}
+    seen: dict[str, Any] = {"in_flight_max_bytes": 16 * MB, "rtt_max_ms": 850.0, "forward_queue_drops": 3}
     write("more", [record(server, 1, 2, client=f"noq:window={size * MB}", **seen) for size in windows])
     text = page(bentpipe, "run", "more")
     assert "| 16 MB | 12.0 s | 16.0 MB | 0.8 s | 3 | - |" in text

@@ -27,11 +27,11 @@ _BURST_THEN = """In 2021, with 8.75 Mbit/s of aioquic → quic-go, this did not 
 queue was longer, or quic-go 0.23.0 spread its window, cannot be told from what was published."""
 _PROBES = """### aioquic's server was slow in 2021
 
-Its congestion control is the same as then, line by line. What differs: in aioquic 0.9.17 a probe timeout
-hands the packets of the handshake to the congestion control as lost. Before the first RTT sample it comes
-after 200 ms, over sat twice before the first round trip is over; so the window was halved twice, and slow
-start had ended before the first byte. RFC 9002, section 6.2, says that a probe timeout marks nothing as
-lost. The option `pto=loss` puts that one thing back into aioquic 1.7.2:"""
+Slow start, avoidance, the exit from slow start and pacing of its NewReno have the same rules as then. What
+differs: in aioquic 0.9.17 a probe timeout hands the packets of the handshake to the congestion control as
+lost. Before the first RTT sample it comes after 200 ms, over sat long before the first round trip is over;
+so the window was halved, and slow start had ended before the first byte. RFC 9002, section 6.2, says that a
+probe timeout marks nothing as lost. The option `pto=loss` puts that one thing back into aioquic 1.7.2:"""
 _PROBES_THEN = """Over goodput, with 30 ms of round trip, no timer runs out, and the thesis finds nothing
 amiss there either. What it draws as an exponential rise (figure 5.9) is one packet more in every round
 trip."""
@@ -62,6 +62,11 @@ def sections(runs: ThesisRuns) -> list[str]:
     return [*heading, *parts] if parts else []
 
 
+def _titled(text: str) -> list[str]:
+    """A heading and what stands below it, as parts of a page."""
+    return text.split("\n\n", 1)
+
+
 def _goodputs(cells: Iterable[Cell | None]) -> list[float]:
     return [one for cell in cells if cell is not None for one in cell.values("goodput_bps")]
 
@@ -87,7 +92,7 @@ def _bursts(runs: ThesisRuns) -> list[str]:
         rows.append([literal(client), *(_shown([cell]) for cell in cells), *(f"{one:.0f}" for one in drops)])
     sizes = [labels.scenario(queue).queue for queue in queues]
     head = ["client", *(f"{size}, Mbit/s" for size in sizes), *(f"{size}, dropped" for size in sizes)]
-    return [_BURST, table(head, rows), f"{_trials(known.values(), 'quic-go')} {_BURST_THEN}"]
+    return [*_titled(_BURST), table(head, rows), f"{_trials(known.values(), 'quic-go')} {_BURST_THEN}"]
 
 
 def _trials(cells: Iterable[Cell], stack: str) -> str:
@@ -112,7 +117,7 @@ def _probes(runs: ThesisRuns) -> list[str]:
         for client in clients
     ]
     head = ["client", "2021", *map(literal, servers)]
-    parts = [_PROBES, table(head, rows), f"{_trials(known.values(), 'aioquic')} {_PROBES_THEN}"]
+    parts = [*_titled(_PROBES), table(head, rows), f"{_trials(known.values(), 'aioquic')} {_PROBES_THEN}"]
     times = {
         server: geometric_mean(
             [
@@ -129,11 +134,11 @@ def _probes(runs: ThesisRuns) -> list[str]:
         parts.append(
             f"{_WINDOW}Here it is {100 * (1 - wide / slow):.0f} % less, {wide:.0f} in place of {slow:.0f} "
             f"s, as the "
-            "probe timeouts take the larger window back. The rates that it reads off its figure, 1.2 MiB "
+            "probe timeout halves the larger window, too. The rates that it reads off its figure, 1.2 MiB "
             "in the first "
             "10 s and 2.2 Mbit/s at the end, are those of a window that begins at 50 packets and was "
             "never halved: "
-            "why the timeouts did not halve it there is open."
+            "why it was not halved there is open."
         )
     return parts
 
@@ -160,7 +165,7 @@ def _controllers(runs: ThesisRuns) -> list[str]:
     ratios = [f"{one}: {_gain(known, one, clients)}" for one in scenarios]
     fast = [server for server in runs.known.pairs["satloss"].servers if _mean_of(runs, server) > 1e6]
     return [
-        _CONTROL,
+        *_titled(_CONTROL),
         table(head, rows, left=2),
         f"{sum(len(cell.records) for cell in known.values())} trials. BBR / CUBIC of the same stack with "
         f"the same "
@@ -242,4 +247,4 @@ def _queues(runs: ThesisRuns) -> list[str]:
         return []
     head = ["", "1 BDP, Mbit/s", "half of it", "ratio", "pairs"]
     end = "Where an interval holds 1, these trials do not show that the queue matters."
-    return [_HALF, table(head, rows), end]
+    return [*_titled(_HALF), table(head, rows), end]

@@ -51,7 +51,7 @@ def write(runs: ThesisRuns, folder: Path) -> list[Path]:
     drawn.swarms(tables, names, {name: runs.rate_bps(name) for name in tables}, files[1])
     parts = ["# The thesis's distributions and relations", _TEXT, *_distributions(runs)]
     for file, wanted in _PANELS.items():
-        panels = [(name, roles(runs, name)) for name in wanted if name in runs.matrices]
+        panels = [(name, known) for name in wanted if name in runs.matrices and (known := roles(runs, name))]
         if panels:
             drawn.violins(panels, folder / file)
             files.append(folder / file)

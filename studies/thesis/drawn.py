@@ -117,7 +117,7 @@ def swarms(
 def _spread(heights: npt.NDArray[np.float64], near: float) -> npt.NDArray[np.float64]:
     """How many steps aside each dot goes, so that none lies upon another: 0, 1, -1, 2, -2, …"""
     taken: list[tuple[float, int]] = []
-    found = []
+    found: list[int] = []
     for height in heights:
         close = {step for other, step in taken if height - other < near}
         steps = [sign * step for step in range(_WIDEST + 1) for sign in (1, -1)]

@@ -147,7 +147,9 @@ int Client::handle(picoquic_cnx_t *connection, uint64_t stream, uint8_t *data, s
         picoquic_reset_stream(connection, stream, 0);
         [[fallthrough]];
     case picoquic_callback_stream_reset:
-        if (request) end(*request);
+        if (!request || request->ended) break;
+        if (error_.empty()) error_ = request->path + ": refused by the server";
+        end(*request);
         break;
     case picoquic_callback_almost_ready:
     case picoquic_callback_ready:

@@ -26,6 +26,7 @@ from bentpipe.cli.page import page
 from bentpipe.cli.plot import plot
 from bentpipe.cli.programs import PROGRAMS
 from bentpipe.cli.qlog import qlog
+from bentpipe.cli.replay import replay
 from bentpipe.cli.run import build_report, run
 from bentpipe.cli.runner import runner
 from bentpipe.cli.scenarios import scenarios
@@ -91,6 +92,7 @@ for command in (
     plot,
     losses_command,
     qlog,
+    replay,
     runner,
     *PROGRAMS,
     worker,

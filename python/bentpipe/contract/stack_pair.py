@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from bentpipe import paths
 from bentpipe.contract.check import SIZE, Check
 from bentpipe.execution.jobs import LocalFlow, LocalTrial, TrialProcesses
 from bentpipe.plan import scenarios
@@ -143,11 +142,11 @@ class StackPair:
         if role is None:
             return Check(name, False, detail, hint, folder=folder if folder.is_dir() else None)
         stack = self.client if role == "client" else self.server
-        sim, frames = str(paths.program("bentpipe-sim")), str(folder / f"{role}.frames")
+        frames = str(folder / f"{role}.frames")
         program, *arguments = stack.command("virtual-time")
         # In full, so that it can be typed anywhere; a program that cannot be started left no frames.
         command = [shutil.which(program) or program, *arguments]
-        replay = shlex.join([sim, "replay", frames, "--", *command])
+        replay = shlex.join(["bentpipe", "replay", frames, "--", *command])
         return Check(name, False, detail, hint, _last_lines(folder / f"{role}.log"), folder, replay)
 
 

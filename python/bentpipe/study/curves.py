@@ -166,10 +166,18 @@ def scatter(curves: Sequence[MeanCurve], labels: tuple[str, str], path: Path) ->
                 for value in values
                 if value is not None and math.isfinite(value)
             ]
-            colour, _ = look(curve.number)
-            style_of = {"color": colour, "ms": 1.4, "mew": 0, "alpha": 0.5, "label": curve.name}
-            axes.plot([x for x, _ in dots], [y for _, y in dots], _DOTS[place % len(_DOTS)], zorder=3,
-                      rasterized=len(dots) > _MANY, **style_of)  # fmt: skip
+            axes.plot(
+                [x for x, _ in dots],
+                [y for _, y in dots],
+                _DOTS[place % len(_DOTS)],
+                color=look(curve.number)[0],
+                ms=1.4,
+                mew=0,
+                alpha=0.5,
+                label=curve.name,
+                zorder=3,
+                rasterized=len(dots) > _MANY,
+            )
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
         made.legend(loc="outside upper center", ncols=min(len(curves), 4), frameon=False, markerscale=2)

@@ -30,7 +30,7 @@ pub enum Outcome {
     CorruptFile,
     /// A program died, fell silent (30 s for a frame), was waited for too long in all (600 s), or
     /// broke the contract; `client.frames` or `server.frames` in the trial's folder replays it
-    /// alone: `bentpipe-sim replay`.
+    /// alone: `bentpipe replay`.
     Crashed,
     /// A trace was wanted, or what proves `multiplexing`, `zerortt` or `upload` is encrypted, and
     /// the client wrote no TLS secrets for it.
