@@ -63,7 +63,11 @@ def site_data(found: SeveralRuns, parts: ShownParts) -> dict[str, Any]:
             for one in MEASURES.values()
             if one.column in columns.values
         ],
-        "skipped": [{"folder": one.folder.name, "why": one.why} for one in found.skipped],
+        "skipped": [
+            # Where it lies on this machine is nothing to publish.
+            {"folder": one.folder.name, "why": one.why.replace(str(one.folder), one.folder.name)}
+            for one in found.skipped
+        ],
         "studies": [
             {
                 "name": study.name,
