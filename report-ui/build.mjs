@@ -14,7 +14,7 @@ process.chdir(here);
 /** The bundle as file name → bytes, with the licenses of what went into it. */
 async function bundle() {
   const result = await build({
-    entryPoints: { report: "src/main.ts" },
+    entryPoints: { report: "src/main.ts", collection: "src/collection/main.ts" },
     outdir: "assets",
     bundle: true,
     minify: true,

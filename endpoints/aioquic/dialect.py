@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import probe_timeouts
 import quick_hashes
 from aioquic import __version__ as VERSION
 from aioquic._buffer import Buffer
@@ -63,6 +64,7 @@ OPTIONS: dict[str, Words | Whole] = {
     "iw": Whole("packets", 1, 1_000_000),
     "window": Whole("bytes", 1, LARGEST_WINDOW),
     "mtu": Whole("bytes", SMALLEST_MTU, LARGEST_MTU),
+    "pto": Words(("probe", "loss")),
 }
 
 
@@ -79,6 +81,8 @@ def configure(configuration: QuicConfiguration, options: Options) -> None:
         base.K_INITIAL_WINDOW = cubic.K_INITIAL_WINDOW = int(options["iw"])  # type: ignore[attr-defined]
     if "mtu" in options:
         configuration.max_datagram_size = int(options["mtu"])
+    if options.get("pto") == "loss":
+        probe_timeouts.count_as_losses()
 
 
 def datagrams_to_send(connection: QuicConnection, now: float) -> list[tuple[bytes, NetworkAddress]] | None:

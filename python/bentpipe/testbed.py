@@ -55,3 +55,5 @@ EMU = Testbed(
     _jobs=lambda cores: 8 * cores,  # they wait for the link, and a guard sets the limit
 )
 TESTBEDS = {testbed.name: testbed for testbed in (SIM, EMU)}
+# What runs are of that the QUIC interop runner made: they are read, and not continued.
+RUNNER = "runner"

@@ -65,13 +65,14 @@ export function cellPage(root: HTMLElement, run: Run, detail: CellDetail): void 
       ),
       trace.element,
       hops(detail),
-      h(
-        "section",
-        {},
-        h("h2", {}, "Run it again"),
-        h("p", { class: "note" }, "Repeats these iterations with the same seeds and keeps their traces."),
-        command(detail.command),
-      ),
+      detail.command !== "" &&
+        h(
+          "section",
+          {},
+          h("h2", {}, "Run it again"),
+          h("p", { class: "note" }, "Repeats these iterations with the same seeds and keeps their traces."),
+          command(detail.command),
+        ),
       h("section", {}, h("h2", {}, "Iterations"), iterationTable(detail, figures)),
       h(
         "section",

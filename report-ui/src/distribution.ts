@@ -81,7 +81,8 @@ export function distribution(matrix: Matrix): Distribution {
     { class: "note" },
     `Share of ${all.length} trials with at most this efficiency${failures > 0 ? `; ${failures} failed and count as 0` : ""}.`,
     unsupported > 0 && ` Left out: ${unsupported} unsupported.`,
-    silent > 0 && ` Left out: ${silent} without goodput, as the file fits into one flight.`,
+    silent > 0 &&
+      ` Left out: ${silent} without goodput, as the file fits into one flight or packets could not be decoded.`,
     range,
   );
   const strips = h(
@@ -139,7 +140,7 @@ function count(matrix: Matrix, which: (trial: Trial) => boolean): number {
 }
 
 function nothing(all: Point[], matrix: Matrix): string {
-  return all.length === 0
+  return all.length < matrix.total.trials
     ? `None of the ${matrix.total.trials} trials has an efficiency, so there is no distribution to draw.`
     : `All ${all.length} trials failed, so there is no distribution to draw.`;
 }

@@ -41,7 +41,8 @@ export function duration(s: number): string {
 
 /** Why a trial that succeeded may have no goodput. */
 export const NO_GOODPUT =
-  "no goodput: the file fits into one flight, which is too short to give a rate below that of the path";
+  "no goodput: the file fits into one flight, which is too short to give a rate below that of the path, " +
+  "or its packets could not be decoded";
 
 /** Binary units where they are exact, as file sizes are given; decimal ones otherwise. */
 export function bytes(n: number): string {

@@ -33,7 +33,8 @@ export function setting(of: Setting): string {
 
 type Setting = { workload: string; treatment: string; testbed: string };
 
-function workload(of: Setting): string {
+/** A workload in words: "transfer of 10 MiB". */
+export function workload(of: { workload: string }): string {
   const loads = page(of.workload);
   if (loads) {
     const visit = loads.visit && `, ${loads.visit}`;

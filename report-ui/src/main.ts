@@ -4,17 +4,8 @@ import "./report.css";
 import "./trace/trace.css";
 import "./waterfall.css";
 import { cellPage } from "./cellPage";
-import { h } from "./dom";
+import { fail } from "./fail";
 import { indexPage } from "./indexPage";
-
-function fail(message: string): void {
-  document.body.prepend(
-    h("p", { class: "script-error", role: "alert" }, `This page could not be drawn: ${message}`),
-  );
-}
-
-addEventListener("error", (event) => fail(event.message));
-addEventListener("unhandledrejection", (event) => fail(String(event.reason)));
 
 const root = document.getElementById("report");
 const { bentpipeRun: run, bentpipeCell: cell } = window;

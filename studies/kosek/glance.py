@@ -8,14 +8,12 @@ import numpy as np
 
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.study.markdown import table
-from bentpipe.study.quantiles import median
 
 from .open_questions import first_bytes
 from .published import Kosek
-from .runs import QUIC, TCP, Arrivals, KosekRuns, LossyPath, finite, ratio
+from .runs import QUIC, TCP, Arrivals, Floats, KosekRuns, LossyPath, ratio, second_of_peak
 from .tables import WORDS, last_rate, multiple
 
-_ALIKE_S = 0.15
 _EARLY_S = 5  # where the source sees the most of the benefit
 _SMALL = 1e4  # mean bytes without proxies, before which a ratio says nothing
 
@@ -47,24 +45,53 @@ def _of(study: KosekRuns, name: str, transport: str, chain: str, known: Kosek) -
     word, text = f"{name}, {WORDS[transport]}", known.scenarios.get(name)
     value, at_s, road = max(((*highest(*both), road) for road, both in pairs), key=lambda one: one[0])
     then = f"up to {text.most:g}" if text and transport == QUIC else "-"
-    found = [[f"{word}: bytes with proxies / without, at most, in the first {_EARLY_S} s",
-              f"{value:.1f}, at {at_s:.1f} s and {road.loss}", then]]  # fmt: skip
+    what = f"bytes with proxies / without, at most, over all losses, in the first {_EARLY_S} s"
+    found = [[f"{word}: {what}", f"{value:.1f}, at {at_s:.1f} s and {road.loss}", then]]
+    found.append(_by_seconds(pairs, word, transport, known))
     found += [
         _at(pairs, f"{word}: bytes with / without by {each} s", transport, each, known)
-        for each in (1, round(study.until_s))
+        for each in (1, 2, round(study.until_s))
     ]
     road, both = pairs[0]
-    then = text.slow_start if text and transport == QUIC else "-"
-    found.append([f"{word}, {road.loss}: slow start ends", _sooner(*both), then])
+    row = known.row(name, road.loss)
+    there = None if row is None else [row.rates(transport, proxies=way) for way in (True, False)]
+    peaks = [_peaks([one.received_per_second for one in both]), "-" if there is None else _peaks(there)]
+    found.append(
+        [f"{word}, {road.loss}: the second in which slow start ends, with proxies / without", *peaks]
+    )
     lossy, both = pairs[-1]
     if lossy.share:
         here = " / ".join(last_rate(study, one) for one in both)
         row = known.row(name, lossy.loss)
-        there = "-" if row is None else " / ".join(
+        late = "-" if row is None else " / ".join(
             f"{row.rates(transport, proxies=way)[-5:].mean():.1f}" for way in (True, False)
         )  # fmt: skip
-        found.append([f"{word}, {lossy.loss}: Mbit/s with / without in the last 5 s", here, there])
+        found.append([f"{word}, {lossy.loss}: Mbit/s with / without in the last 5 s", here, late])
     return found
+
+
+def _by_seconds(
+    pairs: list[tuple[LossyPath, tuple[Arrivals, Arrivals]]], word: str, transport: str, known: Kosek
+) -> list[str]:
+    """The same where both have figures: by the end of a whole second."""
+    here = [(float(many), place + 1, road) for road, both in pairs
+            for place, many in enumerate(ratio(*both)[9::10][:_EARLY_S]) if math.isfinite(many)]  # fmt: skip
+    rows = [(row, road) for road, _ in pairs if (row := known.row(road.scenario, road.loss)) is not None]
+    there = [(float(many), place + 1, road) for row, road in rows
+             for place, many in enumerate(row.ratio(transport)[:_EARLY_S])]  # fmt: skip
+    told = [
+        "-" if not one else "{:.1f}, by {} s and {}".format(*_named(max(one, key=lambda it: it[0])))
+        for one in (here, there)
+    ]
+    return [f"{word}: the same by the end of a second", *told]
+
+
+def _named(found: tuple[float, int, LossyPath]) -> tuple[float, int, str]:
+    return found[0], found[1], found[2].loss
+
+
+def _peaks(rates: list[Floats]) -> str:
+    return " / ".join("-" if (found := second_of_peak(one)) is None else str(found) for one in rates)
 
 
 def _at(
@@ -83,16 +110,6 @@ def _at(
         there.append("-" if many is None or len(many) < at_s else multiple(float(many[at_s - 1])))
     losses = ", ".join(road.loss.removesuffix(" %") for road, _ in pairs)
     return [f"{title}; at {losses} % of loss", ", ".join(here), ", ".join(there)]
-
-
-def _sooner(proxied: Arrivals, direct: Arrivals) -> str:
-    with_, without = (median(finite(one.slow_start_s)) for one in (proxied, direct))
-    if with_ is None or without is None:
-        return "-"
-    gap = without - with_
-    if abs(gap) < _ALIKE_S:
-        return f"at the same time, {with_:.1f} s"
-    return f"{abs(gap):.1f} s {'sooner' if gap > 0 else 'later'}, at {with_:.1f} in place of {without:.1f} s"
 
 
 def _beside(study: KosekRuns, name: str, chains: dict[str, str], known: Kosek) -> list[list[str]]:

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bentpipe import labels, workload
 from bentpipe.analysis.cells import Cell
-from bentpipe.analysis.inference import Ratio, adjusted, ratio
+from bentpipe.analysis.inference import Ratio, adjusted
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.study.markdown import literal, percent, table, trials
 from bentpipe.study.quantiles import median
 
+from .means import ratio_of_means, times_as_much
 from .published import Kosek
 from .runs import QUIC, TCP, Arrivals, KosekRuns, LossyPath, has, shown
+from .tables import with_interval
 
-_INSTANTS_S = (2, 5, 15)
+_INSTANTS_S = (2, 15)
 _BEHIND = 1.02  # times as long as without proxies, or longer: it is slower
 _SIGNIFICANT = 0.05
-MODES = ("sequential", "warm")
 
-_CONTROLLERS = """Bytes received by so many seconds, as a multiple of those of `direct` over the same path;
-of `direct` itself, MB. Without options a proxy has CUBIC and an initial window of 10 packets. *dropped* is
+_CONTROLLERS = """Bytes received by so many seconds, as a multiple of those of `direct` over the same
+path; of `direct` itself, MB. In parentheses the interval of 95 %, as above; without one, nothing varies,
+or there is one trial. Without options a proxy has CUBIC and an initial window of 10 packets. *dropped* is
 what the satellite's queue towards the client dropped, in percent of the packets, without loss on the
-medium. *Link full*: when the rate first reaches 95 % of the link's, likewise. In bold the most of
-a column without loss, where trials hardly differ; which is the most with losses, so few trials of treatments
-so near each other do not show."""
+medium. *Returned* are the packets on the way back, nearly all of them acknowledgements, in percent of
+those towards the client, likewise. *Link full*: when the rate first reaches 95 % of the link's, likewise.
+The source's last sections ask for Hybla and BBR, for fewer acknowledgements (`ack=10`: one for ten
+packets), for handshakes that are over before (`mode=warm`, which has no round trip left that 0-RTT could
+save) and for what an earlier connection knew (`resume=on`)."""
 _MODES = """A file over the path, with no loss on the medium: when its first byte came, and when all of it
 was there, in seconds. In bold what takes longer than `direct` by more than 2 %.
 
@@ -46,37 +49,12 @@ def sections(study: KosekRuns, chain: str) -> list[str]:
         parts += ["## Other controllers on the satellite hop", f"{_CONTROLLERS} {_trials(study)}"]
         for name in study.scenarios:
             parts += [f"### {literal(name)}", _over_time(study, name)] if _varied(study, name) else []
-        parts += _with_cubic(study, chain)
     names = [name for name in study.scenarios if _lossless(study, name) is not None]
     if names:
         parts += ["## Files, and what a handshake costs", _MODES]
         for name in names:
             parts += [f"### {literal(name)}: files", _of_files(study, name)]
     return parts
-
-
-def _with_cubic(study: KosekRuns, chain: str) -> list[str]:
-    """What CUBIC in the proxies changes, over each road with losses; nothing without such trials."""
-    other = chain.replace("cc=newreno", "cc=cubic")
-    lines = []
-    for road in study.roads:
-        mine, theirs = study.proxied(road, other), study.proxied(road, chain)
-        if not road.share or mine is None or theirs is None:
-            continue
-        samples = [list(map(float, one.at(study.until_s))) for one in (theirs, mine)]
-        found = ratio(*samples)
-        if found is not None and found.low is not None and found.high is not None:
-            lines.append(
-                f"- {road.title}: {found.value:.2f} times as many bytes by {study.until_s:g} s "
-                f"({found.low:.2f} to {found.high:.2f}; {len(mine.records)} and {len(theirs.records)} trials)"
-            )
-    if not lines:
-        return []
-    text = (
-        "CUBIC in place of NewReno in both proxies, of geometric means with Welch's 95 % interval; one that "
-        "has 1 in it may be chance:"
-    )
-    return [f"{text}\n\n" + "\n".join(lines)]
 
 
 def aside(study: KosekRuns, chain: str) -> list[str]:
@@ -120,56 +98,37 @@ def _varied(study: KosekRuns, name: str) -> list[LossyPath]:
 def _over_time(study: KosekRuns, name: str) -> str:
     roads = _varied(study, name)
     instants = [one for one in _INSTANTS_S if one <= study.until_s]
-    columns = {
-        (road, at_s): {one: _multiple_at(study, road, one, at_s) for one in _treatments(study)[1:]}
-        for road in roads
-        for at_s in instants
-    }
+    columns = [(road, at_s) for road in roads for at_s in instants]
     rows = []
     for one in _treatments(study):
         if all((road, QUIC, one) not in study.arrivals for road in roads):
             continue
-        texts = []
-        for (road, at_s), many in columns.items():
-            if one == DIRECT:
-                direct = study.direct(road)
-                texts.append("-" if direct is None else f"{direct.at(at_s).mean() / 1e6:.2f} MB")
-            else:
-                texts.append(_marked(many, one, bold=not road.share))
         lossless = study.arrivals.get((roads[0], QUIC, one))
         full = "-" if lossless is None else lossless.when_full(study.rate_bps(roads[0]))
-        rows.append([literal(shown(one)), *texts, full, _dropped(lossless)])
-    head = ["", *(f"{road.loss}: {at_s} s" for road, at_s in columns)]
-    head += [f"link full, {roads[0].loss}", f"dropped, {roads[0].loss}"]
+        texts = [_multiple_at(study, road, one, at_s) for road, at_s in columns]
+        count = [len(it.records) for road in roads if (it := study.arrivals.get((road, QUIC, one)))]
+        shares = [_per_packet(lossless, column) for column in ("forward_queue_drops", "return_packets")]
+        rows.append([literal(shown(one)), trials(count).partition(" trial")[0], *texts, full, *shares])
+    head = ["", "trials", *(f"{road.loss}: {at_s} s" for road, at_s in columns)]
+    head += [f"{what}, {roads[0].loss}" for what in ("link full", "dropped", "returned")]
     return table(head, rows)
 
 
-def _multiple_at(study: KosekRuns, road: LossyPath, chain: str, at_s: float) -> float:
-    both = study.pair(road, chain)
-    if both is None:
-        return math.nan
-    return float(both[0].at(at_s).mean() / both[1].at(at_s).mean()) if both[1].at(at_s).mean() else math.nan
+def _multiple_at(study: KosekRuns, road: LossyPath, treatment: str, at_s: float) -> str:
+    if treatment == DIRECT:
+        direct = study.direct(road)
+        return "-" if direct is None else f"{direct.at(at_s).mean() / 1e6:.2f} MB"
+    both = study.pair(road, treatment)
+    return "-" if both is None else with_interval(times_as_much(*both, at_s))
 
 
-def _marked(many: dict[str, float], one: str, *, bold: bool) -> str:
-    value = many[one]
-    if not math.isfinite(value):
-        return "-"
-    text = f"{value:.2f}"
-    if not bold:
-        return text
-    most = max(found for found in many.values() if math.isfinite(found))
-    return f"**{text}**" if text == f"{most:.2f}" else text
-
-
-def _dropped(arrivals: Arrivals | None) -> str:
+def _per_packet(arrivals: Arrivals | None, what: str) -> str:
+    """In percent of the packets towards the client; the median over the trials."""
     if arrivals is None:
         return "-"
-    shares = [
-        one.forward_queue_drops / one.forward_packets for one in arrivals.records if one.forward_packets
-    ]
-    middle = median(shares)
-    return "-" if middle is None else f"{100 * middle:.1f} %"
+    known = [one for one in arrivals.records if one.forward_packets]
+    middle = median([100 * getattr(one, what) / one.forward_packets for one in known])
+    return "-" if middle is None else f"{middle:.1f} %"
 
 
 def _of_files(study: KosekRuns, name: str) -> str:
@@ -211,27 +170,33 @@ def _against(value: float | None, direct: float | None) -> str:
 
 def first_bytes(study: KosekRuns, chains: dict[str, str], known: Kosek) -> list[list[str]]:
     """Rows of the table at a glance: the first byte since the client's first packet, without proxies, with
-    them and in each handshake mode.
+    them and in each handshake mode; beside it what was published of the same, but for what a browser adds.
     """
     rows = []
     for name in study.scenarios:
         then = known.scenarios.get(name)
         road = study.of_scenario(name)[0]
         for transport, chain in chains.items():
-            modes = [_in_mode(study, chain, mode) for mode in MODES] if transport == QUIC else []
-            times = [_first_byte(study, road, transport, one) for one in (DIRECT, chain, *modes)]
-            words = "direct; parallel; sequential; warm" if modes else "direct; proxies"
-            told = "-"
-            if then is not None:
-                both = (
-                    (then.response_start_s, then.response_start_proxies_s)
-                    if transport == QUIC
-                    else (then.tcp_response_start_s, then.tcp_response_start_proxies_s)
-                )
-                what = "HTTP/3" if transport == QUIC else "HTTP/1.1 without TLS"
-                told = f"{both[0]:.2f}, {both[1]:.2f} s, {what}"
-            title = f"{name}, {'TCP' if transport == TCP else 'QUIC'}: first byte {words}"
-            rows.append([title, "; ".join(times), told])
+            word = f"{name}, {'TCP' if transport == TCP else 'QUIC'}: first byte"
+            # With pages the source's proxies of QUIC make their handshakes one after the other.
+            told: list[tuple[str, str | None, str]] = [("direct", DIRECT, "-"), ("proxies", chain, "-")]
+            if transport == QUIC:
+                sequential = _in_mode(study, chain, "sequential")
+                told = [
+                    ("direct", DIRECT, "-" if then is None else f"{then.response_start_s:.3f} s, HTTP/3"),
+                    ("proxies, parallel handshakes", chain, "-"),
+                    ("proxies, one handshake after the other", sequential,
+                     "-" if then is None else f"{then.response_start_proxies_s:.3f} s, HTTP/3"),
+                    ("proxies, handshakes over before", _in_mode(study, chain, "warm"), "-"),
+                ]  # fmt: skip
+            elif then is not None:
+                told = [
+                    ("direct", DIRECT, f"{then.tcp_response_start_s:.3f} s, HTTP/1.1 without TLS"),
+                    ("proxies", chain, f"{then.tcp_response_start_proxies_s:.3f} s, HTTP/1.1 without TLS"),
+                ]
+            for words, treatment, published in told:
+                here = _first_byte(study, road, transport, treatment)
+                rows.append([f"{word}, {words}", here, published])
     return rows
 
 
@@ -269,8 +234,8 @@ def _aside(study: KosekRuns, chain: str, automatic: str) -> str:
         return f"In no setting is {what} slower than `direct` by more than 2 %.{end}"
     text = (
         f"Where {what} takes more than 2 % longer than `direct`, or, of a duration, has received that much "
-        "less: its time as a share of that without proxies, of geometric means over the trials; in "
-        "parentheses where the trials do not show that the two differ (Welch's t on logarithms, adjusted by "
+        "less: its time as a share of that without proxies, of means over the trials; in "
+        "parentheses where the trials do not show that the two differ (Welch's t, adjusted by "
         "Benjamini and Hochberg since many settings are looked at, p ≥ 0.05). A proxy that steps aside "
         "forwards untouched what would cross a hop whose round trip is short "
         "([docs/reference/pep.md](../../docs/reference/pep.md#stepping-aside))."
@@ -282,7 +247,8 @@ def _aside(study: KosekRuns, chain: str, automatic: str) -> str:
 def _shares(study: KosekRuns, treatments: Sequence[str]) -> dict[str, list[Ratio | None]]:
     """By setting, for each treatment; how probable each is by chance is adjusted over all."""
     settings = dict(_settings(study))
-    found = [ratio(*one.samples(treatment)) for one in settings.values() for treatment in treatments]
+    samples = [one.samples(treatment) for one in settings.values() for treatment in treatments]
+    found = [ratio_of_means([below], [above]) for below, above in samples]
     chances = adjusted([None if one is None else one.p for one in found])
     fair = iter(None if one is None else replace(one, p=p) for one, p in zip(found, chances, strict=True))
     return {title: [next(fair) for _ in treatments] for title in settings}

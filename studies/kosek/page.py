@@ -14,17 +14,16 @@ from bentpipe.study import footing, markdown
 from bentpipe.study.markdown import code, literal, table, trials
 from bentpipe.study.source import Source
 
-from . import drawn, glance, published, tables
+from . import causes, drawn, glance, published, tables
 from . import open_questions as opened
 from .drawn import Drawing
 from .published import Kosek
 from .runs import AHEAD_S, FULL, NEAR, QUIC, TCP, WINDOW_S, KosekRuns, shown
 
 _DIFFERS = """- **The stacks.** The source's QUIC is quicly of 2022, ends and proxies; here it is noq, with
-  its own CUBIC and NewReno. noq paces what it sends. The source does not say whether its
-  windows did, nor how large its flow control windows were; here they never limit. Its TCP is
-  Linux 5.4's by iperf3, and PEPsal; here it is Linux 6.12's, a file in the clear, and
-  Bentpipe's proxies.
+  its own CUBIC and NewReno, which is paced, where quicly was not. Flow control windows never limit here; its
+  scripts set theirs, and the paper does not say how. Its TCP is Linux 5.4's by iperf3, and PEPsal; here it is
+  Linux 6.12's, a file in the clear, and Bentpipe's proxies.
 - **The clock** of all figures and tables begins with the first byte of the file. The source's begins about
   there: it counts bytes in its first second, where over GEO the first one comes more than a second after the
   client's first packet. What handshakes cost is told apart, below.
@@ -34,21 +33,34 @@ _DIFFERS = """- **The stacks.** The source's QUIC is quicly of 2022, ends and pr
   handshake and first byte, and {tcp_ms:g} ms to TCP's, for a reason that it did not find.
 - **Loss** is independent from packet to packet, on the satellite segment, in both directions. The source's
   is netem's on one interface of its satellite, through which frames of both directions pass.
-- **What is counted.** The source samples bytes that its client program received. Here it is what reached the
-  client of the file, in whatever order: payload, less the trial's mean share of headers and of what came
-  twice. So without proxies what waits in the client for a lost packet is counted; with proxies it waits in
-  the terminal, which hands a stream on in order, and comes in a burst over the cable once the packet is
-  there.
 - **Where the proxies are.** A cable of 0.1 ms joins client and terminal, and the gateway's other side has
   the 40 ms of Internet, as there.
 - **Repetition.** The source has {iterations} runs of each setting and shows their averages. So do the
-  figures here; without loss runs hardly differ, as nothing else varies."""
+  figures here; without loss runs hardly differ, as nothing else varies. Trials of different treatments
+  are not paired: what stands between the ends is part of what a seed comes from, and with proxies other
+  packets would meet the same dice."""
+_METRICS = """What the source measures, and where it is found here. Both count what the client's program
+can read, in order: what waits for a lost packet does not count before that is there."""
+_COUNTED = [
+    ("goodput of each second, kbit/s, of the client's program",
+     "`in_order_bytes`, a curve in steps of `received_step_s`",
+     "its differences between whole seconds since `ttfb_s`, times 8; means over the trials"),
+    ("ratio of bytes received, PEP to Non-PEP", "the same curves", "the mean curve with proxies / without"),
+    ("slow start threshold reached, read off the figure", "`received_bytes`",
+     "the first second with 90 % of the highest rate of the next two, of both alike"),
+    ("connection establishment time", "`handshake_s`", "the same"),
+    ("time to first byte", "`ttfb_s`", "the same; both since the client's first packet"),
+    ("Response Start in Chromium", "`ttfb_s` of a file",
+     "HTTP/3's, with what a browser adds; of pages `rs_s`, on [their page](../pages/pages.md)"),
+    ("First Contentful Paint, Page Load Time", "`fcp_s`, `plt_s`", "on [their page](../pages/pages.md)"),
+    ("congestion window of the server", "none",
+     "a record has `in_flight_max_bytes`; the window itself is in an endpoint's qlog"),
+]  # fmt: skip
 _RENO = """Losses set what follows slow start. NewReno, which the proxies have, comes to about 1.22 · MSS /
 (RTT · √p) (Mathis et al., 1997): over a satellite hop of 500 ms to 0.9 Mbit/s at p = 0.1 % and to 0.3 at 1 %,
 whatever the link could carry. CUBIC, which the ends have, grows with time and not with round trips, and
-should stand more loss over a long one. Over a low orbit the hop's round trip is a third of the path's, and
-the formula is in the proxies' favour. What CUBIC in the proxies changes is tried below, in a run of
-`--all`."""
+stands more loss over a long one. Over a low orbit the hop's round trip is a third of the path's, and the
+formula is in the proxies' favour. What of that is a cause is tried below, in runs of `--all`."""
 _HOW = f"""**Slow start ends**, as a receiver sees it, when the rate over {WINDOW_S:g} s first reaches
 {NEAR:.0%} of the highest of the next {AHEAD_S:g} s: until then it doubles each round trip. Told is the
 median over the trials. **The link is full** when that rate first reaches {FULL:.0%} of the link's. The source
@@ -60,7 +72,8 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     """Write the page and its figures to `folder`; the files, the page first. BentpipeError if the runs have
     not trials with a duration, over one path at least, with proxies and without.
     """
-    study = KosekRuns(tuple(one for one in runs if not one.is_real_time and not _is_lossier(one)))
+    main = (one for one in runs if not one.is_real_time and not _is_lossier(one) and not _is_of_causes(one))
+    study = KosekRuns(tuple(main))
     chains = {one: chain for one in (QUIC, TCP) if (chain := study.chain(one)) is not None}
     if QUIC not in chains or study.until_s <= 0:
         raise BentpipeError(
@@ -93,6 +106,9 @@ def _sections(
         _DIFFERS.format(
             quic_ms=known.quic_satellite_ms, tcp_ms=known.tcp_satellite_ms, iterations=known.iterations
         ),
+        "## Metrics",
+        _METRICS,
+        table(["of the source", "here", "how one comes from the other"], _COUNTED, left=3),
         "## Bytes over time",
         tables.times_as_many(study, chains, _RENO),
         figures["ratio"],
@@ -105,6 +121,7 @@ def _sections(
         tables.goodputs(study, chains, known),
         _HOW,
         tables.ends(study, chains),
+        *causes.sections(tuple(one for one in runs if _is_of_causes(one)), study, chains[QUIC], known),
         *(tables.more_loss(lossier, chains[QUIC], known) if lossier.sources else []),
         *opened.sections(study, chains[QUIC]),
         *opened.aside(study, chains[QUIC]),
@@ -119,6 +136,11 @@ def _sections(
 def _is_lossier(source: Source) -> bool:
     """Whether a run has more loss than the source: it has a section of its own."""
     return source.manifest.campaign == "kosek-losses"
+
+
+def _is_of_causes(source: Source) -> bool:
+    """Whether in a run something is changed to see what it does: it has a section of its own."""
+    return source.manifest.campaign.startswith(causes.CAMPAIGNS)
 
 
 def _opening(study: KosekRuns, chains: dict[str, str], known: Kosek) -> str:

@@ -1,14 +1,13 @@
 """The runs of the page on proxies: what arrived when, out of records.
 
-Bytes are of the file: the payload that reached the client, less what had come before the file's first byte
-(with a proxy nearby the client's handshake is over before anything has crossed the satellite), and less the
-trial's share of headers and of what came twice, which is taken to be the same throughout: proxies cut
-packets anew, so that payload alone would count their headers for them. Times count from the file's first
-byte on, as those of the source do, near enough: it counts bytes in its first second where the first one takes
-more than a second since the client's first packet. Rates are over windows of WINDOW_S. *Slow start ends*, as
-seen by the receiver, when the rate first reaches NEAR of the highest of the next AHEAD_S: until then it
-doubles each round trip, so that what comes soon is far higher. This needs nothing that only one kind of
-sender could say.
+Bytes are of the file, as far as the client's program could read them: no byte before them was missing. So the
+source counts them. Times count from the file's first byte on, as those of the source do, near enough: it
+counts bytes in its first second where the first one takes more than a second since the client's first packet.
+Rates are over windows of WINDOW_S, of what arrives in whatever order: a lost packet holds up what the client
+can read, and not the sender. *Slow start ends*, as seen by the receiver, when the rate first reaches
+NEAR of the highest of the next AHEAD_S: until then it doubles each round trip, so that what comes soon is far
+higher. This needs nothing that only one kind of sender could say, and the source's figures of each second
+allow it, too (`second_of_peak`).
 
 Trials of one setting count together, of whichever run they are.
 """
@@ -16,7 +15,7 @@ Trials of one setting count together, of whichever run they are.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,6 +24,7 @@ import numpy.typing as npt
 
 from bentpipe import labels, workload
 from bentpipe.analysis.cells import Cell, cells
+from bentpipe.errors import BentpipeError
 from bentpipe.plan import treatments
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs.records import Record
@@ -32,6 +32,7 @@ from bentpipe.study.quantiles import median
 from bentpipe.study.source import Source, pooled
 
 Floats = npt.NDArray[np.float64]
+Curve = Callable[[Record, float], Floats]
 
 STEP_S = 0.1
 WINDOW_S, _WINDOW = 0.3, 3  # steps
@@ -45,22 +46,43 @@ QUIC, TCP = "quic", "tcp"
 _PROXIES = {"quic-pep": QUIC, "tcp-pep": TCP}
 
 
-def arrived(record: Record, until_s: float) -> Floats:
-    """Bytes of the file after each STEP_S since its first byte; zero where there was none. A curve ends with
-    the last packet that arrived.
+def in_order(record: Record, until_s: float) -> Floats:
+    """Bytes of the file that could be read after each STEP_S since its first byte; zero where there was none.
+    A curve ends with the last packet that arrived. BentpipeError where the record has no such curve.
     """
-    since = np.arange(1, round(until_s / STEP_S) + 1) * STEP_S
-    step, curve = record.received_step_s, np.array(record.received_bytes, dtype=np.float64)
+    if record.ttfb_s is not None and not record.in_order_bytes:
+        raise BentpipeError(
+            f"trial {record.trial}: in_order_bytes is empty: it does not say what could be read when",
+            f"it is measured from the {record.measured_from}; runs of older versions have to be made again",
+        )
+    return _since(record, np.array(record.in_order_bytes, dtype=np.float64), until_s)
+
+
+def arrived(record: Record, until_s: float) -> Floats:
+    """The same of what arrived in whatever order: the payload that reached the client, less what had come
+    before the file's first byte (with a proxy nearby the client's handshake is over before anything has
+    crossed the satellite), and less the trial's share of headers and of what came twice, which is taken to be
+    the same throughout: proxies cut packets anew, so that payload alone would count their headers for them.
+    """
+    curve = np.array(record.received_bytes, dtype=np.float64)
     if record.ttfb_s is None or not len(curve):
-        return np.zeros(len(since))
-    before = int(record.ttfb_s / step)
+        return np.zeros(round(until_s / STEP_S))
+    before = int(record.ttfb_s / record.received_step_s)
     of_file = np.maximum(curve - (curve[before - 1] if before else 0), 0)
     of_file[:before] = 0
     if record.goodput_bps is not None and of_file[-1] > 0:
         new = record.goodput_bps / 8 * (_lasted_s(record.workload) - record.ttfb_s)
         of_file *= min(new / of_file[-1], 1.0)
-    times = np.arange(len(curve) + 1) * step
-    result: Floats = np.interp(record.ttfb_s + since, times, np.concatenate(([0.0], of_file)))
+    return _since(record, of_file, until_s)
+
+
+def _since(record: Record, curve: Floats, until_s: float) -> Floats:
+    """A curve of the record at each STEP_S since the first byte."""
+    since = np.arange(1, round(until_s / STEP_S) + 1) * STEP_S
+    if record.ttfb_s is None or not len(curve):
+        return np.zeros(len(since))
+    times = np.arange(len(curve) + 1) * record.received_step_s
+    result: Floats = np.interp(record.ttfb_s + since, times, np.concatenate(([0.0], curve)))
     return result
 
 
@@ -74,10 +96,12 @@ class Arrivals:
 
     records: tuple[Record, ...]
     bytes: Floats  # trials, by instants
+    received: Floats  # likewise, in whatever order: what rates are of
 
     @classmethod
-    def of(cls, records: Sequence[Record], until_s: float) -> Arrivals:
-        return cls(tuple(records), np.array([arrived(one, until_s) for one in records]))
+    def of(cls, records: Sequence[Record], until_s: float, curve: Curve = in_order) -> Arrivals:
+        curves = [np.array([way(one, until_s) for one in records]) for way in (curve, arrived)]
+        return cls(tuple(records), *curves)
 
     @cached_property
     def times(self) -> Floats:
@@ -91,17 +115,19 @@ class Arrivals:
     @cached_property
     def rates(self) -> Floats:
         """In bit/s, over the window that ends at each instant."""
-        padded = np.pad(self.bytes, ((0, 0), (_WINDOW, 0)))
+        padded = np.pad(self.received, ((0, 0), (_WINDOW, 0)))
         result: Floats = (padded[:, _WINDOW:] - padded[:, :-_WINDOW]) * 8 / WINDOW_S
         return result
 
     @property
     def per_second(self) -> Floats:
         """Mean rate of each second, in bit/s."""
-        step = round(1 / STEP_S)
-        by_then = np.concatenate(([0.0], self.mean[step - 1 :: step]))
-        result: Floats = np.diff(by_then) * 8
-        return result
+        return _by_second(self.mean)
+
+    @property
+    def received_per_second(self) -> Floats:
+        """Likewise of what arrived in whatever order."""
+        return _by_second(self.received.mean(axis=0))
 
     def at(self, time_s: float) -> Floats:
         """Bytes of each trial by then."""
@@ -127,9 +153,24 @@ class Arrivals:
         return f"{middle:.1f} s" + ("" if len(known) == len(times) else f" ({len(known)} of {len(times)})")
 
 
+def _by_second(received: Floats) -> Floats:
+    step = round(1 / STEP_S)
+    result: Floats = np.diff(np.concatenate(([0.0], received[step - 1 :: step]))) * 8
+    return result
+
+
 def _peak(rates: Floats) -> float:
     highest = np.array([rates[place : place + _AHEAD + 1].max() for place in range(len(rates))])
     return _first((rates > 0) & (rates >= NEAR * highest))
+
+
+def second_of_peak(rates: Floats) -> int | None:
+    """The second in which slow start has ended, counted from 1, by that rule over rates of whole seconds."""
+    ahead = round(AHEAD_S)
+    for place, rate in enumerate(rates):
+        if rate > 0 and rate >= NEAR * rates[place : place + ahead + 1].max():
+            return place + 1
+    return None
 
 
 def _first(there: npt.NDArray[np.bool_]) -> float:

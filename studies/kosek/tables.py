@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 
 from bentpipe.analysis.inference import Ratio
-from bentpipe.analysis.inference import ratio as ratio_of
 from bentpipe.study.markdown import table
 from bentpipe.study.quantiles import median
 
+from .means import times_as_much
 from .published import Kosek
 from .runs import QUIC, STEP_S, TCP, Arrivals, Floats, KosekRuns, finite, ratio
 
@@ -32,23 +32,19 @@ def times_as_many(study: KosekRuns, chains: dict[str, str], reason: str) -> str:
         pairs = [(road, both) for road in study.roads if (both := study.pair(road, chain))]
         behind = [road.title for road, both in pairs if _is_behind(study, both)]
         listed = "; ".join(behind) or "no setting"
-        text += f" By {study.until_s:g} s that of {WORDS[transport]} is below 1, and its interval too, in: "
+        text += f" By {study.until_s:g} s that of {WORDS[transport]} is below 1, and its interval too, "
+        text += "each by itself, in: "
         text += f"{listed}."
     return f"{text}\n\n{reason}"
 
 
 def _is_behind(study: KosekRuns, both: tuple[Arrivals, Arrivals]) -> bool:
-    found = _ratio_by_end(study, both)
+    found = times_as_much(*both, study.until_s)
     return found is not None and (found.high if found.high is not None else found.value) < 1
 
 
-def _ratio_by_end(study: KosekRuns, both: tuple[Arrivals, Arrivals]) -> Ratio | None:
-    proxied, direct = (list(map(float, one.at(study.until_s))) for one in both)
-    return ratio_of(direct, proxied)
-
-
-MULTIPLES = """The last column is of geometric means over the trials, with the interval by Welch's t on
-logarithms; the others are of means, as in the figure."""
+MULTIPLES = """All are ratios of means, as in the figure and in the source. The last column has the interval
+of the one before it, of 95 %: of as many trials again the ratio would lie about there."""
 
 
 def multiples(study: KosekRuns, chains: dict[str, str], known: Kosek) -> str:
@@ -64,9 +60,17 @@ def multiples(study: KosekRuns, chains: dict[str, str], known: Kosek) -> str:
                 here = ratio(*both)
                 there = None if then is None else then.ratio(transport)
                 told = [_both(here[round(one / STEP_S) - 1], there, one) for one in instants]
-                rows.append([f"{road.title}: {WORDS[transport]}", *told, _by_end(study, both)])
-    head = ["here / published", *(f"{one} s" for one in instants), f"by {study.until_s:g} s, here, 95 %"]
+                by_end = interval(times_as_much(*both, study.until_s))
+                rows.append([f"{road.title}: {WORDS[transport]}", len_of(both), *told, by_end])
+    head = ["here / published", "trials", *(f"{one} s" for one in instants)]
+    head.append(f"{study.until_s:g} s, here, 95 %")
     return table(head, rows)
+
+
+def len_of(both: tuple[Arrivals, Arrivals]) -> str:
+    """How many trials there are, with proxies and without."""
+    counts = [len(one.records) for one in both]
+    return str(counts[0]) if counts[0] == counts[1] else f"{counts[0]} and {counts[1]}"
 
 
 def _both(here: float, there: Floats | None, at_s: int) -> str:
@@ -74,13 +78,20 @@ def _both(here: float, there: Floats | None, at_s: int) -> str:
     return f"{multiple(float(here))} / {then}"
 
 
-def _by_end(study: KosekRuns, both: tuple[Arrivals, Arrivals]) -> str:
-    found = _ratio_by_end(study, both)
+def interval(found: Ratio | None) -> str:
+    """`0.44 to 1.11`; nothing where nothing varies that would be seen, or there is one trial alone."""
+    if found is None or found.low is None or found.high is None:
+        return "-"
+    low, high = multiple(found.low), multiple(found.high)
+    return "-" if low == high else f"{low} to {high}"
+
+
+def with_interval(found: Ratio | None) -> str:
+    """`0.74 (0.44 to 1.11)`."""
     if found is None:
         return "-"
-    if found.low is None or found.high is None or found.low == found.high:
-        return multiple(found.value)
-    return f"{multiple(found.value)} ({multiple(found.low)} to {multiple(found.high)})"
+    reach = interval(found)
+    return multiple(found.value) + ("" if reach == "-" else f" ({reach})")
 
 
 def goodputs(study: KosekRuns, chains: dict[str, str], known: Kosek) -> str:
@@ -156,7 +167,7 @@ def growth(study: KosekRuns, chains: dict[str, str], known: Kosek) -> str:
         f"Over {road.title}, QUIC with proxies receives {here} Mbit/s in its first three seconds, in the "
         f"source's data {there}. A slow start from 100 packets doubles with each round trip of the hop, "
         f"twice a second. The source's grows by the factors {factors} from second to second, for a reason "
-        f"that it does not say: so its multiples fall sooner than those here."
+        f"that it does not say and that was not found: so its multiples fall sooner than those here."
     )
 
 
@@ -179,9 +190,8 @@ def more_loss(study: KosekRuns, chain: str, known: Kosek) -> list[str]:
 
 
 _MORE_LOSS = """At 1 % of loss nearly all of the source's curves end lower than those here, and with
-proxies over low orbit by most. Its losses may take more than one packet at a time: they are of frames on
-the link of its emulator, which carry parts of packets, in both directions through one interface. Here
-the same connections have more losses of single packets, to see with how many they would be as slow."""
+proxies over low orbit by most. Here the same connections have more losses of single packets, to see with how
+many they would be as slow."""
 
 
 def real_time(study: KosekRuns, chains: dict[str, str], runs: Sequence[KosekRuns]) -> list[str]:

@@ -15,7 +15,7 @@ from bentpipe.study import figures, footing, markdown
 from bentpipe.study.grid import Grid, is_reference
 from bentpipe.study.markdown import bytes_as, literal, percent, several, table, trials
 from bentpipe.study.source import Source, pooled
-from bentpipe.study.variants import short_names
+from bentpipe.study.variants import definitions, short_names
 
 _FIGURE = "limit.svg"
 _HOW = """Shares are medians over the trials that succeeded, of `limit_s` / `completion_s`: 100 % is a
@@ -118,7 +118,7 @@ def _sections(page: Page) -> list[str]:
             _facts(page, scenario),
             page.over(scenario).markdown("server"),
         ]
-    return [*parts, *footing.of_all(page.sources)]
+    return [*parts, *footing.of_all(page.sources, definitions(list(page.variants)))]
 
 
 def _opening(page: Page) -> str:

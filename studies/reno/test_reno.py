@@ -66,7 +66,7 @@ def test_every_reno_is_in_the_campaign() -> None:
     known = [one for one in known if "quic" in one.transports]  # whose ideal sender that is
     choices = {one.name: one.options.get("cc", "") for one in known}
     of_quic = {name for name, cc in choices.items() if "newreno" in cc and not cc.startswith("of TCP")}
-    assert of_quic == SERVERS.keys()
+    assert of_quic - {"picoquic"} == SERVERS.keys()  # its packets cannot be as small as 1200 bytes
     assert TRAITS.keys() <= SERVERS.keys()
 
 

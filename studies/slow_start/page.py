@@ -18,7 +18,7 @@ from bentpipe.study.grid import Grid
 from bentpipe.study.markdown import literal, several, table, trials
 from bentpipe.study.slow_starts import MB, SlowStartTrial
 from bentpipe.study.source import Source, pooled
-from bentpipe.study.variants import short_names, slow_start
+from bentpipe.study.variants import definitions, short_names, slow_start
 
 _FIGURE = "slow-start.svg"
 _HOW = """Share of the limit, medians of `limit_s` / `completion_s`: 100 % is a sender that knows the path.
@@ -119,7 +119,7 @@ def _sections(page: Page) -> list[str]:
         grid = page.over(path)
         parts += [f"## {path[0]}", _title(page, path[0]), grid.markdown("server")]
         parts += [_left(page, grid)] if page.tells else []
-    return [*parts, *footing.of_all(page.sources)]
+    return [*parts, *footing.of_all(page.sources, definitions(list(page.variants)))]
 
 
 def _opening(page: Page) -> str:

@@ -6,92 +6,39 @@ slides of the same group (2021); `published.toml` has the figures.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from bentpipe import workload
-from bentpipe.analysis.cells import Matrix, matrices
+from bentpipe.analysis.cells import Matrix
 from bentpipe.analysis.plots.canvas import GREY
 from bentpipe.errors import BentpipeError
-from bentpipe.runs.records import Record
 from bentpipe.study import compare, figures, footing, markdown
-from bentpipe.study.compare import ScenarioResult
 from bentpipe.study.figures import Line
 from bentpipe.study.markdown import literal, mbit, pair, percent, several, table
 from bentpipe.study.source import Source
 
-from . import published
-from . import then_and_now as then_and_now
-from .published import Published
+from . import causes, claims, common, distributions, gallery, literature, published, then_and_now
+from .runs import WORKLOAD, ThesisRuns, made_of
 
-WORKLOAD = "transfer:10485760"
 _MATRICES = "thesis-matrices.svg"
 
-_HOW = """\
-Goodput is 8 · size / time from the first packet of the reply to its last byte; efficiency is goodput / rate
-of the forward link. A pair is one stack as client and one as server; its figure is the mean of its trials.
-As in the source, a pair has failed if one of its trials has or is unsupported, and figures are over the pairs
-that have not: means over pairs, maxima over their single trials.
+_HOW = """Goodput is ours, and efficiency equation 4.2. A pair is one stack as client and one as server; its
+figure is the mean of its trials. As in the source, a pair has failed if one of its trials has or is
+unsupported, and figures are over the pairs that have not: means over pairs, maxima over their single
+trials.
 
-Three things differ. The source's time is from the first to the last packet that the client received, so it
-can be longer by what came before the reply and what was repeated after its last byte. It ran ten trials of a
-pair, over the real links five, and stopped at the first that failed. And its failed pairs seem to include all
-those of chrome and quicly, which never worked there: of the 78 pairs over SAT that the slides show without
-the two, only 4 have no value."""
-
-
-@dataclass(frozen=True)
-class Page:
-    """What the page is written from."""
-
-    source: Source
-    known: Published
-
-    @cached_property
-    def records(self) -> list[Record]:
-        """Those that can be compared: the source's scenarios as they are, and its workload."""
-        return [
-            one
-            for one in self.source.records
-            if one.scenario in self.known.scenarios and one.workload == WORKLOAD
-        ]
-
-    @cached_property
-    def matrices(self) -> dict[str, Matrix]:
-        """By scenario, in the order of the source's table."""
-        found = {matrix.key.scenario: matrix for matrix in matrices(self.records)}
-        return {name: found[name] for name in self.known.scenarios if name in found}
-
-    @cached_property
-    def ours(self) -> dict[str, ScenarioResult]:
-        return {name: compare.over_pairs(one) for name, one in self.matrices.items()}
-
-    @cached_property
-    def planned(self) -> Counter[str]:
-        """Scenario → trials that the run was to have."""
-        manifest = self.source.manifest
-        trials = manifest.plan.trials(tuple(manifest.left_out))
-        mine = [one.scenario for one in trials if one.workload == WORKLOAD]
-        return Counter(name for name in mine if name in self.known.scenarios)
-
-    @property
-    def missing(self) -> Counter[str]:
-        """Scenario → trials without a record."""
-        return self.planned - Counter(one.scenario for one in self.records)
-
-    def rate_bps(self, scenario: str) -> float:
-        return float(self.source.manifest.scenarios[scenario].summary["forward_rate_bps"])
+Three things differ. The source's time is [another](#two-definitions-of-goodput). It ran ten trials of a
+pair, over the real links five, and stopped at the first that failed. And its failed pairs seem to include
+all those of chrome and quicly, which never worked there: of the 78 pairs over SAT that the slides show
+without the two, only 4 have no value."""
 
 
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
-    """Write the page and its figures to `folder`; the files, the page first. BentpipeError if the run has
-    nothing that can be compared.
+    """Write the pages and their figures to `folder`; the files, the main page first. BentpipeError if the run
+    has nothing that can be compared.
     """
-    source = runs[0]
-    page = Page(source, published.load())
+    page = ThesisRuns(tuple(runs), published.load())
     if not page.matrices:
         raise _nothing(page)
     drawn = [folder / _MATRICES]
@@ -101,11 +48,15 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
         drawn.append(folder / f"thesis-{name}.svg")
         figures.distribution(matrix, _lines(page, name), drawn[-1])
     path = folder / "thesis.md"
-    path.write_text(markdown.page(_sections(page)))
-    return [path, *drawn]
+    further = [*distributions.write(page, folder), *gallery.write(page, folder)]
+    pairs = folder / "thesis-pairs.md"
+    pairs.write_text(markdown.page(_pairs(page)))
+    has_gallery = any(one.name == "thesis-gallery.md" for one in further)
+    path.write_text(markdown.page(_sections(page, has_gallery)))
+    return [path, pairs, *drawn, *further]
 
 
-def _nothing(page: Page) -> BentpipeError:
+def _nothing(page: ThesisRuns) -> BentpipeError:
     has = sorted({f"{r.scenario} with {r.workload}" for r in page.source.records})
     listed = ", ".join(has[:5]) + (f" and {len(has) - 5} more" if len(has) > 5 else "")
     wanted = ", ".join(page.known.scenarios)
@@ -116,20 +67,45 @@ def _nothing(page: Page) -> BentpipeError:
     )
 
 
-def _sections(page: Page) -> list[str]:
-    parts = ["# The thesis's matrix, then and now", _opening(page), "## All pairs", _HOW, _overview(page)]
-    parts += [_sentences(page), f"![Mean efficiency of every pair, in percent]({_MATRICES})", _map_key()]
-    for name, matrix in page.matrices.items():
-        parts += _of_scenario(page, name, matrix)
+def _sections(page: ThesisRuns, gallery: bool) -> list[str]:
+    parts = ["# The thesis's matrix, then and now", _opening(page), _others(gallery), *claims.section(page)]
+    parts += ["## Then and now", *common.same_pairs(page), *common.common_servers(page)]
+    parts += common.definitions(page)
+    parts += causes.sections(page)
+    parts += ["## All pairs", _HOW, _overview(page)]
+    parts += [
+        _sentences(page),
+        "[All pairs of every scenario](thesis-pairs.md), with the heat maps of figure 5.1.",
+    ]
     parts += then_and_now.sections(page.source.manifest, page.known, page.matrices)
+    parts += literature.section(page)
     parts += footing.failures(page.records)
     parts += footing.cost(page.records, page.source.manifest)
     parts += footing.limits([name for name in page.matrices if page.known.scenarios[name].real_link])
-    parts += footing.made(page.source, page.known.sources)
+    parts += footing.made(page.source, page.known.sources, page.sources[1:])
     return parts
 
 
-def _opening(page: Page) -> str:
+def _pairs(page: ThesisRuns) -> list[str]:
+    """The page on every pair."""
+    parts = ["# The thesis's matrix, every pair", "What it says is on [the main page](thesis.md)."]
+    parts += [f"![Mean efficiency of every pair, in percent]({_MATRICES})", _map_key(page)]
+    for name, matrix in page.matrices.items():
+        parts += _of_scenario(page, name, matrix)
+    return [*parts, *footing.made(page.source, page.known.sources, page.sources[1:])]
+
+
+def _others(gallery: bool) -> str:
+    text = (
+        "[How goodput is distributed](thesis-distributions.md) over trials, pairs and roles, how "
+        "scenarios are "
+        "related, and whose the variance is, is a page of its own"
+    )
+    traces = "; so are [our traces beside the thesis's](thesis-gallery.md)."
+    return text + (traces if gallery else ".")
+
+
+def _opening(page: ThesisRuns) -> str:
     clients, servers = (
         sorted({getattr(r, role) for r in page.records}, key=str.casefold) for role in ("client", "server")
     )
@@ -155,7 +131,7 @@ def _opening(page: Page) -> str:
     return text
 
 
-def _overview(page: Page) -> str:
+def _overview(page: ThesisRuns) -> str:
     head = ["", "mean, Mbit/s", "published", "best trial", "published", "best efficiency", "published"]
     head += ["pairs failed", "published", "pairs with a timeout", "published", "pairs"]
     rows = []
@@ -181,7 +157,7 @@ def _overview(page: Page) -> str:
     return f"{table(head, rows)}\n\nPublished: {origin}."
 
 
-def _sentences(page: Page) -> str:
+def _sentences(page: ThesisRuns) -> str:
     """What the overview says, in words."""
     lines = []
     for name, ours in page.ours.items():
@@ -200,21 +176,22 @@ def _sentences(page: Page) -> str:
     return "\n".join(lines)
 
 
-def _map_key() -> str:
+def _map_key(page: ThesisRuns) -> str:
     return (
-        "Numbers are percent of the forward rate; `!`: some trials failed, and the mean is over the others; "
+        f"{made_of(page.records)}. Numbers are percent of the forward rate; `!`: some trials failed, and "
+        f"the mean is over the others; "
         "`x`: no trial succeeded; white: no record. The tables below have the mean goodput of every pair in "
         "Mbit/s, in brackets how many trials failed, and a word, the most frequent outcome, where all did."
     )
 
 
-def _panel(page: Page, name: str) -> str:
+def _panel(page: ThesisRuns, name: str) -> str:
     mean = page.ours[name].mean_efficiency
     then = page.known.scenarios[name].mean_efficiency
     return f"{name}: mean {percent(mean)}, published {then:g} %"
 
 
-def _lines(page: Page, name: str) -> list[Line]:
+def _lines(page: ThesisRuns, name: str) -> list[Line]:
     rate = page.rate_bps(name)
     mean = page.ours[name].mean_bps
     lines = [Line(rate, f"rate of the link, {rate / 1e6:g} Mbit/s")]
@@ -224,7 +201,7 @@ def _lines(page: Page, name: str) -> list[Line]:
     return [*lines, Line(then * 1e6, f"mean published, {then:.2f} Mbit/s", ":", GREY)]
 
 
-def _of_scenario(page: Page, name: str, matrix: Matrix) -> list[str]:
+def _of_scenario(page: ThesisRuns, name: str, matrix: Matrix) -> list[str]:
     summary = page.source.manifest.scenarios[name].summary
     title = str(summary.get("title", name))
     head = ["client \\\\ server", *map(literal, matrix.servers)]

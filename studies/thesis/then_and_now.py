@@ -8,7 +8,7 @@ from bentpipe import labels
 from bentpipe.analysis.cells import Matrix
 from bentpipe.runs.manifest import Manifest
 from bentpipe.study import compare
-from bentpipe.study.markdown import literal, mbit, pair, table
+from bentpipe.study.markdown import literal, mbit, table
 
 from .published import Published
 
@@ -34,7 +34,7 @@ def sections(manifest: Manifest, known: Published, matrices: Mapping[str, Matrix
     origin = "; ".join(sorted({known.pairs[name].source for name in compared}))
     parts = [heading, _HOW, table(["scenario", "server", "since then", "2021", "now"], rows, left=3)]
     parts.append(f"2021: {origin}.")
-    return [*parts, *_same_pairs(known, compared), *_versions(manifest, known), *_others(known, compared)]
+    return [*parts, *_versions(manifest, known), *_others(known, compared)]
 
 
 def _range(goodputs: Mapping[str, float]) -> str:
@@ -42,24 +42,6 @@ def _range(goodputs: Mapping[str, float]) -> str:
         return "failed"
     low, high = min(goodputs.values()), max(goodputs.values())
     return f"{mbit(low)} to {mbit(high)} ({len(goodputs)})"
-
-
-def _same_pairs(known: Published, compared: Mapping[str, Matrix]) -> list[str]:
-    rows = [
-        [
-            name,
-            literal(f"{cell.key.client} → {cell.key.server}"),
-            mbit(then),
-            pair(cell),
-            "-" if cell.goodput_mean_bps is None else f"{cell.goodput_mean_bps / then:.2f}",
-        ]
-        for name, matrix in compared.items()
-        for cell, then in compare.same_pairs(matrix, known.pairs[name])
-    ]
-    if not rows:
-        return []
-    head = ["scenario", "client → server", "2021", "now", "now / 2021"]
-    return ["Pairs that are the same in both:", table(head, rows, left=2)]
 
 
 def _versions(manifest: Manifest, known: Published) -> list[str]:

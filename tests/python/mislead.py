@@ -5,13 +5,14 @@ CHANGES is JSON: the test case by the name of each member is told as that member
 an earlier visit of a page is then the page's, too. "patient": true keeps back what the program sends, after
 its first packets, until something has arrived. In frames "hello" is what it is told otherwise, "stream" the
 same of its stream of frames, "requests" how many of its requests it is told. "bye" names what is done to each
-of its reports, in LIES.
+of its reports, in LIES. "damage" names the secrets in its key log that become others before its last word.
 """
 
 import json
 import os
 import struct
 import sys
+from pathlib import Path
 from typing import Any
 
 HELLO, RUN, RAN, BYE = 1, 3, 4, 6
@@ -130,6 +131,16 @@ def said(bye: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     return bye
 
 
+def damage(key_log: str, labels: list[str]) -> None:
+    """Turns every digit of the secrets with these labels around."""
+    lines = [line.split() for line in Path(key_log).read_text().splitlines()]
+    turned = str.maketrans("0123456789abcdef", "fedcba9876543210")
+    for words in lines:
+        if words[0] in labels:
+            words[2] = words[2].translate(turned)
+    Path(key_log).write_text("".join(f"{' '.join(words)}\n" for words in lines))
+
+
 def main(changes: dict[str, Any], command: list[str]) -> None:
     patience = Patience() if changes.pop("patient", False) else None
     questions, answers = os.pipe(), os.pipe()
@@ -141,11 +152,12 @@ def main(changes: dict[str, Any], command: list[str]) -> None:
     os.close(questions[0])
     os.close(answers[1])
     try:
-        kind = 0
+        kind, hello = 0, {}
         while kind != BYE:
             kind, body = read_frame(3)
             if kind == HELLO:
-                body = json.dumps(told(json.loads(body), changes)).encode()
+                hello = told(json.loads(body), changes)
+                body = json.dumps(hello).encode()
             if patience and kind == RUN:
                 patience.question(body)
             write_frame(questions[1], kind, body)
@@ -154,6 +166,8 @@ def main(changes: dict[str, Any], command: list[str]) -> None:
                 body = patience.answer(body)
             if kind == BYE:
                 body = json.dumps(said(json.loads(body), changes)).encode()
+                if "damage" in changes and hello["keylog"]:
+                    damage(hello["keylog"], changes["damage"])
             write_frame(4, kind, body)
     except EOFError:
         pass  # one of the two has ended; so does the other

@@ -42,6 +42,9 @@ def test_every_pair_moves_a_file(bentpipe: Command) -> None:
         assert 0 < record["efficiency"] <= 1
         assert record["received_bytes"] == sorted(record["received_bytes"])
         assert record["received_bytes"][-1] >= 100_000
+        read = record["in_order_bytes"]
+        assert read == sorted(read) and len(read) == len(record["received_bytes"])
+        assert all(own <= came for own, came in zip(read, record["received_bytes"], strict=True))
 
 
 def test_the_same_seed_gives_the_same_packets(bentpipe: Command) -> None:

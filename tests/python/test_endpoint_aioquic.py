@@ -146,6 +146,14 @@ def test_initial_window(tmp_path: Path) -> None:
     assert lab.trial(server={"options": {"iw": "10"}}).hash == default.hash
 
 
+def test_probe_timeouts_can_be_losses_as_they_once_were(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    default = lab.trial()
+    assert lab.trial(server={"options": {"pto": "probe"}}).hash == default.hash
+    once = lab.trial(server={"options": {"pto": "loss"}})
+    assert once.virtual_ns > default.virtual_ns + 2 * DELAY_NS
+
+
 def test_congestion_control(tmp_path: Path) -> None:
     lab = Lab(tmp_path, lose_every=29)
     default = lab.trial()
@@ -196,6 +204,7 @@ UNSUPPORTED: list[dict[str, Any]] = [
     {"options": {"mtu": "1473"}},
     {"options": {"iw": "0"}},
     {"options": {"iw": "ten"}},
+    {"options": {"pto": "lost"}},
     {"options": {"window": "-1"}},
     {"options": {"window": "9" * 30}},
     {"contract": 2},

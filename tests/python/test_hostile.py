@@ -8,6 +8,7 @@ import os
 import runpy
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -286,9 +287,13 @@ def test_a_stack_that_refuses_everything_is_told_so_once(bentpipe: Command) -> N
 def test_a_crash_comes_with_what_it_takes_to_replay_it(bentpipe: Command) -> None:
     (crash,) = (check for check in checks(bentpipe, "crash") if check["passed"] is False)
     assert crash["output"] == ["toy: told to crash"]
-    again = subprocess.run(shlex.split(crash["replay"]), capture_output=True, text=True, check=False)
-    assert again.returncode != 0
+    name, *words = shlex.split(crash["replay"])
+    assert name == "bentpipe"
+    command = [sys.executable, "-m", "bentpipe", *words]
+    again = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert again.returncode == 2
     assert "exit status: 3" in again.stderr
+    assert "verdict: it failed at frame " in again.stdout
 
 
 def test_every_kind_of_toy_is_tried() -> None:

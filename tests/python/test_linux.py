@@ -46,6 +46,7 @@ def test_times_are_those_that_tshark_reads(bentpipe: Command) -> None:
     assert any(record["completion_s"] == pytest.approx(at - syn, abs=1e-6) for at in data)
     assert record["completion_s"] == pytest.approx(max(data) - syn, abs=0.1), "the last says close_notify"
     assert record["handshake_s"] < record["ttfb_s"] < record["completion_s"]
+    assert record["runner_transfer_s"] is None, "TCP has no 1-RTT packets"
     assert record["limit_s"] == pytest.approx(3 * 0.030 + SIZE * 8 * 1.05 / 10e6)
     assert record["server_version"].startswith("Linux ")
     drawn = ideal_sender.curve("transfer", SIZE, record["limit_s"], 0.030, record["transport"])

@@ -102,7 +102,7 @@ def test_an_upload_is_timed_where_it_arrives(bentpipe: Command) -> None:
     record = run(bentpipe, "A", "--workload", "upload:500kB")
     assert (record["outcome"], record["detail"]) == ("ok", "")
     # At the terminal all of it is there in no time; over the satellite there are 5.2 Mbit/s.
-    assert record["transfer_s"] > 500_000 * 8 / 5.2e6
+    assert record["runner_transfer_s"] >= record["transfer_s"] > 500_000 * 8 / 5.2e6
     assert record["goodput_bps"] < 5.2e6
     assert record["received_bytes"][-1] > 500_000
 

@@ -70,6 +70,14 @@ def test_mistakes_in_stack_toml_are_named(tmp_path: Path, old: str, new: str, me
     assert message in str(error.value)
 
 
+def test_an_absolute_input_is_told_what_to_begin_with(tmp_path: Path) -> None:
+    build = '[build]\ncommand = ["x"]\ninputs = ["/opt/lib"]\n[commands]'
+    with pytest.raises(UsageError) as error:
+        catalogue.load(write(tmp_path / "stack", GOOD.replace("[commands]", build, 1)))
+    assert "build.inputs: ['/opt/lib']" in str(error.value)
+    assert "{root} or {folder}" in error.value.hint
+
+
 def test_an_unknown_key_comes_with_the_nearest_one(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as error:
         catalogue.load(write(tmp_path / "stack", GOOD.replace("title", "titel", 1)))

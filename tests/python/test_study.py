@@ -74,6 +74,35 @@ def test_a_run_that_is_not_needed_is_carried_out_and_may_be_left_away(bentpipe: 
     assert many.code == 0 and len(Path("out/mine.md").read_text().splitlines()) == 3
 
 
+def test_a_study_is_found_by_its_further_names(bentpipe: Command, mine: Path) -> None:
+    file = mine / "study.toml"
+    file.write_text(STUDY.replace('name = "mine"', 'name = "mine"\nalso = ["ours", "yours"]'))
+    helped = bentpipe("study", "ours", "--help")
+    assert helped.code == 0 and "Mine. Also called: ours, yours." in " ".join(helped.out.split())
+    done = bentpipe("study", "yours")
+    assert done.code == 0, done.err
+    # The page says how it is made by the study's own name, whichever it was asked for by.
+    assert (mine / "mine.md").read_text() == "records: 2 bentpipe study mine --run runs/study-mine-1-mine"
+    listed = bentpipe("study", "--help").out
+    assert "\n  mine " in listed and "ours" not in listed
+
+
+@pytest.mark.parametrize("taken", ["mine", "thesis", "pep"])
+def test_no_two_studies_share_a_name(bentpipe: Command, mine: Path, taken: str) -> None:
+    file = mine / "study.toml"
+    file.write_text(STUDY.replace('name = "mine"', f'name = "mine"\nalso = ["{taken}"]'))
+    done = bentpipe("study", "mine", "--help")
+    assert done.code == 2 and "study.toml: also" in done.err and f"'{taken}'" in done.err
+    assert "a name of no study" in done.err
+
+
+def test_a_further_name_is_written_like_a_name(bentpipe: Command, mine: Path) -> None:
+    file = mine / "study.toml"
+    file.write_text(STUDY.replace('name = "mine"', 'name = "mine"\nalso = ["Our Own"]'))
+    done = bentpipe("study", "mine", "--help")
+    assert done.code == 2 and "also" in done.err and "small letters, digits and -" in done.err
+
+
 def test_a_study_does_not_go_on_with_another_plan(bentpipe: Command, mine: Path) -> None:
     """Else its page would be of runs that its campaign does not describe."""
     assert bentpipe("study", "mine", "-o", "out").code == 0

@@ -114,6 +114,15 @@ def test_the_record_says_the_same(trial: Trial) -> None:
         assert record[name] == metrics["forward"][metric]
 
 
+def test_the_interop_runner_times_all_1_rtt_packets_of_the_server(trial: Trial) -> None:
+    """What it reads in the client's capture: arrivals, whatever they carry."""
+    mine = [row for row in trial.rows if (row["sender"], row["type"]) == ("server", "1rtt")]
+    came = [row["received_s"] for row in mine if row["received_s"] is not None]
+    span = trial.record["runner_transfer_s"]
+    assert span == pytest.approx(max(came) - min(came), abs=NANOSECOND)
+    assert span >= trial.record["transfer_s"]
+
+
 def test_packets_are_those_that_the_links_counted(trial: Trial) -> None:
     for way in ("forward", "return"):
         mine = [row for row in trial.rows if row["direction"] == way and row["ip_bytes"] is not None]

@@ -27,6 +27,7 @@ GROUPS = {
         "docs/design/traces.md",
         "docs/how-to/losses-from-captures.md",
         "docs/how-to/check-a-stack.md",
+        "docs/how-to/use-with-the-interop-runner.md",
     ),
     "Congestion control": (
         "docs/how-to/choose-congestion-control.md",

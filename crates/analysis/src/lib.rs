@@ -10,6 +10,7 @@
 mod analysis_file;
 mod captures;
 pub mod connection;
+mod decoding_gap;
 mod establishment;
 pub mod findings;
 mod intervals;
@@ -22,6 +23,7 @@ mod windows;
 
 pub use analysis_file::{AnalysisFile, ConnectionAnalysis, SideInformation, Undecoded};
 pub use captures::{CaptureFile, Captured};
+pub use decoding_gap::DecodingGap;
 pub use establishment::Establishment;
 pub use ledger::LedgerEntry;
 pub use link_facts::LinkFacts;

@@ -6,65 +6,165 @@ use std::io::{Write, stderr, stdout};
 use std::path::Path;
 use std::time::Duration;
 
-use bentpipe_endpoint::contract::{self, Ran};
+use bentpipe_endpoint::contract::{self, Bye, Ran, Run};
 use bentpipe_link::HostName;
+use bentpipe_units::Time;
 
 use crate::child::Child;
 
 /// Long enough to look around in a debugger.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 
-/// Sends the frames in `file` to `command`, one after each answer, and prints what comes back and, at the end, what the program
-/// itself printed. A client's folder for downloads was that of the trial and is gone: it may fail where it stores a file.
+/// Sends the frames in `file` to `command`, one after each answer, and prints what comes back with its times, a verdict and, at
+/// the end, what the program itself printed. A client's folder for downloads was that of the trial and is gone: it may fail
+/// where it stores a file.
 pub fn replay(file: &Path, command: &[String]) -> Result<(), Box<dyn Error>> {
-    let frames = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let bytes = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let questions = questions(file, &bytes)?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let mut hosts = HostName::ALL.into_iter();
     let host = hosts.find(|host| stem.ends_with(host.name()));
     let (host, scratch) = (host.unwrap_or(HostName::Client), tempfile::tempdir()?);
     let mut child = Child::start(host, command, scratch.path(), PATIENCE)?;
-    let result = converse(file, &frames, &mut child);
+    let is_proxy = matches!(host, HostName::Terminal | HostName::Gateway);
+    let (mut answered, mut result) = (0, Ok(()));
+    for question in &questions {
+        result = ask(question, is_proxy, &mut child);
+        if result.is_err() {
+            break;
+        }
+        answered += 1;
+    }
+    let all = questions.len();
+    match &result {
+        Ok(()) => writeln!(stdout(), "verdict: it answered all {all} frames")?,
+        Err(error) => writeln!(
+            stdout(),
+            "verdict: it failed at frame {} of {all}: {error}",
+            answered + 1
+        )?,
+    }
     stderr().write_all(&child.exit().log)?;
     result
 }
 
-fn converse(file: &Path, frames: &[u8], child: &mut Child) -> Result<(), Box<dyn Error>> {
-    let mut out = stdout().lock();
-    let mut rest = frames;
+/// A frame to a program: its type, and all of it.
+type Question<'a> = (u8, &'a [u8]);
+
+fn questions<'a>(file: &Path, mut rest: &'a [u8]) -> Result<Vec<Question<'a>>, Box<dyn Error>> {
+    let mut questions = Vec::new();
     while !rest.is_empty() {
-        let (length, kind) = contract::decode_header(rest)?;
+        let header = contract::decode_header(rest);
+        let (length, kind) = header.map_err(|error| format!("{}: {error}", file.display()))?;
+        if ![contract::HELLO, contract::RUN, contract::FINISH].contains(&kind) {
+            let name = file.display();
+            return Err(format!("{name}: no frame to a program has type {kind}").into());
+        }
         let (frame, behind) = rest
             .split_at_checked(contract::HEADER_LEN + length)
             .ok_or_else(|| format!("{}: the last frame is cut short", file.display()))?;
         rest = behind;
-        child.send(frame.to_vec())?;
-        let answer = match kind {
-            contract::HELLO => contract::READY,
-            contract::RUN => contract::RAN,
-            contract::FINISH => contract::BYE,
-            other => {
-                return Err(
-                    format!("{}: no frame to a program has type {other}", file.display()).into(),
-                );
+        questions.push((kind, frame));
+    }
+    Ok(questions)
+}
+
+/// Sends one frame, and prints it and its answer.
+fn ask((kind, frame): &Question, is_proxy: bool, child: &mut Child) -> Result<(), Box<dyn Error>> {
+    let mut out = stdout().lock();
+    let body = &frame[contract::HEADER_LEN..];
+    child.send(frame.to_vec())?;
+    match *kind {
+        contract::HELLO => {
+            let body = child.receive(contract::READY)?;
+            writeln!(out, "READY {}", String::from_utf8_lossy(&body))?;
+        }
+        contract::RUN => {
+            let run = if is_proxy {
+                Run::decode_for_proxy(body)
+            } else {
+                Run::decode(body)
+            }?;
+            let until = Time::from_nanos(run.until);
+            write!(out, "RUN until {until}, {} arrivals: ", run.arrivals.len())?;
+            out.flush()?;
+            let body = child.receive(contract::RAN);
+            let body = body.inspect_err(|_| drop(writeln!(out, "no answer")))?;
+            let ran = if is_proxy {
+                Ran::decode_of_proxy(&body)
+            } else {
+                Ran::decode(&body)
+            }?;
+            writeln!(out, "{}", in_words(&ran))?;
+        }
+        _ => {
+            let body = child.receive(contract::BYE)?;
+            writeln!(out, "BYE {}", String::from_utf8_lossy(&body))?;
+            // That of a proxy has neither requests nor a handshake.
+            if let Ok(bye) = serde_json::from_slice::<Bye>(&body) {
+                writeln!(out, "{}", times(&bye))?;
             }
-        };
-        let body = child.receive(answer)?;
-        if answer == contract::RAN {
-            let ran = Ran::decode_of_proxy(&body)?;
-            let (count, wake) = (ran.departures.len(), ran.next_wake);
-            writeln!(
-                out,
-                "RAN next_wake {wake} done {} departures {count}",
-                ran.done
-            )?;
-        } else {
-            writeln!(
-                out,
-                "{} {}",
-                contract::frame_name(answer),
-                String::from_utf8_lossy(&body)
-            )?;
         }
     }
     Ok(())
+}
+
+fn in_words(ran: &Ran) -> String {
+    let wake = match ran.next_wake {
+        contract::NEVER => "never".to_owned(),
+        wake => format!("at {}", Time::from_nanos(wake)),
+    };
+    let sent = ran.departures.first().zip(ran.departures.last());
+    let sent = sent.map(|(first, last)| {
+        let (first, last) = (Time::from_nanos(first.time), Time::from_nanos(last.time));
+        format!(" from {first} to {last}")
+    });
+    let (count, sent) = (ran.departures.len(), sent.unwrap_or_default());
+    let done = if ran.done { ", done" } else { "" };
+    format!("{count} departures{sent}, wakes {wake}{done}")
+}
+
+/// The times that a record has, as the program itself says them.
+fn times(bye: &Bye) -> String {
+    let first = bye.requests.iter().filter_map(|it| it.first_byte_ns).min();
+    let last = bye.requests.iter().filter_map(|it| it.last_byte_ns).max();
+    let bytes: u64 = bye.requests.iter().map(|it| it.bytes).sum();
+    let [handshake, first, last] = [bye.handshake_ns, first, last]
+        .map(|time| time.map_or("never".to_owned(), |ns| Time::from_nanos(ns).to_string()));
+    let error = bye.error.as_deref().unwrap_or("none");
+    format!(
+        "handshake {handshake}, first byte {first}, last byte {last}, {bytes} bytes, error: {error}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_told_apart_and_a_cut_one_is_named() {
+        let file = Path::new("client.frames");
+        let hello = contract::encode_frame(contract::HELLO, b"{}");
+        let finish = contract::encode_frame(contract::FINISH, &[]);
+        let both = [hello.clone(), finish].concat();
+        let kinds: Vec<u8> = questions(file, &both)
+            .unwrap()
+            .iter()
+            .map(|it| it.0)
+            .collect();
+        assert_eq!(kinds, [contract::HELLO, contract::FINISH]);
+        for (bytes, what) in [
+            (&hello[..hello.len() - 1], "the last frame is cut short"),
+            (
+                &contract::encode_frame(contract::BYE, &[])[..],
+                "has type 6",
+            ),
+        ] {
+            let error = questions(file, bytes).unwrap_err().to_string();
+            assert!(
+                error.starts_with("client.frames: ") && error.contains(what),
+                "{error}"
+            );
+        }
+    }
 }

@@ -5,6 +5,7 @@
 use std::error::Error;
 use std::fs;
 
+use bentpipe_analysis::DecodingGap;
 use bentpipe_endpoint::contract::Ready;
 use bentpipe_link::Hop;
 use bentpipe_units::Time;
@@ -17,7 +18,7 @@ use crate::evidence::{
 use crate::job::{Job, TestCaseFacts};
 use crate::schema::{Outcome, PageRequests};
 use crate::setup::FlowSetup;
-use crate::verdict::{ProofFailure, Verdict, unreported, verifier};
+use crate::verdict::{ProofFailure, Verdict, silence, unreported, verifier};
 
 /// The file with the requests of a page.
 const REQUESTS: &str = "requests.json";
@@ -153,12 +154,29 @@ impl FinishedFlow {
         self.check_files(setup)?;
         let is_connected = self.hops[0].is_connected();
         self.verdict.take_handshake_into_account(is_connected);
+        self.verdict.take_silence_into_account(|| {
+            let packets = hops[0].log.packets().iter();
+            let own = packets.filter(|it| it.flow == setup.number());
+            let hop = &setup.job().hops()[0];
+            silence(own, [hop.from, hop.to])
+        });
         if setup.flow().duration_ns.is_some() {
-            let arrivals = self.arrivals(setup.job(), setup.flow().testcase_facts);
-            let came = arrivals.is_some_and(|all| !all.is_empty());
+            let facts = setup.flow().testcase_facts;
+            let came = self.hops[setup.job().last_hop(facts)].has_arrivals(facts);
             self.verdict.take_arrivals_into_account(came);
         }
-        self.prove(setup)
+        self.prove(setup)?;
+        if let Some(gap) = self.misleading_gap(setup.flow().testcase_facts) {
+            self.verdict.take_gap_into_account(gap);
+        }
+        Ok(())
+    }
+
+    /// What of the connections that are measured could not be decoded, if what is left of them would mislead.
+    fn misleading_gap(&self, facts: TestCaseFacts) -> Option<DecodingGap> {
+        let here = &self.hops[0];
+        here.gap(&here.measured(facts))
+            .filter(DecodingGap::misleads)
     }
 
     /// What arrived decides: a file that is whole and right makes a trial `ok`, whatever the
@@ -193,6 +211,8 @@ impl FinishedFlow {
             let said = &self.verdict.client.requests;
             let disobeyed = verifier.disobeyed(setup, said);
             let shown = verifier.shown(setup, &self.hops, said);
+            let is_seen = self.misleading_gap(setup.flow().testcase_facts).is_none();
+            let shown = shown.map_err(|failure| if is_seen { failure } else { unseen() });
             if let Some(failure) = disobeyed.map(ProofFailure::Other).or(shown.err()) {
                 self.verdict.take_wire_into_account(failure);
             }
@@ -249,6 +269,11 @@ fn has_secrets(setup: &FlowSetup, hop: usize) -> bool {
     secrets.add(setup.secrets(hop).as_bytes());
     let second = hop == 0 && setup.flow().testcase_facts.has_two_connections();
     secrets.readable_connections() > usize::from(second)
+}
+
+/// That the wire proves nothing, where too many packets could not be decoded.
+fn unseen() -> ProofFailure {
+    ProofFailure::Other("the wire does not show what the test case asks for".to_owned())
 }
 
 /// What the trace of a hop is called: that of the client's nothing but trace.

@@ -25,6 +25,7 @@ from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs import run_folder
 from bentpipe.runs.manifest import Manifest
 from bentpipe.runs.records import Record
+from bentpipe.testbed import RUNNER
 
 FALSE_DISCOVERIES = 0.05  # the share of differences called significant that may be none
 
@@ -144,12 +145,12 @@ class CellMeasures:
     trials: int
     failures: Counter[str]  # outcome → how often
     values: tuple[float, ...]  # of the trials that succeeded, where the measure was taken
-    alpn: tuple[str, ...]  # the application protocols of these trials
+    alpn: tuple[str, ...]  # the application protocols of these trials, as far as they are known
 
     @classmethod
     def of(cls, cell: Cell, measure: Measure) -> CellMeasures:
         taken = [value for value in map(measure.of, cell.ok) if value is not None]
-        protocols = tuple(sorted({record.alpn for record in cell.ok}))
+        protocols = tuple(sorted({record.alpn for record in cell.ok if record.alpn}))
         return cls(len(cell.records), cell.failures, tuple(taken), protocols)
 
     @property
@@ -218,7 +219,7 @@ class ComparedCell:
     @property
     def mixed(self) -> bool:
         """Whether different application protocols were spoken: that alone may make a difference."""
-        return bool(self.a.ok and self.b.ok) and self.a.alpn != self.b.alpn
+        return bool(self.a.alpn and self.b.alpn) and self.a.alpn != self.b.alpn
 
     def beyond(self, share: float) -> bool:
         """Whether the sides differ by more than `share`, one way or the other, and not by chance alone; of
@@ -320,7 +321,11 @@ def remarks(both: Comparison) -> list[str]:
 
 
 def _settings(both: Comparison) -> Iterator[str]:
-    """Scenarios whose label is the same, and whose path is not."""
+    """Scenarios whose label is the same, and whose path is not, or not known to be."""
+    imported = [name for name, run in (("A", both.a), ("B", both.b)) if run.manifest.plan.testbed == RUNNER]
+    if imported:
+        yield f"what the paths of {' and '.join(imported)} were is not known: that was imported"
+        return
     for label in dict.fromkeys(cell.key.scenario for cell in both.cells):
         left, right = (run.manifest.scenarios[label].scenario for run in (both.a, both.b))
         if left != right:

@@ -26,9 +26,12 @@ from bentpipe.cli.page import page
 from bentpipe.cli.plot import plot
 from bentpipe.cli.programs import PROGRAMS
 from bentpipe.cli.qlog import qlog
+from bentpipe.cli.replay import replay
 from bentpipe.cli.run import build_report, run
+from bentpipe.cli.runner import runner
 from bentpipe.cli.scenarios import scenarios
 from bentpipe.cli.shell import shell
+from bentpipe.cli.site import site
 from bentpipe.cli.stacks import stacks
 from bentpipe.cli.study import study
 from bentpipe.cli.trace import trace
@@ -80,6 +83,7 @@ for command in (
     page,
     stacks,
     report,
+    site,
     check,
     objectives,
     study,
@@ -88,6 +92,8 @@ for command in (
     plot,
     losses_command,
     qlog,
+    replay,
+    runner,
     *PROGRAMS,
     worker,
 ):

@@ -36,7 +36,7 @@ from bentpipe.runs.records import Record
 from bentpipe.runs.run_folder import RunFolder
 from bentpipe.stacks import catalogue, proxies, tunnels
 from bentpipe.stacks.patience import silence_s
-from bentpipe.testbed import EMU, TESTBEDS
+from bentpipe.testbed import EMU, RUNNER, TESTBEDS
 from bentpipe.workload.http import UPGRADE
 
 DEFAULT_CAMPAIGN = "demo"
@@ -324,6 +324,11 @@ def _resume(path: Path, asked: RunRequest, jobs: int | None) -> PreparedRun:
     folder, values, records = RunFolder.reopen(path)
     try:
         plan = values.plan
+        if plan.testbed == RUNNER:
+            raise UsageError(
+                f"--resume {path}: the QUIC interop runner made this run, and it was imported",
+                "show it: bentpipe report, bentpipe compare",
+            )
         new = plan if asked.name is None else campaign.load(asked.name)
         differs = campaign.difference(plan, _planned(asked, new))
         if differs:

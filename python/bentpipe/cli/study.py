@@ -69,7 +69,10 @@ def _command(one: Study) -> click.Command:
         return _carry_out(one, **given)
 
     listed = "\n".join(f"  {_shown(run)}" for run in one.runs)
-    text = f"{one.title}.\n\n{one.question}\n\n\b\nIts runs, which go on where they were left:\n{listed}"
+    also = f"\n\nAlso called: {', '.join(one.also)}." if one.also else ""
+    text = (
+        f"{one.title}.{also}\n\n{one.question}\n\n\b\nIts runs, which go on where they were left:\n{listed}"
+    )
     return click.Command(one.name, params=options, callback=carry_out, help=text, short_help=one.title)
 
 

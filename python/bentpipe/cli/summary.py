@@ -64,7 +64,7 @@ def show(records: Sequence[Record], scenarios: Mapping[str, ScenarioState], cons
             console.print(table)
     if shown:
         console.print(_legend(shown), markup=False)
-    lines = failures(records)
+    lines = remarks(records)
     for line in lines[:_LINES]:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     if len(lines) > _LINES:
@@ -78,10 +78,10 @@ def counts(records: Sequence[Record]) -> str:
     return f"{found['ok']} ok{unsupported}"
 
 
-def failures(records: Sequence[Record]) -> list[str]:
+def remarks(records: Sequence[Record]) -> list[str]:
     """One line per scenario, workload, treatment, outcome other than ok and reason, with how often, in which
-    pairs, and the first detail. Reasons that differ in numbers alone are the same. What is unsupported for
-    one reason has one line.
+    pairs, and the first detail; the same of what is ok, but whose packets could not be decoded. Reasons that
+    differ in numbers alone are the same. What is unsupported for one reason has one line.
     """
     groups: dict[tuple[str, str, str], list[Record]] = {}
     settings: dict[str, dict[str, None]] = {}
@@ -90,7 +90,7 @@ def failures(records: Sequence[Record]) -> list[str]:
             setting = record.scenario + _apart(record, records)
             settings.setdefault(record.detail, {})[setting] = None
     for record in records:
-        if not record.ok:
+        if not record.ok or record.misses_packets:
             setting = record.scenario + _apart(record, records)
             reason = re.sub(r"\d+", "#", record.detail)
             if record.outcome == "unsupported" and len(settings[record.detail]) > 1:
@@ -141,11 +141,21 @@ def _legend(shown: Sequence[Matrix]) -> str:
     if any(" J" in one for one in texts):
         words += "\nJ: Jain's index of how even the flows' shares were, mean; 1 is even"
     if any(one.startswith("-") for one in texts):
-        words += "\n-: no goodput, as the file came in one flight"
+        words += f"\n-: no goodput, as {_why_silent(shown)}"
     if texts != marked:
         words += "\nh3: over HTTP/3; what has no such mark is over hq-interop"
     letters = [f"{letter}: {word.replace('_', ' ')}" for word, letter in _LETTERS.items() if letter in texts]
     return words + (f"\n{', '.join(letters)}" if letters else "")
+
+
+def _why_silent(shown: Sequence[Matrix]) -> str:
+    """Why successes have no goodput."""
+    silent = [one for matrix in shown for cell in matrix.cells for one in cell.ok if one.goodput_bps is None]
+    reasons = {
+        "the file came in one flight": not all(one.misses_packets for one in silent),
+        "packets could not be decoded": any(one.misses_packets for one in silent),
+    }
+    return " or ".join(reason for reason, applies in reasons.items() if applies)
 
 
 def text(matrix: Matrix, cell: Cell | None) -> str:

@@ -227,6 +227,8 @@ def _explain(analysis: Analysis, one: Connection, named: CaptureArguments) -> It
 def _nothing(rules: Sequence[Finding], open_: Sequence[Finding]) -> str:
     if not rules:
         return "no finding"
+    if len(open_) == len(rules):
+        return "no rule could judge"
     if not open_:
         return "nothing was found that held it up"
     return f"{len(open_)} of {len(rules)} rules could not judge; the others found nothing that held it up"

@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from bentpipe import paths
 from bentpipe.contract.check import SIZE, Check
 from bentpipe.execution.jobs import LocalFlow, LocalTrial, TrialProcesses
 from bentpipe.plan import scenarios
@@ -26,10 +25,16 @@ from bentpipe.stacks.patience import silence_s
 SCENARIO = "goodput"
 PATH = "10/10 Mbit/s, 30 ms RTT, 25-packet queue"
 _LAST_LINES = 10
+# Where packets could not be decoded, nothing else that a check found can be relied on.
+_GAP_HINT = (
+    "the secrets are not those of the packets, or both ends agreed on an extension that changes packets in a "
+    "way that is not known here: leave it off"
+)
 _HINTS = {
     "corrupt_file": "the reply is the file below www, byte by byte; nothing before or after it",
     "missing_file": "store the reply to /path as downloads/path, whole, before done",
-    "transfer_timeout": "is done sent when every reply has ended, and does next_wake cover every timer?",
+    "transfer_timeout": "is done sent when every reply has ended, does next_wake cover every timer, and is "
+    "the stack polled after each arrival? An idle timeout says above who was silent",
     "handshake_timeout": "do the first datagrams leave at once, and is an arrival handled at its time?",
     "crashed": "the command above runs it alone, on the same bytes, in a debugger if need be",
 }
@@ -131,16 +136,23 @@ class StackPair:
     def failed(self, name: str, request: TrialRequest, result: Mapping[str, Any], hint: str) -> Check:
         """The failed check `name`, with all that helps to find out why."""
         folder, role = self.left(request), self.culprit(request)
+        if misses_packets(result):
+            hint = _GAP_HINT
         detail = f"{result['outcome']}: {result['detail']}{_packets(result)}"
         if role is None:
             return Check(name, False, detail, hint, folder=folder if folder.is_dir() else None)
         stack = self.client if role == "client" else self.server
-        sim, frames = str(paths.program("bentpipe-sim")), str(folder / f"{role}.frames")
+        frames = str(folder / f"{role}.frames")
         program, *arguments = stack.command("virtual-time")
         # In full, so that it can be typed anywhere; a program that cannot be started left no frames.
         command = [shutil.which(program) or program, *arguments]
-        replay = shlex.join([sim, "replay", frames, "--", *command])
+        replay = shlex.join(["bentpipe", "replay", frames, "--", *command])
         return Check(name, False, detail, hint, _last_lines(folder / f"{role}.log"), folder, replay)
+
+
+def misses_packets(result: Mapping[str, Any]) -> bool:
+    """Whether so many packets could not be decoded that the wire says nothing; the detail says so."""
+    return result.get("measured_from") == "client" and bool(result.get("undecoded_packets"))
 
 
 def _packets(result: Mapping[str, Any]) -> str:

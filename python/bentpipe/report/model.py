@@ -30,6 +30,7 @@ from bentpipe.runs.manifest import Manifest
 from bentpipe.runs.records import Record
 from bentpipe.runs.trial_files import HOP_TRACES, PICTURE, REQUESTS
 from bentpipe.schema.record import SHOWN
+from bentpipe.testbed import TESTBEDS
 from bentpipe.workload import TESTCASES, Workload
 
 # What `bentpipe run` calls a run that is no campaign.
@@ -175,22 +176,22 @@ def cell_data(model: RunModel, slug: str) -> dict[str, Any]:
     cell = model.slugs[slug]
     median = cell.median
     first = cell.records[0]
-    moved = workload.parse(first.workload, first.trial)
+    moved = workload.known(first.workload)  # None: of the interop runner, or of a newer version
     summary = model.summary(first.scenario)
-    upload = TESTCASES[moved.testcase].sender == "client"
+    upload = moved is not None and TESTCASES[moved.testcase].sender == "client"
     # Over a link whose rate is drawn, each iteration has its own.
     limits = [record.limit_s for record in cell.records if record.limit_s is not None]
     limit_s = statistics.median(limits) if limits else None
     data = {
         **cell.key._asdict(),
         "slug": slug,
-        "measured_bytes": moved.measured_of(first.size_bytes),
+        "measured_bytes": moved.measured_of(first.size_bytes) if moved else first.size_bytes,
         "receiver": "server" if upload else "client",
         "rate_bps": _number(summary, "return_rate_bps" if upload else "forward_rate_bps"),
         "limit_s": limit_s,
         "ideal": _ideal(moved, limit_s, _number(summary, "rtt_ms"), first),
         "median": median.iteration if median and median.ok else None,
-        "command": reproduce(cell, model.manifest),
+        "command": reproduce(cell, model.manifest) if moved and first.testbed in TESTBEDS else "",
         "endpoints": [
             {
                 "role": "client",
@@ -226,10 +227,10 @@ def cell_data(model: RunModel, slug: str) -> dict[str, Any]:
 
 
 def _ideal(
-    moved: Workload, limit_s: float | None, rtt_ms: float | None, record: Record
+    moved: Workload | None, limit_s: float | None, rtt_ms: float | None, record: Record
 ) -> list[tuple[float, float]] | None:
     """The course of an ideal sender, (seconds, bytes received); None where the path is not known."""
-    if limit_s is None or rtt_ms is None:
+    if moved is None or limit_s is None or rtt_ms is None:
         return None
     saved, transport = record.saved_round_trips, record.transport
     size = moved.measured_of(record.size_bytes)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -29,20 +31,48 @@ _PAGE = """<!doctype html>
 <meta name="color-scheme" content="light dark">
 <title>{title}</title>
 <link rel="icon" href="data:image/svg+xml,{icon}">
-<link rel="stylesheet" href="{root}assets/report.css">
+<link rel="stylesheet" href="{root}assets/{bundle}.css">
 </head>
 <body data-page="{page}" data-slug="{slug}">
-<div id="report"><p>This page is drawn by <code>assets/report.js</code>. If you still read this, scripts are
+<div id="report"><p>This page is drawn by <code>assets/{bundle}.js</code>. If you still read this, scripts are
 disabled, or the page was moved without the folders beside it.</p></div>
-{scripts}
+{body}{scripts}
 </body>
 </html>
 """
 
 
+@dataclass(frozen=True)
+class ThinPage:
+    """A page that holds no more than what its bundle draws it from."""
+
+    title: str
+    page: str  # which of the bundle's
+    data: Sequence[str]  # scripts, as the page finds them
+    root: str = ""  # from the page to the folder that holds the assets
+    slug: str = ""
+    bundle: str = "report"
+    body: str = ""  # HTML that stands there as it is
+
+    @property
+    def html(self) -> str:
+        """The file."""
+        sources = [*self.data, f"{self.root}assets/{self.bundle}.js"]
+        return _PAGE.format(
+            title=html.escape(self.title),
+            icon=_ICON,
+            root=self.root,
+            bundle=self.bundle,
+            page=self.page,
+            slug=html.escape(self.slug),
+            body=f"{self.body}\n" if self.body else "",
+            scripts="\n".join(f'<script src="{html.escape(source)}"></script>' for source in sources),
+        )
+
+
 def index(campaign: str) -> str:
     """The page with the matrices."""
-    return _page(title=f"{campaign} · Bentpipe", page="index", slug="", root="", data=["data/run.js"])
+    return ThinPage(title=f"{campaign} · Bentpipe", page="index", data=["data/run.js"]).html
 
 
 def cell(campaign: str, slug: str, key: CellKey) -> str:
@@ -50,19 +80,7 @@ def cell(campaign: str, slug: str, key: CellKey) -> str:
     between = "" if key.treatment == DIRECT else f", {key.treatment}"
     title = f"{key.client} to {key.server}, {key.scenario}{between} · {campaign} · Bentpipe"
     data = ["../data/run.js", f"../data/cells/{quote(slug)}.js"]
-    return _page(title=title, page="cell", slug=slug, root="../", data=data)
-
-
-def _page(*, title: str, page: str, slug: str, root: str, data: list[str]) -> str:
-    sources = [*data, f"{root}assets/report.js"]
-    return _PAGE.format(
-        title=html.escape(title),
-        icon=_ICON,
-        root=root,
-        page=page,
-        slug=html.escape(slug),
-        scripts="\n".join(f'<script src="{html.escape(source)}"></script>' for source in sources),
-    )
+    return ThinPage(title=title, page="cell", slug=slug, root="../", data=data).html
 
 
 def data_script(name: str, value: Any) -> str:

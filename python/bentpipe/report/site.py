@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from bentpipe.analysis.traces import TracedRun
@@ -26,7 +27,7 @@ def build(run: Path) -> Path:
     An older site is replaced, and kept if anything goes wrong. BentpipeError for a folder that is not a run
     or a file in it that cannot be read, OSError if the site cannot be written.
     """
-    assets = _assets()
+    assets = bundle(ASSETS)
     found, records = run_folder.read_unfinished(run)
     if not (run / run_folder.RECORDS).is_file():
         raise ReportError(
@@ -65,9 +66,10 @@ def _write_text(path: Path, text: str) -> None:
     pages.write(path, text.encode())
 
 
-def _assets() -> list[Path]:
+def bundle(names: Iterable[str]) -> list[Path]:
+    """The files of that name that were built from `report-ui`. ReportError if one is not there."""
     folder = Path(__file__).parent / "assets"
-    files = [folder / name for name in ASSETS]
+    files = [folder / name for name in names]
     for file in files:
         if not file.is_file():
             raise ReportError(f"{file}: no such file", "build it: cd report-ui && npm ci && npm run build")

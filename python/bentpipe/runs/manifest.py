@@ -32,7 +32,7 @@ from bentpipe.schema import reading
 from bentpipe.schema.manifest import FORMAT, ScenarioState, StackState
 from bentpipe.stacks import state
 from bentpipe.stacks.model import Stack
-from bentpipe.testbed import TESTBEDS
+from bentpipe.testbed import RUNNER, TESTBEDS
 
 FILE = "manifest.json"
 _DAMAGED = "restore the file, or repeat the run; it may also be of another version of Bentpipe"
@@ -126,7 +126,7 @@ def read(folder: Path) -> Manifest:
 def _check_scenarios(manifest: Manifest) -> None:
     """ValueError if the plan is none that can be carried out here, or a scenario of it is not there."""
     options = manifest.options
-    if options.testbed not in TESTBEDS:
+    if options.testbed not in (*TESTBEDS, RUNNER):
         raise ValueError(f'options: testbed: "{options.testbed}" is not valid')
     if options.ip not in IP_VERSIONS:
         raise ValueError(f"options: ip: {options.ip} is not valid")

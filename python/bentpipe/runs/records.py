@@ -46,6 +46,11 @@ class Record(schema.Record, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return self.outcome not in ("ok", "unsupported")
 
     @property
+    def misses_packets(self) -> bool:
+        """Whether so many packets could not be decoded that its times are the client's; `detail` says so."""
+        return self.measured_from == "client" and bool(self.undecoded_packets)
+
+    @property
     def client_label(self) -> VariantLabel:
         return labels.variant(self.client)
 

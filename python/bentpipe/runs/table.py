@@ -1,4 +1,4 @@
-"""The table of a run's records: `records.parquet`.
+"""The table of a run's records: `records.parquet`; and that of several runs.
 
 Importing this takes long, which the command line has no time for before it knows what is asked.
 """
@@ -6,6 +6,7 @@ Importing this takes long, which the command line has no time for before it know
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bentpipe.runs.records import Record
+from bentpipe.runs.several import NamedRun
 from bentpipe.schema.record import TYPES
 
 
@@ -31,6 +33,36 @@ def to_arrow(records: list[Record]) -> pa.Table:
         else:
             columns[field] = pa.array([_flat(value) for value in values], _arrow(kind))
     return pa.table(columns)
+
+
+def of_runs(runs: Sequence[NamedRun]) -> pa.Table:
+    """The tables of several runs, one below the other, with two columns in front: the run's name, and when it
+    started. What the endpoints of a run do not say is null there; where one run has numbers and another one
+    texts under the same name, all are texts.
+    """
+    tables = [to_arrow(run.records) for run in runs]
+    kinds: dict[str, set[pa.DataType]] = {}
+    for table in tables:
+        for column in table.schema:
+            kinds.setdefault(column.name, set()).add(column.type)
+    mixed = {name for name, found in kinds.items() if len(found) > 1}
+    named = [
+        _as_texts(table, mixed)
+        .add_column(0, "run", pa.array([run.name] * table.num_rows, pa.string()))
+        .add_column(1, "started", pa.array([run.manifest.started] * table.num_rows, pa.string()))
+        for run, table in zip(runs, tables, strict=True)
+    ]
+    return pa.concat_tables(named, promote_options="default")
+
+
+def _as_texts(table: pa.Table, names: set[str]) -> pa.Table:
+    """The table with these of its columns as texts."""
+    for place, name in enumerate(table.column_names):
+        if name in names:
+            values = table.column(name).to_pylist()
+            texts = [None if value is None else str(value) for value in values]
+            table = table.set_column(place, name, pa.array(texts, pa.string()))
+    return table
 
 
 _PLAIN: dict[str, pa.DataType] = {

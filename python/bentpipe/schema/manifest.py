@@ -62,7 +62,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     pep: tuple[str, ...] = ()
     # Which trials leave a trace.
     trace: Traces = "none"
-    # `sim` or `emu`.
+    # `sim` or `emu`; `runner` of what was imported, which cannot be continued.
     testbed: str = "sim"
     # The version of IP that the programs speak: 4 or 6.
     ip: int = 4

@@ -187,7 +187,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     server: str
     # What stood between them: `direct`, or proxies, as in `quic-pep terminal,gateway`.
     treatment: str
-    # `sim`, virtual time, or `emu`, real time.
+    # `sim`, virtual time, or `emu`, real time; `runner` of what was imported from the QUIC interop runner.
     testbed: str
     # The version of IP that the programs spoke: 4 or 6. Runs of the first format all spoke 4.
     ip: int = 4
@@ -207,8 +207,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # those of `h3` are marked.
     alpn: str = ""
     # What times and rates come from: `wire`, or `client`, its own report, where the wire could not be
-    # decoded.
+    # decoded, or so little of it that the rest would mislead: then `undecoded_packets` says how much, and
+    # `detail`.
     measured_from: str = ""
+    # 1-RTT packets that could not be decoded though the secrets are known: an extension that is not known
+    # here changes them, say. Above one in a hundred of an end's, `measured_from` is `client` and `findings`
+    # is empty; null over TCP, and where the secrets are not known.
+    undecoded_packets: int | None = None
     # Until the client sends the end of its handshake, its Finished.
     handshake_s: float | None = None
     # Until the first packet with data of the reply arrives; null also of frames over DATAGRAM frames, which
@@ -219,6 +224,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     completion_s: float | None = None
     # From that first packet to that last byte; null also of pages, whose resources wait for one another.
     transfer_s: float | None = None
+    # From the first to the last 1-RTT packet that the client received, whatever they carry: 8 · size / this
+    # is the goodput of the QUIC interop runner (`get_1rtt_sniff_times` of its `trace.py`), and that of Endres
+    # (2022, equation 4.1). The first may be the end of the handshake, up to a round trip before the reply's,
+    # the last the end of the connection. Of an upload the server received them. Headers tell these packets:
+    # no secrets are needed; null over TCP, of pages, streams, frames and durations, and where not all came.
+    runner_transfer_s: float | None = None
     # Until the first 1, 2, 5, 10, 20, 50, 100, 200, 500 and 1000 million bytes of the reply were there, none
     # of them missing, as far as the trial came, even where it failed in the end; of an upload where they
     # arrive. Empty with several files or connections, over a proxy in an upload, of pages and streams, and
@@ -374,6 +385,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # `received_bytes[k]`: UDP payload that had reached the files' receiver `(k + 1) · received_step_s` after
     # the client's first packet.
     received_bytes: list[int] = []
+    # Likewise of bytes of the files that the receiver could read by then: no byte before them in their stream
+    # was missing. Empty where `measured_from` is `client`, and of an upload past a proxy.
+    in_order_bytes: list[int] = []
     # Of the flows' goodputs x of n flows, (Σx)² / (n · Σx²) (Jain, Chiu and Hawe 1984): from 1/n, where one
     # has all, to 1; null where there is one flow, and as the flows' `goodput_bps`.
     jain_index: float | None = None
@@ -418,10 +432,12 @@ MEASURED = frozenset(
         "transport",
         "alpn",
         "measured_from",
+        "undecoded_packets",
         "handshake_s",
         "ttfb_s",
         "completion_s",
         "transfer_s",
+        "runner_transfer_s",
         "first_mb_s",
         "goodput_bps",
         "efficiency",
@@ -486,6 +502,7 @@ MEASURED = frozenset(
         "server_statistics",
         "received_step_s",
         "received_bytes",
+        "in_order_bytes",
         "jain_index",
         "flows",
         "proxies",
@@ -654,10 +671,12 @@ TYPES: dict[str, dict[str, str]] = {
         "transport": "text",
         "alpn": "text",
         "measured_from": "text",
+        "undecoded_packets": "integer?",
         "handshake_s": "number?",
         "ttfb_s": "number?",
         "completion_s": "number?",
         "transfer_s": "number?",
+        "runner_transfer_s": "number?",
         "first_mb_s": "[number]",
         "goodput_bps": "number?",
         "efficiency": "number?",
@@ -722,6 +741,7 @@ TYPES: dict[str, dict[str, str]] = {
         "server_statistics": "object",
         "received_step_s": "number",
         "received_bytes": "[integer]",
+        "in_order_bytes": "[integer]",
         "jain_index": "number?",
         "flows": "[FlowResult]",
         "proxies": "[ProxyResult]",

@@ -36,6 +36,8 @@ def build_of(said: BuildTable, file: Path) -> Build:
     """What `[build]` of `file` says; UsageError if it cannot be meant."""
     if any("{bin}" in place or not place.startswith(("{root}", "{folder}")) for place in said.inputs):
         wanted = 'files and folders: ["{root}/crates/endpoint"]'
+        if any(Path(place).is_absolute() for place in said.inputs):
+            wanted = 'it from {root} or {folder}, since other machines lack that path: ["{folder}/../mylib"]'
         raise strict.wrong(file, "build.inputs", list(said.inputs), wanted)
     memory = _MEMORY.fullmatch(said.memory)
     assert memory is not None, said.memory

@@ -31,6 +31,7 @@ _INSTALL = {
     "jansson": "install it with: sudo apt install libjansson-dev",
     "libngtcp2": "install it with: sudo apt install libngtcp2-dev",
     "libngtcp2_crypto_gnutls": "install it with: sudo apt install libngtcp2-crypto-gnutls-dev",
+    "openssl": "install it with: sudo apt install libssl-dev",
 }
 _WITH = {"cargo": "rustc"}  # what a tool works with, whose version is worth knowing too
 _NAMES = {"cargo": "Rust", "go": "Go"}  # what has the version that people look for

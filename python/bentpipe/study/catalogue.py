@@ -1,8 +1,9 @@
 """Which studies there are: the folders with a `study.toml`.
 
 They are looked for in Bentpipe's own `studies/` and in `BENTPIPE_STUDIES`. A later folder replaces an earlier
-one of the same name. The module `page` of a study has `write(runs, folder)`, which writes its page from
-`Source`s, one for each of its runs, and returns the files that it wrote, the page first.
+one of the same name. A study may have further names, `also`: no two studies share one. The module `page` of a
+study has `write(runs, folder)`, which writes its page from `Source`s, one for each of its runs, and returns
+the files that it wrote, the page first.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class Study:
 
     folder: Path
     name: str
+    also: tuple[str, ...]  # further names that it is found by
     title: str
     question: str
     runs: tuple[PlannedRun, ...]
@@ -71,12 +73,18 @@ class RunTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     needed: bool = True
 
 
+StudyName = Annotated[
+    str, msgspec.Meta(pattern=r"^[a-z][a-z0-9-]*\Z", description="small letters, digits and -")
+]
+
+
 class StudyFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a study.toml may say."""
 
-    name: Annotated[
-        str, msgspec.Meta(pattern=r"^[a-z][a-z0-9-]*\Z", description="small letters, digits and -")
-    ]
+    name: StudyName
+    also: Annotated[
+        tuple[StudyName, ...], msgspec.Meta(description="a list of names: small letters, digits and -")
+    ] = ()
     title: str
     question: str
     runs: Annotated[tuple[RunTable, ...], msgspec.Meta(min_length=1)]
@@ -91,6 +99,7 @@ def load(folder: Path) -> Study:
     return Study(
         folder=folder.resolve(),
         name=said.name,
+        also=said.also,
         title=said.title,
         question=" ".join(said.question.split()),
         runs=tuple(_run(one, number, file) for number, one in enumerate(said.runs, start=1)),
@@ -115,15 +124,29 @@ def discover() -> Mapping[str, Study]:
         if not folders:
             raise UsageError(f"{place}: no study.toml in it or one level below", "see BENTPIPE_STUDIES")
         found |= {one.name: one for one in map(load, folders)}
-    return dict(sorted(found.items()))
+    found = dict(sorted(found.items()))
+    _by_name(found)
+    return found
 
 
 def find(name: str) -> Study:
-    """The study of that name."""
-    known = discover()
+    """The study of that name, its own or one of those that it has besides."""
+    known = _by_name(discover())
     if name not in known:
         raise UsageError(f'unknown study "{name}"', one_of(name, known, "studies"))
     return known[name]
+
+
+def _by_name(studies: Mapping[str, Study]) -> Mapping[str, Study]:
+    """By every name; UsageError if two share one."""
+    found = dict(studies)
+    for one in studies.values():
+        for name in one.also:
+            if name in found:
+                wanted = f"a name of no study; {found[name].name} has it, in {found[name].folder}"
+                raise strict.wrong(one.folder / "study.toml", "also", name, wanted)
+            found[name] = one
+    return found
 
 
 def _with_study(place: Path) -> list[Path]:

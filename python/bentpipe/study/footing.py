@@ -168,5 +168,5 @@ def made(source: Source, sources: Mapping[str, str], further: Sequence[Source] =
         parts.append("Left out: " + "; ".join(literal(why) for why in manifest.left_out.values()) + ".")
     if sources:
         listed = "\n".join(f"- {name}: {text}" for name, text in sources.items())
-        parts.append(f"Sources of what was published:\n\n{listed}")
+        parts.append(f"## Sources\n\n{listed}")
     return parts

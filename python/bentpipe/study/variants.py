@@ -7,10 +7,39 @@ from collections.abc import Sequence
 from bentpipe import labels
 from bentpipe.labels import VariantLabel
 
+_SEARCH = "SEARCH in QUIC, project report, Worcester Polytechnic Institute, 2024"
+_HYBLA = "C. Caini, R. Firrincieli, TCP Hybla: a TCP enhancement for heterogeneous networks, 2004"
+# Value of `cc` or `ss` → where it is defined.
+DEFINITIONS = {
+    "newreno": "J. Iyengar, I. Swett, RFC 9002, 2021, sections 7.3.2 and 7.3.3",
+    "standard": "J. Iyengar, I. Swett, RFC 9002, 2021, section 7.3.1",
+    "cubic": "L. Xu, S. Ha, I. Rhee, V. Goel, L. Eggert, RFC 9438, 2023",
+    "hystart": "S. Ha, I. Rhee, Taming the elephants: new TCP slow start, Computer Networks 55, 2011",
+    "hystart++": "P. Balasubramanian, Y. Huang, M. Olson, RFC 9406, 2023",
+    "hybla": _HYBLA,
+    "search": f"{_SEARCH}, section 4.4",
+    "search-keep": f"{_SEARCH}, section 4.4, without its cut of the window",
+    "search4": "draft-chung-ccwg-search-09, 2026",
+    "search-hybla": f"{_SEARCH}, section 4.4; {_HYBLA}",
+    "rapid-start": "draft-kazuho-ccwg-rapid-start-02, 2026",
+    "jump-start": "D. Liu, M. Allman, S. Jin, L. Wang, Congestion Control Without a Startup Phase, 2007",
+    "trains": "Bentpipe's own, docs/design/packet-trains.md",
+    "tolerant": "Bentpipe's own, docs/design/packet-trains.md",
+    "bbr3": "draft-ietf-ccwg-bbr",
+    "bbr": "N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson, BBR, ACM Queue 14(5), 2016",
+}
+
 
 def slow_start(label: str) -> str:
     """The slow start that a variant chooses; "" if it is the stack's own."""
     return labels.variant(label).options.get("ss", "")
+
+
+def definitions(variants: Sequence[str]) -> dict[str, str]:
+    """Where what the variants choose as `cc` and `ss` is defined, by these names."""
+    options = [labels.variant(label).options for label in variants]
+    chosen = {one[key] for one in options for key in ("cc", "ss") if key in one}
+    return {name: text for name, text in DEFINITIONS.items() if name in chosen}
 
 
 def short_names(variants: Sequence[str]) -> dict[str, str]:

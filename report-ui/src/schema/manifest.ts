@@ -74,7 +74,7 @@ export type Options = {
   pep: string[];
   /** Which trials leave a trace. */
   trace: Traces;
-  /** `sim` or `emu`. */
+  /** `sim` or `emu`; `runner` of what was imported, which cannot be continued. */
   testbed: string;
   /** The version of IP that the programs speak: 4 or 6. */
   ip: number;

@@ -34,7 +34,7 @@ export type TrialRecord = {
   server: string;
   /** What stood between them: `direct`, or proxies, as in `quic-pep terminal,gateway`. */
   treatment: string;
-  /** `sim`, virtual time, or `emu`, real time. */
+  /** `sim`, virtual time, or `emu`, real time; `runner` of what was imported from the QUIC interop runner. */
   testbed: string;
   /** The version of IP that the programs spoke: 4 or 6. Runs of the first format all spoke 4. */
   ip: number;
@@ -50,8 +50,10 @@ export type TrialRecord = {
   transport: string;
   /** The application protocol: `hq-interop` or `h3`, over TCP `http/0.9`, of pages `http/1.1` or `h2`; empty where nothing was started. HTTP/3 adds what hq-interop has not, so where results stand side by side those of `h3` are marked. */
   alpn: string;
-  /** What times and rates come from: `wire`, or `client`, its own report, where the wire could not be decoded. */
+  /** What times and rates come from: `wire`, or `client`, its own report, where the wire could not be decoded, or so little of it that the rest would mislead: then `undecoded_packets` says how much, and `detail`. */
   measured_from: string;
+  /** 1-RTT packets that could not be decoded though the secrets are known: an extension that is not known here changes them, say. Above one in a hundred of an end's, `measured_from` is `client` and `findings` is empty. Null over TCP, and where the secrets are not known. */
+  undecoded_packets: number | null;
   /** Until the client sends the end of its handshake, its Finished. */
   handshake_s: number | null;
   /** Until the first packet with data of the reply arrives. Null also of frames over DATAGRAM frames, which are on no stream. */
@@ -60,6 +62,8 @@ export type TrialRecord = {
   completion_s: number | null;
   /** From that first packet to that last byte. Null also of pages, whose resources wait for one another. */
   transfer_s: number | null;
+  /** From the first to the last 1-RTT packet that the client received, whatever they carry: 8 · size / this is the goodput of the QUIC interop runner (`get_1rtt_sniff_times` of its `trace.py`), and that of Endres (2022, equation 4.1). The first may be the end of the handshake, up to a round trip before the reply's, the last the end of the connection. Of an upload the server received them. Headers tell these packets: no secrets are needed. Null over TCP, of pages, streams, frames and durations, and where not all came. */
+  runner_transfer_s: number | null;
   /** Until the first 1, 2, 5, 10, 20, 50, 100, 200, 500 and 1000 million bytes of the reply were there, none of them missing, as far as the trial came, even where it failed in the end; of an upload where they arrive. Empty with several files or connections, over a proxy in an upload, of pages and streams, and where `measured_from` is `client`. */
   first_mb_s: number[];
   /** 8 · size / `transfer_s`, the definition of the papers. Null also where it would exceed the forward rate: a file that fits into one flight. */
@@ -188,6 +192,8 @@ export type TrialRecord = {
   received_step_s: number;
   /** `received_bytes[k]`: UDP payload that had reached the files' receiver `(k + 1) · received_step_s` after the client's first packet. */
   received_bytes: number[];
+  /** Likewise of bytes of the files that the receiver could read by then: no byte before them in their stream was missing. Empty where `measured_from` is `client`, and of an upload past a proxy. */
+  in_order_bytes: number[];
   /** Of the flows' goodputs x of n flows, (Σx)² / (n · Σx²) (Jain, Chiu and Hawe 1984): from 1/n, where one has all, to 1. Null where there is one flow, and as the flows' `goodput_bps`. */
   jain_index: number | null;
   /** All flows, the one that is measured first; empty where that is the only one. */

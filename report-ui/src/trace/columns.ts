@@ -2,6 +2,8 @@
 //
 // `python/bentpipe/report/columns.py` writes them. Little-endian, as every machine that runs a browser today.
 
+import { inflate } from "../inflate";
+
 /** Where a column lies among the integers. A value is `unit` times the sum of the integers up to it. */
 export interface Column {
   at: number;
@@ -11,9 +13,7 @@ export interface Column {
 
 /** All integers of a trial, from the base64 of their zlib stream. */
 export async function integers(base64: string): Promise<Int32Array> {
-  const compressed = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([compressed]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Int32Array(await new Response(stream).arrayBuffer());
+  return new Int32Array(await inflate(base64));
 }
 
 /** The values of a column. RangeError if the trial's data ends before it. */

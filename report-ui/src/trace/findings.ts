@@ -19,9 +19,7 @@ export function findings({ trial, findings: all, unlike_record: { more, fewer } 
   return h(
     "div",
     {},
-    found.length > 0
-      ? list(found)
-      : h("p", {}, all.length ? "No flaw was found." : "No rule was applied to this trace."),
+    found.length > 0 ? list(found) : h("p", {}, nothing(all)),
     fewer.length > 0 &&
       h(
         "p",
@@ -32,6 +30,12 @@ export function findings({ trial, findings: all, unlike_record: { more, fewer } 
     folded("Not sure", of("not_sure")),
     folded("Ruled out", of("no")),
   );
+}
+
+/** What is said where no flaw was found: that there is none needs a rule that could tell. */
+function nothing(all: Finding[]): string {
+  if (all.length === 0) return "No rule was applied to this trace.";
+  return all.every((one) => one.verdict === "not_sure") ? "No rule could judge." : "No flaw was found.";
 }
 
 /** A finding; `alone` if the record of the trial, and so the matrix, does not have it. */

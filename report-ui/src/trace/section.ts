@@ -61,7 +61,8 @@ function missing(cell: CellDetail): Child[] {
       h(
         "p",
         {},
-        "No iteration of this cell has a trace. The command under “Run it again” makes one of each.",
+        "No iteration of this cell has a trace.",
+        cell.command !== "" && " The command under “Run it again” makes one of each.",
       ),
   ];
 }

@@ -126,7 +126,10 @@ impl Findings {
     pub fn of(view: &View<'_>) -> Self {
         let signals = Signals::of(view);
         let slow_start = signals.slow_start.as_ref();
-        let exit = slow_start.ok().and_then(SlowStart::exit);
+        let told = slow_start
+            .ok()
+            .filter(|_| signals.needs_most_packets().is_ok());
+        let exit = told.and_then(SlowStart::exit);
         Self {
             all: rules::ALL
                 .iter()

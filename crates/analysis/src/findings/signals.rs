@@ -1,5 +1,6 @@
 //! What several rules look at, worked out once per connection.
 
+use crate::DecodingGap;
 use crate::connection::{Fate, Frame, Nanos, Packet, Vantage};
 use crate::ledger::LedgerEntry;
 use crate::metrics::seconds;
@@ -76,6 +77,8 @@ pub(super) fn time_within(spans: impl IntoIterator<Item = Span>, of: Span) -> Na
 /// What several rules look at.
 pub(super) struct Signals<'a> {
     pub view: &'a View<'a>,
+    /// What of it could not be decoded.
+    pub gap: DecodingGap,
     /// The data sender: the end that sends the files, if that is known, else the one that sent more
     /// stream bytes.
     pub sender: End,
@@ -113,6 +116,7 @@ impl<'a> Signals<'a> {
             .collect();
         let is_whole = transfer::is_whole(view, sender, &data);
         let mut signals = Self {
+            gap: DecodingGap::of([view.connection]),
             sending: transfer::sending(view, &data, is_whole),
             is_whole,
             in_flight: in_flight(view, sender, &data),
@@ -149,6 +153,15 @@ impl<'a> Signals<'a> {
             Vantage::At(side) => side == self.sender,
             Vantage::Between => false,
         }
+    }
+
+    /// Asks for a connection of which no part is missing that could mislead. Of one that is sealed
+    /// as a whole, each rule says what it lacks.
+    pub(super) fn needs_most_packets(&self) -> Result<(), Missing> {
+        if self.gap.misleads() && !self.gap.is_total() {
+            return Missing::because(self.gap.to_string());
+        }
+        Ok(())
     }
 
     /// Asks for stream data.

@@ -1,5 +1,6 @@
 //! The times by which a transfer is measured.
 
+use crate::DecodingGap;
 use crate::connection::{Connection, Frame, Kind, Nanos, Packet, Protocol, Vantage};
 use crate::ledger::LedgerEntry;
 use crate::link_facts::LinkFacts;
@@ -43,15 +44,22 @@ impl Milestones {
     pub(super) fn between(connection: &Connection, sent: &[Reply; 2], sender: End) -> Self {
         let [upload, reply] = sent;
         let files = &sent[sender as usize];
-        Self {
+        let of_handshake = Self {
             start: start(connection),
             handshake_complete: Self::handshake_complete(connection),
+            ..Self::default()
+        };
+        if DecodingGap::of([connection]).misleads() {
+            return of_handshake; // the first byte that is there may not be the first that came
+        }
+        Self {
             first_byte: files.first,
             last_byte: files.last,
             complete: match sender {
                 End::Server => reply.last,
                 End::Client => upload.last.and(reply.ended),
             },
+            ..of_handshake
         }
     }
 

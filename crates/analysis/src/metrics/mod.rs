@@ -15,6 +15,7 @@
 
 mod arrivals;
 mod milestones;
+mod one_rtt;
 mod one_way;
 mod reply;
 #[cfg(test)]
@@ -23,6 +24,7 @@ mod together;
 
 use serde::Serialize;
 
+use crate::DecodingGap;
 use crate::connection::{Connection, Nanos};
 use crate::ledger::LedgerEntry;
 use crate::link_facts::LinkFacts;
@@ -30,6 +32,7 @@ use bentpipe_wire::quic::End;
 
 pub use arrivals::arrivals;
 pub use milestones::Milestones;
+pub use one_rtt::one_rtt_span;
 pub use one_way::OneWay;
 
 use one_way::Transfer;
@@ -37,7 +40,8 @@ use one_way::Transfer;
 pub use together::Measured;
 
 /// Measurements of a connection, or of several together. None: cannot be measured from where it was captured, or did not
-/// happen.
+/// happen. What needs the frames of all packets is None where a [gap](DecodingGap::misleads) would
+/// mislead.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Metrics {
     /// From the client's first packet to the end of its handshake, seconds.
@@ -55,6 +59,10 @@ pub struct Metrics {
     /// million bytes of the reply, or of an upload, were there, none of them missing, as far as
     /// they were, seconds. Empty where there are several streams or connections.
     pub first_mb_s: Vec<f64>,
+    /// When bytes of the reply, or of an upload, could be read, none before them in their stream
+    /// missing, nanoseconds since the client's first packet, and how many, in order of time.
+    #[serde(skip)]
+    pub in_order: Vec<(Nanos, u64)>,
     /// 8 · `stream_bytes` (of an upload, bytes of the files) / `transfer_s`. None also where it
     /// exceeds the path's rate: all fit into one flight, whose first packet's own time on the path
     /// is not in `transfer_s`.
@@ -109,6 +117,7 @@ impl Metrics {
         let since_start = |time: Option<Nanos>| Some(seconds(time? - times.start?));
         let transfer_s = times.transfer().map(|(first, last)| seconds(last - first));
         let carried = [&upload, &reply][from as usize];
+        let in_order = times.start.map(|start| carried.since(start));
         let marks = carried.marks.iter().map(|at| since_start(Some(*at)));
         let (files, rate_bps) = match from {
             End::Server => (reply.bytes, facts.forward_rate_bps),
@@ -118,12 +127,13 @@ impl Metrics {
                 (upload.bytes.min(size), facts.return_rate_bps)
             }
         };
-        Self {
+        let metrics = Self {
             handshake_s: since_start(times.handshake_complete),
             ttfb_s: since_start(times.first_byte).filter(|_| from == End::Server),
             completion_s: since_start(times.complete),
             transfer_s,
             first_mb_s: marks.map_while(|it| it).collect(),
+            in_order: in_order.unwrap_or_default(),
             goodput_bps: goodput(files, transfer_s, rate_bps),
             stream_bytes: forward.stream_bytes.map(|_| reply.bytes),
             upload_bytes: back.stream_bytes.map(|_| upload.bytes),
@@ -133,6 +143,27 @@ impl Metrics {
             rtt_median_ms,
             rtt_max_ms,
             in_flight_max_bytes,
+        };
+        if DecodingGap::of(all.iter().map(|(_, it)| it.connection)).misleads() {
+            return metrics.without_content();
+        }
+        metrics
+    }
+
+    /// Without what needs the frames of all packets.
+    fn without_content(self) -> Self {
+        Self {
+            first_mb_s: Vec::new(),
+            goodput_bps: None,
+            stream_bytes: None,
+            upload_bytes: None,
+            forward: self.forward.without_content(),
+            back: self.back.without_content(),
+            rtt_min_ms: None,
+            rtt_median_ms: None,
+            rtt_max_ms: None,
+            in_flight_max_bytes: None,
+            ..self
         }
     }
 }

@@ -74,6 +74,20 @@ impl OneWay {
     }
 }
 
+impl OneWay {
+    /// Without what needs the frames of all packets.
+    pub(super) fn without_content(self) -> Self {
+        Self {
+            stream_bytes: None,
+            retransmitted_bytes: None,
+            retransmitted_share: None,
+            reordered_packets: None,
+            acks_per_data_packet: None,
+            ..self
+        }
+    }
+}
+
 /// The transfer of the files.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Transfer {

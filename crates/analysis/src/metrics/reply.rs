@@ -36,6 +36,9 @@ pub(super) struct Reply {
     /// When the first bytes up to each mark that was reached were there, none of them missing.
     /// Empty where there are several streams.
     pub marks: Vec<Nanos>,
+    /// When bytes could be read, none before them in their stream missing, and how many, in order
+    /// of time.
+    pub in_order: Vec<(Nanos, u64)>,
 }
 
 /// One stream, as far as it arrived.
@@ -49,6 +52,7 @@ struct Stream {
     /// When the FIN first passed.
     fin: Option<Nanos>,
     marks: Vec<Nanos>,
+    in_order: Vec<(Nanos, u64)>,
 }
 
 impl Reply {
@@ -75,12 +79,24 @@ impl Reply {
             last: later(self.last),
             ended: later(self.ended),
             marks: self.marks.into_iter().map(|time| time + offset).collect(),
+            in_order: (self.in_order.into_iter())
+                .map(|(time, bytes)| (time + offset, bytes))
+                .collect(),
         }
+    }
+
+    /// When bytes could be read, since `start`, and how many.
+    pub(super) fn since(&self, start: Nanos) -> Vec<(Nanos, u64)> {
+        let since = |(time, bytes): &(Nanos, u64)| (time - start, *bytes);
+        self.in_order.iter().map(since).collect()
     }
 
     /// With that of another connection.
     pub(super) fn joined(&self, other: &Self) -> Self {
+        let mut in_order = [&self.in_order[..], &other.in_order[..]].concat();
+        in_order.sort_by_key(|(time, _)| *time);
         Self {
+            in_order,
             marks: Vec::new(),
             bytes: self.bytes + other.bytes,
             first: earliest(self.first, other.first),
@@ -103,10 +119,15 @@ impl Reply {
             streams.retain(|_, stream| stream.first.is_some());
         }
         let is_complete = streams.values().all(Stream::is_complete);
+        let mut in_order: Vec<_> = (streams.values())
+            .flat_map(|it| it.in_order.iter().copied())
+            .collect();
+        in_order.sort_unstable();
         let last = streams.values().filter_map(|it| it.last).max();
         let mut each = streams.values();
         let only = each.next().filter(|_| each.next().is_none());
         Self {
+            in_order,
             marks: only.map(|it| it.marks.clone()).unwrap_or_default(),
             bytes: streams.values().map(|it| it.arrived.sum()).sum(),
             first: streams.values().filter_map(|it| it.first).min(),
@@ -184,6 +205,7 @@ impl Stream {
             return;
         };
         let end = offset.saturating_add(u64::from(*length));
+        let before = self.arrived.contiguous();
         if *fin {
             self.final_size = Some(end);
             self.fin.get_or_insert(time);
@@ -195,6 +217,9 @@ impl Stream {
             let reached = |mark: &&u64| **mark * 1_000_000 <= whole;
             let count = MARKS_MB.iter().take_while(reached).count();
             self.marks.resize(count.max(self.marks.len()), time);
+            if whole > before {
+                self.in_order.push((time, whole - before));
+            }
         }
     }
 
@@ -234,5 +259,7 @@ mod tests {
         );
         assert_eq!(take(900_000, 100_000, 40), [30, 30], "it is there already");
         assert_eq!(take(2_500_000, 2_500_000, 50), [30, 30, 50]);
+        let readable = [(10, 900_000), (30, 1_600_000), (50, 2_500_000)];
+        assert_eq!(stream.in_order, readable);
     }
 }

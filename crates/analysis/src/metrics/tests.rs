@@ -184,6 +184,27 @@ fn goodput_beyond_the_path_is_none() {
 }
 
 #[test]
+fn the_interop_runner_counts_from_the_first_1_rtt_packet_to_the_last() {
+    let span = |maker: &Maker| {
+        [End::Client, End::Server].map(|end| one_rtt_span(&maker.0, end).map(|it| it / MS))
+    };
+    let mut maker = Maker::new(Vantage::Both);
+    maker.handshake();
+    assert_eq!(span(&maker), [None, None]);
+    maker
+        .packet(End::Server, PacketType::OneRtt, 880, &[])
+        .decoded = false;
+    maker.request();
+    assert_eq!(span(&maker), [Some(0), Some(0)]);
+    maker.data(902, 0);
+    maker.data(1600, 1000);
+    maker.packet(End::Server, PacketType::Handshake, 1700, &[]);
+    let lost = maker.data(1800, 1000);
+    (lost.fate, lost.seen[0]) = (Fate::Loss, None);
+    assert_eq!(span(&maker), [Some(0), Some(1600 - 880)]);
+}
+
+#[test]
 fn a_spurious_retransmission_after_the_last_byte_changes_nothing() {
     let mut maker = Maker::transfer(Vantage::Both);
     let before = maker.measure();
@@ -400,6 +421,43 @@ fn without_secrets_the_first_short_header_ends_the_handshake() {
     assert_eq!(metrics.handshake_s, Some(0.602));
     assert_eq!((metrics.ttfb_s, metrics.stream_bytes), (None, None));
     assert_eq!(metrics.forward.lost_packets, Some(1));
+}
+
+#[test]
+fn where_many_packets_are_not_decoded_nothing_is_measured_of_the_content() {
+    let with_sealed = |sealed: usize| {
+        let mut maker = Maker::transfer(Vantage::Both);
+        let own = maker.0.packets.iter_mut();
+        let own =
+            own.filter(|it| it.sender == End::Server && it.kind == Kind::Quic(PacketType::OneRtt));
+        for packet in own.take(sealed) {
+            (packet.number, packet.decoded, packet.frames) = (None, false, 0..0);
+        }
+        maker.measure()
+    };
+    let one = with_sealed(1);
+    assert_eq!(
+        (one.stream_bytes, one.completion_s),
+        (Some(2000), None),
+        "it may be no packet"
+    );
+    let two = with_sealed(2);
+    assert_eq!((two.handshake_s, two.ttfb_s), (Some(0.601), None));
+    assert_eq!(
+        (two.stream_bytes, two.upload_bytes, two.rtt_min_ms),
+        (None, None, None)
+    );
+    assert_eq!(
+        (
+            two.forward.retransmitted_bytes,
+            two.forward.acks_per_data_packet
+        ),
+        (None, None)
+    );
+    assert_eq!(
+        (two.forward.packets, two.forward.lost_packets),
+        (5, Some(1))
+    );
 }
 
 /// How long the handshake of TCP takes whose client answers the server's SYN by `frames`.

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use bentpipe_analysis::connection::{self, CaptureInfo, Connection, Kind, Protocol, Recorder};
-use bentpipe_analysis::{Establishment, LedgerEntry, tcp};
+use bentpipe_analysis::{DecodingGap, Establishment, LedgerEntry, tcp};
 use bentpipe_link::{Direction, Fate};
 use bentpipe_units::Time;
 use bentpipe_wire::quic::{End, PacketType};
@@ -57,7 +57,7 @@ impl DecodedConnection {
         self.connection.protocol == Protocol::Tcp && self.connection.tls.is_none() && has_data
     }
 
-    /// Whether its streams can be read.
+    /// Whether its streams can be read, and so much of them that nothing misleads.
     #[must_use]
     pub fn is_readable(&self) -> bool {
         if let Some(tls) = &self.connection.tls {
@@ -65,6 +65,9 @@ impl DecodedConnection {
         }
         if self.connection.protocol == Protocol::Tcp {
             return self.is_clear();
+        }
+        if DecodingGap::of([&self.connection]).misleads() {
+            return false;
         }
         let one_rtt = Kind::Quic(PacketType::OneRtt);
         let mut packets = self.connection.packets.iter();

@@ -3,7 +3,7 @@
 use bentpipe_analysis::connection::Protocol;
 use bentpipe_analysis::findings::{self, Findings, View};
 use bentpipe_analysis::metrics::{Measured, arrivals};
-use bentpipe_analysis::{LinkFacts, Metrics};
+use bentpipe_analysis::{DecodingGap, LinkFacts, Metrics};
 use bentpipe_units::Time;
 use bentpipe_wire::quic::End;
 
@@ -15,7 +15,7 @@ use crate::job::TestCaseFacts;
 pub struct HopObservation {
     /// The connections that could be made out.
     pub connections: Vec<DecodedConnection>,
-    /// Whether their streams can be read.
+    /// Whether the secrets are known that their streams are read with.
     pub is_readable: bool,
 }
 
@@ -24,6 +24,18 @@ impl HopObservation {
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.connections.iter().any(|it| it.establishment.complete)
+    }
+
+    /// What of these connections could not be decoded though their secrets are known. None: they are
+    /// not.
+    pub(crate) fn gap(&self, of: &[&DecodedConnection]) -> Option<DecodingGap> {
+        let gap = || DecodingGap::of(of.iter().map(|it| &it.connection));
+        self.is_readable.then(gap)
+    }
+
+    /// Whether the streams of these connections can be read, and nothing is missing that would mislead.
+    pub(crate) fn can_read(&self, of: &[&DecodedConnection]) -> bool {
+        self.gap(of).is_some_and(|gap| !gap.misleads())
     }
 
     /// The connections that completed a handshake; None if there is none at all, complete or not.
@@ -50,7 +62,7 @@ impl HopObservation {
         let all = self.connections.iter();
         match all.clone().filter_map(first_arrival).min() {
             Some(at) => all.partition(|it| it.connection.start.cast_signed() < at),
-            None if self.is_readable => (all.collect(), Vec::new()), // nothing came
+            None if self.can_read(&all.clone().collect::<Vec<_>>()) => (all.collect(), Vec::new()), // nothing came
             None => (all.clone().take(1).collect(), all.skip(1).collect()),
         }
     }
@@ -84,9 +96,17 @@ impl HopObservation {
         busiest(self.connections.iter()).into_iter().collect()
     }
 
-    /// When bytes of streams arrived that had not been there before, and how many, in order. None if they cannot be read.
+    /// Whether any byte of streams is known to have arrived.
+    pub(crate) fn has_arrivals(&self, facts: TestCaseFacts) -> bool {
+        let mut all = self.connections.iter();
+        let has_some =
+            |it: &DecodedConnection| !arrivals(&it.connection, facts.sending_end()).is_empty();
+        self.is_readable && all.any(has_some)
+    }
+
+    /// When bytes of streams arrived that had not been there before, and how many, in order. None if they cannot be read, or not most of them.
     pub(crate) fn arrivals(&self, facts: TestCaseFacts) -> Option<Vec<(Time, u64)>> {
-        if !self.is_readable {
+        if !self.can_read(&self.connections.iter().collect::<Vec<_>>()) {
             return None;
         }
         let of = |seen: &DecodedConnection| {

@@ -71,10 +71,11 @@ fn result(
     files: MeasuredFiles,
 ) -> HopResult {
     let facts = link_facts(hop, files);
-    let readable = observed
-        .is_readable
-        .then(|| observed.of_hop(files.testcase));
-    let seen = readable.and_then(|all| on_wire(&all, &facts));
+    let all = observed.of_hop(files.testcase);
+    let seen = observed
+        .can_read(&all)
+        .then(|| on_wire(&all, &facts))
+        .flatten();
     let (metrics, findings) = seen.unzip();
     let metrics: Option<&Metrics> = metrics.as_ref();
     HopResult {

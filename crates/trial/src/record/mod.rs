@@ -26,7 +26,7 @@ use self::link_facts::{MeasuredFiles, client_facts};
 use self::live::Playback;
 use self::page::PageTimes;
 use self::times::times;
-use self::transfer::{goodput, moved, rate_bps, received};
+use self::transfer::{goodput, moved, rate_bps, received, runner_transfer_s};
 use self::tunnel::tunnel;
 use crate::evidence::{DecodedConnection, HopObservation, TestbedObservation, on_wire};
 use crate::finished::{FinishedFlow, FinishedTrial};
@@ -40,7 +40,14 @@ pub use self::link_facts::path_facts;
 fn is_readable(here: &HopObservation, measured: &[&DecodedConnection]) -> bool {
     let is_sealed =
         |it: &&DecodedConnection| it.connection.protocol == Protocol::Tcp && !it.is_readable();
-    here.is_readable && !measured.iter().any(is_sealed)
+    here.can_read(measured) && !measured.iter().any(is_sealed)
+}
+
+/// How many packets of these connections of QUIC could not be decoded.
+fn undecoded_packets(here: &HopObservation, measured: &[&DecodedConnection]) -> Option<u64> {
+    let mut all = measured.iter();
+    let is_quic = all.any(|it| it.connection.protocol != Protocol::Tcp);
+    Some(here.gap(measured).filter(|_| is_quic)?.undecoded())
 }
 
 /// The measures of requests that the client reports on.
@@ -164,10 +171,12 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         transport: job.measured().transport.clone(),
         alpn: job.measured().alpn.clone(),
         measured_from: if metrics.is_some() { "wire" } else { "client" },
+        undecoded_packets: undecoded_packets(here, &measured),
         handshake_s: times.handshake_s,
         ttfb_s: times.ttfb_s,
         completion_s: times.completion_s,
         transfer_s: times.transfer_s,
+        runner_transfer_s: runner_transfer_s(job, flow),
         first_mb_s: first_mb_s(job, metrics.as_ref()),
         goodput_bps,
         efficiency,
@@ -203,6 +212,7 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         in_flight_max_bytes: metrics.as_ref().and_then(|it| it.in_flight_max_bytes),
         findings: findings.unwrap_or_default(),
         received_step_s: seconds(step),
+        in_order_bytes: in_order_bytes(job, metrics.as_ref(), step, received_bytes.len()),
         received_bytes,
         jain_index,
         flows,
@@ -224,6 +234,26 @@ fn first_mb_s(job: &Job, metrics: Option<&Metrics>) -> Vec<f64> {
     let is_direct = job.last_hop(job.measured().testcase_facts) == 0;
     let marks = metrics.filter(|_| is_direct && !job.measured().is_reported());
     marks.map(|it| it.first_mb_s.clone()).unwrap_or_default()
+}
+
+/// The curve of what the receiver of the files could read, of `points` steps of so many nanoseconds; nothing of an upload
+/// past a proxy.
+fn in_order_bytes(job: &Job, metrics: Option<&Metrics>, step: u64, points: usize) -> Vec<u64> {
+    let is_direct = job.last_hop(job.measured().testcase_facts) == 0;
+    let Some(metrics) = metrics.filter(|it| is_direct && !it.in_order.is_empty()) else {
+        return Vec::new();
+    };
+    let (mut read, mut sum) = (metrics.in_order.iter().peekable(), 0);
+    let until = |at: u64| {
+        while let Some((_, bytes)) = read.next_if(|(time, _)| time.cast_unsigned() <= at) {
+            sum += bytes;
+        }
+        sum
+    };
+    (1..=points as u64)
+        .map(|point| point * step)
+        .map(until)
+        .collect()
 }
 
 /// CPU time of this process so far.

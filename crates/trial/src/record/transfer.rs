@@ -1,5 +1,7 @@
 //! What was moved, how fast, and when it arrived.
 
+use bentpipe_analysis::connection::Protocol;
+use bentpipe_analysis::metrics::{one_rtt_span, seconds};
 use bentpipe_link::{Direction, Ideal};
 use bentpipe_units::{Span, Time};
 
@@ -100,10 +102,30 @@ pub fn moved(
 /// How long the files of an upload took to the server, which is not on the client's hop.
 fn transfer_s(job: &Job, flow: &FinishedFlow, files: MeasuredFiles) -> Option<f64> {
     let (hop, observed) = job.hops().into_iter().zip(&flow.hops).next_back()?;
-    let seen = observed.is_readable.then(|| observed.carrying())?;
+    let seen = observed.carrying();
+    let seen = observed.can_read(&seen).then_some(seen)?;
     let complete = flow.verdict.outcome == Outcome::Ok;
     let (metrics, _) = on_wire(&seen, &link_facts(hop, files))?;
     metrics.transfer_s.filter(|_| complete)
+}
+
+/// From the first to the last 1-RTT packet that reached the files' receiver, as the interop runner measures a transfer.
+pub fn runner_transfer_s(job: &Job, flow: &FinishedFlow) -> Option<f64> {
+    let measured = job.measured();
+    let is_fixed = measured.duration_ns.is_none() && !measured.is_reported();
+    if flow.verdict.outcome != Outcome::Ok || !is_fixed {
+        return None;
+    }
+    let testcase = measured.testcase_facts;
+    let hop = job.last_hop(testcase);
+    let seen = match hop {
+        0 => flow.hops[0].measured(testcase),
+        _ => flow.hops[hop].carrying(),
+    };
+    let quic = seen
+        .into_iter()
+        .find(|it| it.connection.protocol != Protocol::Tcp)?;
+    one_rtt_span(&quic.connection, testcase.sending_end()).map(seconds)
 }
 
 /// The curve of what has reached the receiver of the files, with its step, from a time on.

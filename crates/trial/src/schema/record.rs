@@ -30,13 +30,13 @@ pub enum Outcome {
     CorruptFile,
     /// A program died, fell silent (30 s for a frame), was waited for too long in all (600 s), or
     /// broke the contract; `client.frames` or `server.frames` in the trial's folder replays it
-    /// alone: `bentpipe-sim replay`.
+    /// alone: `bentpipe replay`.
     Crashed,
     /// A trace was wanted, or what proves `multiplexing`, `zerortt` or `upload` is encrypted, and
     /// the client wrote no TLS secrets for it.
     NoSecrets,
-    /// Every file arrived, but the wire shows something else than the test case asks for; `detail`
-    /// says what was expected, and what was seen.
+    /// Every file arrived, but the wire shows something else than the test case asks for, or cannot
+    /// be read; `detail` says what was expected, and what was seen.
     Unproven,
     /// The trial says nothing about the stacks: the testbed failed, in real time its links did not
     /// keep to the model, or a program does not keep the contract's rule on unknown test cases.
@@ -80,8 +80,13 @@ pub struct TrialResult {
     /// stand side by side those of `h3` are marked.
     pub alpn: String,
     /// What times and rates come from: `wire`, or `client`, its own report, where the wire could
-    /// not be decoded.
+    /// not be decoded, or so little of it that the rest would mislead: then `undecoded_packets`
+    /// says how much, and `detail`.
     pub measured_from: &'static str,
+    /// 1-RTT packets that could not be decoded though the secrets are known: an extension that is
+    /// not known here changes them, say. Above one in a hundred of an end's, `measured_from` is
+    /// `client` and `findings` is empty. Null: over TCP, and where the secrets are not known.
+    pub undecoded_packets: Option<u64>,
     /// Until the client sends the end of its handshake, its Finished.
     pub handshake_s: Option<f64>,
     /// Until the first packet with data of the reply arrives. Null: also of frames over DATAGRAM
@@ -93,6 +98,13 @@ pub struct TrialResult {
     /// From that first packet to that last byte. Null: also of pages, whose resources wait for one
     /// another.
     pub transfer_s: Option<f64>,
+    /// From the first to the last 1-RTT packet that the client received, whatever they carry: 8 ·
+    /// size / this is the goodput of the QUIC interop runner (`get_1rtt_sniff_times` of its
+    /// `trace.py`), and that of Endres (2022, equation 4.1). The first may be the end of the
+    /// handshake, up to a round trip before the reply's, the last the end of the connection. Of an
+    /// upload the server received them. Headers tell these packets: no secrets are needed. Null:
+    /// over TCP, of pages, streams, frames and durations, and where not all came.
+    pub runner_transfer_s: Option<f64>,
     /// Until the first 1, 2, 5, 10, 20, 50, 100, 200, 500 and 1000 million bytes of the reply were
     /// there, none of them missing, as far as the trial came, even where it failed in the end; of
     /// an upload where they arrive. Empty with several files or connections, over a proxy in an
@@ -247,6 +259,10 @@ pub struct TrialResult {
     /// `received_bytes[k]`: UDP payload that had reached the files' receiver `(k + 1) ·
     /// received_step_s` after the client's first packet.
     pub received_bytes: Vec<u64>,
+    /// Likewise of bytes of the files that the receiver could read by then: no byte before them in
+    /// their stream was missing. Empty where `measured_from` is `client`, and of an upload past a
+    /// proxy.
+    pub in_order_bytes: Vec<u64>,
     /// Of the flows' goodputs x of n flows, (Σx)² / (n · Σx²) (Jain, Chiu and Hawe 1984): from 1/n,
     /// where one has all, to 1. Null: where there is one flow, and as the flows' `goodput_bps`.
     pub jain_index: Option<f64>,

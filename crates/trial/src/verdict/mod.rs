@@ -6,10 +6,12 @@ mod frames;
 mod live;
 mod page;
 mod resumption;
+mod silence;
 mod verifier;
 
 use std::collections::BTreeMap;
 
+use bentpipe_analysis::DecodingGap;
 use bentpipe_endpoint::contract::{Bye, Statistics};
 use bentpipe_link::HostName;
 use bentpipe_units::Time;
@@ -17,6 +19,7 @@ use bentpipe_units::Time;
 use crate::evidence::Drawing;
 use crate::schema::Outcome;
 
+pub(crate) use self::silence::silence;
 pub use self::verifier::ProofFailure;
 pub(crate) use self::verifier::{unreported, verifier};
 
@@ -167,6 +170,17 @@ impl Verdict {
         }
     }
 
+    /// Adds who was silent to what a client says that gave up by a timeout of its own, and not by the trial's.
+    pub fn take_silence_into_account(&mut self, who: impl FnOnce() -> String) {
+        let gave_up = self.end == Some(FlowEnd::Done) && self.outcome != Outcome::Ok;
+        if let Some(words) = TIMEOUTS.iter().find(|it| self.detail.starts_with(**it))
+            && gave_up
+        {
+            let behind = self.detail.split_off(words.len());
+            self.detail = format!("{}: {}{behind}", self.detail, who());
+        }
+    }
+
     /// Lets the wire decide on a trial whose files all arrived; `flaw` is what it lacks.
     pub fn take_wire_into_account(&mut self, flaw: ProofFailure) {
         match flaw {
@@ -181,6 +195,11 @@ impl Verdict {
                 ));
             }
         }
+    }
+
+    /// Tells of packets that could not be decoded, where what is left of the wire would mislead.
+    pub fn take_gap_into_account(&mut self, gap: DecodingGap) {
+        self.add(&format!("{gap}, so times are the client's"));
     }
 
     fn add(&mut self, what: &str) {

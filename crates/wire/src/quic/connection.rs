@@ -11,7 +11,7 @@ use super::header::{PacketType, Space, Version};
 use super::keys::{Secret, Suite};
 use super::midway::Joined;
 use super::observer::Secrets;
-use super::protection::{Keys, Opened, Protected, Scratch};
+use super::protection::{Form, Keys, Opened, Protected, Scratch};
 use super::{ConnectionId, End, Frame, Frames, Handshake, TransportParameters, tls};
 
 /// A packet with what its header tells of how to open it.
@@ -129,6 +129,14 @@ impl Connection {
         self.parameters[end as usize].as_ref()
     }
 
+    /// Whether an end marks losses in its short headers: draft-ferrieuxhamchaoui-quic-lossbits-03
+    /// section 5.1 lets it if it said that it would, and its peer that it understands. None if the
+    /// handshake of either was not seen.
+    pub(super) fn marks_losses(&self, sender: End) -> Option<bool> {
+        let (own, peer) = (self.parameters(sender)?, self.parameters(sender.other())?);
+        Some(own.loss_bits == Some(1) && peer.loss_bits.is_some())
+    }
+
     /// What the server's part of the handshake showed so far.
     pub(super) fn shown(&self) -> Handshake {
         self.shown
@@ -218,8 +226,9 @@ impl Connection {
         scratch: &mut Scratch,
     ) -> Result<Opened, Reason> {
         let kind = secret_kind(sealed.kind, sender).ok_or(Reason::NotAuthentic)?;
+        let mut packets = self.readings(sender, sealed.packet);
         if let Some(keys) = self.slot(kind) {
-            let opened = keys.open(sealed.packet, largest, scratch);
+            let opened = packets.find_map(|it| keys.open(it, largest, scratch));
             return opened.ok_or(Reason::NotAuthentic);
         }
         let random = self.client_random.ok_or(Reason::NoClientHello)?;
@@ -228,12 +237,32 @@ impl Connection {
         let version = sealed.version.unwrap_or(self.version);
         for suite in self.suites(kind, secret)? {
             let mut keys = Keys::new(Secret::new(suite, version, secret));
-            if let Some(opened) = keys.open(sealed.packet, largest, scratch) {
+            let opened = packets
+                .clone()
+                .find_map(|it| keys.open(it, largest, scratch));
+            if let Some(opened) = opened {
                 *self.slot(kind) = Some(keys);
                 return Ok(opened);
             }
         }
         Err(Reason::NotAuthentic)
+    }
+
+    /// A packet as it may have to be read: where it is not known whether a short header has loss
+    /// bits, without and then with them.
+    fn readings<'a>(
+        &self,
+        sender: End,
+        packet: Protected<'a>,
+    ) -> impl Iterator<Item = Protected<'a>> + Clone + use<'a> {
+        let marks = self.marks_losses(sender);
+        let forms = match (packet.form, marks) {
+            (Form::Short, Some(marks)) => [Some(Form::of_short(marks)), None],
+            (Form::Short, None) => [Some(Form::Short), Some(Form::ShortWithLossBits)],
+            (form, _) => [Some(form), None],
+        };
+        let forms = forms.into_iter().flatten();
+        forms.map(move |form| Protected { form, ..packet })
     }
 
     fn slot(&mut self, kind: SecretKind) -> &mut Option<Keys> {

@@ -1,9 +1,12 @@
 //! Packets made by hand, and what an observer tells of them.
 
+mod extensions;
+
 use ring::aead::quic::HeaderProtectionKey;
 
 use super::header::Version;
 use super::keys::{PacketKey, Secret, Suite, TAG};
+use super::protection::Form;
 use super::{ConnectionId, End, Frame, Frames, Observer, Reason};
 use crate::datagram::{Datagram, Path};
 use crate::keylog::KeyLog;
@@ -37,7 +40,7 @@ impl Sealer {
     }
 
     /// `header` ends where the packet number begins, which takes four bytes.
-    fn seal(&self, header: &[u8], number: u32, payload: &[u8]) -> Vec<u8> {
+    fn seal(&self, form: Form, header: &[u8], number: u32, payload: &[u8]) -> Vec<u8> {
         let at = header.len();
         let mut packet = [header, &number.to_be_bytes()].concat();
         packet[0] |= 3;
@@ -46,8 +49,7 @@ impl Sealer {
         packet.extend(body);
         let mask = self.header.new_mask(&packet[at + 4..at + 4 + TAG]);
         let mask = mask.expect("a sample");
-        let is_long = packet[0] & 0x80 != 0;
-        packet[0] ^= mask[0] & if is_long { 0x0f } else { 0x1f };
+        packet[0] ^= mask[0] & form.protected_bits();
         for (byte, mask) in packet[at..at + 4].iter_mut().zip(&mask[1..]) {
             *byte ^= mask;
         }
@@ -65,11 +67,11 @@ impl Sealer {
         }
         let length = u16::try_from(4 + payload.len() + TAG).unwrap();
         header.extend((0x4000 | length).to_be_bytes());
-        self.seal(&header, 0, payload)
+        self.seal(Form::Long, &header, 0, payload)
     }
 
     fn short(&self, id: &[u8], number: u32, payload: &[u8]) -> Vec<u8> {
-        self.seal(&[&[0x40], id].concat(), number, payload)
+        self.seal(Form::Short, &[&[0x40], id].concat(), number, payload)
     }
 }
 
@@ -97,6 +99,36 @@ fn hello_of(ids: [&[u8]; 2], random: u8) -> Vec<u8> {
     let sealer = Sealer::new(&Secret::initial(Version::V1, &destination, End::Client));
     let hello = [&[1, 0, 0, 200, 3, 3][..], &[random; 32]].concat();
     sealer.long(INITIAL_TYPE, ids, &crypto(&hello))
+}
+
+/// The extension with these transport parameters, alone in the list of extensions.
+fn only_extension(parameters: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(parameters.len()).unwrap();
+    [&[0, length + 4, 0, 0x39, 0, length][..], parameters].concat()
+}
+
+/// The client's first packet with all of a `ClientHello`, which has these transport parameters.
+fn hello_with(parameters: &[u8]) -> Vec<u8> {
+    let destination = ConnectionId::new(&SERVER_ID).unwrap();
+    let sealer = Sealer::new(&Secret::initial(Version::V1, &destination, End::Client));
+    // No session ID, one cipher suite, no compression.
+    let choices = [0, 0, 2, 0x13, 0x01, 1, 0];
+    let body = [
+        &[3, 3][..],
+        &[RANDOM; 32],
+        &choices,
+        &only_extension(parameters),
+    ];
+    let body = body.concat();
+    let message = [&[1, 0, 0, u8::try_from(body.len()).unwrap()][..], &body].concat();
+    sealer.long(INITIAL_TYPE, [&SERVER_ID, &CLIENT_ID], &crypto(&message))
+}
+
+/// The server's packet with `EncryptedExtensions`, which have these transport parameters.
+fn answer(parameters: &[u8]) -> Vec<u8> {
+    let body = only_extension(parameters);
+    let message = [&[8, 0, 0, u8::try_from(body.len()).unwrap()][..], &body].concat();
+    Sealer::of(HANDSHAKE).long(HANDSHAKE_TYPE, [&CLIENT_ID, &SERVER_ID], &crypto(&message))
 }
 
 fn key_log() -> String {
@@ -184,11 +216,7 @@ fn a_packet_of_a_known_connection_is_opened() {
 fn the_preferred_address_leads_to_its_connection() {
     let preferred = [0xaa; 5];
     let parameter = [&[0x0d, 46][..], &[0; 24], &[5], &preferred, &[9; 16]].concat();
-    let length = u8::try_from(parameter.len()).unwrap();
-    let extensions = [&[0, length + 4, 0, 0x39, 0, length][..], &parameter].concat();
-    let message = [&[8, 0, 0, length + 6][..], &extensions].concat();
-    let handshake =
-        Sealer::of(HANDSHAKE).long(HANDSHAKE_TYPE, [&CLIENT_ID, &SERVER_ID], &crypto(&message));
+    let handshake = answer(&parameter);
     let elsewhere = Path {
         destination: "203.0.113.9:4433".parse().unwrap(),
         ..to_server()

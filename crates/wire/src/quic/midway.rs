@@ -19,7 +19,7 @@ use crate::keylog::SecretKind;
 use super::header::Version;
 use super::keys::{Secret, Suite};
 use super::observer::Secrets;
-use super::protection::{Keys, Protected};
+use super::protection::{Form, Keys, Protected};
 use super::{ConnectionId, End};
 
 /// With more connections than this in the key log none is tried.
@@ -59,23 +59,31 @@ pub(super) struct Joined {
     pub(super) keys: Keys,
 }
 
-/// Finds out whose packet with a short header this is. `among`: the connection and the sender, if
-/// they are known.
-pub(super) fn join(
-    bytes: &[u8],
-    secrets: &Secrets<'_>,
-    among: Option<([u8; 32], End)>,
-) -> Option<Joined> {
+/// Whose packet it must be, where its addresses tell that.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OnPath {
+    pub(super) client_random: [u8; 32],
+    pub(super) sender: End,
+    pub(super) form: Form,
+}
+
+/// Finds out whose packet with a short header this is.
+///
+/// Where nothing is known of it, it must have the QUIC bit, which RFC 9287 lets ends clear, and no
+/// loss bits.
+pub(super) fn join(bytes: &[u8], secrets: &Secrets<'_>, among: Option<OnPath>) -> Option<Joined> {
     let connections = match among {
-        Some((random, _)) => vec![random],
+        Some(known) => vec![known.client_random],
         None => secrets.connections(),
     };
-    if bytes[0] & 0xc0 != 0x40 || connections.len() > MOST_CONNECTIONS {
+    let has_quic_bit = bytes[0] & 0x40 != 0;
+    if (among.is_none() && !has_quic_bit) || connections.len() > MOST_CONNECTIONS {
         return None;
     }
+    let form = among.map_or(Form::Short, |known| known.form);
     for client_random in connections {
         for sender in [End::Client, End::Server] {
-            if among.is_some_and(|(_, known)| known != sender) {
+            if among.is_some_and(|known| known.sender != sender) {
                 continue;
             }
             let kind = match sender {
@@ -85,7 +93,7 @@ pub(super) fn join(
             let Some(secret) = secrets.find(&client_random, kind) else {
                 continue;
             };
-            if let Some((destination, version, keys, number)) = try_secret(bytes, secret) {
+            if let Some((destination, version, keys, number)) = try_secret(bytes, form, secret) {
                 return Some(Joined {
                     client_random,
                     sender,
@@ -101,7 +109,11 @@ pub(super) fn join(
 }
 
 /// Tries a secret with every cipher, version and length of the connection ID.
-fn try_secret(bytes: &[u8], secret: &[u8]) -> Option<(ConnectionId, Version, Keys, u64)> {
+fn try_secret(
+    bytes: &[u8],
+    form: Form,
+    secret: &[u8],
+) -> Option<(ConnectionId, Version, Keys, u64)> {
     let mut scratch = Vec::new();
     for version in [Version::V1, Version::V2] {
         for suite in Suite::of_secret_length(secret.len()) {
@@ -110,7 +122,7 @@ fn try_secret(bytes: &[u8], secret: &[u8]) -> Option<(ConnectionId, Version, Key
                 let packet = Protected {
                     bytes,
                     number_offset: 1 + length,
-                    is_long: false,
+                    form,
                 };
                 if let Some(opened) = keys.open_midway(packet, &mut scratch) {
                     let destination = ConnectionId::new(bytes.get(1..1 + length)?)?;

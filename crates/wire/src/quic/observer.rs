@@ -13,8 +13,8 @@ use super::connection::{Connection, Sealed};
 use super::decoded::{Decoded, Packet, Reason, Undecoded, identity};
 use super::header::{LongHeader, PacketType};
 use super::keys::retry_is_authentic;
-use super::midway::{self, Attempts};
-use super::protection::{Opened, Protected, Scratch};
+use super::midway::{self, Attempts, OnPath};
+use super::protection::{Form, Opened, Protected, Scratch};
 use super::{ConnectionId, End, Handshake, InitialCredit};
 
 /// How many 0-RTT packets an observer keeps that come before the `ClientHello`.
@@ -259,7 +259,7 @@ impl<'k> Observer<'k> {
             packet: Protected {
                 bytes,
                 number_offset: header.number_offset,
-                is_long: true,
+                form: Form::Long,
             },
             kind: header.kind,
             version: Some(version),
@@ -302,7 +302,7 @@ impl<'k> Observer<'k> {
             packet: Protected {
                 bytes,
                 number_offset: 1 + destination.len(),
-                is_long: false,
+                form: Form::Short,
             },
             kind: PacketType::OneRtt,
             version: None,
@@ -505,8 +505,14 @@ impl<'k> Observer<'k> {
             return None;
         }
         let on_path = self.on_path(path).and_then(|receiver| {
-            let random = self.connections[receiver.connection].client_random()?;
-            Some((random, receiver.end.other()))
+            let connection = &self.connections[receiver.connection];
+            let sender = receiver.end.other();
+            let marks = connection.marks_losses(sender).unwrap_or(false);
+            Some(OnPath {
+                client_random: connection.client_random()?,
+                sender,
+                form: Form::of_short(marks),
+            })
         });
         let Some(joined) = midway::join(bytes, &self.secrets, on_path) else {
             self.attempts.failed(path);

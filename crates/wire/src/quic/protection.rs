@@ -1,6 +1,7 @@
 //! Removes the protection of packets of one sender at one encryption level, through key updates.
 //!
-//! Source: RFC 9001 section 5.4 (header protection), section 6 (key update).
+//! Source: RFC 9001 section 5.4 (header protection), section 6 (key update);
+//! draft-ferrieuxhamchaoui-quic-lossbits-03 section 5.3 (header protection that spares loss bits).
 
 use std::fmt;
 use std::ops::Range;
@@ -22,7 +23,37 @@ const MOST_WINDOWS: u64 = 1024;
 pub(super) struct Protected<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) number_offset: usize,
-    pub(super) is_long: bool,
+    pub(super) form: Form,
+}
+
+/// The form of a header: which bits of its first byte are protected, and whether one is the key
+/// phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Long,
+    Short,
+    /// With loss bits in place of the reserved ones: everybody may read these.
+    ShortWithLossBits,
+}
+
+impl Form {
+    /// That of a short header, with loss bits or without.
+    pub(super) fn of_short(has_loss_bits: bool) -> Self {
+        if has_loss_bits {
+            Self::ShortWithLossBits
+        } else {
+            Self::Short
+        }
+    }
+
+    /// The bits that header protection covers.
+    pub(super) fn protected_bits(self) -> u8 {
+        match self {
+            Self::Long => 0x0f,
+            Self::Short => 0x1f,
+            Self::ShortWithLossBits => 0x1f & !RESERVED_BITS,
+        }
+    }
 }
 
 /// A packet with its protection removed.
@@ -119,7 +150,7 @@ impl Keys {
         scratch: &mut Scratch,
     ) -> Option<Opened> {
         let header = self.unprotect_header(packet, None, scratch)?;
-        if scratch[0] & RESERVED_BITS != 0 {
+        if packet.form == Form::Short && scratch[0] & RESERVED_BITS != 0 {
             return None; // RFC 9000 section 17.3.1: the header key is wrong
         }
         let window = 1_u64 << (8 * (header.length - packet.number_offset));
@@ -183,7 +214,7 @@ impl Keys {
         let mask = self.header.new_mask(sample).ok()?;
         scratch.clear();
         scratch.extend_from_slice(&packet.bytes[..at + 4]);
-        scratch[0] ^= mask[0] & if packet.is_long { 0x0f } else { 0x1f };
+        scratch[0] ^= mask[0] & packet.form.protected_bits();
         let first = scratch[0];
         let length = usize::from(first & 0x03) + 1;
         let mut truncated = 0;
@@ -194,7 +225,7 @@ impl Keys {
         Some(Header {
             length: at + length,
             number: reconstruct(largest, truncated, length),
-            phase: !packet.is_long && first & 0x04 != 0,
+            phase: packet.form != Form::Long && first & 0x04 != 0,
         })
     }
 }
@@ -218,7 +249,7 @@ mod tests {
         let packet = Protected {
             bytes,
             number_offset: 1,
-            is_long: false,
+            form: Form::Short,
         };
         let mut scratch = Scratch::new();
         let opened = keys.open(packet, Some(654_360_563), &mut scratch).unwrap();

@@ -1,6 +1,6 @@
 //! The transport parameters that decoding needs.
 //!
-//! Source: RFC 9000 section 18.2. Values that the RFC forbids are shown as they are.
+//! Source: RFC 9000 section 18.2; draft-ferrieuxhamchaoui-quic-lossbits-03 section 5.1. Values that the RFC forbids are shown as they are.
 
 use serde::Serialize;
 
@@ -17,6 +17,9 @@ pub struct TransportParameters {
     pub max_ack_delay: u64,
     /// The connection ID to use at the server's preferred address.
     pub preferred_address: Option<ConnectionId>,
+    /// Of the loss bits of short headers: 1, it would send them, 0, it understands them. None: it
+    /// does not know them.
+    pub loss_bits: Option<u64>,
     /// The flow-control credit that it gives before any frame does.
     pub credit: InitialCredit,
 }
@@ -60,6 +63,7 @@ impl TransportParameters {
             ack_delay_exponent: 3,
             max_ack_delay: 25,
             preferred_address: None,
+            loss_bits: None,
             credit: InitialCredit::default(),
         };
         let credit = &mut parameters.credit;
@@ -79,6 +83,7 @@ impl TransportParameters {
                     let length = usize::from(value.u8()?);
                     parameters.preferred_address = Some(ConnectionId::new(value.take(length)?)?);
                 }
+                0x1057 => parameters.loss_bits = value.varint(),
                 _ => {}
             }
         }
@@ -95,13 +100,26 @@ impl TransportParameters {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_parameters_or_damaged(bytes in vec(any::<u8>(), 0..64)) {
+            let behind = [&bytes[..], &[0x50, 0x57, 1, 1]].concat();
+            let parsed = TransportParameters::parse(&bytes);
+            let with_loss_bits = parsed.map(|it| TransportParameters { loss_bits: Some(1), ..it });
+            prop_assert!(parsed.is_none() || TransportParameters::parse(&behind) == with_loss_bits);
+        }
+    }
 
     #[test]
     fn defaults_are_those_of_rfc_9000() {
         let found = TransportParameters::parse(&[0x0e, 0x01, 0x09]).unwrap();
         assert_eq!((found.ack_delay_exponent, found.max_ack_delay), (3, 25));
-        assert_eq!(found.preferred_address, None);
+        assert_eq!((found.preferred_address, found.loss_bits), (None, None));
         assert_eq!(found.credit, InitialCredit::default());
         assert_eq!(found.ack_delay_us(5), Some(40));
     }
@@ -119,6 +137,10 @@ mod tests {
         for length in [1, 2, 4, 6, 8, 20, 34] {
             assert_eq!(TransportParameters::parse(&bytes[..length]), None);
         }
+        let marking = TransportParameters::parse(&[0x50, 0x57, 1, 1]).unwrap();
+        assert_eq!(marking.loss_bits, Some(1));
+        let other = TransportParameters::parse(&[0x50, 0x57, 0, 0x0a, 1, 10]).unwrap();
+        assert_eq!((other.loss_bits, other.ack_delay_exponent), (None, 10));
         let large = TransportParameters::parse(&[0x0a, 2, 0x40, 64]).unwrap();
         assert_eq!(large.ack_delay_us(1), None);
     }

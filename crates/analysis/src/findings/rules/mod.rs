@@ -58,7 +58,9 @@ pub(super) struct Rule {
 
 impl Rule {
     pub(super) fn finding(&self, signals: &Signals<'_>) -> Finding {
-        let judged = (self.judge)(signals);
+        let judged = signals
+            .needs_most_packets()
+            .and_then(|()| (self.judge)(signals));
         let judgement = judged
             .unwrap_or_else(|Missing(what)| Judgement::not_sure(format!("Not sure: {what}.")));
         Finding {

@@ -176,6 +176,26 @@ fn without_packets_or_secrets_no_rule_is_sure() {
 }
 
 #[test]
+fn with_one_packet_in_fifty_not_decoded_no_rule_is_sure() {
+    let told = |every: usize| {
+        let mut some = SimulatedTransfer::default().play();
+        for packet in some.packets.iter_mut().skip(20).step_by(every) {
+            (packet.decoded, packet.number, packet.frames) = (false, None, 0..0);
+        }
+        findings(&some, &sat())
+    };
+    for finding in told(50) {
+        assert_eq!(finding.verdict, NotSure, "{}", finding.rule);
+        assert!(
+            finding
+                .text
+                .ends_with(" 1-RTT packets could not be decoded.")
+        );
+    }
+    assert!(told(200).iter().any(|finding| finding.verdict != NotSure));
+}
+
+#[test]
 fn the_page_lists_every_rule() {
     let page = include_str!("../../../../../docs/reference/findings.md");
     let headings = page.lines().filter_map(|line| line.strip_prefix("### `"));

@@ -1,0 +1,89 @@
+"""`bentpipe replay`: one endpoint program alone, through what was said to it in a trial that failed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+from bentpipe import paths
+from bentpipe.errors import UsageError, one_of
+from bentpipe.runs import records
+from bentpipe.stacks import catalogue
+
+_ENDS = ".frames"
+
+
+@click.command()
+@click.argument("place", type=click.Path(path_type=Path), metavar="TRIAL")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.option("--stack", metavar="NAME", help="The stack whose program to start, in place of COMMAND.")
+@click.option(
+    "--stacks", "extra", multiple=True, type=click.Path(path_type=Path), metavar="DIR",
+    help="A further folder of stacks; can be repeated.",
+)  # fmt: skip
+def replay(place: Path, command: tuple[str, ...], stack: str | None, extra: tuple[Path, ...]) -> None:
+    """Drive one endpoint program alone through what was said to it in a trial in which it failed.
+
+    TRIAL is the folder of the trial, RUN/trials/ID or the one that `bentpipe stacks test` names, or the
+    .frames file in it. There is no partner, no link and no clock, so it fails in the same way each time.
+    Without --stack and COMMAND the program is that of the trial's record. COMMAND may be a debugger that
+    starts the program. Each frame is printed with its times, then the times of the client's BYE and a
+    verdict. Exit code 2: the program failed.
+
+    \b
+    Examples:
+      bentpipe replay runs/demo/trials/sat_mine_noq_1-a5c2118e --stacks mine
+      bentpipe replay FOLDER/client.frames --stack mine --stacks mine
+      bentpipe replay FOLDER/client.frames -- gdb --args ./endpoint --virtual-time
+    """
+    frames = _frames(place)
+    if command and stack:
+        raise UsageError("--stack and a command are both given", "leave one of them out")
+    words = list(command) or _command_of(frames, stack, extra)
+    program = paths.program("bentpipe-sim")
+    sys.stdout.flush()
+    os.execv(
+        program, [str(program), "replay", str(frames), "--", shutil.which(words[0]) or words[0], *words[1:]]
+    )
+
+
+def _frames(place: Path) -> Path:
+    """The file of frames that `place` is, or the one in it."""
+    if place.is_file():
+        return place
+    if not place.is_dir():
+        raise UsageError(f"{place}: there is no such file or folder", "give the folder of a trial")
+    found = sorted(place.glob(f"*{_ENDS}"))
+    if not found:
+        raise UsageError(
+            f"{place}: no {_ENDS} file in it",
+            "a trial in virtual time leaves one for a program that crashed, broke the contract or was silent",
+        )
+    if len(found) > 1:
+        raise UsageError(f"{place}: several {_ENDS} files in it", one_of("", map(str, found), "files"))
+    return found[0]
+
+
+def _command_of(frames: Path, stack: str | None, extra: tuple[Path, ...]) -> list[str]:
+    """The command in virtual time of the stack that is named, or that played the part in the trial."""
+    name = stack or _played(frames)
+    known = catalogue.discover() | (catalogue.discover(extra) if extra else {})
+    return list(catalogue.find(name, known).command("virtual-time"))
+
+
+def _played(frames: Path) -> str:
+    """The stack that was sent `frames`, by the record of the trial, whose outcome is printed."""
+    trial, role = frames.resolve().parent, frames.name.removesuffix(_ENDS)
+    file = trial.parent.parent / "records.jsonl"
+    every = records.read_jsonl(file) if file.is_file() else ()
+    record = next((one for one in every if one.trial == trial.name), None)
+    if record is None or role not in ("client", "server"):
+        raise UsageError(
+            f"{frames}: no record says which program this was", "name it: --stack NAME, or -- COMMAND"
+        )
+    click.echo(f"{record.trial}: {record.outcome}: {record.detail}")
+    return (record.client_label if role == "client" else record.server_label).stack

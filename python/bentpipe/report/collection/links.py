@@ -1,0 +1,52 @@
+"""Links from the site to the reports of its runs.
+
+They are relative, and reports stay where they are: their own links lead to traces and logs beside them, which
+a copy would lose or have to bring along. Who publishes the site publishes the folder that holds it and the
+runs.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import quote
+
+from bentpipe.analysis.cells import CellKey
+from bentpipe.report.model import RunModel
+from bentpipe.runs.records import Record
+from bentpipe.runs.several import NamedRun
+
+
+@dataclass(frozen=True)
+class ReportLinks:
+    """The links from a page in the folder `site` to the report of a run."""
+
+    run: NamedRun
+    site: Path
+
+    @cached_property
+    def index(self) -> str | None:
+        """To its first page; None where there is none."""
+        return self._link("index.html")
+
+    def of_trial(self, record: Record) -> str | None:
+        """To the page of the trial's cell; None where there is none."""
+        if self.index is None:
+            return None
+        key = CellKey(
+            record.scenario, record.workload, record.treatment, record.testbed, record.client, record.server
+        )
+        return self._cells.get(key)
+
+    @cached_property
+    def _cells(self) -> dict[CellKey, str | None]:
+        slugs = RunModel(self.run.folder, self.run.manifest, self.run.records).slugs
+        return {cell.key: self._link(f"cells/{slug}.html") for slug, cell in slugs.items()}
+
+    def _link(self, page: str) -> str | None:
+        file = self.run.folder.resolve() / "report" / page
+        if not file.is_file():
+            return None
+        return quote(Path(os.path.relpath(file, self.site.resolve())).as_posix())

@@ -1,0 +1,127 @@
+"""What the pages of a site know from the start, as JSON values: its runs, cells, columns and studies.
+
+`report-ui/src/collection/model.ts` declares the same shapes. `bentpipe site --json` prints it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+import bentpipe
+from bentpipe import labels
+from bentpipe.analysis.comparison import FALSE_DISCOVERIES, MEASURES
+from bentpipe.analysis.inference import CONFIDENCE
+from bentpipe.report.collection.columns import TrialColumns
+from bentpipe.report.collection.links import ReportLinks
+from bentpipe.report.collection.studies import RenderedPage, ShownStudy
+from bentpipe.report.model import RunModel
+from bentpipe.runs import manifest
+from bentpipe.runs.several import NamedRun, SeveralRuns
+
+FORMAT = 1
+_BUILD = 8  # digits of the hash of a stack's sources that tell two builds apart
+
+
+@dataclass(frozen=True)
+class ShownParts:
+    """What a site is made of, beside its runs."""
+
+    title: str
+    columns: TrialColumns
+    links: Sequence[ReportLinks]  # of each run
+    studies: Sequence[ShownStudy]
+    pages: Sequence[Sequence[RenderedPage]]  # of each study
+
+
+def site_data(found: SeveralRuns, parts: ShownParts) -> dict[str, Any]:
+    """The index of the site."""
+    columns = parts.columns
+    return {
+        "site_format": FORMAT,
+        "title": parts.title,
+        "bentpipe": bentpipe.__version__,
+        "confidence": CONFIDENCE,
+        "false_discoveries": FALSE_DISCOVERIES,
+        "runs": [
+            _run(run, links) | {"cells": columns.cells_of(number)}
+            for number, (run, links) in enumerate(zip(found.runs, parts.links, strict=True))
+        ],
+        "cells": [key._asdict() for key in columns.cells],
+        "testbeds": columns.testbeds,
+        "outcomes": columns.outcomes,
+        "protocols": columns.protocols,
+        "columns": list(columns.values),
+        "measures": [
+            {"column": one.column, "title": one.title, "factor": one.factor, "digits": one.digits}
+            for one in MEASURES.values()
+            if one.column in columns.values
+        ],
+        "skipped": [{"folder": one.folder.name, "why": one.why} for one in found.skipped],
+        "studies": [
+            {
+                "name": study.name,
+                "title": study.title,
+                "question": study.question,
+                "pages": [{"title": page.title, "href": f"studies/{page.name}.html"} for page in pages],
+            }
+            for study, pages in zip(parts.studies, parts.pages, strict=True)
+        ],
+    }
+
+
+def _run(run: NamedRun, links: ReportLinks) -> dict[str, Any]:
+    found, records = run.manifest, run.records
+    commit = found.versions.get("commit")
+    return {
+        "name": run.name,
+        "heading": RunModel(run.folder, found, records).heading,
+        "campaign": found.campaign,
+        "title": found.title,
+        "started": found.started,
+        "finished": found.finished,
+        "bentpipe": found.versions.get("bentpipe"),
+        "commit": commit if isinstance(commit, str) else None,
+        "testbeds": sorted({record.testbed for record in records}),
+        "ip": found.plan.ip,
+        "seed": found.plan.seed,
+        "stacks": _stacks(run),
+        "paths": {label: _digest(state.scenario) for label, state in found.scenarios.items()},
+        "scenarios": sorted({record.scenario for record in records}),
+        "trials": len(records),
+        "failed": sum(record.failed for record in records),
+        "outcomes": dict(Counter(record.outcome for record in records).most_common()),
+        "left_out": found.left_out,
+        "report": links.index,
+    }
+
+
+def _stacks(run: NamedRun) -> list[dict[str, Any]]:
+    """The stacks that took part: what they call their version, and the build, by its sources."""
+    said = manifest.stack_versions(run.records)
+    listed = run.manifest.versions.get("stacks")
+    told = {name: str(version) for name, version in listed.items()} if isinstance(listed, dict) else {}
+    names = {label for record in run.records for label in (record.client, record.server)}
+    return [
+        {"name": name, "version": said.get(name) or told.get(name), "build": _build(run, name)}
+        for name in sorted({labels.variant(label).stack for label in names})
+    ]
+
+
+def _build(run: NamedRun, stack: str) -> str | None:
+    """The begin of the hash of what a stack was built from; null where the manifest does not say."""
+    entry = run.manifest.stacks.get(stack)
+    sources = (entry.installation or {}).get("inputs_sha256") if entry else None
+    return sources[:_BUILD] if isinstance(sources, str) else None
+
+
+def _digest(scenario: Any) -> str:
+    """By it the same path is known again."""
+    text = json.dumps(msgspec.to_builtins(scenario), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,0 +1,47 @@
+"""How many times as much proxies bring: the ratio of two means, as the source has it, with an interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from bentpipe.analysis.inference import CONFIDENCE, Ratio, t_quantile, t_test
+
+from .runs import Arrivals, Floats
+
+
+def times_as_much(proxied: Arrivals, direct: Arrivals, at_s: float) -> Ratio | None:
+    """Mean bytes with proxies to those without, by then."""
+    return ratio_of_means([direct.at(at_s)], [proxied.at(at_s)])
+
+
+Samples = Sequence[Floats | list[float]]
+
+
+def ratio_of_means(below: Samples, above: Samples) -> Ratio | None:
+    """The product of the means of the samples `above`, over that of those `below`: with one of each their
+    ratio, with two the ratio of two ratios. None where one is empty or its mean is no positive number;
+    without interval where one has a single value.
+
+    The interval: the logarithm of a mean has a variance of about that of the mean / its square (the delta
+    method), and their sum Welch's t distribution. It is of arithmetic means, since those were published:
+    `bentpipe.analysis.inference` has that of geometric ones.
+    """
+    samples = [np.asarray(one, dtype=np.float64) for one in (*below, *above)]
+    if not all(len(one) and 0 < one.mean() < math.inf for one in samples):
+        return None
+    signs = [-1] * len(below) + [1] * len(above)
+    difference = sum(sign * math.log(one.mean()) for sign, one in zip(signs, samples, strict=True))
+    value = math.exp(difference)
+    if any(len(one) < 2 for one in samples):
+        return Ratio(value)
+    errors = [0.0 if np.ptp(one) == 0 else one.var(ddof=1) / len(one) / one.mean() ** 2 for one in samples]
+    error = sum(errors)
+    if error == 0:
+        return Ratio(value, value, value, 1.0 if difference == 0 else 0.0)
+    freedom = error**2 / sum(part**2 / (len(one) - 1) for part, one in zip(errors, samples, strict=True))
+    spread = math.sqrt(error)
+    reach = math.exp(t_quantile(CONFIDENCE, freedom) * spread)
+    return Ratio(value, value / reach, value * reach, t_test(difference / spread, freedom))

@@ -1,0 +1,202 @@
+"""The thesis's claims of chapter 5, each with what our trials say of it."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass
+
+from bentpipe.analysis import inference
+from bentpipe.analysis.cells import Cell
+from bentpipe.study.markdown import literal, mbit, percent, table
+
+from . import distributions, intervals
+from .controllers import controller
+from .intervals import Estimate
+from .runs import ThesisRuns, short
+
+_HOW = """*Repeated*, where the interval of what is found here is on the side that the thesis names;
+*contradicted*, where it is on the other; *open*, where it is on both, or no interval can be had. Intervals
+are 95 %, of a bootstrap over clients and over servers. Pairs that never failed over either of two
+scenarios; all stacks, which are others than in the thesis."""
+_ALIKE = 0.05
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the thesis says, and what was found."""
+
+    text: str
+    published: str
+    here: str
+    verdict: str
+
+    def row(self) -> list[str]:
+        return list(astuple(self))
+
+
+def section(runs: ThesisRuns) -> list[str]:
+    """The section at the top of the page."""
+    found = [one for source in (_means, _extremes, _stacks, _relations, _links) for one in source(runs)]
+    if not found:
+        return []
+    head = ["the thesis says", "its figures", "here", ""]
+    return ["## At a glance", table(head, [one.row() for one in found], left=4), _HOW]
+
+
+def side(estimate: Estimate, border: float, above: bool) -> str:
+    """The verdict on a claim that a value lies above a border, or below it."""
+    if estimate.low <= border <= estimate.high:
+        return "open"
+    return "repeated" if (estimate.low > border) == above else "contradicted"
+
+
+def _means(runs: ThesisRuns) -> Iterator[Claim]:
+    known = runs.known.scenarios
+    wanted = (
+        ("goodput", "sat", False, "Efficiency falls where a link becomes geostationary (SAT / GOODPUT)"),
+        ("sat", "satloss", False, "Losses lower it further (SATLOSS / SAT)"),
+        ("eutelsat", "astra", True, "It is higher over Astra than over Eutelsat (ASTRA / EUTELSAT)"),
+    )
+    for below, above, more, text in wanted:
+        if not {below, above} <= runs.matrices.keys():
+            continue
+        tables = [runs.pairs(name, "efficiency") for name in (above, below)]
+        ratio = intervals.over_stacks(tables, intervals.ratio_of_means)
+        if ratio is not None:
+            then = known[above].mean_efficiency / known[below].mean_efficiency
+            yield Claim(text, f"{then:.2f}", ratio.written(), side(ratio, 1, more))
+    if {"sat", "satloss"} <= runs.matrices.keys():
+        better = _better_with_losses(runs)
+        listed = ", ".join(literal(f"{short(client)} → {short(server)}") for client, server in better[:3])
+        here = f"{len(better)} pairs" + (f": {listed}{', …' if len(better) > 3 else ''}" if better else "")
+        text = "No pair is much better over SATLOSS than over SAT"
+        yield Claim(text, "none", here, "contradicted" if better else "repeated")
+
+
+def _better_with_losses(runs: ThesisRuns) -> list[tuple[str, str]]:
+    """Pairs that are faster with losses than without, by Welch on logarithms, Benjamini and Hochberg."""
+    sat, lossy = (_by_pair(runs, name) for name in ("sat", "satloss"))
+    pairs, ratios = [], []
+    for pair in sat.keys() & lossy.keys():
+        found = inference.ratio(sat[pair].values("goodput_bps"), lossy[pair].values("goodput_bps"))
+        if found is not None:
+            pairs.append(pair)
+            ratios.append(found)
+    adjusted = inference.adjusted([one.p for one in ratios])
+    return sorted(
+        pair
+        for pair, one, p in zip(pairs, ratios, adjusted, strict=True)
+        if one.value > 1 and p is not None and p < _ALIKE
+    )
+
+
+def _by_pair(runs: ThesisRuns, name: str) -> dict[tuple[str, str], Cell]:
+    return {(cell.key.client, cell.key.server): cell for cell in runs.matrices[name].cells}
+
+
+def _extremes(runs: ThesisRuns) -> Iterator[Claim]:
+    limits = {"sat": 60, "satloss": 60, "astra": 55, "eutelsat": 30}
+    here = {name: max(known.values()) for name in limits if (known := runs.pairs(name, "efficiency"))}
+    if here:
+        said = ", ".join(f"{name} {percent(value)}" for name, value in here.items())
+        over = [name for name, value in here.items() if 100 * value > limits[name]]
+        text = "No pair's mean efficiency is above this (section 5.5.1)"
+        then = ", ".join(f"{name} {limits[name]} %" for name in here)
+        yield Claim(text, then, said, f"contradicted: {', '.join(over)}" if over else "repeated")
+    timeouts = {name: runs.ours[name] for name in ("sat", "satloss") if name in runs.ours}
+    if len(timeouts) == 2:
+        then = ", ".join(f"{name} {runs.known.scenarios[name].timeout:g} %" for name in timeouts)
+        shares = {name: one.share(one.timeout) or 0.0 for name, one in timeouts.items()}
+        who = sorted({c.key.server for c in runs.matrices["satloss"].cells if c.failures["transfer_timeout"]})
+        said = ", ".join(f"{name} {percent(share)}" for name, share in shares.items())
+        said += f"; servers: {', '.join(map(short, who)) or 'none'}"
+        verdict = "repeated" if shares["satloss"] > shares["sat"] else "contradicted"
+        text = "More pairs time out with losses; most are of the servers aioquic and kwik"
+        yield Claim(text, then, said, verdict)
+
+
+def _stacks(runs: ThesisRuns) -> Iterator[Claim]:
+    for name in ("sat", "eutelsat"):
+        by_server: dict[str, list[float]] = {}
+        for (_, server), value in runs.pairs(name).items():
+            by_server.setdefault(server, []).append(value)
+        if len(by_server) < 2 or "aioquic" not in by_server:
+            continue
+        means = {server: statistics.fmean(values) for server, values in by_server.items()}
+        worst = min(means, key=lambda one: means[one])
+        here = f"{short(worst)}, {mbit(means[worst])} Mbit/s; aioquic {mbit(means['aioquic'])}"
+        others = [one for one in means if one != "aioquic"]
+        nearest = min(others, key=lambda one: means[one])
+        verdict = _slowest(by_server["aioquic"], by_server[nearest])
+        if worst == "aioquic":
+            here += f", next {short(nearest)} {mbit(means[nearest])}"
+        yield Claim(f"aioquic's server is the slowest over {name.upper()}", "aioquic", here, verdict)
+    for name, one in distributions.splits(runs).items():
+        if name in ("sat", "satloss"):
+            rest = 1 - one.shares.server - one.shares.chance
+            low = Estimate(one.shares.server, one.low.server, one.high.server)
+            client = Estimate(one.shares.client, one.low.client, one.high.client)
+            here = f"server {low.written(0, 100, ' %')}, client {client.written(0, 100, ' %')}"
+            verdict = "contradicted: the server dominates" if low.low > client.high else "open"
+            yield Claim(
+                f"Client and server both decide, no side dominates ({name.upper()})",
+                "by eye",
+                f"{here} of the variance; client and pair {percent(rest)}",
+                verdict,
+            )
+    by_word = _satloss_by_controller(runs)
+    if "NewReno" in by_word and len(by_word) > 1:
+        here = ", ".join(f"{word} {mbit(value)}" for word, value in by_word.items())
+        slowest = by_word["NewReno"] <= min(by_word.values())
+        text = "Servers with NewReno do badly over SATLOSS, some with CUBIC or BBR well"
+        verdict = "repeated; of CUBIC [no](#congestion-control)" if slowest else "contradicted"
+        yield Claim(text, "figure 5.6b", f"{here} Mbit/s", verdict)
+
+
+def _slowest(mine: Sequence[float], others: Sequence[float]) -> str:
+    """The verdict on whether a server is slower than the slowest other, by Welch over its pairs."""
+    found = inference.ratio(others, mine)
+    if found is None or found.low is None or found.high is None or found.low <= 1 <= found.high:
+        return "open"
+    return "repeated" if found.high < 1 else "contradicted: [why](#causes)"
+
+
+def _satloss_by_controller(runs: ThesisRuns) -> dict[str, float]:
+    found: dict[str, list[float]] = {}
+    for (_, server), value in runs.pairs("satloss").items():
+        found.setdefault(controller(server) or "unknown", []).append(value)
+    return {word: statistics.fmean(values) for word, values in found.items()}
+
+
+def _relations(runs: ThesisRuns) -> Iterator[Claim]:
+    known = distributions.correlations(runs)
+    mine = {pair[1]: one for pair, one in known.items() if pair[0] == "goodput"}
+    if mine:
+        here = ", ".join(f"{name} {one.written()}" for name, one in mine.items())
+        related = [name for name, one in mine.items() if one.low > 0]
+        verdict = f"contradicted: {', '.join(related)}" if related else "open: none is shown, none excluded"
+        yield Claim("GOODPUT is not correlated with the other scenarios", "by eye", here, verdict)
+    if {("sat", "astra"), ("sat", "eutelsat")} <= known.keys():
+        near, far = known["sat", "eutelsat"], known["sat", "astra"]
+        here = f"{near.written()} against {far.written()}"
+        apart = near.low > far.high or far.low > near.high
+        verdict = ("repeated" if near.value > far.value else "contradicted") if apart else "open"
+        yield Claim("SAT is nearer to EUTELSAT than to ASTRA (rank correlation)", "by eye", here, verdict)
+
+
+def _links(runs: ThesisRuns) -> Iterator[Claim]:
+    """The return link: the mean rate of each trial, and what its queue dropped."""
+    rates = [
+        8 * one.return_bytes / one.completion_s
+        for one in runs.records
+        if one.scenario in ("sat", "satloss", "astra") and one.ok and one.completion_s
+    ]
+    if rates:
+        dropped = sum(
+            bool(one.return_queue_drops) for one in runs.records if one.scenario == "sat" and one.ok
+        )
+        many = sum(one.scenario == "sat" and one.ok for one in runs.records)
+        here = f"means of trials up to {max(rates) / 1e3:.0f} kbit/s; "
+        here += f"its queue dropped in {dropped} of {many} trials over sat"
+        yield Claim("The return link, 2 Mbit/s, is no limit", "at most 600 kbit/s, over 1 s", here, "open")

@@ -1,0 +1,72 @@
+"""Table 5.2 of the thesis, which takes values from other papers, beside ours over the same nominal links."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from bentpipe import strict
+from bentpipe.study.markdown import literal, table
+
+from .runs import LITERATURE, ThesisRuns, short
+
+FILE = Path(__file__).with_name("literature.toml")
+
+_TEXT = """Seconds until a file is there, as table 5.2 has them, and here the median over the trials of each
+stack with itself, the fastest and the slowest stack. Real links are nominal here: a fixed rate and delay, a
+queue of 1 BDP, no losses. Where the source loaded a web site of that size, one file stands for it."""
+
+
+class LiteratureRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A row of the table: what was published, and the scenario and workload that stand beside it."""
+
+    source: str
+    stack: str
+    scenario: str
+    workload: str
+    time_s: float
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    rows: list[LiteratureRow]
+
+
+def section(runs: ThesisRuns) -> list[str]:
+    """The section; empty without its run."""
+    source = runs.beside(LITERATURE)
+    if source is None:
+        return []
+    rows = []
+    for one in strict.read(FILE, _File).rows:
+        times: dict[str, list[float]] = {}
+        for record in source.records:
+            if (record.scenario, record.workload) == (one.scenario, one.workload) and record.completion_s:
+                times.setdefault(record.server, []).append(record.completion_s)
+        medians = sorted((sorted(known)[len(known) // 2], server) for server, known in times.items())
+        if not medians:
+            continue
+        first, last = medians[0], medians[-1]
+        same = next((f"{time:.1f}" for time, server in medians if short(server) == one.stack), "-")
+        rows.append(
+            [
+                literal(one.source),
+                one.stack or "not stated",
+                one.scenario,
+                f"{one.time_s:.1f}",
+                same,
+                f"{first[0]:.1f}, {short(first[1])}",
+                f"{last[0]:.1f}, {short(last[1])}",
+            ]
+        )
+    head = [
+        "source",
+        "stack",
+        "scenario here",
+        "there, s",
+        "here, same stack",
+        "fastest here",
+        "slowest here",
+    ]
+    count = f"{len(source.records)} trials."
+    return ["## Beside other papers (table 5.2)", _TEXT, table(head, rows, left=3), count] if rows else []

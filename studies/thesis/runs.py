@@ -1,0 +1,116 @@
+"""The runs that the pages are written from: all pairs, and experiments beside them, by campaign."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from bentpipe import labels
+from bentpipe.analysis.cells import Cell, Matrix, cells, matrices
+from bentpipe.runs.records import Record
+from bentpipe.study import compare
+from bentpipe.study.compare import ScenarioResult
+from bentpipe.study.source import Source
+
+from .intervals import Pairs
+from .published import Published
+
+WORKLOAD = "transfer:10485760"
+START, CONTROLLERS, QUEUE, LITERATURE = (
+    "thesis-start",
+    "thesis-controllers",
+    "thesis-queue",
+    "thesis-literature",
+)
+GALLERY = "thesis-gallery"  # how the names of its campaigns begin
+
+
+@dataclass(frozen=True)
+class ThesisRuns:
+    """What the pages are written from."""
+
+    sources: tuple[Source, ...]
+    known: Published
+
+    @property
+    def source(self) -> Source:
+        """All pairs: the run that there always is."""
+        return self.sources[0]
+
+    @cached_property
+    def records(self) -> list[Record]:
+        """Those that can be compared: the source's scenarios as they are, and its workload."""
+        return [
+            one
+            for one in self.source.records
+            if one.scenario in self.known.scenarios and one.workload == WORKLOAD
+        ]
+
+    @cached_property
+    def matrices(self) -> dict[str, Matrix]:
+        """By scenario, in the order of the source's table."""
+        found = {matrix.key.scenario: matrix for matrix in matrices(self.records)}
+        return {name: found[name] for name in self.known.scenarios if name in found}
+
+    @cached_property
+    def ours(self) -> dict[str, ScenarioResult]:
+        return {name: compare.over_pairs(one) for name, one in self.matrices.items()}
+
+    @cached_property
+    def planned(self) -> Counter[str]:
+        """Scenario → trials that the run was to have."""
+        manifest = self.source.manifest
+        trials = manifest.plan.trials(tuple(manifest.left_out))
+        mine = [one.scenario for one in trials if one.workload == WORKLOAD]
+        return Counter(name for name in mine if name in self.known.scenarios)
+
+    @property
+    def missing(self) -> Counter[str]:
+        """Scenario → trials without a record."""
+        return self.planned - Counter(one.scenario for one in self.records)
+
+    def rate_bps(self, scenario: str) -> float:
+        return float(self.source.manifest.scenarios[scenario].summary["forward_rate_bps"])
+
+    @cached_property
+    def common(self) -> list[str]:
+        """The stacks that are in the publication and in this run."""
+        servers = dict.fromkeys(server for one in self.matrices.values() for server in one.servers)
+        return [one for one in servers if one in self.known.stacks]
+
+    def pairs(self, scenario: str, column: str = "goodput_bps", whole: bool = True) -> Pairs:
+        """The mean of a column for every pair; if they are to be `whole`, of those that never failed."""
+        found = {}
+        for cell in self.matrices[scenario].cells if scenario in self.matrices else ():
+            values = cell.values(column)
+            if values and not (whole and cell.failures):
+                found[cell.key.client, cell.key.server] = sum(values) / len(values)
+        return found
+
+    def beside(self, campaign: str) -> Source | None:
+        """The run of an experiment; None if it is not among the runs."""
+        return next((one for one in self.sources[1:] if one.manifest.campaign == campaign), None)
+
+    def cells_beside(self, campaign: str) -> dict[tuple[str, str, str], Cell]:
+        """(scenario, client, server) → cell of an experiment."""
+        source = self.beside(campaign)
+        records = source.in_order if source else []
+        return {(one.key.scenario, one.key.client, one.key.server): one for one in cells(records)}
+
+    @property
+    def galleries(self) -> list[Source]:
+        return [one for one in self.sources[1:] if one.manifest.campaign.startswith(GALLERY)]
+
+
+def short(label: str) -> str:
+    """The stack of a variant that chooses nothing but its own library's window; else the whole label."""
+    variant = labels.variant(label)
+    return variant.stack if dict(variant.options) in ({}, {"window": "library"}) else label
+
+
+def made_of(count: Sequence[Record]) -> str:
+    """`5000 trials of 100 pairs`, for the line under a picture."""
+    pairs = {(one.client, one.server) for one in count}
+    return f"{len(count)} trials of {len(pairs)} pairs"

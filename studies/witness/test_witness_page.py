@@ -1,0 +1,99 @@
+"""`bentpipe study witness`: the page that holds a run against pico_sim, and pico_sim itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import fake_run
+import pytest
+from conftest import Command, installed_or_skip
+from witness.page import HEADERS, PAYLOAD, Page, sections
+from witness.simulator import PicoSim, SimulatedPath, Times
+
+from bentpipe.study import markdown
+from bentpipe.study.source import Source
+
+pytestmark = pytest.mark.virtual_time
+
+RATE = 20_000_000
+FASTER = round(RATE * (PAYLOAD + HEADERS) / PAYLOAD)
+DATA_S, DISCONNECTED_S = 10.0, 10.6
+
+
+def made_up(completions: dict[tuple[int, str], float]) -> Source:
+    """A run with a queue of 600 ms: (rate, options of the server) → completion."""
+    records = []
+    for (rate, options), completion_s in completions.items():
+        made = fake_run.record("sat", "picoquic", f"picoquic:{options}", 1)
+        good = {"outcome": "ok", "detail": "", "completion_s": completion_s}
+        records.append(fake_run.change(made, scenario=f"sat,forward.rate={rate}bit/s", **good))
+    fake_run.write_campaign("run", records)
+    manifest = json.loads(Path("run/manifest.json").read_text())
+    (state,) = [one for label, one in manifest["scenarios"].items() if label == "sat"]
+    for rate, _ in completions:
+        path = {"forward_rate_bps": rate, "forward_queue_bytes": rate * 600 // 8000}
+        changed = state | {"summary": state["summary"] | path}
+        manifest["scenarios"][f"sat,forward.rate={rate}bit/s"] = changed
+    Path("run/manifest.json").write_text(json.dumps(manifest))
+    return Source.read(Path("run"), "bentpipe study witness --run run")
+
+
+WHOLE = {
+    (RATE, "cc=cubic"): 10.5,
+    (RATE, "cc=cubic:cert=rsa"): 10.2,
+    (FASTER, "cc=cubic"): 10.3,
+    (FASTER, "cc=cubic:cert=rsa"): 10.05,
+}
+
+
+@pytest.fixture
+def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("in_folder")
+def test_each_difference_is_left_in_alone() -> None:
+    simulated: list[SimulatedPath] = []
+
+    def simulate(path: SimulatedPath) -> Times:
+        simulated.append(path)
+        return Times(DATA_S if path.rate_bps == RATE else 10.1, DISCONNECTED_S)
+
+    page = Page(made_up(WHOLE), simulate)
+    (one,) = page.comparisons
+    assert one.difference() == pytest.approx(0.005)
+    assert one.difference(end=True) == pytest.approx(10.05 / DISCONNECTED_S - 1)
+    assert one.difference(link=True) == pytest.approx(0.02)
+    assert one.difference(certificate=True) == pytest.approx(0.03)
+    assert one.difference(end=True, link=True, certificate=True) == pytest.approx(10.5 / DISCONNECTED_S - 1)
+    assert one.with_link_there == pytest.approx(10.2 / 10.1 - 1)
+    assert {(path.delay_ms, path.queue_ms, path.congestion) for path in simulated} == {(300, 600, "cubic")}
+    text = " ".join(markdown.page(sections(page)).split())
+    assert "In 1 of them the two agree within 1 %" in text
+    assert "| 600 | cubic | 10.05 (10.05 to 10.05) | 10.00 (10.00 to 10.00) | +0.5 |" in text
+    assert "## Limits" in text and "pico_sim.c" in text
+
+
+def test_a_run_of_one_rate_is_refused(bentpipe: Command) -> None:
+    installed_or_skip("picoquic")
+    made_up({key: value for key, value in WHOLE.items() if key[0] == RATE})
+    done = bentpipe("study", "witness", "--run", "run", "-o", "out")
+    assert done.code != 0
+    assert "two rates" in done.err and "bentpipe study witness" in done.err
+    assert not Path("out").exists()
+
+
+def test_pico_sim_agrees_within_one_percent(bentpipe: Command) -> None:
+    """One setting of the study, with Bentpipe's own trial."""
+    installed_or_skip("picoquic")
+    rates = ("--set", f"forward.rate={FASTER} bit/s", "--set", f"return.rate={RATE} bit/s")
+    queues = ("--set", "forward.queue=600 ms", "--set", "return.queue=600 ms")
+    ends = ("--client", "picoquic", "--server", "picoquic:cc=newreno:cert=rsa")
+    rest = ("--bytes", "10MiB", "--iterations", "1", "--no-report", "--json", "--out", "run")
+    done = bentpipe("run", "--scenario", "sat", *rates, *queues, *ends, *rest)
+    assert done.code == 0, done.err
+    (record,) = done.records()
+    there = PicoSim.installed().run(SimulatedPath("newreno", 10 * 2**20, RATE, 300, 600))
+    assert record["completion_s"] == pytest.approx(there.last_data_s, rel=0.01)
+    assert there.disconnected_s == pytest.approx(there.last_data_s + 0.6, rel=0.01)
