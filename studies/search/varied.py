@@ -22,6 +22,7 @@ from .study import ArrivalComparison, SlowStartComparison
 COMPARED = "search-keep"
 ALIKE_S = 0.25  # times that differ by less are alike
 _CHANCE = 0.05
+_EACH_MB = 5
 _LOGS = BASELINE[0]
 _AT_MB = (150, 200)
 _RATE = re.compile(r"(\d)([MG]bit)")
@@ -214,14 +215,9 @@ def _of_exits(base: OpenSetting, others: Sequence[OpenSetting], known: float) ->
 def _of_times(base: OpenSetting, others: Sequence[OpenSetting], arriving: OpenSetting) -> str:
     size = _AT_MB[0]
 
-    def surely(one: OpenSetting) -> int:
-        """1: SEARCH is sooner; -1: later; 0: chance can have made it."""
-        found = one.sooner(size)
-        return 0 if found is None else int(found.low > 0) - int(found.high < 0)
-
     named = (base, *others)
-    sooner = [one for one in named if surely(one) > 0]
-    later = [one for one in named if surely(one) < 0]
+    sooner = [one for one in named if _surely(one, size) > 0]
+    later = [one for one in named if _surely(one, size) < 0]
     told = [
         f"SEARCH is {word} at {size} MB, beyond what chance allows, with {_timed(some)}"
         for word, some in (("sooner", sooner), ("later", later))
@@ -233,7 +229,20 @@ def _of_times(base: OpenSetting, others: Sequence[OpenSetting], arriving: OpenSe
         for one in (base, arriving)
         if one.most is not None
     ]
-    return f"**Times.** {text}. What the base saves at most: {', '.join(counted)}."
+    sizes = [mb for mb in range(_EACH_MB, _AT_MB[1] + 1, _EACH_MB) if _surely(base, mb) > 0]
+    where = (
+        f" In order, the base is sooner beyond what chance allows at {len(sizes)} of "
+        f"{_AT_MB[1] // _EACH_MB} sizes, the first {sizes[0]} MB, the last {sizes[-1]} MB."
+        if sizes
+        else ""
+    )
+    return f"**Times.** {text}. What the base saves at most: {', '.join(counted)}.{where}"
+
+
+def _surely(one: OpenSetting, size_mb: int) -> int:
+    """1: SEARCH is sooner; -1: later; 0: chance can have made it."""
+    found = one.sooner(size_mb)
+    return 0 if found is None else int(found.low > 0) - int(found.high < 0)
 
 
 def _timed(some: Sequence[OpenSetting]) -> str:

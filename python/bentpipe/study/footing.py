@@ -168,5 +168,5 @@ def made(source: Source, sources: Mapping[str, str], further: Sequence[Source] =
         parts.append("Left out: " + "; ".join(literal(why) for why in manifest.left_out.values()) + ".")
     if sources:
         listed = "\n".join(f"- {name}: {text}" for name, text in sources.items())
-        parts.append(f"## Sources\n\n{listed}")
+        parts += ["## Sources", listed]  # a heading is not folded, nor what is in one part with it
     return parts
