@@ -21,7 +21,7 @@ fn all() -> BTreeMap<String, Scenario> {
 #[test]
 fn every_file_loads_says_where_it_is_from_and_comes_back_from_json() {
     let all = all();
-    assert_eq!(all.len(), 28);
+    assert_eq!(all.len(), 42);
     for (name, scenario) in all {
         assert!(
             scenario.source.len() > 10 && !scenario.title.is_empty(),
@@ -55,17 +55,31 @@ fn rates_delays_and_losses_are_the_published_ones() {
         ("cnes-250-3-loss1", 250_000, 3_000, 600, 0), // beside it, see below
         ("cnes-250-3-loss1-satellite", 250_000, 3_000, 600, 100),
         ("cnes-50-10", 50_000, 10_000, 600, 0),
+        ("custura-2020", 8_500, 1_500, 600, 100),
+        ("custura-2020-real", 8_500, 1_500, 630, 0),
+        ("deutschmann-2019-15-3", 15_000, 3_000, 650, 0),
+        ("deutschmann-2019-30-2", 30_000, 2_000, 650, 0),
         ("eutelsat", 50_000, 5_000, 600, 10),
+        ("fairhurst-2019", 8_500, 1_400, 639, 0),
         ("geo-tum", 19_600, 5_200, 580, 0),
         ("goodput", 10_000, 10_000, 30, 0),
         ("inflight", 1_890, 1_890, 760, 600),
         ("konnect-zen", 50_000, 5_000, 600, 0),
+        ("kuhn-2021-1", 1_000, 100, 500, 0),
+        ("kuhn-2021-10", 10_000, 2_000, 500, 0),
+        ("kuhn-2021-200", 200_000, 100_000, 500, 0),
+        ("kuhn-2021-50", 50_000, 25_000, 500, 0),
         ("leo-tum", 19_600, 5_200, 112, 0),
         ("longrtt", 10_000, 10_000, 1500, 0),
+        ("rula-2018-half", 3_780, 3_780, 380, 300),
         ("sat", 20_000, 2_000, 600, 0),
         ("satloss", 20_000, 2_000, 600, 100),
         ("skydsl", 50_000, 6_000, 600, 0),
+        ("thomas-2019", 25_000, 5_000, 750, 0),
         ("viasat", 150_000, 150_000, 600, 0),
+        ("wang-2018", 10_000, 10_000, 600, 0),
+        ("yang-2018", 10_000, 10_000, 500, 0),
+        ("zhang-2018", 1_000, 1_000, 600, 119),
     ];
     let changing = [
         "4sat-variable",
