@@ -154,6 +154,7 @@ impl Metrics {
     fn without_content(self) -> Self {
         Self {
             first_mb_s: Vec::new(),
+            in_order: Vec::new(),
             goodput_bps: None,
             stream_bytes: None,
             upload_bytes: None,
