@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -21,6 +21,8 @@ from bentpipe.runs.records import Record
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_NO_COURSES: dict[str, list[Any]] = {"received_bytes": [], "in_order_bytes": [], "flows": []}
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,8 @@ class SeveralRuns:
 
 def read(folders: Iterable[Path], *, courses: bool = True) -> SeveralRuns:
     """The runs in `folders`, each once, the one that started first first. A folder that is no run, or has no
-    records, or of a format that cannot be read, is skipped. Without `courses` records have empty
-    `received_bytes`, which are most of what they take in memory.
+    records, or of a format that cannot be read, is skipped. Without `courses` records have no curves, which
+    are most of what they take in memory.
     """
     places = list({folder.resolve(): folder for folder in folders}.values())
     runs, skipped = [], []
@@ -63,7 +65,7 @@ def read(folders: Iterable[Path], *, courses: bool = True) -> SeveralRuns:
             skipped.append(SkippedFolder(folder, str(error)))
             continue
         if not courses:
-            records = [msgspec.structs.replace(record, received_bytes=[], flows=[]) for record in records]
+            records = [msgspec.structs.replace(record, **_NO_COURSES) for record in records]
         runs.append(NamedRun(name, folder, found, records))
     return SeveralRuns(tuple(sorted(runs, key=lambda run: (run.manifest.started, run.name))), tuple(skipped))
 
