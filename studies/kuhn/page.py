@@ -102,12 +102,12 @@ def _sections(runs: KuhnRuns, known: Kuhn, files: dict[str, Path]) -> list[str]:
 
 
 _FIGURES = f"""As the source's figures 6 to 9, with time since the request. The upper picture has means over
-the trials; the lower a rate over {drawn.WINDOW_S:g} s, two round trips, of the first trial of each. Bytes are
+the trials, the lower a rate over {drawn.WINDOW_S:g} s, two round trips, of the first trial of each. Bytes are
 payload that reached the client, with headers of TLS or QUIC and what came twice. Curves are of the largest
-file that was sent, and stay where they are once it is complete. Crosses are the objectives: a curve above or
-to the left of one meets it. Where a curve with proxies halts and then leaps, the terminal waited for packets
-that the queue had dropped, and then handed on over the cable what had come meanwhile; rates above the link's
-are cut off."""
+file that was sent, whose trials are counted above, and stay where they are once it is complete. Crosses are
+the objectives: a curve above or to the left of one meets it. Where a curve with proxies halts and then leaps,
+the terminal waited for packets that the queue had dropped, and then handed on over the cable what had come
+meanwhile; rates above the link's are cut off."""
 
 
 def _objectives(place: str, known: Kuhn) -> Objectives:
