@@ -1,0 +1,118 @@
+"""Why a server is far from others with the controller of the same name: one thing changed at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from bentpipe import labels
+from bentpipe.analysis import inference
+from bentpipe.analysis.inference import Ratio
+from bentpipe.study.markdown import literal, several, table
+from bentpipe.study.means import GeometricMean
+
+from .control import short
+from .controllers import named
+from .runs import BURSTS, CAUSES, QUEUE, StackRuns, in_order
+
+_TEXT = """Servers that are far from others, again, and with one thing changed: an option of the server, a
+queue of 1 BDP in place of 25 packets, or losses that come in bursts of four on average, as many in all.
+Mbit/s, geometric means with their 95 % intervals; *times* is the goodput over that of the server as it is,
+with the 95 % interval (Welch's t on logarithms), whose p is adjusted over all of the table by Benjamini and
+Hochberg: in brackets where it is not below 5 %, so that chance could have made it."""
+_SIGNIFICANT = 0.05
+
+
+@dataclass(frozen=True)
+class Change:
+    """A server, and what was changed in it or in its path; "" where it is as it is."""
+
+    server: str  # with nothing changed
+    change: str
+    goodputs: dict[str, list[float]]  # by scenario
+
+
+def changes(runs: StackRuns) -> list[Change]:
+    """By server, what is unchanged first."""
+    found: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for campaign, word in ((CAUSES, ""), (QUEUE, "queue of 1 BDP"), (BURSTS, "losses in bursts of 4")):
+        for cell in runs.cells(campaign):
+            variant = labels.variant(cell.key.server)
+            own = [one for one in variant.settings if not one.startswith("cc=")]
+            plain = f"{variant.stack}:cc={variant.options['cc']}"
+            path = _LOSSY if campaign == BURSTS else short(cell.key.scenario)
+            by_path = found.setdefault((plain, ", ".join([*own, word] if word else own)), {})
+            by_path[path] = cell.values("goodput_bps")
+    made = [Change(server, change, values) for (server, change), values in found.items()]
+    order = in_order([one.server for one in made])
+    return sorted(made, key=lambda one: (order.index(one.server), one.change))
+
+
+_LOSSY = "satloss"  # whose losses come in bursts where they do
+
+
+def _ratios(made: Sequence[Change], scenarios: Sequence[str]) -> dict[tuple[str, str, str], Ratio | None]:
+    """(server, change, scenario) → goodput over the unchanged server's; p is adjusted over all."""
+    plain = {one.server: one.goodputs for one in made if not one.change}
+    keys, ratios = [], []
+    for one in made:
+        for name in scenarios:
+            if one.change:
+                keys.append((one.server, one.change, name))
+                before = plain.get(one.server, {}).get(name, [])
+                ratios.append(inference.ratio(before, one.goodputs.get(name, [])))
+    chances = inference.adjusted([None if one is None else one.p for one in ratios])
+    shown = (
+        None if one is None else Ratio(one.value, one.low, one.high, p)
+        for one, p in zip(ratios, chances, strict=True)
+    )
+    return dict(zip(keys, shown, strict=True))
+
+
+def section(runs: StackRuns) -> list[str]:
+    """The experiments, below the tables that ask for them; nothing without their run."""
+    made = changes(runs)
+    if not made:
+        return []
+    scenarios = list(dict.fromkeys(name for one in made for name in one.goodputs))
+    ratios = _ratios(made, scenarios)
+    rows = [_row(one, scenarios, ratios) for one in made]
+    count = sum(len(values) for one in made for values in one.goodputs.values())
+    head = ["server", "", "changed", *(text for name in scenarios for text in (name, "times"))]
+    return [
+        "#### Causes",
+        _TEXT,
+        table(head, rows, left=3),
+        f"{several(count, 'trial')}.",
+        *_found(made),
+    ]
+
+
+def _row(
+    one: Change, scenarios: Sequence[str], ratios: dict[tuple[str, str, str], Ratio | None]
+) -> list[str]:
+    row = [literal(one.server), named(one.server), literal(one.change) or "-"]
+    for name in scenarios:
+        mean = GeometricMean.of(one.goodputs.get(name, []))
+        row.append(mean.written(1e-6) if mean else "-")
+        row.append(_times(ratios.get((one.server, one.change, name))) if one.change else "")
+    return row
+
+
+def _times(ratio: Ratio | None) -> str:
+    if ratio is None:
+        return "-"
+    text = f"{ratio.value:.2f}"
+    if ratio.low is not None and ratio.high is not None and f"{ratio.low:.2f}" != f"{ratio.high:.2f}":
+        text += f" ({ratio.low:.2f} to {ratio.high:.2f})"
+    return text if ratio.p is not None and ratio.p < _SIGNIFICANT else f"({text})"
+
+
+def _found(made: Sequence[Change]) -> Iterator[str]:
+    known = [FOUND[one] for one in dict.fromkeys(one.server for one in made) if one in FOUND]
+    if known:
+        yield "\n".join(f"- {text}" for text in known)
+
+
+# Server → what was found out of the experiments, the library's code and its traces.
+FOUND: dict[str, str] = {}
