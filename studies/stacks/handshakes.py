@@ -29,8 +29,8 @@ from .runs import HANDSHAKES, StackRuns, in_order
 
 FIGURE = "stacks-longrtt.svg"
 PROBE_S = 0.999  # the first probe timeout of RFC 9002: three times 333 ms
-_LEAST = 2.0  # round trips: handshake, then request and answer
-_LATE = 0.05  # of a round trip: what is later than the others by more is named
+LEAST = 2.0  # round trips: handshake, then request and answer
+LATE = 0.05  # of a round trip: what is later than the others by more is named
 
 _REPEATS = """What each end sends before it hears of the other. *Hellos*: how often the client sends its
 ClientHello, *again after* when it does so first, in s. *Datagrams*: of the client until it sends its
@@ -93,9 +93,10 @@ class Handshakes:
     @classmethod
     def of(cls, runs: StackRuns) -> Handshakes | None:
         """None without such a run."""
-        sources = runs.of(HANDSHAKES)
-        states = [state for one in sources for state in one.manifest.scenarios.values()]
-        return cls(runs, float(states[0].summary["rtt_ms"]) / 1e3) if states else None
+        for source in runs.of(HANDSHAKES):
+            state = source.manifest.scenarios[source.records[0].scenario]
+            return cls(runs, float(state.summary["rtt_ms"]) / 1e3)
+        return None
 
     @cached_property
     def cells(self) -> list[Cell]:
@@ -130,7 +131,7 @@ def _square(found: Handshakes, cell: Cell | None) -> HeatSquare:
     trips = found.round_trips(cell)
     if trips is None:
         return HeatSquare(float("nan"), "x")
-    return HeatSquare(min(_LEAST / trips, 1), f"{trips:.2f}" + ("!" if cell.failures else ""))
+    return HeatSquare(min(LEAST / trips, 1), f"{trips:.2f}" + ("!" if cell.failures else ""))
 
 
 def section(found: Handshakes, known: LongRtt) -> list[str]:
@@ -163,10 +164,10 @@ def _opening(found: Handshakes) -> str:
         f"file of 1 kB. {len(through)} of {several(len(found.cells), 'pair')} get through."
     )
     if trips:
-        late = sum(one > _LEAST + _LATE for one in trips)
+        late = sum(one > LEAST + LATE for one in trips)
         text += (
             f" The file is there after {min(trips):.2f} to {max(trips):.2f} round trips, in "
-            f"{several(late, 'pair')} more than {_LATE:g} of one later than the {_LEAST:g} that it takes."
+            f"{several(late, 'pair')} more than {LATE:g} of one later than the {LEAST:g} that it takes."
         )
     return text
 
@@ -245,7 +246,7 @@ def _needless(found: Handshakes) -> str:
         times = [one.repeated_s for one in mine if one.repeated_s is not None]
         if mine and not times:
             never.append(name)
-        if times and statistics.median(times) < PROBE_S - _LATE:
+        if times and statistics.median(times) < PROBE_S - LATE:
             early.append(f"{name} after {statistics.median(times):.2f} s")
     text = (
         f"Every ClientHello but the first is needless. RFC 9002 lets it be repeated after {PROBE_S:g} s at "

@@ -26,25 +26,20 @@ from .handshakes import span
 from .published import Published
 from .runs import PACKETS, StackRuns, in_order
 
-RETURN_FIGURE, SIZES_FIGURE = "stacks-return.svg", "stacks-sizes.svg"
+SIZES_FIGURE = "stacks-sizes.svg"
 BIN_S = 1.0
 _COMMON = 0.01  # of the packets with data: a size that fewer have is not listed
 _SMALL = 0.5  # of the largest: packets with data that are smaller are counted apart
 _LISTED = 4
 
-_ACKS = """Of each client, over its servers: medians, and in brackets the least and the most. *Mean rate*:
-over the transfer; *largest*: of a bin of 1 s, and when it was, as a share of the time to completion.
-*Packets*: those with an ACK per packet with data. *Bytes*: of an IP packet of the client, the mean.
-*Follows*: Pearson's correlation of the rate of both links, bin by bin: 1, where the return link is used as
-the forward link is."""
 _NUMBERS = """Of 1-RTT packets, over a stack's partners. *First*: the number of the first; RFC 9000, section
 12.3, has each packet number space begin at 0. *Left out*: numbers below the last that no packet had; a
 sender may leave some out to find out peers that acknowledge what they cannot have received (section 21.4).
 *Twice*: numbers that more than one packet had, which section 12.3 forbids."""
-_SIZES = """QUIC packets with STREAM frames of each server, over its clients, bytes. *First* is the first
-such packet of the transfer that is full, *largest* the largest in most trials. *Sizes*: those of at least 1
-% of the packets, in the trial with the median goodput, the most frequent first. *Small*: packets with less
-than half of the largest, of all with data, in percent."""
+_SIZES = """QUIC packets with STREAM frames of each server, over its clients, bytes. *First*: the most
+frequent size of the first ten; *largest*: of a trial. *Sizes*: those of at least 1 % of the packets, in the
+trial with the median goodput, the most frequent first. *Small*: packets with less than half of the largest,
+of all with data, in percent."""
 
 
 @dataclass(frozen=True)
@@ -119,12 +114,20 @@ class NumbersUsed:
     first: int
     left_out: int  # below the last
     twice: int
+    in_one: bool  # all spaces have one sequence: no number is in two of them, nor the first of this one 0
 
     @classmethod
     def of(cls, packets: pa.Table, direction: series.Direction) -> NumbersUsed:
         numbers = series.numbers(packets, direction).number
         known = np.unique(numbers)
-        return cls(int(known[0]), int(known[-1] - known[0] + 1 - len(known)), len(numbers) - len(known))
+        others = [series.numbers(packets, direction, space=one).number for one in ("initial", "handshake")]
+        every = np.concatenate([known, *map(np.unique, others)])
+        return cls(
+            int(known[0]),
+            int(known[-1] - known[0] + 1 - len(known)),
+            len(numbers) - len(known),
+            bool(known[0] > 0 and len(every) == len(np.unique(every))),
+        )
 
 
 def _data(packets: pa.Table) -> tuple[Ints, Floats]:
@@ -167,22 +170,15 @@ class Transfers:
         return found
 
 
-def section(found: Transfers, known: Published) -> list[str]:
-    """The part of the page."""
+def section(found: Transfers, known: Published, return_link: list[str]) -> list[str]:
+    """The part of the page; `return_link` is what is said of that."""
     pairs = {(one.record.client, one.record.server) for one in found.all}
     return [
         "## Return link, packet numbers, packet sizes",
         f"All pairs over {literal(', '.join(found.scenarios))}, a file of 10 MiB: "
         f"{several(len(found.all), 'trial')} of {several(len(pairs), 'pair')} that succeeded, with their "
         "packets (section 5.6.9).",
-        "### Return link",
-        f"![Rate of both links over time, a client each]({RETURN_FIGURE})",
-        f"The trial with the median goodput of each client, {len(found.by('client'))} of "
-        f"{several(len(found.all), 'trial')}. Blue: the return link, kbit/s, left; orange: the forward link, "
-        "Mbit/s, right; bins of 1 s.",
-        _ACKS,
-        _clients(found),
-        _range(found, known),
+        *return_link,
         "### Packet numbers",
         _NUMBERS,
         _numbers(found),
@@ -193,61 +189,17 @@ def section(found: Transfers, known: Published) -> list[str]:
         f"{several(len(found.all), 'trial')}; a dot for each packet with data.",
         _SIZES,
         _server_sizes(found, known),
-        f"Published: {known.packet_sizes_source}.",
+        f"Published: {known.packet_sizes_source}. {_small(found)}",
     ]
 
 
-def _over(
-    mine: Sequence[TracedTransfer], value: Callable[[TracedTransfer], float | None], digits: int
-) -> str:
+def over(mine: Sequence[TracedTransfer], value: Callable[[TracedTransfer], float | None], digits: int) -> str:
     """Median, least and most."""
     known = sorted(one for each in mine if (one := value(each)) is not None)
     if not known:
         return "-"
     texts_ = [f"{one:.{digits}f}" for one in (statistics.median(known), known[0], known[-1])]
     return texts_[0] if texts_[1] == texts_[2] else f"{texts_[0]} ({texts_[1]} to {texts_[2]})"
-
-
-def _clients(found: Transfers) -> str:
-    rows = [
-        [
-            literal(name),
-            _over(mine, lambda one: (one.record.return_rate_bps or 0.0) / 1e3, 0),
-            _over(mine, lambda one: one.largest_return_bps / 1e3, 0),
-            _over(mine, lambda one: one.largest_at, 2),
-            _over(mine, lambda one: one.record.acks_per_data_packet, 2),
-            _over(mine, lambda one: one.return_bytes, 0),
-            _over(mine, lambda one: one.follows, 2),
-            str(len(mine)),
-        ]
-        for name, mine in found.by("client").items()
-    ]
-    head = ["client", "mean rate, kbit/s", "largest, kbit/s", "when", "packets", "bytes", "follows", "trials"]
-    return table(head, rows)
-
-
-def _range(found: Transfers, known: Published) -> str:
-    """Beside what was published of the return link."""
-    largest = sorted(one.largest_return_bps / 1e3 for one in found.all)
-    above = sum(one > known.return_link.largest_kbps for one in largest)
-    top = max(found.all, key=lambda one: one.largest_return_bps)
-    lossy = [one for one in found.all if one.record.forward_queue_drops]
-    clean = [one for one in found.all if not one.record.forward_queue_drops]
-    text = (
-        f"Published: from {known.return_link.least} to {known.return_link.largest_kbps:g} kbit/s "
-        f"({known.return_link.source}), and no uniform pattern. Here the largest bin of a trial has "
-        f"{largest[0]:.0f} to {largest[-1]:.0f} kbit/s, in {above} of {several(len(largest), 'trial')} more "
-        f"than was published; the most with {literal(top.record.client)} → {literal(top.record.server)}. "
-    )
-    if lossy and clean:
-        means = [statistics.fmean(one.return_bytes for one in group) for group in (lossy, clean)]
-        text += (
-            f"Where the queue dropped packets the client's packets have {means[0]:.0f} bytes in the mean of "
-            f"{several(len(lossy), 'trial')}, where it did not {means[1]:.0f} of {len(clean)}: an ACK lists "
-            "each gap. "
-        )
-    dropped = sum(bool(one.record.return_queue_drops) for one in found.all)
-    return f"{text}The return link's own queue dropped packets in {several(dropped, 'trial')}."
 
 
 def _numbers(found: Transfers) -> str:
@@ -270,11 +222,13 @@ def _verdict(found: Transfers) -> str:
     ends = [(one.record.client, one.client_numbers) for one in found.all]
     ends += [(one.record.server, one.server_numbers) for one in found.all]
     late = in_order([name for name, one in ends if one.first > 0])
+    one_counter = [name for name in late if all(one.in_one for other, one in ends if other == name)]
     out = in_order([name for name, one in ends if one.left_out > 0])
     text = "No packet number is used twice." if not twice else f"{several(twice, 'number')} are used twice."
     return (
         f"{text} Not all are consecutive: numbers are left out by {literal(', '.join(out)) or 'none'}; not "
-        f"at 0 begin {literal(', '.join(late)) or 'none'}."
+        f"at 0 begin {literal(', '.join(late)) or 'none'}. One sequence for all packet number spaces have: "
+        f"{literal(', '.join(one_counter)) or 'none'}."
     )
 
 
@@ -288,13 +242,31 @@ def _server_sizes(found: Transfers, known: Published) -> str:
             [
                 literal(name),
                 span([_first_full(one) for one in mine], 0),
-                _over(mine, lambda one: float(max(one.data_sizes)), 0),
+                over(mine, lambda one: float(max(one.data_sizes)), 0),
                 listed,
-                _over(mine, lambda one: 100 * one.small_share, 1),
+                over(mine, lambda one: 100 * one.small_share, 1),
                 known.packet_sizes.get(name, "-"),
             ]
         )
     return table(["server", "first", "largest", "sizes", "small, %", "published"], rows)
+
+
+def _small(found: Transfers) -> str:
+    """Who sends small packets in the middle of a transfer, as the source has it of nginx and xquic."""
+    shares = {
+        name: statistics.median(one.small_share for one in mine) for name, mine in found.by("server").items()
+    }
+    small = [f"{name} ({100 * share:.0f} %)" for name, share in shares.items() if share > _MANY_SMALL]
+    text = (
+        "Fractions of the MTU, as the source has them of nginx and xquic without a reason, have more than "
+        f"{100 * _MANY_SMALL:g} % of the packets with data of: {literal(', '.join(small)) or 'no server'}."
+    )
+    return text + (f" {_WHY_SMALL}" if any(one.startswith("quiche") for one in small) else "")
+
+
+_MANY_SMALL = 0.05
+_WHY_SMALL = """quiche fills the rest of its window with a packet of whatever size that is ([its
+page](../../endpoints/quiche/README.md))."""
 
 
 def _first_full(one: TracedTransfer) -> int:

@@ -14,7 +14,7 @@ from bentpipe.errors import BentpipeError
 from bentpipe.study import footing, markdown
 from bentpipe.study.source import Source
 
-from . import causes, control, drawn, handshakes, packets, published
+from . import causes, control, drawn, handshakes, late, packets, published, return_link, whose
 from .control import Controlled
 from .handshakes import Handshakes
 from .packets import Transfers
@@ -36,16 +36,16 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     if shown := Handshakes.of(mine):
         made.append(folder / handshakes.FIGURE)
         handshakes.draw(shown, made[-1])
-        parts += handshakes.section(shown, mine.known.longrtt)
+        parts += [*handshakes.section(shown, mine.known.longrtt), *late.section(shown)]
     if (servers := Controlled(mine)).cells:
         made.append(folder / control.FIGURE)
         drawn.control(servers, made[-1])
-        parts += control.section(servers, mine.known, causes.section(mine))
+        parts += control.section(servers, causes.section(mine), whose.section(servers, mine.known))
     if (transfers := Transfers(mine)).all:
-        made += [folder / packets.RETURN_FIGURE, folder / packets.SIZES_FIGURE]
+        made += [folder / return_link.FIGURE, folder / packets.SIZES_FIGURE]
         drawn.return_rates(transfers.middle("client"), made[-2])
         drawn.packet_sizes(transfers.middle("server"), made[-1])
-        parts += packets.section(transfers, mine.known)
+        parts += packets.section(transfers, mine.known, return_link.section(transfers, mine.known))
     if not parts:
         raise BentpipeError(
             f"{runs[0].folder}: nothing here is on this page: wanted is a run of the campaign interop",

@@ -16,6 +16,7 @@ from bentpipe.study.source import Source
 from .published import Published
 
 HANDSHAKES, CONTROLLERS, PACKETS = "interop", "congestion-control", "packets"
+HANDSHAKES_CAUSES = "interop-causes"
 CAUSES, QUEUE, BURSTS = (f"congestion-control-{word}" for word in ("causes", "queue", "bursts"))
 
 
