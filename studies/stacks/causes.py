@@ -119,9 +119,9 @@ FOUND: dict[str, str] = {
     "quiche:cc=newreno": """**quiche** sends at once what its window allows; only its BBR is paced. A
   queue of 25 packets drops the bursts of NewReno and CUBIC, and slow start is over early. Before a
   queue of 1 BDP both are as fast as others; HyStart++ has no part in it.""",
-    "quiche:cc=cubic": """**quiche's CUBIC** over satloss takes a loss for spurious where less than a
-  fifth of the window was lost, and undoes its answer ([its
-  page](../../endpoints/quiche/README.md)).""",
+    "quiche:cc=cubic": """**quiche's CUBIC** over satloss takes a loss for spurious where less than a fifth of
+  the window was lost, and undoes its answer ([its page](../../endpoints/quiche/README.md)); that is from its
+  code, as no option turns it off.""",
     "ngtcp2:cc=newreno": """**ngtcp2** with NewReno and CUBIC sends bursts of up to 64 KiB, 45 packets,
   of which a queue of 25 drops the rest. Bursts of 10 packets, or a queue of 1 BDP, take the
   difference away.""",
@@ -129,9 +129,9 @@ FOUND: dict[str, str] = {
   packets is above 15 % (`PICOQUIC_SMOOTHED_LOSS_THRESHOLD` in `cc_common.h`): a loss alone counts 6
   %, three of them in a row 18 %. As many losses in bursts of four slow it down, and make others
   faster, who halve their window more seldom.""",
-    "noq:cc=bbr3": """**noq's BBR** does not pace its start, and takes the round trip for 333 ms
-  ([found before](../../docs/upstream/noq-bbr3.md)): a short queue drops what it sends. Before 1 BDP
-  the difference is gone, as far as these trials tell.""",
+    "noq:cc=bbr3": """**noq's BBR** does not pace its start, and takes the round trip for 333 ms ([found
+  before](../../docs/upstream/noq-bbr3.md)): a short queue drops what it sends. A queue of 1 BDP makes it
+  three times as fast; that a smaller initial window does, these trials do not show.""",
     "quiche:cc=bbr2": """**quiche's BBR** believes in no round trip longer than the one that it assumes
   before it has measured one, 333 ms: with 700 ms in its place it is as fast as others.""",
     "tquic:cc=bbr": """**tquic's BBR** begins with 10 packets, where quinn's begins with 200: with as

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
-
 from bentpipe.study.markdown import literal, several, table
 from bentpipe.study.means import GeometricMean
 
@@ -62,21 +60,12 @@ def _range(found: Transfers, known: Published) -> str:
     largest = sorted(one.largest_return_bps / 1e3 for one in found.all)
     above = sum(one > known.return_link.largest_kbps for one in largest)
     top = max(found.all, key=lambda one: one.largest_return_bps)
-    lossy = [one for one in found.all if one.record.forward_queue_drops]
-    clean = [one for one in found.all if not one.record.forward_queue_drops]
     text = (
         f"Published: from {known.return_link.least} to {known.return_link.largest_kbps:g} kbit/s "
         f"({known.return_link.source}), and no uniform pattern. Here the largest bin of a trial has "
         f"{largest[0]:.0f} to {largest[-1]:.0f} kbit/s, in {above} of {several(len(largest), 'trial')} more "
         f"than was published; the most with {literal(top.record.client)} → {literal(top.record.server)}. "
     )
-    if lossy and clean:
-        means = [statistics.fmean(one.return_bytes for one in group) for group in (lossy, clean)]
-        text += (
-            f"Where the queue dropped packets the client's packets have {means[0]:.0f} bytes in the mean of "
-            f"{several(len(lossy), 'trial')}, where it did not {means[1]:.0f} of {len(clean)}: an ACK lists "
-            "each gap. "
-        )
     dropped = sum(bool(one.record.return_queue_drops) for one in found.all)
     return f"{text}The return link's own queue dropped packets in {several(dropped, 'trial')}."
 

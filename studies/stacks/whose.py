@@ -19,9 +19,9 @@ _BLOCKS = (FAMILIES, (NEWRENO, CUBIC))
 
 _SPLIT = """The variance of the logarithm of goodput, split as in two-way random effects with replication,
 over the stacks that have all of the controllers. *Together* is what a stack and a controller do that
-neither does with all others, *chance* is between trials. Of BBR each stack has its newest version.
-Intervals are of a bootstrap over stacks and over controllers, 95 %, and wide: with so few controllers
-others might have been chosen."""
+neither does with all others, *chance* is between trials. Of BBR each stack has
+its newest version. Intervals, 95 %, are of a bootstrap over stacks: others might have been chosen; the
+controllers are those that the thesis tells apart."""
 _WITHIN = """The thesis leaves open (section 5.5.2) whether Reno is slow over a lossy link, or whether
 stacks with CUBIC and BBR are better in other ways, too. Here one stack is held against itself with another
 controller: geometric means of these ratios over the stacks, with their 95 % intervals (t on logarithms)."""
@@ -40,7 +40,7 @@ def splits(found: Controlled) -> Iterator[tuple[str, Sequence[str], VarianceSpli
                     server = found.of_family(stack, word)
                     if server is not None:
                         values[stack, word] = [math.log(one) for one in found.goodputs(scenario, server)]
-            split = variance.split(values)
+            split = variance.split(values, all_servers=True)
             if split is not None:
                 yield scenario, families, split
 
