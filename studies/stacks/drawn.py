@@ -43,7 +43,7 @@ def control(found: Controlled, path: Path) -> None:
 
 def _control(axes: Axes, values: Mapping[str, Sequence[float]], rows: Mapping[str, int]) -> None:
     servers = list(rows)
-    for above, below in itertools.pairwise(servers):
+    for below, above in itertools.pairwise(servers):
         if named(above) != named(below):
             axes.axhline(rows[below] + 0.5, color=PALE, lw=0.4, zorder=1)
     for server, goodputs in values.items():
@@ -64,6 +64,7 @@ def _control(axes: Axes, values: Mapping[str, Sequence[float]], rows: Mapping[st
 def return_rates(trials: Mapping[str, TracedTransfer], path: Path) -> None:
     """A panel per client: the return link's rate and, behind it, the forward link's."""
     highest = max(one.largest_return_bps for one in trials.values()) / 1e3
+    most = max(float(one.forward_bps.max()) for one in trials.values()) / 1e6
     with style():
         made, panels = _panels(len(trials))
         for axes, (name, one) in zip(panels, trials.items(), strict=False):
@@ -71,7 +72,7 @@ def return_rates(trials: Mapping[str, TracedTransfer], path: Path) -> None:
             behind = axes.twinx()
             there = np.arange(len(one.forward_bps) + 1) * BIN_S
             behind.stairs(one.forward_bps / 1e6, there, color=ORANGE, lw=0.7, ls="--")
-            behind.set_ylim(0, 21)
+            behind.set_ylim(0, 1.05 * most)
             axes.stairs(one.return_bps / 1e3, edges, color=BLUE, lw=0.9)
             axes.set_ylim(0, 1.05 * highest)
             axes.set_xlim(0, edges[-1])
@@ -88,11 +89,12 @@ def return_rates(trials: Mapping[str, TracedTransfer], path: Path) -> None:
 
 def packet_sizes(trials: Mapping[str, TracedTransfer], path: Path) -> None:
     """A panel per server: the size of each packet with data over time."""
+    largest = max(max(one.data_sizes) for one in trials.values())
     with style():
         made, panels = _panels(len(trials))
         for axes, (name, one) in zip(panels, trials.items(), strict=False):
             axes.plot(one.data_times_s, one.data_sizes, "o", ms=1, mew=0, color=BLUE, rasterized=True)
-            axes.set_ylim(0, 1520)
+            axes.set_ylim(0, 1.05 * largest)
             axes.set_xlim(left=0)
             axes.set_title(name)
         made.supxlabel("time (s)", fontsize=7)

@@ -39,7 +39,8 @@ sender may leave some out to find out peers that acknowledge what they cannot ha
 _SIZES = """QUIC packets with STREAM frames of each server, over its clients, bytes. *First*: the most
 frequent size of the first ten; *largest*: of a trial. *Sizes*: those of at least 1 % of the packets, in the
 trial with the median goodput, the most frequent first. *Small*: packets with less than half of the largest,
-of all with data, in percent."""
+of all with data, in percent. The path has no MTU ([the contract](../../endpoints/CONTRACT.md)), so path MTU
+discovery goes as far as the stack wants."""
 
 
 @dataclass(frozen=True)

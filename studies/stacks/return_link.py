@@ -29,7 +29,7 @@ def section(found: Transfers, known: Published) -> list[str]:
         f"![Rate of both links over time, a client each]({FIGURE})",
         f"The trial with the median goodput of each client, {len(found.by('client'))} of "
         f"{several(len(found.all), 'trial')}. Blue: the return link, kbit/s, left; orange: the forward link, "
-        "Mbit/s, right; bins of 1 s.",
+        "Mbit/s, right; both as they are sent, before the queue, in bins of 1 s.",
         _ACKS,
         _clients(found),
         _range(found, known),
