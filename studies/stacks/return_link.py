@@ -22,6 +22,17 @@ _WIDER = """The thesis concludes that the rate of ACKs should not matter. The sa
 their 95 % intervals (t on logarithms)."""
 
 
+def in_short(found: Transfers, known: Published) -> str:
+    """What a line says of it."""
+    largest = [one.largest_return_bps / 1e3 for one in found.all]
+    above = sum(one > known.return_link.largest_kbps for one in largest)
+    return (
+        f"The return link carries up to {max(largest):.0f} kbit/s in a second, and in {above} of "
+        f"{several(len(largest), 'trial')} more than the {known.return_link.largest_kbps:g} kbit/s that were "
+        "published as the most."
+    )
+
+
 def section(found: Transfers, known: Published) -> list[str]:
     """The part of the page."""
     return [
