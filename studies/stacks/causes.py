@@ -125,13 +125,17 @@ FOUND: dict[str, str] = {
     "ngtcp2:cc=newreno": """**ngtcp2** with NewReno and CUBIC sends bursts of up to 64 KiB, 45 packets,
   of which a queue of 25 drops the rest. Bursts of 10 packets, or a queue of 1 BDP, take the
   difference away.""",
+    "ngtcp2:cc=cubic": """**ngtcp2's CUBIC** over satloss is twice as fast as the median, and neither
+  bursts nor queue change that: why is open.""",
     "picoquic:cc=cubic": """**picoquic's CUBIC** backs off only where its smoothed share of lost
   packets is above 15 % (`PICOQUIC_SMOOTHED_LOSS_THRESHOLD` in `cc_common.h`): a loss alone counts 6
   %, three of them in a row 18 %. As many losses in bursts of four slow it down, and make others
   faster, who halve their window more seldom.""",
     "noq:cc=bbr3": """**noq's BBR** does not pace its start, and takes the round trip for 333 ms ([found
   before](../../docs/upstream/noq-bbr3.md)): a short queue drops what it sends. A queue of 1 BDP makes it
-  three times as fast; that a smaller initial window does, these trials do not show.""",
+  three times as fast; that a smaller initial window does, these trials do not show. picoquic's over satloss
+  is twice the median of three because of this, and as tquic's leaves a link half empty whose queue is short
+  ([its page](../../endpoints/tquic/README.md)).""",
     "quiche:cc=bbr2": """**quiche's BBR** believes in no round trip longer than the one that it assumes
   before it has measured one, 333 ms: with 700 ms in its place it is as fast as others.""",
     "tquic:cc=bbr": """**tquic's BBR** begins with 10 packets, where quinn's begins with 200: with as

@@ -134,6 +134,22 @@ def _square(found: Handshakes, cell: Cell | None) -> HeatSquare:
     return HeatSquare(min(LEAST / trips, 1), f"{trips:.2f}" + ("!" if cell.failures else ""))
 
 
+def in_short(found: Handshakes) -> str:
+    """What a line says of it."""
+    through = sum(bool(one.ok and not one.failures) for one in found.cells)
+    text = (
+        f"{through} of {several(len(found.cells), 'pair')} get through over a round trip of {found.rtt_s:g} s"
+    )
+    if not found.traced:
+        return f"{text}."
+    clients = {one.record.client for one in found.traced}
+    again = {one.record.client for one in found.traced if one.client_hellos > 1}
+    return (
+        f"{text}; {len(again)} of {several(len(clients), 'client')} repeat their first packet, needlessly. "
+        "Who fails or is late, and why, [is said](#what-is-late-and-why)."
+    )
+
+
 def section(found: Handshakes, known: LongRtt) -> list[str]:
     """The part of the page."""
     parts = ["## Over a long round trip", _opening(found), f"![Round trips of every pair]({FIGURE})"]

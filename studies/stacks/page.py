@@ -32,19 +32,23 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     """
     mine = StackRuns(tuple(runs), published.load())
     parts: list[str] = []
+    short: list[str] = []
     made: list[Path] = []
     if shown := Handshakes.of(mine):
         made.append(folder / handshakes.FIGURE)
         handshakes.draw(shown, made[-1])
+        short.append(handshakes.in_short(shown))
         parts += [*handshakes.section(shown, mine.known.longrtt), *late.section(shown)]
     if (servers := Controlled(mine)).cells:
         made.append(folder / control.FIGURE)
         drawn.control(servers, made[-1])
+        short += whose.in_short(servers)
         parts += control.section(servers, causes.section(mine), whose.section(servers, mine.known))
     if (transfers := Transfers(mine)).all:
         made += [folder / return_link.FIGURE, folder / packets.SIZES_FIGURE]
         drawn.return_rates(transfers.middle("client"), made[-2])
         drawn.packet_sizes(transfers.middle("server"), made[-1])
+        short.append(return_link.in_short(transfers, mine.known))
         parts += packets.section(transfers, mine.known, return_link.section(transfers, mine.known))
     if not parts:
         raise BentpipeError(
@@ -54,5 +58,6 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     path = folder / "stacks.md"
     end = footing.failures([one for source in mine.sources for one in source.records])
     end += footing.made(mine.sources[0], mine.known.sources, mine.sources[1:])
-    path.write_text(markdown.page(["# What each stack does with a connection", _TEXT, *parts, *end]))
+    opening = ["# What each stack does with a connection", _TEXT, "\n".join(f"- {one}" for one in short)]
+    path.write_text(markdown.page([*opening, *parts, *end]))
     return [path, *made]

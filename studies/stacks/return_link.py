@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from bentpipe.analysis.cells import Cell
 from bentpipe.study.markdown import literal, several, table
 from bentpipe.study.means import GeometricMean
 
 from .packets import Transfers, over
 from .published import Published
-from .runs import PACKETS
+from .runs import PACKETS, in_order
 
 FIGURE = "stacks-return.svg"
-_CHANGED = 0.05  # of the goodput: pairs that a wider return link changes by more are counted
 
 _ACKS = """Of each client, over its servers: medians, and in brackets the least and the most. *Mean rate*:
 over the transfer; *largest*: of a bin of 1 s, and when it was, as a share of the time to completion.
@@ -20,6 +22,17 @@ the forward link is."""
 _WIDER = """The thesis concludes that the rate of ACKs should not matter. The same pairs with a return link of
 {} in place of {}: goodput over that, a pair's trial each; geometric means over the servers of a client, with
 their 95 % intervals (t on logarithms)."""
+
+
+def in_short(found: Transfers, known: Published) -> str:
+    """What a line says of it."""
+    largest = [one.largest_return_bps / 1e3 for one in found.all]
+    above = sum(one > known.return_link.largest_kbps for one in largest)
+    return (
+        f"The return link carries up to {max(largest):.0f} kbit/s in a second, and in {above} of "
+        f"{several(len(largest), 'trial')} more than the {known.return_link.largest_kbps:g} kbit/s that were "
+        "published as the most."
+    )
 
 
 def section(found: Transfers, known: Published) -> list[str]:
@@ -73,36 +86,42 @@ def _range(found: Transfers, known: Published) -> str:
 def _wider(found: Transfers) -> list[str]:
     """The experiment with a wider return link; nothing without its run."""
     cells = found.runs.cells(PACKETS)
-    first = cells[0].key.scenario if cells else ""
-    before = {(one.key.client, one.key.server): one for one in cells if one.key.scenario == first}
+    wide = [one for one in cells if _rate(one)]
+    before = {(one.key.client, one.key.server): one for one in cells if not _rate(one)}
     ratios: dict[str, list[float]] = {}
-    changed: list[tuple[float, str]] = []
-    rates: set[str] = set()
-    for cell in cells:
-        rate = cell.key.scenario_label.values.get("return.rate")
+    full: list[float] = []  # where the queue of the return link had dropped packets
+    for cell in wide:
         old, new = before.get((cell.key.client, cell.key.server)), cell.goodput_mean_bps
-        if rate is None or old is None or old.goodput_mean_bps is None or new is None:
+        if old is None or old.goodput_mean_bps is None or new is None:
             continue
-        rates.add(rate)
-        ratio = new / old.goodput_mean_bps
-        ratios.setdefault(cell.key.client, []).append(ratio)
-        if abs(ratio - 1) > _CHANGED:
-            changed.append((ratio, f"{cell.key.client} → {cell.key.server} {ratio:.2f}"))
-    if not ratios:
+        ratios.setdefault(cell.key.client, []).append(new / old.goodput_mean_bps)
+        if any(one.return_queue_drops for one in old.ok):
+            full.append(new / old.goodput_mean_bps)
+    means = {client: mean for client in in_order(list(ratios)) if (mean := GeometricMean.of(ratios[client]))}
+    if not means:
         return []
-    rows = [
-        [literal(client), mean.written(), str(mean.count)]
-        for client, values in sorted(ratios.items())
-        if (mean := GeometricMean.of(values))
+    scenario = found.runs.of(PACKETS)[0].manifest.scenarios[found.scenarios[0]]
+    narrow = scenario.summary["return_rate_bps"] / 1e6
+    rows = [[literal(client), mean.written(), str(mean.count)] for client, mean in means.items()]
+    text = _WIDER.format(_rate(wide[0]).replace("Mbit", " Mbit"), f"{narrow:g} Mbit/s")
+    return [text, table(["client", "times", "servers"], rows), _shown(means, GeometricMean.of(full))]
+
+
+def _rate(cell: Cell) -> str:
+    """The rate that was set of the return link; "" where none was."""
+    return cell.key.scenario_label.values.get("return.rate", "")
+
+
+def _shown(means: Mapping[str, GeometricMean], full: GeometricMean | None) -> str:
+    apart = [
+        client
+        for client, one in means.items()
+        if one.low is not None and one.high is not None and not one.low <= 1 <= one.high
     ]
-    pairs = sum(map(len, ratios.values()))
-    most = sorted(changed, key=lambda one: -abs(one[0] - 1))[:_NAMED]
-    text = f"It changes by more than {100 * _CHANGED:g} % in {len(changed)} of {several(pairs, 'pair')}"
-    text += f", most in: {literal('; '.join(name for _, name in most))}." if most else "."
-    narrow = found.runs.of(PACKETS)[0].manifest.scenarios[first].summary["return_rate_bps"] / 1e6
-    wide = ", ".join(sorted(rates)).replace("Mbit", " Mbit").replace("  ", " ")
-    head = ["client", "times", "servers"]
-    return [_WIDER.format(wide, f"{narrow:g} Mbit/s"), table(head, rows), text]
-
-
-_NAMED = 6  # pairs that change most
+    text = f"Intervals that leave out 1: of {literal(', '.join(apart)) or 'no client'}."
+    if full is not None:
+        text += (
+            f" Over the {several(full.count, 'pair')} of which the return link's queue had dropped packets: "
+            f"{full.written()}."
+        )
+    return text + ("" if apart else " So these trials do not show that the return link matters.")

@@ -204,3 +204,16 @@ def test_packets_of_real_trials_are_told(bentpipe: Command) -> None:
     assert "1452" in sizes.split(" | ")[3]
     rate = next(line for line in text.splitlines() if line.startswith("| noq | ") and line.endswith("| 1 |"))
     assert np.isfinite(float(rate.split(" | ")[1]))
+
+
+@pytest.mark.virtual_time
+def test_a_wider_return_link_stands_beside(bentpipe: Command) -> None:
+    """Of a file so small that the return link is no limit."""
+    installed_or_skip("noq")
+    words = ("--client", "noq", "--server", "noq", "--server", "noq:iw=20", "--no-report", "--workload")
+    for name, more in (("narrow", ()), ("wide", ("--set", "return.rate=20 Mbit/s", "--trace", "none"))):
+        done = bentpipe("run", PACKETS, *words, "transfer:1MB", *more, "--out", name)
+        assert done.code == 0, done.err
+    said = " ".join(page(bentpipe, "--run", "narrow", "--run", "wide").split())
+    assert "a return link of 20 Mbit/s in place of 2 Mbit/s" in said
+    assert "| noq | 1.00" in said

@@ -45,6 +45,21 @@ def splits(found: Controlled) -> Iterator[tuple[str, Sequence[str], VarianceSpli
                 yield scenario, families, split
 
 
+def in_short(found: Controlled) -> Iterator[str]:
+    """What a line says of each path."""
+    for scenario, families, one in splits(found):
+        if families == FAMILIES:
+            yield (
+                f"Over {short(scenario)} the congestion control has {_told(one, 'server')} of the variance "
+                f"of log goodput, the stack {_told(one, 'client')}, both together {_told(one, 'pair')}."
+            )
+
+
+def _told(one: VarianceSplit, part: str) -> str:
+    share, low, high = (100 * getattr(each, part) for each in (one.shares, one.low, one.high))
+    return f"{share:.0f} % ({low:.0f} to {high:.0f})"
+
+
 def section(found: Controlled, known: Published) -> list[str]:
     """The part of the page."""
     return [
