@@ -179,7 +179,7 @@ def _newreno(runs: ThesisRuns) -> Iterator[Claim]:
     verdict = _slowest(mine, others)
     if runs.beside(CONTROLLERS) is not None:
         verdict += "; [by experiment](#congestion-control)"
-    text = "Servers with NewReno do badly over SATLOSS, some with CUBIC or BBR well"
+    text = "Servers with NewReno do worse over SATLOSS than those with CUBIC or BBR"
     yield Claim(text, "figure 5.6b", f"Mbit/s: {', '.join(shown)}", verdict)
 
 
