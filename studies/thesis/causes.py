@@ -8,12 +8,11 @@ from collections.abc import Iterable, Sequence
 
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell
-from bentpipe.analysis.inference import geometric_mean, t_quantile
+from bentpipe.analysis.inference import geometric_mean
 from bentpipe.study.markdown import literal, mbit, table
 
-from . import intervals
+from . import intervals, runner_queue
 from .controllers import BBR, controller
-from .intervals import Estimate
 from .runs import CONTROLLERS, QUEUE, START, ThesisRuns
 
 _BURST = """### quic-go's server starts with a loss
@@ -23,8 +22,8 @@ handshake: the qlog of a trial with aioquic as client has no `smoothed_rtt` befo
 without one its pacer lets everything go; with quinn as client it has one and paces. The queue holds 25
 packets, the last of the burst are dropped, and slow start is over after one round trip:
 `slow_start_left_early`. With a queue of 40 packets, and nothing else changed:"""
-_BURST_THEN = """In 2021, with 8.75 Mbit/s of aioquic → quic-go, this did not happen. Whether the runner's
-queue was longer, or quic-go 0.23.0 spread its window, cannot be told from what was published."""
+_BURST_THEN = """In 2021, with 8.75 Mbit/s of aioquic → quic-go, this did not happen: the queue was
+[longer](#the-simulators-queue-held-125-packets)."""
 _PROBES = """### aioquic's server was slow in 2021
 
 Slow start, avoidance, the exit from slow start and pacing of its NewReno have the same rules as then. What
@@ -36,7 +35,7 @@ _PROBES_THEN = """Over goodput, with 30 ms of round trip, no timer runs out, and
 amiss there either. What it draws as an exponential rise (figure 5.9) is one packet more in every round
 trip."""
 _WINDOW = (
-    """The thesis gives aioquic five times the initial window and finds 30 % less time (section 5.6.4.1). """
+    "The thesis gives aioquic five times the initial window and finds 30 % less time (section 5.6.4.1). "
 )
 _CONTROL = """### Congestion control
 
@@ -58,7 +57,7 @@ ours, 2 of the thesis's. With half of the queue, and nothing else changed, pairs
 
 def sections(runs: ThesisRuns) -> list[str]:
     """The sections of those experiments that were run."""
-    parts = [*_bursts(runs), *_probes(runs), *_controllers(runs), *_queues(runs)]
+    parts = [*runner_queue.section(runs), *_bursts(runs), *_probes(runs), *_controllers(runs), *_queues(runs)]
     heading = ["## Causes", "Each is an experiment in which one thing is changed."]
     return [*heading, *parts] if parts else []
 
@@ -132,16 +131,23 @@ def _probes(runs: ThesisRuns) -> list[str]:
     }
     slow, wide = times.get("aioquic:pto=loss"), times.get("aioquic:pto=loss:iw=50")
     if slow and wide:
-        parts.append(
-            f"{_WINDOW}Here it is {100 * (1 - wide / slow):.0f} % less, {wide:.0f} in place of {slow:.0f} "
-            f"s, as the "
-            "probe timeout halves the larger window, too. The rates that it reads off its figure, 1.2 MiB "
-            "in the first "
-            "10 s and 2.2 Mbit/s at the end, are those of a window that begins at 50 packets and was "
-            "never halved: "
-            "why it was not halved there is open."
-        )
+        parts.append(f"{_WINDOW}{_widened(slow, wide, times.get('aioquic:pto=loss:iw=100'))}")
     return parts
+
+
+def _widened(slow: float, wide: float, wider: float | None) -> str:
+    """What a larger initial window saves of so many seconds."""
+    text = (
+        f"Here it is {100 * (1 - wide / slow):.0f} % less, {wide:.0f} in place of {slow:.0f} s, as the probe "
+        "timeout halves the larger window, too. The rates that it reads off its figure, 1.2 MiB in the first "
+        "10 s and 2.2 Mbit/s at the end, are those of a window that begins at 50 packets."
+    )
+    if wider is not None:
+        text += (
+            f" One of 100 packets that is halved to these 50 takes {wider:.0f} s, "
+            f"{100 * (1 - wider / slow):.0f} % less."
+        )
+    return f"{text} Why it was not halved there is open."
 
 
 def _controllers(runs: ThesisRuns) -> list[str]:
@@ -226,9 +232,7 @@ def _gain(known: dict[tuple[str, str, str], Cell], scenario: str, clients: Seque
                 logs.append(math.log(fast / slow))
     if len(logs) < 2:
         return "-"
-    middle = statistics.fmean(logs)
-    half = t_quantile(0.95, len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
-    return Estimate(math.exp(middle), math.exp(middle - half), math.exp(middle + half)).written(1)
+    return intervals.of_logs(logs).written(1)
 
 
 def _queues(runs: ThesisRuns) -> list[str]:

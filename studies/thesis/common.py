@@ -9,18 +9,17 @@ import re
 import statistics
 from collections.abc import Mapping, Sequence
 
-from bentpipe.analysis.inference import t_quantile
 from bentpipe.study import compare
 from bentpipe.study.compare import PairGoodputs
 from bentpipe.study.markdown import literal, mbit, pair, several, table
 
 from . import intervals
-from .intervals import Estimate
 from .runs import ThesisRuns
 
 _SAME = """Same client and same server then and now. *Ratio*, now / 2021, is the geometric mean over these
 pairs, with the interval that contains the truth in 95 % of cases, were the pairs drawn at random (t on
-logarithms); of so few pairs it is wide. Pairs that failed then or now have no ratio."""
+logarithms); of so few pairs it is wide. Pairs that failed then or now have no ratio. Over sat and satloss
+the queue was [five times as long](#the-simulators-queue-held-125-packets)."""
 _STACKS = """Same server then and now, means over its pairs that never failed; their clients are others, six
 then (five over satloss), so that this says less than the table above."""
 _DEFINITIONS = """*Ours*: 8 · size / time from the first packet with data of the reply to its last byte.
@@ -73,11 +72,7 @@ def same_pairs(runs: ThesisRuns) -> list[str]:
 
 def _ratio(logs: Sequence[float]) -> str:
     """The geometric mean of ratios, with its interval."""
-    middle = statistics.fmean(logs)
-    if len(logs) < 2:
-        return f"{math.exp(middle):.2f}"
-    half = t_quantile(0.95, len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
-    return Estimate(math.exp(middle), math.exp(middle - half), math.exp(middle + half)).written()
+    return intervals.of_logs(logs).written() if len(logs) > 1 else f"{math.exp(logs[0]):.2f}"
 
 
 def common_servers(runs: ThesisRuns) -> list[str]:

@@ -6,17 +6,22 @@ with repetition, not pairs. Failed pairs have no value, and are left out of each
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from bentpipe.analysis.inference import t_quantile
+
 Floats = npt.NDArray[np.float64]
 Pairs = Mapping[tuple[str, str], float]  # (client, server) → value
 
 _DRAWS = 1000
 _SEED = 20260401
+_SURE = 0.95
 _ENDS = (0.025, 0.975)
 
 
@@ -32,6 +37,13 @@ class Estimate:
         """`1.66 (1.20 to 2.31)`."""
         first, low, high = (f"{factor * one:.{digits}f}" for one in (self.value, self.low, self.high))
         return f"{first}{unit} ({low} to {high})"
+
+
+def of_logs(logs: Sequence[float]) -> Estimate:
+    """The geometric mean of at least two ratios that were drawn independently, given as logarithms: t."""
+    middle = statistics.fmean(logs)
+    half = t_quantile(_SURE, len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
+    return Estimate(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
 
 
 def over_stacks(tables: Sequence[Pairs], statistic: Callable[..., float]) -> Estimate | None:

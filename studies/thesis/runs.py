@@ -18,10 +18,11 @@ from .intervals import Pairs
 from .published import Published
 
 WORKLOAD = "transfer:10485760"
-START, CONTROLLERS, QUEUE, LITERATURE = (
+START, CONTROLLERS, QUEUE, RUNNER_QUEUE, LITERATURE = (
     "thesis-start",
     "thesis-controllers",
     "thesis-queue",
+    "thesis-runner-queue",
     "thesis-literature",
 )
 GALLERY = "thesis-gallery"  # how the names of its campaigns begin
