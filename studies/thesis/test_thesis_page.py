@@ -424,6 +424,19 @@ def test_experiments_stand_beside_the_pairs(bentpipe: Command) -> None:
     assert "### Congestion control" not in text  # that run is not there
 
 
+def test_more_trials_of_the_campaign_are_added_to_its_pairs(bentpipe: Command) -> None:
+    """A further run of the same campaign: one pair over sat, with twice the goodput it had."""
+    records = write(Path("run"))
+    mine = [r for r in records if (r.scenario, r.client, r.server) == ("sat", "noq", "quinn")]
+    more = [fake_run.change(r, seed=f"more {r.seed}", goodput_bps=2 * (r.goodput_bps or 0)) for r in mine]
+    write(Path("more"), lambda _: more)
+    done = bentpipe("study", "thesis", "--run", "run", "--run", "more", "-o", "out")
+    assert done.code == 0, done.err
+    mean = statistics.fmean(r.goodput_bps or 0 for r in mine + more) / 1e6
+    assert rows(Path("out/thesis-pairs.md").read_text(), "sat")["noq"][3] == f"{mean:.2f}"
+    assert "147 trials in virtual time" in " ".join(Path("out/thesis.md").read_text().split())
+
+
 def test_the_queue_of_the_simulator_stands_beside_2021(bentpipe: Command) -> None:
     """Over the longer queue quiche is made up to have what it had, by equation 4.1, the others half more."""
     write(Path("run"))
