@@ -24,9 +24,9 @@ over the trials, in Mbit/s:"""
 _QUICHE = """So this is why quiche, quic-go and ngtcp2 were slower here than in 2021 over sat. What else might
 differ of quiche's server: slow start without HyStart++, an initial window of 20 packets, packets of 1200
 bytes. Over sat, in Mbit/s:"""
-_THEN = """quiche's version of 2021 is not known. Its programs had the initial window, HyStart++, flow control
-windows and packet sizes of today. What its CUBIC holds for a spurious loss, and undoes, changed in September
-2021 (its pull requests 1055 and 1056)."""
+_THEN = """quiche's version of 2021 is not known. Its library had 10 packets and HyStart++ then as now. What
+its CUBIC holds for a spurious loss, and undoes, changed in September 2021 (its pull requests 1055 and
+1056)."""
 # What is known of the servers of 2021, put back: the other causes tell how.
 _AS_THEN = ("quiche", "quic-go", "aioquic:pto=loss", "ngtcp2:cc=bbr", "picoquic:cc=bbr1")
 _CLIENT = "aioquic"
