@@ -13,6 +13,7 @@ from bentpipe import labels
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
 from bentpipe.plan.treatments import DIRECT
+from bentpipe.runs.manifest import stack_versions
 from bentpipe.study import footing, markdown
 from bentpipe.study.markdown import bytes_as, literal, several, table
 from bentpipe.study.quantiles import median
@@ -30,8 +31,10 @@ _DIFFERS = """- **The links** are nominal: rates that the slides state, 600 ms o
 - **The proxies.** TCP over the real links goes through the operator's proxies, of which the slides say
   nothing, unless a VPN hides it. Here both are told apart: TCP as its ends have it, which is what proxies
   leave that see nothing of it, and TCP behind proxies at both ends of the satellite.
-- **The stacks.** The slides have picoquic and quicly of January 2021, with their defaults; here others, with
-  theirs."""
+- **The stacks.** The slides have picoquic and quicly of January 2021, with their defaults; here quicly cannot
+  be had, and picoquic is of today. The defaults that picoquic had there were those of its own program,
+  picoquicdemo, whose server has BBR; the library by itself has NewReno. Both are here: `cc=bbr1` is the BBR
+  that there was in 2021."""
 _HOW = """Seconds since the client's first packet: the median over the trials, where one failed how many did.
 *Set-up* ends when the client sends its Finished. In **bold** the least of a column, and what is within 2 % of
 it; nothing where trials of one sender differ by more than that, or each is the only one."""
@@ -145,6 +148,8 @@ def _sections(page: Page, real: Page, figure: str) -> list[str]:
         _TEXT,
         "## At a glance",
         _glance(page, known),
+        "The implementations of QUIC of the slides:",
+        _implementations(page, known),
         "What differs from the source:",
         _DIFFERS,
         "## Set-up and download",
@@ -184,6 +189,23 @@ def _glance(page: Page, known: Slides) -> str:
             [f"{labels.scenario(link).name}: sizes at which TCP is as soon as QUIC's best", told, "-"]
         )
     return table(["", "here", "published"], rows, left=3)
+
+
+def _implementations(page: Page, known: Slides) -> str:
+    """Those of the slides, and their variants here."""
+    versions = stack_versions(pooled(page.sources))
+    link, rows = page.links[0], []
+    trips = several(known.quic_round_trips, "round trip")
+    for stack, version in known.stacks.items():
+        mine = [one for one in page.senders if one == f"QUIC, {stack}" or one.startswith(f"QUIC, {stack}:")]
+        for name in mine:
+            up = page.time_s(link, name, page.sizes[0], "handshake_s")
+            here = "-" if up is None else f"{up / page.rtt_s(link):.2f} round trips"
+            now = literal(versions.get(stack, "-"))
+            rows.append([literal(name.removeprefix("QUIC, ")), version, now, here, trips])
+        if not mine:
+            rows.append([stack, version, "none", "-", trips])
+    return table(["", "version there", "version here", "set-up here", "published"], rows, left=5)
 
 
 def _as_soon(page: Page, link: str, name: str) -> str:

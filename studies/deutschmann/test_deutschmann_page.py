@@ -64,6 +64,16 @@ def test_each_sender_has_its_times_and_the_least_is_bold(bentpipe: Command) -> N
     assert "| sat: sizes at which TCP is as soon as QUIC's best | TCP: 100 MB | - |" in text
 
 
+def test_the_implementations_of_the_slides_have_their_versions(bentpipe: Command) -> None:
+    """And every variant of one that is here has a row of its own."""
+    plain = [trial("picoquic", size, 2.0) for size in SIZES]
+    chosen = [fake_run.change(one, server="picoquic:cc=bbr1", seed="bbr1") for one in plain]
+    text = page(bentpipe, ends(), write("slides", plain + chosen))
+    for name in ("picoquic", "picoquic:cc=bbr1"):
+        assert f"| {name} | a91130d (January 2021) | 1.2.3 | 1.00 round trips | 1 round trip |" in text
+    assert "| quicly | 8a1346e (January 2021) | none | - | 1 round trip |" in text
+
+
 def test_what_stands_between_is_a_row_of_its_own(bentpipe: Command) -> None:
     proxies = [
         trial("linux", size, done, treatment=PROXIES) for size, done in ((SIZES[0], 1.79), (SIZES[2], 40.0))

@@ -19,7 +19,7 @@ from .runs import ThesisRuns
 _SAME = """Same client and same server then and now. *Ratio*, now / 2021, is the geometric mean over these
 pairs, with the interval that contains the truth in 95 % of cases, were the pairs drawn at random (t on
 logarithms); of so few pairs it is wide. Both are by equation 4.1. Pairs that failed then or now have no
-ratio."""
+ratio. Over sat and satloss the queue was [five times as long](#the-simulators-queue-held-125-packets)."""
 _STACKS = """Same server then and now, means over its pairs that never failed, by equation 4.1; their clients
 are others, six then (five over satloss), so that this says less than the table above."""
 _DEFINITIONS = """*Ours*: 8 · size / time from the first packet with data of the reply to its last byte.

@@ -10,6 +10,7 @@ _DEFAULTS = {
     "aioquic": "NewReno",
     "ngtcp2": "CUBIC",
     "noq": "CUBIC",
+    "picoquic": "NewReno",
     "qh3": "NewReno",
     "quic-go": "NewReno",
     "quiche": "CUBIC",

@@ -7,20 +7,20 @@ with repetition, not pairs. Failed pairs have no value, and are left out of each
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from bentpipe.analysis.inference import t_quantile
+from bentpipe.study.means import GeometricMean
 
 Floats = npt.NDArray[np.float64]
 Pairs = Mapping[tuple[str, str], float]  # (client, server) → value
 
 _DRAWS = 1000
 _SEED = 20260401
+_SURE = 0.95
 _ENDS = (0.025, 0.975)
 
 
@@ -42,11 +42,10 @@ def over_ratios(logarithms: Sequence[float]) -> Estimate | None:
     """The geometric mean of ratios that are independent, given by their logarithms, by Student's t. None of
     less than two.
     """
-    if len(logarithms) < 2:
+    found = GeometricMean.of([math.exp(one) for one in logarithms])
+    if found is None or found.low is None or found.high is None:
         return None
-    middle = statistics.fmean(logarithms)
-    half = t_quantile(0.95, len(logarithms) - 1) * statistics.stdev(logarithms) / math.sqrt(len(logarithms))
-    return Estimate(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
+    return Estimate(found.value, found.low, found.high)
 
 
 def over_stacks(tables: Sequence[Pairs], statistic: Callable[..., float]) -> Estimate | None:

@@ -14,16 +14,17 @@ from bentpipe.analysis.cells import Cell, Matrix, cells, matrices
 from bentpipe.runs.records import Record
 from bentpipe.study import compare
 from bentpipe.study.compare import ScenarioResult
-from bentpipe.study.source import Source
+from bentpipe.study.source import Source, pooled
 
 from .intervals import Pairs
 from .published import Published
 
 WORKLOAD = "transfer:10485760"
-START, CONTROLLERS, QUEUE, LITERATURE = (
+START, CONTROLLERS, QUEUE, RUNNER_QUEUE, LITERATURE = (
     "thesis-start",
     "thesis-controllers",
     "thesis-queue",
+    "thesis-runner-queue",
     "thesis-literature",
 )
 GALLERY = "thesis-gallery"  # how the names of its campaigns begin
@@ -42,11 +43,17 @@ class ThesisRuns:
         return self.sources[0]
 
     @cached_property
+    def whole(self) -> list[Source]:
+        """That run, and what else was run of its campaign: more trials of the same pairs."""
+        name = self.source.manifest.campaign
+        return [self.source, *(one for one in self.sources[1:] if one.manifest.campaign == name)]
+
+    @cached_property
     def records(self) -> list[Record]:
         """Those that can be compared: the source's scenarios as they are, and its workload."""
         return [
             one
-            for one in self.source.records
+            for one in pooled(self.whole)
             if one.scenario in self.known.scenarios and one.workload == WORKLOAD
         ]
 
@@ -73,8 +80,8 @@ class ThesisRuns:
     @cached_property
     def planned(self) -> Counter[str]:
         """Scenario → trials that the run was to have."""
-        manifest = self.source.manifest
-        trials = manifest.plan.trials(tuple(manifest.left_out))
+        manifests = [one.manifest for one in self.whole]
+        trials = [trial for one in manifests for trial in one.plan.trials(tuple(one.left_out))]
         mine = [one.scenario for one in trials if one.workload == WORKLOAD]
         return Counter(name for name in mine if name in self.known.scenarios)
 

@@ -460,6 +460,53 @@ def test_a_stack_counts_once_however_many_clients_it_has(bentpipe: Command) -> N
     assert shown and float(shown[1]) < 1 < 4 < float(shown[2])
 
 
+def test_more_trials_of_the_campaign_are_added_to_its_pairs(bentpipe: Command) -> None:
+    """A further run of the same campaign: one pair over sat, with twice the goodput it had."""
+    records = write(Path("run"))
+    mine = [r for r in records if (r.scenario, r.client, r.server) == ("sat", "noq", "quinn")]
+    more = [fake_run.change(r, seed=f"more {r.seed}", goodput_bps=2 * (r.goodput_bps or 0)) for r in mine]
+    write(Path("more"), lambda _: more)
+    done = bentpipe("study", "thesis", "--run", "run", "--run", "more", "-o", "out")
+    assert done.code == 0, done.err
+    mean = statistics.fmean(r.goodput_bps or 0 for r in mine + more) / 1e6
+    assert rows(Path("out/thesis-pairs.md").read_text(), "sat")["noq"][3] == f"{mean:.2f}"
+    assert "147 trials in virtual time" in " ".join(Path("out/thesis.md").read_text().split())
+
+
+def test_the_queue_of_the_simulator_stands_beside_2021(bentpipe: Command) -> None:
+    """Over the longer queue quiche is made up to have what it had, by equation 4.1, the others half more."""
+    write(Path("run"))
+    made = []
+    for queue, factor in (("25packets", 0.5), ("125packets", 1.0)):
+        for server, then, more in (
+            ("quiche", 4.963e6, 1.0),
+            ("quic-go", 8.748e6, 1.5),
+            ("ngtcp2:cc=bbr", 8.249e6, 1.5),
+        ):
+            one = fake_run.record("sat", "aioquic", server.partition(":")[0], 1)
+            seconds = 8 * one.size_bytes / (then * factor * more)
+            made.append(
+                fake_run.change(
+                    one,
+                    scenario=f"sat,forward.queue={queue},return.queue={queue}",
+                    server=server,
+                    runner_transfer_s=seconds,
+                )
+            )
+    run = fake_run.write_campaign("thesis-runner-queue", made)
+    done = bentpipe("study", "thesis", "--run", "run", *run, "-o", "out")
+    assert done.code == 0, done.err
+    text = Path("out/thesis.md").read_text()
+    assert "| sat | quiche | 4.96 | 2.48 | 4.96 | 0.50 | 1.00 |" in text
+    assert "| sat | ngtcp2:cc=bbr | 8.25 | 6.19 | 12.37 | 0.75 | 1.50 |" in text
+    words = " ".join(text.split())
+    told = re.search(r"sat, 125 packets: (\S+) \((\S+) to (\S+)\), 3 servers", words)
+    assert told and told[1] == "1.31" and float(told[2]) < 1 < float(told[3])  # 1.5 ** (2 / 3)
+    assert (
+        "HyStart++" not in text.partition("## Causes")[2].partition("## All pairs")[0]
+    )  # no other quiche is there
+
+
 def test_traces_of_the_gallery_are_of_its_campaigns() -> None:
     """Each is of a pair that one of the study's campaigns runs, and has a picture of its own."""
     plans = [

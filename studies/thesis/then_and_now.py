@@ -18,6 +18,8 @@ with how many clients no trial failed. Then, these are of the six clients that t
 of five. Most clients are not the same ones now: only where the ranges do not overlap, more than the choice of
 clients must have changed. That may be the stack, but also its settings, which were those of its container, or
 the testbed. What a server does with its best client is close to what it can do."""
+_PICOQUIC = """picoquic's settings were those of its own program, whose server has BBR; here it has NewReno,
+as its library does by itself. [What that changes](#congestion-control) is an experiment."""
 
 
 def sections(manifest: Manifest, known: Published, matrices: Mapping[str, Matrix]) -> list[str]:
@@ -32,7 +34,13 @@ def sections(manifest: Manifest, known: Published, matrices: Mapping[str, Matrix
     if not rows:
         return [heading, "No server of this run is among the published pairs."]
     origin = "; ".join(sorted({known.pairs[name].source for name in compared}))
-    parts = [heading, _HOW, table(["scenario", "server", "since then", "2021", "now"], rows, left=3)]
+    has_picoquic = any("picoquic" in one.servers for one in compared.values())
+    parts = [
+        heading,
+        _HOW,
+        *([_PICOQUIC] if has_picoquic else []),
+        table(["scenario", "server", "since then", "2021", "now"], rows, left=3),
+    ]
     parts.append(f"2021: {origin}.")
     return [*parts, *_versions(manifest, known), *_others(known, compared)]
 
