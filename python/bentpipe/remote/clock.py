@@ -1,8 +1,8 @@
 """How far a host's clock is ahead of this machine's, by exchanges of four time stamps.
 
-The offset is half the difference of both ways, if these take equally long; of many exchanges the tenth with the
-shortest round trips is used. Half the shortest round trip bounds the error: on a control connection that goes
-over a satellite this is a large bound, and with unequal ways a real error. All times are in nanoseconds.
+The offset is half the difference of both ways, if these take equally long; of many exchanges the tenth with
+the shortest round trips is used. Half the shortest round trip bounds the error: on a control connection that
+goes over a satellite this is a large bound, and with unequal ways a real error. All times are in nanoseconds.
 """
 
 from __future__ import annotations

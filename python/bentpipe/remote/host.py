@@ -1,8 +1,8 @@
-"""A connection to a host: OpenSSH's client, and behind it Bentpipe's own program, `bentpipe-remote host`.
+"""A connection to a host: OpenSSH's client, and behind it Bentpipe's program, `bentpipe-remote host`.
 
-One connection carries all there is to say: programs that are started, files, times. The ssh that the user has is
-used as it is, with its configuration, agent and keys; host keys are verified, always. Whoever loses the other end
-gives up: the host then ends all that it has started and removes its files.
+One connection carries all there is to say: programs that are started, files, times. The ssh that the user has
+is used as it is, with its configuration, agent and keys; host keys are verified, always. Whoever loses the
+other end gives up: the host then ends all that it has started and removes its files.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _ANSWER_S = 60.0
 _GREETING_S = 30.0
 _PART = 1 << 20  # bytes of a message
 _ABSENT = "bentpipe-remote: absent"
-# Both run under the user's shell there, whichever that is, so each is one word in quotes for it. Arguments are
-# hashes and numbers.
+# Both run under the user's shell there, whichever that is, so each is one word in quotes for it. Arguments
+# are hashes and numbers.
 _START = (
     'd="${XDG_CACHE_HOME:-$HOME/.cache}/bentpipe-remote"; p="$d/$1/bentpipe-remote"; '
     'if [ -x "$p" ] && [ "$(sha256sum < "$p")" = "$1  -" ]; then exec "$p" host --ahead-ms "$2"; '

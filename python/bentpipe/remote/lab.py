@@ -1,8 +1,8 @@
 """A laboratory: a link of known properties between two SSH servers on this machine.
 
-Each server is in a network namespace of its own, which nothing leads into but the emulated link of a scenario.
-Control connections go through a Unix socket instead, so that they are not on the link. Keys, host keys and
-configurations are made anew and are in a folder of the cache, which `examples/links.toml` names.
+Each server is in a network namespace of its own, which nothing leads into but the emulated link of a
+scenario. Control connections go through a Unix socket instead, so that they are not on the link. Keys, host
+keys and configurations are made anew and are in a folder of the cache, which `examples/links.toml` names.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""`links.toml`: real links, by name. Where the hosts of client and server are, how they are reached, under which
-address the server is found over the link, and what is known of it.
+"""`links.toml`: real links, by name. Where the hosts of client and server are, how they are reached, under
+which address the server is found over the link, and what is known of it.
 
-What is nominal becomes the scenario of the link's trials: measures that stand on a rate or a delay are nominal
-then, and are left out where it is not known.
+What is nominal becomes the scenario of the link's trials: measures that stand on a rate or a delay are
+nominal then, and are left out where it is not known.
 """
 
 from __future__ import annotations

@@ -47,18 +47,6 @@ class HostPlace:
         return str(self.connection.facts["folder"])
 
 
-def portable(stack: Stack) -> str | None:
-    """Why a stack cannot be brought to another machine, in words; None if it can: its programs are all in
-    its own folder.
-    """
-    words = stack.commands.get("sockets", ())
-    if not words or not words[0].startswith("{bin}/"):
-        return f"{stack.name} cannot be brought to another host: it runs {words[0] if words else 'nothing'}"
-    if places := [word for word in words if word.startswith("{") and not word.startswith("{bin}")]:
-        return f"{stack.name} cannot be brought to another host: it needs {places[0]}"
-    return None
-
-
 class LinkSession:
     """Both hosts of a link, as long as they are connected."""
 
@@ -207,7 +195,7 @@ class LinkSession:
             self.on(role).exchange(times)
 
     def route(self, ip: int) -> list[str]:
-        """The way from client to server, by whatever the client's host has for that; empty if it has nothing."""
+        """The way from client to server, by what the client's host has for that; empty if that is nothing."""
         tools = self.on("client").facts["tools"]
         address = self.address(ip).strip("[]")
         for tool, options in (

@@ -41,7 +41,7 @@ pub fn time(observed: &Observed, at_unix_ns: i64) -> Time {
 pub fn exits(observed: &Observed) -> Vec<ProgramExit> {
     let exit = |program: &Program| ProgramExit {
         cpu: Duration::from_secs_f64(program.cpu_s.max(0.0)),
-        peak_memory_bytes: program.memory_kib * 1024,
+        peak_memory_bytes: program.memory_bytes,
         log: program.said.clone().into_bytes(),
         frames: Vec::new(),
     };

@@ -57,8 +57,8 @@ pub struct Program {
     pub said: String,
     /// User and system CPU time.
     pub cpu_s: f64,
-    /// As `getrusage` has it, in KiB.
-    pub memory_kib: u64,
+    /// The most memory that it had at once.
+    pub memory_bytes: u64,
 }
 
 impl Clock {
