@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -17,12 +17,15 @@ use crate::clock::{now, now_unix_ns};
 const BYTES: usize = 64;
 /// How long an answer is waited for when no more is asked.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How soon it is noticed that it is told to end, and the shortest wait that a socket knows.
+const TICK: Duration = Duration::from_millis(100);
+const LEAST: Duration = Duration::from_micros(1);
 
 /// Sends back what comes, until it is told to end.
 pub fn echo(listen: &str) -> Result<(), Box<dyn Error>> {
     let socket = UdpSocket::bind(listen.parse::<SocketAddr>()?)?;
     let stop = stop()?;
-    socket.set_read_timeout(Some(Duration::from_millis(100)))?;
+    socket.set_read_timeout(Some(TICK))?;
     println!("ready");
     let mut packet = [0; BYTES];
     while !stop.load(Ordering::Relaxed) {
@@ -57,15 +60,13 @@ pub fn probe(to: &str, every_ms: &str) -> Result<(), Box<dyn Error>> {
         // A host that refuses, or a route that is gone, is a loss.
         let _ = socket.send(&packet);
         next += every;
-        listen(&socket, &mut asked, next, &stop)?;
+        while now() < next && !stop.load(Ordering::Relaxed) {
+            listen(&socket, &mut asked, next)?;
+        }
     }
-    if asked.last().is_some_and(|it| it.1.is_none()) {
-        listen(
-            &socket,
-            &mut asked,
-            now() + PATIENCE,
-            &AtomicBool::new(false),
-        )?;
+    let end = now() + PATIENCE;
+    while now() < end && asked.iter().any(|it| it.1.is_none()) {
+        listen(&socket, &mut asked, end)?;
     }
     let samples = asked.iter().map(|(at, round_trip)| {
         let ms = round_trip.map(|it| Duration::from_nanos(it.unsigned_abs()).as_secs_f64() * 1e3);
@@ -75,33 +76,28 @@ pub fn probe(to: &str, every_ms: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Takes an answer, if one comes soon, and before `until`.
 fn listen(
     socket: &UdpSocket,
     asked: &mut [(i64, Option<i64>)],
-    until: std::time::Instant,
-    stop: &AtomicBool,
+    until: Instant,
 ) -> Result<(), Box<dyn Error>> {
+    let left = until.saturating_duration_since(now());
+    socket.set_read_timeout(Some(left.clamp(LEAST, TICK)))?;
     let mut packet = [0; BYTES];
-    while !stop.load(Ordering::Relaxed) && asked.iter().any(|it| it.1.is_none()) || now() < until {
-        let left = until.saturating_duration_since(now());
-        if left.is_zero() || stop.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        socket.set_read_timeout(Some(left.min(Duration::from_millis(100))))?;
-        match socket.recv(&mut packet) {
-            Ok(BYTES) => {
-                let number = u64::from_be_bytes(packet[..8].try_into()?);
-                let sent = usize::try_from(number)
-                    .ok()
-                    .and_then(|it| asked.get_mut(it));
-                if let Some(sent) = sent.filter(|it| it.1.is_none()) {
-                    sent.1 = Some(now_unix_ns() - sent.0);
-                }
+    match socket.recv(&mut packet) {
+        Ok(BYTES) => {
+            let number = u64::from_be_bytes(packet[..8].try_into()?);
+            let sent = usize::try_from(number)
+                .ok()
+                .and_then(|it| asked.get_mut(it));
+            if let Some(sent) = sent.filter(|it| it.1.is_none()) {
+                sent.1 = Some(now_unix_ns() - sent.0);
             }
-            Ok(_) => {}
-            Err(error) if is_pause(&error) => {}
-            Err(error) => return Err(error.into()),
         }
+        Ok(_) => {}
+        Err(error) if is_pause(&error) => {}
+        Err(error) => return Err(error.into()),
     }
     Ok(())
 }

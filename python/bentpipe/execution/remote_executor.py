@@ -33,7 +33,6 @@ from bentpipe.stacks.model import Stack
 from bentpipe.workload import www_file
 
 TRIES = 3  # of a trial whose connection breaks
-_RECONNECTS, _WAIT_S = 6, 10.0  # how long a host may stay away
 _SHARE = 1.15  # what goes over the link, of the files: headers, acknowledgements, what is sent again
 NOTES = "link.json"
 
@@ -203,7 +202,7 @@ class RemoteTrials:
     def _can_come_back(self, name: str) -> bool:
         """Whether the link can be reached again, for now."""
         with contextlib.suppress(HostGone):
-            session = connected(self._links, name, _RECONNECTS, _WAIT_S, [self._killed.is_set])
+            session = connected(self._links, name, self._killed.is_set)
             session.find_captures()
             self._sessions[name] = session
             return True

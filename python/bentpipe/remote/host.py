@@ -31,6 +31,7 @@ SILENCE_S = 12.0  # nothing comes for so long: the other side is gone
 _BEAT_S = 1.0
 _ANSWER_S = 60.0
 _GREETING_S = 30.0
+_LEAVE_S = 5.0
 _PART = 1 << 20  # bytes of a message
 _ABSENT = "bentpipe-remote: absent"
 # Both run under the user's shell there, whichever that is, so each is one word in quotes for it. Arguments
@@ -87,13 +88,19 @@ class HostConnection:
             thread.start()
 
     def close(self) -> None:
-        """Leave: the host ends what is left of it."""
-        self._give_up("it was closed")
+        """Leave: the host ends what is left of this connection's, and that is waited for."""
+        self._why_gone = self._why_gone or "it was closed"
+        self._gone.set()
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError), self._lock:
+            self._process.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(5)
+            self._process.wait(_LEAVE_S)
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
+        for thread in self._threads:
+            thread.join()
 
     @property
     def is_gone(self) -> bool:

@@ -8,6 +8,7 @@ nominal then, and are left out where it is not known.
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from pathlib import Path
 from typing import Annotated, Literal
@@ -25,7 +26,7 @@ Command = Annotated[
     tuple[str, ...], msgspec.Meta(min_length=1, description='a program and its arguments: ["…", "…"]')
 ]
 Port = Annotated[int, msgspec.Meta(ge=1, le=65534, description="a port, 1 to 65534")]
-NAME = r"\A[A-Za-z0-9][A-Za-z0-9.-]*\Z"
+NAME = "[A-Za-z0-9][A-Za-z0-9.-]*"
 OURS = "here"  # the machine that runs Bentpipe
 
 
@@ -52,9 +53,9 @@ class LinkServer(LinkHost, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Nominal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is said of a link, in the words of scenarios."""
 
+    delay: Text  # one way, each way: half of what an idle ping takes, where nobody says
     forward_rate: Text | None = None
     return_rate: Text | None = None
-    delay: Text | None = None  # one way, each way
     source: Text = "not said"
 
 
@@ -90,12 +91,13 @@ class Link(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     client: LinkHost
     server: LinkServer
+    nominal: Nominal
     title: str = ""
     operator: str = ""
     orbit: Literal["GEO", "MEO", "LEO", "HAPS", "terrestrial", ""] = ""
     laboratory: bool = False  # it is emulated after all: pages say so
     timeout: Text = "300 s"
-    nominal: Nominal = Nominal()
+    patience_s: Annotated[int, msgspec.Meta(ge=0, description="seconds")] = 60  # a host may stay away so long
     traffic: Traffic | None = None
     statistics: Statistics | None = None
     weather: Weather | None = None
@@ -105,7 +107,7 @@ class Link(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class LinksFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a file of links says."""
 
-    links: Annotated[dict[str, Link], msgspec.Meta(min_length=1, description="tables: [links.NAME]")]
+    links: dict[str, Link]
 
 
 class Links:
@@ -115,6 +117,8 @@ class Links:
         """Read `file`; UsageError for what cannot be meant."""
         self.file = file
         self._links = strict.read(file, LinksFile).links
+        if not self._links:
+            raise UsageError(f"{file}: links: there is none", "add a table [links.NAME]")
         for name, link in self._links.items():
             self._check(name, link)
 
@@ -156,7 +160,7 @@ class Links:
 
     def _check(self, name: str, link: Link) -> None:
         key = f"links.{name}"
-        if not msgspec.convert(name, Annotated[str, msgspec.Meta(min_length=1)]) or not _is_name(name):
+        if not re.fullmatch(NAME, name):
             raise strict.wrong(self.file, "links", name, "a name of letters, digits, . and -")
         if link.server.ipv4 is None and link.server.ipv6 is None:
             raise UsageError(
@@ -166,10 +170,6 @@ class Links:
         if link.weather and (link.weather.file is None) == (link.weather.command is None):
             raise UsageError(f"{self.file}: {key}.weather: one of file and command", "write one of them")
         self.allowance_bytes(name)
-
-
-def _is_name(name: str) -> bool:
-    return all(part.isalnum() for part in name.replace(".", "-").split("-"))
 
 
 def _scenario(link: Link) -> str:
@@ -183,6 +183,5 @@ def _scenario(link: Link) -> str:
         lines.append(f"[satellite.{way}]")
         if rate is not None:
             lines.append(f"rate = {json.dumps(rate)}")
-        if nominal.delay is not None:
-            lines.append(f"delay = {json.dumps(nominal.delay)}")
+        lines.append(f"delay = {json.dumps(nominal.delay)}")
     return "\n".join(lines) + "\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from bentpipe.remote.host import HostConnection, HostGone, Refused
 from bentpipe.remote.links import Link, LinkHost, Links
 from bentpipe.stacks.model import ROLES, Stack
 
+_AGAIN_S = 2.0  # between tries to reach a host
 _TOOL_S = 5.0  # for a program to begin to capture, or to end
 _DUMPCAP, _TCPDUMP = "dumpcap", "tcpdump"
 _BEGUN = {_DUMPCAP: "File: ", _TCPDUMP: "tcpdump: listening on"}
@@ -39,7 +40,7 @@ class HostPlace:
     stacks: dict[str, BroughtStack] = field(default_factory=dict)
     files: set[str] = field(default_factory=set)  # that were put into its folder
     capture: str | None = None  # the program that captures; None: nothing may
-    why_no_capture: str = ""
+    why_no_capture: str = "nobody looked"
 
     @property
     def folder(self) -> str:
@@ -248,13 +249,13 @@ def bundle_hash(hashes: Mapping[str, str]) -> str:
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
-def connected(links: Links, name: str, tries: int, wait_s: float, stopped: Sequence[Any] = ()) -> LinkSession:
-    """A session on a link, tried again as long as a host cannot be reached; at last HostGone."""
-    for number in range(tries):
+def connected(links: Links, name: str, stopped: Callable[[], bool]) -> LinkSession:
+    """A session on a link, tried again as long as its hosts may stay away; at last HostGone."""
+    deadline = time.monotonic() + links.named(name).patience_s
+    while True:
         try:
             return LinkSession(links, name)
         except HostGone:
-            if number + 1 == tries or any(one() for one in stopped):
+            if stopped() or time.monotonic() >= deadline:
                 raise
-            time.sleep(wait_s)
-    raise AssertionError("it was tried")
+            time.sleep(_AGAIN_S)

@@ -10,15 +10,18 @@ mod message;
 mod program;
 mod requests;
 
+use std::env;
 use std::error::Error;
-use std::fs;
-use std::path::Path;
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::process::exit;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -26,6 +29,11 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use self::message::{Incoming, Outgoing};
 use self::requests::Host;
 use crate::clock::{now, pause};
+
+/// What the folders of connections are called.
+const PREFIX: &str = "bentpipe-remote-";
+/// In each, what is locked as long as somebody is there.
+const ALIVE: &str = ".alive";
 
 /// What can be asked of it.
 pub struct Options {
@@ -47,10 +55,7 @@ impl Default for Options {
 /// Serves until there is nobody to serve.
 pub fn run(options: Options) -> Result<(), Box<dyn Error>> {
     become_subreaper()?;
-    let folder = tempfile::Builder::new()
-        .prefix("bentpipe-remote-")
-        .tempdir()?
-        .keep();
+    let (folder, _alive) = own_folder()?;
     let heard = Arc::new(Mutex::new(now()));
     watch(&options, &folder, &heard)?;
     let mut host = Host::new(folder.clone(), options.ahead_ns, Outgoing::default())?;
@@ -65,6 +70,27 @@ pub fn run(options: Options) -> Result<(), Box<dyn Error>> {
         }
     }
     leave(&folder)
+}
+
+/// A folder for this connection, and what says that it is somebody's as long as it is held. Those of others that are gone, as after
+/// a power cut, are removed.
+fn own_folder() -> Result<(PathBuf, File), Box<dyn Error>> {
+    let own = rustix::process::geteuid().as_raw();
+    for entry in fs::read_dir(env::temp_dir())?.flatten() {
+        let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX)
+            && entry
+                .metadata()
+                .is_ok_and(|it| it.is_dir() && it.uid() == own);
+        if let (true, Ok(alive)) = (is_ours, File::open(entry.path().join(ALIVE)))
+            && flock(&alive, FlockOperation::NonBlockingLockExclusive).is_ok()
+        {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+    let folder = tempfile::Builder::new().prefix(PREFIX).tempdir()?.keep();
+    let alive = File::create(folder.join(ALIVE))?;
+    flock(&alive, FlockOperation::LockExclusive)?;
+    Ok((folder, alive))
 }
 
 /// Leaves when it is told to, or when nothing has come for too long: who is asked may wait, writing, for somebody who is gone.

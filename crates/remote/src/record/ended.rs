@@ -112,7 +112,7 @@ fn reported(setup: &FlowSetup, observed: &Observed) -> (Bye, &'static str) {
         return (said.unwrap_or_default(), "client");
     }
     let folder = setup.qlog_of(HostName::Client);
-    let logged = folder.and_then(|it| qlog_times::read(&it, observed.begun_unix_ns));
+    let logged = folder.and_then(|it| qlog_times::read(&it));
     let ended = time(observed, observed.ended_unix_ns).as_nanos();
     let source = if logged.is_some() { "qlog" } else { "exit" };
     let times = logged.unwrap_or_default();

@@ -1,19 +1,19 @@
 //! When a client's handshake was complete and its data came, by its qlog.
 //!
-//! Only what all stacks write is used: packets received, with their type and the frames in them. The first STREAM frame of the
-//! application's data stands for the first byte, the last one for the last.
+//! Times count from the first packet that was sent. The first STREAM frame in a 1-RTT packet stands for the first byte, the last one
+//! for the last; of logs that do not name frames, which some stacks write, the last 1-RTT packet does, and the first byte is not known.
 
 use std::fs;
 use std::path::Path;
 
-use bentpipe_qlog::{Clock, Reader};
+use bentpipe_qlog::Reader;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// Times of a trial in nanoseconds from its beginning.
+/// Times of a trial in nanoseconds from its first packet.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
-    /// Until the handshake was confirmed or the first 1-RTT packet came.
+    /// Until the first 1-RTT packet came.
     pub handshake_ns: Option<u64>,
     /// Until the first data came.
     pub first_byte_ns: Option<u64>,
@@ -25,8 +25,7 @@ pub struct Times {
 struct Packet<'a> {
     #[serde(borrow)]
     header: Option<Header<'a>>,
-    #[serde(default)]
-    frames: Vec<Frame<'a>>,
+    frames: Option<Vec<Frame<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -39,33 +38,30 @@ struct Frame<'a> {
     frame_type: Option<&'a str>,
 }
 
-/// Reads the logs in a folder. None: there is none, or its times are not the clock's.
-pub fn read(folder: &Path, begun_unix_ns: i64) -> Option<Times> {
+/// Reads the logs in a folder. None: there is none, or several, of which it is not known which is of the files.
+pub fn read(folder: &Path) -> Option<Times> {
     let files = fs::read_dir(folder).ok()?.flatten();
     let texts = files.filter_map(|entry| fs::read(entry.path()).ok());
-    let mut found = texts.filter_map(|text| of_log(&text, begun_unix_ns));
-    // With several connections it is not known which carries the files.
+    let mut found = texts.filter_map(|text| of_log(&text));
     let first = found.next()?;
     found.next().is_none().then_some(first)
 }
 
-fn of_log(text: &[u8], begun_unix_ns: i64) -> Option<Times> {
+fn of_log(text: &[u8]) -> Option<Times> {
     let mut reader = Reader::new(text).ok()?;
     let mut times = Times::default();
-    let mut seen = false;
-    while let Some(event) = reader.next() {
-        let Ok(event) = event else { break };
-        let is_unix = reader.traces().get(event.trace)?.clock == Clock::Unix;
-        if !is_unix {
-            return None;
-        }
-        let at = u64::try_from(event.time - begun_unix_ns).unwrap_or_default();
-        seen = true;
-        if event.name == "quic:packet_received" {
-            times.take(at, event.data);
+    let mut zero = None;
+    while let Some(Ok(event)) = reader.next() {
+        match (&*event.name, zero) {
+            ("quic:packet_sent", None) => zero = Some(event.time),
+            ("quic:packet_received", Some(zero)) => {
+                let at = u64::try_from(event.time - zero).unwrap_or_default();
+                times.take(at, event.data);
+            }
+            _ => {}
         }
     }
-    seen.then_some(times)
+    times.last_byte_ns.map(|_| times)
 }
 
 impl Times {
@@ -77,10 +73,14 @@ impl Times {
             return;
         }
         self.handshake_ns.get_or_insert(at);
-        let mut frames = packet.frames.iter();
-        if frames.any(|it| it.frame_type == Some("stream")) {
-            self.first_byte_ns.get_or_insert(at);
-            self.last_byte_ns = Some(at);
+        let is_data = |frames: &Vec<Frame>| frames.iter().any(|it| it.frame_type == Some("stream"));
+        match packet.frames.as_ref().map(is_data) {
+            Some(false) => {}
+            Some(true) => {
+                self.first_byte_ns.get_or_insert(at);
+                self.last_byte_ns = Some(at);
+            }
+            None => self.last_byte_ns = Some(at),
         }
     }
 }
@@ -91,29 +91,39 @@ mod tests {
 
     #[test]
     fn packets_tell_when_data_came() {
-        let event = |ms: f64, kind: &str, frame: &str| {
+        let event = |ms: f64, kind: &str, frame: Option<&str>| {
+            let frames = frame.map(|it| format!(r#","frames":[{{"frame_type":"{it}"}}]"#));
+            let frames = frames.unwrap_or_default();
             format!(
-                r#"{{"time":{ms},"name":"transport:packet_received","data":{{"header":{{"packet_type":"{kind}","packet_number":1}},"frames":[{{"frame_type":"{frame}"}}]}}}}"#
+                r#"{{"time":{ms},"name":"transport:packet_received","data":{{"header":{{"packet_type":"{kind}"}}{frames}}}}}"#
             )
         };
-        let events = [
-            event(1_700_000_000_600.0, "handshake", "crypto"),
-            event(1_700_000_000_700.0, "1RTT", "ack"),
-            event(1_700_000_001_300.0, "1RTT", "stream"),
-            event(1_700_000_009_000.0, "1RTT", "stream"),
-            event(1_700_000_009_100.0, "1RTT", "ack"),
+        let events = |received: &str| {
+            let sent = r#"{"time":100.0,"name":"transport:packet_sent","data":{"header":{"packet_type":"initial"}}}"#;
+            format!(
+                r#"{{"qlog_version":"0.3","traces":[{{"vantage_point":{{"type":"client"}},"events":[{sent},{received}]}}]}}"#
+            )
+        };
+        let named = [
+            event(700.0, "handshake", Some("crypto")),
+            event(800.0, "1RTT", Some("ack")),
+            event(1_400.0, "1RTT", Some("stream")),
+            event(9_100.0, "1RTT", Some("stream")),
+            event(9_200.0, "1RTT", Some("ack")),
         ];
-        let log = format!(
-            r#"{{"qlog_version":"0.3","traces":[{{"vantage_point":{{"type":"client"}},"common_fields":{{"time_format":"absolute"}},"events":[{}]}}]}}"#,
-            events.join(",")
-        );
-        let times = of_log(log.as_bytes(), 1_700_000_000_000_000_000).unwrap();
         let ms = |ms: u64| Some(ms * 1_000_000);
         let expected = Times {
             handshake_ns: ms(700),
             first_byte_ns: ms(1300),
             last_byte_ns: ms(9000),
         };
-        assert_eq!(times, expected);
+        assert_eq!(of_log(events(&named.join(",")).as_bytes()), Some(expected));
+        let bare = [event(800.0, "1RTT", None), event(9_100.0, "1RTT", None)];
+        let expected = Times {
+            first_byte_ns: None,
+            ..expected
+        };
+        assert_eq!(of_log(events(&bare.join(",")).as_bytes()), Some(expected));
+        assert_eq!(of_log(events(&named[0]).as_bytes()), None, "nothing came");
     }
 }
