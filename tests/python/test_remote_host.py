@@ -48,8 +48,8 @@ class Helper:
         return answer
 
     def start(self, *command: str, **said: Any) -> dict[str, Any]:
-        program = {"name": "it", "command": list(command), "sha256": None, "environment": {}, "ready": None}
-        return self.ask("start", program=program | said)
+        program: dict[str, Any] = {"name": "it", "command": list(command), "sha256": None}
+        return self.ask("start", program={**program, "environment": {}, "ready": None, **said})
 
     def event(self, kind: str) -> dict[str, Any]:
         while (found := self.read()).get("event") != kind:

@@ -78,7 +78,7 @@ def test_what_cannot_be_meant_is_named(tmp_path: Path, old: str, new: str, said:
 
 def test_a_nominal_figure_that_is_none_is_named(tmp_path: Path) -> None:
     found = links(tmp_path, LINK + 'forward_rate = "20 furlongs"\n')
-    with pytest.raises(UsageError, match="links.geo.nominal.*20 furlongs"):
+    with pytest.raises(UsageError, match=r"links\.geo\.nominal.*20 furlongs"):
         found.scenario("geo")
 
 

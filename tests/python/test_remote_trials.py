@@ -21,7 +21,7 @@ from bentpipe.cli.commands import invoke
 from bentpipe.execution import link_doctor
 from bentpipe.remote import lab
 from bentpipe.remote.host import HostConnection, HostGone
-from bentpipe.remote.lab import Laboratory
+from bentpipe.remote.lab import LinkLaboratory
 from bentpipe.remote.links import Links
 from bentpipe.remote.session import LinkSession
 
@@ -36,11 +36,11 @@ MORE = '[links.lab.weather]\ncommand = ["echo", \'{"rain_mm": 1.5, "station": {"
 
 
 @pytest.fixture(scope="module")
-def laboratory() -> Iterator[Laboratory]:
+def laboratory() -> Iterator[LinkLaboratory]:
     """A link of 10 Mbit/s and 30 ms."""
     folder = Path(tempfile.mkdtemp(prefix="bentpipe-lab-", dir="/tmp"))  # the name of a socket is short
     try:
-        with Laboratory("goodput", place=folder / "lab") as found:
+        with LinkLaboratory("goodput", place=folder / "lab") as found:
             yield found
     finally:
         shutil.rmtree(folder)
@@ -112,7 +112,7 @@ def left_over() -> list[str]:
     return found
 
 
-def test_the_doctor_looks_at_both_hosts(tmp_path: Path, laboratory: Laboratory) -> None:
+def test_the_doctor_looks_at_both_hosts(tmp_path: Path, laboratory: LinkLaboratory) -> None:
     found = list(link_doctor.checks(Links(links_file(tmp_path, laboratory.place)), "lab"))
     assert {check.status for check in found} <= {"ok", "warn"}
     said = {check.name: check.found for check in found}
@@ -121,18 +121,18 @@ def test_the_doctor_looks_at_both_hosts(tmp_path: Path, laboratory: Laboratory) 
     wait_for("nothing to be left", lambda: left_over() == [])
 
 
-def test_host_keys_are_verified(tmp_path: Path, laboratory: Laboratory) -> None:
+def test_host_keys_are_verified(tmp_path: Path, laboratory: LinkLaboratory) -> None:
     config = (laboratory.place / "ssh_config").read_text()
     (tmp_path / "known").write_text("")
     other = tmp_path / "ssh_config"
     other.write_text(config.replace(str(laboratory.place / "known_hosts"), str(tmp_path / "known")))
     link = Links(links_file(tmp_path, tmp_path)).named("lab")
-    with pytest.raises(HostGone, match="[Hh]ost key verification failed"):
+    with pytest.raises(HostGone, match=r"[Hh]ost key verification failed"):
         HostConnection("client", link.client, tmp_path)
 
 
-def test_trials_are_as_in_the_other_testbeds(tmp_path: Path, laboratory: Laboratory) -> None:
-    """Both captures are joined; clocks that are 50 ms apart, on purpose, are found to be, and do not matter."""
+def test_trials_are_as_in_the_other_testbeds(tmp_path: Path, laboratory: LinkLaboratory) -> None:
+    """Both captures are joined; clocks set 50 ms apart, on purpose, are found to be, and do not matter."""
     file = links_file(tmp_path, laboratory.place, "clock_ahead_ms = 50", MORE)
     assert invoke(words(file, tmp_path / "run")) == 0
     (record,) = records(tmp_path / "run")
@@ -164,7 +164,7 @@ def one_way_ms(trace: Path) -> float:
 
 
 def test_without_captures_times_are_the_programs(
-    tmp_path: Path, laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, laboratory: LinkLaboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LinkSession, "find_captures", lambda _session: None)
     file = links_file(tmp_path, laboratory.place)
@@ -175,7 +175,7 @@ def test_without_captures_times_are_the_programs(
     assert record["forward_packets"] == 0 and record["findings"] == []
 
 
-def test_an_upload_and_what_cannot_be_brought(tmp_path: Path, laboratory: Laboratory) -> None:
+def test_an_upload_and_what_cannot_be_brought(tmp_path: Path, laboratory: LinkLaboratory) -> None:
     file = links_file(tmp_path, laboratory.place)
     more = ["--workload", "upload:100kB", "--client", "quinn,aioquic"]
     line = [word for word in words(file, tmp_path / "run", *more) if word not in ("--bytes", BYTES)]
@@ -187,7 +187,7 @@ def test_an_upload_and_what_cannot_be_brought(tmp_path: Path, laboratory: Labora
 
 
 def test_an_allowance_is_kept(
-    tmp_path: Path, laboratory: Laboratory, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, laboratory: LinkLaboratory, capfd: pytest.CaptureFixture[str]
 ) -> None:
     more = '[links.lab.traffic]\nallowance = "500 kB"\n'
     file = links_file(tmp_path, laboratory.place, more=more)
@@ -212,7 +212,7 @@ def test_connections_that_break_cost_no_trial(tmp_path: Path) -> None:
     line = [word for word in line if word not in ("--bytes", BYTES)]
     command = [str(ROOT / ".venv" / "bin" / "bentpipe"), *line]
     try:
-        with Laboratory("goodput", place=place):
+        with LinkLaboratory("goodput", place=place):
             run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
             wait_for("a client", lambda: processes("/bentpipe-remote/", "bentpipe-endpoint-quinn"))
             cut = processes("enter", "client.door")
@@ -228,7 +228,7 @@ def test_connections_that_break_cost_no_trial(tmp_path: Path) -> None:
         assert [found for found in left_over() if not found.startswith("/tmp")] == []
         before = records(out)
         assert (before[0]["outcome"], before[0]["tries"]) == ("ok", 2)
-        with Laboratory("goodput", place=place):
+        with LinkLaboratory("goodput", place=place):
             assert invoke(["run", "--resume", str(out), "--no-report"]) == 0
         found = records(out)
         assert [record["outcome"] for record in found] == ["ok", "ok"]

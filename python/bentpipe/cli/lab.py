@@ -7,7 +7,7 @@ import subprocess
 import click
 
 from bentpipe.errors import Interrupted
-from bentpipe.remote.lab import Laboratory
+from bentpipe.remote.lab import LinkLaboratory
 
 
 @click.command(short_help="A link of known properties between two SSH servers, to try real links on.")
@@ -36,7 +36,7 @@ def lab(command: tuple[str, ...], scenario: str, settings: tuple[str, ...]) -> i
       bentpipe lab -- bentpipe run --testbed remote --link examples/links.toml \\
         --client quinn,quic-go --server noq,quinn --iterations 3
     """
-    with Laboratory(scenario, settings) as laboratory:
+    with LinkLaboratory(scenario, settings) as laboratory:
         if command:
             try:
                 return subprocess.run(command, check=False).returncode

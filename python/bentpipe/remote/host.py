@@ -71,6 +71,7 @@ class HostConnection:
         """Connect. `links` is the folder that paths count from. HostGone, with why, if that fails."""
         self.role, self._host, self._links = role, host, links
         self.where = f"the {role}'s host {host.host}"
+        self.digest = ""  # of Bentpipe's program there
         self.exchanges: list[Exchange] = []
         self._lock = threading.Lock()  # of what is sent
         self._asked: dict[int, tuple[Future[tuple[dict[str, Any], bytes]], int]] = {}
@@ -234,7 +235,7 @@ class HostConnection:
     def _greet(self) -> tuple[subprocess.Popen[bytes], bytes]:
         """A process of ssh behind which the host's program is, and the first line of what it says."""
         program = paths.program("bentpipe-remote").read_bytes()
-        digest = hashlib.sha256(program).hexdigest()
+        digest = self.digest = hashlib.sha256(program).hexdigest()
         for _ in range(2):
             process = self._ssh(_START, digest, str(self._host.clock_ahead_ms))
             first = self._first_line(process)

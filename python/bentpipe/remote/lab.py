@@ -46,7 +46,7 @@ def _sshd() -> str | None:
     return shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin:/sbin")
 
 
-class Laboratory:
+class LinkLaboratory:
     """A laboratory that is there as long as the block that it is opened for."""
 
     def __init__(self, scenario: str, settings: tuple[str, ...] = (), place: Path | None = None) -> None:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bentpipe import paths
 from bentpipe.errors import BentpipeError
 from bentpipe.remote.clock import Offset, between, offset
 from bentpipe.remote.host import HostConnection, HostGone, Refused
@@ -103,9 +102,8 @@ class LinkSession:
 
     def own_program(self, role: str) -> BroughtStack:
         """Bentpipe's own program, which is there already."""
-        file = paths.program("bentpipe-remote")
-        digest = hashlib.sha256(file.read_bytes()).hexdigest()
-        path = f"{self.on(role).facts['cache']}/{digest}/{file.name}"
+        digest = self.on(role).digest
+        path = f"{self.on(role).facts['cache']}/{digest}/bentpipe-remote"
         return BroughtStack(path, {path: digest})
 
     def put_once(self, role: str, path: str, content: bytes | Path) -> str:

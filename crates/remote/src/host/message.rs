@@ -18,7 +18,7 @@ pub struct Message {
     pub bytes: Vec<u8>,
 }
 
-/// What has come of messages so far.
+/// The messages that come, as far as they have.
 #[derive(Default)]
 pub struct Incoming {
     buffer: Vec<u8>,
@@ -64,7 +64,7 @@ impl Incoming {
     }
 }
 
-/// Where answers and events go, from any thread.
+/// The way out for answers and events, from any thread.
 #[derive(Clone, Default)]
 pub struct Outgoing(Arc<Mutex<()>>);
 

@@ -27,7 +27,7 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use self::message::{Incoming, Outgoing};
-use self::requests::Host;
+use self::requests::HostState;
 use crate::clock::{now, pause};
 
 /// What the folders of connections are called.
@@ -35,7 +35,7 @@ const PREFIX: &str = "bentpipe-remote-";
 /// In each, what is locked as long as somebody is there.
 const ALIVE: &str = ".alive";
 
-/// What can be asked of it.
+/// The options of a host.
 pub struct Options {
     /// By so much it says that its clock is ahead of what it is: for tests.
     pub ahead_ns: i64,
@@ -58,7 +58,7 @@ pub fn run(options: Options) -> Result<(), Box<dyn Error>> {
     let (folder, _alive) = own_folder()?;
     let heard = Arc::new(Mutex::new(now()));
     watch(&options, &folder, &heard)?;
-    let mut host = Host::new(folder.clone(), options.ahead_ns, Outgoing::default())?;
+    let mut host = HostState::new(folder.clone(), options.ahead_ns, Outgoing::default())?;
     let mut incoming = Incoming::default();
     // An error is that of what is broken: then there is nobody left.
     while matches!(incoming.read(), Ok(true)) {

@@ -24,7 +24,7 @@ use crate::clock::{now_unix_ns, pause};
 /// As much of what it prints is kept: the end.
 const SAID: usize = 1 << 20;
 
-/// What is to be started.
+/// A program that is to be started.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Start {
@@ -104,7 +104,7 @@ fn die_with_parent(command: &mut Command) {
     unsafe { command.pre_exec(work) };
 }
 
-/// Who watches a program.
+/// The watch over a program.
 struct Watch {
     name: String,
     ready: Option<String>,

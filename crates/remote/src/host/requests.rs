@@ -29,7 +29,7 @@ const TOOLS: [&str; 6] = [
 const FURTHER: [&str; 3] = ["/usr/sbin", "/sbin", "/usr/local/sbin"];
 
 /// A host.
-pub struct Host {
+pub struct HostState {
     folder: PathBuf,
     cache: PathBuf,
     ahead_ns: i64,
@@ -39,7 +39,7 @@ pub struct Host {
 
 type Answer = Result<(Value, Vec<u8>), Box<dyn Error>>;
 
-impl Host {
+impl HostState {
     /// A host whose files for this connection are in `folder`.
     pub fn new(folder: PathBuf, ahead_ns: i64, out: Outgoing) -> Result<Self, Box<dyn Error>> {
         let home = || env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));

@@ -18,16 +18,14 @@ use bentpipe_wire::capture::{CapturedPacket, Input, Item, Piece};
 
 use super::ended::time;
 use super::observed::Observed;
+use super::segments::{self, Alone};
 
-/// What an Ethernet carries. More is what the kernel was given to cut up, or has put together.
-const MTU: u32 = 1500;
-
-/// What was seen of a path.
+/// A path as both its ends saw it.
 pub struct Joined {
     pub observation: TestbedObservation,
     /// Packets that were seen to arrive, and not to be sent: the sender's capture is not complete.
     unsent: usize,
-    /// Packets larger than any link carries.
+    /// Packets in which are several, which could not be told apart.
     merged: usize,
     /// Packets that came before they were sent, by what is known of the clocks.
     early: usize,
@@ -50,7 +48,7 @@ impl Joined {
             (self.unsent, "packets were not seen to be sent"),
             (
                 self.merged,
-                "packets were captured before they were cut up (turn segmentation offload off)",
+                "packets were captured before they were cut up, and could not be (turn segmentation offload off)",
             ),
             (
                 self.early,
@@ -100,8 +98,8 @@ pub fn observation(observed: &Observed) -> Result<Joined, Box<dyn Error>> {
         })?;
         let [near_sent, near_got] = near;
         let [far_got, far_sent] = far;
-        packets.extend(joined.join(Direction::Return, near_sent, &far_got));
-        packets.extend(joined.join(Direction::Forward, far_sent, &near_got));
+        packets.extend(joined.both(Direction::Return, near_sent, far_got));
+        packets.extend(joined.both(Direction::Forward, far_sent, near_got));
     }
     packets.sort_by_key(|packet| packet.sent);
     for packet in packets {
@@ -212,12 +210,31 @@ fn identity(transport: &Transport) -> Transport {
 }
 
 impl Joined {
+    /// The same, each datagram by itself.
+    fn both(&mut self, direction: Direction, sent: Vec<Seen>, got: Vec<Seen>) -> Vec<Packet> {
+        let mut alone = Alone::default();
+        for seen in sent.iter().chain(&got) {
+            alone.add(&seen.ip);
+        }
+        let [sent, got] = [sent, got].map(|all| self.apart(all, &alone));
+        self.join(direction, sent, &got)
+    }
+
+    fn apart(&mut self, all: Vec<Seen>, alone: &Alone) -> Vec<Seen> {
+        let each = all.into_iter().flat_map(|seen| {
+            let parts = segments::apart(&seen.ip, alone);
+            self.merged += usize::from(parts.is_none());
+            let parts = parts.unwrap_or_else(|| vec![seen.ip]).into_iter();
+            parts.map(move |ip| Seen { at: seen.at, ip })
+        });
+        each.collect()
+    }
+
     /// The packets of a direction, by what was seen of them where they were sent and where they arrived.
     fn join(&mut self, direction: Direction, sent: Vec<Seen>, got: &[Seen]) -> Vec<Packet> {
         let mut open: HashMap<Transport, VecDeque<usize>> = HashMap::new();
         let mut packets = Vec::with_capacity(sent.len());
         for seen in sent {
-            self.merged += usize::from(seen.ip.bytes > MTU);
             let alike = open.entry(identity(&seen.ip.transport)).or_default();
             alike.push_back(packets.len());
             packets.push(Packet {

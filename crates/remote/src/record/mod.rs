@@ -8,6 +8,7 @@ mod captures;
 mod ended;
 mod observed;
 mod qlog_times;
+mod segments;
 
 use std::error::Error;
 use std::io::{Write, read_to_string, stdin, stdout};

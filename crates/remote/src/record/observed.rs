@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// All that is known of a trial. Times are nanoseconds since the Unix epoch, by the clock of the client's host.
+/// A trial as it was observed, with all that is known of it. Times are nanoseconds since the Unix epoch, by the clock of the client's host.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Observed {
@@ -31,7 +31,7 @@ pub struct Observed {
     pub programs: [Program; 2],
 }
 
-/// By how much a clock is ahead of another one.
+/// The distance of a clock from another one.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clock {
@@ -43,7 +43,7 @@ pub struct Clock {
     pub at_unix_ns: i64,
 }
 
-/// What became of a program.
+/// The end of a program.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {

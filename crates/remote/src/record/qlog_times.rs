@@ -10,7 +10,7 @@ use bentpipe_qlog::Reader;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// Times of a trial in nanoseconds from its first packet.
+/// The times of a trial in nanoseconds from its first packet.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
     /// Until the first 1-RTT packet came.
