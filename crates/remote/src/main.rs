@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
-        ["host", options @ ..] => host_options(options).and_then(host::run),
+        ["host", options @ ..] => host_options(options).and_then(|options| host::run(&options)),
         ["echo", listen] => monitor::echo(listen),
         ["probe", to, every_ms] => monitor::probe(to, every_ms),
         ["door", socket, address, command @ ..] => door::open(socket, address, command),

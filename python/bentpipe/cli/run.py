@@ -112,7 +112,7 @@ def run(
       bentpipe run --testbed emu --scenario sat --client quinn --server noq,quic-go --iterations 3
       bentpipe run --testbed emu --scenario sat --client linux,quinn --server linux,quinn \\
         --pairs self --treatment direct,vpn,vpn+tcp-pep --treatment vpn=server:kind=openvpn-udp
-      bentpipe run --testbed remote --link examples/links.toml --client quinn,quic-go --server noq,quinn
+      bentpipe run --testbed remote --link examples/links.toml --client quinn --server noq,quinn
       bentpipe run my-campaign.toml --jobs 8 --out runs/mine
       bentpipe run --resume runs/mine
       bentpipe run --scenario sat --client noq --server noq --bundles bundles

@@ -1,5 +1,6 @@
 //! Files of a host: those of the helper's folder, and programs in the cache, by what is in them.
 
+use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -81,7 +82,11 @@ pub fn sha256(path: &Path) -> io::Result<String> {
         }
     }
     let digits = hash.finalize();
-    Ok(digits.iter().map(|byte| format!("{byte:02x}")).collect())
+    let mut text = String::new();
+    for byte in digits {
+        let _ = write!(text, "{byte:02x}"); // a text takes all
+    }
+    Ok(text)
 }
 
 /// The files below a folder: path, size and hash. One that is not there has none.

@@ -53,18 +53,18 @@ impl Default for Options {
 }
 
 /// Serves until there is nobody to serve.
-pub fn run(options: Options) -> Result<(), Box<dyn Error>> {
+pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     become_subreaper()?;
     let (folder, _alive) = own_folder()?;
     let heard = Arc::new(Mutex::new(now()));
-    watch(&options, &folder, &heard)?;
+    watch(options, &folder, &heard)?;
     let mut host = HostState::new(folder.clone(), options.ahead_ns, Outgoing::default())?;
     let mut incoming = Incoming::default();
     // An error is that of what is broken: then there is nobody left.
     while matches!(incoming.read(), Ok(true)) {
         *heard.lock().expect("nobody panics with it") = now();
         while let Ok(Some(message)) = incoming.next() {
-            if host.answer(message).is_err() {
+            if host.answer(&message).is_err() {
                 leave(&folder);
             }
         }

@@ -56,10 +56,10 @@ impl HostState {
     }
 
     /// Answers a request. An error is that of sending the answer.
-    pub fn answer(&mut self, message: Message) -> io::Result<()> {
+    pub fn answer(&mut self, message: &Message) -> io::Result<()> {
         let received = now_unix_ns() + self.ahead_ns;
         let id = message.said["id"].clone();
-        let (mut said, bytes) = match self.carry_out(&message, received) {
+        let (mut said, bytes) = match self.carry_out(message, received) {
             Ok(answer) => answer,
             Err(error) => (json!({"error": error.to_string()}), Vec::new()),
         };

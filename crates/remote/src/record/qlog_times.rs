@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 
 /// The times of a trial in nanoseconds from its first packet.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "times carry their unit")]
 pub struct Times {
     /// Until the first 1-RTT packet came.
     pub handshake_ns: Option<u64>,
