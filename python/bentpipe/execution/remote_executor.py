@@ -23,7 +23,7 @@ from bentpipe.errors import BentpipeError
 from bentpipe.execution import bundle as bundles
 from bentpipe.execution.jobs import Answer, LocalTrial
 from bentpipe.execution.remote_trial import RemoteTrial
-from bentpipe.remote.host import HostGone, Refused
+from bentpipe.remote.host import HostGone
 from bentpipe.remote.links import Links
 from bentpipe.remote.session import LinkSession, connected
 from bentpipe.remote.traffic import TrafficCount
@@ -121,24 +121,20 @@ class RemoteTrials:
             )
         why = ""
         for number in range(1, TRIES + 1):
+            session = self._session(name)
             try:
-                session = self._session(name)
                 values = self._try(session, trial, number)
-            except (HostGone, Refused) as error:
+            except HostGone as gone:
                 if self._killed.is_set():
                     return Answer(None, killed=True)
                 self._drop(name)
                 traffic.add(estimate)  # nobody counted what went over
-                if not self._can_come_back(name):
-                    if self._killed.is_set():
-                        return Answer(None, killed=True)
-                    raise LostLink(f"{error}; it did not come back") from error
-                why = str(error)
-                if number < TRIES:
-                    self._note(f"{name}: {why}: the trial runs again")
+                why = str(gone)
+                self._note(f"{name}: {why}: {'the trial runs again' if number < TRIES else 'enough'}")
                 continue
-            except BentpipeError as error:
-                return Answer(None, str(error))
+            except BentpipeError as error:  # hosts are left: something may still run there
+                self._drop(name)
+                return Answer(None, f"{error}; {error.hint}" if error.hint else str(error))
             traffic.add(int(values["forward_bytes"] + values["return_bytes"]) or estimate)
             return Answer(values)
         return Answer(None, f"the connection broke {TRIES} times; at last: {why}")
@@ -181,32 +177,36 @@ class RemoteTrials:
         return values
 
     def _session(self, name: str) -> LinkSession:
+        """A session on a link. LostLink if a host cannot be reached: at first at once, later if it stays away
+        for longer than it may.
+        """
         session = self._sessions.get(name)
         if session is not None and not session.is_gone:
             return session
-        session = self._sessions[name] = LinkSession(self._links, name)
+        self._drop(name)
+        is_first = name not in self._notes
+        try:
+            connect = LinkSession if is_first else self._reconnected
+            session = self._sessions[name] = connect(self._links, name)
+            session.find_captures()
+        except BentpipeError as error:
+            hint = f" ({error.hint})" if error.hint else ""
+            raise LostLink(f"{error}{hint if is_first else '; it did not come back'}") from error
         if self._killed.is_set():
             session.close()
-        session.find_captures()
-        if name not in self._notes:
+        if is_first:
             self._notes[name] = LinkNotes(self._links, name)
             for role, place in session.places.items():
                 if place.capture is None:
                     self._note(f"{name}: nothing is captured at the {role}: {place.why_no_capture}")
         return session
 
+    def _reconnected(self, links: Links, name: str) -> LinkSession:
+        return connected(links, name, self._killed.is_set)
+
     def _drop(self, name: str) -> None:
         if (session := self._sessions.pop(name, None)) is not None:
             session.close()
-
-    def _can_come_back(self, name: str) -> bool:
-        """Whether the link can be reached again, for now."""
-        with contextlib.suppress(HostGone):
-            session = connected(self._links, name, self._killed.is_set)
-            session.find_captures()
-            self._sessions[name] = session
-            return True
-        return False
 
 
 def _estimate(trial: LocalTrial) -> int:

@@ -97,7 +97,7 @@ class RemoteTrial:
         is_watched = session.start_monitor(self._trial.ip)
         begun, ended, is_done = self._run_programs()
         if is_watched:
-            self.probes = Probes(json.loads(session.end_monitor() or "[]"))
+            self.probes = Probes(json.loads(session.end_monitor()))
         if captures:
             self._end_captures()
         session.ask_clocks(_CLOCK_EXCHANGES)

@@ -175,9 +175,9 @@ class LinkSession:
 
     def end_monitor(self) -> str:
         """End the small flow; what it saw, as JSON."""
-        said: str = self.on("client").end(PROBE, "TERM", _TOOL_S)["said"]
+        ended = self.on("client").end(PROBE, "TERM", _TOOL_S)
         self.on("server").end(ECHO, "TERM", _TOOL_S)
-        return said
+        return str(ended["said"]) if ended["code"] == 0 else "[]"
 
     def clock(self) -> Offset:
         """By how much the server's clock is ahead of the client's."""
