@@ -29,6 +29,7 @@ not in it."""
 _TCP = """Of TCP the limit has a round trip more, its handshake and that of TLS being apart: at equal shares
 its file is there a round trip later. Linux's own buffers, 4 MiB of a sender, hold less than some of these
 paths: `window` makes them larger."""
+_BOLD = """the best of a column, where its interval (95 %, t on logarithms) is above that of every other"""
 _KEY = "Numbers are percent; `!`: some trials failed, the median is over the others; `x`: no trial succeeded."
 
 
@@ -133,11 +134,11 @@ def _opening(page: Page) -> str:
     )
     if any(record.transport == "tcp" for one in page.cells for record in one.records):
         text += f" {_TCP}"
-    text += " In bold, the best of a column"
+    text += f" In bold, {_BOLD}"
     if page.reference is None:
         return f"{text}. Look at what is dropped beside it: speed that is bought with loss is no gain."
     return (
-        f"{text} among those that never failed there and drop no more than CUBIC with HyStart++ "
+        f"{text}, among those that never failed there and drop no more than CUBIC with HyStart++ "
         f"({literal(page.reference)}) does, where that one succeeds: speed that is bought with loss is "
         f"no gain."
     )
@@ -149,7 +150,8 @@ def _best(page: Page) -> str:
     for scenario in page.scenarios:
         grid = page.over(scenario)
         rows.append([labels.scenario(scenario).name, *(_winner(page, grid, size) for size in page.sizes)])
-    return "The best of each:\n\n" + table(["", *page.sizes], rows, left=1 + len(page.sizes))
+    text = "The best of each; *or*: those that chance could have put behind it."
+    return f"{text}\n\n{table(['', *page.sizes], rows, left=1 + len(page.sizes))}"
 
 
 def _winner(page: Page, grid: Grid, size: str) -> str:
@@ -157,9 +159,14 @@ def _winner(page: Page, grid: Grid, size: str) -> str:
     if not best:
         return "-"
     share = grid.spots[min(best), size].share
-    names = [page.variants[one] for one in page.variants if one in best]
-    listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return f"{percent(share)}: {literal(listed)}"
+    rivals = grid.rivals(size)
+    text = f"{percent(share)}: {_listed(page, best)}"
+    return f"{text}; or {_listed(page, rivals)}" if rivals else text
+
+
+def _listed(page: Page, variants: set[str]) -> str:
+    names = [name for one, name in page.variants.items() if one in variants]
+    return literal(", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else ""))
 
 
 def _facts(page: Page, scenario: str) -> str:

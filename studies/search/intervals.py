@@ -13,6 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bentpipe.study.markdown import percent
 from bentpipe.study.quantiles import median
 
 _CONFIDENCE = 0.95
@@ -37,6 +38,18 @@ class ShareInterval:
         reach = _Z * math.sqrt(self.value * (1 - self.value) / self.trials + squared / (4 * self.trials))
         low, high = middle - reach / (1 + squared), middle + reach / (1 + squared)
         return max(low, 0.0), min(high, 1.0)
+
+    def written(self) -> str:
+        """`83 % (65 to 92)`; a dash without trials."""
+        if not self.trials:
+            return "-"
+        low, high = self.ends
+        return f"{percent(self.value)} ({100 * low:.0f} to {100 * high:.0f})"
+
+
+def share_above(values: Sequence[float], border: float) -> ShareInterval:
+    """The share of values above the border."""
+    return ShareInterval(sum(one > border for one in values), len(values))
 
 
 def chance_of(one: ShareInterval, other: ShareInterval) -> float:

@@ -15,9 +15,14 @@ from bentpipe.study.source import Source
 
 from . import drawn as search_figures
 from . import hybla, published, varied, windows
+from .intervals import share_above
 from .published import PublishedCounts
 from .study import QUARTILES, ArrivalComparison, PublishedComparison
 
+_BASELINES = (
+    ("baselines of data set 2 (table 2)", "baseline-2"),
+    ("baselines of both data sets (table 3)", "baselines"),
+)
 _COUNTED_MB = (50, 100, 150, 200)
 _STEP_MB = 25
 _COMPARED_MB = 150
@@ -36,6 +41,9 @@ _COUNTS = """- **The first round trip.** A tenth to a quarter of the source's ru
   they come, whatever is missing before them. So both are below.
 - **Quartiles.** The source's are of the runs that reach so many MB before they are cut. Here they are of
   all clean runs, and those that do not reach it count as later than all others."""
+_GLANCE = """Shares have Wilson's 95 % interval in parentheses. *At best* and *at worst* are of all sizes, by
+the MB: that chance favours them, no interval says."""
+_REPETITION = """- **Repetition.** The source has {there} runs of a kind, here there are {here}."""
 _ENDS = """What the source's figures 1 and 3 sketch, measured: slow start may end before the path is full,
 when it is, or when the queue has overflowed; and SEARCH sees from arrivals that fall behind what is
 expected that it is full. The second picture is of one run, that of the median lead, by what reached the
@@ -121,7 +129,15 @@ def _opening(study: PublishedComparison) -> str:
 
 def _differs(study: PublishedComparison) -> str:
     paces = "which pace in some of these runs" if study.paces else "without pacing too"
-    return "\n".join([_LINK, _STACK.format(paces), _COUNTS])
+    there = " or ".join(str(one) for one in sorted({known.all for known in _of_kinds(study)}))
+    here = " or ".join(str(one) for one in sorted({len(group.runs) for group in study.groups}))
+    repetition = _REPETITION.format(there=there, here=here)
+    return "\n".join([_LINK, _STACK.format(paces), _COUNTS, repetition])
+
+
+def _of_kinds(study: PublishedComparison) -> list[PublishedCounts]:
+    """What was published of the kinds of runs that are here."""
+    return [known for group in study.groups if (known := study.then(group)) is not None]
 
 
 def _glance(study: PublishedComparison) -> str:
@@ -129,9 +145,9 @@ def _glance(study: PublishedComparison) -> str:
     if study.leads is not None:
         before = [lead for lead in study.leads if lead > 0]
         rows += [
-            ["runs in which SEARCH's exit comes before the first loss", percent(share_of(study.leads, 0)),
-             f"{known.exit_first:g} %"],
-            ["of these, by more than a round trip", percent(share_of(before, 1)),
+            ["runs in which SEARCH's exit comes before the first loss",
+             share_above(study.leads, 0).written(), f"{known.exit_first:g} %"],
+            ["of these, by more than a round trip", share_above(before, 1).written(),
              f"{known.exit_a_round_trip_before:g} %"],
         ]  # fmt: skip
     for one in study.others:
@@ -149,11 +165,11 @@ def _glance(study: PublishedComparison) -> str:
         for one in study.others
     ]
     for one, cuts in study.cuts:
-        few = percent(share_of(cuts, known.beta_cut))
+        few = share_above(cuts, known.beta_cut).written()
         rows.append(
             [f"runs in which more is taken off than by CUBIC: {study.name(one)}", few, '"a small fraction"']
         )
-    return table(["", "here", "published"], rows)
+    return f"{table(['', 'here', 'published'], rows)}\n\n{_GLANCE}"
 
 
 def _at_size(found: tuple[float, int] | None) -> str:
@@ -176,9 +192,10 @@ def _runs(study: PublishedComparison) -> list[str]:
         early = len(one.runs) - len(one.clean)
         rows.append([literal(one.server), *map(str, [len(one.runs), early, len(one.clean), *numbers])])
         if one is study.baseline:
-            both = study.known.runs["baselines"]
-            counts = [both.all, both.first_round_trip, both.medium, both.clean]
-            rows.append(["baselines of both data sets (table 3)", "", "", "", *map(str, counts)])
+            for text, name in _BASELINES:
+                then = study.known.runs[name]
+                counts = [then.all, then.first_round_trip, then.medium, then.clean]
+                rows.append([text, "", "", "", *map(str, counts)])
     head = [
         "server",
         "runs",

@@ -16,7 +16,7 @@ from bentpipe.study.slow_starts import BASELINE
 from bentpipe.study.source import Source, pooled
 from bentpipe.study.variants import slow_start
 
-from .intervals import ShareInterval, ShiftInterval, chance_of, shift
+from .intervals import ShareInterval, ShiftInterval, chance_of, share_above, shift
 from .study import ArrivalComparison, SlowStartComparison
 
 COMPARED = "search-keep"
@@ -54,14 +54,12 @@ class OpenSetting:
     @property
     def before(self) -> ShareInterval:
         """The runs in which SEARCH's exit comes before the first loss."""
-        leads = self.runs.leads or []
-        return ShareInterval(sum(one > 0 for one in leads), len(leads))
+        return share_above(self.runs.leads or [], 0)
 
     @property
     def by_a_round_trip(self) -> ShareInterval:
         """Of these, those in which it does by more than a round trip."""
-        before = [one for one in self.runs.leads or [] if one > 0]
-        return ShareInterval(sum(one > 1 for one in before), len(before))
+        return share_above([one for one in self.runs.leads or [] if one > 0], 1)
 
     def sooner(self, size_mb: int) -> ShiftInterval | None:
         """How much sooner so many MB are there with SEARCH."""
@@ -160,8 +158,8 @@ def _row(one: OpenSetting) -> list[str]:
     return [
         one.words or "the base",
         " and ".join(map(str, counts)),
-        _share(one.before),
-        _share(one.by_a_round_trip),
+        one.before.written(),
+        one.by_a_round_trip.written(),
         _at_size(one.most),
         _at_size(one.least),
         *(_shifted(one.sooner(size)) for size in _AT_MB),
@@ -171,13 +169,6 @@ def _row(one: OpenSetting) -> list[str]:
 
 def _at_size(found: tuple[float, int] | None) -> str:
     return "-" if found is None else f"{found[0]:.1f} s at {found[1]} MB".replace("-0.0", "0.0")
-
-
-def _share(one: ShareInterval) -> str:
-    if not one.trials:
-        return "-"
-    low, high = one.ends
-    return f"{percent(one.value)} ({100 * low:.0f} to {100 * high:.0f})"
 
 
 def _shifted(one: ShiftInterval | None) -> str:
@@ -253,4 +244,4 @@ def _timed(some: Sequence[OpenSetting]) -> str:
 
 
 def _listed(some: Sequence[OpenSetting]) -> str:
-    return ", ".join(f"{one.words or 'the base'} ({_share(one.before)})" for one in some)
+    return ", ".join(f"{one.words or 'the base'} ({one.before.written()})" for one in some)

@@ -8,12 +8,11 @@ from collections.abc import Iterable, Sequence
 
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell
-from bentpipe.analysis.inference import geometric_mean, t_quantile
-from bentpipe.study.markdown import literal, mbit, table
+from bentpipe.analysis.inference import geometric_mean
+from bentpipe.study.markdown import literal, mbit, several, table
 
 from . import intervals
 from .controllers import BBR, controller
-from .intervals import Estimate
 from .runs import CONTROLLERS, QUEUE, START, ThesisRuns
 
 _BURST = """### quic-go's server starts with a loss
@@ -117,7 +116,8 @@ def _probes(runs: ThesisRuns) -> list[str]:
         for client in clients
     ]
     head = ["client", "2021", *map(literal, servers)]
-    parts = [*_titled(_PROBES), table(head, rows), f"{_trials(known.values(), 'aioquic')} {_PROBES_THEN}"]
+    shown = [cell for (scenario, _, _), cell in known.items() if scenario == first]
+    parts = [*_titled(_PROBES), table(head, rows), f"{_trials(shown, 'aioquic')} {_PROBES_THEN}"]
     times = {
         server: geometric_mean(
             [
@@ -169,7 +169,7 @@ def _controllers(runs: ThesisRuns) -> list[str]:
         table(head, rows, left=2),
         f"{sum(len(cell.records) for cell in known.values())} trials. BBR / CUBIC of the same stack with "
         f"the same "
-        f"client, over the stacks that have both, geometric mean with its interval (t on logarithms): "
+        f"client, geometric mean with its interval (t on logarithms of stacks): "
         f"{'; '.join(ratios)}.",
         f"{_CONTROL_THEN}{len(fast)} of {len(runs.known.pairs['satloss'].servers)} had more than 1 Mbit/s "
         f"in the mean, "
@@ -204,7 +204,9 @@ def _mean_of(runs: ThesisRuns, server: str) -> float:
 
 
 def _gain(known: dict[tuple[str, str, str], Cell], scenario: str, clients: Sequence[str]) -> str:
-    """BBR against CUBIC of the same stack and with the same client."""
+    """BBR against CUBIC of the same stack and with the same client. A stack counts once, however many clients
+    it has: they are not independent.
+    """
     logs = []
     by_stack: dict[str, dict[str, str]] = {}
     for _, _, server in known:
@@ -214,18 +216,18 @@ def _gain(known: dict[tuple[str, str, str], Cell], scenario: str, clients: Seque
     for variants in by_stack.values():
         if not {BBR, "CUBIC"} <= set(variants):
             continue
+        of_clients = []
         for client in clients:
             slow, fast = (
                 geometric_mean(_goodputs([known.get((scenario, client, variants[word]))]))
                 for word in ("CUBIC", BBR)
             )
             if slow and fast:
-                logs.append(math.log(fast / slow))
-    if len(logs) < 2:
-        return "-"
-    middle = statistics.fmean(logs)
-    half = t_quantile(0.95, len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
-    return Estimate(math.exp(middle), math.exp(middle - half), math.exp(middle + half)).written(1)
+                of_clients.append(math.log(fast / slow))
+        if of_clients:
+            logs.append(statistics.fmean(of_clients))
+    found = intervals.over_ratios(logs)
+    return "-" if found is None else f"{found.written(1)} over {several(len(logs), 'stack')}"
 
 
 def _queues(runs: ThesisRuns) -> list[str]:

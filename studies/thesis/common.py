@@ -9,26 +9,26 @@ import re
 import statistics
 from collections.abc import Mapping, Sequence
 
-from bentpipe.analysis.inference import t_quantile
 from bentpipe.study import compare
 from bentpipe.study.compare import PairGoodputs
 from bentpipe.study.markdown import literal, mbit, pair, several, table
 
 from . import intervals
-from .intervals import Estimate
 from .runs import ThesisRuns
 
 _SAME = """Same client and same server then and now. *Ratio*, now / 2021, is the geometric mean over these
 pairs, with the interval that contains the truth in 95 % of cases, were the pairs drawn at random (t on
-logarithms); of so few pairs it is wide. Pairs that failed then or now have no ratio."""
-_STACKS = """Same server then and now, means over its pairs that never failed; their clients are others, six
-then (five over satloss), so that this says less than the table above."""
+logarithms); of so few pairs it is wide. Both are by equation 4.1. Pairs that failed then or now have no
+ratio."""
+_STACKS = """Same server then and now, means over its pairs that never failed, by equation 4.1; their clients
+are others, six then (five over satloss), so that this says less than the table above."""
 _DEFINITIONS = """*Ours*: 8 · size / time from the first packet with data of the reply to its last byte.
 *Equation 4.1*, that of the thesis and of the interop runner: from the first to the last 1-RTT packet that
 the client received. The first of them may be the end of the handshake, a round trip before the reply, so it
 is lower by what a round trip is of the transfer. *Efficiency 4.2* is goodput / rate, *4.3* goodput / (rate
-· (1 - loss)). Means over the pairs that never failed. Everything else on this page is ours, unless it says
-4.1."""
+· (1 - loss)), both of 4.1. Means over the pairs that never failed. On this page what stands beside the
+published matrix is by 4.1; the experiments below, tables and pictures of all pairs, and the pages on
+distributions and traces are ours."""
 
 
 def same_pairs(runs: ThesisRuns) -> list[str]:
@@ -37,32 +37,27 @@ def same_pairs(runs: ThesisRuns) -> list[str]:
     for name, matrix in runs.matrices.items():
         if name not in runs.known.pairs:
             continue
-        found = compare.same_pairs(matrix, runs.known.pairs[name])
-        ours = runs.pairs(name)
-        logs = [
-            math.log(ours[cell.key.client, cell.key.server] / then)
-            for cell, then in found
-            if (cell.key.client, cell.key.server) in ours
-        ]
-        by_client = runs.pairs(name, "runner_transfer_s")
-        for cell, then in found:
-            mine = cell.goodput_mean_bps
-            runner = by_client.get((cell.key.client, cell.key.server))
+        mine = runs.pairs_as_published(name)
+        logs = []
+        for cell, then in compare.same_pairs(matrix, runs.known.pairs[name]):
+            now = mine.get((cell.key.client, cell.key.server))
+            if now is not None:
+                logs.append(math.log(now / then))
             rows.append(
                 [
                     name,
                     literal(f"{cell.key.client} → {cell.key.server}"),
                     mbit(then),
+                    mbit(now),
+                    "-" if now is None else f"{now / then:.2f}",
                     pair(cell),
-                    "-" if runner is None else mbit(8 * cell.records[0].size_bytes / runner),
-                    "-" if mine is None else f"{mine / then:.2f}",
                 ]
             )
         if logs:
             ratios.append([name, str(len(logs)), _ratio(logs)])
     if not rows:
         return ["### The same pairs", "No pair of this run is among the published ones."]
-    head = ["scenario", "client → server", "2021", "now", "now, equation 4.1", "now / 2021"]
+    head = ["scenario", "client → server", "2021", "now", "now / 2021", "now, ours"]
     return [
         "### The same pairs",
         _SAME,
@@ -72,12 +67,9 @@ def same_pairs(runs: ThesisRuns) -> list[str]:
 
 
 def _ratio(logs: Sequence[float]) -> str:
-    """The geometric mean of ratios, with its interval."""
-    middle = statistics.fmean(logs)
-    if len(logs) < 2:
-        return f"{math.exp(middle):.2f}"
-    half = t_quantile(0.95, len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
-    return Estimate(math.exp(middle), math.exp(middle - half), math.exp(middle + half)).written()
+    """The geometric mean of ratios, with its interval where there is one."""
+    found = intervals.over_ratios(logs)
+    return f"{math.exp(logs[0]):.2f}" if found is None else found.written()
 
 
 def common_servers(runs: ThesisRuns) -> list[str]:
@@ -89,8 +81,8 @@ def common_servers(runs: ThesisRuns) -> list[str]:
     for name in runs.matrices:
         if name not in runs.known.pairs:
             continue
-        ours, then = runs.pairs(name), runs.known.pairs[name]
-        rows.append([name, *(_then_and_now(then, ours, stack) for stack in stacks)])
+        mine, then = runs.pairs_as_published(name), runs.known.pairs[name]
+        rows.append([name, *(_then_and_now(then, mine, stack) for stack in stacks)])
     parts = [
         "### The same servers",
         f"{several(len(stacks), 'stack')}: {', '.join(stacks)}. {_STACKS}",
@@ -99,25 +91,24 @@ def common_servers(runs: ThesisRuns) -> list[str]:
     both = [
         [
             name,
-            str(len(mine)),
-            mbit(statistics.fmean(mine.values())),
+            str(len(among)),
+            mbit(statistics.fmean(among.values())),
             mbit(statistics.fmean(everyone.values())),
         ]
         for name in runs.matrices
-        if (everyone := runs.pairs(name)) and (mine := _among(everyone, stacks))
+        if (everyone := runs.pairs_as_published(name)) and (among := _among(everyone, stacks))
     ]
     if both:
         parts += [
-            "Ours alone: the mean over pairs of these stacks with one another, and over all pairs, as "
-            "the mean that "
-            "was published is over other stacks.",
+            "Now alone: the mean over pairs of these stacks with one another, and over all pairs, as the "
+            "mean that was published is over other stacks.",
             table(["scenario", "pairs", "these stacks, Mbit/s", "all stacks, Mbit/s"], both),
         ]
     return parts
 
 
-def _then_and_now(then: PairGoodputs, ours: Mapping[tuple[str, str], float], stack: str) -> str:
-    now = [value for pair, value in ours.items() if pair[1] == stack]
+def _then_and_now(then: PairGoodputs, mine: Mapping[tuple[str, str], float], stack: str) -> str:
+    now = [value for pair, value in mine.items() if pair[1] == stack]
     past = list(then.of_server(stack).values())
     first, second = (mbit(statistics.fmean(one)) if one else "failed" for one in (past, now))
     return f"{first} / {second}"
@@ -131,22 +122,20 @@ def definitions(runs: ThesisRuns) -> list[str]:
     """The section on the definitions of goodput and efficiency."""
     rows = []
     for name in runs.matrices:
-        ours, timed = runs.pairs(name), runs.pairs(name, "runner_transfer_s")
-        if not ours:
+        ours, mine = runs.pairs(name), runs.pairs_as_published(name)
+        if not ours or not mine:
             continue
-        size = 8 * runs.matrices[name].cells[0].records[0].size_bytes
-        runner = [size / one for one in timed.values()]
         rate, loss = runs.rate_bps(name), _loss(runs, name)
-        mean = statistics.fmean(ours.values())
+        mean = statistics.fmean(mine.values())
         rows.append(
             [
                 name,
+                mbit(statistics.fmean(ours.values())),
                 mbit(mean),
-                mbit(statistics.fmean(runner)) if runner else "-",
                 f"{runs.known.scenarios[name].mean:.2f}",
                 f"{100 * mean / rate:.1f} %",
                 "-" if loss is None else f"{100 * mean / rate / (1 - loss):.1f} %",
-                str(len(ours)),
+                str(len(mine)),
             ]
         )
     if not rows:
@@ -162,12 +151,3 @@ def _loss(runs: ThesisRuns, name: str) -> float | None:
         return 0.0
     found = re.fullmatch(r"([0-9.]+) %", said)
     return float(found[1]) / 100 if found else None
-
-
-def all_pairs(runs: ThesisRuns) -> list[list[str]]:
-    """Of every scenario the mean over all pairs with its interval."""
-    found = []
-    for name in runs.matrices:
-        estimate = intervals.over_stacks([runs.pairs(name)], intervals.mean)
-        found.append([name, "-" if estimate is None else estimate.written(2, 1e-6)])
-    return found

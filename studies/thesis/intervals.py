@@ -6,11 +6,15 @@ with repetition, not pairs. Failed pairs have no value, and are left out of each
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from bentpipe.analysis.inference import t_quantile
 
 Floats = npt.NDArray[np.float64]
 Pairs = Mapping[tuple[str, str], float]  # (client, server) → value
@@ -32,6 +36,17 @@ class Estimate:
         """`1.66 (1.20 to 2.31)`."""
         first, low, high = (f"{factor * one:.{digits}f}" for one in (self.value, self.low, self.high))
         return f"{first}{unit} ({low} to {high})"
+
+
+def over_ratios(logarithms: Sequence[float]) -> Estimate | None:
+    """The geometric mean of ratios that are independent, given by their logarithms, by Student's t. None of
+    less than two.
+    """
+    if len(logarithms) < 2:
+        return None
+    middle = statistics.fmean(logarithms)
+    half = t_quantile(0.95, len(logarithms) - 1) * statistics.stdev(logarithms) / math.sqrt(len(logarithms))
+    return Estimate(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
 
 
 def over_stacks(tables: Sequence[Pairs], statistic: Callable[..., float]) -> Estimate | None:
@@ -65,10 +80,6 @@ def _known(statistic: Callable[..., float], grids: Sequence[Floats]) -> float:
     if np.count_nonzero(keep) < 3:
         return float("nan")
     return statistic(*(grid[keep] for grid in grids))
-
-
-def mean(values: Floats) -> float:
-    return float(values.mean())
 
 
 def ratio_of_means(first: Floats, second: Floats) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from pathlib import Path
 
 import msgspec
@@ -14,8 +15,9 @@ from .runs import LITERATURE, ThesisRuns, short
 FILE = Path(__file__).with_name("literature.toml")
 
 _TEXT = """Seconds until a file is there, as table 5.2 has them, and here the median over the trials of each
-stack with itself, the fastest and the slowest stack. Real links are nominal here: a fixed rate and delay, a
-queue of 1 BDP, no losses. Where the source loaded a web site of that size, one file stands for it."""
+stack with itself, {}: the fastest and the slowest of these. Real links are nominal here: a fixed rate and
+delay, a queue of 1 BDP, no losses. Where the source loaded a web site of that size, one file stands
+for it."""
 
 
 class LiteratureRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,13 +39,16 @@ def section(runs: ThesisRuns) -> list[str]:
     source = runs.beside(LITERATURE)
     if source is None:
         return []
-    rows = []
+    rows, used = [], set()
     for one in strict.read(FILE, _File).rows:
         times: dict[str, list[float]] = {}
         for record in source.records:
-            if (record.scenario, record.workload) == (one.scenario, one.workload) and record.completion_s:
+            mine = (record.scenario, record.workload) == (one.scenario, one.workload)
+            if mine:
+                used.add(record.trial)
+            if mine and record.ok and record.completion_s:
                 times.setdefault(record.server, []).append(record.completion_s)
-        medians = sorted((sorted(known)[len(known) // 2], server) for server, known in times.items())
+        medians = sorted((statistics.median(known), server) for server, known in times.items())
         if not medians:
             continue
         first, last = medians[0], medians[-1]
@@ -68,5 +73,7 @@ def section(runs: ThesisRuns) -> list[str]:
         "fastest here",
         "slowest here",
     ]
-    count = f"{len(source.records)} trials."
-    return ["## Beside other papers (table 5.2)", _TEXT, table(head, rows, left=3), count] if rows else []
+    who = ", ".join(literal(short(one)) for one in dict.fromkeys(r.server for r in source.records))
+    count = f"{len(used)} trials."
+    parts = ["## Beside other papers (table 5.2)", _TEXT.format(who), table(head, rows, left=3), count]
+    return parts if rows else []

@@ -23,15 +23,14 @@ from .runs import WORKLOAD, ThesisRuns, made_of
 
 _MATRICES = "thesis-matrices.svg"
 
-_HOW = """Goodput is ours, and efficiency equation 4.2. A pair is one stack as client and one as server; its
-figure is the mean of its trials. As in the source, a pair has failed if one of its trials has or is
-unsupported, and figures are over the pairs that have not: means over pairs, maxima over their single
-trials.
+_HOW = """Goodput is by equation 4.1, efficiency by 4.2, as in the source. A pair is one stack as client and
+one as server; its figure is the mean of its trials. As in the source, a pair has failed if one of its trials
+has or is unsupported, and figures are over the pairs that have not: means over pairs, maxima over their
+single trials.
 
-Three things differ. The source's time is [another](#two-definitions-of-goodput). It ran ten trials of a
-pair, over the real links five, and stopped at the first that failed. And its failed pairs seem to include
-all those of chrome and quicly, which never worked there: of the 78 pairs over SAT that the slides show
-without the two, only 4 have no value."""
+Two things differ. The source ran ten trials of a pair, over the real links five, and stopped at the first
+that failed. And its failed pairs seem to include all those of chrome and quicly, which never worked there: of
+the 78 pairs over SAT that the slides show without the two, only 4 have no value."""
 
 
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
@@ -77,7 +76,7 @@ def _sections(page: ThesisRuns, gallery: bool) -> list[str]:
         _sentences(page),
         "[All pairs of every scenario](thesis-pairs.md), with the heat maps of figure 5.1.",
     ]
-    parts += then_and_now.sections(page.source.manifest, page.known, page.matrices)
+    parts += then_and_now.sections(page.source.manifest, page.known, page.as_published)
     parts += literature.section(page)
     parts += footing.failures(page.records)
     parts += footing.cost(page.records, page.source.manifest)
@@ -135,7 +134,7 @@ def _overview(page: ThesisRuns) -> str:
     head = ["", "mean, Mbit/s", "published", "best trial", "published", "best efficiency", "published"]
     head += ["pairs failed", "published", "pairs with a timeout", "published", "pairs"]
     rows = []
-    for name, ours in page.ours.items():
+    for name, ours in page.results.items():
         then = page.known.scenarios[name]
         rows.append(
             [
@@ -153,14 +152,14 @@ def _overview(page: ThesisRuns) -> str:
                 str(ours.pairs),
             ]
         )
-    origin = "; ".join(sorted({page.known.scenarios[name].source for name in page.ours}))
+    origin = "; ".join(sorted({page.known.scenarios[name].source for name in page.results}))
     return f"{table(head, rows)}\n\nPublished: {origin}."
 
 
 def _sentences(page: ThesisRuns) -> str:
     """What the overview says, in words."""
     lines = []
-    for name, ours in page.ours.items():
+    for name, ours in page.results.items():
         then = page.known.scenarios[name]
         if ours.mean_bps is None or ours.max_bps is None:
             lines.append(f"- **{name}**: no pair is without a failed trial, so there is no mean.")
@@ -178,22 +177,24 @@ def _sentences(page: ThesisRuns) -> str:
 
 def _map_key(page: ThesisRuns) -> str:
     return (
-        f"{made_of(page.records)}. Numbers are percent of the forward rate; `!`: some trials failed, and "
-        f"the mean is over the others; "
-        "`x`: no trial succeeded; white: no record. The tables below have the mean goodput of every pair in "
-        "Mbit/s, in brackets how many trials failed, and a word, the most frequent outcome, where all did."
+        f"{made_of(page.records)}. Numbers are percent of the forward rate, of goodput as "
+        "[ours](thesis.md#two-definitions-of-goodput); `!`: some trials failed, and the mean is over the "
+        "others; `x`: no trial succeeded; white: no record. The means in headings and pictures are over "
+        "pairs that never failed, by equations 4.1 and 4.2, as the published ones. The tables below have the "
+        "mean goodput of every pair in Mbit/s, ours, in brackets how many trials failed, and a word, the "
+        "most frequent outcome, where all did."
     )
 
 
 def _panel(page: ThesisRuns, name: str) -> str:
-    mean = page.ours[name].mean_efficiency
+    mean = page.results[name].mean_efficiency
     then = page.known.scenarios[name].mean_efficiency
     return f"{name}: mean {percent(mean)}, published {then:g} %"
 
 
 def _lines(page: ThesisRuns, name: str) -> list[Line]:
     rate = page.rate_bps(name)
-    mean = page.ours[name].mean_bps
+    mean = page.results[name].mean_bps
     lines = [Line(rate, f"rate of the link, {rate / 1e6:g} Mbit/s")]
     if mean is not None:
         lines.append(Line(mean, f"mean here, {mbit(mean)} Mbit/s", "--", GREY))
@@ -215,6 +216,7 @@ def _of_scenario(page: ThesisRuns, name: str, matrix: Matrix) -> list[str]:
         f"{literal(title)}. {_facts(summary)}",
         table(head, rows),
         f"![Goodput of pairs over {name}](thesis-{name}.svg)",
+        f"{made_of([one for one in page.records if one.scenario == name])}: a dot for each pair.",
     ]
 
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import msgspec
+
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell, Matrix, cells, matrices
 from bentpipe.runs.records import Record
@@ -55,8 +57,18 @@ class ThesisRuns:
         return {name: found[name] for name in self.known.scenarios if name in found}
 
     @cached_property
-    def ours(self) -> dict[str, ScenarioResult]:
-        return {name: compare.over_pairs(one) for name, one in self.matrices.items()}
+    def as_published(self) -> dict[str, Matrix]:
+        """The same with goodput by equation 4.1 and efficiency by 4.2, for all that stands beside what was
+        published.
+        """
+        found = matrices([by_equation(one, self.rate_bps(one.scenario)) for one in self.records])
+        by_name = {matrix.key.scenario: matrix for matrix in found}
+        return {name: by_name[name] for name in self.matrices}
+
+    @cached_property
+    def results(self) -> dict[str, ScenarioResult]:
+        """Of each scenario over all pairs, as the source counts and times."""
+        return {name: compare.over_pairs(one) for name, one in self.as_published.items()}
 
     @cached_property
     def planned(self) -> Counter[str]:
@@ -80,14 +92,13 @@ class ThesisRuns:
         servers = dict.fromkeys(server for one in self.matrices.values() for server in one.servers)
         return [one for one in servers if one in self.known.stacks]
 
-    def pairs(self, scenario: str, column: str = "goodput_bps", whole: bool = True) -> Pairs:
-        """The mean of a column for every pair; if they are to be `whole`, of those that never failed."""
-        found = {}
-        for cell in self.matrices[scenario].cells if scenario in self.matrices else ():
-            values = cell.values(column)
-            if values and not (whole and cell.failures):
-                found[cell.key.client, cell.key.server] = sum(values) / len(values)
-        return found
+    def pairs(self, scenario: str, column: str = "goodput_bps") -> Pairs:
+        """The mean of a column for every pair that never failed."""
+        return _means(self.matrices.get(scenario), column)
+
+    def pairs_as_published(self, scenario: str, column: str = "goodput_bps") -> Pairs:
+        """The same with goodput by equation 4.1 and efficiency by 4.2."""
+        return _means(self.as_published.get(scenario), column)
 
     def beside(self, campaign: str) -> Source | None:
         """The run of an experiment; None if it is not among the runs."""
@@ -102,6 +113,23 @@ class ThesisRuns:
     @property
     def galleries(self) -> list[Source]:
         return [one for one in self.sources[1:] if one.manifest.campaign.startswith(GALLERY)]
+
+
+def by_equation(record: Record, rate_bps: float) -> Record:
+    """The record with goodput by equation 4.1, of each trial by itself, and efficiency by 4.2."""
+    seconds = record.runner_transfer_s
+    goodput = 8 * record.size_bytes / seconds if record.ok and seconds else None
+    efficiency = None if goodput is None else goodput / rate_bps
+    return msgspec.structs.replace(record, goodput_bps=goodput, efficiency=efficiency)
+
+
+def _means(matrix: Matrix | None, column: str) -> Pairs:
+    found = {}
+    for cell in matrix.cells if matrix else ():
+        values = cell.values(column)
+        if values and not cell.failures:
+            found[cell.key.client, cell.key.server] = sum(values) / len(values)
+    return found
 
 
 def short(label: str) -> str:

@@ -1,6 +1,7 @@
 """`bentpipe study`: pages written from the records of a run, which is made up here."""
 
 import json
+import math
 import re
 import statistics
 from collections.abc import Callable
@@ -73,8 +74,13 @@ def test_the_matrix_has_the_means_of_the_records(bentpipe: Command) -> None:
     assert rows(text, "goodput")["quic-go"][0] == "unsupported"
 
 
+def by_runner(record: Record) -> float:
+    """Goodput by the source's equation 4.1, of a trial."""
+    return 8 * record.size_bytes / (record.runner_transfer_s or float("inf"))
+
+
 def test_the_overview_counts_as_the_source_does(bentpipe: Command) -> None:
-    """A pair with one failed trial is a failed pair, and in no mean."""
+    """A pair with one failed trial is a failed pair, and in no mean; goodput is by the source's equation."""
     records = write(Path("run"))
     line = rows(page(bentpipe), "All pairs")["satloss"]
     clean, best = {}, 0.0
@@ -82,8 +88,8 @@ def test_the_overview_counts_as_the_source_does(bentpipe: Command) -> None:
         for server in STACKS:
             mine = [r for r in records if (r.scenario, r.client, r.server) == ("satloss", client, server)]
             if all(r.ok for r in mine):
-                clean[client, server] = statistics.fmean(r.goodput_bps or 0 for r in mine) / 1e6
-                best = max(best, *(r.goodput_bps or 0 for r in mine))
+                clean[client, server] = statistics.fmean(map(by_runner, mine)) / 1e6
+                best = max(best, *map(by_runner, mine))
     assert f"{best / 1e6:.2f}" != f"{max(clean.values()):.2f}"  # a trial is better than the best mean
     assert len(clean) == 16 - 4 - 1 - 1
     assert line[:4] == [
@@ -208,7 +214,7 @@ def test_stacks_of_the_publication_are_compared_with_it(bentpipe: Command) -> No
     text = page(bentpipe)
     section = text.partition("## Stacks that were in the publication")[2].partition("\n## ")[0]
     now = [
-        statistics.fmean(r.goodput_bps or 0 for r in records if key(r) == ("sat", client, "aioquic"))
+        statistics.fmean(by_runner(r) for r in records if key(r) == ("sat", client, "aioquic"))
         for client in STACKS
     ]
     shown = f"| 1.01 to 1.06 (5) | {min(now) / 1e6:.2f} to {max(now) / 1e6:.2f} (4) |"
@@ -361,7 +367,7 @@ def test_a_ratio_between_scenarios_has_an_interval_over_stacks(bentpipe: Command
         for pair in {(r.client, r.server) for r in records}:
             mine = [r for r in records if (r.scenario, r.client, r.server) == (scenario, *pair)]
             if all(r.ok for r in mine):
-                means[scenario, pair] = statistics.fmean(r.efficiency or 0 for r in mine)
+                means[scenario, pair] = statistics.fmean(map(by_runner, mine))
     both = [pair for name, pair in means if name == "satloss" and ("sat", pair) in means]
     lossy, sat = (statistics.fmean(means[name, pair] for pair in both) for name in ("satloss", "sat"))
     assert float(shown[1]) == pytest.approx(lossy / sat, abs=0.005)
@@ -382,13 +388,26 @@ def test_a_verdict_needs_the_whole_interval(low: float, high: float, above: bool
     assert claims.side(Estimate((low + high) / 2, low, high), 1, above) == verdict
 
 
+def mean(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
+    return float(values.mean())
+
+
+def test_a_ratio_of_independent_ratios_has_an_interval() -> None:
+    """Of 1 and 4 the geometric mean is 2; with one degree of freedom t is 12.706."""
+    found = intervals.over_ratios([math.log(1), math.log(4)])
+    assert found is not None
+    reach = math.exp(12.706 * math.log(4) / 2)
+    assert (found.value, found.low, found.high) == pytest.approx((2, 2 / reach, 2 * reach), rel=1e-3)
+    assert intervals.over_ratios([math.log(4)]) is None
+
+
 def test_intervals_are_of_stacks_and_not_of_pairs() -> None:
     """Sixteen pairs, but all that varies are four servers: a bootstrap of pairs would be too sure."""
     table = {(client, server): float(server) for client in "abcd" for server in "1234"}
-    found = intervals.over_stacks([table], intervals.mean)
+    found = intervals.over_stacks([table], mean)
     assert found is not None and found.value == 2.5
     assert found.low <= 1.5 and found.high >= 3.5
-    assert intervals.over_stacks([{("a", "1"): 1.0, ("b", "1"): 2.0}], intervals.mean) is None
+    assert intervals.over_stacks([{("a", "1"): 1.0, ("b", "1"): 2.0}], mean) is None
 
 
 def test_rank_correlation_knows_ties() -> None:
@@ -413,6 +432,7 @@ def test_experiments_stand_beside_the_pairs(bentpipe: Command) -> None:
             (long, "quic-go", "quic-go", 9e6, 500),
             (short, "aioquic", "aioquic", 6e6, 0),
             (short, "aioquic", "aioquic:pto=loss", 1.1e6, 0),
+            (long, "aioquic", "aioquic", 6e6, 0),
         )
     ]
     words = fake_run.write_campaign("thesis-start", made)
@@ -421,7 +441,23 @@ def test_experiments_stand_beside_the_pairs(bentpipe: Command) -> None:
     text = Path("out/thesis.md").read_text()
     assert "| aioquic | 1.50 | 9.00 | 8 | 500 |" in text
     assert "| aioquic | 1.06 | 6.00 | 1.10 |" in text  # 2021, now, and with that one thing put back
+    assert "2 trials, 1 of each. Over goodput" in " ".join(text.split())  # those of the table, of one queue
     assert "### Congestion control" not in text  # that run is not there
+
+
+def test_a_stack_counts_once_however_many_clients_it_has(bentpipe: Command) -> None:
+    """BBR is twice as fast as CUBIC of one stack, eight times of the other, with either client."""
+    write(Path("run"))
+    made = [
+        fake_run.change(fake_run.record("sat", client, "quinn", 1), server=server, goodput_bps=bps)
+        for client in ("aioquic", "quinn")
+        for server, bps in (("quinn", 1e6), ("quinn:cc=bbr", 2e6), ("quiche", 1e6), ("quiche:cc=bbr2", 8e6))
+    ]
+    words = fake_run.write_campaign("thesis-controllers", made)
+    done = bentpipe("study", "thesis", "--run", "run", *words, "-o", "out")
+    assert done.code == 0, done.err
+    shown = re.search(r"sat: 4\.0 \((\S+) to (\S+)\) over 2\s+stacks", Path("out/thesis.md").read_text())
+    assert shown and float(shown[1]) < 1 < 4 < float(shown[2])
 
 
 def test_traces_of_the_gallery_are_of_its_campaigns() -> None:

@@ -13,11 +13,11 @@ from bentpipe.study.markdown import literal, mbit, table
 from .published import Published
 
 _HOW = """\
-Each as a server: mean goodput with its slowest and with its fastest client, in Mbit/s, and with how many
-clients no trial failed. Then, these are of the six clients that the picture shows, over satloss of five. Most
-clients are not the same ones now: only where the ranges do not overlap, more than the choice of clients must
-have changed. That may be the stack, but also its settings, which were those of its container, or the testbed.
-What a server does with its best client is close to what it can do."""
+Each as a server: mean goodput, by equation 4.1, with its slowest and with its fastest client, in Mbit/s, and
+with how many clients no trial failed. Then, these are of the six clients that the picture shows, over satloss
+of five. Most clients are not the same ones now: only where the ranges do not overlap, more than the choice of
+clients must have changed. That may be the stack, but also its settings, which were those of its container, or
+the testbed. What a server does with its best client is close to what it can do."""
 
 
 def sections(manifest: Manifest, known: Published, matrices: Mapping[str, Matrix]) -> list[str]:

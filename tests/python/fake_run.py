@@ -225,6 +225,7 @@ def _record(label: str, link: Link, pair: tuple[str, str], iteration: int) -> Re
         ttfb_s=link.rtt_s * 2.02 if course and outcome != "handshake_timeout" else None,
         completion_s=completion if ok else None,
         transfer_s=transfer if ok else None,
+        runner_transfer_s=transfer + link.rtt_s if ok else None,
         goodput_bps=goodput if ok else None,
         efficiency=goodput / link.forward_bps if ok else None,
         limit_s=limit,

@@ -35,6 +35,22 @@ def test_who_fails_is_not_the_best() -> None:
     assert "85 % (1)" in grid(records).markdown("server")
 
 
+def test_the_best_is_bold_where_intervals_do_not_overlap() -> None:
+    sure = [trial(one, number) for one in COMES_TO for number in (1, 2)]
+    assert grid(sure).rivals("here") == set() and grid(sure).bold("here") == {GOOD}
+    varied = [
+        trial(one, number, share_of_limit=0.8 + 0.1 * number * (one == GOOD))
+        for one in COMES_TO
+        for number in (0, 1)
+    ]
+    assert grid(varied).best("here") == {GOOD} and grid(varied).bold("here") == set()
+    assert grid(varied).rivals("here") == {REFERENCE}
+
+
+def test_a_single_trial_tells_nothing_from_others() -> None:
+    assert grid([trial(one, 1) for one in COMES_TO]).bold("here") == set()
+
+
 def test_a_cell_of_the_grid_is_the_median_of_what_succeeded() -> None:
     records = [trial(GOOD, number, share_of_limit=0.1 * number) for number in (1, 2, 9)]
     (cell,) = cells([*records, fail(trial(GOOD, 10))])

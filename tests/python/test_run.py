@@ -57,6 +57,14 @@ def test_the_summary_is_readable_without_colour(bentpipe: Command) -> None:
     assert max(map(len, done.out.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("name", ["a:b", "file:x", "s3:x", "a%20b"])
+def test_a_folder_may_be_called_like_a_url(bentpipe: Command, name: str) -> None:
+    done = bentpipe(*TOY_RUN, "--iterations", "2", "--out", name)
+    assert done.code == 0, done.err
+    with (Path(name) / "records.parquet").open("rb") as file:
+        assert pq.read_table(file).num_rows == 2
+
+
 def test_one_trial_has_no_deviation(bentpipe: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     done = bentpipe(*TOY_RUN, "--iterations", "1", "--set", "forward.queue=1BDP", "--out", "A")
     assert "±" not in done.out and "\n1 trial, 1 ok" in done.out and "\n1/1 trial," in done.err

@@ -101,8 +101,10 @@ def test_the_pages_of_the_runner_find_what_they_read(bentpipe: Command) -> None:
         values["clients"].index("noq") * 4 + values["servers"].index("quinn")
     ]
     entry = next(one for one in noq_to_quinn if one["abbr"] == "SAT")
-    goodputs = [fake_run.record("sat", "noq", "quinn", n).goodput_bps for n in (1, 2, 3)]
-    assert entry["values"] == [value / 1e3 for value in goodputs if value]
+    seconds = [fake_run.record("sat", "noq", "quinn", n).runner_transfer_s for n in (1, 2, 3)]
+    assert entry["values"] == [
+        8 * fake_run.SIZE / one / 1e3 for one in seconds if one
+    ]  # as the runner has it
     mean = sum(entry["values"]) / 3
     deviation = math.sqrt(sum((value - mean) ** 2 for value in entry["values"]) / 2)
     assert entry["details"] == f"{mean:.0f} (± {deviation:.0f}) kbps"
@@ -128,6 +130,14 @@ def test_one_word_stands_for_all_iterations(
     assert (entry["result"], entry["error_code"]) == (result, code)
     assert bool(entry["details"]) == (result == "succeeded")
     assert len(entry["values"]) == outcomes.count("ok")
+
+
+def test_without_the_runner_s_time_goodput_is_that_of_records_and_that_is_said() -> None:
+    records = [trial(1), trial(2, runner_transfer_s=None)]
+    made = exporting.export(fake_run.manifest("sat"), records, "logs", {}, Chosen())
+    ((entry,),) = made.file.measurements
+    assert entry.values == [(one.goodput_bps or 0) / 1e3 for one in records]
+    assert made.notes[-1].startswith("SAT: goodput from the first data on")
 
 
 def test_a_success_without_goodput_has_no_value_to_show(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,39 @@ def test_no_page_is_written_when_the_testbed_failed(
         done = bentpipe("study", "mine", "-o", "out")
         assert done.code == 1 and "--retry-failed" in done.err
         assert not Path("out").exists()
+
+
+@pytest.fixture
+def alone(mine: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a study beside which there is no other."""
+    monkeypatch.setattr(paths, "study_folders", lambda: [mine.parent])
+    return mine
+
+
+@pytest.mark.usefixtures("alone")
+def test_all_studies_are_carried_out_with_all_of_their_runs(bentpipe: Command) -> None:
+    done = bentpipe("study", "all", "-o", "out")
+    assert done.code == 0, done.err
+    assert len(Path("out/mine/mine.md").read_text().splitlines()) == 2
+    assert "mine" in done.out and "its page is written" in done.out and "together" in done.out
+
+
+def test_a_study_that_fails_leaves_the_others_their_turn(bentpipe: Command, alone: Path) -> None:
+    broken = alone.parent / "a-broken-one"
+    shutil.copytree(alone, broken)
+    (broken / "study.toml").write_text(STUDY.replace('"mine"', '"a-broken-one"', 1))
+    (broken / "page.py").write_text("write = None\n")
+    done = bentpipe("study", "all", "-o", "out")
+    assert done.code == 1 and Path("out/mine/mine.md").is_file()
+    assert "a-broken-one" in done.out and "no function `write`" in done.out
+    skipped = bentpipe("study", "all", "--skip", "a-broken-one", "-o", "out")
+    assert skipped.code == 0 and "a-broken-one" not in skipped.out
+
+
+def test_no_study_is_called_all(bentpipe: Command, mine: Path) -> None:
+    (mine / "study.toml").write_text(STUDY.replace('"mine"', '"all"', 1))
+    done = bentpipe("study", "thesis", "--help")
+    assert done.code == 2 and "study.toml: name" in done.err and "another name" in done.err
 
 
 def test_its_campaigns_have_names_and_replace_none_that_stands_alone(bentpipe: Command, mine: Path) -> None:

@@ -47,6 +47,15 @@ def test_a_split_by_hand() -> None:
     assert (found.clients, found.servers, found.trials) == (2, 2, 8)
 
 
+def test_servers_that_are_all_that_there_are_are_not_drawn() -> None:
+    """Three of them that differ by much: whichever stacks are drawn, their share is large."""
+    values = drawn(3, (0.3, 3, 0.3, 0.3), (8, 3, 3))
+    loose, fixed = split(values), split(values, all_servers=True)
+    assert loose is not None and fixed is not None
+    assert loose.shares == fixed.shares
+    assert loose.low.server < 0.5 < 0.9 < fixed.low.server
+
+
 def test_the_mean_of_many_estimates_is_what_was_drawn() -> None:
     """Standard deviations 1, 2, 1 and 0.5: variances 1, 4, 1 and 0.25. Estimates of shares of few stacks are
     biased, their variances are not, but where one is cut at 0.

@@ -5,7 +5,8 @@ Model: two-way random effects with replication, `value = mean + client + server 
 drawn at random (S. R. Searle, G. Casella, C. E. McCulloch, Variance Components, 1992, chapter 4). Pairs may
 have unequal numbers of trials: means of pairs are then weighed alike, and the variance of a pair's mean is
 the trials' over the harmonic mean of these numbers (the method of unweighted means). An estimate below 0
-counts as 0. Intervals are of a bootstrap over clients and over servers: others might have been chosen.
+counts as 0. Intervals are of a bootstrap over clients and over servers: others might have been chosen. Where
+the servers are all that are meant, it is over clients alone.
 """
 
 from __future__ import annotations
@@ -56,18 +57,25 @@ class _Tables:
     variance: Floats
     trials: Floats
 
-    def drawn(self, many: int) -> _Tables:
-        """So many tables whose clients and servers are drawn from those of this one, with repetition."""
+    def drawn(self, many: int, all_servers: bool) -> _Tables:
+        """So many tables whose clients and, but for `all_servers`, servers are drawn from those of this one,
+        with repetition.
+        """
         random = np.random.default_rng(_SEED)
         down, across = self.mean.shape
         clients = random.integers(down, size=(many, down, 1))
         servers = random.integers(across, size=(many, 1, across))
+        if all_servers:
+            servers = np.broadcast_to(np.arange(across), servers.shape)
         return _Tables(*(one[clients, servers] for one in (self.mean, self.variance, self.trials)))
 
 
-def split(values: Mapping[tuple[str, str], Sequence[float]]) -> VarianceSplit | None:
+def split(
+    values: Mapping[tuple[str, str], Sequence[float]], all_servers: bool = False
+) -> VarianceSplit | None:
     """The split of the values of (client, server) pairs. Every client must have met every server, and one of
-    them at least twice; None where that is not so, or there are less than two of either.
+    them at least twice; None where that is not so, or there are less than two of either. With `all_servers`
+    no others might have been chosen.
     """
     clients = sorted({client for client, _ in values})
     servers = sorted({server for _, server in values})
@@ -83,7 +91,7 @@ def split(values: Mapping[tuple[str, str], Sequence[float]]) -> VarianceSplit | 
     components = _components(table)
     if not components.sum():
         return None
-    drawn = _components(table.drawn(_DRAWS))
+    drawn = _components(table.drawn(_DRAWS, all_servers))
     known = drawn[drawn.sum(axis=-1) > 0]
     ends = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
     low, high = np.quantile(known / known.sum(axis=-1, keepdims=True), ends, axis=0)

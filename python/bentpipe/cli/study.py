@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 import shlex
 import shutil
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
 from bentpipe import paths
-from bentpipe.errors import BentpipeError, UsageError
+from bentpipe.errors import BentpipeError, Interrupted, UsageError
 from bentpipe.runs.manifest import FILE
 from bentpipe.study import catalogue
 from bentpipe.study.catalogue import PlannedRun, Study
@@ -21,10 +23,10 @@ class _Studies(click.Group):
     """A command for each study that is found when it is asked for."""
 
     def list_commands(self, _context: click.Context) -> list[str]:
-        return list(catalogue.discover())
+        return [catalogue.ALL, *catalogue.discover()]
 
     def get_command(self, _context: click.Context, name: str) -> click.Command:
-        return _command(catalogue.find(name))
+        return _all if name == catalogue.ALL else _command(catalogue.find(name))
 
 
 @click.group(cls=_Studies, short_help="Carry out a study: its runs, and the page that is written from them.")
@@ -39,6 +41,7 @@ def study() -> None:
       bentpipe study reno
       bentpipe study thesis --run runs/thesis
       bentpipe study kosek --help
+      bentpipe study all
     """
 
 
@@ -74,6 +77,64 @@ def _command(one: Study) -> click.Command:
         f"{one.title}.{also}\n\n{one.question}\n\n\b\nIts runs, which go on where they were left:\n{listed}"
     )
     return click.Command(one.name, params=options, callback=carry_out, help=text, short_help=one.title)
+
+
+@click.command(catalogue.ALL, short_help="Every study, with all of its runs.")
+@click.option(
+    "--skip",
+    multiple=True,
+    metavar="STUDY",
+    help="Leave this one out, as where its programs are missing; repeated for several.",
+)
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Where pages go, to a folder for each study (default: where `bentpipe study NAME` puts each).",
+)
+def _all(skip: tuple[str, ...], out: Path | None) -> int:
+    """Carry out every study, with all of its runs, and write all of their pages.
+
+    A study that fails leaves the others their turn. What was done is kept: the same command goes on where it
+    was left. At the end it says how long each took.
+
+    \b
+    Examples:
+      bentpipe study all
+      bentpipe study all --skip pages --skip visits -o pages
+    """
+    left_out = {catalogue.find(name).name for name in skip}
+    wanted = [one for one in catalogue.discover().values() if one.name not in left_out]
+    took: dict[str, float] = {}
+    failed: dict[str, BentpipeError] = {}
+    for number, one in enumerate(wanted, start=1):
+        click.echo(f"study: {number} of {len(wanted)}: {one.name}", err=True)
+        began = time.monotonic()
+        try:
+            code = _carry_out(one, runs=(), every=True, out=out / one.name if out else None)
+        except BentpipeError as error:
+            failed[one.name] = error
+        else:
+            if code == Interrupted.exit_code:
+                return code
+            if code:
+                failed[one.name] = BentpipeError(f"a run ended with {code}; its error is above")
+        took[one.name] = time.monotonic() - began
+    _say_what_took(took, failed)
+    return 1 if failed else 0
+
+
+def _say_what_took(took: Mapping[str, float], failed: Mapping[str, BentpipeError]) -> None:
+    width = max((len(name) for name in took), default=0)
+    for name, seconds in took.items():
+        why = failed.get(name)
+        click.echo(
+            f"{name:{width}}  {seconds / 60:6.1f} min  {f'failed: {why}' if why else 'its page is written'}"
+        )
+        if why and why.hint:
+            click.echo(f"{'':{width}}              {why.hint}")
+    click.echo(f"{'together':{width}}  {sum(took.values()) / 60:6.1f} min")
 
 
 def _carry_out(one: Study, runs: tuple[Path, ...], every: bool, out: Path | None) -> int:

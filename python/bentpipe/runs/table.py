@@ -108,5 +108,8 @@ def write_parquet(records: list[Record], path: Path) -> None:
     """Write `records` to `path`, replacing it only once it is complete."""
     table = to_arrow(records)
     partial = path.with_suffix(".partial")
-    pq.write_table(table, partial)
+    with partial.open(
+        "wb"
+    ) as file:  # of a path pyarrow would take what stands before a colon for a URL's scheme
+        pq.write_table(table, file)
     partial.replace(path)

@@ -23,6 +23,7 @@ from bentpipe import paths, strict
 from bentpipe.errors import UsageError, one_of
 from bentpipe.study.source import Source
 
+ALL = "all"  # what stands for every study, and so is the name of none
 _PAGE = "page.py"
 Write = Callable[[Sequence[Source], Path], list[Path]]
 
@@ -141,6 +142,9 @@ def _by_name(studies: Mapping[str, Study]) -> Mapping[str, Study]:
     """By every name; UsageError if two share one."""
     found = dict(studies)
     for one in studies.values():
+        if ALL in (one.name, *one.also):
+            wanted = f"another name: `bentpipe study {ALL}` carries out all of them"
+            raise strict.wrong(one.folder / "study.toml", "name" if one.name == ALL else "also", ALL, wanted)
         for name in one.also:
             if name in found:
                 wanted = f"a name of no study; {found[name].name} has it, in {found[name].folder}"

@@ -3,7 +3,7 @@
 A square is a variant in a setting. Its share of the limit is the median over the trials that succeeded;
 bytes that a queue dropped are told as a share of the file, by their median. Speed that is bought with
 loss is no gain, so the best of a setting is sought among those that lose no more than CUBIC with
-HyStart++ does, if that is in the run.
+HyStart++ does, if that is in the run. It is told as such only where its interval is above all others'.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from bentpipe.analysis.cells import Cell
 from bentpipe.runs.records import Record
 from bentpipe.study.figures import HeatSquare
 from bentpipe.study.markdown import literal, percent, table
+from bentpipe.study.means import GeometricMean
 
 _LITTLE = 0.0995  # shares below are told with a decimal
 
@@ -39,6 +40,11 @@ class GridCell:
     @cached_property
     def share(self) -> float | None:
         return _median(one.share_of_limit for one in self.cell.ok)
+
+    @cached_property
+    def mean(self) -> GeometricMean | None:
+        """Of the shares, with what chance leaves open of it."""
+        return GeometricMean.of(self.cell.values("share_of_limit"))
 
     @cached_property
     def dropped(self) -> float | None:
@@ -88,24 +94,47 @@ class Grid:
         return [one for one in self.names if any((one, setting) in self.cells for setting in self.settings)]
 
     def best(self, setting: str) -> set[str]:
-        """The variants with the highest share that lose no more than the reference, and never failed "
-        "there."""
+        """The variants with the highest share that lose no more than the reference, and never failed
+        there.
+        """
+        fit = self._fit(setting)
+        highest = max((round(share, 2) for share in fit.values()), default=0.0)
+        return {one for one, share in fit.items() if round(share, 2) == highest}
+
+    def rivals(self, setting: str) -> set[str]:
+        """The variants that chance could have put behind the best: their intervals overlap, or one has none,
+        as there is a single trial.
+        """
+        best = self.best(setting)
+        means = {one: self.spots[one, setting].mean for one in self._fit(setting)}
+        return {
+            one
+            for one, mean in means.items()
+            if one not in best
+            and any(mean is None or (top := means[first]) is None or not top.is_above(mean) for first in best)
+        }
+
+    def bold(self, setting: str) -> set[str]:
+        """The best, if chance could not have made them so."""
+        return set() if self.rivals(setting) else self.best(setting)
+
+    def _fit(self, setting: str) -> dict[str, float]:
+        """The variants that may be the best, with their shares."""
         here = {one: self.spots[one, setting] for one in self.variants if (one, setting) in self.spots}
         allowed = [
             spot.dropped for one, spot in here.items() if is_reference(one) and spot.dropped is not None
         ]
-        fit = {
+        return {
             one: spot.share
             for one, spot in here.items()
             if spot.share is not None
             and not spot.failed
             and (not allowed or (spot.dropped is not None and spot.dropped <= max(allowed)))
         }
-        return {one for one, share in fit.items() if round(share, 2) == round(max(fit.values()), 2)}
 
     def markdown(self, first: str) -> str:
         """A row per variant; of each setting two columns."""
-        best = {setting: self.best(setting) for setting in self.settings}
+        best = {setting: self.bold(setting) for setting in self.settings}
         rows = [
             [literal(one), *(text for setting in self.settings for text in self._written(one, setting, best))]
             for one in self.variants

@@ -5,8 +5,9 @@ test case of the contract that the runner has too keeps the runner's name and le
 otherwise is a measurement, in kbit/s. The runner has one word for all repetitions: one failure is a failure.
 Each trial stands beside it under `trials`, which the runner's pages pass over and `importing` reads.
 
-Goodput is that of records. The runner's own counts from the first 1-RTT packet of the server, which comes up
-to a round trip before the first data, so that it is lower over a long path.
+Values are the runner's own goodput, from the first to the last 1-RTT packet. Where a trial has no such time,
+as over TCP, those of its setting are of records, from the first data on, and that is said. `trials` has
+goodput as records have it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 import bentpipe
@@ -63,6 +65,26 @@ class ExportedSetting:
     def title(self) -> str:
         """What it was, in words."""
         return setting_title(self.matrix.key)
+
+    @cached_property
+    def is_timed(self) -> bool:
+        """Whether all trials that have a goodput have the time by which the runner computes it."""
+        return all(
+            one.runner_transfer_s
+            for cell in self.matrix.cells
+            for one in cell.ok
+            if one.goodput_bps is not None
+        )
+
+    def values_kbps(self, cell: Cell) -> list[float]:
+        """The goodputs of a cell's trials that succeeded."""
+        known = (one for one in cell.ok if one.goodput_bps is not None)
+        bps = (_as_the_runner(one) if self.is_timed else one.goodput_bps for one in known)
+        return [value / _KBIT for value in bps if value is not None]
+
+
+def _as_the_runner(record: Record) -> float | None:
+    return 8 * record.size_bytes / record.runner_transfer_s if record.runner_transfer_s else None
 
 
 @dataclass(frozen=True)
@@ -149,7 +171,7 @@ def export(
         ),
     )
     renamed = {label: name for label, name in named.items() if label != name}
-    return Export(file, tuple(settings), renamed, left_out, tuple(_notes(manifest)))
+    return Export(file, tuple(settings), renamed, left_out, tuple(_notes(manifest, settings)))
 
 
 def _settings(found: Iterable[Matrix], names: _Names) -> tuple[list[ExportedSetting], dict[str, str]]:
@@ -292,7 +314,7 @@ def _measurements(settings: Iterable[ExportedSetting], client: str, server: str)
 
 def _measurement(one: ExportedSetting, cell: Cell) -> MeasuredResult:
     result, code = _result(record.outcome for record in cell.records)
-    values = [record.goodput_bps / _KBIT for record in cell.ok if record.goodput_bps is not None]
+    values = one.values_kbps(cell)
     if result == "succeeded" and len(values) < len(cell.records):
         result, code = "failed", test_cases.NO_GOODPUT
     return MeasuredResult(
@@ -345,8 +367,13 @@ def _image(label: str, manifest: Manifest, records: Iterable[Record]) -> Image:
     return Image(versions=sorted(versions), compliant=False if breaches else None)
 
 
-def _notes(manifest: Manifest) -> list[str]:
-    return [] if manifest.finished else ["the run has not finished: its end is that of its beginning"]
+def _notes(manifest: Manifest, settings: Iterable[ExportedSetting]) -> list[str]:
+    notes = [] if manifest.finished else ["the run has not finished: its end is that of its beginning"]
+    own = [one.abbr for one in settings if one.measured and not one.is_timed]
+    if own:
+        why = "trials have no time between 1-RTT packets"
+        notes.append(f"{', '.join(own)}: goodput from the first data on, higher than the runner's: {why}")
+    return notes
 
 
 def _seconds(text: str) -> float:

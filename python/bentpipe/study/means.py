@@ -1,0 +1,60 @@
+"""Geometric means of trials with their intervals, and when one is told from others by more than chance.
+
+Model: that of `bentpipe.analysis.inference`, logarithms that are about normal, Student's t.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from bentpipe.analysis.inference import CONFIDENCE, t_quantile
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class GeometricMean:
+    """A mean, and the interval that contains the truth in 95 % of cases; None of a single value."""
+
+    value: float
+    low: float | None
+    high: float | None
+    count: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> GeometricMean | None:
+        """Of positive values; None of none."""
+        if not values:
+            return None
+        logarithms = [math.log(one) for one in values]
+        middle = statistics.fmean(logarithms)
+        if len(values) < 2:
+            return cls(values[0], None, None, 1)
+        error = statistics.stdev(logarithms) / math.sqrt(len(values))
+        reach = t_quantile(CONFIDENCE, len(values) - 1) * error if error else 0.0
+        return cls(math.exp(middle), math.exp(middle - reach), math.exp(middle + reach), len(values))
+
+    def written(self, factor: float = 1.0, digits: int = 2) -> str:
+        """`8.74 (8.70 to 8.79)`; the value alone where nothing varies that would be seen."""
+        text = f"{self.value * factor:.{digits}f}"
+        if self.low is None or self.high is None:
+            return text
+        low, high = (f"{one * factor:.{digits}f}" for one in (self.low, self.high))
+        return text if low == high else f"{text} ({low} to {high})"
+
+    def is_above(self, other: GeometricMean) -> bool:
+        """Whether the intervals do not overlap; what has none is told from nothing."""
+        return self.low is not None and other.high is not None and self.low > other.high
+
+
+def best(means: Mapping[Key, GeometricMean]) -> Key | None:
+    """The one whose interval is above that of every other; None if chance could have made it."""
+    if len(means) < 2:
+        return None
+    first = max(means, key=lambda one: means[one].value)
+    others = [one for name, one in means.items() if name != first]
+    return first if all(means[first].is_above(one) for one in others) else None

@@ -1,0 +1,63 @@
+"""The page `stacks`: what each stack does with a connection over a satellite, besides how fast it is: its
+handshake over a long round trip, its congestion control beside those of others, its packets.
+
+Source: S. Endres, Evaluation and Optimization of the IETF QUIC Protocol for Satellite Networks, 2022,
+sections 5.1, 5.5.2, 5.6.9 and 5.7.1; `published.toml` has the figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bentpipe.errors import BentpipeError
+from bentpipe.study import footing, markdown
+from bentpipe.study.source import Source
+
+from . import causes, control, drawn, handshakes, late, packets, published, return_link, whose
+from .control import Controlled
+from .handshakes import Handshakes
+from .packets import Transfers
+from .runs import StackRuns
+
+_TEXT = """Three questions of a thesis, asked of the stacks of today and of picoquic: does every client get
+through to every server over a round trip that is longer than the first probe timeout; how much of a link's
+use is the stack's, and how much its congestion control's; and what do stacks put on the wire besides the
+data. All in virtual time. [How fast every pair is](../thesis/thesis.md) is a page of its own."""
+
+
+def write(runs: Sequence[Source], folder: Path) -> list[Path]:
+    """Write the page and its pictures to `folder`; the files, the page first. BentpipeError if the runs have
+    none of its campaigns.
+    """
+    mine = StackRuns(tuple(runs), published.load())
+    parts: list[str] = []
+    short: list[str] = []
+    made: list[Path] = []
+    if shown := Handshakes.of(mine):
+        made.append(folder / handshakes.FIGURE)
+        handshakes.draw(shown, made[-1])
+        short.append(handshakes.in_short(shown))
+        parts += [*handshakes.section(shown, mine.known.longrtt), *late.section(shown)]
+    if (servers := Controlled(mine)).cells:
+        made.append(folder / control.FIGURE)
+        drawn.control(servers, made[-1])
+        short += whose.in_short(servers)
+        parts += control.section(servers, causes.section(mine), whose.section(servers, mine.known))
+    if (transfers := Transfers(mine)).all:
+        made += [folder / return_link.FIGURE, folder / packets.SIZES_FIGURE]
+        drawn.return_rates(transfers.middle("client"), made[-2])
+        drawn.packet_sizes(transfers.middle("server"), made[-1])
+        short.append(return_link.in_short(transfers, mine.known))
+        parts += packets.section(transfers, mine.known, return_link.section(transfers, mine.known))
+    if not parts:
+        raise BentpipeError(
+            f"{runs[0].folder}: nothing here is on this page: wanted is a run of the campaign interop",
+            "make such a run with: bentpipe run interop",
+        )
+    path = folder / "stacks.md"
+    end = footing.failures([one for source in mine.sources for one in source.records])
+    end += footing.made(mine.sources[0], mine.known.sources, mine.sources[1:])
+    opening = ["# What each stack does with a connection", _TEXT, "\n".join(f"- {one}" for one in short)]
+    path.write_text(markdown.page([*opening, *parts, *end]))
+    return [path, *made]
