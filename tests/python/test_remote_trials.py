@@ -215,10 +215,10 @@ def test_connections_that_break_cost_no_trial(tmp_path: Path) -> None:
         with LinkLaboratory("goodput", place=place):
             run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
             wait_for("a client", lambda: processes("/bentpipe-remote/", "bentpipe-endpoint-quinn"))
-            cut = processes("enter", "client.door")
+            cut = processes("enter", f"{place}/client.door")
             for pid in cut:
                 os.kill(pid, signal.SIGKILL)
-            wait_for("its end", lambda: not set(processes("enter", "client.door")) & set(cut))
+            wait_for("its end", lambda: not set(processes("enter", f"{place}/client.door")) & set(cut))
             wait_for("the first record", lambda: out.exists() and len(records(out)) >= 1)
         # The laboratory is gone, with all that is on its hosts.
         _, told = run.communicate()

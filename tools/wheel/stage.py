@@ -35,6 +35,7 @@ FOLDERS = (
     "crates",
     "docs",
     "endpoints",
+    "examples",
     "guest",
     "proxies",
     "scenarios",

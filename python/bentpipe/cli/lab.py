@@ -6,6 +6,7 @@ import subprocess
 
 import click
 
+from bentpipe import paths
 from bentpipe.errors import Interrupted
 from bentpipe.remote.lab import LinkLaboratory
 
@@ -43,7 +44,8 @@ def lab(command: tuple[str, ...], scenario: str, settings: tuple[str, ...]) -> i
             except FileNotFoundError:
                 click.echo(f"error: {command[0]}: command not found", err=True)
                 return 127
-        click.echo(f"two hosts behind {scenario}, in {laboratory.place}: examples/links.toml leads there")
+        example = paths.root() / "examples" / "links.toml"
+        click.echo(f"two hosts behind {scenario}, in {laboratory.place}: {example} leads there")
         click.echo("the laboratory is there until Ctrl-C")
         try:
             return laboratory.wait()
