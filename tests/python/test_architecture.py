@@ -77,6 +77,14 @@ ALLOWED = {
         "bentpipe-units",
         "bentpipe-wire",
     },
+    "bentpipe-remote": {
+        "bentpipe-endpoint",
+        "bentpipe-link",
+        "bentpipe-qlog",
+        "bentpipe-trial",
+        "bentpipe-units",
+        "bentpipe-wire",
+    },
     "bentpipe-emulator": {
         "bentpipe-analysis",
         "bentpipe-endpoint",
@@ -268,6 +276,7 @@ ROOMS = (
     "workload",
     "stacks",
     "plan",
+    "remote",
     "runs",
     "analysis",
     "report",
@@ -279,9 +288,9 @@ ROOMS = (
 )
 # What rooms do not know though it stands below them.
 APART = {
-    "analysis": {"stacks"},
-    "report": {"study", "stacks"},
-    "study": {"report", "stacks"},
+    "analysis": {"stacks", "remote"},
+    "report": {"study", "stacks", "remote"},
+    "study": {"report", "stacks", "remote"},
     "execution": {"report", "study"},
     "contract": {"report", "study", "runs", "analysis"},
     "objectives": {"report", "study", "contract"},

@@ -11,6 +11,7 @@ from conftest import STACKS, Command
 
 from bentpipe import paths, workload
 from bentpipe.errors import UsageError
+from bentpipe.execution import link_plan
 from bentpipe.plan import campaign, scenarios
 from bentpipe.plan.campaign import Plan
 from bentpipe.plan.trial import Trial
@@ -183,7 +184,8 @@ def test_a_campaign_that_comes_along_can_be_run(file: Path) -> None:
     """Its scenarios are valid, changes included, and so are its variants."""
     plan = campaign.load(file.stem)
     assert plan.title and len(set(plan.labels())) == len(plan.cases())
-    assert all(one.label in plan.labels() for one in scenarios.resolve_all(plan.cases()))
+    resolved = link_plan.scenarios_of(plan) if plan.link else scenarios.resolve_all(plan.cases())
+    assert all(one.label in plan.labels() for one in resolved)
     known = catalogue.discover()
     for one in (*plan.clients, *plan.servers):
         variant = catalogue.variant(one, known)

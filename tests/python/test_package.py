@@ -126,7 +126,7 @@ def test_it_has_nothing_that_was_left_lying_about(package: Package) -> None:
     parts = {part for name in names for part in Path(name).parts}
     assert not {part for part in parts if part.startswith(".")} | (parts & {"target", "node_modules"})
     programs = [name for name in names if name.startswith("bin/") or "/bin/" in name]
-    assert len(programs) == 8 + len(SHIPPED)
+    assert len(programs) == 9 + len(SHIPPED)
     assert all((package.data / name).stat().st_mode & 0o111 for name in programs)
 
 

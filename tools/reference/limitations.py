@@ -15,6 +15,7 @@ GROUPS = {
         "docs/design/guests.md",
         "docs/how-to/run-any-program-in-virtual-time.md",
         "docs/design/real-time.md",
+        "docs/how-to/measure-real-links.md",
     ),
     "Paths and workloads": (
         "docs/how-to/write-a-scenario.md",

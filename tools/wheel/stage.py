@@ -35,6 +35,7 @@ FOLDERS = (
     "crates",
     "docs",
     "endpoints",
+    "examples",
     "guest",
     "proxies",
     "scenarios",
@@ -46,11 +47,11 @@ FOLDERS = (
 # As `bentpipe.stacks.inputs` leaves them out of a stack's hash.
 LEFTOVERS = shutil.ignore_patterns(".*", "target", "__pycache__", "node_modules")
 PROGRAMS = ("bentpipe-sim", "bentpipe-emu", "bentpipe-trace", "bentpipe-pep", "bentpipe-perf",
-            "bentpipe-guest", "bentpipe-interop", "bentpipe-tcp-pep")  # fmt: skip
+            "bentpipe-guest", "bentpipe-interop", "bentpipe-remote", "bentpipe-tcp-pep")  # fmt: skip
 STACKS = ("noq", "quinn")
 # The packages that all these programs are built from.
 BUILT = ("bentpipe-sim", "bentpipe-emulator", "bentpipe-trace", "bentpipe-pep", "bentpipe-perf",
-         "bentpipe-guest", "bentpipe-interop", "bentpipe-tcp-pep",
+         "bentpipe-guest", "bentpipe-interop", "bentpipe-remote", "bentpipe-tcp-pep",
          "bentpipe-endpoint-noq", "bentpipe-endpoint-quinn")  # fmt: skip
 
 

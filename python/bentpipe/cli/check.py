@@ -38,7 +38,7 @@ from bentpipe.schema.verdicts import FORMAT, Verdicts
 from bentpipe.stacks import catalogue
 from bentpipe.stacks.model import Stack
 from bentpipe.stacks.patience import silence_s
-from bentpipe.testbed import EMU, TESTBEDS
+from bentpipe.testbed import EMU, HERE
 
 DEFAULT_SUITE = "quic-4-sat"
 DEFAULT_STACK = "noq"
@@ -122,7 +122,7 @@ class CheckRequest:
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Other seeds than those of the suite.")
 @click.option(
     "--testbed",
-    type=click.Choice(list(TESTBEDS)),
+    type=click.Choice(HERE),
     default="sim",
     help="sim: virtual time (default). emu: real processes and sockets behind emulated links.",
 )

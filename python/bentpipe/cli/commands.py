@@ -20,6 +20,7 @@ from bentpipe.cli.check import check
 from bentpipe.cli.compare import compare
 from bentpipe.cli.derive import derive
 from bentpipe.cli.doctor import doctor
+from bentpipe.cli.lab import lab
 from bentpipe.cli.losses import losses_command
 from bentpipe.cli.objectives import objectives
 from bentpipe.cli.page import page
@@ -79,6 +80,7 @@ for command in (
     run,
     shell,
     doctor,
+    lab,
     scenarios,
     page,
     stacks,

@@ -23,6 +23,7 @@ from bentpipe import progress, workload
 from bentpipe.cli import run_options, summary
 from bentpipe.cli.stacks import note_replaced
 from bentpipe.errors import BentpipeError, Interrupted, UsageError
+from bentpipe.execution import link_plan
 from bentpipe.execution.awake import is_virtual_machine
 from bentpipe.execution.bundler import Bundler
 from bentpipe.execution.pause import Pause
@@ -36,7 +37,7 @@ from bentpipe.runs.records import Record
 from bentpipe.runs.run_folder import RunFolder
 from bentpipe.stacks import catalogue, proxies, tunnels
 from bentpipe.stacks.patience import silence_s
-from bentpipe.testbed import EMU, RUNNER, TESTBEDS
+from bentpipe.testbed import EMU, REMOTE, RUNNER, TESTBEDS
 from bentpipe.workload.http import UPGRADE
 
 DEFAULT_CAMPAIGN = "demo"
@@ -111,6 +112,7 @@ def run(
       bentpipe run --testbed emu --scenario sat --client quinn --server noq,quic-go --iterations 3
       bentpipe run --testbed emu --scenario sat --client linux,quinn --server linux,quinn \\
         --pairs self --treatment direct,vpn,vpn+tcp-pep --treatment vpn=server:kind=openvpn-udp
+      bentpipe run --testbed remote --link examples/links.toml --client quinn --server noq,quinn
       bentpipe run my-campaign.toml --jobs 8 --out runs/mine
       bentpipe run --resume runs/mine
       bentpipe run --scenario sat --client noq --server noq --bundles bundles
@@ -135,6 +137,8 @@ def run(
         protocols=given["protocol"],
     )
     if bundles is not None:
+        if asked.changes.get("testbed") == REMOTE.name:
+            raise UsageError("--bundles: trials over real links are run from here", "leave it out")
         if resume is not None or out is not None:
             raise UsageError("--bundles: nothing is run", "leave out --out and --resume")
         return _write_bundles(bundles, asked, settings)
@@ -215,6 +219,7 @@ def _prepare(asked: RunRequest) -> tuple[manifest.Manifest, PlanVariants]:
     if asked.name is None and changes and "trace" not in changes:
         # Who changes something wants to look closely; and in real time no capture can be had again.
         plan = replace(plan, trace="median")
+    plan = link_plan.over_links(plan, not changes.keys().isdisjoint({"scenarios"}) or asked.name is not None)
     if plan.qlog and plan.trace == "none":
         where = asked.where("qlog", "--qlog")
         raise UsageError(
@@ -272,6 +277,8 @@ def _check_treatments(plan: campaign.Plan, asked: RunRequest) -> None:
 
 def _resolve(plan: campaign.Plan, asked: RunRequest) -> list[scenarios.Scenario]:
     """The plan's scenarios in full. What the campaign file sets is in errors what it is there, no option."""
+    if plan.link:
+        return link_plan.scenarios_of(plan)
     try:
         return scenarios.resolve_all(plan.cases())
     except scenarios.ScenarioError as error:

@@ -146,7 +146,15 @@ PLAN = _options(
     click.option(
         "--testbed",
         type=click.Choice(list(TESTBEDS)),
-        help="sim: virtual time (default). emu: real processes and sockets behind emulated links.",
+        help="sim: virtual time (default). emu: real processes and sockets behind emulated links. remote: a "
+        "real link between two other hosts, which --link names.",
+    ),
+    click.option(
+        "--link",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="With --testbed remote: the file of real links (docs/reference/links.md). --scenario names some "
+        "of them; default: all.",
     ),
     click.option(
         "--ip",
@@ -219,6 +227,8 @@ def changed_keys(given: dict[str, Any]) -> dict[str, Any]:
         for key in ("pairs", "iterations", "seed", "testbed", "ip", "trace", "qlog")
         if given[key] is not None
     }
+    if given["link"] is not None:
+        changes["link"] = str(given["link"].resolve())
     if given["workload"] and given["size"] is not None:
         raise UsageError(
             "--workload and --bytes cannot both be given",

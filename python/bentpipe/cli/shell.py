@@ -15,7 +15,7 @@ from bentpipe.errors import UsageError
 from bentpipe.execution.guest_shell import GuestShell
 from bentpipe.plan import scenarios
 from bentpipe.plan.trial import IP_VERSIONS
-from bentpipe.testbed import EMU, SIM, TESTBEDS
+from bentpipe.testbed import EMU, HERE, SIM
 
 HOSTS = ("client", "terminal", "gateway", "server")
 
@@ -41,7 +41,7 @@ class _Shell(click.Command):
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 @click.option(
     "--testbed",
-    type=click.Choice(list(TESTBEDS)),
+    type=click.Choice(HERE),
     default=EMU.name,
     show_default=True,
     help="Real time (emu), or virtual time (sim).",

@@ -107,6 +107,8 @@ class Bundler:
         another transport. What is promised and not kept shows in the trial.
         """
         treatment = self._treatments[trial.treatment]
+        if self._testbed.is_elsewhere and (why := self._not_portable(trial)):
+            return f"{why}; not started"
         # What is in a tunnel no proxy ends.
         splits = treatment.proxies and treatment.tunnel is None
         ends = proxies.discover()[treatment.kind].transport if splits else None
@@ -128,6 +130,11 @@ class Bundler:
             if len(asked) > 1:
                 return f"flows ask for other settings of TCP at the {role} than one another; not started"
         return None
+
+    def _not_portable(self, trial: Trial) -> str | None:
+        """Why an end cannot be brought to its host, if it cannot."""
+        ends = [one for flow in self._flows(trial) for one in (flow.client, flow.server)]
+        return next((why for end in ends if (why := end.stack.not_portable)), None)
 
     def _flows(self, trial: Trial) -> list[PlannedFlow]:
         """Those of a trial, its own first."""

@@ -20,6 +20,12 @@ from bentpipe.workload.page.content import PageContent
 class Executor(Protocol):
     """What runs bundles, and answers in its own time."""
 
+    def prepare(self, files: Mapping[str, int], contents: Mapping[str, bytes]) -> None:
+        """Make these files, by name and size, before the trials that are served them; `contents` are those of
+        some of them. OSError if there is no room.
+        """
+        ...
+
     def submit(self, bundle: Bundle, folder: Path) -> Future[Answer]:
         """Have `bundle` run; what it leaves goes to `folder`. In place of an answer there may be an OSError:
         there was no room for its files.

@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -29,8 +29,10 @@ from bentpipe.execution.guard import TRIES, LoadGuard
 from bentpipe.execution.jobs import Answer
 from bentpipe.execution.kept_traces import KeptTraces
 from bentpipe.execution.pause import Pause
+from bentpipe.execution.remote_executor import LostLink, remote_executor
 from bentpipe.plan.campaign import PlanVariants
 from bentpipe.plan.trial import Trial
+from bentpipe.remote.links import Links
 from bentpipe.runs.manifest import Manifest, now, stack_versions
 from bentpipe.runs.records import Record, measured, unmeasured
 from bentpipe.runs.run_folder import RunFolder
@@ -110,6 +112,9 @@ class Scheduler:
                 self._execute(Path(scratch), pool)
             except OSError as error:
                 raise self._early_end(error, scratch) from error
+            except LostLink as error:
+                hint = f"finished trials are kept; continue with: {self.folder.resume_command}"
+                raise BentpipeError(f"the run cannot go on: {error}", hint) from error
             finally:
                 self.progress.stop()
         if self._stop:
@@ -122,18 +127,25 @@ class Scheduler:
     def _execute(self, scratch: Path, pool: ThreadPoolExecutor) -> None:
         self._scratch = scratch
         self._bundler.ask_versions()
-        executor = LocalExecutor(self.variants.stacks, scratch, pool, lambda: self._stop)
-        executor.prepare(self._bundler.files, self._bundler.contents)
-        if self._stop:
-            return
-        self._check_contract(
-            ContractCheck(self.variants, self._testbed, scratch, self.settings.silence_s), pool
-        )
-        self.progress.start(len(self._queue))
-        self._work_off(executor, pool)
+        with self._executor(scratch, pool) as executor:
+            executor.prepare(self._bundler.files, self._bundler.contents)
+            if self._stop:
+                return
+            self._check_contract(
+                ContractCheck(self.variants, self._testbed, scratch, self.settings.silence_s), pool
+            )
+            self.progress.start(len(self._queue))
+            self._work_off(executor, pool)
         if not self._stop:
             self._traces.reduce(pool)
             self._traces.say_what_failed()
+
+    def _executor(self, scratch: Path, pool: ThreadPoolExecutor) -> AbstractContextManager[Executor]:
+        stopped = lambda: self._stop  # noqa: E731
+        if self._testbed.is_elsewhere:
+            links = Links(Path(self.manifest.plan.link))
+            return remote_executor(links, self.variants.stacks, scratch, pool, stopped, self.progress.note)
+        return nullcontext(LocalExecutor(self.variants.stacks, scratch, pool, stopped))
 
     def _early_end(self, error: OSError, scratch: str) -> BentpipeError:
         what = f"{error.filename or scratch}: {error.strerror}"

@@ -181,6 +181,7 @@ class CampaignFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     pairs: Pairs = "all"
     trace: Traces = "none"
     testbed: str = "sim"
+    link: str = ""
     ip: Literal[4, 6] = 4
     qlog: bool = False
     set: tuple[str, ...] = ()
@@ -214,6 +215,8 @@ def load(argument: str) -> Plan:
     if found.workloads:
         paths_from_here = [workload.from_folder(file.parent, one) for one in found.workloads]
         said["workloads"] = workload.canonical(paths_from_here, f"{file}: workloads")
+    if found.link:
+        said["link"] = str(file.parent / found.link)
     if "flows" in values:
         said["flows"] = flows.from_table(found.flows, f"{file}: flows")
     if found.testbed not in TESTBEDS:

@@ -46,6 +46,8 @@ def reproduce(cell: Cell, manifest: Manifest) -> str:
     words += ["--seed", str(plan.seed)]
     if key.testbed != SIM.name:
         words += ["--testbed", key.testbed]
+    if plan.link:
+        words += ["--link", plan.link]
     if plan.ip != IP_VERSIONS[0]:
         words += ["--ip", str(plan.ip)]
     for setting in scenario.settings:

@@ -62,8 +62,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     pep: tuple[str, ...] = ()
     # Which trials leave a trace.
     trace: Traces = "none"
-    # `sim` or `emu`; `runner` of what was imported, which cannot be continued.
+    # `sim`, `emu` or `remote`; `runner` of what was imported, which cannot be continued.
     testbed: str = "sim"
+    # The file of the real links that `scenarios` names ([links](links.md)); with `remote` alone.
+    link: str = ""
     # The version of IP that the programs speak: 4 or 6.
     ip: int = 4
     # Traces come with the endpoints' qlogs.

@@ -187,7 +187,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     server: str
     # What stood between them: `direct`, or proxies, as in `quic-pep terminal,gateway`.
     treatment: str
-    # `sim`, virtual time, or `emu`, real time; `runner` of what was imported from the QUIC interop runner.
+    # `sim`, virtual time, `emu`, real time, or `remote`, a real link; `runner` of what was imported from the
+    # QUIC interop runner.
     testbed: str
     # The version of IP that the programs spoke: 4 or 6. Runs of the first format all spoke 4.
     ip: int = 4
@@ -208,7 +209,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     alpn: str = ""
     # What times and rates come from: `wire`, or `client`, its own report, where the wire could not be
     # decoded, or so little of it that the rest would mislead: then `undecoded_packets` says how much, and
-    # `detail`.
+    # `detail`. Over a real link of which nothing could be captured: `qlog`, the client's, or without that
+    # `exit`, the start and the end of its program.
     measured_from: str = ""
     # 1-RTT packets that could not be decoded though the secrets are known: an extension that is not known
     # here changes them, say. Above one in a hundred of an end's, `measured_from` is `client` and `findings`
@@ -241,12 +243,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # Goodput / forward rate; where a rate changes, its mean during the transfer, with capacity on demand at
     # its full rate; null as `goodput_bps`, share.
     efficiency: float | None = None
-    # The completion time of an ideal sender on this path: a round trip for the handshake, over TCP two, one
-    # for the request, and then the files at the forward rate with 5 % for headers; in `zerortt` and `page-
-    # zerortt` without the round trip for the handshake. Where a rate changes, it integrates, from the moment
-    # at which the request reaches the sender, the rate that the slowest link had in this trial when the bytes
-    # were there; of an access that assigns capacity on demand it asks for all with the first byte. Delays
-    # count with their smallest values; frames and jitter do not count. Proxies do not change it.
+    # The completion time of an ideal sender on this path, a real link as it is nominally: a round trip for
+    # the handshake, over TCP two, one for the request, and then the files at the forward rate with 5 % for
+    # headers; in `zerortt` and `page-zerortt` without the round trip for the handshake. Where a rate changes,
+    # it integrates, from the moment at which the request reaches the sender, the rate that the slowest link
+    # had in this trial when the bytes were there; of an access that assigns capacity on demand it asks for
+    # all with the first byte. Delays count with their smallest values; frames and jitter do not count.
+    # Proxies do not change it; null also over a real link whose rates are not known, as `share_of_limit` and
+    # `efficiency`.
     limit_s: float | None = None
     # Round trips that options of both ends save before the first byte, so that `limit_s` does not count them:
     # those that `saves` of the `stack.toml` names, as of `linux` that of TLS with `tls=off` and that of TCP
@@ -422,6 +426,28 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # Of the time in which some task of this machine waited for a processor; null in virtual time, and with
     # `--awake`, share.
     cpu_pressure: float | None = None
+    # When the trial began, as in `2026-04-01T12:00:00Z`; null in the other testbeds, UTC.
+    began: str | None = None
+    # How many times it was begun: once more for each connection to a host that broke; null in the other
+    # testbeds.
+    tries: int | None = None
+    # By how much the clock of the server's host was ahead of that of the client's; its times are corrected by
+    # that; null in the other testbeds.
+    clock_offset_ms: float | None = None
+    # By so much that may be wrong, and with it one-way delays: half of what the fastest exchanges took to and
+    # fro; null in the other testbeds.
+    clock_error_ms: float | None = None
+    # The median round trip of the small regular flow beside the trial; null in the other testbeds, and where
+    # there was none, or none of its packets came back.
+    probe_rtt_ms: float | None = None
+    # Of its packets: those that did not come back; null in the other testbeds, and where there was none,
+    # share.
+    probe_loss_share: float | None = None
+    # What the user's command says of the link behind the trial, by name, where that is JSON; null in the
+    # other testbeds.
+    link_statistics: dict[str, Any] = {}
+    # Likewise of the weather; null in the other testbeds.
+    weather: dict[str, Any] = {}
 
 
 # Those that the testbed's program says.
@@ -517,6 +543,14 @@ MEASURED = frozenset(
         "kernel_drops",
         "stray_packets",
         "cpu_pressure",
+        "began",
+        "tries",
+        "clock_offset_ms",
+        "clock_error_ms",
+        "probe_rtt_ms",
+        "probe_loss_share",
+        "link_statistics",
+        "weather",
     )
 )
 
@@ -572,6 +606,12 @@ SHOWN = (
     "received_bytes",
     "jain_index",
     "packet_log_sha256",
+    "began",
+    "tries",
+    "clock_offset_ms",
+    "clock_error_ms",
+    "probe_rtt_ms",
+    "probe_loss_share",
 )
 
 # Those that every file has.
@@ -756,6 +796,14 @@ TYPES: dict[str, dict[str, str]] = {
         "kernel_drops": "integer?",
         "stray_packets": "integer?",
         "cpu_pressure": "number?",
+        "began": "text?",
+        "tries": "integer?",
+        "clock_offset_ms": "number?",
+        "clock_error_ms": "number?",
+        "probe_rtt_ms": "number?",
+        "probe_loss_share": "number?",
+        "link_statistics": "object",
+        "weather": "object",
     },
     "FlowResult": {
         "client": "text",

@@ -109,6 +109,18 @@ class Stack(Installable):
         return paths.repair() if self.not_installed() else f"correct [commands] in {self.file}"
 
     @property
+    def not_portable(self) -> str | None:
+        """Why its programs cannot be brought to another host, in words; None if they can: they are all in
+        its own folder.
+        """
+        words = self.commands.get("sockets", ())
+        elsewhere = [word for word in words if word.startswith("{") and not word.startswith("{bin}/")]
+        if not words or elsewhere or not words[0].startswith("{bin}/"):
+            what = (elsewhere or words or ["nothing"])[0]
+            return f"{self.name} cannot be brought to another host: it runs {what}"
+        return None
+
+    @property
     def how_to_get_browser(self) -> str:
         return f"install {self.title}: apt install {self.browser[0]}"
 

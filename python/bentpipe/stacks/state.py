@@ -22,7 +22,11 @@ class StackStatus:
 
     @property
     def testbeds(self) -> list[str]:
-        return [one.name for one in TESTBEDS.values() if one.mode in self.stack.commands]
+        return [
+            one.name
+            for one in TESTBEDS.values()
+            if one.mode in self.stack.commands and not (one.is_elsewhere and self.stack.not_portable)
+        ]
 
     @property
     def repeats(self) -> str:

@@ -74,8 +74,10 @@ export type Options = {
   pep: string[];
   /** Which trials leave a trace. */
   trace: Traces;
-  /** `sim` or `emu`; `runner` of what was imported, which cannot be continued. */
+  /** `sim`, `emu` or `remote`; `runner` of what was imported, which cannot be continued. */
   testbed: string;
+  /** The file of the real links that `scenarios` names ([links](links.md)); with `remote` alone. */
+  link: string;
   /** The version of IP that the programs speak: 4 or 6. */
   ip: number;
   /** Traces come with the endpoints' qlogs. */

@@ -34,7 +34,7 @@ export type TrialRecord = {
   server: string;
   /** What stood between them: `direct`, or proxies, as in `quic-pep terminal,gateway`. */
   treatment: string;
-  /** `sim`, virtual time, or `emu`, real time; `runner` of what was imported from the QUIC interop runner. */
+  /** `sim`, virtual time, `emu`, real time, or `remote`, a real link; `runner` of what was imported from the QUIC interop runner. */
   testbed: string;
   /** The version of IP that the programs spoke: 4 or 6. Runs of the first format all spoke 4. */
   ip: number;
@@ -50,7 +50,7 @@ export type TrialRecord = {
   transport: string;
   /** The application protocol: `hq-interop` or `h3`, over TCP `http/0.9`, of pages `http/1.1` or `h2`; empty where nothing was started. HTTP/3 adds what hq-interop has not, so where results stand side by side those of `h3` are marked. */
   alpn: string;
-  /** What times and rates come from: `wire`, or `client`, its own report, where the wire could not be decoded, or so little of it that the rest would mislead: then `undecoded_packets` says how much, and `detail`. */
+  /** What times and rates come from: `wire`, or `client`, its own report, where the wire could not be decoded, or so little of it that the rest would mislead: then `undecoded_packets` says how much, and `detail`. Over a real link of which nothing could be captured: `qlog`, the client's, or without that `exit`, the start and the end of its program. */
   measured_from: string;
   /** 1-RTT packets that could not be decoded though the secrets are known: an extension that is not known here changes them, say. Above one in a hundred of an end's, `measured_from` is `client` and `findings` is empty. Null over TCP, and where the secrets are not known. */
   undecoded_packets: number | null;
@@ -70,7 +70,7 @@ export type TrialRecord = {
   goodput_bps: number | null;
   /** Goodput / forward rate; where a rate changes, its mean during the transfer, with capacity on demand at its full rate. Null as `goodput_bps`. */
   efficiency: number | null;
-  /** The completion time of an ideal sender on this path: a round trip for the handshake, over TCP two, one for the request, and then the files at the forward rate with 5 % for headers; in `zerortt` and `page-zerortt` without the round trip for the handshake. Where a rate changes, it integrates, from the moment at which the request reaches the sender, the rate that the slowest link had in this trial when the bytes were there; of an access that assigns capacity on demand it asks for all with the first byte. Delays count with their smallest values; frames and jitter do not count. Proxies do not change it. */
+  /** The completion time of an ideal sender on this path, a real link as it is nominally: a round trip for the handshake, over TCP two, one for the request, and then the files at the forward rate with 5 % for headers; in `zerortt` and `page-zerortt` without the round trip for the handshake. Where a rate changes, it integrates, from the moment at which the request reaches the sender, the rate that the slowest link had in this trial when the bytes were there; of an access that assigns capacity on demand it asks for all with the first byte. Delays count with their smallest values; frames and jitter do not count. Proxies do not change it. Null also over a real link whose rates are not known, as `share_of_limit` and `efficiency`. */
   limit_s: number | null;
   /** Round trips that options of both ends save before the first byte, so that `limit_s` does not count them: those that `saves` of the `stack.toml` names, as of `linux` that of TLS with `tls=off` and that of TCP with `fastopen=on`. */
   saved_round_trips: number;
@@ -222,6 +222,22 @@ export type TrialRecord = {
   stray_packets: number | null;
   /** Of the time in which some task of this machine waited for a processor. Null in virtual time, and with `--awake`. */
   cpu_pressure: number | null;
+  /** When the trial began, as in `2026-04-01T12:00:00Z`. Null in the other testbeds. */
+  began: string | null;
+  /** How many times it was begun: once more for each connection to a host that broke. Null in the other testbeds. */
+  tries: number | null;
+  /** By how much the clock of the server's host was ahead of that of the client's; its times are corrected by that. Null in the other testbeds. */
+  clock_offset_ms: number | null;
+  /** By so much that may be wrong, and with it one-way delays: half of what the fastest exchanges took to and fro. Null in the other testbeds. */
+  clock_error_ms: number | null;
+  /** The median round trip of the small regular flow beside the trial. Null in the other testbeds, and where there was none, or none of its packets came back. */
+  probe_rtt_ms: number | null;
+  /** Of its packets: those that did not come back. Null in the other testbeds, and where there was none. */
+  probe_loss_share: number | null;
+  /** What the user's command says of the link behind the trial, by name, where that is JSON. Null in the other testbeds. */
+  link_statistics: { [key: string]: Json };
+  /** Likewise of the weather. Null in the other testbeds. */
+  weather: { [key: string]: Json };
 };
 
 /** One of several flows of a trial. Times count from the start of the trial. */
@@ -395,4 +411,10 @@ export type ShownRecord = Pick<
   | "received_bytes"
   | "jain_index"
   | "packet_log_sha256"
+  | "began"
+  | "tries"
+  | "clock_offset_ms"
+  | "clock_error_ms"
+  | "probe_rtt_ms"
+  | "probe_loss_share"
 >;

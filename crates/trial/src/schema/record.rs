@@ -81,7 +81,8 @@ pub struct TrialResult {
     pub alpn: String,
     /// What times and rates come from: `wire`, or `client`, its own report, where the wire could
     /// not be decoded, or so little of it that the rest would mislead: then `undecoded_packets`
-    /// says how much, and `detail`.
+    /// says how much, and `detail`. Over a real link of which nothing could be captured: `qlog`,
+    /// the client's, or without that `exit`, the start and the end of its program.
     pub measured_from: &'static str,
     /// 1-RTT packets that could not be decoded though the secrets are known: an extension that is
     /// not known here changes them, say. Above one in a hundred of an end's, `measured_from` is
@@ -116,13 +117,14 @@ pub struct TrialResult {
     /// Goodput / forward rate; where a rate changes, its mean during the transfer, with capacity on
     /// demand at its full rate. Null: as `goodput_bps`.
     pub efficiency: Option<f64>,
-    /// The completion time of an ideal sender on this path: a round trip for the handshake, over
-    /// TCP two, one for the request, and then the files at the forward rate with 5 % for headers;
-    /// in `zerortt` and `page-zerortt` without the round trip for the handshake. Where a rate
-    /// changes, it integrates, from the moment at which the request reaches the sender, the rate
-    /// that the slowest link had in this trial when the bytes were there; of an access that assigns
-    /// capacity on demand it asks for all with the first byte. Delays count with their smallest
-    /// values; frames and jitter do not count. Proxies do not change it.
+    /// The completion time of an ideal sender on this path, a real link as it is nominally: a round
+    /// trip for the handshake, over TCP two, one for the request, and then the files at the forward
+    /// rate with 5 % for headers; in `zerortt` and `page-zerortt` without the round trip for the
+    /// handshake. Where a rate changes, it integrates, from the moment at which the request reaches
+    /// the sender, the rate that the slowest link had in this trial when the bytes were there; of
+    /// an access that assigns capacity on demand it asks for all with the first byte. Delays count
+    /// with their smallest values; frames and jitter do not count. Proxies do not change it. Null:
+    /// also over a real link whose rates are not known, as `share_of_limit` and `efficiency`.
     pub limit_s: Option<f64>,
     /// Round trips that options of both ends save before the first byte, so that `limit_s` does not
     /// count them: those that `saves` of the `stack.toml` names, as of `linux` that of TLS with
@@ -283,6 +285,9 @@ pub struct TrialResult {
     /// How well the links kept to the model. Null: in virtual time.
     #[serde(flatten)]
     pub fidelity: Fidelity,
+    /// What was known of a real link when the trial was on it. Null: in the other testbeds.
+    #[serde(flatten)]
+    pub conditions: LinkConditions,
 }
 
 /// One of several flows of a trial. Times count from the start of the trial.
@@ -447,4 +452,29 @@ pub struct Fidelity {
     pub stray_packets: Option<u64>,
     /// Of the time in which some task of this machine waited for a processor. Null: with `--awake`.
     pub cpu_pressure: Option<f64>,
+}
+
+/// The conditions of a trial over a real link. Nothing of it is there in the other testbeds.
+/// `link.json` in the trial's folder has all that the columns are made of.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct LinkConditions {
+    /// When the trial began, as in `2026-04-01T12:00:00Z`.
+    pub began: Option<String>,
+    /// How many times it was begun: once more for each connection to a host that broke.
+    pub tries: Option<u64>,
+    /// By how much the clock of the server's host was ahead of that of the client's; its times are
+    /// corrected by that.
+    pub clock_offset_ms: Option<f64>,
+    /// By so much that may be wrong, and with it one-way delays: half of what the fastest exchanges
+    /// took to and fro.
+    pub clock_error_ms: Option<f64>,
+    /// The median round trip of the small regular flow beside the trial. Null: where there was
+    /// none, or none of its packets came back.
+    pub probe_rtt_ms: Option<f64>,
+    /// Of its packets: those that did not come back. Null: where there was none.
+    pub probe_loss_share: Option<f64>,
+    /// What the user's command says of the link behind the trial, by name, where that is JSON.
+    pub link_statistics: Statistics,
+    /// Likewise of the weather.
+    pub weather: Statistics,
 }

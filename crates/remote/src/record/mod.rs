@@ -1,0 +1,74 @@
+//! The record of a trial, made at home of what its hosts saw.
+//!
+//! It is made as a testbed's is (`crates/trial`): the two captures, joined, are the packets of the path. Times are the
+//! client's; the server's are corrected by what is known of its clock. Without captures there are no packets, and the
+//! times are those of the client's qlog, or of its program.
+
+mod captures;
+mod ended;
+mod observed;
+mod qlog_times;
+mod segments;
+
+use std::error::Error;
+use std::io::{Write, read_to_string, stdin, stdout};
+use std::time::Duration;
+
+use bentpipe_trial::{FinishedFlow, FinishedTrial, Job, TrialResult, flow_setups, result};
+use serde_json::Value;
+
+use self::ended::{exits, ready, verdict};
+use self::observed::Observed;
+
+/// Reads what was observed of a trial from standard input, and prints its result.
+pub fn from_standard_input() -> Result<(), Box<dyn Error>> {
+    let text = read_to_string(stdin())?;
+    let observed: Observed = serde_json::from_str(&text)?;
+    let mut job = Job::read(&serde_json::to_string(&observed.job)?)?;
+    // Without packets there is no trace.
+    job.trace &= observed.captures.is_some();
+    let mut line = serde_json::to_vec(&record(&job, &observed)?)?;
+    line.push(b'\n');
+    stdout().write_all(&line)?;
+    Ok(())
+}
+
+fn record(job: &Job, observed: &Observed) -> Result<Value, Box<dyn Error>> {
+    let setups = flow_setups(job, &observed.scratch)?;
+    let setup = &setups[0];
+    let (mut verdict, source) = verdict(setup, observed);
+    let joined = captures::observation(observed)?;
+    if joined.is_doubtful() {
+        verdict.detail = joined.doubt(&verdict.detail);
+    }
+    let flow = FinishedFlow::new(setup, verdict, Some(ready(setup)), exits(observed));
+    let mut finished = FinishedTrial {
+        flows: vec![flow],
+        observation: Some(joined.observation),
+    };
+    finished.examine(&setups)?;
+    finished.leave_files(&setups, "bentpipe-remote")?;
+    let wall =
+        Duration::from_nanos((observed.ended_unix_ns - observed.begun_unix_ns).unsigned_abs());
+    let mut made = serde_json::to_value(only_what_is_known(result(job, &finished, wall), job))?;
+    if made["measured_from"] == "client" && source != "client" {
+        made["measured_from"] = source.into();
+    }
+    Ok(made)
+}
+
+/// Measures that stand on rates are left out where these are not known.
+fn only_what_is_known(made: TrialResult, job: &Job) -> TrialResult {
+    use bentpipe_link::Direction;
+    let whole = job.scenario.whole();
+    let is_known = Direction::BOTH.map(|way| whole.rate(way).is_some());
+    if is_known == [true; 2] {
+        return made;
+    }
+    TrialResult {
+        limit_s: None,
+        share_of_limit: None,
+        efficiency: None,
+        ..made
+    }
+}

@@ -1,0 +1,82 @@
+"""The page on real links, from made-up trials."""
+
+from __future__ import annotations
+
+import json
+import random
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import fake_run
+import pytest
+from conftest import Command
+
+from bentpipe.runs.records import Record
+
+
+def trials(slope: float, count: int = 24) -> list[Record]:
+    """Of one pair, one every four hours, whose goodput changes by `slope` a day."""
+    chance = random.Random(5)
+    began = datetime(2026, 4, 1, tzinfo=UTC)
+    made = []
+    for number in range(count):
+        at = began + timedelta(hours=4 * number)
+        share = 1 + slope * number / 6 + chance.gauss(0, 0.01)
+        values: dict[str, Any] = {
+            "trial": f"t{number}",
+            "testbed": "remote",
+            "outcome": "ok",
+            "detail": "",
+            "goodput_bps": 8e6 * share,
+            "began": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "tries": 1,
+            "clock_offset_ms": 0.5,
+            "clock_error_ms": 0.2,
+            "probe_rtt_ms": 610.0,
+            "probe_loss_share": 0.01,
+            "weather": {"rain_mm": number % 6, "station": "roof"},
+        }
+        made.append(fake_run.change(fake_run.record("sat", "noq", "quinn", number + 1), **values))
+    return made
+
+
+def write(name: str, records: list[Record], testbed: str, laboratory: bool = False) -> list[str]:
+    words = fake_run.write_campaign(name, records)
+    file = Path(name) / "manifest.json"
+    manifest = json.loads(file.read_text())
+    manifest["options"]["testbed"] = testbed
+    link = {"operator": "an operator", "orbit": "GEO", "laboratory": laboratory}
+    for state in manifest["scenarios"].values():
+        state["summary"]["link"] = link
+    file.write_text(json.dumps(manifest))
+    return words
+
+
+@pytest.mark.parametrize(("slope", "said"), [(0.0, "no trend is to be seen"), (0.05, "it changes")])
+def test_trends_are_told_from_none(bentpipe: Command, slope: float, said: str) -> None:
+    done = bentpipe("study", "real-links", *write("real", trials(slope), "remote"), "-o", "out")
+    assert done.code == 0, done.err
+    text = Path("out/real-links.md").read_text()
+    assert said in text
+    assert "of a laboratory" not in text
+    assert "| 04:00 | 4 |" in text
+    assert "| rain\\_mm | 0 |" in text and "station" not in text
+    assert Path("out/real-links-time.svg").exists()
+
+
+def test_a_link_is_held_against_its_emulation(bentpipe: Command) -> None:
+    real = trials(0.0)
+    emulated = [fake_run.change(one, testbed="emu", goodput_bps=7e6) for one in real]
+    words = [*write("real", real, "remote", laboratory=True), *write("emu", emulated, "emu")]
+    done = bentpipe("study", "real-links", *words, "-o", "out")
+    assert done.code == 0, done.err
+    text = Path("out/real-links.md").read_text()
+    assert "0 of 1 pair agree" in text
+    assert "**This page is of a laboratory**" in text
+
+
+def test_runs_of_no_link_are_refused(bentpipe: Command) -> None:
+    records = [fake_run.change(one, testbed="sim") for one in trials(0.0, 2)]
+    done = bentpipe("study", "real-links", *write("sim", records, "sim"), "-o", "out")
+    assert done.code == 1 and "over a real link" in done.err

@@ -1,0 +1,150 @@
+"""Files of links, clocks, allowances: what is known of real links before and beside trials."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from bentpipe.errors import UsageError
+from bentpipe.execution.link_plan import over_links
+from bentpipe.plan.campaign import Plan
+from bentpipe.remote.clock import Exchange, between, offset
+from bentpipe.remote.links import Links
+from bentpipe.remote.traffic import TrafficCount
+from bentpipe.remote.weather import by_name
+
+ROOT = Path(__file__).resolve().parents[2]
+LINK = """
+[links.geo]
+orbit = "GEO"
+timeout = "100 s"
+[links.geo.client]
+host = "one"
+[links.geo.server]
+host = "two"
+ipv4 = "198.51.100.1"
+[links.geo.nominal]
+delay = "280 ms"
+"""
+
+
+def links(folder: Path, text: str = LINK) -> Links:
+    file = folder / "links.toml"
+    file.write_text(text)
+    return Links(file)
+
+
+def test_the_example_is_the_laboratory() -> None:
+    found = Links(ROOT / "examples" / "links.toml")
+    scenario = found.scenario("laboratory")
+    assert scenario.label == "laboratory" and scenario.scenario["name"] == "laboratory"
+    assert (scenario.summary["forward_rate_bps"], scenario.summary["rtt_ms"]) == (20_000_000, 600.0)
+    assert scenario.summary["link"] == {"operator": "bentpipe lab", "orbit": "GEO", "laboratory": True}
+
+
+def test_what_is_not_known_is_not_made_up(tmp_path: Path) -> None:
+    summary = links(tmp_path).scenario("geo").summary
+    assert (summary["forward_rate_bps"], summary["rtt_ms"], summary["timeout_s"]) == (None, 560.0, 100.0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said", "hint"),
+    [
+        ('orbit = "GEO"', 'orbit = "geo"', 'links.geo.orbit: "geo" is not valid', "GEO"),
+        ('host = "one"', "", 'the key "links.geo.client.host" is missing', "add it"),
+        ('host = "one"', 'host = "-oProxyCommand=x"', "links.geo.client.host", "a name without blanks"),
+        ('host = "one"', 'host = "one"\nfoot = 1', 'unknown key "links.geo.client.foot"', "keys: host"),
+        ('ipv4 = "198.51.100.1"', "", 'the key "links.geo.server.ipv4" is missing', "ipv6"),
+        ('host = "one"', 'host = "one"\nport = 70000', "links.geo.client.port: 70000", "a port"),
+        ("[links.geo.client]", "[links.geo.weather]\n[links.geo.client]", "links.geo.weather", "one of them"),
+        (
+            "[links.geo.client]",
+            '[links.geo.traffic]\nallowance = "much"\n[links.geo.client]',
+            "links.geo.traffic.allowance",
+            "",
+        ),
+        ("links.geo", 'links."a b"', "'a b' is not valid", "letters"),
+    ],
+)
+def test_what_cannot_be_meant_is_named(tmp_path: Path, old: str, new: str, said: str, hint: str) -> None:
+    with pytest.raises(UsageError) as error:
+        links(tmp_path, LINK.replace(old, new))
+    assert str(tmp_path / "links.toml") in str(error.value)
+    assert said in str(error.value)
+    assert hint in error.value.hint
+
+
+def test_a_nominal_figure_that_is_none_is_named(tmp_path: Path) -> None:
+    found = links(tmp_path, LINK + 'forward_rate = "20 furlongs"\n')
+    with pytest.raises(UsageError, match=r"links\.geo\.nominal.*20 furlongs"):
+        found.scenario("geo")
+
+
+def test_plans_over_links_have_what_can_be_done_there(tmp_path: Path) -> None:
+    file = str(links(tmp_path).file)
+    plan = Plan(
+        name="p", scenarios=("sat",), clients=("quinn",), servers=("noq",), testbed="remote", link=file
+    )
+    assert over_links(plan, are_named=False).scenarios == ("geo",)
+    for change, said in (
+        ({"testbed": "sim"}, "--link"),
+        ({"link": ""}, "there is no link"),
+        ({"set": ("forward.loss=1%",)}, "--set"),
+        ({"treatments": ("quic-pep=terminal,gateway",)}, "nothing stands between"),
+        ({"workloads": ("duration:30s",)}, "files alone"),
+        ({"ip": 6}, "no ipv6"),
+    ):
+        values = {name: getattr(plan, name) for name in plan.__struct_fields__} | change
+        with pytest.raises(UsageError, match=said):
+            over_links(Plan(**values), are_named=False)
+    with pytest.raises(UsageError, match='no link "sat"'):
+        over_links(plan, are_named=True)
+
+
+def exchanges(ahead_ns: float, drift: float, seconds: int) -> list[Exchange]:
+    """One each second, over ways of 0.1 ms, each of which is held up by up to 3 ms."""
+    draw = Random(1)
+    found = []
+    for second in range(seconds):
+        asked = second * 10**9
+        there = asked + 100_000 + draw.randrange(3_000_000)
+        back = there + 20_000 + 100_000 + draw.randrange(3_000_000)
+        ahead = ahead_ns + drift * asked
+        found.append(Exchange(asked, round(there + ahead), round(there + 20_000 + ahead), back))
+    return found
+
+
+def test_offsets_are_those_of_the_fastest_exchanges() -> None:
+    found = offset(exchanges(50e6, 0.0, 60))
+    assert abs(found.offset_ns - 50e6) < 1e6
+    assert abs(found.at(30 * 10**9) - 50e6) <= found.error_ns + 0.5e6
+
+
+def test_clocks_that_drift_are_followed() -> None:
+    found = offset(exchanges(-3e6, 20e-6, 600))
+    assert abs(found.at(0) + 3e6) < 1e6
+    assert abs(found.at(600 * 10**9) - (-3e6 + 12e6)) < 1e6
+
+
+def test_two_clocks_are_compared_by_a_third() -> None:
+    client, server = offset(exchanges(10e6, 0.0, 30)), offset(exchanges(60e6, 0.0, 30))
+    found = between(client, server)
+    assert abs(found.offset_ns - 50e6) < 1e6
+    assert found.error_ns == client.error_ns + server.error_ns
+
+
+def test_traffic_is_counted_over_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    found = links(tmp_path, LINK + '[links.geo.traffic]\nallowance = "10 MB"\n')
+    TrafficCount(found, "geo").add(6_000_000)
+    count = TrafficCount(found, "geo")
+    assert count.used_bytes == 6_000_000
+    assert count.lacks(5_000_000) and not count.lacks(3_000_000)
+
+
+def test_statistics_become_columns_by_name() -> None:
+    said = {"snr_db": 11.5, "modem": {"locked": True, "modcod": "8psk"}, "list": [1], "none": None}
+    assert by_name(said) == {"snr_db": 11.5, "modem.locked": 1, "modem.modcod": "8psk", "none": None}
+    assert by_name("no JSON") == {}
