@@ -23,6 +23,7 @@ from bentpipe import progress, workload
 from bentpipe.cli import run_options, summary
 from bentpipe.cli.stacks import note_replaced
 from bentpipe.errors import BentpipeError, Interrupted, UsageError
+from bentpipe.execution import dask_cluster
 from bentpipe.execution.awake import is_virtual_machine
 from bentpipe.execution.bundler import Bundler
 from bentpipe.execution.pause import Pause
@@ -113,6 +114,8 @@ def run(
         --pairs self --treatment direct,vpn,vpn+tcp-pep --treatment vpn=server:kind=openvpn-udp
       bentpipe run my-campaign.toml --jobs 8 --out runs/mine
       bentpipe run --resume runs/mine
+      bentpipe run thesis --scenario sat --executor dask --workers 2
+      bentpipe run my-campaign.toml --executor dask --scheduler tcp://127.0.0.1:8786
       bentpipe run --scenario sat --client noq --server noq --bundles bundles
     """
     begin = time.monotonic()
@@ -120,8 +123,14 @@ def run(
         raise UsageError("--retry-failed: there is no run to continue", "name its folder with --resume DIR")
     if resume is not None and out is not None:
         raise UsageError("--out and --resume cannot both be given", "a resumed run stays in its folder")
+    cluster = run_options.cluster(given)
+    if cluster is not None:
+        if awake:
+            raise UsageError("--awake is of this machine, and a cluster runs the trials", "leave it out")
+        dask_cluster.require()
     settings = Settings(
         jobs=jobs,
+        dask=cluster,
         shuffle=shuffle,
         pause=Pause.parse(pause) if pause is not None else None,
         silence_s=silence_s(),

@@ -1,7 +1,8 @@
 """The scheduler of a run: which trial is next, which is tried again, and what becomes of answers.
 
-One thread (the main one) decides and writes; an executor runs bundles. An end before time, by Ctrl-C, SIGTERM
-or a full disk, stops handing out trials, ends those under way, and leaves a run that can be resumed.
+One thread (the main one) decides and writes; an executor runs bundles. An end before time, by Ctrl-C,
+SIGTERM, a full disk or a cluster that is gone, stops handing out trials, ends those under way, and leaves a
+run that can be resumed.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -21,19 +22,22 @@ from typing import Any, Protocol
 
 from bentpipe.analysis.cells import CellKey, cells
 from bentpipe.errors import BentpipeError, Interrupted, is_full
+from bentpipe.execution.agreement import Agreement
 from bentpipe.execution.awake import kept_awake
 from bentpipe.execution.bundler import Bundler
 from bentpipe.execution.contract_check import ContractCheck
-from bentpipe.execution.executor import Executor, LocalExecutor
+from bentpipe.execution.dask_cluster import DaskSettings, require
+from bentpipe.execution.executor import Executor, LocalExecutor, LostCluster
 from bentpipe.execution.guard import TRIES, LoadGuard
 from bentpipe.execution.jobs import Answer
 from bentpipe.execution.kept_traces import KeptTraces
 from bentpipe.execution.pause import Pause
+from bentpipe.execution.requirements import Requirements
 from bentpipe.plan.campaign import PlanVariants
 from bentpipe.plan.trial import Trial
 from bentpipe.runs.manifest import Manifest, now, stack_versions
 from bentpipe.runs.records import Record, measured, unmeasured
-from bentpipe.runs.run_folder import RunFolder
+from bentpipe.runs.run_folder import DiskError, RunFolder
 from bentpipe.testbed import TESTBEDS
 
 _TICK_S = 0.25  # how soon a signal or the end of a pause is noticed
@@ -43,7 +47,8 @@ _TICK_S = 0.25  # how soon a signal or the end of a pause is noticed
 class Settings:
     """How a campaign is executed. None of it changes a result."""
 
-    jobs: int | None = None  # trials at a time; None: as many as suit the testbed
+    jobs: int | None = None  # trials at a time; None: as many as suit the testbed, or a cluster
+    dask: DaskSettings | None = None  # the cluster that runs them; None: this machine
     shuffle: bool = False
     pause: Pause | None = None
     silence_s: int = 30
@@ -85,10 +90,12 @@ class Scheduler:
         self._testbed = TESTBEDS[plan.testbed]
         self._jobs = self._testbed.jobs(self.settings.jobs)
         guarded = self._testbed.needs_processors_in_time
-        self._awake = self.manifest.awake = self.settings.awake and guarded
-        self._guard = LoadGuard(self._jobs, not self._awake) if guarded else None
+        here = self.settings.dask is None  # on other machines, how much may run is theirs to say
+        self._awake = self.manifest.awake = self.settings.awake and guarded and here
+        self._guard = LoadGuard(self._jobs, not self._awake) if guarded and here else None
         self._tries: dict[str, int] = {}  # trial → how often its testbed did not keep to the model
         self._paused = False
+        self._agreement = Agreement(self.progress.note, self.manifest.disagreements)
 
     @property
     def in_order(self) -> list[Record]:
@@ -110,9 +117,13 @@ class Scheduler:
                 self._execute(Path(scratch), pool)
             except OSError as error:
                 raise self._early_end(error, scratch) from error
+            except LostCluster as error:
+                hint = f"finished trials are kept; continue with: {self.folder.resume_command}"
+                raise BentpipeError(f"the run cannot go on: {error}", hint) from error
             finally:
                 self.progress.stop()
         if self._stop:
+            self.folder.write_manifest(self.manifest)
             done, total = len(self.in_order), len(self._trials)
             raise Interrupted(
                 f"interrupted: {done} of {total} trials are done",
@@ -122,18 +133,42 @@ class Scheduler:
     def _execute(self, scratch: Path, pool: ThreadPoolExecutor) -> None:
         self._scratch = scratch
         self._bundler.ask_versions()
-        executor = LocalExecutor(self.variants.stacks, scratch, pool, lambda: self._stop)
-        executor.prepare(self._bundler.files, self._bundler.contents)
-        if self._stop:
-            return
-        self._check_contract(
-            ContractCheck(self.variants, self._testbed, scratch, self.settings.silence_s), pool
-        )
-        self.progress.start(len(self._queue))
-        self._work_off(executor, pool)
+        with self._executor(scratch, pool) as executor:
+            executor.prepare(self._bundler.files, self._bundler.contents)
+            if self._stop:
+                return
+            self._check_contract(
+                ContractCheck(self.variants, self._testbed, scratch, self.settings.silence_s), pool
+            )
+            self.progress.start(len(self._queue))
+            self._work_off(executor, pool)
         if not self._stop:
             self._traces.reduce(pool)
             self._traces.say_what_failed()
+
+    def _executor(self, scratch: Path, pool: ThreadPoolExecutor) -> AbstractContextManager[Executor]:
+        if self.settings.dask is None:
+            stopped = lambda: self._stop  # noqa: E731
+            return nullcontext(LocalExecutor(self.variants.stacks, scratch, pool, self._jobs, stopped))
+        require()
+        from bentpipe.execution.dask_executor import opened
+
+        folders = tuple(self.manifest.stack_folders)
+        wanted = Requirements.of(self.manifest.plan, self.variants, folders)
+        return opened(
+            self.settings.dask,
+            wanted,
+            self._testbed,
+            scratch,
+            self.progress.note,
+            self._heard,
+            self.manifest.executed_on,
+        )
+
+    def _heard(self, trial: str, packets_sha256: str, where: str) -> None:
+        """An execution ended well somewhere, and its answer may be on its way."""
+        if self._bundler.repeats(self._trials[trial]):
+            self._agreement.heard(trial, packets_sha256, where)
 
     def _early_end(self, error: OSError, scratch: str) -> BentpipeError:
         what = f"{error.filename or scratch}: {error.strerror}"
@@ -176,6 +211,7 @@ class Scheduler:
 
     def _work_off(self, executor: Executor, pool: ThreadPoolExecutor) -> None:
         running: dict[Future[Answer], Trial] = {}
+        takes = False
         try:
             while (self._queue or running) and not self._stop:
                 self._hand_out(executor, running)
@@ -186,23 +222,27 @@ class Scheduler:
                     if not self._testbed.needs_processors_in_time:
                         self._traces.reduce(pool)
                 elif self._queue:
-                    time.sleep(_TICK_S)  # a pause
+                    time.sleep(_TICK_S)  # a pause, or no worker
+            takes = True
+        except BentpipeError as error:
+            takes = not isinstance(error, DiskError)
+            raise
         finally:
             if running:
-                self._wind_up(executor, running)
+                self._wind_up(executor, running, takes)
 
-    def _wind_up(self, executor: Executor, running: dict[Future[Answer], Trial]) -> None:
-        """End the trials under way, without losing one that has ended by itself."""
+    def _wind_up(self, executor: Executor, running: dict[Future[Answer], Trial], takes: bool) -> None:
+        """End the trials under way; if there is room for it, without losing one that has ended by itself."""
         executor.kill()
         wait(running)
         for future, trial in running.items():
-            if self._stop and future.exception() is None and not future.result().killed:
+            if takes and future.exception() is None and not future.result().killed:
                 self._take(trial, future.result())
             else:
                 self.folder.drop_trial(trial.id)
 
     def _hand_out(self, executor: Executor, running: dict[Future[Answer], Trial]) -> None:
-        while self._queue and len(running) < self._jobs:
+        while self._queue and len(running) < self._limit(executor):
             if self.settings.pause is not None and self.settings.pause.holds(datetime.now()):
                 if not self._paused:
                     self.progress.note(f"paused until {self.settings.pause.until}")
@@ -223,14 +263,19 @@ class Scheduler:
                 folder = self.folder.trial_in_work(trial.id).resolve()
                 running[executor.submit(self._bundler.bundle(trial), folder)] = trial
 
+    def _limit(self, executor: Executor) -> int:
+        """How many trials are handed out at a time, at most."""
+        return min(executor.window, self.settings.jobs or executor.window)
+
     def _take(self, trial: Trial, answer: Answer) -> None:
         if answer.disk_full:
             raise self.folder.disk_full(answer.failure, str(self._scratch))
         record = self._record(trial, answer)
         if self._guard:
             self._guard.end(self._bundler.demand(trial), record)
-            if answer.values is not None and record.outcome == "invalid" and self._try_again(trial, record):
-                return
+        late = self._testbed.needs_processors_in_time and answer.values is not None
+        if late and record.outcome == "invalid" and self._try_again(trial, record):
+            return
         self.folder.keep_trial(trial.id)
         self._keep(trial, record)
 
@@ -259,6 +304,9 @@ class Scheduler:
 
     def _keep(self, trial: Trial, record: Record) -> None:
         if trial.id in self.records:
+            self._compare(trial, self.records[trial.id])
+        self._compare(trial, record)
+        if trial.id in self.records:
             everything = {**self.records, trial.id: record}
             self.folder.replace(everything[known] for known in self._trials if known in everything)
         else:
@@ -272,6 +320,11 @@ class Scheduler:
             mine = (r for r in self.records.values() if _cell(self._trials[r.trial]) == key)
             again = self._traces.settle(cells(mine)[0], self._executed)
             self.progress.more(self._queue_again(again))
+
+    def _compare(self, trial: Trial, record: Record) -> None:
+        """Hold a record against other executions of its trial."""
+        if record.ok and record.packet_log_sha256 and self._bundler.repeats(trial):
+            self._agreement.heard(trial.id, record.packet_log_sha256)
 
     def _queue_again(self, trial: str | None) -> int:
         """Queue the trial, if one is named, whose trace is gone; how many were queued."""
