@@ -67,7 +67,7 @@ class DaskExecutor:
         """
         self._client, self._requirements, self._testbed = client, requirements, testbed
         self._note, self._heard, self._hosts = note, heard, hosts
-        self._name = f"bentpipe-{secrets.token_hex(6)}"
+        self.name = f"bentpipe-{secrets.token_hex(6)}"
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self._attempts: dict[str, _Attempt] = {}  # task → what it runs
@@ -78,9 +78,9 @@ class DaskExecutor:
 
     def begin(self) -> None:
         """Make the cluster's workers ready. BentpipeError if one of them has no Bentpipe."""
-        self._client.subscribe_topic(self._name, self._event)
+        self._client.subscribe_topic(self.name, self._event)
         try:
-            self._client.register_plugin(TrialWorker(self._name, self._requirements), name=self._name)
+            self._client.register_plugin(TrialWorker(self.name, self._requirements), name=self.name)
         except (ImportError, AttributeError) as error:
             raise BentpipeError(
                 f"a worker of the cluster cannot load Bentpipe: {error}",
@@ -91,7 +91,7 @@ class DaskExecutor:
     def end(self) -> None:
         """Leave nothing of this run with the workers."""
         with contextlib.suppress(Exception):  # the cluster may be gone, in whatever way
-            self._client.unregister_worker_plugin(self._name)
+            self._client.unregister_worker_plugin(self.name)
 
     @property
     def window(self) -> int:
@@ -122,15 +122,15 @@ class DaskExecutor:
             self._settle(attempt, Answer(None, killed=True))
 
     def _send(self, attempt: _Attempt) -> None:
-        key = f"{self._name}-{attempt.bundle.trial}-{next(self._numbers)}"
-        resources = {self._name: 1}
+        key = f"{self.name}-{attempt.bundle.trial}-{next(self._numbers)}"
+        resources = {self.name: 1}
         if self._testbed.needs_processors_in_time:
             resources[REAL_TIME] = 1
         text = json.dumps(msgspec.to_builtins(attempt.bundle)).encode()
         with self._lock:
             self._attempts[key] = attempt
         attempt.task = self._client.submit(
-            run_bundle, self._name, key, text, key=key, resources=resources, pure=False
+            run_bundle, self.name, key, text, key=key, resources=resources, pure=False
         )
         attempt.task.add_done_callback(lambda task: self._done(key, task))
 
@@ -186,7 +186,7 @@ class DaskExecutor:
             workers = self._client.scheduler_info(n_workers=-1)["workers"]
         except (OSError, TimeoutError):
             return  # its tasks will say so
-        fit = {place: one for place, one in workers.items() if one["resources"].get(self._name, 0) >= 1}
+        fit = {place: one for place, one in workers.items() if one["resources"].get(self.name, 0) >= 1}
         if self._testbed.needs_processors_in_time:
             self._slots = sum(int(one["resources"].get(REAL_TIME, 0)) for one in fit.values())
         else:

@@ -74,8 +74,10 @@ class TrialWorker(WorkerPlugin):
                 await worker.set_resources(**{self.name: 0})
 
     def transition(self, key: Any, start: str, finish: str, **_more: Any) -> None:
-        """Dask says what becomes of a task. It cannot end one that runs; this can."""
-        if finish != "cancelled" or start not in ("executing", "long-running"):
+        """Dask says what is to become of a task: `released` while it runs, if nobody waits for it any more.
+        It cannot end one that runs; this can.
+        """
+        if finish != "released" or start not in ("executing", "long-running"):
             return
         with self._lock:
             processes = self._running.get(key)
