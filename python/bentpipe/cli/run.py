@@ -33,7 +33,7 @@ from bentpipe.plan import campaign, flows, scenarios
 from bentpipe.plan.campaign import PlanVariants
 from bentpipe.plan.treatments import DIRECT, QUIC_PEP
 from bentpipe.runs import manifest
-from bentpipe.runs.records import Record
+from bentpipe.runs.records import without_curves
 from bentpipe.runs.run_folder import RunFolder
 from bentpipe.stacks import catalogue, proxies, tunnels
 from bentpipe.stacks.patience import silence_s
@@ -67,7 +67,6 @@ class PreparedRun:
     folder: RunFolder
     manifest: manifest.Manifest
     variants: PlanVariants
-    records: dict[str, Record]
 
 
 @click.command(short_help="Run a campaign: stacks against each other over satellite paths.")
@@ -152,10 +151,8 @@ def run(
     shown = progress.choose()
     for why in started.manifest.left_out.values():
         shown.note(f"left out: {why}")
-    retry = failed(started.records) if retry_failed else frozenset()
-    execution = Scheduler(
-        started.folder, started.manifest, started.variants, settings, shown, started.records, retry
-    )
+    retry = failed(started.folder.records) if retry_failed else frozenset()
+    execution = Scheduler(started.folder, started.manifest, started.variants, settings, shown, retry)
     try:
         execution.run()
         execution.finish()
@@ -181,7 +178,7 @@ def _start(out: Path | None, asked: RunRequest, jobs: int | None) -> PreparedRun
     except BaseException:
         folder.close()
         raise
-    return PreparedRun(folder, values, variants, {})
+    return PreparedRun(folder, values, variants)
 
 
 def unused_folder(name: str) -> Path:
@@ -330,7 +327,7 @@ def _stack_folders(extra: Sequence[Path]) -> list[str]:
 
 
 def _resume(path: Path, asked: RunRequest, jobs: int | None) -> PreparedRun:
-    folder, values, records = RunFolder.reopen(path)
+    folder, values = RunFolder.reopen(path)
     try:
         plan = values.plan
         if plan.testbed == RUNNER:
@@ -361,7 +358,7 @@ def _resume(path: Path, asked: RunRequest, jobs: int | None) -> PreparedRun:
     except BaseException:
         folder.close()
         raise
-    return PreparedRun(folder, values, variants, {record.trial: record for record in records})
+    return PreparedRun(folder, values, variants)
 
 
 def _named(changes: dict[str, Any]) -> Sequence[str]:
@@ -384,7 +381,7 @@ def build_report(folder: Path) -> Path:
 
 
 def _show(execution: Scheduler, console: Console, begin: float) -> None:
-    records = execution.in_order
+    records = [without_curves(record) for record in execution.in_order]
     summary.show(records, execution.manifest.scenarios, console)
     counts = summary.counts(records)
     console.print(f"{progress.count(len(records))}, {counts}, in {time.monotonic() - begin:.1f} s")

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -67,14 +67,13 @@ class Progress(Protocol):
 
 @dataclass
 class Scheduler:
-    """A campaign under way. `run` brings it to its end; `records` then has every trial's record."""
+    """A campaign under way. `run` brings it to its end; the folder then has every trial's record."""
 
     folder: RunFolder
     manifest: Manifest
     variants: PlanVariants
     settings: Settings
     progress: Progress
-    records: dict[str, Record] = field(default_factory=dict)  # by trial
     retry: frozenset[str] = frozenset()  # trials whose record is to be replaced
     harness_failures: int = 0
     _stop: bool = False
@@ -84,7 +83,11 @@ class Scheduler:
         self._trials = {trial.id: trial for trial in plan.trials(tuple(self.manifest.left_out))}
         self._bundler = Bundler(self.manifest, self.variants, self.settings.silence_s)
         self._traces = KeptTraces(self.folder, self.manifest, self.progress.note)
+        self.records = self.folder.records
         self._open: dict[CellKey, int] = {}  # cell → trials without a record
+        self._members: dict[CellKey, list[str]] = {}  # cell → its trials
+        for trial in self._trials.values():
+            self._members.setdefault(_cell(trial), []).append(trial.id)
         self._queue: deque[Trial] = deque()
         self._executed: set[str] = set()  # trials that ended since this process began
         self._testbed = TESTBEDS[plan.testbed]
@@ -98,9 +101,13 @@ class Scheduler:
         self._agreement = Agreement(self.progress.note, self.manifest.disagreements)
 
     @property
-    def in_order(self) -> list[Record]:
-        """The records in the order of the campaign's trials."""
-        return [self.records[trial] for trial in self._trials if trial in self.records]
+    def in_order(self) -> Iterator[Record]:
+        """The records in the order of the campaign's trials, each read when it is its turn."""
+        return (self.records[trial] for trial in self._finished)
+
+    @property
+    def _finished(self) -> list[str]:
+        return [trial for trial in self._trials if trial in self.records]
 
     def run(self) -> None:
         """Execute what is left. Interrupted, DiskError or another BentpipeError if it ends early; it can then
@@ -124,7 +131,7 @@ class Scheduler:
                 self.progress.stop()
         if self._stop:
             self.folder.write_manifest(self.manifest)
-            done, total = len(self.in_order), len(self._trials)
+            done, total = len(self._finished), len(self._trials)
             raise Interrupted(
                 f"interrupted: {done} of {total} trials are done",
                 f"resume with: {self.folder.resume_command}",
@@ -182,8 +189,8 @@ class Scheduler:
     def finish(self) -> None:
         """Seal the records and complete the manifest."""
         self.manifest.finished = now()
-        self.manifest.versions["stacks"] = stack_versions(self.records.values())
-        self.folder.seal(self.in_order)
+        self.manifest.versions["stacks"] = stack_versions(self.in_order)
+        self.folder.seal(self._finished)
         self.folder.write_manifest(self.manifest)
 
     def _ask_to_stop(self) -> None:
@@ -196,9 +203,9 @@ class Scheduler:
         if self.settings.shuffle:
             random.Random(self.manifest.plan.seed).shuffle(left)
         self._queue.extend(left)
-        for cell in cells(self.in_order):
-            if cell.key not in self._open:
-                self._queue_again(self._traces.settle(cell, self._executed))
+        for key in self._members:
+            if key not in self._open:
+                self._settle(key)
 
     def _check_contract(self, check: ContractCheck, pool: ThreadPoolExecutor) -> None:
         breaches = check.breaches(pool)
@@ -306,20 +313,20 @@ class Scheduler:
         if trial.id in self.records:
             self._compare(trial, self.records[trial.id])
         self._compare(trial, record)
-        if trial.id in self.records:
-            everything = {**self.records, trial.id: record}
-            self.folder.replace(everything[known] for known in self._trials if known in everything)
-        else:
-            self.folder.append(record)
-        self.records[trial.id] = record
+        self.folder.append(record)
         self._executed.add(trial.id)
         self.progress.advance(record.failed, record.in_a_line)
         key = _cell(trial)
         self._open[key] -= 1
         if self._open[key] == 0:
-            mine = (r for r in self.records.values() if _cell(self._trials[r.trial]) == key)
-            again = self._traces.settle(cells(mine)[0], self._executed)
-            self.progress.more(self._queue_again(again))
+            self.progress.more(self._settle(key))
+
+    def _settle(self, key: CellKey) -> int:
+        """Look after the traces of a complete cell; how many trials are to run again for it."""
+        if self.manifest.plan.trace not in ("median", "analysis"):
+            return 0
+        (cell,) = cells(self.records[trial] for trial in self._members[key])
+        return self._queue_again(self._traces.settle(cell, self._executed))
 
     def _compare(self, trial: Trial, record: Record) -> None:
         """Hold a record against other executions of its trial."""
