@@ -16,6 +16,7 @@ GROUPS = {
         "docs/how-to/run-any-program-in-virtual-time.md",
         "docs/design/real-time.md",
     ),
+    "Many trials": ("docs/how-to/run-on-many-machines.md", "docs/design/scale.md"),
     "Paths and workloads": (
         "docs/how-to/write-a-scenario.md",
         "docs/reference/campaigns.md",

@@ -30,6 +30,12 @@ _CONFIG = {
     "distributed.scheduler.allowed-failures": 100,
     # What Dask has numeric libraries told, trials need not be told.
     "distributed.nanny.pre-spawn-environ": {},
+    # Dask watches itself many times a second, which takes more than handing out trials does.
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.admin.system-monitor.gil.enabled": False,
+    "distributed.scheduler.active-memory-manager.start": False,
     # Workers hold answers alone; what trials take, their programs do.
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
