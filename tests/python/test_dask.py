@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -22,6 +22,7 @@ from conftest import STACKS, TOY_RUN, Command
 from bentpipe.execution.agreement import Agreement
 from bentpipe.execution.dask_cluster import DaskSettings
 from bentpipe.execution.dask_executor import DaskExecutor
+from bentpipe.execution.executor import LostCluster
 from bentpipe.execution.requirements import Requirements
 from bentpipe.runs import run_folder
 from bentpipe.testbed import EMU, SIM
@@ -102,7 +103,7 @@ def test_a_killed_worker_changes_no_record(
     assert stored(Path("A")) == undisturbed
     assert left(Path("A")) == left(Path("here"))
     found, _ = run_folder.read(Path("A"))
-    assert found.executed_on == {socket.gethostname(): 8} and found.disagreements == {}
+    assert found.executed_on == {platform.node(): 8} and found.disagreements == {}
 
 
 def test_a_client_that_ends_leaves_nothing_and_its_run_is_resumed(
@@ -178,6 +179,8 @@ def test_the_first_answer_counts_and_a_later_one_must_agree() -> None:
 class IdleClient:
     """A client of a cluster whose workers do nothing."""
 
+    status = "running"
+
     def __init__(self, *resources: dict[str, int]) -> None:
         self.resources = resources
 
@@ -202,6 +205,14 @@ def test_only_workers_that_say_so_run_trials_in_real_time() -> None:
     none, notes = executor(EMU, fit)
     assert none.window == 0
     assert notes == ["no worker may run trials in real time: start it with --resources real-time=1"]
+
+
+def test_a_run_whose_scheduler_is_gone_does_not_wait_for_workers() -> None:
+    waiting, _ = executor(SIM)
+    assert waiting.window == 0
+    waiting._client.status = "closed"
+    with pytest.raises(LostCluster, match="the Dask scheduler is gone"):
+        _ = waiting.window
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ _PER_SLOT = (
     3  # tasks, so that no worker waits for the next one; few, as each is blamed for its worker's death
 )
 _LOOK_S = 1.0  # how often it is asked which workers there are
+_GONE = "the Dask scheduler is gone, or cannot be reached any more"
 _DEATHS = 5  # times that Dask gives up a trial, before it is the trial that kills workers
 
 
@@ -82,6 +83,7 @@ class DaskExecutor:
         try:
             self._client.register_plugin(TrialWorker(self.name, self._requirements), name=self.name)
         except (ImportError, AttributeError) as error:
+            self.end()
             raise BentpipeError(
                 f"a worker of the cluster cannot load Bentpipe: {error}",
                 'install the same version there: pip install "bentpipe[dask]", or start workers with the '
@@ -95,6 +97,8 @@ class DaskExecutor:
 
     @property
     def window(self) -> int:
+        if self._client.status not in ("running", "connecting"):
+            raise LostCluster(_GONE)
         if time.monotonic() - self._looked >= _LOOK_S:
             self._look()
         return self._slots * (1 if self._testbed.needs_processors_in_time else _PER_SLOT)
@@ -167,7 +171,7 @@ class DaskExecutor:
         if self._killed:
             self._settle(attempt, Answer(None, killed=True))
         else:
-            self._fail(attempt, LostCluster("the Dask scheduler is gone, or cannot be reached any more"))
+            self._fail(attempt, LostCluster(_GONE))
 
     def _settle(self, attempt: _Attempt, answer: Answer) -> None:
         with contextlib.suppress(Exception):  # it was settled meanwhile: the first answer counts

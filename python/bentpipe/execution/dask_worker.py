@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import platform
 import shutil
-import socket
 import tempfile
 import threading
 from pathlib import Path
@@ -137,4 +137,4 @@ def _files(folder: Path) -> list[str]:
 
 
 def _host() -> str:
-    return socket.gethostname()
+    return platform.node()
