@@ -231,6 +231,11 @@ def test_what_does_not_fit_together_is_an_error(bentpipe: Command, words: list[s
     assert done.code == 2 and message in done.err and not Path("runs").exists()
 
 
+def test_tls_without_certificates_is_an_error(bentpipe: Command) -> None:
+    done = bentpipe(*TOY_RUN, "--executor", "dask", "--scheduler", "tls://127.0.0.1:1")
+    assert done.code == 2 and "TLS needs certificates" in done.err and "--tls-ca" in done.err
+
+
 def test_without_the_package_the_error_names_the_extra(
     bentpipe: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -127,12 +127,18 @@ def _own(workers: int, testbed: Testbed, scratch: Path) -> Iterator[Any]:
 
 def _reached(settings: DaskSettings) -> dict[str, Any]:
     """How a client is told of a scheduler that is there already."""
+    import dask
     from distributed import Security
 
     place: dict[str, Any] = {"address": settings.scheduler}
     if Path(settings.scheduler).is_file():
         place = {"scheduler_file": settings.scheduler}
     if settings.tls is None:
+        if settings.scheduler.startswith("tls://") and not dask.config.get("distributed.comm.tls.ca-file"):
+            raise UsageError(
+                f"--scheduler {settings.scheduler}: TLS needs certificates",
+                "add --tls-ca, --tls-cert and --tls-key, or configure Dask (distributed.comm.tls)",
+            )
         return place  # as Dask's own configuration has it
     for option, file in settings.tls.items():
         if not Path(file).is_file():
