@@ -6,7 +6,8 @@ alone.
 `flaky` fails every second iteration until the file `FAKE_SIM_HEALED` exists, `full` reports a full disk,
 `full-client` and `full-go-client` have a client fail for it, `broken` exits with 1, `nonsense` prints no
 JSON, `slower` has a tenth less goodput, `unsupported` and `one-flight` end that way; `jobs` writes each job
-as a line to `FAKE_SIM_LOG`.
+as a line to `FAKE_SIM_LOG`; `stuck` waits for ever, and says its process and its parent's there, but for
+one that begins when `FAKE_SIM_LOG` is there already.
 """
 
 from __future__ import annotations
@@ -49,6 +50,9 @@ def trial(job: dict[str, Any]) -> None:
         with Path(os.environ["FAKE_SIM_LOG"]).open("a") as log:
             log.write(f"{json.dumps(job)}\n")
     if "slow" in HOW and job["flows"][0]["server"]["name"] == "toy:speed=slow":
+        time.sleep(3600)
+    if "stuck" in HOW and not Path(os.environ["FAKE_SIM_LOG"]).exists():
+        Path(os.environ["FAKE_SIM_LOG"]).write_text(f"{os.getpid()} {os.getppid()}\n")
         time.sleep(3600)
     if "full" in HOW:
         sys.exit("error: trace.pcapng: No space left on device (os error 28)")

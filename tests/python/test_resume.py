@@ -82,7 +82,7 @@ def test_resuming_what_is_no_run_is_an_error(bentpipe: Command, tmp_path: Path) 
 
 def test_a_run_in_progress_cannot_be_resumed(bentpipe: Command) -> None:
     bentpipe(*TOY_RUN, "--iterations", "1", "--out", "A")
-    folder, _, _ = RunFolder.reopen(Path("A"))
+    folder, _ = RunFolder.reopen(Path("A"))
     done = bentpipe("run", "--resume", "A")
     folder.close()
     assert done.code == 1 and "A is in use by another bentpipe" in done.err

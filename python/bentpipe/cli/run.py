@@ -23,7 +23,7 @@ from bentpipe import progress, workload
 from bentpipe.cli import run_options, summary
 from bentpipe.cli.stacks import note_replaced
 from bentpipe.errors import BentpipeError, Interrupted, UsageError
-from bentpipe.execution import link_plan
+from bentpipe.execution import dask_cluster, link_plan
 from bentpipe.execution.awake import is_virtual_machine
 from bentpipe.execution.bundler import Bundler
 from bentpipe.execution.pause import Pause
@@ -33,7 +33,7 @@ from bentpipe.plan import campaign, flows, scenarios
 from bentpipe.plan.campaign import PlanVariants
 from bentpipe.plan.treatments import DIRECT, QUIC_PEP
 from bentpipe.runs import manifest
-from bentpipe.runs.records import Record
+from bentpipe.runs.records import without_curves
 from bentpipe.runs.run_folder import RunFolder
 from bentpipe.stacks import catalogue, proxies, tunnels
 from bentpipe.stacks.patience import silence_s
@@ -54,6 +54,7 @@ class RunRequest:
     extra: tuple[Path, ...]  # --stacks
     short: bool = False  # the workload was given as --bytes
     protocols: tuple[str, ...] = ()  # --protocol: versions of HTTP
+    on_cluster: bool = False  # --executor dask
 
     def where(self, key: str, option: str) -> str:
         """Where the value of `key` was given, for errors: the option, or the campaign file."""
@@ -67,7 +68,6 @@ class PreparedRun:
     folder: RunFolder
     manifest: manifest.Manifest
     variants: PlanVariants
-    records: dict[str, Record]
 
 
 @click.command(short_help="Run a campaign: stacks against each other over satellite paths.")
@@ -115,6 +115,8 @@ def run(
       bentpipe run --testbed remote --link examples/links.toml --client quinn --server noq,quinn
       bentpipe run my-campaign.toml --jobs 8 --out runs/mine
       bentpipe run --resume runs/mine
+      bentpipe run thesis --scenario sat --executor dask --workers 2
+      bentpipe run my-campaign.toml --executor dask --scheduler tcp://127.0.0.1:8786
       bentpipe run --scenario sat --client noq --server noq --bundles bundles
     """
     begin = time.monotonic()
@@ -122,8 +124,14 @@ def run(
         raise UsageError("--retry-failed: there is no run to continue", "name its folder with --resume DIR")
     if resume is not None and out is not None:
         raise UsageError("--out and --resume cannot both be given", "a resumed run stays in its folder")
+    cluster = run_options.cluster(given)
+    if cluster is not None:
+        if awake:
+            raise UsageError("--awake is of this machine, and a cluster runs the trials", "leave it out")
+        dask_cluster.require()
     settings = Settings(
         jobs=jobs,
+        dask=cluster,
         shuffle=shuffle,
         pause=Pause.parse(pause) if pause is not None else None,
         silence_s=silence_s(),
@@ -135,6 +143,7 @@ def run(
         extra,
         short=given["size"] is not None,
         protocols=given["protocol"],
+        on_cluster=cluster is not None,
     )
     if bundles is not None:
         if asked.changes.get("testbed") == REMOTE.name:
@@ -147,10 +156,8 @@ def run(
     shown = progress.choose()
     for why in started.manifest.left_out.values():
         shown.note(f"left out: {why}")
-    retry = failed(started.records) if retry_failed else frozenset()
-    execution = Scheduler(
-        started.folder, started.manifest, started.variants, settings, shown, started.records, retry
-    )
+    retry = failed(started.folder.records) if retry_failed else frozenset()
+    execution = Scheduler(started.folder, started.manifest, started.variants, settings, shown, retry)
     try:
         execution.run()
         execution.finish()
@@ -176,7 +183,7 @@ def _start(out: Path | None, asked: RunRequest, jobs: int | None) -> PreparedRun
     except BaseException:
         folder.close()
         raise
-    return PreparedRun(folder, values, variants, {})
+    return PreparedRun(folder, values, variants)
 
 
 def unused_folder(name: str) -> Path:
@@ -227,7 +234,7 @@ def _prepare(asked: RunRequest) -> tuple[manifest.Manifest, PlanVariants]:
         )
     known = catalogue.discover(asked.extra)
     note_replaced(known)
-    _check_treatments(plan, asked)
+    _check_execution(plan, asked)
     variants = campaign.find_variants(plan, known, _named(changes))
     plan.labels()
     resolved = _resolve(plan, asked)
@@ -260,8 +267,12 @@ def _with_http(plan: campaign.Plan) -> campaign.Plan:
     return replace(plan, clients=speak, servers=speak, pairs="self")
 
 
-def _check_treatments(plan: campaign.Plan, asked: RunRequest) -> None:
-    """Proxies and tunnels are of use, and can be started."""
+def _check_execution(plan: campaign.Plan, asked: RunRequest) -> None:
+    """Proxies and tunnels are of use, and can be started; and the executor can run the plan."""
+    if asked.on_cluster and TESTBEDS[plan.testbed].is_elsewhere:
+        raise UsageError(
+            f"--executor dask: hosts of {TESTBEDS[plan.testbed].title} are reached from here", "leave it out"
+        )
     if "pep" in asked.changes and QUIC_PEP not in plan.treatments:
         raise UsageError(f"--pep: no treatment is {QUIC_PEP}", f"add --treatment {DIRECT},{QUIC_PEP}")
     for treatment in plan.parsed_treatments:
@@ -328,7 +339,7 @@ def _stack_folders(extra: Sequence[Path]) -> list[str]:
 
 
 def _resume(path: Path, asked: RunRequest, jobs: int | None) -> PreparedRun:
-    folder, values, records = RunFolder.reopen(path)
+    folder, values = RunFolder.reopen(path)
     try:
         plan = values.plan
         if plan.testbed == RUNNER:
@@ -343,7 +354,7 @@ def _resume(path: Path, asked: RunRequest, jobs: int | None) -> PreparedRun:
                 f"--resume {path}: another campaign: {differs}",
                 f"continue it as it is with: {folder.resume_command}",
             )
-        _check_treatments(plan, asked)
+        _check_execution(plan, asked)
         _check_room(plan, f"{path / manifest.FILE}: workloads", jobs)
         if asked.extra:  # the folders may have moved
             values.stack_folders = _stack_folders(asked.extra)
@@ -359,7 +370,7 @@ def _resume(path: Path, asked: RunRequest, jobs: int | None) -> PreparedRun:
     except BaseException:
         folder.close()
         raise
-    return PreparedRun(folder, values, variants, {record.trial: record for record in records})
+    return PreparedRun(folder, values, variants)
 
 
 def _named(changes: dict[str, Any]) -> Sequence[str]:
@@ -382,7 +393,7 @@ def build_report(folder: Path) -> Path:
 
 
 def _show(execution: Scheduler, console: Console, begin: float) -> None:
-    records = execution.in_order
+    records = [without_curves(record) for record in execution.in_order]
     summary.show(records, execution.manifest.scenarios, console)
     counts = summary.counts(records)
     console.print(f"{progress.count(len(records))}, {counts}, in {time.monotonic() - begin:.1f} s")

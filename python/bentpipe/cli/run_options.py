@@ -10,12 +10,14 @@ import click
 
 from bentpipe import paths, workload
 from bentpipe.errors import UsageError
+from bentpipe.execution.dask_cluster import DaskSettings
 from bentpipe.plan import campaign, flows, treatments
 from bentpipe.plan.trial import IP_VERSIONS
 from bentpipe.schema.manifest import PAIRS, TRACES
 from bentpipe.testbed import TESTBEDS
 from bentpipe.workload import FileTransfer
 
+EXECUTORS = ("local", "dask")
 LISTS = {"scenario": "scenarios", "client": "clients", "server": "servers"}
 
 
@@ -180,8 +182,30 @@ EXECUTION = _options(
         "--jobs",
         type=click.IntRange(1),
         metavar="N",
-        help="Trials at a time (default: cores + 1; in real time at most this many, default 8 per core).",
+        help="Trials at a time (default: cores + 1; in real time at most this many, default 8 per core; on a "
+        "cluster as many as it takes).",
     ),
+    click.option(
+        "--executor",
+        type=click.Choice(EXECUTORS),
+        help="local: this machine (default). dask: a cluster of Dask, which --workers starts or --scheduler "
+        "names (docs/how-to/run-on-many-machines.md).",
+    ),
+    click.option(
+        "--workers",
+        type=click.IntRange(1),
+        metavar="N",
+        help="With --executor dask: start N worker processes on this machine, for one trial each at a time.",
+    ),
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="With --executor dask: the address of a Dask scheduler that runs, as tls://HOST:8786 or "
+        "tcp://127.0.0.1:8786, or the file that it wrote.",
+    ),
+    click.option("--tls-ca", metavar="FILE", help="With --scheduler tls://…: whom to trust, in PEM."),
+    click.option("--tls-cert", metavar="FILE", help="Likewise: the client's certificate."),
+    click.option("--tls-key", metavar="FILE", help="Likewise: its key."),
     click.option(
         "--awake/--no-awake",
         "awake",
@@ -217,6 +241,26 @@ EXECUTION = _options(
     click.option("--no-report", is_flag=True, help="Make no report at the end."),
     click.option("--json", "as_json", is_flag=True, help="Print the records, one JSON object per line."),
 )
+
+
+def cluster(given: dict[str, Any]) -> DaskSettings | None:
+    """The cluster that the command line names, and takes out of `given`; None for this machine."""
+    executor, workers, scheduler = (given.pop(key) for key in ("executor", "workers", "scheduler"))
+    tls = {part: given.pop(f"tls_{part}") for part in ("ca", "cert", "key")}
+    some = [f"--tls-{part}" for part, file in tls.items() if file is not None]
+    said = [*(["--workers"] if workers else []), *(["--scheduler"] if scheduler else []), *some]
+    if executor != "dask":
+        if said:
+            raise UsageError(f"{said[0]} is of clusters", "add --executor dask")
+        return None
+    if bool(workers) == bool(scheduler):
+        how = "both are given" if workers else "no cluster is named"
+        raise UsageError(f"--executor dask: {how}", "add either --workers N or --scheduler ADDRESS")
+    if some and (workers or len(some) < len(tls)):
+        raise UsageError(
+            f"{some[0]} stands alone", "TLS needs --scheduler, --tls-ca, --tls-cert and --tls-key"
+        )
+    return DaskSettings(workers or 0, scheduler or "", tls if some else None)
 
 
 def changed_keys(given: dict[str, Any]) -> dict[str, Any]:

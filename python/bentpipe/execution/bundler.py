@@ -92,6 +92,11 @@ class Bundler:
         stacks = [variant.stack for flow in flows for variant in (flow.client, flow.server)]
         return Demand(max(one.weight for one in stacks), max(one.processors for one in stacks))
 
+    def repeats(self, trial: Trial) -> bool:
+        """Whether every execution of a trial must come to the same packets."""
+        stacks = [one.stack for flow in self._flows(trial) for one in (flow.client, flow.server)]
+        return self._testbed.repeats and all(one.deterministic and not one.repeats_except for one in stacks)
+
     def breach(self, trial: Trial) -> str | None:
         """Why a trial is not to be trusted: one of its ends breaks the contract."""
         known = self._manifest.contract_breaches

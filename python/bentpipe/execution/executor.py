@@ -1,4 +1,7 @@
-"""Executors: who runs trial bundles. Here: this machine."""
+"""Executors: who runs trial bundles. Here: this machine; `dask_executor`: many.
+
+Whoever runs a bundle does it as `BundleRunner` does.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,17 @@ from bentpipe.workload import www_file
 from bentpipe.workload.page.content import PageContent
 
 
+class LostExecutor(BentpipeError):
+    """What runs bundles is gone. What was finished before is kept."""
+
+
 class Executor(Protocol):
     """What runs bundles, and answers in its own time."""
+
+    @property
+    def window(self) -> int:
+        """How many bundles it takes at a time, now: those that run, and a few that it has ready."""
+        ...
 
     def prepare(self, files: Mapping[str, int], contents: Mapping[str, bytes]) -> None:
         """Make these files, by name and size, before the trials that are served them; `contents` are those of
@@ -28,7 +40,7 @@ class Executor(Protocol):
 
     def submit(self, bundle: Bundle, folder: Path) -> Future[Answer]:
         """Have `bundle` run; what it leaves goes to `folder`. In place of an answer there may be an OSError:
-        there was no room for its files.
+        there was no room for its files; or a LostExecutor: nothing can be run there any more.
         """
         ...
 
@@ -37,58 +49,72 @@ class Executor(Protocol):
         ...
 
 
+class BundleRunner:
+    """Runs bundles on this machine, each in a process of its own, in the thread that asks."""
+
+    def __init__(
+        self,
+        known: Mapping[str, Stack],
+        scratch: Path,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`known` are the stacks that there are; `scratch` is for what trials need, and the caller's to
+        remove. Once `stopped` says so, no more is written.
+        """
+        self._known, self._stopped = known, stopped
+        self._www = scratch / "www"
+        self._making = threading.Lock()
+        self._made: set[str] = set()  # files in www
+
+    def prepare(self, files: Mapping[str, int], contents: Mapping[str, bytes]) -> None:
+        """As an executor does. Where trials need the processors in time, nothing of it is left for later."""
+        with self._making:
+            self._www.mkdir(exist_ok=True)
+            for name, size in files.items():
+                if name not in self._made and not self._stopped():
+                    www_file(self._www, size, self._stopped, name, contents.get(name))
+                    self._made.add(name)
+
+    def run(self, bundle: Bundle, folder: Path, processes: TrialProcesses) -> Answer:
+        """Run a bundle to its end, among `processes`; what it leaves goes to `folder`."""
+        if not self._made.issuperset(bundle.files):
+            self.prepare(bundle.files, _contents(bundle))
+        if self._stopped():
+            return Answer(None, killed=True)
+        try:
+            trial = bundles.resolve(bundle, self._known, self._www, folder)
+        except BentpipeError as error:
+            return Answer(None, f"{error}; {error.hint}" if error.hint else str(error))
+        return processes.run(trial)
+
+
 class LocalExecutor:
-    """The executor that is this machine: a process per bundle, as many at a time as `pool` has threads."""
+    """The executor that is this machine: as many bundles at a time as `pool` has threads."""
 
     def __init__(
         self,
         known: Mapping[str, Stack],
         scratch: Path,
         pool: ThreadPoolExecutor,
+        window: int = 1,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`known` are the stacks that there are; `scratch` is for what trials need, and the caller's to
-        remove. Once `stopped` says so, no more is written.
-        """
-        self._known, self._pool, self._stopped = known, pool, stopped
-        self._www = scratch / "www"
-        self._processes = TrialProcesses(scratch)
-        self._making = threading.Lock()
-        self._made: set[str] = set()  # files in www
+        """As `BundleRunner`."""
+        self.window = window
+        self._pool = pool
         self._killed = False
+        self._runner = BundleRunner(known, scratch, lambda: self._killed or stopped())
+        self._processes = TrialProcesses(scratch)
 
     def prepare(self, files: Mapping[str, int], contents: Mapping[str, bytes]) -> None:
-        """Make these files, by name and size, before the trials that are served them; `contents` are those of
-        some of them. OSError if there is no room. Where trials need the processors in time, nothing of it is
-        left for later.
-        """
-        with self._making:
-            self._www.mkdir(exist_ok=True)
-            for name, size in files.items():
-                if name not in self._made and not self._gives_up():
-                    www_file(self._www, size, self._gives_up, name, contents.get(name))
-                    self._made.add(name)
+        self._runner.prepare(files, contents)
 
     def submit(self, bundle: Bundle, folder: Path) -> Future[Answer]:
-        return self._pool.submit(self._run, bundle, folder)
+        return self._pool.submit(self._runner.run, bundle, folder, self._processes)
 
     def kill(self) -> None:
         self._killed = True
         self._processes.kill()
-
-    def _run(self, bundle: Bundle, folder: Path) -> Answer:
-        if not self._made.issuperset(bundle.files):
-            self.prepare(bundle.files, _contents(bundle))
-        if self._gives_up():
-            return Answer(None, killed=True)
-        try:
-            trial = bundles.resolve(bundle, self._known, self._www, folder)
-        except BentpipeError as error:
-            return Answer(None, f"{error}; {error.hint}" if error.hint else str(error))
-        return self._processes.run(trial)
-
-    def _gives_up(self) -> bool:
-        return self._killed or self._stopped()
 
 
 def _contents(bundle: Bundle) -> dict[str, bytes]:

@@ -22,6 +22,7 @@ from typing import Any
 import msgspec
 
 from bentpipe import paths
+from bentpipe.execution.keeper import GRACE_S, GroupKeeper
 from bentpipe.plan.treatments import Treatment
 from bentpipe.schema.bundle import BundleFrameStream, BundleLiveStream, BundleResource
 from bentpipe.schema.job import (
@@ -38,8 +39,6 @@ from bentpipe.stacks import proxies, tunnels
 from bentpipe.stacks.model import PROTOCOLS, TRANSPORTS, Variant
 from bentpipe.testbed import SIM, Testbed
 from bentpipe.workload import TESTCASES
-
-KILL_AFTER_S = 2.0  # what a program that was told to stop gets for stopping its children
 
 
 @dataclass(frozen=True)
@@ -160,8 +159,11 @@ class TrialProcesses:
     all of them.
     """
 
-    def __init__(self, scratch: Path) -> None:
-        """`scratch` is where what is needed for a trial is put; it is the caller's to remove."""
+    def __init__(self, scratch: Path, keeper: GroupKeeper | None = None) -> None:
+        """`scratch` is where what is needed for a trial is put; it is the caller's to remove. A `keeper` ends
+        them where this process is killed.
+        """
+        self._keeper = keeper
         self._environment = {**os.environ, "TMPDIR": str(scratch)}
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[str]] = set()
@@ -187,12 +189,16 @@ class TrialProcesses:
             )
             self._running.add(process)
         try:
+            if self._keeper:  # before it has its job: until then it ends when this process does
+                self._keeper.keep(process.pid)
             out, err = process.communicate(job)
         finally:
             with self._lock:
                 self._running.discard(process)
             # An endpoint program may have left children of its own behind, in this group.
             _signal(process, signal.SIGKILL)
+            if self._keeper:
+                self._keeper.release(process.pid)
         if self._killed:
             return Answer(None, killed=True)
         return _answer(trial.testbed.program, process.returncode, out, err)
@@ -206,7 +212,7 @@ class TrialProcesses:
             _signal(process, signal.SIGTERM)
         for process in running:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(KILL_AFTER_S)
+                process.wait(GRACE_S)
             # Children of a program that is gone already are still in its group.
             _signal(process, signal.SIGKILL)
 

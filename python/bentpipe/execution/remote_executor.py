@@ -21,6 +21,7 @@ from typing import Any
 from bentpipe import paths
 from bentpipe.errors import BentpipeError
 from bentpipe.execution import bundle as bundles
+from bentpipe.execution.executor import LostExecutor
 from bentpipe.execution.jobs import Answer, LocalTrial
 from bentpipe.execution.remote_trial import RemoteTrial
 from bentpipe.remote.host import HostGone
@@ -35,10 +36,6 @@ from bentpipe.workload import www_file
 TRIES = 3  # of a trial whose connection breaks
 _SHARE = 1.15  # what goes over the link, of the files: headers, acknowledgements, what is sent again
 NOTES = "link.json"
-
-
-class LostLink(BentpipeError):
-    """Nothing can be run over a link any more, for now. What was finished before is kept."""
 
 
 class RemoteExecutor:
@@ -115,7 +112,7 @@ class RemoteTrials:
         estimate = _estimate(trial)
         if traffic.lacks(estimate):
             allowed = (traffic.allowed_bytes or 0) / 1e6
-            raise LostLink(
+            raise LostExecutor(
                 f"the traffic allowance of {name} is used up: {traffic.used_bytes / 1e6:.1f} of "
                 f"{allowed:.1f} MB, and a trial takes some {estimate / 1e6:.1f} MB"
             )
@@ -177,8 +174,8 @@ class RemoteTrials:
         return values
 
     def _session(self, name: str) -> LinkSession:
-        """A session on a link. LostLink if a host cannot be reached: at first at once, later if it stays away
-        for longer than it may.
+        """A session on a link. LostExecutor if a host cannot be reached: at first at once, later if it stays
+        away for longer than it may.
         """
         session = self._sessions.get(name)
         if session is not None and not session.is_gone:
@@ -191,7 +188,7 @@ class RemoteTrials:
             session.find_captures()
         except BentpipeError as error:
             hint = f" ({error.hint})" if error.hint else ""
-            raise LostLink(f"{error}{hint if is_first else '; it did not come back'}") from error
+            raise LostExecutor(f"{error}{hint if is_first else '; it did not come back'}") from error
         if self._killed.is_set():
             session.close()
         if is_first:

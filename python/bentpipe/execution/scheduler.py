@@ -1,7 +1,8 @@
 """The scheduler of a run: which trial is next, which is tried again, and what becomes of answers.
 
-One thread (the main one) decides and writes; an executor runs bundles. An end before time, by Ctrl-C, SIGTERM
-or a full disk, stops handing out trials, ends those under way, and leaves a run that can be resumed.
+One thread (the main one) decides and writes; an executor runs bundles. An end before time, by Ctrl-C,
+SIGTERM, a full disk or a cluster that is gone, stops handing out trials, ends those under way, and leaves a
+run that can be resumed.
 """
 
 from __future__ import annotations
@@ -14,28 +15,31 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 from bentpipe.analysis.cells import CellKey, cells
 from bentpipe.errors import BentpipeError, Interrupted, is_full
+from bentpipe.execution.agreement import Agreement
 from bentpipe.execution.awake import kept_awake
 from bentpipe.execution.bundler import Bundler
 from bentpipe.execution.contract_check import ContractCheck
-from bentpipe.execution.executor import Executor, LocalExecutor
+from bentpipe.execution.dask_cluster import DaskSettings, require
+from bentpipe.execution.executor import Executor, LocalExecutor, LostExecutor
 from bentpipe.execution.guard import TRIES, LoadGuard
 from bentpipe.execution.jobs import Answer
 from bentpipe.execution.kept_traces import KeptTraces
 from bentpipe.execution.pause import Pause
-from bentpipe.execution.remote_executor import LostLink, remote_executor
+from bentpipe.execution.remote_executor import remote_executor
+from bentpipe.execution.requirements import Requirements
 from bentpipe.plan.campaign import PlanVariants
 from bentpipe.plan.trial import Trial
 from bentpipe.remote.links import Links
 from bentpipe.runs.manifest import Manifest, now, stack_versions
 from bentpipe.runs.records import Record, measured, unmeasured
-from bentpipe.runs.run_folder import RunFolder
+from bentpipe.runs.run_folder import DiskError, RunFolder
 from bentpipe.testbed import TESTBEDS
 
 _TICK_S = 0.25  # how soon a signal or the end of a pause is noticed
@@ -45,7 +49,8 @@ _TICK_S = 0.25  # how soon a signal or the end of a pause is noticed
 class Settings:
     """How a campaign is executed. None of it changes a result."""
 
-    jobs: int | None = None  # trials at a time; None: as many as suit the testbed
+    jobs: int | None = None  # trials at a time; None: as many as suit the testbed, or a cluster
+    dask: DaskSettings | None = None  # the cluster that runs them; None: this machine
     shuffle: bool = False
     pause: Pause | None = None
     silence_s: int = 30
@@ -64,14 +69,13 @@ class Progress(Protocol):
 
 @dataclass
 class Scheduler:
-    """A campaign under way. `run` brings it to its end; `records` then has every trial's record."""
+    """A campaign under way. `run` brings it to its end; the folder then has every trial's record."""
 
     folder: RunFolder
     manifest: Manifest
     variants: PlanVariants
     settings: Settings
     progress: Progress
-    records: dict[str, Record] = field(default_factory=dict)  # by trial
     retry: frozenset[str] = frozenset()  # trials whose record is to be replaced
     harness_failures: int = 0
     _stop: bool = False
@@ -81,21 +85,31 @@ class Scheduler:
         self._trials = {trial.id: trial for trial in plan.trials(tuple(self.manifest.left_out))}
         self._bundler = Bundler(self.manifest, self.variants, self.settings.silence_s)
         self._traces = KeptTraces(self.folder, self.manifest, self.progress.note)
+        self.records = self.folder.records
         self._open: dict[CellKey, int] = {}  # cell → trials without a record
+        self._members: dict[CellKey, list[str]] = {}  # cell → its trials
+        for trial in self._trials.values():
+            self._members.setdefault(_cell(trial), []).append(trial.id)
         self._queue: deque[Trial] = deque()
         self._executed: set[str] = set()  # trials that ended since this process began
         self._testbed = TESTBEDS[plan.testbed]
         self._jobs = self._testbed.jobs(self.settings.jobs)
         guarded = self._testbed.needs_processors_in_time
-        self._awake = self.manifest.awake = self.settings.awake and guarded
-        self._guard = LoadGuard(self._jobs, not self._awake) if guarded else None
+        here = self.settings.dask is None  # on other machines, how much may run is theirs to say
+        self._awake = self.manifest.awake = self.settings.awake and guarded and here
+        self._guard = LoadGuard(self._jobs, not self._awake) if guarded and here else None
         self._tries: dict[str, int] = {}  # trial → how often its testbed did not keep to the model
         self._paused = False
+        self._agreement = Agreement(self.progress.note, self.manifest.disagreements)
 
     @property
-    def in_order(self) -> list[Record]:
-        """The records in the order of the campaign's trials."""
-        return [self.records[trial] for trial in self._trials if trial in self.records]
+    def in_order(self) -> Iterator[Record]:
+        """The records in the order of the campaign's trials, each read when it is its turn."""
+        return (self.records[trial] for trial in self._finished)
+
+    @property
+    def _finished(self) -> list[str]:
+        return [trial for trial in self._trials if trial in self.records]
 
     def run(self) -> None:
         """Execute what is left. Interrupted, DiskError or another BentpipeError if it ends early; it can then
@@ -112,13 +126,14 @@ class Scheduler:
                 self._execute(Path(scratch), pool)
             except OSError as error:
                 raise self._early_end(error, scratch) from error
-            except LostLink as error:
+            except LostExecutor as error:
                 hint = f"finished trials are kept; continue with: {self.folder.resume_command}"
                 raise BentpipeError(f"the run cannot go on: {error}", hint) from error
             finally:
                 self.progress.stop()
         if self._stop:
-            done, total = len(self.in_order), len(self._trials)
+            self.folder.write_manifest(self.manifest)
+            done, total = len(self._finished), len(self._trials)
             raise Interrupted(
                 f"interrupted: {done} of {total} trials are done",
                 f"resume with: {self.folder.resume_command}",
@@ -145,7 +160,27 @@ class Scheduler:
         if self._testbed.is_elsewhere:
             links = Links(Path(self.manifest.plan.link))
             return remote_executor(links, self.variants.stacks, scratch, pool, stopped, self.progress.note)
-        return nullcontext(LocalExecutor(self.variants.stacks, scratch, pool, stopped))
+        if self.settings.dask is None:
+            return nullcontext(LocalExecutor(self.variants.stacks, scratch, pool, self._jobs, stopped))
+        require()
+        from bentpipe.execution.dask_executor import opened
+
+        folders = tuple(self.manifest.stack_folders)
+        wanted = Requirements.of(self.manifest.plan, self.variants, folders)
+        return opened(
+            self.settings.dask,
+            wanted,
+            self._testbed,
+            scratch,
+            self.progress.note,
+            self._heard,
+            self.manifest.executed_on,
+        )
+
+    def _heard(self, trial: str, packets_sha256: str, where: str) -> None:
+        """An execution ended well somewhere, and its answer may be on its way."""
+        if self._bundler.repeats(self._trials[trial]):
+            self._agreement.heard(trial, packets_sha256, where)
 
     def _early_end(self, error: OSError, scratch: str) -> BentpipeError:
         what = f"{error.filename or scratch}: {error.strerror}"
@@ -159,8 +194,8 @@ class Scheduler:
     def finish(self) -> None:
         """Seal the records and complete the manifest."""
         self.manifest.finished = now()
-        self.manifest.versions["stacks"] = stack_versions(self.records.values())
-        self.folder.seal(self.in_order)
+        self.manifest.versions["stacks"] = stack_versions(self.in_order)
+        self.folder.seal(self._finished)
         self.folder.write_manifest(self.manifest)
 
     def _ask_to_stop(self) -> None:
@@ -173,9 +208,9 @@ class Scheduler:
         if self.settings.shuffle:
             random.Random(self.manifest.plan.seed).shuffle(left)
         self._queue.extend(left)
-        for cell in cells(self.in_order):
-            if cell.key not in self._open:
-                self._queue_again(self._traces.settle(cell, self._executed))
+        for key in self._members:
+            if key not in self._open:
+                self._settle(key)
 
     def _check_contract(self, check: ContractCheck, pool: ThreadPoolExecutor) -> None:
         breaches = check.breaches(pool)
@@ -188,6 +223,7 @@ class Scheduler:
 
     def _work_off(self, executor: Executor, pool: ThreadPoolExecutor) -> None:
         running: dict[Future[Answer], Trial] = {}
+        takes = False
         try:
             while (self._queue or running) and not self._stop:
                 self._hand_out(executor, running)
@@ -198,23 +234,27 @@ class Scheduler:
                     if not self._testbed.needs_processors_in_time:
                         self._traces.reduce(pool)
                 elif self._queue:
-                    time.sleep(_TICK_S)  # a pause
+                    time.sleep(_TICK_S)  # a pause, or no worker
+            takes = True
+        except BentpipeError as error:
+            takes = not isinstance(error, DiskError)
+            raise
         finally:
             if running:
-                self._wind_up(executor, running)
+                self._wind_up(executor, running, takes)
 
-    def _wind_up(self, executor: Executor, running: dict[Future[Answer], Trial]) -> None:
-        """End the trials under way, without losing one that has ended by itself."""
+    def _wind_up(self, executor: Executor, running: dict[Future[Answer], Trial], takes: bool) -> None:
+        """End the trials under way; if there is room for it, without losing one that has ended by itself."""
         executor.kill()
         wait(running)
         for future, trial in running.items():
-            if self._stop and future.exception() is None and not future.result().killed:
+            if takes and future.exception() is None and not future.result().killed:
                 self._take(trial, future.result())
             else:
                 self.folder.drop_trial(trial.id)
 
     def _hand_out(self, executor: Executor, running: dict[Future[Answer], Trial]) -> None:
-        while self._queue and len(running) < self._jobs:
+        while self._queue and len(running) < self._limit(executor):
             if self.settings.pause is not None and self.settings.pause.holds(datetime.now()):
                 if not self._paused:
                     self.progress.note(f"paused until {self.settings.pause.until}")
@@ -235,14 +275,19 @@ class Scheduler:
                 folder = self.folder.trial_in_work(trial.id).resolve()
                 running[executor.submit(self._bundler.bundle(trial), folder)] = trial
 
+    def _limit(self, executor: Executor) -> int:
+        """How many trials are handed out at a time, at most."""
+        return min(executor.window, self.settings.jobs or executor.window)
+
     def _take(self, trial: Trial, answer: Answer) -> None:
         if answer.disk_full:
             raise self.folder.disk_full(answer.failure, str(self._scratch))
         record = self._record(trial, answer)
         if self._guard:
             self._guard.end(self._bundler.demand(trial), record)
-            if answer.values is not None and record.outcome == "invalid" and self._try_again(trial, record):
-                return
+        late = self._testbed.needs_processors_in_time and answer.values is not None
+        if late and record.outcome == "invalid" and self._try_again(trial, record):
+            return
         self.folder.keep_trial(trial.id)
         self._keep(trial, record)
 
@@ -271,19 +316,27 @@ class Scheduler:
 
     def _keep(self, trial: Trial, record: Record) -> None:
         if trial.id in self.records:
-            everything = {**self.records, trial.id: record}
-            self.folder.replace(everything[known] for known in self._trials if known in everything)
-        else:
-            self.folder.append(record)
-        self.records[trial.id] = record
+            self._compare(trial, self.records[trial.id])
+        self._compare(trial, record)
+        self.folder.append(record)
         self._executed.add(trial.id)
         self.progress.advance(record.failed, record.in_a_line)
         key = _cell(trial)
         self._open[key] -= 1
         if self._open[key] == 0:
-            mine = (r for r in self.records.values() if _cell(self._trials[r.trial]) == key)
-            again = self._traces.settle(cells(mine)[0], self._executed)
-            self.progress.more(self._queue_again(again))
+            self.progress.more(self._settle(key))
+
+    def _settle(self, key: CellKey) -> int:
+        """Look after the traces of a complete cell; how many trials are to run again for it."""
+        if self.manifest.plan.trace not in ("median", "analysis"):
+            return 0
+        (cell,) = cells(self.records[trial] for trial in self._members[key])
+        return self._queue_again(self._traces.settle(cell, self._executed))
+
+    def _compare(self, trial: Trial, record: Record) -> None:
+        """Hold a record against other executions of its trial."""
+        if record.ok and record.packet_log_sha256 and self._bundler.repeats(trial):
+            self._agreement.heard(trial.id, record.packet_log_sha256)
 
     def _queue_again(self, trial: str | None) -> int:
         """Queue the trial, if one is named, whose trace is gone; how many were queued."""

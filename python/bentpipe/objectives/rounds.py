@@ -40,7 +40,6 @@ class GrowingRun:
     manifest: manifest.Manifest
     variants: PlanVariants
     laboratory: Laboratory
-    records: dict[str, Record] = field(default_factory=dict)
     changed: list[str] = field(default_factory=list)  # stacks that are not what they were when it began
 
     @classmethod
@@ -55,15 +54,20 @@ class GrowingRun:
             run = cls(RunFolder.create(path), values, variants, laboratory)
             run.folder.write_manifest(values)  # from now on it can be resumed
             return run
-        folder, values, records = RunFolder.reopen(path)
+        folder, values = RunFolder.reopen(path)
         if _asked(values.plan) != _asked(plan):
             folder.close()
             raise UsageError(f"--resume {path}: another check", "give the command that began it")
         changed = values.resumed_with(variants.stacks)
         values.resumed.append(manifest.now())
-        run = cls(folder, values, variants, laboratory, {record.trial: record for record in records})
+        run = cls(folder, values, variants, laboratory)
         run.changed = changed
         return run
+
+    @property
+    def records(self) -> Mapping[str, Record]:
+        """Those of trials that ended."""
+        return self.folder.records
 
     @property
     def cells(self) -> CellRecords:
@@ -84,7 +88,6 @@ class GrowingRun:
             self.variants,
             self.laboratory.settings,
             self.laboratory.progress(),
-            self.records,
         )
         scheduler.run()
         scheduler.finish()

@@ -97,6 +97,11 @@ def unmeasured(trial: Trial, outcome: Outcome, detail: str) -> Record:
     return Record(**_identity(trial), outcome=outcome, detail=detail)
 
 
+def without_curves(record: Record) -> Record:
+    """A record without the two courses of what had come, which are most of it."""
+    return msgspec.structs.replace(record, received_bytes=[], in_order_bytes=[])
+
+
 def _identity(trial: Trial) -> dict[str, Any]:
     return {
         "trial": trial.id,
@@ -120,11 +125,16 @@ def read_jsonl(path: Path) -> Iterator[Record]:
         if not line:
             continue
         try:
-            values = json.loads(line)
-            yield Record.from_mapping(values)
-        except json.JSONDecodeError as error:
-            if number == len(lines):  # no newline behind it: the writer was interrupted here
-                return
-            raise ValueError(f"{path}:{number}: not a record: {error}") from error
+            yield parse_line(path, number, line)
         except ValueError as error:
-            raise ValueError(f"{path}:{number}: not a record: {error}") from error
+            if number == len(lines) and isinstance(error.__cause__, json.JSONDecodeError):
+                return  # no newline behind it: the writer was interrupted here
+            raise
+
+
+def parse_line(path: Path, number: int, line: str | bytes) -> Record:
+    """The record in a line of the file `path`; ValueError, which names both, if it is none."""
+    try:
+        return Record.from_mapping(json.loads(line))
+    except ValueError as error:
+        raise ValueError(f"{path}:{number}: not a record: {error}") from error

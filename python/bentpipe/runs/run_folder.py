@@ -1,9 +1,4 @@
-"""The folder of a run: who may write in it, and records that survive whatever ends the run.
-
-A record is one append of one line. If that fails half way, for want of space on the disk, the half line is
-taken back; if the process dies half way, the next one takes it back. So every line that stands is a whole
-record.
-"""
+"""The folder of a run: who may write in it, and what survives whatever ends the run."""
 
 from __future__ import annotations
 
@@ -11,11 +6,12 @@ import fcntl
 import os
 import shlex
 import shutil
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 from bentpipe.errors import BentpipeError, UsageError, is_full
 from bentpipe.runs import manifest
+from bentpipe.runs.record_book import RecordBook
 from bentpipe.runs.records import Record, read_jsonl
 from bentpipe.runs.trial_files import HOP_TRACES, PACKETS, REQUESTS, SUMMARY, TRACE, UNFINISHED, is_traced
 from bentpipe.schema.reading import FormatError
@@ -39,7 +35,7 @@ class RunFolder:
         except BlockingIOError:
             os.close(self._lock)
             raise BentpipeError(f"{path} is in use by another bentpipe", "wait until it ends") from None
-        self._file = os.open(path / RECORDS, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self.records = RecordBook(path / RECORDS)
 
     @classmethod
     def create(cls, path: Path) -> RunFolder:
@@ -56,13 +52,12 @@ class RunFolder:
             raise DiskError(f"--out: {path} cannot be made: {error.strerror}") from error
 
     @classmethod
-    def reopen(cls, path: Path) -> tuple[RunFolder, manifest.Manifest, list[Record]]:
-        """Open the folder of an earlier run; its manifest and the records that it has."""
+    def reopen(cls, path: Path) -> tuple[RunFolder, manifest.Manifest]:
+        """Open the folder of an earlier run, with the records that it has; and its manifest."""
         found = manifest.read(path)
         folder = cls(path)
         try:
-            folder._drop_partial_line()
-            records = list(read_jsonl(path / RECORDS))
+            folder.records.load()
             trials = path / "trials"
             for left in (*trials.glob(f"*{_PARTIAL}"), *trials.glob(f"*/{UNFINISHED}*")):
                 shutil.rmtree(left)
@@ -75,37 +70,20 @@ class RunFolder:
             if isinstance(error.__cause__, FormatError):
                 hint = "use the version of Bentpipe that wrote it"
             raise BentpipeError(f"{path / RECORDS}: cannot be resumed: {error}", hint) from error
-        return folder, found, records
+        return folder, found
 
     def close(self) -> None:
-        os.close(self._file)
+        self.records.close()
         os.close(self._lock)
 
     def append(self, record: Record) -> None:
-        """Add a record; DiskError, and the file as it was before, if it cannot be written whole."""
-        line = f"{record.to_json()}\n".encode()
-        before = os.fstat(self._file).st_size
+        """Add a record, or replace that of its trial; DiskError, and the file as it was before, if it cannot
+        be written whole.
+        """
         try:
-            rest = memoryview(line)
-            while rest:
-                rest = rest[os.write(self._file, rest) :]
+            self.records.add(record)
         except OSError as error:
-            os.ftruncate(self._file, before)
             raise self._disk_error(RECORDS, error) from error
-
-    def replace(self, records: Iterable[Record]) -> None:
-        """Write all records anew, in place of the old file only once they are complete."""
-        partial = self.path / f"{RECORDS}{_PARTIAL}"
-        try:
-            with partial.open("w") as file:
-                file.writelines(f"{record.to_json()}\n" for record in records)
-            partial.replace(self.path / RECORDS)
-            fresh = os.open(self.path / RECORDS, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-        except OSError as error:
-            partial.unlink(missing_ok=True)
-            raise self._disk_error(RECORDS, error) from error
-        os.close(self._file)
-        self._file = fresh
 
     def write_manifest(self, values: manifest.Manifest) -> None:
         try:
@@ -113,12 +91,16 @@ class RunFolder:
         except OSError as error:
             raise self._disk_error(manifest.FILE, error) from error
 
-    def seal(self, records: list[Record]) -> None:
-        """Write `records.parquet`."""
+    def seal(self, order: Sequence[str]) -> None:
+        """Give each trial one line, and write `records.parquet`, with the trials in `order`."""
         from bentpipe.runs.table import write_parquet
 
         try:
-            write_parquet(records, self.path / "records.parquet")
+            self.records.compact(order)
+        except OSError as error:
+            raise self._disk_error(RECORDS, error) from error
+        try:
+            write_parquet(lambda: (self.records[trial] for trial in order), self.path / "records.parquet")
         except OSError as error:
             raise self._disk_error("records.parquet", error) from error
 
@@ -174,11 +156,6 @@ class RunFolder:
     def _room_hint(self) -> str:
         return f"finished trials are kept; make room, then continue with: {self.resume_command}"
 
-    def _drop_partial_line(self) -> None:
-        path = self.path / RECORDS
-        data = path.read_bytes()
-        os.ftruncate(self._file, data.rfind(b"\n") + 1)
-
 
 def read(folder: Path) -> tuple[manifest.Manifest, list[Record]]:
     """The manifest and the records of the run in `folder`, which stays as it is. BentpipeError if that is no
@@ -196,13 +173,20 @@ def read_unfinished(folder: Path) -> tuple[manifest.Manifest, list[Record]]:
     found = manifest.read(folder)
     path = folder / RECORDS
     try:
-        return found, list(read_jsonl(path))
+        # Of a trial that was run again the last line counts; a run that is complete has no other.
+        return found, list({_which(record): record for record in read_jsonl(path)}.values())
     except ValueError as error:
         raise BentpipeError(str(error), "the run may be of a newer version of Bentpipe") from error
     except FileNotFoundError:
         return found, []
     except OSError as error:
         raise BentpipeError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _which(one: Record) -> tuple[object, ...]:
+    """The trial that a record is of."""
+    cell = (one.scenario, one.workload, one.treatment, one.testbed, one.client, one.server)
+    return (one.trial, one.iteration, *cell)
 
 
 def _is_fresh(folder: Path) -> bool:

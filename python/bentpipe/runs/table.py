@@ -5,8 +5,9 @@ Importing this takes long, which the command line has no time for before it know
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +19,39 @@ from bentpipe.runs.records import Record
 from bentpipe.runs.several import NamedRun
 from bentpipe.schema.record import TYPES
 
+_GROUP = 2_000  # records in memory at a time, and rows of a group of the Parquet file
 
-def to_arrow(records: list[Record]) -> pa.Table:
-    """The table of `records.parquet`: a column per field of a record, in their order, and a column per name
-    in place of a field that is an object.
+
+class SaidNames:
+    """What endpoints say of themselves in some records, by the field that has it: name → whether one of them
+    says a text.
     """
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        fields = [field for field, kind in TYPES["Record"].items() if kind == "object"]
+        self._texts: dict[str, dict[str, bool]] = {field: {} for field in fields}
+        for record in records:
+            for field, found in self._texts.items():
+                for name, value in getattr(record, field).items():
+                    found[name] = found.get(name, False) or isinstance(value, str)
+
+    def columns(self, field: str, values: list[Any]) -> Iterator[tuple[str, pa.Array[Any]]]:
+        """The columns of a field whose values in the rows are these objects."""
+        for name, is_text in sorted(self._texts[field].items()):
+            yield f"{field}.{name}", _said([value.get(name) for value in values], is_text)
+
+
+def to_arrow(records: Sequence[Record], said: SaidNames | None = None) -> pa.Table:
+    """The table of `records.parquet`: a column per field of a record, in their order, and a column per name
+    in place of a field that is an object, of those that are `said`, or of those that are in the records.
+    """
+    said = said or SaidNames(records)
     rows = [msgspec.to_builtins(record) for record in records]
     columns: dict[str, pa.Array[Any]] = {}
     for field, kind in TYPES["Record"].items():
         values = [row[field] for row in rows]
         if kind == "object":
-            for name in sorted({name for value in values for name in value}):
-                columns[f"{field}.{name}"] = _said([value.get(name) for value in values])
+            columns |= dict(said.columns(field, values))
         else:
             columns[field] = pa.array([_flat(value) for value in values], _arrow(kind))
     return pa.table(columns)
@@ -97,19 +119,22 @@ def _flat(value: Any) -> Any:
     ]
 
 
-def _said(values: list[Any]) -> pa.Array[Any]:
+def _said(values: list[Any], is_text: bool) -> pa.Array[Any]:
     """Numbers, or texts if one of them is a text."""
-    if any(isinstance(value, str) for value in values):
+    if is_text:
         return pa.array([None if value is None else str(value) for value in values], pa.string())
     return pa.array([None if value is None else float(value) for value in values], pa.float64())
 
 
-def write_parquet(records: list[Record], path: Path) -> None:
-    """Write `records` to `path`, replacing it only once it is complete."""
-    table = to_arrow(records)
+def write_parquet(records: Callable[[], Iterable[Record]], path: Path) -> None:
+    """Write what `records` gives, each time that it is asked, to `path`, replacing it only once it is
+    complete.
+    """
+    said = SaidNames(records())
     partial = path.with_suffix(".partial")
-    with partial.open(
-        "wb"
-    ) as file:  # of a path pyarrow would take what stands before a colon for a URL's scheme
-        pq.write_table(table, file)
+    left = iter(records())
+    # Of a path pyarrow would take what stands before a colon for a URL's scheme.
+    with partial.open("wb") as file, pq.ParquetWriter(file, to_arrow([], said).schema) as writer:
+        while group := list(itertools.islice(left, _GROUP)):
+            writer.write_table(to_arrow(group, said))
     partial.replace(path)

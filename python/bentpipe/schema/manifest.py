@@ -158,3 +158,7 @@ class Manifest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     awake: bool = False
     # `stack as role`, and what it did with an unknown test case in place of ending with 127.
     contract_breaches: dict[str, str] = {}
+    # Trials that were executed more than once and did not come to the same packets, though they must.
+    disagreements: dict[str, str] = {}
+    # Of runs on a cluster: its hosts, and how many trials each of them answered.
+    executed_on: dict[str, int] = {}

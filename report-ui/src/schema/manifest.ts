@@ -44,6 +44,10 @@ export type Manifest = {
   awake: boolean;
   /** `stack as role`, and what it did with an unknown test case in place of ending with 127. */
   contract_breaches: { [key: string]: string };
+  /** Trials that were executed more than once and did not come to the same packets, though they must. */
+  disagreements: { [key: string]: string };
+  /** Of runs on a cluster: its hosts, and how many trials each of them answered. */
+  executed_on: { [key: string]: number };
 };
 
 /** The plan of a campaign, as a manifest keeps it ([campaigns](campaigns.md) explains the keys). */

@@ -141,8 +141,9 @@ class ImportedRun:
         run = RunFolder.create(folder)
         try:
             run.write_manifest(self.manifest())
-            run.replace(self.records)
-            run.seal(self.records)
+            for record in self.records:
+                run.append(record)
+            run.seal([record.trial for record in self.records])
         finally:
             run.close()
 

@@ -1,0 +1,28 @@
+"""Whether all executions of a trial came to the same packets, where they must."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Agreement:
+    """Holds every answer to a trial against the first one. Any thread may tell it of one."""
+
+    note: Callable[[str], None]
+    disagreements: dict[str, str]  # trial → what was found
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _first: dict[str, int] = field(default_factory=dict)  # trial → the beginning of the hash
+
+    def heard(self, trial: str, packets_sha256: str, where: str = "") -> None:
+        """An execution of `trial` ended well, with these packets."""
+        with self._lock:
+            found = int(packets_sha256[:16], 16)
+            first = self._first.setdefault(trial, found)
+            if first == found or trial in self.disagreements:
+                return
+            place = f" on {where}" if where else ""
+            self.disagreements[trial] = what = f"packets {first:016x}…, and{place} {found:016x}…"
+        self.note(f"{trial}: two executions disagree: {what}")

@@ -1,0 +1,152 @@
+"""A cluster of Dask: one of worker processes on this machine that lives as long as the run, or one that is
+there already.
+
+One that is started here listens on the loopback address alone, and speaks TLS with a key that is made for the
+run: nobody else on the machine can give it work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import logging
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bentpipe.errors import BentpipeError, UsageError
+from bentpipe.testbed import Testbed
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+EXTRA = 'install it with: pip install "bentpipe[dask]"'
+_CONNECT_S = 15
+_FAREWELL_S = 5  # what a scheduler gets for a goodbye
+_CONFIG = {
+    # A trial is blamed for the death of its worker, and so are those that waited there.
+    "distributed.scheduler.allowed-failures": 100,
+    # What Dask has numeric libraries told, trials need not be told.
+    "distributed.nanny.pre-spawn-environ": {},
+    # Dask watches itself many times a second, which takes more than handing out trials does.
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.admin.system-monitor.gil.enabled": False,
+    "distributed.scheduler.active-memory-manager.start": False,
+    # Workers hold answers alone; what trials take, their programs do.
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+}
+
+
+@dataclass(frozen=True)
+class DaskSettings:
+    """Which cluster is used: `workers` of its own, or that of a scheduler."""
+
+    workers: int = 0
+    scheduler: str = ""  # an address, or a file that a scheduler wrote
+    tls: Mapping[str, str] | None = None  # ca, cert, key → the file
+
+    def is_open(self) -> bool:
+        """Whether its scheduler takes work from whoever reaches it over the network."""
+        if not self.scheduler or Path(self.scheduler).is_file():
+            return False
+        scheme, _, place = self.scheduler.rpartition("://")
+        host = place.rpartition(":")[0].strip("[]")
+        try:
+            local = ipaddress.ip_address(host).is_loopback
+        except ValueError:
+            local = host == "localhost"
+        return scheme in ("", "tcp") and not local
+
+
+def require() -> None:
+    """BentpipeError if Dask is not installed."""
+    try:
+        import distributed  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise BentpipeError(f"--executor dask: the package {error.name} is missing", EXTRA) from None
+
+
+@contextlib.contextmanager
+def connected(settings: DaskSettings, testbed: Testbed, scratch: Path) -> Iterator[Client]:
+    """A client of the cluster. A cluster that was started for it ends with it."""
+    require()
+    import dask
+    from distributed import Client
+
+    for name in [one for one in logging.root.manager.loggerDict if one.startswith("distributed")]:
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # workers come and go: that is no news
+    with dask.config.set(_CONFIG), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with contextlib.ExitStack() as stack:
+            reached: dict[str, Any] = _reached(settings)
+            if settings.workers:
+                reached = {"address": stack.enter_context(_own(settings.workers, testbed, scratch))}
+            try:
+                client = Client(**reached, timeout=_CONNECT_S, set_as_default=False)
+            except (OSError, ValueError, TypeError) as error:
+                raise BentpipeError(
+                    f"--scheduler: no Dask scheduler answers at {settings.scheduler}: {error}",
+                    "start one with: dask scheduler --host 127.0.0.1 --port 8786",
+                ) from error
+            stack.callback(client.close, timeout=_FAREWELL_S)
+            yield client
+
+
+@contextlib.contextmanager
+def _own(workers: int, testbed: Testbed, scratch: Path) -> Iterator[Any]:
+    from distributed import LocalCluster, Security
+
+    from bentpipe.execution.dask_worker import REAL_TIME
+
+    cluster = LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        protocol="tls://",
+        security=Security.temporary(),
+        dashboard_address="127.0.0.1:0",
+        worker_dashboard_address="127.0.0.1:0",
+        local_directory=str(scratch),
+        memory_limit=0,
+        resources={REAL_TIME: 1} if testbed.needs_processors_in_time else None,
+        silence_logs=logging.CRITICAL,
+    )
+    try:
+        yield cluster
+    finally:
+        cluster.close(timeout=_FAREWELL_S)
+
+
+def _reached(settings: DaskSettings) -> dict[str, Any]:
+    """How a client is told of a scheduler that is there already."""
+    import dask
+    from distributed import Security
+
+    place: dict[str, Any] = {"address": settings.scheduler}
+    if Path(settings.scheduler).is_file():
+        place = {"scheduler_file": settings.scheduler}
+    if settings.tls is None:
+        if settings.scheduler.startswith("tls://") and not dask.config.get("distributed.comm.tls.ca-file"):
+            raise UsageError(
+                f"--scheduler {settings.scheduler}: TLS needs certificates",
+                "add --tls-ca, --tls-cert and --tls-key, or configure Dask (distributed.comm.tls)",
+            )
+        return place  # as Dask's own configuration has it
+    for option, file in settings.tls.items():
+        if not Path(file).is_file():
+            raise UsageError(f"--tls-{option}: there is no file {file}", "name a PEM file")
+    security = Security(
+        tls_ca_file=settings.tls["ca"],
+        tls_client_cert=settings.tls["cert"],
+        tls_client_key=settings.tls["key"],
+        require_encryption=True,
+    )
+    return {**place, "security": security}

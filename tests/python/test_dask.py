@@ -1,0 +1,260 @@
+"""Runs on a cluster of Dask: the records are those of this machine, whoever is killed meanwhile.
+
+The simulator is `fake_sim.py`. Clusters are real ones, of one or two worker processes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from children import PATIENCE_S, wait_for, wait_until_gone
+from conftest import STACKS, TOY_RUN, Command
+
+from bentpipe.execution.agreement import Agreement
+from bentpipe.execution.dask_cluster import DaskSettings
+from bentpipe.execution.dask_executor import DaskExecutor
+from bentpipe.execution.executor import LostExecutor
+from bentpipe.execution.requirements import Requirements
+from bentpipe.runs import run_folder
+from bentpipe.testbed import EMU, SIM
+
+pytestmark = pytest.mark.usefixtures("fake_sim")
+TWO = ["--executor", "dask", "--workers", "2"]
+STUCK = [*TOY_RUN, "--iterations", "8", "--trace", "all"]
+
+
+def stored(folder: Path) -> dict[str, dict[str, Any]]:
+    """The records of a run by trial: each trial has one line."""
+    lines = [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
+    found = {record["trial"]: record for record in lines}
+    assert len(found) == len(lines)
+    return found
+
+
+def left(folder: Path) -> dict[str, bytes]:
+    """The files of a run's trials."""
+    trials = folder / "trials"
+    return {str(one.relative_to(trials)): one.read_bytes() for one in trials.rglob("*") if one.is_file()}
+
+
+@pytest.fixture
+def undisturbed(bentpipe: Command) -> dict[str, dict[str, Any]]:
+    """The records of the run `STUCK` on this machine."""
+    assert bentpipe(*STUCK, "--out", "here").code == 0
+    return stored(Path("here"))
+
+
+@pytest.fixture
+def stuck(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Has the first trial wait for ever; the file in which it says who it is."""
+    monkeypatch.setenv("FAKE_SIM", "stuck")
+    monkeypatch.setenv("FAKE_SIM_LOG", str(tmp_path / "log"))
+    monkeypatch.setenv("BENTPIPE_STACKS", str(STACKS))
+    return tmp_path / "log"
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts a program of Python; what still runs at the end is killed."""
+    started: list[subprocess.Popen[str]] = []
+
+    def run(*words: str | Path, **environment: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", *map(str, words)]
+        process = subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env={**os.environ, **environment}
+        )
+        started.append(process)
+        return process
+
+    yield run
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def said_by(log: Path) -> list[int]:
+    """The process of the trial that is stuck, and that of its worker."""
+    wait_for("a trial", lambda: log.exists() and log.read_text().endswith("\n"))
+    return [int(word) for word in log.read_text().split()]
+
+
+def test_a_killed_worker_changes_no_record(
+    bentpipe: Command,
+    undisturbed: dict[str, dict[str, Any]],
+    stuck: Path,
+    start: Callable[..., subprocess.Popen[str]],
+) -> None:
+    """Its trial ends with it and is run again, what it had finished stays, and each trial has one record."""
+    client = start("bentpipe", *STUCK, *TWO, "--out", "A", "--no-report")
+    trial, worker = said_by(stuck)
+    os.kill(worker, signal.SIGKILL)
+    assert wait_until_gone(trial) == []
+    _, err = client.communicate(timeout=PATIENCE_S)
+    assert client.returncode == 0, err
+    assert stored(Path("A")) == undisturbed
+    assert left(Path("A")) == left(Path("here"))
+    found, _ = run_folder.read(Path("A"))
+    assert found.executed_on == {platform.node(): 8} and found.disagreements == {}
+
+
+def test_a_client_that_ends_leaves_nothing_and_its_run_is_resumed(
+    bentpipe: Command,
+    undisturbed: dict[str, dict[str, Any]],
+    stuck: Path,
+    start: Callable[..., subprocess.Popen[str]],
+    tmp_path: Path,
+) -> None:
+    """However it ends: its trials end on the cluster, which goes on. Who has another simulator gets none."""
+    place = ["--scheduler-file", tmp_path / "scheduler.json"]
+    here = ["--host", "127.0.0.1", "--no-dashboard"]
+    scheduler = start("distributed.cli.dask_scheduler", *place, *here, "--port", "0")
+    wait_for("the scheduler", lambda: Path("scheduler.json").exists())
+    worker = ["distributed.cli.dask_worker", *place, *here, "--nthreads", "1", "--no-nanny"]
+    start(*worker)
+    start(*worker, BENTPIPE_BIN=str(tmp_path))
+    cluster = ["--executor", "dask", "--scheduler", "scheduler.json"]
+
+    killed = start("bentpipe", *STUCK, *cluster, "--out", "A", "--no-report")
+    trial, _ = said_by(stuck)
+    killed.kill()
+    assert wait_until_gone(trial) == []
+
+    stuck.unlink()
+    stopped = start("bentpipe", "run", "--resume", "A", *cluster, "--no-report")
+    trial, _ = said_by(stuck)
+    stopped.send_signal(signal.SIGINT)
+    _, err = stopped.communicate(timeout=PATIENCE_S)
+    assert stopped.returncode == 130 and "resume with: bentpipe run --resume A" in err
+    assert "gets no trials: the program bentpipe-sim is not built" in err
+    assert wait_until_gone(trial) == []
+
+    done = bentpipe("run", "--resume", "A", *cluster, "--no-report", "--json")
+    assert done.code == 0, done.err
+    assert {record["trial"]: record for record in done.records()} == stored(Path("A")) == undisturbed
+    assert left(Path("A")) == left(Path("here"))
+
+    stuck.unlink()
+    lost = start("bentpipe", *STUCK, *cluster, "--out", "B", "--no-report")
+    trial, _ = said_by(stuck)
+    scheduler.kill()
+    _, err = lost.communicate(timeout=PATIENCE_S)
+    assert lost.returncode == 1 and "Traceback" not in err
+    assert "the Dask scheduler is gone" in err and "continue with: bentpipe run --resume B" in err
+    assert wait_until_gone(trial) == []
+
+
+def test_two_executions_that_disagree_are_reported(
+    bentpipe: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert bentpipe(*TOY_RUN, "--iterations", "3", "--trace", "median", "--out", "A").code == 0
+    (trace,) = Path("A/trials").glob("*/trace.pcapng")
+    trace.unlink()  # so that its trial is executed again
+    monkeypatch.setenv("FAKE_SIM", "slower")
+    done = bentpipe("run", "--resume", "A", "--no-report")
+    assert f"{trace.parent.name}: two executions disagree: packets " in done.err
+    found, _ = run_folder.read(Path("A"))
+    assert trace.parent.name in found.disagreements
+
+
+def test_the_first_answer_counts_and_a_later_one_must_agree() -> None:
+    notes: list[str] = []
+    agreement = Agreement(notes.append, {})
+    for trial, packets, where in (("a", "0a" * 32, ""), ("b", "0b" * 32, "x"), ("a", "0a" * 32, "y")):
+        agreement.heard(trial, packets, where)
+    assert notes == [] and agreement.disagreements == {}
+    agreement.heard("b", "0c" * 32, "z")
+    what = "packets 0b0b0b0b0b0b0b0b…, and on z 0c0c0c0c0c0c0c0c…"
+    assert agreement.disagreements == {"b": what} and notes == [f"b: two executions disagree: {what}"]
+
+
+class IdleClient:
+    """A client of a cluster whose workers do nothing."""
+
+    status = "running"
+
+    def __init__(self, *resources: dict[str, int]) -> None:
+        self.resources = resources
+
+    def scheduler_info(self, n_workers: int) -> dict[str, Any]:
+        workers = {str(place): {"nthreads": 4, "resources": one} for place, one in enumerate(self.resources)}
+        return {"workers": workers}
+
+
+def executor(testbed: Any, *resources: dict[str, int]) -> tuple[DaskExecutor, list[str]]:
+    notes: list[str] = []
+    wanted = Requirements("", (), (), (), (), {})
+    client: Any = IdleClient(*resources)
+    made = DaskExecutor(client, wanted, testbed, notes.append, lambda *_: None, {})
+    client.resources = [{made.name if key == "fit" else key: one[key] for key in one} for one in resources]
+    return made, notes
+
+
+def test_only_workers_that_say_so_run_trials_in_real_time() -> None:
+    fit = {"fit": 4}
+    assert executor(SIM, fit, fit, {})[0].window == 3 * 8
+    assert executor(EMU, fit, {**fit, "real-time": 2}, {"real-time": 8})[0].window == 2
+    none, notes = executor(EMU, fit)
+    assert none.window == 0
+    assert notes == ["no worker may run trials in real time: start it with --resources real-time=1"]
+
+
+def test_a_run_whose_scheduler_is_gone_does_not_wait_for_workers() -> None:
+    waiting, _ = executor(SIM)
+    assert waiting.window == 0
+    waiting._client.status = "closed"
+    with pytest.raises(LostExecutor, match="the Dask scheduler is gone"):
+        _ = waiting.window
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--workers", "2"], "--workers is of clusters"),
+        (["--executor", "local", "--scheduler", "tcp://127.0.0.1:1"], "--scheduler is of clusters"),
+        (["--executor", "dask"], "no cluster is named"),
+        ([*TWO, "--scheduler", "tcp://127.0.0.1:1"], "both are given"),
+        ([*TWO, "--awake"], "--awake is of this machine"),
+        (["--executor", "dask", "--scheduler", "tls://h:1", "--tls-ca", "ca"], "--tls-ca stands alone"),
+    ],
+)
+def test_what_does_not_fit_together_is_an_error(bentpipe: Command, words: list[str], message: str) -> None:
+    done = bentpipe(*TOY_RUN, *words)
+    assert done.code == 2 and message in done.err and not Path("runs").exists()
+
+
+def test_tls_without_certificates_is_an_error(bentpipe: Command) -> None:
+    done = bentpipe(*TOY_RUN, "--executor", "dask", "--scheduler", "tls://127.0.0.1:1")
+    assert done.code == 2 and "TLS needs certificates" in done.err and "--tls-ca" in done.err
+
+
+def test_without_the_package_the_error_names_the_extra(
+    bentpipe: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    done = bentpipe(*TOY_RUN, *TWO)
+    assert done.code == 1 and 'pip install "bentpipe[dask]"' in done.err
+
+
+@pytest.mark.parametrize(
+    ("address", "is_open"),
+    [
+        ("tcp://10.0.0.1:8786", True),
+        ("cluster.example:8786", True),
+        ("tcp://127.0.0.1:8786", False),
+        ("tcp://[::1]:8786", False),
+        ("localhost:8786", False),
+        ("tls://10.0.0.1:8786", False),
+    ],
+)
+def test_a_scheduler_that_whoever_may_use_is_told(address: str, is_open: bool) -> None:
+    assert DaskSettings(scheduler=address).is_open() is is_open
+    assert not DaskSettings(workers=2).is_open()

@@ -1,0 +1,78 @@
+"""Records on the disk: what was added is found again, and of a trial the last one counts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import fake_run
+import pyarrow.parquet as pq
+import pytest
+from msgspec.structs import replace
+
+from bentpipe.runs.record_book import RecordBook
+from bentpipe.runs.records import Record, read_jsonl
+from bentpipe.runs.table import to_arrow, write_parquet
+
+
+def records(count: int) -> list[Record]:
+    one = fake_run.record("sat", "quinn", "quinn", 1)
+    return [replace(one, trial=f"t{number}", iteration=number) for number in range(count)]
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> RecordBook:
+    return RecordBook(tmp_path / "records.jsonl")
+
+
+def test_what_was_added_is_read_back_also_by_another_process(book: RecordBook, tmp_path: Path) -> None:
+    for record in records(3):
+        book.add(record)
+    other = RecordBook(tmp_path / "records.jsonl")
+    other.load()
+    for one in (book, other):
+        assert list(one.values()) == records(3) and "t1" in one and "t3" not in one
+        one.close()
+        assert one["t2"] == records(3)[2]
+
+
+def test_a_record_replaces_that_of_its_trial_and_the_older_line_goes(
+    book: RecordBook, tmp_path: Path
+) -> None:
+    first = records(3)
+    again = replace(first[0], outcome="crashed")
+    for record in (*first, again):
+        book.add(record)
+    assert list(book.values()) == [again, *first[1:]]
+    path = tmp_path / "records.jsonl"
+    assert list(read_jsonl(path)) == [*first, again]
+    book.compact(["t2", "t0", "t1"])
+    assert list(read_jsonl(path)) == [first[2], again, first[1]]
+    book.add(again)  # to the new file
+    assert book["t0"] == again and book["t1"] == first[1]
+
+
+def test_a_line_that_was_cut_off_is_taken_back(book: RecordBook, tmp_path: Path) -> None:
+    book.add(records(1)[0])
+    path = tmp_path / "records.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole + whole[:40])
+    later = RecordBook(path)
+    later.load()
+    assert list(later) == ["t0"] and path.read_bytes() == whole
+
+
+def test_the_table_is_the_same_however_many_rows_are_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Endpoints say other things of themselves in some trials than in others, numbers or texts."""
+    said: list[dict[str, Any]]
+    said = [{"a": 1}, {}, {"a": "x", "b": 2}, {"b": 3.5}, {"c": "y"}]
+    rows = [replace(one, client_statistics=more) for one, more in zip(records(5), said, strict=True)]
+    monkeypatch.setattr("bentpipe.runs.table._GROUP", 2)
+    write_parquet(lambda: iter(rows), tmp_path / "records.parquet")
+    table = pq.read_table(tmp_path / "records.parquet")
+    assert table.equals(to_arrow(rows))
+    assert table.column("client_statistics.a").to_pylist() == ["1", None, "x", None, None]
+    assert json.loads(rows[0].to_json())["trial"] == table.column("trial")[0].as_py()
