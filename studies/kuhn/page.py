@@ -14,7 +14,7 @@ from bentpipe.study import markdown
 from bentpipe.study.markdown import code, literal, several, table
 from bentpipe.study.source import Source
 
-from . import drawn, losses, published, stacks
+from . import drawn, every_stack, losses, published
 from .published import Kuhn, Objectives
 from .runs import ACCESS, CLEAN, PLACES, SATELLITE, SIZES, KuhnRuns, Sender, Transfers, rate
 
@@ -96,7 +96,7 @@ def _sections(runs: KuhnRuns, known: Kuhn, files: dict[str, Path]) -> list[str]:
     parts += _order(runs, known)
     parts += _changes(runs)
     parts += losses.sections(runs, known)
-    parts += stacks.sections(runs, known)
+    parts += every_stack.sections(runs, known)
     parts += ["## What is left out", _LEFT_OUT, *_failed(runs)]
     return [*parts, *_made(runs), "## Sources", f"- {known.source}"]
 

@@ -249,7 +249,7 @@ def test_without_the_package_the_error_names_the_extra(
     [
         ("tcp://10.0.0.1:8786", True),
         ("cluster.example:8786", True),
-        ("tcp://127.0.0.1:8786", False),
+        ("tcp://127.0.0.1:1", False),
         ("tcp://[::1]:8786", False),
         ("localhost:8786", False),
         ("tls://10.0.0.1:8786", False),
