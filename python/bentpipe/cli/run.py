@@ -129,7 +129,7 @@ def run(
     if cluster is not None:
         if awake:
             raise UsageError("--awake is of this machine, and a cluster runs the trials", "leave it out")
-        dask_cluster.require()
+        dask_cluster.require(cluster)
     settings = Settings(
         jobs=jobs,
         dask=cluster,
@@ -154,6 +154,7 @@ def run(
             raise UsageError("--bundles: nothing is run", "leave out --out and --resume")
         return _write_bundles(bundles, asked, settings)
     started = _resume(resume, asked, settings.jobs) if resume else _start(out, asked, settings.jobs)
+    started.folder.resume_options = cluster.options if cluster else ()
     console = Console(stderr=as_json, highlight=False)
     shown = progress.choose()
     for why in started.manifest.left_out.values():
