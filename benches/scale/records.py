@@ -13,6 +13,7 @@ import argparse
 import json
 import multiprocessing
 import resource
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,10 +23,12 @@ import msgspec
 
 from bentpipe import paths
 from bentpipe.analysis.cells import cells
+from bentpipe.report import build
 from bentpipe.runs.record_book import RecordBook
 from bentpipe.runs.records import Record, read_jsonl
 from bentpipe.runs.table import write_parquet
 
+EXAMPLE = paths.root() / "tests" / "runs" / "format-1"
 REPLACED = 100  # one of so many records is replaced, as with --retry-failed
 
 
@@ -38,7 +41,8 @@ def main() -> None:
     print(f"{'records':>9} {'step':<28} {'CPU s':>8} {'MB more':>8} {'ms each':>8}")
     for count in counts:
         with tempfile.TemporaryDirectory(prefix="bentpipe-bench-") as name:
-            for step in (write, read_back, read_whole):  # each in a process of its own, for its memory
+            # Each in a process of its own, for its memory.
+            for step in (write, read_back, read_whole, report):
                 process = multiprocessing.get_context("spawn").Process(target=step, args=(Path(name), count))
                 process.start()
                 process.join()
@@ -46,8 +50,7 @@ def main() -> None:
 
 
 def write(folder: Path, count: int) -> None:
-    example = paths.root() / "tests" / "runs" / "format-1" / "records.jsonl"
-    base = Record.from_mapping(json.loads(example.read_text().splitlines()[0]))
+    base = Record.from_mapping(json.loads((EXAMPLE / "records.jsonl").read_text().splitlines()[0]))
     book = RecordBook(folder / "records.jsonl")
 
     def append() -> None:
@@ -77,6 +80,13 @@ def read_back(folder: Path, count: int) -> None:
 
 def read_whole(folder: Path, count: int) -> None:
     measured(count, "read all, as the report does", lambda: cells(list(read_jsonl(folder / "records.jsonl"))))
+
+
+def report(folder: Path, count: int) -> None:
+    shutil.copy(EXAMPLE / "manifest.json", folder)
+    measured(count, "make the report", lambda: build(folder))
+    pages = sum(file.stat().st_size for file in (folder / "report").rglob("*") if file.is_file())
+    print(f"{count:>9} bytes of the report: {pages}")
 
 
 def copy(base: Record, number: int) -> Record:

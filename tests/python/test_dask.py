@@ -21,7 +21,8 @@ from conftest import STACKS, TOY_RUN, Command
 
 from bentpipe.execution.agreement import Agreement
 from bentpipe.execution.dask_cluster import DaskSettings
-from bentpipe.execution.dask_executor import DaskExecutor
+from bentpipe.execution.dask_executor import DaskExecutor, _received
+from bentpipe.execution.dask_worker import WorkerAnswer
 from bentpipe.execution.executor import LostExecutor
 from bentpipe.execution.requirements import Requirements
 from bentpipe.runs import run_folder
@@ -133,7 +134,7 @@ def test_a_client_that_ends_leaves_nothing_and_its_run_is_resumed(
     trial, _ = said_by(stuck)
     stopped.send_signal(signal.SIGINT)
     _, err = stopped.communicate(timeout=PATIENCE_S)
-    assert stopped.returncode == 130 and "resume with: bentpipe run --resume A" in err
+    assert stopped.returncode == 130 and f"resume with: bentpipe run --resume A {' '.join(cluster)}\n" in err
     assert "gets no trials: the program bentpipe-sim is not built" in err
     assert wait_until_gone(trial) == []
 
@@ -231,6 +232,23 @@ def test_what_does_not_fit_together_is_an_error(bentpipe: Command, words: list[s
     assert done.code == 2 and message in done.err and not Path("runs").exists()
 
 
+@pytest.mark.parametrize("scheduler", ["nonsense", "tcp://", "tcp://:1", "tcp://h:x", "h:1:2", "broken.json"])
+def test_a_scheduler_that_cannot_be_is_an_error(bentpipe: Command, scheduler: str) -> None:
+    Path("broken.json").write_text("{}")
+    done = bentpipe(*TOY_RUN, "--executor", "dask", "--scheduler", scheduler)
+    assert done.code == 2 and f"--scheduler {scheduler}: " in done.err and not Path("runs").exists()
+
+
+def test_a_worker_names_no_file_outside_of_the_trials_folder(tmp_path: Path) -> None:
+    answer = WorkerAnswer(values={}, failure="", killed=False, disk_full=False, host="h", files={"a": b"x"})
+    assert _received(answer, tmp_path / "t").values == {}
+    assert (tmp_path / "t" / "a").read_bytes() == b"x"
+    answer["files"] = {"b": b"x", "../out": b"x"}
+    found = _received(answer, tmp_path / "t")
+    assert found.values is None and "h: a file is called '../out'" in found.failure
+    assert not (tmp_path / "out").exists() and not (tmp_path / "t" / "b").exists()
+
+
 def test_tls_without_certificates_is_an_error(bentpipe: Command) -> None:
     done = bentpipe(*TOY_RUN, "--executor", "dask", "--scheduler", "tls://127.0.0.1:1")
     assert done.code == 2 and "TLS needs certificates" in done.err and "--tls-ca" in done.err
@@ -255,6 +273,9 @@ def test_without_the_package_the_error_names_the_extra(
         ("tls://10.0.0.1:8786", False),
     ],
 )
-def test_a_scheduler_that_whoever_may_use_is_told(address: str, is_open: bool) -> None:
+def test_a_scheduler_that_whoever_may_use_is_told(tmp_path: Path, address: str, is_open: bool) -> None:
     assert DaskSettings(scheduler=address).is_open() is is_open
+    file = tmp_path / "scheduler.json"
+    file.write_text(json.dumps({"address": address}))
+    assert DaskSettings(scheduler=str(file)).is_open() is is_open
     assert not DaskSettings(workers=2).is_open()

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from bentpipe.errors import UsageError
+from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.execution.link_plan import over_links
+from bentpipe.execution.remote_trial import RemoteTrial
 from bentpipe.plan.campaign import Plan
 from bentpipe.remote.clock import Exchange, between, offset
-from bentpipe.remote.links import Links
+from bentpipe.remote.host import HostConnection, HostGone
+from bentpipe.remote.links import LinkHost, Links
+from bentpipe.remote.session import LinkSession
 from bentpipe.remote.traffic import TrafficCount
 from bentpipe.remote.weather import by_name
+from bentpipe.runs.trial_files import within
 
 ROOT = Path(__file__).resolve().parents[2]
 LINK = """
@@ -66,6 +72,9 @@ def test_what_is_not_known_is_not_made_up(tmp_path: Path) -> None:
             "",
         ),
         ("links.geo", 'links."a b"', "'a b' is not valid", "letters"),
+        ('"198.51.100.1"', '"198.51.100"', "links.geo.server.ipv4: '198.51.100' is not valid", "IPv4"),
+        ('"198.51.100.1"', '"2001:db8::1"', "links.geo.server.ipv4: '2001:db8::1' is not valid", "IPv4"),
+        ('"198.51.100.1"', '"198.51.100.1"\nlisten = "all"', "server.listen: 'all' is not valid", "an IP"),
     ],
 )
 def test_what_cannot_be_meant_is_named(tmp_path: Path, old: str, new: str, said: str, hint: str) -> None:
@@ -101,6 +110,46 @@ def test_plans_over_links_have_what_can_be_done_there(tmp_path: Path) -> None:
             over_links(Plan(**values), are_named=False)
     with pytest.raises(UsageError, match='no link "sat"'):
         over_links(plan, are_named=True)
+    links(tmp_path, LINK + '[links.geo.weather]\nfile = "weather.json"\n')
+    with pytest.raises(UsageError, match=r"weather\.file: there is no file"):
+        over_links(plan, are_named=False)
+    (tmp_path / "weather.json").write_text("{}")
+    over_links(plan, are_named=False)
+
+
+def test_who_asks_for_the_laboratory_is_told_to_start_it(tmp_path: Path) -> None:
+    server = 'host = "two"\nssh_config = "lab/ssh_config"'
+    text = LINK.replace("[links.geo]", "[links.geo]\nlaboratory = true").replace('host = "two"', server)
+    found = links(tmp_path, text.replace('host = "one"', 'host = "one"\nssh_config = "lab/ssh_config"'))
+    with pytest.raises(HostGone, match="cannot be reached") as gone:
+        LinkSession(found, "geo")
+    assert gone.value.hint.endswith("bentpipe lab")
+
+
+def host_that_says(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> HostConnection:
+    """A connection to a host that answers the greeting, and then says this."""
+    fake = folder / "ssh"
+    fake.write_text(f"#!/bin/sh\nread -r line\necho '{{}}'\nread -r line\necho '{text}'\nexec sleep 30\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+    return HostConnection("client", LinkHost(host="one"), folder)
+
+
+@pytest.mark.parametrize("text", ["no JSON", "[]", '{"id": 99}', '{"event": "ready"}', '{"bytes": "1"}'])
+def test_a_host_that_answers_nonsense_is_left(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = host_that_says(text, tmp_path, monkeypatch)
+    with pytest.raises(HostGone, match="answers nonsense"):
+        connection.ask("facts")
+    connection.close()
+
+
+@pytest.mark.parametrize("name", ["../out", "/etc/passwd", "a/../../out", "", ".", "a\0b"])
+def test_no_name_leads_out_of_a_trials_folder(tmp_path: Path, name: str) -> None:
+    with pytest.raises(BentpipeError, match="leads out"):
+        within(tmp_path, name)
+    assert within(tmp_path, "qlog/client/..x") == tmp_path / "qlog" / "client" / "..x"
 
 
 def exchanges(ahead_ns: float, drift: float, seconds: int) -> list[Exchange]:
@@ -119,7 +168,14 @@ def exchanges(ahead_ns: float, drift: float, seconds: int) -> list[Exchange]:
 def test_offsets_are_those_of_the_fastest_exchanges() -> None:
     found = offset(exchanges(50e6, 0.0, 60))
     assert abs(found.offset_ns - 50e6) < 1e6
-    assert abs(found.at(30 * 10**9) - 50e6) <= found.error_ns + 0.5e6
+    assert abs(found.at(30 * 10**9) - 50e6) <= found.error_ns
+
+
+def test_an_offset_is_not_further_off_than_it_says() -> None:
+    """Only one exchange is fast, and all that held up the others was on the way back."""
+    slow = [Exchange(at, at + 1000, at + 1000, at + 9_001_000) for at in range(0, 40_000_000, 10_000_000)]
+    found = offset([Exchange(50_000_000, 50_001_000, 50_001_000, 50_002_000), *slow])
+    assert 0 < abs(found.offset_ns) <= found.error_ns
 
 
 def test_clocks_that_drift_are_followed() -> None:
@@ -135,6 +191,22 @@ def test_two_clocks_are_compared_by_a_third() -> None:
     assert found.error_ns == client.error_ns + server.error_ns
 
 
+def test_a_hosts_files_stay_in_the_trials_folder(tmp_path: Path) -> None:
+    """A host names the files that it has, and may name what it likes."""
+    (tmp_path / "www").mkdir()
+    (tmp_path / "www" / "1MB").write_text("served")
+    host = SimpleNamespace(
+        ask=lambda _do, path: {"files": [{"path": "../../../out", "sha256": "0"}]}, get=lambda _path: b"x"
+    )
+    session: Any = SimpleNamespace(on=lambda _role: host)
+    flow = SimpleNamespace(testcase="transfer", requests=("/1MB",))
+    trial: Any = SimpleNamespace(flows=(flow,), www=tmp_path / "www", qlog=False)
+    running = RemoteTrial(session, trial, tmp_path / "a" / "b")
+    with pytest.raises(BentpipeError, match="leads out"):
+        running._fetch(captures=False)
+    assert not (tmp_path / "a" / "out").exists() and not (tmp_path / "out").exists()
+
+
 def test_traffic_is_counted_over_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     found = links(tmp_path, LINK + '[links.geo.traffic]\nallowance = "10 MB"\n')
@@ -142,6 +214,10 @@ def test_traffic_is_counted_over_runs(tmp_path: Path, monkeypatch: pytest.Monkey
     count = TrafficCount(found, "geo")
     assert count.used_bytes == 6_000_000
     assert count.lacks(5_000_000) and not count.lacks(3_000_000)
+    for nonsense in ("", "[]", '{"ever": null}'):
+        count.file.write_text(nonsense)
+        with pytest.raises(UsageError, match="how many bytes"):
+            count.lacks(0)
 
 
 def test_statistics_become_columns_by_name() -> None:

@@ -55,6 +55,7 @@ class RunRequest:
     short: bool = False  # the workload was given as --bytes
     protocols: tuple[str, ...] = ()  # --protocol: versions of HTTP
     on_cluster: bool = False  # --executor dask
+    jobs: int | None = None  # --jobs
 
     def where(self, key: str, option: str) -> str:
         """Where the value of `key` was given, for errors: the option, or the campaign file."""
@@ -128,7 +129,7 @@ def run(
     if cluster is not None:
         if awake:
             raise UsageError("--awake is of this machine, and a cluster runs the trials", "leave it out")
-        dask_cluster.require()
+        dask_cluster.require(cluster)
     settings = Settings(
         jobs=jobs,
         dask=cluster,
@@ -144,6 +145,7 @@ def run(
         short=given["size"] is not None,
         protocols=given["protocol"],
         on_cluster=cluster is not None,
+        jobs=jobs,
     )
     if bundles is not None:
         if asked.changes.get("testbed") == REMOTE.name:
@@ -152,6 +154,7 @@ def run(
             raise UsageError("--bundles: nothing is run", "leave out --out and --resume")
         return _write_bundles(bundles, asked, settings)
     started = _resume(resume, asked, settings.jobs) if resume else _start(out, asked, settings.jobs)
+    started.folder.resume_options = cluster.options if cluster else ()
     console = Console(stderr=as_json, highlight=False)
     shown = progress.choose()
     for why in started.manifest.left_out.values():
@@ -273,6 +276,8 @@ def _check_execution(plan: campaign.Plan, asked: RunRequest) -> None:
         raise UsageError(
             f"--executor dask: hosts of {TESTBEDS[plan.testbed].title} are reached from here", "leave it out"
         )
+    if asked.jobs not in (None, 1) and TESTBEDS[plan.testbed].is_elsewhere:
+        raise UsageError(f"--jobs {asked.jobs}: over a real link one trial runs at a time", "leave it out")
     if "pep" in asked.changes and QUIC_PEP not in plan.treatments:
         raise UsageError(f"--pep: no treatment is {QUIC_PEP}", f"add --treatment {DIRECT},{QUIC_PEP}")
     for treatment in plan.parsed_treatments:

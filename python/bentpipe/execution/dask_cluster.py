@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import json
 import logging
 import warnings
 from collections.abc import Iterator, Mapping
@@ -52,11 +53,32 @@ class DaskSettings:
     scheduler: str = ""  # an address, or a file that a scheduler wrote
     tls: Mapping[str, str] | None = None  # ca, cert, key → the file
 
+    @property
+    def options(self) -> list[str]:
+        """The words of a command line that name this cluster."""
+        of_cluster = ["--workers", str(self.workers)] if self.workers else ["--scheduler", self.scheduler]
+        tls = [word for part, file in (self.tls or {}).items() for word in (f"--tls-{part}", file)]
+        return ["--executor", "dask", *of_cluster, *tls]
+
+    @property
+    def address(self) -> str:
+        """That of the scheduler; UsageError if a file names none."""
+        file = Path(self.scheduler)
+        if not self.scheduler or not file.is_file():
+            return self.scheduler
+        try:
+            return str(json.loads(file.read_text())["address"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UsageError(
+                f"--scheduler {file}: it does not say where a Dask scheduler is ({error!r})",
+                f"have one write it: dask scheduler --scheduler-file {file}",
+            ) from None
+
     def is_open(self) -> bool:
         """Whether its scheduler takes work from whoever reaches it over the network."""
-        if not self.scheduler or Path(self.scheduler).is_file():
+        if not self.scheduler:
             return False
-        scheme, _, place = self.scheduler.rpartition("://")
+        scheme, _, place = self.address.rpartition("://")
         host = place.rpartition(":")[0].strip("[]")
         try:
             local = ipaddress.ip_address(host).is_loopback
@@ -65,18 +87,29 @@ class DaskSettings:
         return scheme in ("", "tcp") and not local
 
 
-def require() -> None:
-    """BentpipeError if Dask is not installed."""
+def require(settings: DaskSettings) -> None:
+    """BentpipeError if Dask is not installed, or the scheduler's address is none."""
     try:
-        import distributed  # noqa: F401
+        import distributed
     except ModuleNotFoundError as error:
         raise BentpipeError(f"--executor dask: the package {error.name} is missing", EXTRA) from None
+    if not settings.scheduler:
+        return
+    try:
+        host, _ = distributed.comm.get_address_host_port(settings.address)
+        if not host:
+            raise ValueError("missing host")
+    except ValueError as error:
+        raise UsageError(
+            f"--scheduler {settings.scheduler}: neither a file nor an address: {error}",
+            "write it like tcp://127.0.0.1:8786",
+        ) from None
 
 
 @contextlib.contextmanager
 def connected(settings: DaskSettings, testbed: Testbed, scratch: Path) -> Iterator[Client]:
     """A client of the cluster. A cluster that was started for it ends with it."""
-    require()
+    require(settings)
     import dask
     from distributed import Client
 

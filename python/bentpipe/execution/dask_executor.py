@@ -29,6 +29,7 @@ from bentpipe.execution.dask_worker import REAL_TIME, TrialWorker, WorkerAnswer,
 from bentpipe.execution.executor import LostExecutor
 from bentpipe.execution.jobs import Answer
 from bentpipe.execution.requirements import Requirements
+from bentpipe.runs.trial_files import within
 from bentpipe.schema.bundle import Bundle
 from bentpipe.testbed import Testbed
 
@@ -146,14 +147,21 @@ class DaskExecutor:
         try:
             answer = task.result()
             task.release()
-            if not answer["killed"]:
-                self._hosts[answer["host"]] = self._hosts.get(answer["host"], 0) + 1
-            self._settle(attempt, _received(answer, attempt.folder))
         except KilledWorker:
             self._again(attempt)
         except CancelledError:
             self._lost(attempt)
-        except Exception as error:
+        except Exception as error:  # the worker's fault, not the trial's: no record says otherwise
+            self._fail(attempt, LostExecutor(f"{attempt.bundle.trial}: a worker cannot run it: {error!r}"))
+        else:
+            self._take(attempt, answer)
+
+    def _take(self, attempt: _Attempt, answer: WorkerAnswer) -> None:
+        if not answer["killed"]:
+            self._hosts[answer["host"]] = self._hosts.get(answer["host"], 0) + 1
+        try:
+            self._settle(attempt, _received(answer, attempt.folder))
+        except OSError as error:
             self._fail(attempt, error)
 
     def _again(self, attempt: _Attempt) -> None:
@@ -229,8 +237,11 @@ class DaskExecutor:
 
 def _received(answer: WorkerAnswer, folder: Path) -> Answer:
     """The answer, with what the trial left in `folder`. OSError if there is no room for it."""
-    for name, content in answer["files"].items():
-        path = folder / name
+    try:
+        files = {within(folder, name): content for name, content in answer["files"].items()}
+    except BentpipeError as error:
+        return Answer(None, f"{answer['host']}: {error}")
+    for path, content in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     return Answer(answer["values"], answer["failure"], answer["killed"], answer["disk_full"])

@@ -66,6 +66,12 @@ def _check(plan: Plan, links: Links) -> None:
                 f"one of {', '.join(_FILES)}",
             )
     for name in plan.scenarios:
+        weather = links.named(name).weather
+        if weather and weather.file is not None and not links.path(weather.file).is_file():
+            raise UsageError(
+                f"{links.file}: links.{name}.weather.file: there is no file {links.path(weather.file)}",
+                "write the weather there, or leave out the key",
+            )
         server = links.named(name).server
         if (server.ipv4 if plan.ip == 4 else server.ipv6) is None:
             raise UsageError(

@@ -131,7 +131,12 @@ class RemoteTrials:
                 continue
             except BentpipeError as error:  # hosts are left: something may still run there
                 self._drop(name)
+                traffic.add(estimate)
                 return Answer(None, f"{error}; {error.hint}" if error.hint else str(error))
+            except (KeyError, TypeError, ValueError) as error:
+                self._drop(name)
+                traffic.add(estimate)
+                return Answer(None, f"a host of {name} answers nonsense: {error!r}")
             traffic.add(int(values["forward_bytes"] + values["return_bytes"]) or estimate)
             return Answer(values)
         return Answer(None, f"the connection broke {TRIES} times; at last: {why}")

@@ -22,6 +22,7 @@ from bentpipe.execution.jobs import LocalTrial
 from bentpipe.remote.clock import Offset, offset
 from bentpipe.remote.host import HostConnection
 from bentpipe.remote.session import LinkSession
+from bentpipe.runs.trial_files import within
 from bentpipe.stacks.model import ROLES, TRANSPORTS, Variant
 from bentpipe.workload import TESTCASES, milliseconds
 
@@ -215,7 +216,7 @@ class RemoteTrial:
         downloads = self._scratch / "0" / "downloads"
         downloads.mkdir(parents=True)
         for found in host.ask("list", path=f"{FOLDER}/downloads")["files"]:
-            to = downloads / found["path"]
+            to = within(downloads, found["path"])
             to.parent.mkdir(parents=True, exist_ok=True)
             if found["sha256"] in served:
                 to.write_bytes(served[found["sha256"]].read_bytes())
@@ -230,7 +231,7 @@ class RemoteTrial:
                 content = self._session.on(role).get(f"{FOLDER}/capture")
                 (self._scratch / f"{role}.capture").write_bytes(content)
             for name in sorted(one for one in here if one.startswith("qlog/")):
-                to = self._trial.folder / "qlog" / role / name.removeprefix("qlog/")
+                to = within(self._trial.folder / "qlog" / role, name.removeprefix("qlog/"))
                 to.parent.mkdir(parents=True, exist_ok=True)
                 to.write_bytes(self._session.on(role).get(f"{FOLDER}/{name}"))
 

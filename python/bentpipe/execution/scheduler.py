@@ -26,7 +26,7 @@ from bentpipe.execution.agreement import Agreement
 from bentpipe.execution.awake import kept_awake
 from bentpipe.execution.bundler import Bundler
 from bentpipe.execution.contract_check import ContractCheck
-from bentpipe.execution.dask_cluster import DaskSettings, require
+from bentpipe.execution.dask_cluster import DaskSettings
 from bentpipe.execution.executor import Executor, LocalExecutor, LostExecutor
 from bentpipe.execution.guard import TRIES, LoadGuard
 from bentpipe.execution.jobs import Answer
@@ -162,7 +162,6 @@ class Scheduler:
             return remote_executor(links, self.variants.stacks, scratch, pool, stopped, self.progress.note)
         if self.settings.dask is None:
             return nullcontext(LocalExecutor(self.variants.stacks, scratch, pool, self._jobs, stopped))
-        require()
         from bentpipe.execution.dask_executor import opened
 
         folders = tuple(self.manifest.stack_folders)

@@ -1,8 +1,9 @@
 """How far a host's clock is ahead of this machine's, by exchanges of four time stamps.
 
 The offset is half the difference of both ways, if these take equally long; of many exchanges the tenth with
-the shortest round trips is used. Half the shortest round trip bounds the error: on a control connection that
-goes over a satellite this is a large bound, and with unequal ways a real error. All times are in nanoseconds.
+the shortest round trips is used. Half of what these took in the mean bounds the error: on a control
+connection that goes over a satellite this is a large bound, and with unequal ways a real error. All times
+are in nanoseconds.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ def offset(exchanges: Sequence[Exchange]) -> Offset:
     if max(times) - min(times) >= _LONG_NS and len(best) >= _LEAST:
         spread = sum((time - middle) ** 2 for time in times)
         drift = sum((one.asked_ns - middle) * (one.offset_ns - mean) for one in best) / spread
-    return Offset(mean, drift, middle, best[0].round_trip_ns / 2)
+    # Each is off by half its round trip at most, so their mean is by half of theirs.
+    bound = sum(one.round_trip_ns for one in best) / len(best) / 2
+    return Offset(mean, drift, middle, bound)
 
 
 def between(client: Offset, server: Offset) -> Offset:

@@ -85,6 +85,7 @@ class HostConnection:
             threading.Thread(target=self._listen, args=(first,), daemon=True),
             threading.Thread(target=self._beat, daemon=True),
         ]
+        threading.Thread(target=self._drain, daemon=True).start()
         for thread in self._threads:
             thread.start()
 
@@ -308,18 +309,29 @@ class HostConnection:
     def _listen(self, first: bytes) -> None:
         del first  # the answer to the greeting's question, whose time is not a good one
         assert self._process.stdout is not None
-        with contextlib.suppress(OSError, ValueError):
+        why = "the connection broke"
+        try:
             while line := self._process.stdout.readline():
                 heard_ns = time.time_ns()
                 self._heard = time.monotonic()
                 said = json.loads(line)
                 content = self._content(self._process.stdout, said.get("bytes", 0))
                 self._take(said, content, heard_ns)
-        self._give_up("the connection broke")
+        except OSError:
+            pass
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            why = f"it answers nonsense: {error!r}"
+        self._give_up(why)
+
+    def _drain(self) -> None:
+        """Take what ssh says beside, so that it never waits for somebody to read it."""
+        assert self._process.stderr is not None
+        for _ in self._process.stderr:
+            pass
 
     def _content(self, out: IO[bytes], count: int) -> bytes:
         parts = []
-        while count:
+        while count > 0:
             part = out.read(min(count, _PART))
             if not part:
                 raise OSError("it is cut short")

@@ -33,6 +33,11 @@ def folder() -> Path:
     return paths.cache() / "lab"
 
 
+def is_missing(config: Path) -> bool:
+    """Whether the laboratory is not there, or not any more, whose hosts are reached by this ssh_config."""
+    return not config.exists() or ((config.parent / "pid").exists() and not _is_alive(config.parent))
+
+
 def lack() -> str | None:
     """Why there can be no laboratory here, in words; None if there can."""
     if _sshd() is None:

@@ -7,6 +7,7 @@ nominal then, and are left out where it is not known.
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import re
 import tempfile
@@ -167,9 +168,21 @@ class Links:
                 f'{self.file}: the key "{key}.server.ipv4" is missing',
                 "add it or ipv6: the address under which clients find the server over the link",
             )
+        for part, known in (("ipv4", (4,)), ("ipv6", (6,)), ("listen", (4, 6))):
+            value = getattr(link.server, part)
+            if value is not None and _version(value) not in known:
+                what = "an IP address" if part == "listen" else f"an address of IPv{known[0]}"
+                raise strict.wrong(self.file, f"{key}.server.{part}", value, what)
         if link.weather and (link.weather.file is None) == (link.weather.command is None):
             raise UsageError(f"{self.file}: {key}.weather: one of file and command", "write one of them")
         self.allowance_bytes(name)
+
+
+def _version(address: str) -> int | None:
+    try:
+        return ipaddress.ip_address(address).version
+    except ValueError:
+        return None
 
 
 def _scenario(link: Link) -> str:

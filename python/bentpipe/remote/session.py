@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bentpipe.errors import BentpipeError
+from bentpipe.remote import lab
 from bentpipe.remote.clock import Offset, between, offset
 from bentpipe.remote.host import HostConnection, HostGone, Refused
 from bentpipe.remote.links import Link, LinkHost, Links
@@ -56,7 +57,7 @@ class LinkSession:
         self.places: dict[str, HostPlace] = {}
         try:
             for role in ROLES:
-                self.places[role] = HostPlace(HostConnection(role, self._host(role), links.file.parent))
+                self.places[role] = HostPlace(self._connected(role))
             for role in ROLES:
                 self._check_machine(role)
         except BaseException:
@@ -214,6 +215,15 @@ class LinkSession:
     def _host(self, role: str) -> LinkHost:
         link: Link = self.link
         return link.client if role == "client" else link.server
+
+    def _connected(self, role: str) -> HostConnection:
+        host = self._host(role)
+        try:
+            return HostConnection(role, host, self.links.file.parent)
+        except HostGone as gone:
+            if self.link.laboratory and host.ssh_config and lab.is_missing(self.links.path(host.ssh_config)):
+                raise HostGone(str(gone), "start the laboratory, in another terminal: bentpipe lab") from None
+            raise
 
     def _check_machine(self, role: str) -> None:
         facts = self.on(role).facts

@@ -11,6 +11,7 @@ import os
 from datetime import datetime
 from pathlib import Path
 
+from bentpipe.errors import UsageError
 from bentpipe.remote.links import Links
 
 _FORMS = {"day": "%Y-%m-%d", "month": "%Y-%m", "ever": "ever"}
@@ -59,3 +60,6 @@ class TrafficCount:
             return {str(period): int(count) for period, count in json.loads(self.file.read_text()).items()}
         except FileNotFoundError:
             return {}
+        except (ValueError, AttributeError, TypeError):
+            hint = "correct what went over the link, or remove the file to count anew"
+            raise UsageError(f"{self.file}: it does not say how many bytes in which period", hint) from None

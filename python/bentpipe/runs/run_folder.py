@@ -29,6 +29,7 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.resume_options: Sequence[str] = ()  # that name who executes it
         self._lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -142,7 +143,7 @@ class RunFolder:
     @property
     def resume_command(self) -> str:
         """What continues the run, for a shell."""
-        return f"bentpipe run --resume {shlex.quote(str(self.path))}"
+        return shlex.join(["bentpipe", "run", "--resume", str(self.path), *self.resume_options])
 
     def disk_full(self, detail: str, scratch: str) -> DiskError:
         """The error for a write that failed for want of room, to this folder or to that of scratch files."""
