@@ -18,7 +18,7 @@ from bentpipe.study.figures import Line
 from bentpipe.study.markdown import literal, mbit, pair, percent, several, table
 from bentpipe.study.source import Source
 
-from . import causes, claims, common, distributions, gallery, literature, published, then_and_now
+from . import causes, claims, common, distributions, gallery, literature, published, real_time, then_and_now
 from .runs import WORKLOAD, ThesisRuns, made_of
 
 _MATRICES = "thesis-matrices.svg"
@@ -68,7 +68,8 @@ def _nothing(page: ThesisRuns) -> BentpipeError:
 
 def _sections(page: ThesisRuns, gallery: bool) -> list[str]:
     parts = ["# The thesis's matrix, then and now", _opening(page), _others(gallery), *claims.section(page)]
-    parts += ["## Then and now", *common.same_pairs(page), *common.common_servers(page)]
+    parts += ["## Then and now", *common.same_pairs(page)]
+    parts += [*real_time.section(page), *common.common_servers(page)]
     parts += common.definitions(page)
     parts += causes.sections(page)
     parts += ["## All pairs", _HOW, _overview(page)]

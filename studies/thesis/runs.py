@@ -15,6 +15,7 @@ from bentpipe.runs.records import Record
 from bentpipe.study import compare
 from bentpipe.study.compare import ScenarioResult
 from bentpipe.study.source import Source, pooled
+from bentpipe.testbed import EMU
 
 from .intervals import Pairs
 from .published import Published
@@ -116,6 +117,11 @@ class ThesisRuns:
         source = self.beside(campaign)
         records = source.in_order if source else []
         return {(one.key.scenario, one.key.client, one.key.server): one for one in cells(records)}
+
+    @property
+    def in_real_time(self) -> Source | None:
+        """The run of pairs that want a clock of their own; None if it is not among the runs."""
+        return next((one for one in self.sources[1:] if one.manifest.plan.testbed == EMU.name), None)
 
     @property
     def galleries(self) -> list[Source]:

@@ -473,6 +473,29 @@ def test_more_trials_of_the_campaign_are_added_to_its_pairs(bentpipe: Command) -
     assert "147 trials in virtual time" in " ".join(Path("out/thesis.md").read_text().split())
 
 
+def test_pairs_in_real_time_stand_beside_2021(bentpipe: Command) -> None:
+    """kwik and nginx are made up to have half as much again, and fail once with msquic as the server."""
+    write(Path("run"))
+    made = []
+    for server, then, outcome in (("nginx", 0.867e6, "ok"), ("msquic", 2.873e6, "transfer_timeout")):
+        for iteration in (1, 2):
+            one = fake_run.record("sat", "aioquic", "quinn", iteration)
+            seconds = 8 * one.size_bytes / (1.5 * then)
+            ends = {"testbed": "emu", "client": "kwik", "server": server}
+            one = fake_run.change(one, runner_transfer_s=seconds, **ends)
+            made.append(fake_run.change(one, outcome=outcome) if iteration == 1 else one)
+    words = fake_run.write_campaign("emulated", made)
+    file = Path("emulated/manifest.json")
+    manifest = json.loads(file.read_text())
+    manifest["options"]["testbed"] = "emu"
+    file.write_text(json.dumps(manifest))
+    done = bentpipe("study", "thesis", "--run", "run", *words, "-o", "out")
+    assert done.code == 0, done.err
+    text = Path("out/thesis.md").read_text()
+    assert "| sat | kwik → nginx | 0.87 | 1.30 ±0.00 | 1.50 | - |" in text
+    assert "| sat | kwik → msquic | 2.87 | failed | - | 1 of 2 |" in text
+
+
 def test_the_queue_of_the_simulator_stands_beside_2021(bentpipe: Command) -> None:
     """Over the longer queue quiche is made up to have what it had, by equation 4.1, the others half more."""
     write(Path("run"))
