@@ -90,6 +90,7 @@ class DaskSettings:
 def require(settings: DaskSettings) -> None:
     """BentpipeError if Dask is not installed, or the scheduler's address is none."""
     try:
+        import distributed  # noqa: F401
         from distributed.comm.addressing import get_address_host_port
     except ModuleNotFoundError as error:
         raise BentpipeError(f"--executor dask: the package {error.name} is missing", EXTRA) from None
