@@ -90,13 +90,14 @@ class DaskSettings:
 def require(settings: DaskSettings) -> None:
     """BentpipeError if Dask is not installed, or the scheduler's address is none."""
     try:
-        import distributed
+        import distributed  # noqa: F401
+        from distributed.comm.addressing import get_address_host_port
     except ModuleNotFoundError as error:
         raise BentpipeError(f"--executor dask: the package {error.name} is missing", EXTRA) from None
     if not settings.scheduler:
         return
     try:
-        host, _ = distributed.comm.get_address_host_port(settings.address)
+        host, _ = get_address_host_port(settings.address)
         if not host:
             raise ValueError("missing host")
     except ValueError as error:
