@@ -4,6 +4,7 @@ a connection, a host or the captures are missing.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -32,13 +33,16 @@ pytestmark = [
 ]
 ROOT = Path(__file__).resolve().parents[2]
 BYTES = "300kB"
+PLACES = f"bentpipe-lab-{os.getpid()}-"
+HOSTS: set[str] = set()  # network namespaces of the laboratories here
+BEFORE = set(Path("/tmp").glob("bentpipe-remote-*"))  # what was left by others
 MORE = '[links.lab.weather]\ncommand = ["echo", \'{"rain_mm": 1.5, "station": {"name": "roof"}}\']\n'
 
 
 @pytest.fixture(scope="module")
 def laboratory() -> Iterator[LinkLaboratory]:
     """A link of 10 Mbit/s and 30 ms."""
-    folder = Path(tempfile.mkdtemp(prefix="bentpipe-lab-", dir="/tmp"))  # the name of a socket is short
+    folder = Path(tempfile.mkdtemp(prefix=PLACES, dir="/tmp"))  # the name of a socket is short
     try:
         with LinkLaboratory("goodput", place=folder / "lab") as found:
             yield found
@@ -100,16 +104,38 @@ def records(out: Path) -> list[dict[str, Any]]:
 
 
 def left_over() -> list[str]:
-    """Processes of hosts that are still there, and folders."""
-    found = [str(folder) for folder in Path("/tmp").glob("bentpipe-remote-*")]
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+    """Processes that are still there in a network namespace of a host of these laboratories, and folders
+    that nobody holds.
+    """
+    found = [str(folder) for folder in folders() - BEFORE if not is_held(folder)]
+    there: list[tuple[str, str]] = []
+    for entry in Path("/proc").glob("[0-9]*"):
         try:
-            line = entry.read_bytes()
+            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            there.append((line, str((entry / "ns" / "net").readlink())))
         except OSError:
             continue
-        if b"/bentpipe-remote/" in line.split(b"\0")[0]:
-            found.append(line.replace(b"\0", b" ").decode())
-    return found
+    HOSTS.update(network for line, network in there if PLACES in line and "/sshd_config." in line)
+    HOSTS.discard(str(Path("/proc/self/ns/net").readlink()))
+    assert HOSTS
+    programs = [line for line, network in there if network in HOSTS]
+    return found + [line for line in programs if "/bentpipe-remote/" in line.split(" ")[0]]
+
+
+def folders() -> set[Path]:
+    return set(Path("/tmp").glob("bentpipe-remote-*"))
+
+
+def is_held(folder: Path) -> bool:
+    """Whether whoever made it is there; one in a laboratory of these has a process as well."""
+    try:
+        with (folder / ".alive").open() as alive:
+            fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        return not folder.exists()
+    return False
 
 
 def test_the_doctor_looks_at_both_hosts(tmp_path: Path, laboratory: LinkLaboratory) -> None:
@@ -205,7 +231,7 @@ def test_connections_that_break_cost_no_trial(tmp_path: Path) -> None:
     """One breaks in the middle of a trial: nothing is left on its hosts, and the trial runs again. Both hosts
     go away: the run ends, and goes on when they are back.
     """
-    place = Path(tempfile.mkdtemp(prefix="bentpipe-lab-", dir="/tmp")) / "lab"
+    place = Path(tempfile.mkdtemp(prefix=PLACES, dir="/tmp")) / "lab"
     file = links_file(tmp_path, place)
     file.write_text(file.read_text().replace('timeout = "20 s"', 'timeout = "20 s"\n    patience_s = 1'))
     out = tmp_path / "run"
@@ -216,6 +242,7 @@ def test_connections_that_break_cost_no_trial(tmp_path: Path) -> None:
         with LinkLaboratory("goodput", place=place):
             run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
             wait_for("a client", lambda: processes("/bentpipe-remote/", "bentpipe-endpoint-quinn"))
+            assert left_over() != []  # it is found by its namespace, also when the laboratory is gone
             cut = processes("enter", f"{place}/client.door")
             for pid in cut:
                 os.kill(pid, signal.SIGKILL)
