@@ -114,11 +114,8 @@ impl HostState {
                 fs::read(files::within(&self.folder, text("path")?)?)?,
             )),
             "start" => {
-                self.start(serde_json::from_value(said["program"].clone())?)?;
-                Ok((
-                    json!({"at_unix_ns": now_unix_ns() + self.ahead_ns}),
-                    Vec::new(),
-                ))
+                let at = self.start(serde_json::from_value(said["program"].clone())?)?;
+                Ok((json!({"at_unix_ns": at}), Vec::new()))
             }
             "signal" => {
                 self.signal(text("name")?, text("signal")?)?;
@@ -189,7 +186,8 @@ impl HostState {
         Ok(())
     }
 
-    fn start(&mut self, wanted: Start) -> Result<(), Box<dyn Error>> {
+    /// Starts a program; when.
+    fn start(&mut self, wanted: Start) -> Result<i64, Box<dyn Error>> {
         let program = wanted.command.first().cloned().unwrap_or_default();
         if let Some(expected) = &wanted.sha256
             && files::sha256(Path::new(&program))? != *expected
@@ -197,10 +195,12 @@ impl HostState {
             return Err(format!("{program} is not what was brought here: it is not run").into());
         }
         let name = wanted.name.clone();
+        // Before it is there: on a busy host it sends its first packet before this goes on.
+        let at = now_unix_ns() + self.ahead_ns;
         let running = start(wanted, self.ahead_ns, &self.out)
             .map_err(|error| format!("cannot start {program}: {error}"))?;
         self.running.insert(name, running);
-        Ok(())
+        Ok(at)
     }
 
     fn signal(&self, name: &str, signal: &str) -> Result<(), Box<dyn Error>> {
