@@ -11,6 +11,9 @@ from pathlib import Path
 
 from bentpipe import paths
 
+# What studies write: it is made from runs, and changes none.
+_PAGES = (":(exclude,glob)studies/*/*.md", ":(exclude,glob)studies/*/*.svg")
+
 
 def made_from() -> dict[str, str]:
     """`commit`, and in a package `rustc`; what is not known is left out."""
@@ -29,12 +32,15 @@ def of_a_package(root: Path) -> dict[str, str]:
 
 
 def commit_of(root: Path) -> str | None:
-    """The commit of a checkout, with `-dirty` if a file of it differs; None if it is no git checkout."""
+    """The commit of a checkout, with `-dirty` if a file of it differs that is no page of a study; None if
+    it is no git checkout.
+    """
     if not (root / ".git").exists() or shutil.which("git") is None:
         return None
+    status = ["status", "--porcelain", "--untracked-files=no", "--", ".", *_PAGES]
     head, changes = (
         subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=False)
-        for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
+        for words in (["rev-parse", "HEAD"], status)
     )
     if head.returncode != 0 or changes.returncode != 0:
         return None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 from conftest import Command
 
-from bentpipe import paths
+from bentpipe import origin, paths
 
 pytestmark = pytest.mark.usefixtures("fake_sim")
 
@@ -148,6 +149,22 @@ def test_a_study_that_fails_leaves_the_others_their_turn(bentpipe: Command, alon
     assert "a-broken-one" in done.out and "no function `write`" in done.out
     skipped = bentpipe("study", "all", "--skip", "a-broken-one", "-o", "out")
     assert skipped.code == 0 and "a-broken-one" not in skipped.out
+
+
+def test_a_page_that_was_written_leaves_the_next_study_its_commit(tmp_path: Path) -> None:
+    """Else all pages but the first that `study all` writes would be of no commit."""
+    page, code = tmp_path / "studies" / "mine" / "mine.md", tmp_path / "code.py"
+    page.parent.mkdir(parents=True)
+    who = ["-c", "user.name=me", "-c", "user.email=me@example.org"]
+    for file in (page, code):
+        file.write_text("as it was")
+    for words in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "first"]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    commit = origin.commit_of(tmp_path)
+    page.write_text("written anew")
+    assert commit and origin.commit_of(tmp_path) == commit
+    code.write_text("changed")
+    assert origin.commit_of(tmp_path) == f"{commit}-dirty"
 
 
 def test_no_study_is_called_all(bentpipe: Command, mine: Path) -> None:
