@@ -24,8 +24,9 @@ import msgspec
 from bentpipe import paths
 from bentpipe.analysis.cells import cells
 from bentpipe.report import build
+from bentpipe.runs import run_folder
 from bentpipe.runs.record_book import RecordBook
-from bentpipe.runs.records import Record, read_jsonl
+from bentpipe.runs.records import Record, without_courses
 from bentpipe.runs.table import write_parquet
 
 EXAMPLE = paths.root() / "tests" / "runs" / "format-1"
@@ -38,11 +39,11 @@ def main() -> None:
     )
     parser.add_argument("--records", default="20000,100000", metavar="N,…")
     counts = [int(word) for word in parser.parse_args().records.split(",")]
-    print(f"{'records':>9} {'step':<28} {'CPU s':>8} {'MB more':>8} {'ms each':>8}")
+    print(f"{'records':>9} {'step':<36} {'CPU s':>8} {'MB more':>8} {'ms each':>8}")
     for count in counts:
         with tempfile.TemporaryDirectory(prefix="bentpipe-bench-") as name:
             # Each in a process of its own, for its memory.
-            for step in (write, read_back, read_whole, report):
+            for step in (write, read_back, read_whole, read_lean, report):
                 process = multiprocessing.get_context("spawn").Process(target=step, args=(Path(name), count))
                 process.start()
                 process.join()
@@ -79,11 +80,19 @@ def read_back(folder: Path, count: int) -> None:
 
 
 def read_whole(folder: Path, count: int) -> None:
-    measured(count, "read all, as the report does", lambda: cells(list(read_jsonl(folder / "records.jsonl"))))
+    shutil.copy(EXAMPLE / "manifest.json", folder)
+    measured(count, "read all, as studies do", lambda: cells(run_folder.read(folder)[1]))
+
+
+def read_lean(folder: Path, count: int) -> None:
+    measured(
+        count,
+        "without courses, as sites do",
+        lambda: cells(run_folder.read(folder, without_courses)[1]),
+    )
 
 
 def report(folder: Path, count: int) -> None:
-    shutil.copy(EXAMPLE / "manifest.json", folder)
     measured(count, "make the report", lambda: build(folder))
     pages = sum(file.stat().st_size for file in (folder / "report").rglob("*") if file.is_file())
     print(f"{count:>9} bytes of the report: {pages}")
@@ -100,7 +109,7 @@ def measured(count: int, name: str, step: Callable[[], object]) -> None:
     kept = step()
     spent = time.process_time() - begin
     more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e3
-    print(f"{count:>9} {name:<28} {spent:8.1f} {more:8.0f} {1e3 * spent / count:8.3f}", flush=True)
+    print(f"{count:>9} {name:<36} {spent:8.1f} {more:8.0f} {1e3 * spent / count:8.3f}", flush=True)
     del kept
 
 

@@ -7,11 +7,14 @@ import shutil
 from pathlib import Path
 
 import fake_run
+import pyarrow.dataset as ds
 import pytest
 
 from bentpipe.errors import BentpipeError
 from bentpipe.runs import several
+from bentpipe.runs.dataset import open_dataset
 from bentpipe.runs.records import Record
+from bentpipe.runs.table import write_parquet
 
 
 def write(folder: Path, started: str, *records: Record) -> Path:
@@ -80,6 +83,36 @@ def test_the_table_has_every_trial_as_its_record_does(tmp_path: Path) -> None:
             assert row[column] == getattr(record, column), column
     assert [row["server_statistics.left_s"] for row in rows] == ["1.5", "1.5", "never"]
     assert [row["server_statistics.cwnd_bytes"] for row in rows] == [7.0, 7.0, None]
+
+
+def test_a_dataset_has_the_same_trials_and_is_read_by_columns(tmp_path: Path) -> None:
+    one, other = fake_run.record("sat", "noq", "noq", 1), fake_run.record("satloss", "noq", "aioquic", 2)
+    other = fake_run.change(other, server_statistics={"left_s": 2.5})  # a column that the first run lacks
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for folder, records in zip(folders, ([one, fake_run.change(one, iteration=2)], [other]), strict=True):
+        write(folder, "2026-03-01T00:00:00Z", *records)
+        write_parquet(lambda records=records: records, folder / "records.parquet")  # type: ignore[misc]
+    found = open_dataset(folders)
+    assert found.to_table().to_pylist() == several.trials(folders).to_pylist()
+    over_sat = found.to_table(columns=["run", "seed"], filter=ds.field("scenario") == "sat")
+    assert over_sat.to_pylist() == [{"run": "a", "seed": one.seed}] * 2
+
+
+def test_a_dataset_wants_finished_runs_whose_columns_go_together(tmp_path: Path) -> None:
+    record = fake_run.record("sat", "noq", "noq", 1)
+    for name, said in (("a", 1.5), ("b", "never")):
+        changed = fake_run.change(record, server_statistics={"left_s": said})
+        write(tmp_path / name, "2026-03-01T00:00:00Z", changed)
+        if name == "a":
+            write_parquet(lambda: [changed], tmp_path / "a" / "records.parquet")  # noqa: B023
+    with pytest.raises(BentpipeError, match=r"b/records\.parquet: cannot be read") as raised:
+        open_dataset([tmp_path / "a", tmp_path / "b"])
+    assert raised.value.hint
+    write_parquet(lambda: [changed], tmp_path / "b" / "records.parquet")
+    with pytest.raises(BentpipeError, match=r"server_statistics\.left_s"):
+        open_dataset([tmp_path / "a", tmp_path / "b"])
+    with pytest.raises(BentpipeError, match="no runs are given"):
+        open_dataset([])
 
 
 def test_without_any_run_there_is_no_table(tmp_path: Path) -> None:

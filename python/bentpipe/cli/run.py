@@ -33,7 +33,7 @@ from bentpipe.plan import campaign, flows, scenarios
 from bentpipe.plan.campaign import PlanVariants
 from bentpipe.plan.treatments import DIRECT, QUIC_PEP
 from bentpipe.runs import manifest
-from bentpipe.runs.records import without_curves
+from bentpipe.runs.records import without_courses
 from bentpipe.runs.run_folder import RunFolder
 from bentpipe.stacks import catalogue, proxies, tunnels
 from bentpipe.stacks.patience import silence_s
@@ -398,7 +398,7 @@ def build_report(folder: Path) -> Path:
 
 
 def _show(execution: Scheduler, console: Console, begin: float) -> None:
-    records = [without_curves(record) for record in execution.in_order]
+    records = [without_courses(record) for record in execution.in_order]
     summary.show(records, execution.manifest.scenarios, console)
     counts = summary.counts(records)
     console.print(f"{progress.count(len(records))}, {counts}, in {time.monotonic() - begin:.1f} s")

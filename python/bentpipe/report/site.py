@@ -13,6 +13,7 @@ from bentpipe.report import pages
 from bentpipe.report.analyses import read_traces
 from bentpipe.report.model import RunModel, cell_data, run_data
 from bentpipe.runs import run_folder
+from bentpipe.runs.records import shown
 
 ASSETS = ("report.js", "report.css", "licenses.txt")
 
@@ -28,7 +29,7 @@ def build(run: Path) -> Path:
     or a file in it that cannot be read, OSError if the site cannot be written.
     """
     assets = bundle(ASSETS)
-    found, records = run_folder.read_unfinished(run)
+    found, records = run_folder.read_unfinished(run, shown)
     if not (run / run_folder.RECORDS).is_file():
         raise ReportError(
             f"{run / run_folder.RECORDS}: no such file", "no trial of this run has finished yet"

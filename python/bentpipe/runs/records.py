@@ -97,9 +97,14 @@ def unmeasured(trial: Trial, outcome: Outcome, detail: str) -> Record:
     return Record(**_identity(trial), outcome=outcome, detail=detail)
 
 
-def without_curves(record: Record) -> Record:
-    """A record without the two courses of what had come, which are most of it."""
-    return msgspec.structs.replace(record, received_bytes=[], in_order_bytes=[])
+def shown(record: Record) -> Record:
+    """A record with no more than the page of its cell shows: without bytes in order and single flows."""
+    return msgspec.structs.replace(record, in_order_bytes=[], flows=[])
+
+
+def without_courses(record: Record) -> Record:
+    """A record without the courses of what had come, its own and those of further flows: most of it."""
+    return msgspec.structs.replace(record, received_bytes=[], in_order_bytes=[], flows=[])
 
 
 def _identity(trial: Trial) -> dict[str, Any]:
@@ -120,16 +125,16 @@ def _identity(trial: Trial) -> dict[str, Any]:
 
 def read_jsonl(path: Path) -> Iterator[Record]:
     """The records of a `records.jsonl`. A last line that was cut off while it was written is passed over."""
-    lines = path.read_text().split("\n")
-    for number, line in enumerate(lines, start=1):
-        if not line:
-            continue
-        try:
-            yield parse_line(path, number, line)
-        except ValueError as error:
-            if number == len(lines) and isinstance(error.__cause__, json.JSONDecodeError):
-                return  # no newline behind it: the writer was interrupted here
-            raise
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                yield parse_line(path, number, line)
+            except ValueError as error:
+                if not line.endswith(b"\n") and isinstance(error.__cause__, json.JSONDecodeError):
+                    return  # the writer was interrupted here
+                raise
 
 
 def parse_line(path: Path, number: int, line: str | bytes) -> Record:

@@ -6,7 +6,7 @@ import fcntl
 import os
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bentpipe.errors import BentpipeError, UsageError, is_full
@@ -18,6 +18,9 @@ from bentpipe.schema.reading import FormatError
 
 RECORDS = "records.jsonl"
 _PARTIAL = ".partial"
+
+# What is left of a record, for whoever reads many: most of one are its courses (`records.without_courses`).
+Kept = Callable[[Record], Record]
 
 
 class DiskError(BentpipeError):
@@ -158,24 +161,25 @@ class RunFolder:
         return f"finished trials are kept; make room, then continue with: {self.resume_command}"
 
 
-def read(folder: Path) -> tuple[manifest.Manifest, list[Record]]:
-    """The manifest and the records of the run in `folder`, which stays as it is. BentpipeError if that is no
-    run, or has no records.
+def read(folder: Path, kept: Kept | None = None) -> tuple[manifest.Manifest, list[Record]]:
+    """The manifest and the records of the run in `folder`, which stays as it is; of each record no more than
+    what is `kept`. BentpipeError if that is no run, or has no records.
     """
-    found, records = read_unfinished(folder)
+    found, records = read_unfinished(folder, kept)
     if not records:
         hint = f"continue it with: bentpipe run --resume {shlex.quote(str(folder))}"
         raise BentpipeError(f"{folder}: no trial of this run has finished, so there are no records", hint)
     return found, records
 
 
-def read_unfinished(folder: Path) -> tuple[manifest.Manifest, list[Record]]:
+def read_unfinished(folder: Path, kept: Kept | None = None) -> tuple[manifest.Manifest, list[Record]]:
     """As `read`, of a run that may have no records yet."""
     found = manifest.read(folder)
     path = folder / RECORDS
     try:
+        records = map(kept, read_jsonl(path)) if kept else read_jsonl(path)
         # Of a trial that was run again the last line counts; a run that is complete has no other.
-        return found, list({_which(record): record for record in read_jsonl(path)}.values())
+        return found, list({_which(record): record for record in records}.values())
     except ValueError as error:
         raise BentpipeError(str(error), "the run may be of a newer version of Bentpipe") from error
     except FileNotFoundError:

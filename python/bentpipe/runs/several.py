@@ -10,19 +10,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from bentpipe.errors import BentpipeError
 from bentpipe.runs import run_folder
 from bentpipe.runs.manifest import Manifest
-from bentpipe.runs.records import Record
+from bentpipe.runs.records import Record, without_courses
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_NO_COURSES: dict[str, list[Any]] = {"received_bytes": [], "in_order_bytes": [], "flows": []}
 
 
 @dataclass(frozen=True)
@@ -58,14 +54,12 @@ def read(folders: Iterable[Path], *, courses: bool = True) -> SeveralRuns:
     """
     places = list({folder.resolve(): folder for folder in folders}.values())
     runs, skipped = [], []
-    for folder, name in zip(places, _names(places), strict=True):
+    for folder, name in zip(places, names(places), strict=True):
         try:
-            found, records = run_folder.read(folder)
+            found, records = run_folder.read(folder, None if courses else without_courses)
         except BentpipeError as error:
             skipped.append(SkippedFolder(folder, str(error)))
             continue
-        if not courses:
-            records = [msgspec.structs.replace(record, **_NO_COURSES) for record in records]
         runs.append(NamedRun(name, folder, found, records))
     return SeveralRuns(tuple(sorted(runs, key=lambda run: (run.manifest.started, run.name))), tuple(skipped))
 
@@ -93,17 +87,17 @@ def nothing_to_read(found: SeveralRuns) -> BentpipeError:
     return BentpipeError(f"no runs to read: {found.skipped[0].why}{more}", "give folders of finished runs")
 
 
-def _names(folders: Sequence[Path]) -> list[str]:
+def names(folders: Sequence[Path]) -> list[str]:
     """A name for each folder that no other one has."""
     parts = [folder.resolve().parts for folder in folders]
     depth = [1] * len(folders)
     while True:
-        names = ["/".join(one[-count:]) for one, count in zip(parts, depth, strict=True)]
-        often = Counter(names)
+        found = ["/".join(one[-count:]) for one, count in zip(parts, depth, strict=True)]
+        often = Counter(found)
         short = [
-            place for place, name in enumerate(names) if often[name] > 1 and depth[place] < len(parts[place])
+            place for place, name in enumerate(found) if often[name] > 1 and depth[place] < len(parts[place])
         ]
         if not short:
-            return names
+            return found
         for place in short:
             depth[place] += 1
