@@ -107,7 +107,7 @@ pub fn observation(observed: &Observed) -> Result<Joined, Box<dyn Error>> {
             Direction::Forward => &mut path.forward,
             Direction::Return => &mut path.back,
         };
-        count(counters, &packet);
+        counters.count(packet.fate, packet.ip.bytes);
         path.log.add(packet);
     }
     let mut sent = path.log.packets().iter();
@@ -261,16 +261,6 @@ impl Joined {
         let last = packets.iter().rposition(delivered);
         packets.truncate(last.map_or(packets.len(), |last| last + 1));
         packets
-    }
-}
-
-fn count(counters: &mut Counters, packet: &Packet) {
-    counters.packets += 1;
-    counters.bytes += u64::from(packet.ip.bytes);
-    match packet.fate {
-        Fate::Delivered { .. } => counters.delivered += 1,
-        Fate::QueueDrop => counters.queue_drops += 1,
-        Fate::Loss => counters.losses += 1,
     }
 }
 
