@@ -33,6 +33,7 @@ pytestmark = [
 ]
 ROOT = Path(__file__).resolve().parents[2]
 BYTES = "300kB"
+WAYS, COUNTS = ("forward", "return"), ("packets", "bytes", "queue_drops", "losses")
 PLACES = f"bentpipe-lab-{os.getpid()}-"
 HOSTS: set[str] = set()  # network namespaces of the laboratories here
 BEFORE = set(Path("/tmp").glob("bentpipe-remote-*"))  # what was left by others
@@ -167,6 +168,9 @@ def test_trials_are_as_in_the_other_testbeds(tmp_path: Path, laboratory: LinkLab
     assert abs(record["clock_offset_ms"] - 50) < 1 + record["clock_error_ms"]
     assert record["rtt_min_ms"] >= 30 and record["handshake_s"] >= 0.03
     assert record["goodput_bps"] < 10e6
+    assert record["forward_packets"] > 200 and record["forward_losses"] is not None
+    # Who drops what is not to be seen.
+    assert record["forward_queue_drops"] is None and record["return_queue_drops"] is None
     assert record["probe_rtt_ms"] >= 30
     assert record["weather"] == {"rain_mm": 1.5, "station.name": "roof"}
     (folder,) = (tmp_path / "run" / "trials").iterdir()
@@ -199,7 +203,8 @@ def test_without_captures_times_are_the_programs(
     (record,) = records(tmp_path / "run")
     assert (record["outcome"], record["measured_from"]) == ("ok", "qlog")
     assert record["completion_s"] > record["handshake_s"] >= 0.03
-    assert record["forward_packets"] == 0 and record["findings"] == []
+    assert {record[f"{way}_{what}"] for way in WAYS for what in COUNTS} == {None}
+    assert record["packet_log_sha256"] is None and record["received_bytes"] == record["findings"] == []
 
 
 def test_an_upload_and_what_cannot_be_brought(tmp_path: Path, laboratory: LinkLaboratory) -> None:

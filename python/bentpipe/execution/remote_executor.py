@@ -137,7 +137,7 @@ class RemoteTrials:
                 self._drop(name)
                 traffic.add(estimate)
                 return Answer(None, f"a host of {name} answers nonsense: {error!r}")
-            traffic.add(int(values["forward_bytes"] + values["return_bytes"]) or estimate)
+            traffic.add(_moved_bytes(values) or estimate)
             return Answer(values)
         return Answer(None, f"the connection broke {TRIES} times; at last: {why}")
 
@@ -216,6 +216,12 @@ def _estimate(trial: LocalTrial) -> int:
     flow = trial.flows[0]
     size = sum((trial.www / path.removeprefix("/")).stat().st_size for path in flow.requests)
     return int(size * _SHARE)
+
+
+def _moved_bytes(values: dict[str, Any]) -> int:
+    """What went over the link, both ways; 0 where nobody counted it."""
+    both = values["forward_bytes"], values["return_bytes"]
+    return sum(one or 0 for one in both)
 
 
 def _record(observed: dict[str, Any]) -> dict[str, Any]:
