@@ -8,6 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.execution.link_plan import over_links
@@ -21,6 +23,7 @@ from bentpipe.remote.traffic import TrafficCount
 from bentpipe.remote.weather import by_name
 from bentpipe.runs.trial_files import within
 
+MS = 10**6  # nanoseconds
 ROOT = Path(__file__).resolve().parents[2]
 LINK = """
 [links.geo]
@@ -152,14 +155,17 @@ def test_no_name_leads_out_of_a_trials_folder(tmp_path: Path, name: str) -> None
     assert within(tmp_path, "qlog/client/..x") == tmp_path / "qlog" / "client" / "..x"
 
 
-def exchanges(ahead_ns: float, drift: float, seconds: int) -> list[Exchange]:
-    """One each second, over ways of 0.1 ms, each of which is held up by up to 3 ms."""
-    draw = Random(1)
+def exchanges(
+    ahead_ns: float, drift: float, seconds: int, ways_ns: tuple[int, int] = (100_000, 100_000), seed: int = 1
+) -> list[Exchange]:
+    """One each second, over ways there and back that are each held up by up to 3 ms."""
+    draw = Random(seed)
+    there_ns, back_ns = ways_ns
     found = []
     for second in range(seconds):
         asked = second * 10**9
-        there = asked + 100_000 + draw.randrange(3_000_000)
-        back = there + 20_000 + 100_000 + draw.randrange(3_000_000)
+        there = asked + there_ns + draw.randrange(3_000_000)
+        back = there + 20_000 + back_ns + draw.randrange(3_000_000)
         ahead = ahead_ns + drift * asked
         found.append(Exchange(asked, round(there + ahead), round(there + 20_000 + ahead), back))
     return found
@@ -182,6 +188,37 @@ def test_clocks_that_drift_are_followed() -> None:
     found = offset(exchanges(-3e6, 20e-6, 600))
     assert abs(found.at(0) + 3e6) < 1e6
     assert abs(found.at(600 * 10**9) - (-3e6 + 12e6)) < 1e6
+
+
+@given(
+    ahead_ms=st.integers(-1000, 1000),
+    least_ms=st.integers(0, 300),
+    asymmetry_ms=st.integers(-300, 300),
+    wrong=st.floats(-0.1, 0.1),
+    seed=st.integers(0, 1000),
+)
+def test_unequal_ways_are_accounted_for_where_they_are_told(
+    ahead_ms: int, least_ms: int, asymmetry_ms: int, wrong: float, seed: int
+) -> None:
+    """Within 1 ms and one tenth of what was told, which may be wrong by as much; the bound holds."""
+    ways_ns = ((least_ms + max(asymmetry_ms, 0)) * MS, (least_ms + max(-asymmetry_ms, 0)) * MS)
+    told_ns = asymmetry_ms / (1 + wrong) * MS
+    found = offset(exchanges(ahead_ms * MS, 0.0, 100, ways_ns, seed), told_ns)
+    off_ns = abs(found.offset_ns - ahead_ms * MS)
+    assert off_ns <= MS + abs(told_ns) / 10
+    assert off_ns <= found.error_ns
+
+
+def test_ways_cannot_differ_by_more_than_both_take(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"an exchange took .* ms, there and back"):
+        offset(exchanges(0.0, 0.0, 60), 20.0 * MS)
+    found = links(tmp_path, LINK.replace('host = "two"', 'host = "two"\ncontrol_asymmetry_ms = -20'))
+    session = LinkSession.__new__(LinkSession)
+    session.name, session.links, session.link = "geo", found, found.named("geo")
+    host: Any = SimpleNamespace(connection=SimpleNamespace(exchanges=exchanges(0.0, 0.0, 60)))
+    session.places = {"client": host, "server": host}
+    with pytest.raises(BentpipeError, match=r"links\.geo\.server\.control_asymmetry_ms: -20 cannot be"):
+        session.clock()
 
 
 def test_two_clocks_are_compared_by_a_third() -> None:

@@ -7,9 +7,11 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -166,6 +168,7 @@ def test_trials_are_as_in_the_other_testbeds(tmp_path: Path, laboratory: LinkLab
     assert (record["outcome"], record["detail"], record["measured_from"]) == ("ok", "", "wire")
     assert (record["scenario"], record["testbed"], record["tries"]) == ("lab", "remote", 1)
     assert abs(record["clock_offset_ms"] - 50) < 1 + record["clock_error_ms"]
+    assert is_told_by_packets(record)
     assert record["rtt_min_ms"] >= 30 and record["handshake_s"] >= 0.03
     assert record["goodput_bps"] < 10e6
     assert record["forward_packets"] > 200 and record["forward_losses"] is not None
@@ -178,6 +181,63 @@ def test_trials_are_as_in_the_other_testbeds(tmp_path: Path, laboratory: LinkLab
     assert one_way_ms(folder / "trace.pcapng") >= 15 - record["clock_error_ms"]
     assert set(json.loads((folder / "link.json").read_text())["hosts"]) == {"client", "server"}
     wait_for("nothing to be left", lambda: left_over() == [])
+
+
+def test_ways_of_ssh_that_differ_can_be_told(tmp_path: Path, laboratory: LinkLaboratory) -> None:
+    """What goes to the server's host over SSH takes 40 ms longer than what comes back; on the link it does
+    not: where that is not told, the clock is wrong by half of it, and the packets of a trial show it.
+    """
+    (tmp_path / "late.py").write_text(LATE)
+    slow = f"ProxyCommand {shlex.join([sys.executable, str(tmp_path / 'late.py'), '40'])} "
+    config = (laboratory.place / "ssh_config").read_text()
+    client, server = config.split("Host bentpipe-lab-server")
+    server = server.replace("ProxyCommand ", slow)
+    (tmp_path / "ssh_config").write_text(f"{client}Host bentpipe-lab-server{server}")
+
+    file = links_file(tmp_path, tmp_path, "clock_ahead_ms = 50")
+    assert invoke(words(file, tmp_path / "run")) == 0
+    (record,) = records(tmp_path / "run")
+    assert record["clock_offset_ms"] > 60
+    assert is_told_by_packets(record)
+
+    told = Links(links_file(tmp_path, tmp_path, "clock_ahead_ms = 50\ncontrol_asymmetry_ms = 40"))
+    session = LinkSession(told, "lab")
+    try:
+        session.ask_clocks(100)
+        found = session.clock()
+    finally:
+        session.close()
+    assert abs(found.offset_ns / 1e6 - 50) <= min(found.error_ns / 1e6, 1 + 40 / 10)
+    wait_for("nothing to be left", lambda: left_over() == [])
+
+
+LATE = """
+import os, queue, subprocess, sys, threading, time
+
+held = queue.SimpleQueue()
+child = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, bufsize=0)
+
+def pass_on():
+    while (one := held.get())[1]:
+        time.sleep(max(one[0] - time.monotonic(), 0))
+        child.stdin.write(one[1])
+    child.stdin.close()
+
+threading.Thread(target=pass_on, daemon=True).start()
+while part := os.read(0, 65536):
+    held.put((time.monotonic() + float(sys.argv[1]) / 1000, part))
+held.put((0, b""))
+sys.exit(child.wait())
+"""
+
+
+def is_told_by_packets(record: dict[str, Any]) -> bool:
+    """Whether the fastest packets say how wrong the server's clock is taken to be, which is 50 ms ahead: both
+    ways of the laboratory's link take equally long, but for a packet's own length.
+    """
+    wrong_ms: float = record["clock_offset_ms"] - 50
+    half_ms: float = record["one_way_difference_ms"] / 2
+    return abs(half_ms - wrong_ms) < 3
 
 
 def one_way_ms(trace: Path) -> float:
@@ -204,6 +264,7 @@ def test_without_captures_times_are_the_programs(
     assert (record["outcome"], record["measured_from"]) == ("ok", "qlog")
     assert record["completion_s"] > record["handshake_s"] >= 0.03
     assert {record[f"{way}_{what}"] for way in WAYS for what in COUNTS} == {None}
+    assert record["one_way_difference_ms"] is None
     assert record["packet_log_sha256"] is None and record["received_bytes"] == record["findings"] == []
 
 

@@ -19,7 +19,7 @@ import msgspec
 
 from bentpipe.errors import BentpipeError
 from bentpipe.execution.jobs import LocalTrial
-from bentpipe.remote.clock import Offset, offset
+from bentpipe.remote.clock import Offset
 from bentpipe.remote.host import HostConnection
 from bentpipe.remote.session import LinkSession
 from bentpipe.runs.trial_files import within
@@ -254,7 +254,7 @@ class RemoteTrial:
         files = [str(self._scratch / f"{role}.capture") for role in ROLES]
         client = self._session.on(CLIENT)
         # Offsets are told by this machine's clock; the record wants them by the server's.
-        at = clock.at_ns + round(offset(self._session.on(SERVER).exchanges).offset_ns)
+        at = clock.at_ns + round(self._session.clock_of(SERVER).offset_ns)
         return {
             "job": msgspec.to_builtins(self._trial.job()) | {"qlog": self._is_logged},
             "scratch": str(self._scratch),

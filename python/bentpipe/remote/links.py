@@ -39,6 +39,7 @@ class LinkHost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     port: Port | None = None
     ssh_config: Text | None = None  # a file, in place of the user's own
     device: Word | None = None  # the one towards the link, for captures; None: any
+    control_asymmetry_ms: float = 0.0  # by how much SSH's way there takes longer than its way back
     clock_ahead_ms: int = 0  # for tests: its clock is said to be so far ahead
 
 

@@ -437,8 +437,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # that; null in the other testbeds.
     clock_offset_ms: float | None = None
     # By so much that may be wrong, and with it one-way delays: half of what the fastest exchanges took to and
-    # fro; null in the other testbeds.
+    # fro, less what is known of their asymmetry, with a tenth of that (`control_asymmetry_ms`); null in the
+    # other testbeds.
     clock_error_ms: float | None = None
+    # By how much the fastest packet towards the client took longer than the fastest towards the server. Over
+    # a link whose ways take equally long, half of it is by how much `clock_offset_ms` is too large; null in
+    # the other testbeds, and where nothing could be captured.
+    one_way_difference_ms: float | None = None
     # The median round trip of the small regular flow beside the trial; null in the other testbeds, and where
     # there was none, or none of its packets came back.
     probe_rtt_ms: float | None = None
@@ -549,6 +554,7 @@ MEASURED = frozenset(
         "tries",
         "clock_offset_ms",
         "clock_error_ms",
+        "one_way_difference_ms",
         "probe_rtt_ms",
         "probe_loss_share",
         "link_statistics",
@@ -612,6 +618,7 @@ SHOWN = (
     "tries",
     "clock_offset_ms",
     "clock_error_ms",
+    "one_way_difference_ms",
     "probe_rtt_ms",
     "probe_loss_share",
 )
@@ -802,6 +809,7 @@ TYPES: dict[str, dict[str, str]] = {
         "tries": "integer?",
         "clock_offset_ms": "number?",
         "clock_error_ms": "number?",
+        "one_way_difference_ms": "number?",
         "probe_rtt_ms": "number?",
         "probe_loss_share": "number?",
         "link_statistics": "object",

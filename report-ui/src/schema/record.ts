@@ -228,8 +228,10 @@ export type TrialRecord = {
   tries: number | null;
   /** By how much the clock of the server's host was ahead of that of the client's; its times are corrected by that. Null in the other testbeds. */
   clock_offset_ms: number | null;
-  /** By so much that may be wrong, and with it one-way delays: half of what the fastest exchanges took to and fro. Null in the other testbeds. */
+  /** By so much that may be wrong, and with it one-way delays: half of what the fastest exchanges took to and fro, less what is known of their asymmetry, with a tenth of that (`control_asymmetry_ms`). Null in the other testbeds. */
   clock_error_ms: number | null;
+  /** By how much the fastest packet towards the client took longer than the fastest towards the server. Over a link whose ways take equally long, half of it is by how much `clock_offset_ms` is too large. Null in the other testbeds, and where nothing could be captured. */
+  one_way_difference_ms: number | null;
   /** The median round trip of the small regular flow beside the trial. Null in the other testbeds, and where there was none, or none of its packets came back. */
   probe_rtt_ms: number | null;
   /** Of its packets: those that did not come back. Null in the other testbeds, and where there was none. */
@@ -415,6 +417,7 @@ export type ShownRecord = Pick<
   | "tries"
   | "clock_offset_ms"
   | "clock_error_ms"
+  | "one_way_difference_ms"
   | "probe_rtt_ms"
   | "probe_loss_share"
 >;

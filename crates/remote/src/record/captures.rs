@@ -12,7 +12,7 @@ use bentpipe_link::{Counters, Direction, Fate};
 use bentpipe_trial::{
     Fidelity, FlowLifetime, HopPackets, IpPacket, Packet, PacketLog, TestbedObservation, Transport,
 };
-use bentpipe_units::Time;
+use bentpipe_units::{Span, Time};
 use bentpipe_wire::IpLayer;
 use bentpipe_wire::capture::{CapturedPacket, Input, Item, Piece};
 
@@ -29,6 +29,8 @@ pub struct Joined {
     merged: usize,
     /// Packets that came before they were sent, by what is known of the clocks.
     early: usize,
+    /// How long the fastest packet took towards the client, and towards the server, by these clocks.
+    least_ns: [Option<i64>; 2],
 }
 
 /// A packet where it was seen.
@@ -40,6 +42,17 @@ struct Seen {
 impl Joined {
     pub fn is_doubtful(&self) -> bool {
         self.unsent + self.merged + self.early > 0
+    }
+
+    /// By how much the fastest packet towards the client took longer than the fastest towards the server.
+    pub fn difference_ms(&self) -> Option<f64> {
+        let [forward, back] = self.least_ns;
+        let difference = Span::from_nanos(forward?.abs_diff(back?)).as_secs_f64() * 1e3;
+        Some(if forward < back {
+            -difference
+        } else {
+            difference
+        })
     }
 
     /// What is to be said of captures that are not as they should be.
@@ -78,6 +91,7 @@ pub fn observation(observed: &Observed) -> Result<Joined, Box<dyn Error>> {
         unsent: 0,
         merged: 0,
         early: 0,
+        least_ns: [None; 2],
         observation: TestbedObservation {
             flows: Vec::new(),
             hops: Vec::new(),
@@ -253,6 +267,9 @@ impl Joined {
             };
             let packet = &mut packets[number];
             self.early += usize::from(seen.at < packet.sent);
+            let took = signed(seen.at) - signed(packet.sent);
+            let least = &mut self.least_ns[usize::from(direction == Direction::Return)];
+            *least = Some(least.map_or(took, |known| known.min(took)));
             packet.fate = Fate::Delivered {
                 at: seen.at.max(packet.sent),
             };
@@ -262,6 +279,10 @@ impl Joined {
         packets.truncate(last.map_or(packets.len(), |last| last + 1));
         packets
     }
+}
+
+fn signed(time: Time) -> i64 {
+    time.as_nanos().cast_signed()
 }
 
 #[cfg(test)]
@@ -292,6 +313,7 @@ mod tests {
             unsent: 0,
             merged: 0,
             early: 0,
+            least_ns: [None; 2],
         }
     }
 
@@ -308,6 +330,31 @@ mod tests {
         assert_eq!(fates, [at(300), Fate::Loss, at(302)], "c was under way");
         assert_eq!(joined.unsent, 1);
         assert_eq!(joined.doubt(""), "1 packets were not seen to be sent");
+    }
+
+    #[test]
+    fn clocks_that_are_wrong_make_ways_unequal() {
+        let mut joined = nothing();
+        assert_eq!(joined.difference_ms(), None);
+        // Both take 300 ms, and the server's clock is taken to be 10 ms less ahead than it is.
+        joined.join(
+            Direction::Return,
+            vec![seen(0, b"a"), seen(9, b"b")],
+            &[seen(310, b"a"), seen(330, b"b")],
+        );
+        joined.join(
+            Direction::Forward,
+            vec![seen(320, b"c")],
+            &[seen(610, b"c")],
+        );
+        assert_eq!(joined.difference_ms(), Some(-20.0));
+        // So wrong that a packet comes before it was sent.
+        joined.join(
+            Direction::Forward,
+            vec![seen(700, b"d")],
+            &[seen(690, b"d")],
+        );
+        assert_eq!(joined.difference_ms(), Some(-320.0));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::io::{Write, read_to_string, stdin, stdout};
 use std::time::Duration;
 
 use bentpipe_trial::{
-    FinishedFlow, FinishedTrial, Job, LinkCounts, TrialResult, flow_setups, result,
+    FinishedFlow, FinishedTrial, Job, LinkConditions, LinkCounts, TrialResult, flow_setups, result,
 };
 use serde_json::Value;
 
@@ -43,6 +43,7 @@ fn record(job: &Job, observed: &Observed) -> Result<Value, Box<dyn Error>> {
     if joined.is_doubtful() {
         verdict.detail = joined.doubt(&verdict.detail);
     }
+    let difference_ms = joined.difference_ms();
     let flow = FinishedFlow::new(setup, verdict, Some(ready(setup)), exits(observed));
     let mut finished = FinishedTrial {
         flows: vec![flow],
@@ -54,6 +55,7 @@ fn record(job: &Job, observed: &Observed) -> Result<Value, Box<dyn Error>> {
         Duration::from_nanos((observed.ended_unix_ns - observed.begun_unix_ns).unsigned_abs());
     let made = of_known_rates(result(job, &finished, wall), job);
     let made = of_seen_packets(made, observed.captures.is_some());
+    let made = with_difference(made, difference_ms);
     let mut made = serde_json::to_value(made)?;
     if made["measured_from"] == "client" && source != "client" {
         made["measured_from"] = source.into();
@@ -75,6 +77,15 @@ fn of_known_rates(made: TrialResult, job: &Job) -> TrialResult {
         efficiency: None,
         ..made
     }
+}
+
+/// With what the ways differ by; the other conditions are known where the hosts were asked.
+fn with_difference(made: TrialResult, difference_ms: Option<f64>) -> TrialResult {
+    let conditions = LinkConditions {
+        one_way_difference_ms: difference_ms,
+        ..made.conditions
+    };
+    TrialResult { conditions, ..made }
 }
 
 /// What became of packets is left out where nobody saw them, and what a queue dropped always: it is one of the losses.

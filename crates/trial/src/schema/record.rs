@@ -469,8 +469,13 @@ pub struct LinkConditions {
     /// corrected by that.
     pub clock_offset_ms: Option<f64>,
     /// By so much that may be wrong, and with it one-way delays: half of what the fastest exchanges
-    /// took to and fro.
+    /// took to and fro, less what is known of their asymmetry, with a tenth of that
+    /// (`control_asymmetry_ms`).
     pub clock_error_ms: Option<f64>,
+    /// By how much the fastest packet towards the client took longer than the fastest towards the
+    /// server. Over a link whose ways take equally long, half of it is by how much
+    /// `clock_offset_ms` is too large. Null: where nothing could be captured.
+    pub one_way_difference_ms: Option<f64>,
     /// The median round trip of the small regular flow beside the trial. Null: where there was
     /// none, or none of its packets came back.
     pub probe_rtt_ms: Option<f64>,
