@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -242,6 +243,24 @@ def test_a_hosts_files_stay_in_the_trials_folder(tmp_path: Path) -> None:
     with pytest.raises(BentpipeError, match="leads out"):
         running._fetch(captures=False)
     assert not (tmp_path / "a" / "out").exists() and not (tmp_path / "out").exists()
+
+
+def test_files_whose_names_are_no_text_are_told(tmp_path: Path) -> None:
+    """They are none that were asked for: a trial does without them."""
+    (tmp_path / "www").mkdir()
+    (tmp_path / "www" / "1MB").write_text("served")
+    (tmp_path / "scratch" / "0").mkdir(parents=True)
+    file = {"path": "downloads/1MB", "sha256": hashlib.sha256(b"served").hexdigest()}
+    here = {"trial/downloads": [{**file, "path": "1MB"}], "trial": [file]}
+    host = SimpleNamespace(ask=lambda _do, path: {"files": here[path], "unreadable": ["qlog/\ufffd"]})
+    session: Any = SimpleNamespace(on=lambda _role: host)
+    flow = SimpleNamespace(testcase="transfer", requests=("/1MB",))
+    trial: Any = SimpleNamespace(flows=(flow,), www=tmp_path / "www", qlog=False, folder=tmp_path)
+    running = RemoteTrial(session, trial, tmp_path / "scratch")
+    running._fetch(captures=False)
+    assert (tmp_path / "scratch" / "0" / "downloads" / "1MB").read_text() == "served"
+    told = "files of the {} were left there, whose names are no text: qlog/\ufffd"
+    assert running.details == [told.format("client"), told.format("server")]
 
 
 def test_traffic_is_counted_over_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -166,8 +166,7 @@ class RemoteTrials:
             "link_statistics": link.statistics_by_name,
             "weather": link.weather_by_name,
         }
-        if running.detail:
-            values["detail"] = "; ".join(filter(None, (values["detail"], running.detail)))
+        values["detail"] = "; ".join(filter(None, (values["detail"], *running.details)))
         trial.folder.mkdir(parents=True, exist_ok=True)
         notes = {
             **running.notes,

@@ -81,7 +81,7 @@ class RemoteTrial:
         self._flow = trial.flows[0]
         self._ends: dict[str, _End] = {role: _End() for role in ROLES}
         self.probes = Probes()
-        self.detail = ""
+        self.details: list[str] = []  # what is to be said beside the verdict
         self.clock = Offset(0.0, 0.0, 0, 0.0)
         self.notes: dict[str, Any] = {}
 
@@ -138,7 +138,7 @@ class RemoteTrial:
         for role in ROLES:
             ended = self._session.end_capture(role)
             if ended["code"] != 0:
-                self.detail = f"the capture at the {role} ended with {ended['code']}"
+                self.details.append(f"the capture at the {role} ended with {ended['code']}")
 
     def _run_programs(self) -> tuple[int, int, bool]:
         """When the client was started and ended, by its host's clock, and whether it did that by itself."""
@@ -223,7 +223,11 @@ class RemoteTrial:
             else:
                 to.write_bytes(host.get(f"{FOLDER}/downloads/{found['path']}"))
         for role in ROLES:
-            here = {one["path"] for one in self._session.on(role).ask("list", path=FOLDER)["files"]}
+            listed = self._session.on(role).ask("list", path=FOLDER)
+            here = {one["path"] for one in listed["files"]}
+            if odd := listed["unreadable"]:
+                names = ", ".join(sorted(odd))
+                self.details.append(f"files of the {role} were left there, whose names are no text: {names}")
             if role == CLIENT and "client.keys" in here:
                 keys = self._session.on(role).get(f"{FOLDER}/client.keys")
                 (self._scratch / "0" / "client.keys").write_bytes(keys)
