@@ -6,6 +6,7 @@
 
 mod captures;
 mod ended;
+mod joined;
 mod observed;
 mod qlog_times;
 mod segments;
@@ -39,15 +40,14 @@ fn record(job: &Job, observed: &Observed) -> Result<Value, Box<dyn Error>> {
     let setups = flow_setups(job, &observed.scratch)?;
     let setup = &setups[0];
     let (mut verdict, source) = verdict(setup, observed);
-    let joined = captures::observation(observed)?;
+    let (observation, joined) = captures::observation(observed)?;
     if joined.is_doubtful() {
         verdict.detail = joined.doubt(&verdict.detail);
     }
-    let difference_ms = joined.difference_ms();
     let flow = FinishedFlow::new(setup, verdict, Some(ready(setup)), exits(observed));
     let mut finished = FinishedTrial {
         flows: vec![flow],
-        observation: Some(joined.observation),
+        observation: Some(observation),
     };
     finished.examine(&setups)?;
     finished.leave_files(&setups, "bentpipe-remote")?;
@@ -55,7 +55,7 @@ fn record(job: &Job, observed: &Observed) -> Result<Value, Box<dyn Error>> {
         Duration::from_nanos((observed.ended_unix_ns - observed.begun_unix_ns).unsigned_abs());
     let made = of_known_rates(result(job, &finished, wall), job);
     let made = of_seen_packets(made, observed.captures.is_some());
-    let made = with_difference(made, difference_ms);
+    let made = with_difference(made, joined.difference_ms());
     let mut made = serde_json::to_value(made)?;
     if made["measured_from"] == "client" && source != "client" {
         made["measured_from"] = source.into();
