@@ -16,6 +16,7 @@ from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.execution.link_plan import over_links
 from bentpipe.execution.remote_trial import RemoteTrial
 from bentpipe.plan.campaign import Plan
+from bentpipe.remote import lab
 from bentpipe.remote.clock import Exchange, between, offset
 from bentpipe.remote.host import HostConnection, HostGone
 from bentpipe.remote.links import LinkHost, Links
@@ -52,6 +53,20 @@ def test_the_example_is_the_laboratory() -> None:
     assert scenario.label == "laboratory" and scenario.scenario["name"] == "laboratory"
     assert (scenario.summary["forward_rate_bps"], scenario.summary["rtt_ms"]) == (20_000_000, 600.0)
     assert scenario.summary["link"] == {"operator": "bentpipe lab", "orbit": "GEO", "laboratory": True}
+
+
+def test_hosts_of_the_laboratory_are_found_where_its_cache_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BENTPIPE_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    link = Links(ROOT / "examples" / "links.toml").named("laboratory")
+    config = str(lab.folder() / "ssh_config")
+    assert (link.client.ssh_config, link.server.ssh_config) == (config, config)
+    assert config.startswith(str(tmp_path))
+    assert links(tmp_path).named("geo").client.ssh_config is None
+    own = LINK.replace('host = "one"', 'host = "bentpipe-lab-client"\nssh_config = "mine"')
+    assert links(tmp_path, own).named("geo").client.ssh_config == "mine"
 
 
 def test_what_is_not_known_is_not_made_up(tmp_path: Path) -> None:
