@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.execution.link_plan import over_links
+from bentpipe.execution.remote_executor import RemoteTrials
 from bentpipe.execution.remote_trial import RemoteTrial
 from bentpipe.plan.campaign import Plan
 from bentpipe.remote import lab
@@ -276,6 +277,34 @@ def test_files_whose_names_are_no_text_are_told(tmp_path: Path) -> None:
     assert (tmp_path / "scratch" / "0" / "downloads" / "1MB").read_text() == "served"
     told = "files of the {} were left there, whose names are no text: qlog/\ufffd"
     assert running.details == [told.format("client"), told.format("server")]
+
+
+class CutTrials(RemoteTrials):
+    """Trials of which each breaks its connection."""
+
+    tries = 0
+
+    def _session(self, _name: str) -> Any:
+        return SimpleNamespace()
+
+    def _try(self, _session: Any, _trial: Any, number: int) -> dict[str, Any]:
+        self.tries = number
+        raise HostGone("the client's host one is gone: nothing came for 12 s")
+
+
+def test_a_trial_that_is_cut_in_every_try_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "1MB").write_bytes(b"x" * 10**6)
+    found, noted = links(tmp_path), list[str]()
+    trials = CutTrials(found, tmp_path, noted.append)
+    flow = SimpleNamespace(requests=("/1MB",))
+    trial: Any = SimpleNamespace(scenario={"name": "geo"}, flows=(flow,), www=tmp_path)
+    answer = trials.run(trial)
+    assert (trials.tries, answer.values, answer.killed) == (3, None, False)
+    lost = "the client's host one is gone: nothing came for 12 s"
+    assert answer.failure == f"the connection broke 3 times; at last: {lost}"
+    assert [note.rpartition(": ")[2] for note in noted] == ["the trial runs again"] * 2 + ["enough"]
+    assert TrafficCount(found, "geo").used_bytes == 3 * 1_150_000  # what went over nobody counted
 
 
 def test_traffic_is_counted_over_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

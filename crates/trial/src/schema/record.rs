@@ -39,7 +39,8 @@ pub enum Outcome {
     /// be read; `detail` says what was expected, and what was seen.
     Unproven,
     /// The trial says nothing about the stacks: the testbed failed, in real time its links did not
-    /// keep to the model, or a program does not keep the contract's rule on unknown test cases.
+    /// keep to the model, over a real link the connection to a host broke in each of three tries,
+    /// or a program does not keep the contract's rule on unknown test cases.
     Invalid,
     /// Reserved: an interrupted trial leaves no record and runs again on resume.
     Interrupted,
