@@ -23,10 +23,11 @@ from children import wait_for
 from bentpipe.cli.commands import invoke
 from bentpipe.execution import link_doctor
 from bentpipe.remote import lab
-from bentpipe.remote.host import HostConnection, HostGone
+from bentpipe.remote.host import HostConnection
 from bentpipe.remote.lab import LinkLaboratory
 from bentpipe.remote.links import Links
 from bentpipe.remote.session import LinkSession
+from bentpipe.remote.ssh import HostGone
 
 pytestmark = [
     pytest.mark.real_time,

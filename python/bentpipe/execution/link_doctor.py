@@ -11,9 +11,10 @@ from typing import Any
 
 from bentpipe.errors import BentpipeError
 from bentpipe.execution.doctor import BUFFER_BYTES, MachineCheck
-from bentpipe.remote.host import HostGone, Refused
+from bentpipe.remote.channel import Refused
 from bentpipe.remote.links import Links
 from bentpipe.remote.session import LinkSession
+from bentpipe.remote.ssh import HostGone
 from bentpipe.remote.traffic import TrafficCount
 from bentpipe.stacks.model import ROLES
 

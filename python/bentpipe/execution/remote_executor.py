@@ -24,9 +24,9 @@ from bentpipe.execution import bundle as bundles
 from bentpipe.execution.executor import LostExecutor
 from bentpipe.execution.jobs import Answer, LocalTrial
 from bentpipe.execution.remote_trial import RemoteTrial
-from bentpipe.remote.host import HostGone
 from bentpipe.remote.links import Links
 from bentpipe.remote.session import LinkSession, connected
+from bentpipe.remote.ssh import HostGone
 from bentpipe.remote.traffic import TrafficCount
 from bentpipe.remote.weather import LinkNotes
 from bentpipe.schema.bundle import Bundle

@@ -12,9 +12,11 @@ from typing import Any
 
 from bentpipe.errors import BentpipeError
 from bentpipe.remote import lab
+from bentpipe.remote.channel import Refused
 from bentpipe.remote.clock import Offset, between, offset
-from bentpipe.remote.host import HostConnection, HostGone, Refused
+from bentpipe.remote.host import HostConnection
 from bentpipe.remote.links import Link, LinkHost, Links
+from bentpipe.remote.ssh import HostGone
 from bentpipe.stacks.model import ROLES, Stack
 
 _AGAIN_S = 2.0  # between tries to reach a host
