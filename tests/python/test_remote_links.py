@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.execution.link_plan import over_links
 from bentpipe.execution.remote_executor import RemoteTrials
-from bentpipe.execution.remote_trial import RemoteTrial
+from bentpipe.execution.remote_results import LeftFiles
 from bentpipe.plan.campaign import Plan
 from bentpipe.remote import lab
 from bentpipe.remote.clock import Exchange, between, offset
@@ -256,9 +256,9 @@ def test_a_hosts_files_stay_in_the_trials_folder(tmp_path: Path) -> None:
     session: Any = SimpleNamespace(on=lambda _role: host)
     flow = SimpleNamespace(testcase="transfer", requests=("/1MB",))
     trial: Any = SimpleNamespace(flows=(flow,), www=tmp_path / "www", qlog=False)
-    running = RemoteTrial(session, trial, tmp_path / "a" / "b")
+    left = LeftFiles(session, trial, tmp_path / "a" / "b")
     with pytest.raises(BentpipeError, match="leads out"):
-        running._fetch(captures=False)
+        left.fetch(captures=False)
     assert not (tmp_path / "a" / "out").exists() and not (tmp_path / "out").exists()
 
 
@@ -273,11 +273,11 @@ def test_files_whose_names_are_no_text_are_told(tmp_path: Path) -> None:
     session: Any = SimpleNamespace(on=lambda _role: host)
     flow = SimpleNamespace(testcase="transfer", requests=("/1MB",))
     trial: Any = SimpleNamespace(flows=(flow,), www=tmp_path / "www", qlog=False, folder=tmp_path)
-    running = RemoteTrial(session, trial, tmp_path / "scratch")
-    running._fetch(captures=False)
+    left = LeftFiles(session, trial, tmp_path / "scratch")
+    left.fetch(captures=False)
     assert (tmp_path / "scratch" / "0" / "downloads" / "1MB").read_text() == "served"
     told = "files of the {} were left there, whose names are no text: qlog/\ufffd"
-    assert running.details == [told.format("client"), told.format("server")]
+    assert left.details == [told.format("client"), told.format("server")]
 
 
 class CutTrials(RemoteTrials):
