@@ -18,7 +18,7 @@ use super::segments::{self, Alone};
 /// Two devices see a segment within this time; nothing sends it again so soon.
 const AT_ONCE_NS: i64 = 1_000_000;
 
-/// What the captures at both ends of a path say of each other.
+/// The comparison of the captures at both ends of a path.
 #[derive(Default)]
 pub struct Joined {
     /// Packets that were seen to arrive, and not to be sent: the sender's capture is not complete.
