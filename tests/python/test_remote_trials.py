@@ -22,6 +22,7 @@ from children import wait_for
 
 from bentpipe.cli.commands import invoke
 from bentpipe.execution import link_doctor
+from bentpipe.execution.remote_results import LeftFiles
 from bentpipe.remote import lab
 from bentpipe.remote.host import HostConnection
 from bentpipe.remote.lab import LinkLaboratory
@@ -182,6 +183,26 @@ def test_trials_are_as_in_the_other_testbeds(tmp_path: Path, laboratory: LinkLab
     assert one_way_ms(folder / "trace.pcapng") >= 15 - record["clock_error_ms"]
     assert set(json.loads((folder / "link.json").read_text())["hosts"]) == {"client", "server"}
     wait_for("nothing to be left", lambda: left_over() == [])
+
+
+def test_packets_that_two_devices_saw_count_once(
+    tmp_path: Path, laboratory: LinkLaboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a bridge and on what is plugged into it: each is in both captures twice."""
+    fetch = LeftFiles.fetch
+
+    def twice(left: LeftFiles, captures: bool) -> None:
+        fetch(left, captures)
+        for once in left._scratch.glob("*.capture"):
+            seen = once.rename(once.with_suffix(".seen"))
+            subprocess.run(["mergecap", "-w", str(once), str(seen), str(seen)], check=True)
+
+    monkeypatch.setattr(LeftFiles, "fetch", twice)
+    assert invoke(words(links_file(tmp_path, laboratory.place), tmp_path / "run")) == 0
+    (record,) = records(tmp_path / "run")
+    assert (record["outcome"], record["detail"], record["measured_from"]) == ("ok", "", "wire")
+    assert record["forward_bytes"] < 2 * 300_000
+    assert record["forward_losses"] < record["forward_packets"] / 2
 
 
 def test_ways_of_ssh_that_differ_can_be_told(tmp_path: Path, laboratory: LinkLaboratory) -> None:

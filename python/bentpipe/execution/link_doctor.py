@@ -99,7 +99,8 @@ def _clock(session: LinkSession) -> MachineCheck:
         return MachineCheck(name, "fail", str(error), error.hint)
     said = f"the server's is {found.offset_ns / 1e6:+.3f} ms, within {found.error_ns / 1e6:.3f} ms"
     if found.error_ns / 1e6 > _CLOCK_BOUND_MS:
-        hint = "is the control connection on the satellite link? one-way delays are no better than that"
+        hint = "is the control connection on the satellite link? one-way delays are no better than that; "
+        hint += "if its way there takes longer than its way back, say so: control_asymmetry_ms"
         return MachineCheck(name, "warn", said, hint)
     return MachineCheck(name, "ok", said)
 
