@@ -218,9 +218,9 @@ const COLUMNS: Column[] = [
   ["completion", (one) => maybe(one.completion_s, duration)],
   ["share of limit", (one) => maybe(one.share_of_limit, percent)],
   [JAIN, (one) => maybe(one.jain_index, (index) => index.toFixed(2))],
-  ["packets forward, return", (one) => stacked(String(one.forward_packets), String(one.return_packets))],
-  ["queue drops", (one) => stacked(String(one.forward_queue_drops), String(one.return_queue_drops))],
-  ["losses", (one) => stacked(String(one.forward_losses), String(one.return_losses))],
+  ["packets forward, return", (one) => counts(one.forward_packets, one.return_packets)],
+  ["queue drops", (one) => counts(one.forward_queue_drops, one.return_queue_drops)],
+  ["losses", (one) => counts(one.forward_losses, one.return_losses)],
   ["wall time", (one) => duration(one.wall_s)],
   ["CPU client, server", (one) => stacked(duration(one.cpu_client_s), duration(one.cpu_server_s))],
   [
@@ -237,6 +237,11 @@ const COLUMNS: Column[] = [
 /** Two values of a kind, one below the other: a table of one line each would not fit a page. */
 function stacked(upper: Child, lower: Child): HTMLElement {
   return h("span", {}, upper, h("br"), lower);
+}
+
+/** What was counted forward and return; null is what nobody could count. */
+function counts(forward: number | null, back: number | null): HTMLElement {
+  return stacked(maybe(forward, String), maybe(back, String));
 }
 
 /** A value that a success has, except where the file fits into one flight. */

@@ -126,7 +126,7 @@ def _per_packet(arrivals: Arrivals | None, what: str) -> str:
     """In percent of the packets towards the client; the median over the trials."""
     if arrivals is None:
         return "-"
-    known = [one for one in arrivals.records if one.forward_packets]
+    known = [one for one in arrivals.records if one.forward_packets and getattr(one, what) is not None]
     middle = median([100 * getattr(one, what) / one.forward_packets for one in known])
     return "-" if middle is None else f"{middle:.1f} %"
 

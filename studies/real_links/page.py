@@ -160,7 +160,8 @@ def _links(links: Mapping[str, dict[str, Any]], records: Sequence[Record]) -> st
         wrong = [one.clock_error_ms for one in own if one.clock_error_ms is not None]
         said = known["link"]
         rates = "/".join(_rate(known[key]) for key in ("forward_rate_bps", "return_rate_bps"))
-        moved = sum(one.forward_bytes + one.return_bytes for one in own)
+        moved = [(one.forward_bytes, one.return_bytes) for one in own]
+        moved_bytes = [there + back for there, back in moved if there is not None and back is not None]
         rows.append(
             [
                 name,
@@ -169,7 +170,7 @@ def _links(links: Mapping[str, dict[str, Any]], records: Sequence[Record]) -> st
                 rates,
                 f"{statistics.median(asked):.1f} / {max(asked):.1f} ms" if asked else "-",
                 f"{100 * statistics.fmean(lost):.2f} %" if lost else "-",
-                f"{moved / 1e6:.0f} MB",
+                f"{sum(moved_bytes) / 1e6:.0f} MB" if moved_bytes else "-",
                 f"{max(ahead):.3f} ± {max(wrong):.3f} ms" if ahead else "-",
                 "6" if any(one.ip == 6 for one in own) else "4",
             ]

@@ -14,6 +14,8 @@ from conftest import Command
 
 from bentpipe.runs.records import Record
 
+COUNTS = ("packets", "bytes", "queue_drops", "losses")
+
 
 def trials(slope: float, count: int = 24) -> list[Record]:
     """Of one pair, one every four hours, whose goodput changes by `slope` a day."""
@@ -74,6 +76,19 @@ def test_a_link_is_held_against_its_emulation(bentpipe: Command) -> None:
     text = Path("out/real-links.md").read_text()
     assert "0 of 1 pair agree" in text
     assert "**This page is of a laboratory**" in text
+
+
+def test_what_nobody_counted_is_not_zero(bentpipe: Command) -> None:
+    """Without captures records say nothing of packets: the page, a report and a comparison bear it."""
+    ways = [f"{way}_{what}" for way in ("forward", "return") for what in COUNTS]
+    unseen: dict[str, Any] = {**dict.fromkeys(ways), "packet_log_sha256": None, "received_bytes": []}
+    records = [fake_run.change(one, **unseen, measured_from="qlog") for one in trials(0.0)]
+    done = bentpipe("study", "real-links", *write("real", records, "remote"), "-o", "out")
+    assert done.code == 0, done.err
+    assert "| 0.00 MB |" not in (text := Path("out/real-links.md").read_text()) and "| 0 MB |" not in text
+    assert bentpipe("report", "real").code == 0
+    done = bentpipe("compare", "real", "real", "--measure", "forward_packets")
+    assert done.code in (0, 1) and "Traceback" not in done.err, done.err
 
 
 def test_runs_of_no_link_are_refused(bentpipe: Command) -> None:

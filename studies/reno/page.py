@@ -104,8 +104,11 @@ class Ideal:
 
 def delivered(record: Record) -> float:
     """Packets of 1200 bytes' worth that reached the client."""
-    arrived = 1 - (record.forward_losses + record.forward_queue_drops) / record.forward_packets
-    return (record.forward_bytes - HEADERS * record.forward_packets) * arrived / PACKET
+    packets, sent_bytes = record.forward_packets, record.forward_bytes
+    lost, dropped = record.forward_losses, record.forward_queue_drops
+    if packets is None or sent_bytes is None or lost is None or dropped is None:
+        raise ValueError(f"{record.trial}: nobody counted what became of its packets")
+    return (sent_bytes - HEADERS * packets) * (1 - (lost + dropped) / packets) / PACKET
 
 
 def per_round_trip(record: Record, rtt_s: float) -> float:
@@ -149,7 +152,7 @@ class StackRow:
     def cells(self) -> list[str]:
         goodputs = [one.goodput_bps for one in self.measured if one.goodput_bps is not None]
         rtt_ms = statistics.median(one.rtt_median_ms or 0 for one in self.measured)
-        packets = statistics.median(one.forward_packets for one in self.measured)
+        packets = statistics.median(one.forward_packets or 0 for one in self.measured)
         low, *_, high = sorted(self.rates)
         return [
             literal(self.cell.key.server),
@@ -242,7 +245,7 @@ def _opening(rows: Sequence[StackRow], client: str, loss: float) -> str:
         "as chance allows"
     )
     text += f": {', '.join(agree)}." if agree else "."
-    if source_drops := sum(one.forward_queue_drops for row in rows for one in row.cell.ok):
+    if source_drops := sum(one.forward_queue_drops or 0 for row in rows for one in row.cell.ok):
         text += f" Queues did drop {several(source_drops, 'packet')}, so that losses are not by chance alone."
     return text
 

@@ -87,7 +87,9 @@ def _bursts(runs: ThesisRuns) -> list[str]:
     for client in clients:
         cells = [known.get((queue, client, "quic-go")) for queue in queues]
         drops = [
-            statistics.fmean(one.forward_queue_drops for one in cell.ok) for cell in cells if cell and cell.ok
+            statistics.fmean(counted)
+            for cell in cells
+            if cell and (counted := [n for one in cell.ok if (n := one.forward_queue_drops) is not None])
         ]
         rows.append([literal(client), *(_shown([cell]) for cell in cells), *(f"{one:.0f}" for one in drops)])
     sizes = [labels.scenario(queue).queue for queue in queues]

@@ -205,6 +205,7 @@ def _links(runs: ThesisRuns) -> Iterator[Claim]:
         8 * one.return_bytes / one.completion_s
         for one in runs.records
         if one.scenario in ("sat", "satloss", "astra") and one.ok and one.completion_s
+        if one.return_bytes is not None
     ]
     if rates:
         dropped = sum(

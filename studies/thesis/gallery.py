@@ -149,7 +149,8 @@ def _section(one: ShownTrace) -> list[str]:
     ran = f"{len(one.cell.records)} trials"
     if times:
         ran += f", completion after {times[0]:.1f} to {times[-1]:.1f} s"
-    sent = one.cell.median.forward_bytes / one.cell.median.size_bytes if one.cell.median else 0.0
+    median = one.cell.median
+    sent = median.forward_bytes / median.size_bytes if median and median.forward_bytes else 0.0
     return [
         f"## {one.plan.phenomenon} (figure {one.plan.figure})",
         f"![Offset and rate over time, {one.plan.client} → {one.plan.server}]({one.plan.file})",

@@ -119,6 +119,7 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
         "release_error_max_ms": None, "release_error_limit_ms": None, "kernel_drops": None,
         "stray_packets": None, "cpu_pressure": None,
         "began": None, "tries": None, "clock_offset_ms": None, "clock_error_ms": None,
+        "one_way_difference_ms": None,
         "probe_rtt_ms": None, "probe_loss_share": None, "link_statistics": {}, "weather": {},
     }  # fmt: skip
 

@@ -18,6 +18,7 @@ def grid(records: list[Record]) -> Grid:
 def test_drops_are_told_as_a_share_of_the_file() -> None:
     assert dropped(trial(RASH, 1)) == 0.4
     assert dropped(fake_run.change(trial(RASH, 1), forward_packets=0)) is None
+    assert dropped(fake_run.change(trial(RASH, 1), forward_queue_drops=None)) is None
 
 
 def test_the_best_is_sought_among_those_that_lose_no_more_than_the_reference() -> None:

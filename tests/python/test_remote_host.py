@@ -148,6 +148,18 @@ def test_no_path_leads_out_of_the_folder(tmp_path: Path, path: str) -> None:
     assert helper.leave() == 0
 
 
+def test_a_name_that_is_no_text_is_told_and_left_out(tmp_path: Path) -> None:
+    helper = Helper(tmp_path)
+    folder = Path(helper.ask("facts")["folder"])
+    helper.ask("put", b"content", path="a/b", first=True)
+    (Path(os.fsdecode(os.fsencode(folder / "a") + b"/\xff.qlog"))).write_bytes(b"odd")
+    listed = helper.ask("list", path="a")
+    assert [file["path"] for file in listed["files"]] == ["b"]
+    assert listed["unreadable"] == ["\N{REPLACEMENT CHARACTER}.qlog"]
+    assert helper.leave() == 0
+    assert not folder.exists()
+
+
 def test_a_clock_can_be_said_to_be_ahead(tmp_path: Path) -> None:
     plain, ahead = Helper(tmp_path), Helper(tmp_path, "--ahead-ms", "5000")
     first = plain.ask("time")["sent_unix_ns"]

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.execution.link_plan import over_links
-from bentpipe.execution.remote_trial import RemoteTrial
+from bentpipe.execution.remote_executor import RemoteTrials
+from bentpipe.execution.remote_results import LeftFiles
 from bentpipe.plan.campaign import Plan
+from bentpipe.remote import lab
 from bentpipe.remote.clock import Exchange, between, offset
-from bentpipe.remote.host import HostConnection, HostGone
+from bentpipe.remote.host import HostConnection
 from bentpipe.remote.links import LinkHost, Links
 from bentpipe.remote.session import LinkSession
+from bentpipe.remote.ssh import HostGone
 from bentpipe.remote.traffic import TrafficCount
 from bentpipe.remote.weather import by_name
 from bentpipe.runs.trial_files import within
 
+MS = 10**6  # nanoseconds
 ROOT = Path(__file__).resolve().parents[2]
 LINK = """
 [links.geo]
@@ -48,6 +55,20 @@ def test_the_example_is_the_laboratory() -> None:
     assert scenario.label == "laboratory" and scenario.scenario["name"] == "laboratory"
     assert (scenario.summary["forward_rate_bps"], scenario.summary["rtt_ms"]) == (20_000_000, 600.0)
     assert scenario.summary["link"] == {"operator": "bentpipe lab", "orbit": "GEO", "laboratory": True}
+
+
+def test_hosts_of_the_laboratory_are_found_where_its_cache_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BENTPIPE_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    link = Links(ROOT / "examples" / "links.toml").named("laboratory")
+    config = str(lab.folder() / "ssh_config")
+    assert (link.client.ssh_config, link.server.ssh_config) == (config, config)
+    assert config.startswith(str(tmp_path))
+    assert links(tmp_path).named("geo").client.ssh_config is None
+    own = LINK.replace('host = "one"', 'host = "bentpipe-lab-client"\nssh_config = "mine"')
+    assert links(tmp_path, own).named("geo").client.ssh_config == "mine"
 
 
 def test_what_is_not_known_is_not_made_up(tmp_path: Path) -> None:
@@ -152,14 +173,17 @@ def test_no_name_leads_out_of_a_trials_folder(tmp_path: Path, name: str) -> None
     assert within(tmp_path, "qlog/client/..x") == tmp_path / "qlog" / "client" / "..x"
 
 
-def exchanges(ahead_ns: float, drift: float, seconds: int) -> list[Exchange]:
-    """One each second, over ways of 0.1 ms, each of which is held up by up to 3 ms."""
-    draw = Random(1)
+def exchanges(
+    ahead_ns: float, drift: float, seconds: int, ways_ns: tuple[int, int] = (100_000, 100_000), seed: int = 1
+) -> list[Exchange]:
+    """One each second, over ways there and back that are each held up by up to 3 ms."""
+    draw = Random(seed)
+    there_ns, back_ns = ways_ns
     found = []
     for second in range(seconds):
         asked = second * 10**9
-        there = asked + 100_000 + draw.randrange(3_000_000)
-        back = there + 20_000 + 100_000 + draw.randrange(3_000_000)
+        there = asked + there_ns + draw.randrange(3_000_000)
+        back = there + 20_000 + back_ns + draw.randrange(3_000_000)
         ahead = ahead_ns + drift * asked
         found.append(Exchange(asked, round(there + ahead), round(there + 20_000 + ahead), back))
     return found
@@ -184,6 +208,37 @@ def test_clocks_that_drift_are_followed() -> None:
     assert abs(found.at(600 * 10**9) - (-3e6 + 12e6)) < 1e6
 
 
+@given(
+    ahead_ms=st.integers(-1000, 1000),
+    least_ms=st.integers(0, 300),
+    asymmetry_ms=st.integers(-300, 300),
+    wrong=st.floats(-0.1, 0.1),
+    seed=st.integers(0, 1000),
+)
+def test_unequal_ways_are_accounted_for_where_they_are_told(
+    ahead_ms: int, least_ms: int, asymmetry_ms: int, wrong: float, seed: int
+) -> None:
+    """Within 1 ms and one tenth of what was told, which may be wrong by as much; the bound holds."""
+    ways_ns = ((least_ms + max(asymmetry_ms, 0)) * MS, (least_ms + max(-asymmetry_ms, 0)) * MS)
+    told_ns = asymmetry_ms / (1 + wrong) * MS
+    found = offset(exchanges(ahead_ms * MS, 0.0, 100, ways_ns, seed), told_ns)
+    off_ns = abs(found.offset_ns - ahead_ms * MS)
+    assert off_ns <= MS + abs(told_ns) / 10
+    assert off_ns <= found.error_ns
+
+
+def test_ways_cannot_differ_by_more_than_both_take(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"an exchange took .* ms, there and back"):
+        offset(exchanges(0.0, 0.0, 60), 20.0 * MS)
+    found = links(tmp_path, LINK.replace('host = "two"', 'host = "two"\ncontrol_asymmetry_ms = -20'))
+    session = LinkSession.__new__(LinkSession)
+    session.name, session.links, session.link = "geo", found, found.named("geo")
+    host: Any = SimpleNamespace(connection=SimpleNamespace(exchanges=exchanges(0.0, 0.0, 60)))
+    session.places = {"client": host, "server": host}
+    with pytest.raises(BentpipeError, match=r"links\.geo\.server\.control_asymmetry_ms: -20 cannot be"):
+        session.clock()
+
+
 def test_two_clocks_are_compared_by_a_third() -> None:
     client, server = offset(exchanges(10e6, 0.0, 30)), offset(exchanges(60e6, 0.0, 30))
     found = between(client, server)
@@ -201,10 +256,56 @@ def test_a_hosts_files_stay_in_the_trials_folder(tmp_path: Path) -> None:
     session: Any = SimpleNamespace(on=lambda _role: host)
     flow = SimpleNamespace(testcase="transfer", requests=("/1MB",))
     trial: Any = SimpleNamespace(flows=(flow,), www=tmp_path / "www", qlog=False)
-    running = RemoteTrial(session, trial, tmp_path / "a" / "b")
+    left = LeftFiles(session, trial, tmp_path / "a" / "b")
     with pytest.raises(BentpipeError, match="leads out"):
-        running._fetch(captures=False)
+        left.fetch(captures=False)
     assert not (tmp_path / "a" / "out").exists() and not (tmp_path / "out").exists()
+
+
+def test_files_whose_names_are_no_text_are_told(tmp_path: Path) -> None:
+    """They are none that were asked for: a trial does without them."""
+    (tmp_path / "www").mkdir()
+    (tmp_path / "www" / "1MB").write_text("served")
+    (tmp_path / "scratch" / "0").mkdir(parents=True)
+    file = {"path": "downloads/1MB", "sha256": hashlib.sha256(b"served").hexdigest()}
+    here = {"trial/downloads": [{**file, "path": "1MB"}], "trial": [file]}
+    host = SimpleNamespace(ask=lambda _do, path: {"files": here[path], "unreadable": ["qlog/\ufffd"]})
+    session: Any = SimpleNamespace(on=lambda _role: host)
+    flow = SimpleNamespace(testcase="transfer", requests=("/1MB",))
+    trial: Any = SimpleNamespace(flows=(flow,), www=tmp_path / "www", qlog=False, folder=tmp_path)
+    left = LeftFiles(session, trial, tmp_path / "scratch")
+    left.fetch(captures=False)
+    assert (tmp_path / "scratch" / "0" / "downloads" / "1MB").read_text() == "served"
+    told = "files of the {} were left there, whose names are no text: qlog/\ufffd"
+    assert left.details == [told.format("client"), told.format("server")]
+
+
+class CutTrials(RemoteTrials):
+    """Trials of which each breaks its connection."""
+
+    tries = 0
+
+    def _session(self, _name: str) -> Any:
+        return SimpleNamespace()
+
+    def _try(self, _session: Any, _trial: Any, number: int) -> dict[str, Any]:
+        self.tries = number
+        raise HostGone("the client's host one is gone: nothing came for 12 s")
+
+
+def test_a_trial_that_is_cut_in_every_try_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "1MB").write_bytes(b"x" * 10**6)
+    found, noted = links(tmp_path), list[str]()
+    trials = CutTrials(found, tmp_path, noted.append)
+    flow = SimpleNamespace(requests=("/1MB",))
+    trial: Any = SimpleNamespace(scenario={"name": "geo"}, flows=(flow,), www=tmp_path)
+    answer = trials.run(trial)
+    assert (trials.tries, answer.values, answer.killed) == (3, None, False)
+    lost = "the client's host one is gone: nothing came for 12 s"
+    assert answer.failure == f"the connection broke 3 times; at last: {lost}"
+    assert [note.rpartition(": ")[2] for note in noted] == ["the trial runs again"] * 2 + ["enough"]
+    assert TrafficCount(found, "geo").used_bytes == 3 * 1_150_000  # what went over nobody counted
 
 
 def test_traffic_is_counted_over_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,11 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,11 +22,13 @@ from children import wait_for
 
 from bentpipe.cli.commands import invoke
 from bentpipe.execution import link_doctor
+from bentpipe.execution.remote_results import LeftFiles
 from bentpipe.remote import lab
-from bentpipe.remote.host import HostConnection, HostGone
+from bentpipe.remote.host import HostConnection
 from bentpipe.remote.lab import LinkLaboratory
 from bentpipe.remote.links import Links
 from bentpipe.remote.session import LinkSession
+from bentpipe.remote.ssh import HostGone
 
 pytestmark = [
     pytest.mark.real_time,
@@ -33,6 +37,7 @@ pytestmark = [
 ]
 ROOT = Path(__file__).resolve().parents[2]
 BYTES = "300kB"
+WAYS, COUNTS = ("forward", "return"), ("packets", "bytes", "queue_drops", "losses")
 PLACES = f"bentpipe-lab-{os.getpid()}-"
 HOSTS: set[str] = set()  # network namespaces of the laboratories here
 BEFORE = set(Path("/tmp").glob("bentpipe-remote-*"))  # what was left by others
@@ -165,8 +170,12 @@ def test_trials_are_as_in_the_other_testbeds(tmp_path: Path, laboratory: LinkLab
     assert (record["outcome"], record["detail"], record["measured_from"]) == ("ok", "", "wire")
     assert (record["scenario"], record["testbed"], record["tries"]) == ("lab", "remote", 1)
     assert abs(record["clock_offset_ms"] - 50) < 1 + record["clock_error_ms"]
+    assert is_told_by_packets(record)
     assert record["rtt_min_ms"] >= 30 and record["handshake_s"] >= 0.03
     assert record["goodput_bps"] < 10e6
+    assert record["forward_packets"] > 200 and record["forward_losses"] is not None
+    # Who drops what is not to be seen.
+    assert record["forward_queue_drops"] is None and record["return_queue_drops"] is None
     assert record["probe_rtt_ms"] >= 30
     assert record["weather"] == {"rain_mm": 1.5, "station.name": "roof"}
     (folder,) = (tmp_path / "run" / "trials").iterdir()
@@ -174,6 +183,83 @@ def test_trials_are_as_in_the_other_testbeds(tmp_path: Path, laboratory: LinkLab
     assert one_way_ms(folder / "trace.pcapng") >= 15 - record["clock_error_ms"]
     assert set(json.loads((folder / "link.json").read_text())["hosts"]) == {"client", "server"}
     wait_for("nothing to be left", lambda: left_over() == [])
+
+
+def test_packets_that_two_devices_saw_count_once(
+    tmp_path: Path, laboratory: LinkLaboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a bridge and on what is plugged into it: each is in both captures twice."""
+    fetch = LeftFiles.fetch
+
+    def twice(left: LeftFiles, captures: bool) -> None:
+        fetch(left, captures)
+        for once in left._scratch.glob("*.capture"):
+            seen = once.rename(once.with_suffix(".seen"))
+            subprocess.run(["mergecap", "-w", str(once), str(seen), str(seen)], check=True)
+
+    monkeypatch.setattr(LeftFiles, "fetch", twice)
+    assert invoke(words(links_file(tmp_path, laboratory.place), tmp_path / "run")) == 0
+    (record,) = records(tmp_path / "run")
+    assert (record["outcome"], record["detail"], record["measured_from"]) == ("ok", "", "wire")
+    assert record["forward_bytes"] < 2 * 300_000
+    assert record["forward_losses"] < record["forward_packets"] / 2
+
+
+def test_ways_of_ssh_that_differ_can_be_told(tmp_path: Path, laboratory: LinkLaboratory) -> None:
+    """What goes to the server's host over SSH takes 40 ms longer than what comes back; on the link it does
+    not: where that is not told, the clock is wrong by half of it, and the packets of a trial show it.
+    """
+    (tmp_path / "late.py").write_text(LATE)
+    slow = f"ProxyCommand {shlex.join([sys.executable, str(tmp_path / 'late.py'), '40'])} "
+    config = (laboratory.place / "ssh_config").read_text()
+    client, server = config.split("Host bentpipe-lab-server")
+    server = server.replace("ProxyCommand ", slow)
+    (tmp_path / "ssh_config").write_text(f"{client}Host bentpipe-lab-server{server}")
+
+    file = links_file(tmp_path, tmp_path, "clock_ahead_ms = 50")
+    assert invoke(words(file, tmp_path / "run")) == 0
+    (record,) = records(tmp_path / "run")
+    assert record["clock_offset_ms"] > 60
+    assert is_told_by_packets(record)
+
+    told = Links(links_file(tmp_path, tmp_path, "clock_ahead_ms = 50\ncontrol_asymmetry_ms = 40"))
+    session = LinkSession(told, "lab")
+    try:
+        session.ask_clocks(100)
+        found = session.clock()
+    finally:
+        session.close()
+    assert abs(found.offset_ns / 1e6 - 50) <= min(found.error_ns / 1e6, 1 + 40 / 10)
+    wait_for("nothing to be left", lambda: left_over() == [])
+
+
+LATE = """
+import os, queue, subprocess, sys, threading, time
+
+held = queue.SimpleQueue()
+child = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, bufsize=0)
+
+def pass_on():
+    while (one := held.get())[1]:
+        time.sleep(max(one[0] - time.monotonic(), 0))
+        child.stdin.write(one[1])
+    child.stdin.close()
+
+threading.Thread(target=pass_on, daemon=True).start()
+while part := os.read(0, 65536):
+    held.put((time.monotonic() + float(sys.argv[1]) / 1000, part))
+held.put((0, b""))
+sys.exit(child.wait())
+"""
+
+
+def is_told_by_packets(record: dict[str, Any]) -> bool:
+    """Whether the fastest packets say how wrong the server's clock is taken to be, which is 50 ms ahead: both
+    ways of the laboratory's link take equally long, but for a packet's own length.
+    """
+    wrong_ms: float = record["clock_offset_ms"] - 50
+    half_ms: float = record["one_way_difference_ms"] / 2
+    return abs(half_ms - wrong_ms) < 3
 
 
 def one_way_ms(trace: Path) -> float:
@@ -199,7 +285,9 @@ def test_without_captures_times_are_the_programs(
     (record,) = records(tmp_path / "run")
     assert (record["outcome"], record["measured_from"]) == ("ok", "qlog")
     assert record["completion_s"] > record["handshake_s"] >= 0.03
-    assert record["forward_packets"] == 0 and record["findings"] == []
+    assert {record[f"{way}_{what}"] for way in WAYS for what in COUNTS} == {None}
+    assert record["one_way_difference_ms"] is None
+    assert record["packet_log_sha256"] is None and record["received_bytes"] == record["findings"] == []
 
 
 def test_an_upload_and_what_cannot_be_brought(tmp_path: Path, laboratory: LinkLaboratory) -> None:

@@ -139,7 +139,8 @@ impl Link {
 }
 
 impl Counters {
-    pub(crate) fn count(&mut self, fate: Fate, ip_bytes: u32) {
+    /// Counts a packet of so many bytes that met with a fate.
+    pub fn count(&mut self, fate: Fate, ip_bytes: u32) {
         self.packets += 1;
         self.bytes += u64::from(ip_bytes);
         match fate {

@@ -38,6 +38,8 @@ pub use job::{
 };
 pub use preparation::flow_setups;
 pub use record::{path_facts, result};
-pub use schema::{Fidelity, FlowResult, HopResult, LinkCounts, Outcome, ProxyResult, TrialResult};
+pub use schema::{
+    Fidelity, FlowResult, HopResult, LinkConditions, LinkCounts, Outcome, ProxyResult, TrialResult,
+};
 pub use setup::{FlowSetup, Network, address};
 pub use verdict::{FlowEnd, ProofFailure, Verdict};

@@ -9,10 +9,12 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from bentpipe.errors import BentpipeError
 from bentpipe.execution.doctor import BUFFER_BYTES, MachineCheck
-from bentpipe.remote.host import HostGone, Refused
+from bentpipe.remote.channel import Refused
 from bentpipe.remote.links import Links
 from bentpipe.remote.session import LinkSession
+from bentpipe.remote.ssh import HostGone
 from bentpipe.remote.traffic import TrafficCount
 from bentpipe.stacks.model import ROLES
 
@@ -87,12 +89,18 @@ def _capture(session: LinkSession, role: str) -> MachineCheck:
 
 
 def _clock(session: LinkSession) -> MachineCheck:
-    session.ask_clocks(20)
-    found = session.clock()
-    said = f"the server's is {found.offset_ns / 1e6:+.3f} ms, within {found.error_ns / 1e6:.3f} ms"
     name = f"{session.name}: clocks"
+    session.ask_clocks(20)
+    try:
+        found = session.clock()
+    except HostGone:
+        raise
+    except BentpipeError as error:
+        return MachineCheck(name, "fail", str(error), error.hint)
+    said = f"the server's is {found.offset_ns / 1e6:+.3f} ms, within {found.error_ns / 1e6:.3f} ms"
     if found.error_ns / 1e6 > _CLOCK_BOUND_MS:
-        hint = "is the control connection on the satellite link? one-way delays are no better than that"
+        hint = "is the control connection on the satellite link? one-way delays are no better than that; "
+        hint += "if its way there takes longer than its way back, say so: control_asymmetry_ms"
         return MachineCheck(name, "warn", said, hint)
     return MachineCheck(name, "ok", said)
 

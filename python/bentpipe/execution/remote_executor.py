@@ -24,9 +24,9 @@ from bentpipe.execution import bundle as bundles
 from bentpipe.execution.executor import LostExecutor
 from bentpipe.execution.jobs import Answer, LocalTrial
 from bentpipe.execution.remote_trial import RemoteTrial
-from bentpipe.remote.host import HostGone
 from bentpipe.remote.links import Links
 from bentpipe.remote.session import LinkSession, connected
+from bentpipe.remote.ssh import HostGone
 from bentpipe.remote.traffic import TrafficCount
 from bentpipe.remote.weather import LinkNotes
 from bentpipe.schema.bundle import Bundle
@@ -137,7 +137,7 @@ class RemoteTrials:
                 self._drop(name)
                 traffic.add(estimate)
                 return Answer(None, f"a host of {name} answers nonsense: {error!r}")
-            traffic.add(int(values["forward_bytes"] + values["return_bytes"]) or estimate)
+            traffic.add(_moved_bytes(values) or estimate)
             return Answer(values)
         return Answer(None, f"the connection broke {TRIES} times; at last: {why}")
 
@@ -166,8 +166,7 @@ class RemoteTrials:
             "link_statistics": link.statistics_by_name,
             "weather": link.weather_by_name,
         }
-        if running.detail:
-            values["detail"] = "; ".join(filter(None, (values["detail"], running.detail)))
+        values["detail"] = "; ".join(filter(None, (values["detail"], *running.details)))
         trial.folder.mkdir(parents=True, exist_ok=True)
         notes = {
             **running.notes,
@@ -216,6 +215,12 @@ def _estimate(trial: LocalTrial) -> int:
     flow = trial.flows[0]
     size = sum((trial.www / path.removeprefix("/")).stat().st_size for path in flow.requests)
     return int(size * _SHARE)
+
+
+def _moved_bytes(values: dict[str, Any]) -> int:
+    """What went over the link, both ways; 0 where nobody counted it."""
+    both = values["forward_bytes"], values["return_bytes"]
+    return sum(one or 0 for one in both)
 
 
 def _record(observed: dict[str, Any]) -> dict[str, Any]:

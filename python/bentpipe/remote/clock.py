@@ -2,8 +2,10 @@
 
 The offset is half the difference of both ways, if these take equally long; of many exchanges the tenth with
 the shortest round trips is used. Half of what these took in the mean bounds the error: on a control
-connection that goes over a satellite this is a large bound, and with unequal ways a real error. All times
-are in nanoseconds.
+connection that goes over a satellite this is a large bound, and with unequal ways a real error, of half their
+difference. Who knows that difference can tell it. It is taken to be right to a tenth: what is left of the
+round trip may then have been on either way, and half of that, with the tenth, is the bound. All times are in
+nanoseconds.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 _LEAST = 5  # exchanges that are used, if there are so many
+_DOUBT = 0.1  # by this share a told asymmetry may be wrong
 _LONG_NS = 20 * 10**9  # over that time a drift can be told from noise: 20 ppm are 0.4 ms
 
 
@@ -47,8 +50,11 @@ class Offset:
         return self.offset_ns + self.drift * (time_ns - self.at_ns)
 
 
-def offset(exchanges: Sequence[Exchange]) -> Offset:
-    """The offset that exchanges show; there is one at least."""
+def offset(exchanges: Sequence[Exchange], asymmetry_ns: float = 0.0) -> Offset:
+    """The offset that exchanges show; there is one at least. `asymmetry_ns` is by how much longer the way
+    there takes than the way back. ValueError if they took less than that, there and back together.
+    """
+    unequal_ns = abs(asymmetry_ns)
     best = sorted(exchanges, key=lambda one: one.round_trip_ns)
     best = best[: max(len(best) // 10, _LEAST)]
     times = [one.asked_ns for one in best]
@@ -58,9 +64,13 @@ def offset(exchanges: Sequence[Exchange]) -> Offset:
     if max(times) - min(times) >= _LONG_NS and len(best) >= _LEAST:
         spread = sum((time - middle) ** 2 for time in times)
         drift = sum((one.asked_ns - middle) * (one.offset_ns - mean) for one in best) / spread
-    # Each is off by half its round trip at most, so their mean is by half of theirs.
-    bound = sum(one.round_trip_ns for one in best) / len(best) / 2
-    return Offset(mean, drift, middle, bound)
+    if best[0].round_trip_ns < unequal_ns * (1 - _DOUBT):
+        raise ValueError(f"an exchange took {best[0].round_trip_ns / 1e6:g} ms, there and back")
+    # Each is off by half its round trip at most, so their mean is by half of theirs. Where the ways differ by
+    # what was told, so much of a round trip is accounted for.
+    round_trip = sum(one.round_trip_ns for one in best) / len(best)
+    bound = (round_trip - unequal_ns) / 2 + _DOUBT * unequal_ns
+    return Offset(mean - asymmetry_ns / 2, drift, middle, bound)
 
 
 def between(client: Offset, server: Offset) -> Offset:

@@ -2,7 +2,8 @@
 
 Each server is in a network namespace of its own, which nothing leads into but the emulated link of a
 scenario. Control connections go through a Unix socket instead, so that they are not on the link. Keys, host
-keys and configurations are made anew and are in a folder of the cache, which `examples/links.toml` names.
+keys and configurations are made anew and are in a folder of the cache: there a host is looked for that is
+called as one of the laboratory's, where a file of links names no `ssh_config`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from bentpipe.plan import scenarios
 
 HOSTS = ("client", "server")
 PACKAGE = "openssh-server"
+_CONFIG = "ssh_config"
 _PATIENCE_S = 20.0
 _SSHD = "127.0.0.1:22"
 
@@ -31,6 +33,15 @@ _SSHD = "127.0.0.1:22"
 def folder() -> Path:
     """Where a laboratory keeps what it needs; gone when it ends."""
     return paths.cache() / "lab"
+
+
+def ssh_config(host: str) -> Path | None:
+    """Where the laboratory says how this host is reached; None of a host that is none of its own."""
+    return folder() / _CONFIG if host in map(_alias, HOSTS) else None
+
+
+def _alias(host: str) -> str:
+    return f"bentpipe-lab-{host}"
 
 
 def is_missing(config: Path) -> bool:
@@ -106,10 +117,10 @@ class LinkLaboratory:
         known = []
         for host in HOSTS:
             kind, key, *_ = (self.place / f"{host}_host_key.pub").read_text().split()
-            known.append(f"bentpipe-lab-{host} {kind} {key}\n")
+            known.append(f"{_alias(host)} {kind} {key}\n")
             (self.place / f"sshd_config.{host}").write_text(self._server_config(host))
         (self.place / "known_hosts").write_text("".join(known))
-        (self.place / "ssh_config").write_text(self._client_config())
+        (self.place / _CONFIG).write_text(self._client_config())
 
     def _server_config(self, host: str) -> str:
         lines = {
@@ -133,9 +144,9 @@ class LinkLaboratory:
         for host in HOSTS:
             door = shlex.quote(str(self.place / f"{host}.door"))
             blocks.append(
-                f"Host bentpipe-lab-{host}\n"
+                f"Host {_alias(host)}\n"
                 f"  ProxyCommand {program} enter {door}\n"
-                f"  HostKeyAlias bentpipe-lab-{host}\n"
+                f"  HostKeyAlias {_alias(host)}\n"
                 f"  User {getpass.getuser()}\n"
                 f'  IdentityFile "{self.place / "identity"}"\n'
                 "  IdentitiesOnly yes\n"

@@ -20,6 +20,7 @@ from bentpipe import strict, workload
 from bentpipe.errors import UsageError, one_of
 from bentpipe.plan import scenarios
 from bentpipe.plan.scenarios import Scenario, ScenarioError
+from bentpipe.remote import lab
 
 Word = Annotated[str, msgspec.Meta(pattern=r"\A[^-\s][^\s]*\Z", description="a name without blanks")]
 Text = Annotated[str, msgspec.Meta(pattern=r"\S", description="a text that is not empty")]
@@ -37,8 +38,9 @@ class LinkHost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     host: Word  # name, address, or an alias of the user's ssh_config
     user: Word | None = None
     port: Port | None = None
-    ssh_config: Text | None = None  # a file, in place of the user's own
+    ssh_config: Text | None = None  # a file, in place of the user's own; of a laboratory's host, its
     device: Word | None = None  # the one towards the link, for captures; None: any
+    control_asymmetry_ms: float = 0.0  # by how much SSH's way there takes longer than its way back
     clock_ahead_ms: int = 0  # for tests: its clock is said to be so far ahead
 
 
@@ -117,7 +119,7 @@ class Links:
     def __init__(self, file: Path) -> None:
         """Read `file`; UsageError for what cannot be meant."""
         self.file = file
-        self._links = strict.read(file, LinksFile).links
+        self._links = {name: _with_lab(link) for name, link in strict.read(file, LinksFile).links.items()}
         if not self._links:
             raise UsageError(f"{file}: links: there is none", "add a table [links.NAME]")
         for name, link in self._links.items():
@@ -176,6 +178,16 @@ class Links:
         if link.weather and (link.weather.file is None) == (link.weather.command is None):
             raise UsageError(f"{self.file}: {key}.weather: one of file and command", "write one of them")
         self.allowance_bytes(name)
+
+
+def _with_lab(link: Link) -> Link:
+    """The link, whose hosts are looked for in the laboratory if they are called as its own."""
+    client, server = link.client, link.server
+    if client.ssh_config is None and (config := lab.ssh_config(client.host)):
+        client = msgspec.structs.replace(client, ssh_config=str(config))
+    if server.ssh_config is None and (config := lab.ssh_config(server.host)):
+        server = msgspec.structs.replace(server, ssh_config=str(config))
+    return msgspec.structs.replace(link, client=client, server=server)
 
 
 def _version(address: str) -> int | None:

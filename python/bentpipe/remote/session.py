@@ -12,9 +12,11 @@ from typing import Any
 
 from bentpipe.errors import BentpipeError
 from bentpipe.remote import lab
+from bentpipe.remote.channel import Refused
 from bentpipe.remote.clock import Offset, between, offset
-from bentpipe.remote.host import HostConnection, HostGone, Refused
+from bentpipe.remote.host import HostConnection
 from bentpipe.remote.links import Link, LinkHost, Links
+from bentpipe.remote.ssh import HostGone
 from bentpipe.stacks.model import ROLES, Stack
 
 _AGAIN_S = 2.0  # between tries to reach a host
@@ -181,9 +183,21 @@ class LinkSession:
         return str(ended["said"]) if ended["code"] == 0 else "[]"
 
     def clock(self) -> Offset:
-        """By how much the server's clock is ahead of the client's."""
-        client, server = (offset(self.on(role).exchanges) for role in ROLES)
+        """By how much the server's clock is ahead of the client's. BentpipeError, as of `clock_of`."""
+        client, server = (self.clock_of(role) for role in ROLES)
         return between(client, server)
+
+    def clock_of(self, role: str) -> Offset:
+        """By how much a host's clock is ahead of this machine's. BentpipeError where the file says of its
+        connection what cannot be.
+        """
+        told_ms = self._host(role).control_asymmetry_ms
+        try:
+            return offset(self.on(role).exchanges, told_ms * 1e6)
+        except ValueError as error:
+            where = f"{self.links.file}: links.{self.name}.{role}.control_asymmetry_ms"
+            hint = "by how much SSH's way to the host takes longer than its way back; leave it out if alike"
+            raise BentpipeError(f"{where}: {told_ms:g} cannot be: {error}", hint) from None
 
     def forget_clock(self) -> None:
         """Have only what comes from now on count."""

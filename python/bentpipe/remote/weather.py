@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bentpipe.remote.host import Refused
+from bentpipe.remote.channel import Refused
 from bentpipe.remote.links import OURS, Links
 from bentpipe.remote.session import LinkSession
 

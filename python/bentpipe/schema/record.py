@@ -101,21 +101,22 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     # The neighbour on the server's side.
     to: str
     # IP packets sent towards the client, drops and losses included.
-    forward_packets: int
+    forward_packets: int | None
     # Of these packets.
-    forward_bytes: int
-    # Dropped by a full queue, packets.
-    forward_queue_drops: int
-    # Lost by the link, packets.
-    forward_losses: int
+    forward_bytes: int | None
+    # Dropped by a full queue; null also over a real link, where what a queue drops is one of the losses,
+    # packets.
+    forward_queue_drops: int | None
+    # Lost by the link, over a real one whoever dropped it, packets.
+    forward_losses: int | None
     # Likewise towards the server.
-    return_packets: int
+    return_packets: int | None
     # Likewise.
-    return_bytes: int
+    return_bytes: int | None
     # Likewise, packets.
-    return_queue_drops: int
+    return_queue_drops: int | None
     # Likewise, packets.
-    return_losses: int
+    return_losses: int | None
     # That completed a handshake on this hop.
     connections: int | None
     # Of the hop's own sender.
@@ -333,21 +334,22 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # Rounds of the coordinator of virtual time; 0 in real time.
     epochs: int = 0
     # IP packets sent towards the client, drops and losses included.
-    forward_packets: int = 0
+    forward_packets: int | None = None
     # Of these packets.
-    forward_bytes: int = 0
-    # Dropped by a full queue, packets.
-    forward_queue_drops: int = 0
-    # Lost by the link, packets.
-    forward_losses: int = 0
+    forward_bytes: int | None = None
+    # Dropped by a full queue; null also over a real link, where what a queue drops is one of the losses,
+    # packets.
+    forward_queue_drops: int | None = None
+    # Lost by the link, over a real one whoever dropped it, packets.
+    forward_losses: int | None = None
     # Likewise towards the server.
-    return_packets: int = 0
+    return_packets: int | None = None
     # Likewise.
-    return_bytes: int = 0
+    return_bytes: int | None = None
     # Likewise, packets.
-    return_queue_drops: int = 0
+    return_queue_drops: int | None = None
     # Likewise, packets.
-    return_losses: int = 0
+    return_losses: int | None = None
     # Of the stream bytes that the server sent: those that it had sent before; null as all up to
     # `in_flight_max_bytes`, unless measured on the wire, share.
     retransmitted_share: float | None = None
@@ -387,7 +389,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # The step of `received_bytes`.
     received_step_s: float = 0.0
     # `received_bytes[k]`: UDP payload that had reached the files' receiver `(k + 1) · received_step_s` after
-    # the client's first packet.
+    # the client's first packet. Empty where no packets were seen.
     received_bytes: list[int] = []
     # Likewise of bytes of the files that the receiver could read by then: no byte before them in their stream
     # was missing. Empty where `measured_from` is `client`, and of an upload past a proxy.
@@ -405,7 +407,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # The tunnel that all flows went through ([what measures mean then](../design/vpn.md)); null without one.
     tunnel: TunnelResult | None = None
     # Over flow, direction, times, fate, ECN bits and bytes of every packet: the same seed gives the same
-    # hash. With proxies it is over the hashes of the hops.
+    # hash. With proxies it is over the hashes of the hops; null where no packets were seen.
     packet_log_sha256: str | None = None
     # By how much packets came out of the emulated links later than these said: what half of them did not
     # exceed; null in virtual time.
@@ -435,8 +437,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # that; null in the other testbeds.
     clock_offset_ms: float | None = None
     # By so much that may be wrong, and with it one-way delays: half of what the fastest exchanges took to and
-    # fro; null in the other testbeds.
+    # fro, less what is known of their asymmetry, with a tenth of that (`control_asymmetry_ms`); null in the
+    # other testbeds.
     clock_error_ms: float | None = None
+    # By how much the fastest packet towards the client took longer than the fastest towards the server. Over
+    # a link whose ways take equally long, half of it is by how much `clock_offset_ms` is too large; null in
+    # the other testbeds, and where nothing could be captured.
+    one_way_difference_ms: float | None = None
     # The median round trip of the small regular flow beside the trial; null in the other testbeds, and where
     # there was none, or none of its packets came back.
     probe_rtt_ms: float | None = None
@@ -547,6 +554,7 @@ MEASURED = frozenset(
         "tries",
         "clock_offset_ms",
         "clock_error_ms",
+        "one_way_difference_ms",
         "probe_rtt_ms",
         "probe_loss_share",
         "link_statistics",
@@ -610,6 +618,7 @@ SHOWN = (
     "tries",
     "clock_offset_ms",
     "clock_error_ms",
+    "one_way_difference_ms",
     "probe_rtt_ms",
     "probe_loss_share",
 )
@@ -755,14 +764,14 @@ TYPES: dict[str, dict[str, str]] = {
         "memory_client_bytes": "integer",
         "memory_server_bytes": "integer",
         "epochs": "integer",
-        "forward_packets": "integer",
-        "forward_bytes": "integer",
-        "forward_queue_drops": "integer",
-        "forward_losses": "integer",
-        "return_packets": "integer",
-        "return_bytes": "integer",
-        "return_queue_drops": "integer",
-        "return_losses": "integer",
+        "forward_packets": "integer?",
+        "forward_bytes": "integer?",
+        "forward_queue_drops": "integer?",
+        "forward_losses": "integer?",
+        "return_packets": "integer?",
+        "return_bytes": "integer?",
+        "return_queue_drops": "integer?",
+        "return_losses": "integer?",
         "retransmitted_share": "number?",
         "acks_per_data_packet": "number?",
         "mean_packet_bytes": "number?",
@@ -800,6 +809,7 @@ TYPES: dict[str, dict[str, str]] = {
         "tries": "integer?",
         "clock_offset_ms": "number?",
         "clock_error_ms": "number?",
+        "one_way_difference_ms": "number?",
         "probe_rtt_ms": "number?",
         "probe_loss_share": "number?",
         "link_statistics": "object",
@@ -833,14 +843,14 @@ TYPES: dict[str, dict[str, str]] = {
     "HopResult": {
         "from": "text",
         "to": "text",
-        "forward_packets": "integer",
-        "forward_bytes": "integer",
-        "forward_queue_drops": "integer",
-        "forward_losses": "integer",
-        "return_packets": "integer",
-        "return_bytes": "integer",
-        "return_queue_drops": "integer",
-        "return_losses": "integer",
+        "forward_packets": "integer?",
+        "forward_bytes": "integer?",
+        "forward_queue_drops": "integer?",
+        "forward_losses": "integer?",
+        "return_packets": "integer?",
+        "return_bytes": "integer?",
+        "return_queue_drops": "integer?",
+        "return_losses": "integer?",
         "connections": "integer?",
         "rtt_min_ms": "number?",
         "rtt_median_ms": "number?",

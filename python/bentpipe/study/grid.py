@@ -24,8 +24,10 @@ _LITTLE = 0.0995  # shares below are told with a decimal
 
 
 def dropped(record: Record) -> float | None:
-    """What the queue towards the client dropped, as a share of the file."""
+    """What the queue towards the client dropped, as a share of the file; None where nobody knows."""
     if not record.forward_packets or not record.size_bytes:
+        return None
+    if record.forward_bytes is None or record.forward_queue_drops is None:
         return None
     packet_bytes = record.forward_bytes / record.forward_packets
     return record.forward_queue_drops * packet_bytes / record.size_bytes

@@ -156,7 +156,7 @@ def groups(records: Sequence[Record], otherwise_s: float = 0.0) -> list[VariantT
     """
     runs = [SlowStartTrial(one) for one in records if one.received_bytes]
     known = [one.overhead for one in runs if one.overhead is not None]
-    clean = [one.left_s for one in runs if one.left_by == "loss" and not one.record.forward_losses]
+    clean = [one.left_s for one in runs if one.left_by == "loss" and one.record.forward_losses == 0]
     earliest_s = min((one for one in clean if one is not None), default=otherwise_s)
     overhead = median(known) or 1.0
     return [

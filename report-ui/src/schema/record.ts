@@ -141,21 +141,21 @@ export type TrialRecord = {
   /** Rounds of the coordinator of virtual time; 0 in real time. */
   epochs: number;
   /** IP packets sent towards the client, drops and losses included. */
-  forward_packets: number;
+  forward_packets: number | null;
   /** Of these packets. */
-  forward_bytes: number;
-  /** Dropped by a full queue. */
-  forward_queue_drops: number;
-  /** Lost by the link. */
-  forward_losses: number;
+  forward_bytes: number | null;
+  /** Dropped by a full queue. Null also over a real link, where what a queue drops is one of the losses. */
+  forward_queue_drops: number | null;
+  /** Lost by the link, over a real one whoever dropped it. */
+  forward_losses: number | null;
   /** Likewise towards the server. */
-  return_packets: number;
+  return_packets: number | null;
   /** Likewise. */
-  return_bytes: number;
+  return_bytes: number | null;
   /** Likewise. */
-  return_queue_drops: number;
+  return_queue_drops: number | null;
   /** Likewise. */
-  return_losses: number;
+  return_losses: number | null;
   /** Of the stream bytes that the server sent: those that it had sent before. Null as all up to `in_flight_max_bytes`, unless measured on the wire. */
   retransmitted_share: number | null;
   /** Packets with an ACK from the client per packet with data from the server. */
@@ -190,7 +190,7 @@ export type TrialRecord = {
   server_statistics: { [key: string]: Json };
   /** The step of `received_bytes`. */
   received_step_s: number;
-  /** `received_bytes[k]`: UDP payload that had reached the files' receiver `(k + 1) · received_step_s` after the client's first packet. */
+  /** `received_bytes[k]`: UDP payload that had reached the files' receiver `(k + 1) · received_step_s` after the client's first packet. Empty where no packets were seen. */
   received_bytes: number[];
   /** Likewise of bytes of the files that the receiver could read by then: no byte before them in their stream was missing. Empty where `measured_from` is `client`, and of an upload past a proxy. */
   in_order_bytes: number[];
@@ -204,7 +204,7 @@ export type TrialRecord = {
   hops: HopResult[];
   /** The tunnel that all flows went through ([what measures mean then](../design/vpn.md)). Null without one. */
   tunnel: TunnelResult | null;
-  /** Over flow, direction, times, fate, ECN bits and bytes of every packet: the same seed gives the same hash. With proxies it is over the hashes of the hops. */
+  /** Over flow, direction, times, fate, ECN bits and bytes of every packet: the same seed gives the same hash. With proxies it is over the hashes of the hops. Null where no packets were seen. */
   packet_log_sha256: string | null;
   /** By how much packets came out of the emulated links later than these said: what half of them did not exceed. Null in virtual time. */
   release_error_p50_ms: number | null;
@@ -228,8 +228,10 @@ export type TrialRecord = {
   tries: number | null;
   /** By how much the clock of the server's host was ahead of that of the client's; its times are corrected by that. Null in the other testbeds. */
   clock_offset_ms: number | null;
-  /** By so much that may be wrong, and with it one-way delays: half of what the fastest exchanges took to and fro. Null in the other testbeds. */
+  /** By so much that may be wrong, and with it one-way delays: half of what the fastest exchanges took to and fro, less what is known of their asymmetry, with a tenth of that (`control_asymmetry_ms`). Null in the other testbeds. */
   clock_error_ms: number | null;
+  /** By how much the fastest packet towards the client took longer than the fastest towards the server. Over a link whose ways take equally long, half of it is by how much `clock_offset_ms` is too large. Null in the other testbeds, and where nothing could be captured. */
+  one_way_difference_ms: number | null;
   /** The median round trip of the small regular flow beside the trial. Null in the other testbeds, and where there was none, or none of its packets came back. */
   probe_rtt_ms: number | null;
   /** Of its packets: those that did not come back. Null in the other testbeds, and where there was none. */
@@ -297,21 +299,21 @@ export type HopResult = {
   /** The neighbour on the server's side. */
   to: string;
   /** IP packets sent towards the client, drops and losses included. */
-  forward_packets: number;
+  forward_packets: number | null;
   /** Of these packets. */
-  forward_bytes: number;
-  /** Dropped by a full queue. */
-  forward_queue_drops: number;
-  /** Lost by the link. */
-  forward_losses: number;
+  forward_bytes: number | null;
+  /** Dropped by a full queue. Null also over a real link, where what a queue drops is one of the losses. */
+  forward_queue_drops: number | null;
+  /** Lost by the link, over a real one whoever dropped it. */
+  forward_losses: number | null;
   /** Likewise towards the server. */
-  return_packets: number;
+  return_packets: number | null;
   /** Likewise. */
-  return_bytes: number;
+  return_bytes: number | null;
   /** Likewise. */
-  return_queue_drops: number;
+  return_queue_drops: number | null;
   /** Likewise. */
-  return_losses: number;
+  return_losses: number | null;
   /** That completed a handshake on this hop. */
   connections: number | null;
   /** Of the hop's own sender. */
@@ -415,6 +417,7 @@ export type ShownRecord = Pick<
   | "tries"
   | "clock_offset_ms"
   | "clock_error_ms"
+  | "one_way_difference_ms"
   | "probe_rtt_ms"
   | "probe_loss_share"
 >;

@@ -97,7 +97,7 @@ fn counters_since(begun: Time, hops: &[Vec<Packet>]) -> Vec<[Counters; 2]> {
         let mut both = [Counters::default(); 2];
         for packet in packets.iter().filter(|it| it.sent >= begun) {
             let way = usize::from(packet.direction == Direction::Return);
-            count(&mut both[way], packet);
+            both[way].count(packet.fate, packet.ip.bytes);
         }
         both
     };
@@ -145,20 +145,10 @@ fn hop_course(packets: Vec<Packet>, flows: usize, epoch_unix_ns: u64) -> HopPack
             Direction::Forward => &mut forward,
             Direction::Return => &mut back,
         };
-        count(counters, &packet);
+        counters.count(packet.fate, packet.ip.bytes);
         log.add(packet);
     }
     HopPackets { log, forward, back }
-}
-
-fn count(counters: &mut Counters, packet: &Packet) {
-    counters.packets += 1;
-    counters.bytes += u64::from(packet.ip.bytes);
-    match packet.fate {
-        Fate::Delivered { .. } => counters.delivered += 1,
-        Fate::QueueDrop => counters.queue_drops += 1,
-        Fate::Loss => counters.losses += 1,
-    }
 }
 
 /// A packet: the flow that it belongs to, its path as far as it is known, and what it is.

@@ -89,9 +89,18 @@ pub fn sha256(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// The files below a folder: path, size and hash. One that is not there has none.
-pub fn list(folder: &Path) -> io::Result<Vec<Value>> {
-    let mut found = Vec::new();
+/// The files below a folder.
+#[derive(Default)]
+pub struct Listing {
+    /// Path, size and hash of each.
+    pub files: Vec<Value>,
+    /// Those whose names are no UTF-8, which no message can say: as far as they can be read.
+    pub unreadable: Vec<String>,
+}
+
+/// Lists the files below a folder. One that is not there has none.
+pub fn list(folder: &Path) -> io::Result<Listing> {
+    let mut found = Listing::default();
     let mut open = vec![folder.to_path_buf()];
     while let Some(here) = open.pop() {
         if !here.is_dir() {
@@ -104,8 +113,13 @@ pub fn list(folder: &Path) -> io::Result<Vec<Value>> {
                 open.push(path);
             } else if kind.is_file() {
                 let name = path.strip_prefix(folder).unwrap_or(&path);
+                let Some(text) = name.to_str() else {
+                    found.unreadable.push(name.to_string_lossy().into_owned());
+                    continue;
+                };
                 let bytes = entry.metadata()?.len();
-                found.push(json!({"path": name, "size": bytes, "sha256": sha256(&path)?}));
+                let file = json!({"path": text, "size": bytes, "sha256": sha256(&path)?});
+                found.files.push(file);
             }
         }
     }

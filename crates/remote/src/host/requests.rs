@@ -46,6 +46,12 @@ impl HostState {
         let named = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
         let cache = named.filter(|it| it.is_absolute()).or_else(home);
         let cache = cache.ok_or("there is no HOME")?.join("bentpipe-remote");
+        for place in [&folder, &cache] {
+            // Answers name both.
+            if place.to_str().is_none() {
+                return Err(format!("the path {} is not UTF-8", place.display()).into());
+            }
+        }
         Ok(Self {
             folder,
             cache,
@@ -107,7 +113,8 @@ impl HostState {
             }
             "list" => {
                 let found = files::list(&files::within(&self.folder, text("path")?)?)?;
-                Ok((json!({"files": found}), Vec::new()))
+                let both = json!({"files": found.files, "unreadable": found.unreadable});
+                Ok((both, Vec::new()))
             }
             "get" => Ok((
                 json!({}),
@@ -222,7 +229,10 @@ fn find(tool: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let further = FURTHER.iter().map(PathBuf::from);
     let mut places = env::split_paths(&path).chain(further);
-    places.find_map(|folder| Some(folder.join(tool)).filter(|it| it.is_file()))
+    places.find_map(|folder| {
+        let is_there = |it: &PathBuf| it.is_file() && it.to_str().is_some();
+        Some(folder.join(tool)).filter(is_there)
+    })
 }
 
 fn limit(name: &str) -> Option<u64> {

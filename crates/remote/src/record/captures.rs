@@ -1,93 +1,29 @@
-//! From captures at both ends of a path to its packets and their fates.
-//!
-//! A packet is known by what it carries: on its way a NAT may write another address and port into its headers. Of packets that
-//! are alike, as TCP's can be, the first is joined with the first. One that is not seen at the other end was lost; whether a
-//! queue dropped it, nobody can tell. What was sent after the last packet that was seen to arrive was still under way.
+//! From captures at both ends of a path to what was observed of it.
 
-use std::collections::{HashMap, VecDeque};
 use std::error::Error;
 use std::path::Path;
 
-use bentpipe_link::{Counters, Direction, Fate};
+use bentpipe_link::{Counters, Direction};
 use bentpipe_trial::{
-    Fidelity, FlowLifetime, HopPackets, IpPacket, Packet, PacketLog, TestbedObservation, Transport,
+    Fidelity, FlowLifetime, HopPackets, IpPacket, PacketLog, TestbedObservation, Transport,
 };
 use bentpipe_units::Time;
 use bentpipe_wire::IpLayer;
 use bentpipe_wire::capture::{CapturedPacket, Input, Item, Piece};
 
 use super::ended::time;
+use super::joined::{Joined, Seen};
 use super::observed::Observed;
-use super::segments::{self, Alone};
 
-/// A path as both its ends saw it.
-pub struct Joined {
-    pub observation: TestbedObservation,
-    /// Packets that were seen to arrive, and not to be sent: the sender's capture is not complete.
-    unsent: usize,
-    /// Packets in which are several, which could not be told apart.
-    merged: usize,
-    /// Packets that came before they were sent, by what is known of the clocks.
-    early: usize,
-}
-
-/// A packet where it was seen.
-struct Seen {
-    at: Time,
-    ip: IpPacket,
-}
-
-impl Joined {
-    pub fn is_doubtful(&self) -> bool {
-        self.unsent + self.merged + self.early > 0
-    }
-
-    /// What is to be said of captures that are not as they should be.
-    pub fn doubt(&self, detail: &str) -> String {
-        let said = [
-            (self.unsent, "packets were not seen to be sent"),
-            (
-                self.merged,
-                "packets were captured before they were cut up, and could not be (turn segmentation offload off)",
-            ),
-            (
-                self.early,
-                "packets arrived before they were sent, by the clocks",
-            ),
-        ];
-        let said = said.iter().filter(|it| it.0 > 0);
-        let mut words: Vec<String> = said
-            .map(|(count, what)| format!("{count} {what}"))
-            .collect();
-        if !detail.is_empty() {
-            words.insert(0, detail.to_owned());
-        }
-        words.join("; ")
-    }
-}
-
-/// The path of a trial, by its captures; without any, nothing was seen of it.
-pub fn observation(observed: &Observed) -> Result<Joined, Box<dyn Error>> {
+/// The path of a trial, by its captures, and what these say of each other; without any, nothing was seen of it.
+pub fn observation(observed: &Observed) -> Result<(TestbedObservation, Joined), Box<dyn Error>> {
     let epoch = u64::try_from(observed.begun_unix_ns)?;
     let mut path = HopPackets {
         log: PacketLog::new(1, epoch),
         forward: Counters::default(),
         back: Counters::default(),
     };
-    let mut joined = Joined {
-        unsent: 0,
-        merged: 0,
-        early: 0,
-        observation: TestbedObservation {
-            flows: Vec::new(),
-            hops: Vec::new(),
-            tunnel: None,
-            end: time(observed, observed.ended_unix_ns),
-            epochs: 0,
-            fidelity: Fidelity::default(),
-            unfaithful: Vec::new(),
-        },
-    };
+    let mut joined = Joined::default();
     let mut packets = Vec::new();
     if let Some([client, server]) = &observed.captures {
         let [own, theirs] = observed.stamps_ns;
@@ -107,18 +43,26 @@ pub fn observation(observed: &Observed) -> Result<Joined, Box<dyn Error>> {
             Direction::Forward => &mut path.forward,
             Direction::Return => &mut path.back,
         };
-        count(counters, &packet);
+        counters.count(packet.fate, packet.ip.bytes);
         path.log.add(packet);
     }
     let mut sent = path.log.packets().iter();
     let first = sent.find(|it| it.direction == Direction::Return);
-    let observation = &mut joined.observation;
-    observation.flows.push(FlowLifetime {
+    let end = time(observed, observed.ended_unix_ns);
+    let flow = FlowLifetime {
         first_sent: Some(first.map_or(Time::ZERO, |packet| packet.sent)),
-        end: observation.end,
-    });
-    observation.hops.push(path);
-    Ok(joined)
+        end,
+    };
+    let observation = TestbedObservation {
+        flows: vec![flow],
+        hops: vec![path],
+        tunnel: None,
+        end,
+        epochs: 0,
+        fidelity: Fidelity::default(),
+        unfaithful: Vec::new(),
+    };
+    Ok((observation, joined))
 }
 
 /// The packets of a capture, those towards the server and those from it.
@@ -191,142 +135,4 @@ fn is_ip(bytes: &[u8], whole: &CapturedPacket<'_>) -> bool {
         return false;
     };
     here.path() == known.path() && here.transport() == known.transport()
-}
-
-/// What a packet is known by: of UDP its payload, of TCP its segment without what a NAT writes anew, the ports and the checksum.
-fn identity(transport: &Transport) -> Transport {
-    match transport {
-        Transport::Tcp(segment) => {
-            let mut known = segment.to_vec();
-            for part in [0..4, 16..18] {
-                if let Some(bytes) = known.get_mut(part) {
-                    bytes.fill(0);
-                }
-            }
-            Transport::Tcp(known.into())
-        }
-        other => other.clone(),
-    }
-}
-
-impl Joined {
-    /// The same, each datagram by itself.
-    fn both(&mut self, direction: Direction, sent: Vec<Seen>, got: Vec<Seen>) -> Vec<Packet> {
-        let mut alone = Alone::default();
-        for seen in sent.iter().chain(&got) {
-            alone.add(&seen.ip);
-        }
-        let [sent, got] = [sent, got].map(|all| self.apart(all, &alone));
-        self.join(direction, sent, &got)
-    }
-
-    fn apart(&mut self, all: Vec<Seen>, alone: &Alone) -> Vec<Seen> {
-        let each = all.into_iter().flat_map(|seen| {
-            let parts = segments::apart(&seen.ip, alone);
-            self.merged += usize::from(parts.is_none());
-            let parts = parts.unwrap_or_else(|| vec![seen.ip]).into_iter();
-            parts.map(move |ip| Seen { at: seen.at, ip })
-        });
-        each.collect()
-    }
-
-    /// The packets of a direction, by what was seen of them where they were sent and where they arrived.
-    fn join(&mut self, direction: Direction, sent: Vec<Seen>, got: &[Seen]) -> Vec<Packet> {
-        let mut open: HashMap<Transport, VecDeque<usize>> = HashMap::new();
-        let mut packets = Vec::with_capacity(sent.len());
-        for seen in sent {
-            let alike = open.entry(identity(&seen.ip.transport)).or_default();
-            alike.push_back(packets.len());
-            packets.push(Packet {
-                flow: 0,
-                direction,
-                sent: seen.at,
-                ip: seen.ip,
-                fate: Fate::Loss,
-            });
-        }
-        for seen in got {
-            let alike = open.get_mut(&identity(&seen.ip.transport));
-            let Some(number) = alike.and_then(VecDeque::pop_front) else {
-                self.unsent += 1;
-                continue;
-            };
-            let packet = &mut packets[number];
-            self.early += usize::from(seen.at < packet.sent);
-            packet.fate = Fate::Delivered {
-                at: seen.at.max(packet.sent),
-            };
-        }
-        let delivered = |packet: &Packet| matches!(packet.fate, Fate::Delivered { .. });
-        let last = packets.iter().rposition(delivered);
-        packets.truncate(last.map_or(packets.len(), |last| last + 1));
-        packets
-    }
-}
-
-fn count(counters: &mut Counters, packet: &Packet) {
-    counters.packets += 1;
-    counters.bytes += u64::from(packet.ip.bytes);
-    match packet.fate {
-        Fate::Delivered { .. } => counters.delivered += 1,
-        Fate::QueueDrop => counters.queue_drops += 1,
-        Fate::Loss => counters.losses += 1,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use bentpipe_wire::IpVersion;
-    use bytes::Bytes;
-
-    use super::*;
-
-    fn seen(ms: u64, content: &'static [u8]) -> Seen {
-        Seen {
-            at: Time::from_nanos(ms * 1_000_000),
-            ip: IpPacket::udp(IpVersion::V4, 0, Bytes::from_static(content)),
-        }
-    }
-
-    fn nothing() -> Joined {
-        Joined {
-            observation: TestbedObservation {
-                flows: Vec::new(),
-                hops: Vec::new(),
-                tunnel: None,
-                end: Time::ZERO,
-                epochs: 0,
-                fidelity: Fidelity::default(),
-                unfaithful: Vec::new(),
-            },
-            unsent: 0,
-            merged: 0,
-            early: 0,
-        }
-    }
-
-    #[test]
-    fn packets_are_joined_by_what_they_carry() {
-        let mut joined = nothing();
-        let sent = vec![seen(0, b"a"), seen(1, b"b"), seen(2, b"a"), seen(3, b"c")];
-        let got = [seen(300, b"a"), seen(302, b"a"), seen(310, b"never sent")];
-        let packets = joined.join(Direction::Forward, sent, &got);
-        let fates: Vec<Fate> = packets.iter().map(|it| it.fate).collect();
-        let at = |ms: u64| Fate::Delivered {
-            at: Time::from_nanos(ms * 1_000_000),
-        };
-        assert_eq!(fates, [at(300), Fate::Loss, at(302)], "c was under way");
-        assert_eq!(joined.unsent, 1);
-        assert_eq!(joined.doubt(""), "1 packets were not seen to be sent");
-    }
-
-    #[test]
-    fn what_a_nat_writes_anew_does_not_matter() {
-        let segment = |ports: u8, checksum: u8| {
-            let mut bytes = vec![0; 20];
-            (bytes[0], bytes[16], bytes[7]) = (ports, checksum, 9);
-            Transport::Tcp(bytes.into())
-        };
-        assert_eq!(identity(&segment(1, 2)), identity(&segment(3, 4)));
-    }
 }

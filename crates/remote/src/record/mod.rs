@@ -1,11 +1,12 @@
 //! The record of a trial, made at home of what its hosts saw.
 //!
 //! It is made as a testbed's is (`crates/trial`): the two captures, joined, are the packets of the path. Times are the
-//! client's; the server's are corrected by what is known of its clock. Without captures there are no packets, and the
-//! times are those of the client's qlog, or of its program.
+//! client's; the server's are corrected by what is known of its clock. Without captures nothing is known of packets, and
+//! the times are those of the client's qlog, or of its program.
 
 mod captures;
 mod ended;
+mod joined;
 mod observed;
 mod qlog_times;
 mod segments;
@@ -14,7 +15,9 @@ use std::error::Error;
 use std::io::{Write, read_to_string, stdin, stdout};
 use std::time::Duration;
 
-use bentpipe_trial::{FinishedFlow, FinishedTrial, Job, TrialResult, flow_setups, result};
+use bentpipe_trial::{
+    FinishedFlow, FinishedTrial, Job, LinkConditions, LinkCounts, TrialResult, flow_setups, result,
+};
 use serde_json::Value;
 
 use self::ended::{exits, ready, verdict};
@@ -37,20 +40,23 @@ fn record(job: &Job, observed: &Observed) -> Result<Value, Box<dyn Error>> {
     let setups = flow_setups(job, &observed.scratch)?;
     let setup = &setups[0];
     let (mut verdict, source) = verdict(setup, observed);
-    let joined = captures::observation(observed)?;
+    let (observation, joined) = captures::observation(observed)?;
     if joined.is_doubtful() {
         verdict.detail = joined.doubt(&verdict.detail);
     }
     let flow = FinishedFlow::new(setup, verdict, Some(ready(setup)), exits(observed));
     let mut finished = FinishedTrial {
         flows: vec![flow],
-        observation: Some(joined.observation),
+        observation: Some(observation),
     };
     finished.examine(&setups)?;
     finished.leave_files(&setups, "bentpipe-remote")?;
     let wall =
         Duration::from_nanos((observed.ended_unix_ns - observed.begun_unix_ns).unsigned_abs());
-    let mut made = serde_json::to_value(only_what_is_known(result(job, &finished, wall), job))?;
+    let made = of_known_rates(result(job, &finished, wall), job);
+    let made = of_seen_packets(made, observed.captures.is_some());
+    let made = with_difference(made, joined.difference_ms());
+    let mut made = serde_json::to_value(made)?;
     if made["measured_from"] == "client" && source != "client" {
         made["measured_from"] = source.into();
     }
@@ -58,7 +64,7 @@ fn record(job: &Job, observed: &Observed) -> Result<Value, Box<dyn Error>> {
 }
 
 /// Measures that stand on rates are left out where these are not known.
-fn only_what_is_known(made: TrialResult, job: &Job) -> TrialResult {
+fn of_known_rates(made: TrialResult, job: &Job) -> TrialResult {
     use bentpipe_link::Direction;
     let whole = job.scenario.whole();
     let is_known = Direction::BOTH.map(|way| whole.rate(way).is_some());
@@ -70,5 +76,76 @@ fn only_what_is_known(made: TrialResult, job: &Job) -> TrialResult {
         share_of_limit: None,
         efficiency: None,
         ..made
+    }
+}
+
+/// With what the ways differ by; the other conditions are known where the hosts were asked.
+fn with_difference(made: TrialResult, difference_ms: Option<f64>) -> TrialResult {
+    let conditions = LinkConditions {
+        one_way_difference_ms: difference_ms,
+        ..made.conditions
+    };
+    TrialResult { conditions, ..made }
+}
+
+/// What became of packets is left out where nobody saw them, and what a queue dropped always: it is one of the losses.
+fn of_seen_packets(made: TrialResult, are_seen: bool) -> TrialResult {
+    if !are_seen {
+        return TrialResult {
+            links: LinkCounts::default(),
+            received_step_s: 0.0,
+            received_bytes: Vec::new(),
+            packet_log_sha256: None,
+            ..made
+        };
+    }
+    let links = LinkCounts {
+        forward_queue_drops: None,
+        return_queue_drops: None,
+        ..made.links
+    };
+    TrialResult { links, ..made }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made() -> TrialResult {
+        TrialResult {
+            links: LinkCounts {
+                forward_packets: Some(3),
+                forward_losses: Some(1),
+                forward_queue_drops: Some(0),
+                return_queue_drops: Some(0),
+                ..LinkCounts::default()
+            },
+            received_step_s: 0.1,
+            received_bytes: vec![0, 0],
+            packet_log_sha256: Some("of nothing".to_owned()),
+            ..TrialResult::default()
+        }
+    }
+
+    #[test]
+    fn packets_that_nobody_saw_are_not_none() {
+        let unseen = of_seen_packets(made(), false);
+        assert_eq!(unseen.links.forward_packets, None);
+        assert_eq!(unseen.links.forward_losses, None);
+        assert_eq!(unseen.packet_log_sha256, None);
+        assert!(unseen.received_bytes.is_empty());
+    }
+
+    #[test]
+    fn losses_have_no_cause() {
+        let links = of_seen_packets(made(), true).links;
+        assert_eq!(
+            (links.forward_packets, links.forward_losses),
+            (Some(3), Some(1))
+        );
+        assert_eq!(
+            (links.forward_queue_drops, links.return_queue_drops),
+            (None, None)
+        );
     }
 }

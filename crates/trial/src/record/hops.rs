@@ -94,14 +94,14 @@ fn result(
 impl From<[Counters; 2]> for LinkCounts {
     fn from([forward, back]: [Counters; 2]) -> Self {
         Self {
-            forward_packets: forward.packets,
-            forward_bytes: forward.bytes,
-            forward_queue_drops: forward.queue_drops,
-            forward_losses: forward.losses,
-            return_packets: back.packets,
-            return_bytes: back.bytes,
-            return_queue_drops: back.queue_drops,
-            return_losses: back.losses,
+            forward_packets: Some(forward.packets),
+            forward_bytes: Some(forward.bytes),
+            forward_queue_drops: Some(forward.queue_drops),
+            forward_losses: Some(forward.losses),
+            return_packets: Some(back.packets),
+            return_bytes: Some(back.bytes),
+            return_queue_drops: Some(back.queue_drops),
+            return_losses: Some(back.losses),
         }
     }
 }

@@ -196,7 +196,7 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         memory_client_bytes: flow.exits[client].peak_memory_bytes,
         memory_server_bytes: flow.exits[server].peak_memory_bytes,
         epochs: observation.map_or(0, |it| it.epochs),
-        links: LinkCounts::from(passed.unwrap_or_default()),
+        links: passed.map(LinkCounts::from).unwrap_or_default(),
         client_version,
         server_version,
         client_driver,

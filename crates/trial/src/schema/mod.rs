@@ -4,6 +4,7 @@ mod record;
 mod requests;
 
 pub use record::{
-    Fidelity, FlowResult, HopResult, LinkCounts, Outcome, ProxyResult, TrialResult, TunnelResult,
+    Fidelity, FlowResult, HopResult, LinkConditions, LinkCounts, Outcome, ProxyResult, TrialResult,
+    TunnelResult,
 };
 pub use requests::{FilmFrame, PageRequest, PageRequests};

@@ -39,7 +39,8 @@ pub enum Outcome {
     /// be read; `detail` says what was expected, and what was seen.
     Unproven,
     /// The trial says nothing about the stacks: the testbed failed, in real time its links did not
-    /// keep to the model, or a program does not keep the contract's rule on unknown test cases.
+    /// keep to the model, over a real link the connection to a host broke in each of three tries,
+    /// or a program does not keep the contract's rule on unknown test cases.
     Invalid,
     /// Reserved: an interrupted trial leaves no record and runs again on resume.
     Interrupted,
@@ -259,7 +260,7 @@ pub struct TrialResult {
     /// The step of `received_bytes`.
     pub received_step_s: f64,
     /// `received_bytes[k]`: UDP payload that had reached the files' receiver `(k + 1) ·
-    /// received_step_s` after the client's first packet.
+    /// received_step_s` after the client's first packet. Empty where no packets were seen.
     pub received_bytes: Vec<u64>,
     /// Likewise of bytes of the files that the receiver could read by then: no byte before them in
     /// their stream was missing. Empty where `measured_from` is `client`, and of an upload past a
@@ -280,7 +281,8 @@ pub struct TrialResult {
     /// without one.
     pub tunnel: Option<TunnelResult>,
     /// Over flow, direction, times, fate, ECN bits and bytes of every packet: the same seed gives
-    /// the same hash. With proxies it is over the hashes of the hops.
+    /// the same hash. With proxies it is over the hashes of the hops. Null: where no packets were
+    /// seen.
     pub packet_log_sha256: Option<String>,
     /// How well the links kept to the model. Null: in virtual time.
     #[serde(flatten)]
@@ -409,25 +411,27 @@ pub struct TunnelResult {
     pub cpu_far_s: f64,
 }
 
-/// The counts of what the links of a hop did to packets.
+/// The counts of what the links of a hop did to packets. They are null where nobody saw these: over
+/// a real link of which nothing could be captured, and where nothing was started.
 #[derive(Debug, Default, Serialize)]
 pub struct LinkCounts {
     /// IP packets sent towards the client, drops and losses included.
-    pub forward_packets: u64,
+    pub forward_packets: Option<u64>,
     /// Of these packets.
-    pub forward_bytes: u64,
-    /// Dropped by a full queue.
-    pub forward_queue_drops: u64,
-    /// Lost by the link.
-    pub forward_losses: u64,
+    pub forward_bytes: Option<u64>,
+    /// Dropped by a full queue. Null: also over a real link, where what a queue drops is one of the
+    /// losses.
+    pub forward_queue_drops: Option<u64>,
+    /// Lost by the link, over a real one whoever dropped it.
+    pub forward_losses: Option<u64>,
     /// Likewise towards the server.
-    pub return_packets: u64,
+    pub return_packets: Option<u64>,
     /// Likewise.
-    pub return_bytes: u64,
+    pub return_bytes: Option<u64>,
     /// Likewise.
-    pub return_queue_drops: u64,
+    pub return_queue_drops: Option<u64>,
     /// Likewise.
-    pub return_losses: u64,
+    pub return_losses: Option<u64>,
 }
 
 /// The fidelity of a testbed in real time: how well its links kept to the model. Nothing of it is
@@ -466,8 +470,13 @@ pub struct LinkConditions {
     /// corrected by that.
     pub clock_offset_ms: Option<f64>,
     /// By so much that may be wrong, and with it one-way delays: half of what the fastest exchanges
-    /// took to and fro.
+    /// took to and fro, less what is known of their asymmetry, with a tenth of that
+    /// (`control_asymmetry_ms`).
     pub clock_error_ms: Option<f64>,
+    /// By how much the fastest packet towards the client took longer than the fastest towards the
+    /// server. Over a link whose ways take equally long, half of it is by how much
+    /// `clock_offset_ms` is too large. Null: where nothing could be captured.
+    pub one_way_difference_ms: Option<f64>,
     /// The median round trip of the small regular flow beside the trial. Null: where there was
     /// none, or none of its packets came back.
     pub probe_rtt_ms: Option<f64>,
