@@ -2,8 +2,9 @@
 
 The plugin comes to every worker of the cluster, also to one that joins later. A worker that meets the
 requirements declares a resource with the run's name, as many as it has threads, and trials go to those that
-have it alone. A trial whose result nobody waits for any more, since the client cancelled it or is gone, is
-ended; those of a worker that is killed are ended by its keeper.
+have it alone. One that lacks programs says so first, and is brought them (`bentpipe.execution.kit`). A trial
+whose result nobody waits for any more, since the client cancelled it or is gone, is ended; those of a worker
+that is killed are ended by its keeper.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from typing import Any, TypedDict
 
 from distributed import Worker, WorkerPlugin, get_worker
 
-from bentpipe.errors import is_full
+from bentpipe import paths
+from bentpipe.errors import BentpipeError, is_full
 from bentpipe.execution.executor import BundleRunner
 from bentpipe.execution.jobs import Answer, TrialProcesses
 from bentpipe.execution.keeper import GroupKeeper
+from bentpipe.execution.kit import KitStore
 from bentpipe.execution.requirements import Requirements
 from bentpipe.schema import reading
 from bentpipe.schema.bundle import FORMAT, Bundle
@@ -55,13 +58,37 @@ class TrialWorker(WorkerPlugin):
         self._unwanted: set[str] = set()  # tasks that are not to begin any more
         self._worker = worker
         self._keeper: GroupKeeper | None = None
+        self.store = KitStore(self._requirements.kit)
+        try:
+            await self._get_ready()
+        except BentpipeError as error:
+            self._say(unfit=f"{error}; {error.hint}" if error.hint else str(error))
+        except OSError as error:
+            self._say(unfit=f"{error.filename}: {error.strerror}")
+
+    async def _get_ready(self) -> None:
+        kit = self._requirements.kit
         if why := self._requirements.unmet():
-            worker.log_event(self.name, {"unfit": why, "worker": worker.address, "host": _host()})
-            return
+            self._say(unfit=why)
+        elif kit.is_own():
+            await self.begin(None)
+        elif why := kit.misfit():
+            self._say(unfit=why)
+        elif absent := self.store.absent():
+            self._say(lacks=len(absent))
+        else:
+            await self.begin(self.store.complete())
+
+    def _say(self, **what: Any) -> None:
+        self._worker.log_event(self.name, {**what, "worker": self._worker.address, "host": _host()})
+
+    async def begin(self, kit: Path | None) -> None:
+        """Take trials from now on, with the programs of a kit, or, without one, with those that are here."""
+        self._kit = kit
         self._scratch = Path(tempfile.mkdtemp(prefix="bentpipe-"))
         self._keeper = GroupKeeper(self._scratch)
         self._runner = BundleRunner(self._requirements.known(), self._scratch)
-        await worker.set_resources(**{self.name: worker.state.nthreads})
+        await self._worker.set_resources(**{self.name: self._worker.state.nthreads})
 
     async def teardown(self, worker: Worker) -> None:
         with self._lock:
@@ -96,7 +123,8 @@ class TrialWorker(WorkerPlugin):
             if key in self._unwanted:
                 processes.kill()
         try:
-            answer = self._runner.run(bundle, folder, processes)
+            with paths.programs_in(self._kit):
+                answer = self._runner.run(bundle, folder, processes)
             if answer.values is not None:
                 said = {key: answer.values.get(key) for key in ("outcome", "packet_log_sha256")}
                 self._worker.log_event(self.name, {"trial": bundle.trial, "host": _host(), **said})
@@ -114,9 +142,31 @@ class TrialWorker(WorkerPlugin):
 
 def run_bundle(name: str, key: str, bundle: bytes) -> WorkerAnswer:
     """The task: run a bundle, as JSON, of the run `name`."""
-    plugin = get_worker().plugins[name]
+    return _plugin(get_worker(), name).run(
+        key, reading.convert(json.loads(bundle), Bundle, FORMAT, numbered=True)
+    )
+
+
+def lacking(name: str, dask_worker: Worker) -> list[str]:
+    """Runs in the worker: the hashes of files that it is to be brought for the run `name`."""
+    return _plugin(dask_worker, name).store.absent()
+
+
+def bring(name: str, sha256: str, content: bytes, dask_worker: Worker) -> None:
+    """Runs in the worker: keep a file. BentpipeError if it is not what its hash says."""
+    _plugin(dask_worker, name).store.put(sha256, content)
+
+
+async def begin(name: str, dask_worker: Worker) -> None:
+    """Runs in the worker, which has all files now: take trials."""
+    plugin = _plugin(dask_worker, name)
+    await plugin.begin(plugin.store.complete())
+
+
+def _plugin(worker: Worker, name: str) -> TrialWorker:
+    plugin = worker.plugins[name]
     assert isinstance(plugin, TrialWorker)
-    return plugin.run(key, reading.convert(json.loads(bundle), Bundle, FORMAT, numbered=True))
+    return plugin
 
 
 def _of(answer: Answer, folder: Path) -> WorkerAnswer:
