@@ -30,6 +30,7 @@ from bentpipe.execution.executor import LostExecutor
 from bentpipe.execution.kit import Kit, KitFile, KitStore
 from bentpipe.execution.requirements import Requirements
 from bentpipe.runs import run_folder
+from bentpipe.runs.trial_files import TracePlace
 from bentpipe.stacks import installed
 from bentpipe.testbed import EMU, SIM
 
@@ -243,6 +244,36 @@ def test_a_worker_with_other_code_or_stacks_is_told_what_differs() -> None:
     assert why == "there is no stack nobody; name its folder in BENTPIPE_STACKS"
 
 
+def test_a_trace_that_stays_is_told_where_it_is(
+    bentpipe: Command,
+    start: Callable[..., subprocess.Popen[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """In place of what would read it, until it is brought."""
+    monkeypatch.setenv("BENTPIPE_STACKS", str(STACKS))
+    words = ["--iterations", "1", "--trace", "all", "--out", "A", "--executor", "dask", "--workers", "1"]
+    client = start("bentpipe", *TOY_RUN, *words, "--traces-stay", tmp_path / "stay")
+    _, err = client.communicate(timeout=PATIENCE_S)
+    assert client.returncode == 0, err
+    (trial,) = Path("A/trials").iterdir()
+    (trace,) = (tmp_path / "stay").glob("*/*/trace.pcapng")
+    assert [one.name for one in trial.iterdir()] == ["elsewhere.json"] and trace.read_bytes() == b"trace"
+    place = TracePlace.of(trial)
+    assert place == TracePlace(platform.node(), str(trace.parent), {"trace.pcapng": 5})
+    reads = ("trace", ""), ("trace", "trace.pcapng"), ("losses", ""), ("qlog", "qlog/*/*")
+    for command, name in reads:
+        done = bentpipe(command, str(trial / name))
+        assert done.code == 2 and f"stays on {platform.node()}, in {trace.parent}\n" in done.err
+        assert f"scp -r {platform.node()}:{trace.parent}/. {trial}/" in done.err
+    done = bentpipe("trace", "A")
+    assert done.code == 2 and "its traces stay on the hosts" in done.err
+    assert bentpipe("report", "A").code == 0
+    assert any(f"trace on {platform.node()}" in one.read_text() for one in Path("A/report").rglob("*.js"))
+    trace.rename(trial / "trace.pcapng")
+    assert TracePlace.of(trial) is None
+
+
 def test_two_executions_that_disagree_are_reported(
     bentpipe: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -314,6 +345,9 @@ def test_a_run_whose_scheduler_is_gone_does_not_wait_for_workers() -> None:
         (["--executor", "dask"], "no cluster is named"),
         ([*TWO, "--scheduler", "tcp://127.0.0.1:1"], "both are given"),
         ([*TWO, "--awake"], "--awake is of this machine"),
+        (["--traces-stay", "/x"], "--traces-stay is of clusters"),
+        ([*TWO, "--traces-stay", "x"], "--traces-stay x: workers have folders of their own"),
+        ([*TWO, "--traces-stay", "/x"], "--traces-stay /x: this run has trace = median"),
         (["--executor", "dask", "--scheduler", "tls://h:1", "--tls-ca", "ca"], "--tls-ca stands alone"),
     ],
 )

@@ -2,7 +2,7 @@
 
 At least once, and kept once: Dask runs a task again when its worker is gone, and this submits a trial again
 that Dask has given up; whatever comes, the first answer is the trial's. Each execution has a folder of its
-own on its worker, and what it left arrives with the answer.
+own on its worker, and what it left arrives with the answer, but for traces that are to stay there.
 """
 
 from __future__ import annotations
@@ -71,12 +71,14 @@ class DaskExecutor:
         note: Callable[[str], None],
         heard: Callable[[str, str, str], None],
         hosts: dict[str, int],
+        traces_stay: Path | None = None,
     ) -> None:
         """`heard` is told of every execution that ends well, also of one whose answer is lost: the trial, the
-        hash of its packets, where that was. `hosts` counts the trials that each host answers.
+        hash of its packets, where that was. `hosts` counts the trials that each host answers. In the folder
+        `traces_stay` of its host a trace stays.
         """
         self._client, self._requirements, self._testbed = client, requirements, testbed
-        self._note, self._heard, self._hosts = note, heard, hosts
+        self._note, self._heard, self._hosts, self._traces_stay = note, heard, hosts, traces_stay
         self.name = f"bentpipe-{secrets.token_hex(6)}"
         self._numbers = itertools.count()
         self._lock = threading.Lock()
@@ -94,7 +96,8 @@ class DaskExecutor:
         """Make the cluster's workers ready. BentpipeError if one of them has no Bentpipe."""
         self._client.subscribe_topic(self.name, self._event)
         try:
-            self._client.register_plugin(TrialWorker(self.name, self._requirements), name=self.name)
+            plugin = TrialWorker(self.name, self._requirements, self._traces_stay)
+            self._client.register_plugin(plugin, name=self.name)
         except (ImportError, AttributeError) as error:
             self.end()
             raise BentpipeError(
@@ -307,7 +310,7 @@ def opened(
             "workers; use TLS (docs/how-to/run-on-many-machines.md)"
         )
     with connected(settings, testbed, scratch) as client:
-        executor = DaskExecutor(client, requirements, testbed, note, heard, hosts)
+        executor = DaskExecutor(client, requirements, testbed, note, heard, hosts, settings.traces_stay)
         executor.begin()
         try:
             yield executor

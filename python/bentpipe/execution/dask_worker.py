@@ -27,6 +27,7 @@ from bentpipe.execution.jobs import Answer, TrialProcesses
 from bentpipe.execution.keeper import GroupKeeper
 from bentpipe.execution.kit import KitStore
 from bentpipe.execution.requirements import Requirements
+from bentpipe.runs import trial_files
 from bentpipe.schema import reading
 from bentpipe.schema.bundle import FORMAT, Bundle
 
@@ -34,7 +35,7 @@ REAL_TIME = "real-time"  # the resource of a worker that may run so many trials 
 
 
 class WorkerAnswer(TypedDict):
-    """An answer on its way to the client, with all that the trial left."""
+    """An answer on its way to the client, with all that the trial left and that is not to stay."""
 
     values: dict[str, Any] | None
     failure: str
@@ -47,9 +48,12 @@ class WorkerAnswer(TypedDict):
 class TrialWorker(WorkerPlugin):
     """Makes a worker ready for the trials of one run."""
 
-    def __init__(self, name: str, requirements: Requirements) -> None:
-        """`name` is the run's in the cluster: that of the plugin, of its resource, of its events."""
+    def __init__(self, name: str, requirements: Requirements, traces_stay: Path | None = None) -> None:
+        """`name` is the run's in the cluster: that of the plugin, of its resource, of its events. Traces and
+        qlogs stay in a folder of that name in `traces_stay`, if that is given.
+        """
         self.name = name
+        self._stay = None if traces_stay is None else traces_stay / name
         self._requirements = requirements
 
     async def setup(self, worker: Worker) -> None:
@@ -68,6 +72,12 @@ class TrialWorker(WorkerPlugin):
 
     async def _get_ready(self) -> None:
         kit = self._requirements.kit
+        if self._stay is not None:
+            try:
+                self._stay.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                what = f"traces cannot stay in {self._stay.parent}: {error.strerror}"
+                raise BentpipeError(what, "name another folder with --traces-stay") from error
         if why := self._requirements.unmet():
             self._say(unfit=why)
         elif kit.is_own():
@@ -95,6 +105,9 @@ class TrialWorker(WorkerPlugin):
             running = list(self._running.values())
         for processes in running:
             processes.kill()
+        if self._stay is not None:
+            with contextlib.suppress(OSError):  # something is in it
+                self._stay.rmdir()
         if self._keeper is not None:
             self._keeper.close()
             with contextlib.suppress(OSError):  # the scheduler may be gone
@@ -128,6 +141,8 @@ class TrialWorker(WorkerPlugin):
             if answer.values is not None:
                 said = {key: answer.values.get(key) for key in ("outcome", "packet_log_sha256")}
                 self._worker.log_event(self.name, {"trial": bundle.trial, "host": _host(), **said})
+            if self._stay is not None and not answer.killed:
+                _leave_trace(folder, self._stay / key.removeprefix(f"{self.name}-"))
             return _of(answer, folder)
         except OSError as error:
             if not is_full(error):
@@ -180,6 +195,17 @@ def _of(answer: Answer, folder: Path) -> WorkerAnswer:
         host=_host(),
         files=found,
     )
+
+
+def _leave_trace(folder: Path, place: Path) -> None:
+    """Move the trace and the qlogs of a trial to the place where they stay, and say in its folder where."""
+    sizes = {}
+    for name in filter(trial_files.is_of_trace, _files(folder)):
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(folder / name, place / name)
+        sizes[name] = (place / name).stat().st_size
+    if sizes:
+        trial_files.TracePlace(_host(), str(place), sizes).write(folder)
 
 
 def _files(folder: Path) -> list[str]:
