@@ -152,6 +152,8 @@ def programs(folder: Path) -> None:
     words = [*dask, "distributed.cli.dask_worker", *common, "--no-nanny"]
     worker = subprocess.Popen(words, env=bare, stderr=quiet)
     try:
+        while not file.exists():
+            time.sleep(TICK_S)
         for run in (folder / "first", folder / "second"):
             begin = time.monotonic()
             process = start(run, ["--executor", "dask", "--scheduler", str(file), *four], 1, {})
