@@ -4,13 +4,15 @@
     benches/scale/cluster.py memory [--trials 20000]
     benches/scale/cluster.py deaths [--trials 2000] [--every-s 20]
     benches/scale/cluster.py results [--trials 50]
+    benches/scale/cluster.py programs
 
 `overhead` runs the same trials on this machine, two at a time, and with two workers, in turns of a quarter,
 and prints the ratio of their wall times without start and end, and what both took of the processors.
 `memory` prints the resident memory of the client at each quarter of a run. Their trials are those of a
 stand-in (`quick-sim`) that sleeps, so that what else the machine does counts little. `deaths` runs real
 trials, kills a worker every so often, and holds the records against an undisturbed run. `results` prints what
-a megabyte costs that trials leave.
+a megabyte costs that trials leave. `programs` has a worker that has none, over loopback, run trials of four
+stacks twice: when the first record is there, what came to the worker, and that packets are those of here.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["overhead", "memory", "deaths", "results"])
+    parser.add_argument("what", choices=["overhead", "memory", "deaths", "results", "programs"])
     parser.add_argument("--trials", type=int, metavar="N")
     parser.add_argument("--trial-s", type=float, default=0.3, metavar="S")
     parser.add_argument("--every-s", type=float, default=20, metavar="S")
@@ -65,8 +67,10 @@ def main() -> None:
             memory(folder, asked.trials or 20_000)
         elif asked.what == "deaths":
             deaths(folder, asked.trials or 2000, asked.every_s)
-        else:
+        elif asked.what == "results":
             results(folder, asked.trials or 50)
+        else:
+            programs(folder)
 
 
 def overhead(folder: Path, trials: int, trial_s: float) -> None:
@@ -134,6 +138,34 @@ def results(folder: Path, trials: int) -> None:
     more = [spent[name, "all"].cpu_s - spent[name, "none"].cpu_s for name in ("local", "dask")]
     print(f"{trials} traces of {size / trials:.1f} MB: CPU with traces, beside the same without, local")
     print(f"{more[0]:.1f} s, dask {more[1]:.1f} s: {1e3 * (more[1] - more[0]) / size:.1f} ms per MB")
+
+
+def programs(folder: Path) -> None:
+    four = ["--client", "quinn,quic-go,picoquic", "--bytes", "100kB"]
+    assert start(folder / "here", [*LOCAL, *four], 1, {}).wait() == 0
+    bare = {**os.environ, "BENTPIPE_BIN": str(folder / "none"), "BENTPIPE_CACHE": str(folder / "cache")}
+    file = folder / "scheduler.json"
+    common = ["--scheduler-file", str(file), "--host", "127.0.0.1", "--no-dashboard"]
+    dask, quiet = [sys.executable, "-m"], subprocess.DEVNULL
+    words = [*dask, "distributed.cli.dask_scheduler", *common, "--port", "0"]
+    scheduler = subprocess.Popen(words, stderr=quiet)
+    words = [*dask, "distributed.cli.dask_worker", *common, "--no-nanny"]
+    worker = subprocess.Popen(words, env=bare, stderr=quiet)
+    try:
+        while not file.exists():
+            time.sleep(TICK_S)
+        for run in (folder / "first", folder / "second"):
+            begin = time.monotonic()
+            process = start(run, ["--executor", "dask", "--scheduler", str(file), *four], 1, {})
+            wait_for_records(run, process, 1)
+            print(f"{run.name} run: a record after {time.monotonic() - begin:.1f} s", flush=True)
+            assert process.wait() == 0 and packets(run) == packets(folder / "here")
+            said = run.with_suffix(".log").read_text().splitlines()
+            print("\n".join(line for line in said if "brought" in line) or "nothing was brought")
+    finally:
+        for started in (worker, scheduler):
+            started.terminate()
+            started.wait()
 
 
 def stand_in(folder: Path, trial_s: float) -> dict[str, str]:

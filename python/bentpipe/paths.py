@@ -10,18 +10,23 @@ wheel`), where the folder `data` beside this file mirrors the checkout and has p
     scenarios/ campaigns/ pages/ suites/ endpoints/ crates/ … Cargo.toml Cargo.lock
 
 Nothing is ever written there. `BENTPIPE_ROOT` names another checkout, `BENTPIPE_BIN` another folder of its
-own programs, and `BENTPIPE_CACHE` another cache.
+own programs, and `BENTPIPE_CACHE` another cache. A worker of a cluster finds the programs of a run where it
+was brought them (`programs_in`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 
 from bentpipe.errors import BentpipeError
 
 _HERE = Path(__file__).resolve()
+_KIT: ContextVar[Path | None] = ContextVar("_KIT", default=None)
 OF_A_PACKAGE = "wheel.json"  # what the package was made from: see `bentpipe.origin`
 
 
@@ -64,6 +69,8 @@ def is_file(name: str) -> bool:
 
 def bin_folder() -> Path:
     """The folder of Bentpipe's own programs; it need not exist yet."""
+    if (kit := _KIT.get()) is not None:
+        return kit / "bin"
     named = os.environ.get("BENTPIPE_BIN")
     if named:
         return Path(named).resolve()
@@ -98,6 +105,25 @@ def cache() -> Path:
     shared = os.environ.get("XDG_CACHE_HOME", "")
     # The XDG specification has relative paths ignored.
     return (Path(shared) if Path(shared).is_absolute() else Path.home() / ".cache") / "bentpipe"
+
+
+@contextlib.contextmanager
+def programs_in(kit: Path | None) -> Iterator[None]:
+    """Have this thread find programs in a kit (`bentpipe.execution.kit`) as long as the block lasts; None: in
+    their own places.
+    """
+    before = _KIT.set(kit)
+    try:
+        yield
+    finally:
+        _KIT.reset(before)
+
+
+def brought(name: str) -> Path | None:
+    """The folder of an installation in the kit; None if there is no kit, or that has it not."""
+    kit = _KIT.get()
+    folder = None if kit is None else kit / "stacks" / name
+    return folder if folder is not None and folder.is_dir() else None
 
 
 def shipped() -> Path:

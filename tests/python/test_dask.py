@@ -5,6 +5,7 @@ The simulator is `fake_sim.py`. Clusters are real ones, of one or two worker pro
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -17,15 +18,20 @@ from typing import Any
 
 import pytest
 from children import PATIENCE_S, wait_for, wait_until_gone
-from conftest import STACKS, TOY_RUN, Command
+from conftest import NOQ_RUN, STACKS, TOY_RUN, Command, installed_or_skip
 
+from bentpipe import __version__, paths
+from bentpipe.errors import BentpipeError
 from bentpipe.execution.agreement import Agreement
 from bentpipe.execution.dask_cluster import DaskSettings
 from bentpipe.execution.dask_executor import DaskExecutor, _received
 from bentpipe.execution.dask_worker import WorkerAnswer
 from bentpipe.execution.executor import LostExecutor
+from bentpipe.execution.kit import Kit, KitFile, KitStore
 from bentpipe.execution.requirements import Requirements
 from bentpipe.runs import run_folder
+from bentpipe.runs.trial_files import TracePlace
+from bentpipe.stacks import installed
 from bentpipe.testbed import EMU, SIM
 
 pytestmark = pytest.mark.usefixtures("fake_sim")
@@ -114,14 +120,16 @@ def test_a_client_that_ends_leaves_nothing_and_its_run_is_resumed(
     start: Callable[..., subprocess.Popen[str]],
     tmp_path: Path,
 ) -> None:
-    """However it ends: its trials end on the cluster, which goes on. Who has another simulator gets none."""
+    """However it ends: its trials end on the cluster, which goes on. A worker without programs has them
+    brought, once.
+    """
     place = ["--scheduler-file", tmp_path / "scheduler.json"]
     here = ["--host", "127.0.0.1", "--no-dashboard"]
     scheduler = start("distributed.cli.dask_scheduler", *place, *here, "--port", "0")
     wait_for("the scheduler", lambda: Path("scheduler.json").exists())
     worker = ["distributed.cli.dask_worker", *place, *here, "--nthreads", "1", "--no-nanny"]
     start(*worker)
-    start(*worker, BENTPIPE_BIN=str(tmp_path))
+    start(*worker, BENTPIPE_BIN=str(tmp_path / "none"), BENTPIPE_CACHE=str(tmp_path / "cache"))
     cluster = ["--executor", "dask", "--scheduler", "scheduler.json"]
 
     killed = start("bentpipe", *STUCK, *cluster, "--out", "A", "--no-report")
@@ -135,13 +143,15 @@ def test_a_client_that_ends_leaves_nothing_and_its_run_is_resumed(
     stopped.send_signal(signal.SIGINT)
     _, err = stopped.communicate(timeout=PATIENCE_S)
     assert stopped.returncode == 130 and f"resume with: bentpipe run --resume A {' '.join(cluster)}\n" in err
-    assert "gets no trials: the program bentpipe-sim is not built" in err
+    assert "gets no trials" not in err
+    (program,) = Path("cache/brought/kits").glob("*/bin/bentpipe-sim")
     assert wait_until_gone(trial) == []
 
     done = bentpipe("run", "--resume", "A", *cluster, "--no-report", "--json")
     assert done.code == 0, done.err
     assert {record["trial"]: record for record in done.records()} == stored(Path("A")) == undisturbed
-    assert left(Path("A")) == left(Path("here"))
+    assert left(Path("A")) == left(Path("here")) and "brought to" not in done.err
+    assert program.stat().st_nlink == 2 and os.access(program, os.X_OK)
 
     stuck.unlink()
     lost = start("bentpipe", *STUCK, *cluster, "--out", "B", "--no-report")
@@ -151,6 +161,117 @@ def test_a_client_that_ends_leaves_nothing_and_its_run_is_resumed(
     assert lost.returncode == 1 and "Traceback" not in err
     assert "the Dask scheduler is gone" in err and "continue with: bentpipe run --resume B" in err
     assert wait_until_gone(trial) == []
+
+
+@pytest.mark.virtual_time
+def test_a_worker_without_programs_is_brought_them(
+    bentpipe: Command,
+    start: Callable[..., subprocess.Popen[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """Real ones, with which it has the same packets; and of them again what is not what it was."""
+    monkeypatch.delenv("BENTPIPE_BIN")
+    installed_or_skip("noq")
+    assert bentpipe(*NOQ_RUN, "--out", "here", "--no-report").code == 0
+    place = ["--scheduler-file", tmp_path / "scheduler.json"]
+    here = ["--host", "127.0.0.1", "--no-dashboard"]
+    start("distributed.cli.dask_scheduler", *place, *here, "--port", "0")
+    wait_for("the scheduler", lambda: Path("scheduler.json").exists())
+    cache = tmp_path / "cache"
+    nothing = {"BENTPIPE_BIN": str(tmp_path / "none"), "BENTPIPE_CACHE": str(cache)}
+    start("distributed.cli.dask_worker", *place, *here, "--nthreads", "1", "--no-nanny", **nothing)
+    run = [*NOQ_RUN, "--executor", "dask", "--scheduler", "scheduler.json", "--no-report", "--out"]
+
+    done = bentpipe(*run, "A")
+    assert done.code == 0 and f"brought to {platform.node()}: 3 files of programs" in done.err
+    packets = {trial: one["packet_log_sha256"] for trial, one in stored(Path("here")).items()}
+    assert {trial: one["packet_log_sha256"] for trial, one in stored(Path("A")).items()} == packets
+
+    (program,) = cache.glob("brought/kits/*/stacks/noq-*/bin/*")
+    program.chmod(0o755)
+    program.write_text("#!/bin/false\n")
+    done = bentpipe(*run, "B")
+    assert done.code == 0 and "1 file of programs" in done.err
+    assert {trial: one["packet_log_sha256"] for trial, one in stored(Path("B")).items()} == packets
+
+
+def test_a_kit_holds_what_its_hashes_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BENTPIPE_BIN", str(tmp_path / "none"))
+    monkeypatch.setenv("BENTPIPE_CACHE", str(tmp_path / "cache"))
+    content = b"#!/bin/sh\n"
+    sha256 = hashlib.sha256(content).hexdigest()
+    kit = Kit({"bin/a": KitFile(sha256, True), "stacks/toy-0123/data": KitFile(sha256, False)}, "another")
+    store = KitStore(kit)
+    assert not kit.is_own() and store.absent() == [sha256]
+    with pytest.raises(BentpipeError, match="not what its hash"):
+        store.put(sha256, b"#!/bin/false\n")
+    with pytest.raises(BentpipeError, match="not what its hash"):
+        store.put(hashlib.sha256(b"x").hexdigest(), b"x")
+    assert store.absent() == [sha256]
+    store.put(sha256, content)
+    folder = store.complete()
+    assert (folder / "bin" / "a").samefile(folder / "stacks" / "toy-0123" / "data")
+    assert [one.name for one in (tmp_path / "cache" / "brought" / "files").iterdir()] == [sha256]
+    with paths.programs_in(folder):
+        assert paths.program("a").read_bytes() == content and kit.is_own()
+        assert installed.CacheEntry("toy", "0123").folder == folder / "stacks" / "toy-0123"
+    why = kit.misfit()
+    assert why is not None and "programs than those for another, and is " in why
+    assert KitStore(Kit.here([folder / "bin" / "a"], [])).absent() == [] and Kit({}).files == {}
+
+
+def test_a_program_without_its_library_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BENTPIPE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    ldd = tmp_path / "ldd"
+    ldd.write_text("#!/bin/sh\necho '\tlibx.so.9 => not found'\n")
+    ldd.chmod(0o755)
+    content = b"\x7fELF"
+    sha256 = hashlib.sha256(content).hexdigest()
+    store = KitStore(Kit({"bin/a": KitFile(sha256, True)}))
+    store.put(sha256, content)
+    with pytest.raises(BentpipeError, match=r"bin/a was brought, and needs libx\.so"):
+        store.complete()
+
+
+def test_a_worker_with_other_code_or_stacks_is_told_what_differs() -> None:
+    version = {"Bentpipe's version": "0.0.1"}
+    assert Requirements("sim", (), (), (), (), version, Kit({})).unmet() == (
+        f"Bentpipe's version is not the same: here {__version__}, wanted 0.0.1"
+    )
+    why = Requirements("sim", ("nobody",), (), (), (), {}, Kit({})).unmet()
+    assert why == "there is no stack nobody; name its folder in BENTPIPE_STACKS"
+
+
+def test_a_trace_that_stays_is_told_where_it_is(
+    bentpipe: Command,
+    start: Callable[..., subprocess.Popen[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """In place of what would read it, until it is brought."""
+    monkeypatch.setenv("BENTPIPE_STACKS", str(STACKS))
+    words = ["--iterations", "1", "--trace", "all", "--out", "A", "--executor", "dask", "--workers", "1"]
+    client = start("bentpipe", *TOY_RUN, *words, "--traces-stay", tmp_path / "stay")
+    _, err = client.communicate(timeout=PATIENCE_S)
+    assert client.returncode == 0, err
+    (trial,) = Path("A/trials").iterdir()
+    (trace,) = (tmp_path / "stay").glob("*/*/trace.pcapng")
+    assert [one.name for one in trial.iterdir()] == ["elsewhere.json"] and trace.read_bytes() == b"trace"
+    place = TracePlace.of(trial)
+    assert place == TracePlace(platform.node(), str(trace.parent), {"trace.pcapng": 5})
+    reads = ("trace", ""), ("trace", "trace.pcapng"), ("losses", ""), ("qlog", "qlog/*/*")
+    for command, name in reads:
+        done = bentpipe(command, str(trial / name))
+        assert done.code == 2 and f"stays on {platform.node()}, in {trace.parent}\n" in done.err
+        assert f"scp -r {platform.node()}:{trace.parent}/. {trial}/" in done.err
+    done = bentpipe("trace", "A")
+    assert done.code == 2 and "its traces stay on the hosts" in done.err
+    assert bentpipe("report", "A").code == 0
+    assert any(f"trace on {platform.node()}" in one.read_text() for one in Path("A/report").rglob("*.js"))
+    trace.rename(trial / "trace.pcapng")
+    assert TracePlace.of(trial) is None
 
 
 def test_two_executions_that_disagree_are_reported(
@@ -192,7 +313,7 @@ class IdleClient:
 
 def executor(testbed: Any, *resources: dict[str, int]) -> tuple[DaskExecutor, list[str]]:
     notes: list[str] = []
-    wanted = Requirements("", (), (), (), (), {})
+    wanted = Requirements("", (), (), (), (), {}, Kit({}))
     client: Any = IdleClient(*resources)
     made = DaskExecutor(client, wanted, testbed, notes.append, lambda *_: None, {})
     client.resources = [{made.name if key == "fit" else key: one[key] for key in one} for one in resources]
@@ -224,6 +345,9 @@ def test_a_run_whose_scheduler_is_gone_does_not_wait_for_workers() -> None:
         (["--executor", "dask"], "no cluster is named"),
         ([*TWO, "--scheduler", "tcp://127.0.0.1:1"], "both are given"),
         ([*TWO, "--awake"], "--awake is of this machine"),
+        (["--traces-stay", "/x"], "--traces-stay is of clusters"),
+        ([*TWO, "--traces-stay", "x"], "--traces-stay x: workers have folders of their own"),
+        ([*TWO, "--traces-stay", "/x"], "--traces-stay /x: this run has trace = median"),
         (["--executor", "dask", "--scheduler", "tls://h:1", "--tls-ca", "ca"], "--tls-ca stands alone"),
     ],
 )

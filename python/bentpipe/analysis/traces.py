@@ -27,7 +27,16 @@ from bentpipe.analysis.link_facts import LinkFacts
 from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.runs import manifest
 from bentpipe.runs.records import Record, read_jsonl
-from bentpipe.runs.trial_files import HOP_TRACES, PACKETS, SUMMARY, TRACE, UNFINISHED, has_capture, is_traced
+from bentpipe.runs.trial_files import (
+    HOP_TRACES,
+    PACKETS,
+    SUMMARY,
+    TRACE,
+    UNFINISHED,
+    TracePlace,
+    has_capture,
+    is_traced,
+)
 from bentpipe.schema import reading
 from bentpipe.schema.analysis import FORMAT, Connection, Summary, WindowSeries
 from bentpipe.schema.manifest import ScenarioState
@@ -227,7 +236,12 @@ def reduce_to_analysis(folder: Path, run: TracedRun) -> None:
 
 
 def no_trace(folder: Path) -> UsageError:
-    """The error for a trial without a trace."""
+    """The error for a trial without a trace, or whose trace is elsewhere."""
+    if (place := TracePlace.of(folder)) is not None:
+        return UsageError(
+            f"{folder}: the trace of this trial stays on {place.host}, in {place.folder}",
+            f"bring it here: {place.how_to_bring(folder)}",
+        )
     return UsageError(
         f"{folder}: this trial has no trace",
         "runs keep the trace of each cell's median trial; to keep all: bentpipe run … --trace all",

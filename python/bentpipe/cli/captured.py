@@ -154,6 +154,8 @@ def check_capture(file: Path) -> None:
         if file.name == trial_files.TRACE and trial_files.is_traced(file.parent):
             said = f"{file}: only the analysis of this trial was kept: give its folder"
             raise UsageError(said, f"the capture: {traces.ANALYSIS_ALONE}")
+        if trial_files.is_of_trace(file.name) and trial_files.TracePlace.of(file.parent) is not None:
+            raise traces.no_trace(file.parent)
         raise UsageError(f"{file}: there is no such file or folder")
     with file.open("rb") as content:
         begins = content.read(max(map(len, _PACKED)))
@@ -185,6 +187,8 @@ def _hint(folder: Path) -> str:
         more = ", …" if len(found) > _EXAMPLES else ""
         return f"give a trial of the run: {', '.join(map(str, found[:_EXAMPLES]))}{more}"
     if (folder / manifest.FILE).is_file():
+        if next(folder.glob(f"trials/*/{trial_files.ELSEWHERE}"), None) is not None:
+            return "its traces stay on the hosts that ran its trials; give a trial, to be told where"
         return "none of the run's trials has a trace; run it again with --trace all"
     return "give a capture, the folder of a trial, or what bentpipe trace -o made"
 

@@ -14,7 +14,7 @@ import click
 
 from bentpipe.analysis import fitted_scenario, losses
 from bentpipe.analysis.losses import DIRECTIONS, Direction, Losses
-from bentpipe.analysis.traces import TracedRun
+from bentpipe.analysis.traces import TracedRun, no_trace
 from bentpipe.cli.captured import check_capture, is_trial
 from bentpipe.cli.losses_summary import lines
 from bentpipe.cli.plot import check_figure
@@ -141,6 +141,8 @@ def _in_folder(folder: Path) -> Path:
     if not trial_files.has_capture(folder):
         if trial_files.is_traced(folder):
             raise UsageError(f"{folder}: only the analysis of this trial was kept, not its capture")
+        if trial_files.TracePlace.of(folder) is not None:
+            raise no_trace(folder)
         raise UsageError(
             f"{folder}: there is no {trial_files.TRACE} in it",
             "give the folder of a trial that has one, RUN/trials/ID, or captures",

@@ -11,6 +11,7 @@ import click
 from bentpipe import paths
 from bentpipe.analysis import traces
 from bentpipe.errors import BentpipeError
+from bentpipe.runs.trial_files import TracePlace
 
 _FILE = click.Path(path_type=Path)
 
@@ -37,6 +38,9 @@ def qlog(files: tuple[Path, ...], out: Path | None, epoch: str | None, as_json: 
       bentpipe qlog runs/demo/trials/sat_quinn_noq_1-0a1b2c3d/qlog/*/*
       bentpipe qlog client.sqlog server.sqlog -o both.qlog --epoch 2000-01-01T00:00:00Z
     """
+    for file in (one for one in files if not one.exists()):
+        if trial := next((one for one in file.parents if TracePlace.of(one) is not None), None):
+            raise traces.no_trace(trial)
     command = [str(paths.program(traces.PROGRAM)), "qlog", *map(traces.argument, files)]
     command += ["--out", str(out)] if out else []
     command += ["--epoch", epoch] if epoch else []

@@ -26,6 +26,7 @@ from bentpipe.errors import BentpipeError, Interrupted, UsageError
 from bentpipe.execution import dask_cluster, link_plan
 from bentpipe.execution.awake import is_virtual_machine
 from bentpipe.execution.bundler import Bundler
+from bentpipe.execution.dask_cluster import DaskSettings
 from bentpipe.execution.pause import Pause
 from bentpipe.execution.scheduler import Scheduler, Settings, failed
 from bentpipe.labels import VPN
@@ -54,7 +55,7 @@ class RunRequest:
     extra: tuple[Path, ...]  # --stacks
     short: bool = False  # the workload was given as --bytes
     protocols: tuple[str, ...] = ()  # --protocol: versions of HTTP
-    on_cluster: bool = False  # --executor dask
+    cluster: DaskSettings | None = None  # --executor dask
     jobs: int | None = None  # --jobs
 
     def where(self, key: str, option: str) -> str:
@@ -144,7 +145,7 @@ def run(
         extra,
         short=given["size"] is not None,
         protocols=given["protocol"],
-        on_cluster=cluster is not None,
+        cluster=cluster,
         jobs=jobs,
     )
     if bundles is not None:
@@ -272,9 +273,15 @@ def _with_http(plan: campaign.Plan) -> campaign.Plan:
 
 def _check_execution(plan: campaign.Plan, asked: RunRequest) -> None:
     """Proxies and tunnels are of use, and can be started; and the executor can run the plan."""
-    if asked.on_cluster and TESTBEDS[plan.testbed].is_elsewhere:
+    if asked.cluster is not None and TESTBEDS[plan.testbed].is_elsewhere:
         raise UsageError(
             f"--executor dask: hosts of {TESTBEDS[plan.testbed].title} are reached from here", "leave it out"
+        )
+    if asked.cluster is not None and asked.cluster.traces_stay is not None and plan.trace != "all":
+        raise UsageError(
+            f"--traces-stay {asked.cluster.traces_stay}: this run has trace = {plan.trace}, and which traces "
+            "it keeps is decided here",
+            "leave it out, or run with --trace all",
         )
     if asked.jobs not in (None, 1) and TESTBEDS[plan.testbed].is_elsewhere:
         raise UsageError(f"--jobs {asked.jobs}: over a real link one trial runs at a time", "leave it out")

@@ -207,6 +207,13 @@ EXECUTION = _options(
     click.option("--tls-cert", metavar="FILE", help="Likewise: the client's certificate."),
     click.option("--tls-key", metavar="FILE", help="Likewise: its key."),
     click.option(
+        "--traces-stay",
+        type=Folder(),
+        metavar="DIR",
+        help="With --executor dask and --trace all: traces and qlogs stay in this folder of the host that "
+        "ran the trial, and the run says where.",
+    ),
+    click.option(
         "--awake/--no-awake",
         "awake",
         default=None,
@@ -246,9 +253,11 @@ EXECUTION = _options(
 def cluster(given: dict[str, Any]) -> DaskSettings | None:
     """The cluster that the command line names, and takes out of `given`; None for this machine."""
     executor, workers, scheduler = (given.pop(key) for key in ("executor", "workers", "scheduler"))
+    stay: Path | None = given.pop("traces_stay")
     tls = {part: given.pop(f"tls_{part}") for part in ("ca", "cert", "key")}
     some = [f"--tls-{part}" for part, file in tls.items() if file is not None]
     said = [*(["--workers"] if workers else []), *(["--scheduler"] if scheduler else []), *some]
+    said += ["--traces-stay"] if stay else []
     if executor != "dask":
         if said:
             raise UsageError(f"{said[0]} is of clusters", "add --executor dask")
@@ -260,7 +269,11 @@ def cluster(given: dict[str, Any]) -> DaskSettings | None:
         raise UsageError(
             f"{some[0]} stands alone", "TLS needs --scheduler, --tls-ca, --tls-cert and --tls-key"
         )
-    return DaskSettings(workers or 0, scheduler or "", tls if some else None)
+    if stay is not None and not stay.is_absolute():
+        raise UsageError(
+            f"--traces-stay {stay}: workers have folders of their own", "write it from / on: /var/tmp/traces"
+        )
+    return DaskSettings(workers or 0, scheduler or "", tls if some else None, stay)
 
 
 def changed_keys(given: dict[str, Any]) -> dict[str, Any]:

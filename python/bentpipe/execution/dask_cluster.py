@@ -47,18 +47,20 @@ _CONFIG = {
 
 @dataclass(frozen=True)
 class DaskSettings:
-    """Which cluster is used: `workers` of its own, or that of a scheduler."""
+    """Which cluster is used, `workers` of its own, or that of a scheduler, and what it keeps."""
 
     workers: int = 0
     scheduler: str = ""  # an address, or a file that a scheduler wrote
     tls: Mapping[str, str] | None = None  # ca, cert, key → the file
+    traces_stay: Path | None = None  # the folder, on workers, in which traces stay; None: they come here
 
     @property
     def options(self) -> list[str]:
         """The words of a command line that name this cluster."""
         of_cluster = ["--workers", str(self.workers)] if self.workers else ["--scheduler", self.scheduler]
         tls = [word for part, file in (self.tls or {}).items() for word in (f"--tls-{part}", file)]
-        return ["--executor", "dask", *of_cluster, *tls]
+        stay = ["--traces-stay", str(self.traces_stay)] if self.traces_stay else []
+        return ["--executor", "dask", *of_cluster, *tls, *stay]
 
     @property
     def address(self) -> str:

@@ -2,7 +2,7 @@
 
 At least once, and kept once: Dask runs a task again when its worker is gone, and this submits a trial again
 that Dask has given up; whatever comes, the first answer is the trial's. Each execution has a folder of its
-own on its worker, and what it left arrives with the answer.
+own on its worker, and what it left arrives with the answer, but for traces that are to stay there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,15 @@ from distributed import Future as Task
 
 from bentpipe.errors import BentpipeError
 from bentpipe.execution.dask_cluster import DaskSettings, connected
-from bentpipe.execution.dask_worker import REAL_TIME, TrialWorker, WorkerAnswer, run_bundle
+from bentpipe.execution.dask_worker import (
+    REAL_TIME,
+    TrialWorker,
+    WorkerAnswer,
+    begin,
+    bring,
+    lacking,
+    run_bundle,
+)
 from bentpipe.execution.executor import LostExecutor
 from bentpipe.execution.jobs import Answer
 from bentpipe.execution.requirements import Requirements
@@ -63,12 +71,14 @@ class DaskExecutor:
         note: Callable[[str], None],
         heard: Callable[[str, str, str], None],
         hosts: dict[str, int],
+        traces_stay: Path | None = None,
     ) -> None:
         """`heard` is told of every execution that ends well, also of one whose answer is lost: the trial, the
-        hash of its packets, where that was. `hosts` counts the trials that each host answers.
+        hash of its packets, where that was. `hosts` counts the trials that each host answers. In the folder
+        `traces_stay` of its host a trace stays.
         """
         self._client, self._requirements, self._testbed = client, requirements, testbed
-        self._note, self._heard, self._hosts = note, heard, hosts
+        self._note, self._heard, self._hosts, self._traces_stay = note, heard, hosts, traces_stay
         self.name = f"bentpipe-{secrets.token_hex(6)}"
         self._numbers = itertools.count()
         self._lock = threading.Lock()
@@ -77,12 +87,17 @@ class DaskExecutor:
         self._looked, self._slots = 0.0, 0
         self._fit: set[str] = set()  # addresses of workers
         self._waits = False
+        # One after the other: what a worker was brought, others on its host have too.
+        self._carrier = ThreadPoolExecutor(1)
+        self._lacking: set[str] = set()  # addresses of workers that are brought programs
+        self._ended = False
 
     def begin(self) -> None:
         """Make the cluster's workers ready. BentpipeError if one of them has no Bentpipe."""
         self._client.subscribe_topic(self.name, self._event)
         try:
-            self._client.register_plugin(TrialWorker(self.name, self._requirements), name=self.name)
+            plugin = TrialWorker(self.name, self._requirements, self._traces_stay)
+            self._client.register_plugin(plugin, name=self.name)
         except (ImportError, AttributeError) as error:
             self.end()
             raise BentpipeError(
@@ -92,7 +107,9 @@ class DaskExecutor:
             ) from error
 
     def end(self) -> None:
-        """Leave nothing of this run with the workers."""
+        """Leave nothing of this run with the workers but programs that were brought, in their caches."""
+        self._ended = True
+        self._carrier.shutdown(wait=False, cancel_futures=True)
         with contextlib.suppress(Exception):  # the cluster may be gone, in whatever way
             self._client.unregister_worker_plugin(self.name)
 
@@ -203,9 +220,9 @@ class DaskExecutor:
             self._slots = sum(int(one["resources"].get(REAL_TIME, 0)) for one in fit.values())
         else:
             self._slots = sum(one["nthreads"] for one in fit.values())
-        if not self._slots and not self._waits:
+        if not self._slots and not self._waits and not self._lacking:
             self._note(self._why_none(len(workers), len(fit)))
-        self._waits = not self._slots
+        self._waits = not self._slots and not self._lacking
         if fit and self._fit and not self._fit & fit.keys():
             self._resend()
         self._fit = set(fit) or self._fit
@@ -229,10 +246,39 @@ class DaskExecutor:
     def _event(self, event: tuple[float, dict[str, Any]]) -> None:
         """What a worker says of itself, and of trials that ended there."""
         said = event[1]
-        if "unfit" in said:
+        if "lacks" in said:
+            self._lacking.add(said["worker"])
+            with contextlib.suppress(RuntimeError):  # the run has ended
+                self._carrier.submit(self._bring, said["worker"], said["host"])
+        elif "unfit" in said:
             self._note(f"worker {said['worker']} on {said['host']} gets no trials: {said['unfit']}")
         elif said["outcome"] == "ok" and said["packet_log_sha256"]:
             self._heard(said["trial"], said["packet_log_sha256"], said["host"])
+
+    def _bring(self, worker: str, host: str) -> None:
+        """Have a worker have the programs that it lacks."""
+        began = time.monotonic()
+        try:
+            hashes = self._client.run(lacking, self.name, workers=[worker])[worker]
+            size = 0
+            for sha256 in hashes:
+                content = self._requirements.kit.content(sha256)
+                size += len(content)
+                self._client.run(bring, self.name, sha256, content, workers=[worker])
+            self._client.run(begin, self.name, workers=[worker])
+        except Exception as error:  # whatever it is, this worker alone is without trials
+            if self._ended:
+                return
+            why = f"{error}; {error.hint}" if isinstance(error, BentpipeError) and error.hint else str(error)
+            self._note(f"worker {worker} on {host} gets no trials: it cannot be brought programs: {why}")
+        else:
+            if hashes:
+                count = f"{len(hashes)} file{'s' if len(hashes) > 1 else ''}"
+                took_s = time.monotonic() - began
+                self._note(f"brought to {host}: {count} of programs, {size / 1e6:.1f} MB, in {took_s:.1f} s")
+        finally:
+            self._lacking.discard(worker)
+            self._looked = 0.0
 
 
 def _received(answer: WorkerAnswer, folder: Path) -> Answer:
@@ -264,7 +310,7 @@ def opened(
             "workers; use TLS (docs/how-to/run-on-many-machines.md)"
         )
     with connected(settings, testbed, scratch) as client:
-        executor = DaskExecutor(client, requirements, testbed, note, heard, hosts)
+        executor = DaskExecutor(client, requirements, testbed, note, heard, hosts, settings.traces_stay)
         executor.begin()
         try:
             yield executor

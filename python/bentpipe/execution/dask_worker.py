@@ -2,8 +2,9 @@
 
 The plugin comes to every worker of the cluster, also to one that joins later. A worker that meets the
 requirements declares a resource with the run's name, as many as it has threads, and trials go to those that
-have it alone. A trial whose result nobody waits for any more, since the client cancelled it or is gone, is
-ended; those of a worker that is killed are ended by its keeper.
+have it alone. One that lacks programs says so first, and is brought them (`bentpipe.execution.kit`). A trial
+whose result nobody waits for any more, since the client cancelled it or is gone, is ended; those of a worker
+that is killed are ended by its keeper.
 """
 
 from __future__ import annotations
@@ -19,11 +20,14 @@ from typing import Any, TypedDict
 
 from distributed import Worker, WorkerPlugin, get_worker
 
-from bentpipe.errors import is_full
+from bentpipe import paths
+from bentpipe.errors import BentpipeError, is_full
 from bentpipe.execution.executor import BundleRunner
 from bentpipe.execution.jobs import Answer, TrialProcesses
 from bentpipe.execution.keeper import GroupKeeper
+from bentpipe.execution.kit import KitStore
 from bentpipe.execution.requirements import Requirements
+from bentpipe.runs import trial_files
 from bentpipe.schema import reading
 from bentpipe.schema.bundle import FORMAT, Bundle
 
@@ -31,7 +35,7 @@ REAL_TIME = "real-time"  # the resource of a worker that may run so many trials 
 
 
 class WorkerAnswer(TypedDict):
-    """An answer on its way to the client, with all that the trial left."""
+    """An answer on its way to the client, with all that the trial left and that is not to stay."""
 
     values: dict[str, Any] | None
     failure: str
@@ -44,9 +48,12 @@ class WorkerAnswer(TypedDict):
 class TrialWorker(WorkerPlugin):
     """Makes a worker ready for the trials of one run."""
 
-    def __init__(self, name: str, requirements: Requirements) -> None:
-        """`name` is the run's in the cluster: that of the plugin, of its resource, of its events."""
+    def __init__(self, name: str, requirements: Requirements, traces_stay: Path | None = None) -> None:
+        """`name` is the run's in the cluster: that of the plugin, of its resource, of its events. Traces and
+        qlogs stay in a folder of that name in `traces_stay`, if that is given.
+        """
         self.name = name
+        self._stay = None if traces_stay is None else traces_stay / name
         self._requirements = requirements
 
     async def setup(self, worker: Worker) -> None:
@@ -55,19 +62,52 @@ class TrialWorker(WorkerPlugin):
         self._unwanted: set[str] = set()  # tasks that are not to begin any more
         self._worker = worker
         self._keeper: GroupKeeper | None = None
+        self.store = KitStore(self._requirements.kit)
+        try:
+            await self._get_ready()
+        except BentpipeError as error:
+            self._say(unfit=f"{error}; {error.hint}" if error.hint else str(error))
+        except OSError as error:
+            self._say(unfit=f"{error.filename}: {error.strerror}")
+
+    async def _get_ready(self) -> None:
+        kit = self._requirements.kit
+        if self._stay is not None:
+            try:
+                self._stay.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                what = f"traces cannot stay in {self._stay.parent}: {error.strerror}"
+                raise BentpipeError(what, "name another folder with --traces-stay") from error
         if why := self._requirements.unmet():
-            worker.log_event(self.name, {"unfit": why, "worker": worker.address, "host": _host()})
-            return
+            self._say(unfit=why)
+        elif kit.is_own():
+            await self.begin(None)
+        elif why := kit.misfit():
+            self._say(unfit=why)
+        elif absent := self.store.absent():
+            self._say(lacks=len(absent))
+        else:
+            await self.begin(self.store.complete())
+
+    def _say(self, **what: Any) -> None:
+        self._worker.log_event(self.name, {**what, "worker": self._worker.address, "host": _host()})
+
+    async def begin(self, kit: Path | None) -> None:
+        """Take trials from now on, with the programs of a kit, or, without one, with those that are here."""
+        self._kit = kit
         self._scratch = Path(tempfile.mkdtemp(prefix="bentpipe-"))
         self._keeper = GroupKeeper(self._scratch)
         self._runner = BundleRunner(self._requirements.known(), self._scratch)
-        await worker.set_resources(**{self.name: worker.state.nthreads})
+        await self._worker.set_resources(**{self.name: self._worker.state.nthreads})
 
     async def teardown(self, worker: Worker) -> None:
         with self._lock:
             running = list(self._running.values())
         for processes in running:
             processes.kill()
+        if self._stay is not None:
+            with contextlib.suppress(OSError):  # something is in it
+                self._stay.rmdir()
         if self._keeper is not None:
             self._keeper.close()
             with contextlib.suppress(OSError):  # the scheduler may be gone
@@ -96,10 +136,13 @@ class TrialWorker(WorkerPlugin):
             if key in self._unwanted:
                 processes.kill()
         try:
-            answer = self._runner.run(bundle, folder, processes)
+            with paths.programs_in(self._kit):
+                answer = self._runner.run(bundle, folder, processes)
             if answer.values is not None:
                 said = {key: answer.values.get(key) for key in ("outcome", "packet_log_sha256")}
                 self._worker.log_event(self.name, {"trial": bundle.trial, "host": _host(), **said})
+            if self._stay is not None and not answer.killed:
+                _leave_trace(folder, self._stay / key.removeprefix(f"{self.name}-"))
             return _of(answer, folder)
         except OSError as error:
             if not is_full(error):
@@ -114,9 +157,31 @@ class TrialWorker(WorkerPlugin):
 
 def run_bundle(name: str, key: str, bundle: bytes) -> WorkerAnswer:
     """The task: run a bundle, as JSON, of the run `name`."""
-    plugin = get_worker().plugins[name]
+    return _plugin(get_worker(), name).run(
+        key, reading.convert(json.loads(bundle), Bundle, FORMAT, numbered=True)
+    )
+
+
+def lacking(name: str, dask_worker: Worker) -> list[str]:
+    """Runs in the worker: the hashes of files that it is to be brought for the run `name`."""
+    return _plugin(dask_worker, name).store.absent()
+
+
+def bring(name: str, sha256: str, content: bytes, dask_worker: Worker) -> None:
+    """Runs in the worker: keep a file. BentpipeError if it is not what its hash says."""
+    _plugin(dask_worker, name).store.put(sha256, content)
+
+
+async def begin(name: str, dask_worker: Worker) -> None:
+    """Runs in the worker, which has all files now: take trials."""
+    plugin = _plugin(dask_worker, name)
+    await plugin.begin(plugin.store.complete())
+
+
+def _plugin(worker: Worker, name: str) -> TrialWorker:
+    plugin = worker.plugins[name]
     assert isinstance(plugin, TrialWorker)
-    return plugin.run(key, reading.convert(json.loads(bundle), Bundle, FORMAT, numbered=True))
+    return plugin
 
 
 def _of(answer: Answer, folder: Path) -> WorkerAnswer:
@@ -130,6 +195,17 @@ def _of(answer: Answer, folder: Path) -> WorkerAnswer:
         host=_host(),
         files=found,
     )
+
+
+def _leave_trace(folder: Path, place: Path) -> None:
+    """Move the trace and the qlogs of a trial to the place where they stay, and say in its folder where."""
+    sizes = {}
+    for name in filter(trial_files.is_of_trace, _files(folder)):
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(folder / name, place / name)
+        sizes[name] = (place / name).stat().st_size
+    if sizes:
+        trial_files.TracePlace(_host(), str(place), sizes).write(folder)
 
 
 def _files(folder: Path) -> list[str]:

@@ -1,21 +1,22 @@
 """What a machine must have to run a campaign's trials for another one: the same Bentpipe, the same stacks.
 
-Both sides state the same facts of themselves, most of them hashes, and compare. Nothing is copied: who lacks
-something is told what, and gets no trial.
+Both sides state the same facts of themselves, most of them hashes, and compare: who differs is told in what,
+and gets no trial. Programs are not among them: who has others, or none, is brought them
+(`bentpipe.execution.kit`). Of stacks that run with an interpreter, and of tunnels, that needs to be there
+already.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import platform
-import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bentpipe import __version__, paths
 from bentpipe.errors import BentpipeError
+from bentpipe.execution.kit import Kit
 from bentpipe.plan.campaign import Plan, PlanVariants
 from bentpipe.stacks import catalogue, guest, installed, proxies, tunnels
 from bentpipe.stacks.model import Stack
@@ -34,6 +35,7 @@ class Requirements:
     tunnels: tuple[str, ...]  # kinds
     stack_folders: tuple[str, ...]  # beside those that come with Bentpipe
     facts: Mapping[str, str | None]  # by what people call them
+    kit: Kit  # its programs
 
     @classmethod
     def of(cls, plan: Plan, variants: PlanVariants, stack_folders: tuple[str, ...]) -> Requirements:
@@ -46,15 +48,18 @@ class Requirements:
             tunnels=tuple(sorted({one.tunnel.kind for one in treatments if one.tunnel})),
             stack_folders=stack_folders,
             facts={},
+            kit=Kit({}),
         )
-        return cls(**{**vars(asked), "facts": dict(asked._facts_here(variants.stacks))})
+        return replace(
+            asked, facts=dict(asked._facts_here(variants.stacks)), kit=asked._kit_here(variants.stacks)
+        )
 
     def known(self) -> dict[str, Stack]:
         """The stacks on this machine."""
         return catalogue.discover(Path(one) for one in self.stack_folders if Path(one).is_dir())
 
     def unmet(self) -> str | None:
-        """What this machine lacks, in words; None if it can run the trials."""
+        """What this machine lacks beside programs, in words; None if it has all."""
         try:
             here = dict(self._facts_here(self.known()))
         except BentpipeError as error:
@@ -64,41 +69,56 @@ class Requirements:
                 return f"{what} is not the same: here {here.get(what)}, wanted {wanted}"
         return None
 
-    @property
-    def digest(self) -> str:
-        """The same for two machines if they can stand in for each other."""
-        return hashlib.sha256(json.dumps(dict(self.facts), sort_keys=True).encode()).hexdigest()[:12]
-
     def _facts_here(self, known: Mapping[str, Stack]) -> Iterator[tuple[str, str | None]]:
-        mode = TESTBEDS[self.testbed].mode
         yield "Bentpipe's version", __version__
         yield "Bentpipe's Python code", _of_files(_PACKAGE, "*.py", leave_out=_PACKAGE / "data")
         yield "the certificates", _of_files(TESTBEDS[self.testbed].certificates(), "*")
-        commands = [[str(paths.program(TESTBEDS[self.testbed].program))]]
+        commands = []
         for name in self.stacks:
             if name not in known:
                 raise BentpipeError(f"there is no stack {name}", "name its folder in BENTPIPE_STACKS")
             stack = known[name]
-            if why := stack.missing(mode):
+            if not stack.is_whole(self._mode) and (why := stack.missing(self._mode)):
                 raise BentpipeError(why, stack.how_to_install)
-            commands.append(stack.command(mode))
             yield f"the stack {name}", _of_stack(stack)
+            commands.append(stack.commands.get(self._mode, ()))
+            yield f"the command of {name}", " ".join(commands[-1])
             for package, version in installed.packages_of(stack.packages).items():
                 yield f"the package {package} of {name}", version
         for kind in self.proxies:
             if kind not in proxies.discover():
                 raise BentpipeError(f"there is no proxy {kind}", "name its folder in BENTPIPE_PROXIES")
-            commands.append(proxies.discover()[kind].command(mode))
+            commands.append(proxies.discover()[kind].commands.get(self._mode, ()))
+            yield f"the command of {kind}", " ".join(commands[-1])
         for kind in self.tunnels:
             tunnels.kinds()[kind].command()
             yield f"the tunnel {kind}", tunnels.kinds()[kind].version
-        if any(sys.executable in command for command in commands):
+        words = {word for command in commands for word in command}
+        if "{python}" in words:
             yield "Python's version", platform.python_version()
-        words = {Path(word) for command in commands for word in command}
-        for program in sorted(word for word in words if word.parent == paths.bin_folder()):
-            yield f"the program {program.name}", installed.sha256(program)
-        if any(word.is_relative_to(guest.load().entry.folder) for word in words):
+        if any("{guest}" in word for word in words):
             yield "the kernel of guests", guest.load().entry.inputs_sha256
+
+    def _kit_here(self, known: Mapping[str, Stack]) -> Kit:
+        """The programs of this machine; BentpipeError if one is missing."""
+        words = {str(paths.program(TESTBEDS[self.testbed].program))}
+        folders = []
+        for stack in (known[name] for name in self.stacks):
+            if why := stack.missing(self._mode):
+                raise BentpipeError(why, stack.how_to_install)
+            words.update(stack.command(self._mode))
+            if stack.build is not None and stack.is_whole(self._mode):
+                folders.append(stack.entry.folder)
+        for kind in self.proxies:
+            words.update(proxies.discover()[kind].command(self._mode))
+        if any(Path(word).is_relative_to(guest.load().entry.folder) for word in words):
+            folders.append(guest.load().entry.folder)
+        own = {Path(word) for word in words if Path(word).parent == paths.bin_folder()}
+        return Kit.here(sorted(own), folders)
+
+    @property
+    def _mode(self) -> str:
+        return TESTBEDS[self.testbed].mode
 
 
 def _of_stack(stack: Stack) -> str:

@@ -28,7 +28,7 @@ from bentpipe.report.command import reproduce
 from bentpipe.report.waterfall import waterfall
 from bentpipe.runs.manifest import Manifest
 from bentpipe.runs.records import Record
-from bentpipe.runs.trial_files import HOP_TRACES, PICTURE, REQUESTS
+from bentpipe.runs.trial_files import ELSEWHERE, HOP_TRACES, PICTURE, REQUESTS, TracePlace
 from bentpipe.schema.record import SHOWN
 from bentpipe.testbed import TESTBEDS
 from bentpipe.workload import TESTCASES, Workload
@@ -257,6 +257,8 @@ def _files(run: Path, trial: str) -> list[dict[str, str]]:
         ("server's output", "server.log"),
     ]
     wanted += [(path.stem.replace("-", " ", 1), path.name) for path in sorted(folder.glob(HOP_TRACES))]
+    if (place := TracePlace.of(folder)) is not None:
+        wanted.append((f"trace on {place.host}", ELSEWHERE))
     found = [(label, name) for label, name in wanted if _has_content(folder / name)]
     return [{"label": label, "href": quote(f"../../trials/{trial}/{name}")} for label, name in found]
 

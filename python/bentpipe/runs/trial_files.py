@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 from bentpipe.errors import BentpipeError
@@ -12,12 +17,50 @@ PACKETS = "packets.parquet"
 REQUESTS = "requests.json"  # of a page that its client reports on
 PICTURE = "page.png"  # what a browser shows of a page that did not come whole
 SUMMARY = "analysis.json"
+QLOGS = "qlog"  # the folder of the endpoints' logs
+ELSEWHERE = "elsewhere.json"  # of a trial whose trace stays on the host that ran it: where it is
 UNFINISHED = ".analysis-"  # how the folder begins that an analysis is made in
 
 
 def is_traced(folder: Path) -> bool:
     """Whether a trial left a trace: a capture, or with `trace = "analysis"` what was made of it."""
     return has_capture(folder) or (folder / SUMMARY).is_file()
+
+
+def is_of_trace(name: str) -> bool:
+    """Whether a file, by its path in the trial's folder, is a capture or a qlog."""
+    return name == TRACE or fnmatch(name, HOP_TRACES) or name.startswith(f"{QLOGS}/")
+
+
+@dataclass(frozen=True)
+class TracePlace:
+    """Where the trace and the qlogs of a trial are that stay on the host that ran it."""
+
+    host: str
+    folder: str  # there
+    files: Mapping[str, int]  # by their paths in that folder: bytes
+
+    def write(self, trial: Path) -> None:
+        """Say so in the trial's folder."""
+        (trial / ELSEWHERE).write_text(json.dumps(asdict(self), indent=1) + "\n")
+
+    @classmethod
+    def of(cls, trial: Path) -> TracePlace | None:
+        """What a trial's folder says; None if nothing of it is elsewhere, or that has been brought here.
+        BentpipeError if it cannot be understood.
+        """
+        file = trial / ELSEWHERE
+        if has_capture(trial) or not file.is_file():
+            return None
+        try:
+            found = cls(**json.loads(file.read_text()))
+        except (OSError, ValueError, TypeError) as error:
+            raise BentpipeError(f"{file}: cannot be read: {error}", "run the trial again") from error
+        return found
+
+    def how_to_bring(self, trial: Path) -> str:
+        """The command that brings it to the trial's folder."""
+        return shlex.join(["scp", "-r", f"{self.host}:{self.folder}/.", f"{trial}/"])
 
 
 def within(folder: Path, name: str) -> Path:

@@ -49,7 +49,11 @@ class CacheEntry:
 
     @property
     def folder(self) -> Path:
-        """Where it is: in the cache, or in the package if that has it and the cache not, or not intact."""
+        """Where it is: in a kit that was brought; in the cache; or in the package if that has it and the
+        cache not, or not intact.
+        """
+        if (brought := paths.brought(self.name)) is not None:
+            return brought
         shipped = paths.shipped() / self.name
         return shipped if shipped.is_dir() and _why_not(self.place) is not None else self.place
 

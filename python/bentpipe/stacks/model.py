@@ -113,11 +113,22 @@ class Stack(Installable):
         """Why its programs cannot be brought to another host, in words; None if they can: they are all in
         its own folder.
         """
-        words = self.commands.get("sockets", ())
-        elsewhere = [word for word in words if word.startswith("{") and not word.startswith("{bin}/")]
-        if not words or elsewhere or not words[0].startswith("{bin}/"):
-            what = (elsewhere or words or ["nothing"])[0]
+        if (what := self._elsewhere("sockets", ("{bin}/",))) is not None:
             return f"{self.name} cannot be brought to another host: it runs {what}"
+        return None
+
+    def is_whole(self, mode: str) -> bool:
+        """Whether all that it runs in `mode` are files that can be copied: those of its own folder in the
+        cache, Bentpipe's own programs, the kernel of guests; not an interpreter, nor its packages.
+        """
+        return self._elsewhere(mode, ("{bin}/", "{programs}/", "{guest}/")) is None
+
+    def _elsewhere(self, mode: str, places: tuple[str, ...]) -> str | None:
+        """What it runs in `mode` that is in none of `places`; None if that is nothing."""
+        words = self.commands.get(mode, ())
+        elsewhere = [word for word in words if word.startswith("{") and not word.startswith(places)]
+        if not words or elsewhere or not words[0].startswith(places):
+            return (elsewhere or list(words) or ["nothing"])[0]
         return None
 
     @property

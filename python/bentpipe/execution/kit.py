@@ -1,0 +1,217 @@
+"""The kit of a run: the programs of its trials, each named by what is in it, as a worker of a cluster is
+brought them.
+
+A worker that has other programs than the client, or none, keeps those it was brought in its user's cache:
+
+    brought/files/HASH         each file once, whichever run it came with
+    brought/kits/HASH/bin/     Bentpipe's own programs, as in `paths.bin_folder()`
+    brought/kits/HASH/stacks/  installed stacks and the kernel of guests, each folder as in the cache
+
+What is in kits are hard links to the files. A kit is complete or not there, and each of its files was read
+and had the hash that it is called by before a run begins with it; trials then find their programs there
+(`paths.programs_in`), and nothing of what the worker has of its own is touched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from bentpipe import paths
+from bentpipe.errors import BentpipeError
+from bentpipe.stacks import installed
+
+PROGRAMS, STACKS = "bin", "stacks"
+_DIGITS = 16  # of the hash, in a kit's name
+_ELF = b"\x7fELF"
+
+
+@dataclass(frozen=True)
+class KitFile:
+    """A file of a kit."""
+
+    sha256: str
+    executable: bool
+
+
+@dataclass(frozen=True)
+class Kit:
+    """Which files there are, and of what machine their programs are."""
+
+    files: Mapping[str, KitFile]  # by their paths in the kit
+    machine: str = ""  # processor and C library, in words
+
+    @classmethod
+    def here(cls, programs: Iterable[Path], folders: Iterable[Path]) -> Kit:
+        """That of some of Bentpipe's own programs, and of the folders of some installations."""
+        found = {f"{PROGRAMS}/{one.name}": KitFile(installed.sha256(one), True) for one in programs}
+        for folder in folders:
+            names = [*_contents(folder), installed.FILE]
+            found |= {f"{STACKS}/{folder.name}/{name}": _file(folder / name) for name in names}
+        return cls(dict(sorted(found.items())), _machine())
+
+    def content(self, sha256: str) -> bytes:
+        """What is in a file, on the machine whose kit it is. OSError if it is gone."""
+        path = next(path for path, file in self.files.items() if file.sha256 == sha256)
+        return _own(path).read_bytes()
+
+    def is_own(self) -> bool:
+        """Whether this machine has the same programs of its own, byte by byte."""
+        return all(
+            _has(_own(path), file.sha256)
+            for path, file in self.files.items()
+            if Path(path).name != installed.FILE  # it also says when that was installed
+        )
+
+    def misfit(self) -> str | None:
+        """Why its programs cannot run on this machine, in words; None if nothing is known against that."""
+        if self.machine == _machine():
+            return None
+        return (
+            f"it has other programs than those for {self.machine}, and is {_machine()}, so that it is not "
+            "brought them; install the same Bentpipe and stacks there"
+        )
+
+    @property
+    def sha256(self) -> str:
+        """A hash over the paths of its files and what is in them."""
+        lines = (f"{file.sha256} {file.executable:d} {path}\n" for path, file in self.files.items())
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+class KitStore:
+    """What this machine was brought of a kit."""
+
+    def __init__(self, kit: Kit) -> None:
+        self._kit = kit
+        place = paths.cache() / "brought"
+        self._files, self.folder = place / "files", place / "kits" / kit.sha256[:_DIGITS]
+
+    def absent(self) -> list[str]:
+        """The hashes of files that are to be brought: those that this machine has already, also where its
+        own programs are, are taken from there.
+        """
+        left = dict.fromkeys(file.sha256 for file in self._kit.files.values())
+        for path, file in self._kit.files.items():
+            if file.sha256 not in left:
+                continue
+            stored = self._files / file.sha256
+            if not _has(stored, file.sha256):
+                stored.unlink(missing_ok=True)
+                if not _has(_own(path), file.sha256):
+                    continue
+                self.put(file.sha256, _own(path).read_bytes())
+            del left[file.sha256]
+        return list(left)
+
+    def put(self, sha256: str, content: bytes) -> None:
+        """Keep a file. BentpipeError if it is not what its hash says, or none of the kit."""
+        uses = [file for file in self._kit.files.values() if file.sha256 == sha256]
+        if not uses or hashlib.sha256(content).hexdigest() != sha256:
+            raise BentpipeError(f"a program is not what its hash {sha256} says", "start the run again")
+        self._files.mkdir(parents=True, exist_ok=True)
+        with _new(self._files) as scratch:
+            file = scratch / sha256
+            file.write_bytes(content)
+            file.chmod(0o555 if any(one.executable for one in uses) else 0o444)
+            file.replace(self._files / sha256)
+
+    def complete(self) -> Path:
+        """The kit's folder, made if need be. BentpipeError if a file is not what its hash says, or a program
+        lacks a library.
+        """
+        if not all(_has(self.folder / path, file.sha256) for path, file in self._kit.files.items()):
+            self._make()
+        for program in self._started():
+            if lack := _unresolved(program):
+                name = program.relative_to(self.folder)
+                raise BentpipeError(f"{name} was brought, and needs {lack}", "install that library there")
+        return self.folder
+
+    def _make(self) -> None:
+        if absent := self.absent():
+            raise BentpipeError(f"files are gone that were brought: {absent[0]}", "start the run again")
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        with _new(self.folder.parent) as scratch:
+            for path, file in self._kit.files.items():
+                to = scratch / "kit" / path
+                to.parent.mkdir(parents=True, exist_ok=True)
+                if file.executable:  # it may have been brought for another kit, as none
+                    (self._files / file.sha256).chmod(0o555)
+                to.hardlink_to(self._files / file.sha256)
+            if self.folder.exists():  # damaged
+                self.folder.rename(scratch / "old")
+            with contextlib.suppress(OSError):  # another worker of this host has made it
+                (scratch / "kit").rename(self.folder)
+        if not self.folder.is_dir():
+            raise BentpipeError(f"{self.folder} cannot be made", "name another cache with BENTPIPE_CACHE")
+
+    def _started(self) -> Iterator[Path]:
+        """The programs that commands start."""
+        yield from (self.folder / path for path in self._kit.files if path.startswith(f"{PROGRAMS}/"))
+        places = self.folder / STACKS
+        for folder in sorted(places.iterdir()) if places.is_dir() else ():
+            found = installed.read(folder)
+            yield from (folder / name for name in (found.programs if found else ()))
+
+
+def _contents(folder: Path) -> list[str]:
+    found = installed.read(folder)
+    if found is None:
+        raise BentpipeError(f"{folder / installed.FILE} cannot be read", "install the stack again")
+    return list(found.files)
+
+
+def _file(path: Path) -> KitFile:
+    return KitFile(installed.sha256(path), os.access(path, os.X_OK))
+
+
+def _own(path: str) -> Path:
+    """Where this machine has a file of a kit of its own, if it has."""
+    place, _, rest = path.partition("/")
+    if place == PROGRAMS:
+        return paths.bin_folder() / rest
+    name, _, rest = rest.partition("/")
+    stack, _, digits = name.rpartition("-")
+    return installed.CacheEntry(stack, digits).folder / rest
+
+
+def _has(path: Path, sha256: str) -> bool:
+    try:
+        return installed.sha256(path) == sha256
+    except OSError:
+        return False
+
+
+def _machine() -> str:
+    libc = " ".join(platform.libc_ver()).strip() or "a C library that cannot be told"
+    return f"{platform.system()} on {platform.machine()} with {libc}"
+
+
+def _unresolved(program: Path) -> str | None:
+    """A shared library that a program asks for and that is not here; None also where that cannot be told."""
+    ldd = shutil.which("ldd")
+    with program.open("rb") as file:
+        if ldd is None or file.read(len(_ELF)) != _ELF:
+            return None
+    said = subprocess.run([ldd, program], capture_output=True, text=True, errors="replace", check=False)
+    lines = [line.split() for line in said.stdout.splitlines() if line.endswith("=> not found")]
+    return lines[0][0] if lines else None
+
+
+@contextlib.contextmanager
+def _new(beside: Path) -> Iterator[Path]:
+    """A folder that is gone in the end, from which files can be moved to where they belong at once."""
+    folder = Path(tempfile.mkdtemp(prefix=".", dir=beside))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
