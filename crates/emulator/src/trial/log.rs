@@ -177,16 +177,14 @@ fn packets<'a>(
         let key = (captured.direction, path, identity(&ip.transport));
         let Some(sent) = captured.sent else {
             let alike = open.entry(key).or_default();
-            // A tunnel does not say what it lost. But it keeps the order: what was sent before something that has arrived
-            // does not come any more.
+            // A tunnel does not say what it lost. But it mostly keeps the order, so of packets that are alike one is meant that was
+            // sent after all that have arrived, if there is one. Before the tunnel a busy machine may let one burst overtake another.
             let is_blind = captured.fate == Known::Unknown;
-            let first = &mut behind_arrived[captured.direction as usize];
-            while is_blind && alike.front().is_some_and(|number| number < first) {
-                alike.pop_front();
-            }
-            let number = alike.pop_front();
+            let next = &mut behind_arrived[captured.direction as usize];
+            let in_order = alike.iter().position(|it| is_blind && *it >= *next);
+            let number = alike.remove(in_order.unwrap_or(0));
             if let Some(number) = number.filter(|_| is_blind) {
-                *first = number + 1;
+                *next = (*next).max(number + 1);
             }
             if let (Some(number), Some(fate)) = (number, fate) {
                 packets[number].fate = fate;
@@ -317,7 +315,11 @@ mod tests {
 
     /// A TCP segment without options that carries two bytes, to the server.
     fn tcp(port: u16) -> Vec<u8> {
-        let mut segment = vec![0; 22];
+        tcp_with(port, 0)
+    }
+
+    fn tcp_with(port: u16, content: u8) -> Vec<u8> {
+        let mut segment = vec![content; 22];
         segment[2..4].copy_from_slice(&port.to_be_bytes());
         segment[12] = 5 << 4;
         ip(TCP, &segment)
@@ -443,5 +445,22 @@ mod tests {
             at: Time::from_nanos(nanos),
         };
         assert_eq!(fates, [(1, Fate::Loss), (2, at(12)), (3, at(13))]);
+    }
+
+    #[test]
+    fn what_was_overtaken_before_a_tunnel_is_not_lost() {
+        let [burst, other] = [1, 2].map(|content| tcp_with(PORT, content));
+        let captured = [
+            packet(&burst, Some(1), None, Known::Unknown),
+            packet(&other, Some(2), None, Known::Unknown),
+            packet(&other, None, Some(12), Known::Unknown),
+            packet(&burst, None, Some(13), Known::Unknown),
+        ];
+        let found = packets(|it| packet_of_flow(&[PORT], it), captured.iter());
+        let fates: Vec<_> = found.iter().map(|it| it.fate).collect();
+        let at = |nanos| Fate::Delivered {
+            at: Time::from_nanos(nanos),
+        };
+        assert_eq!(fates, [at(13), at(12)]);
     }
 }
