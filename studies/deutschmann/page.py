@@ -253,6 +253,6 @@ def _cell(page: Page, link: str, name: str, size: int, least_s: float) -> str:
     time_s = page.time_s(link, name, size)
     failed = f" ({len(cell.records) - len(cell.ok)} failed)" if cell.failures else ""
     if time_s is None:
-        return cell.failures.most_common(1)[0][0].replace("_", " ")
+        return cell.failures.most_common(1)[0][0].replace("_", " ") if cell.failures else "not measured"
     text = f"{time_s:.2f}"
     return (f"**{text}**" if time_s <= _NEAR * least_s else text) + failed

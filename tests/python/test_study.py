@@ -139,14 +139,23 @@ def test_all_studies_are_carried_out_with_all_of_their_runs(bentpipe: Command) -
     assert "mine" in done.out and "its page is written" in done.out and "together" in done.out
 
 
-def test_a_study_that_fails_leaves_the_others_their_turn(bentpipe: Command, alone: Path) -> None:
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("write = None\n", "no function `write`"),
+        ("def write(*_):\n    raise IndexError('of its own')\n", "IndexError: of its own"),
+    ],
+)
+def test_a_study_that_fails_leaves_the_others_their_turn(
+    bentpipe: Command, alone: Path, code: str, why: str
+) -> None:
     broken = alone.parent / "a-broken-one"
     shutil.copytree(alone, broken)
     (broken / "study.toml").write_text(STUDY.replace('"mine"', '"a-broken-one"', 1))
-    (broken / "page.py").write_text("write = None\n")
+    (broken / "page.py").write_text(code)
     done = bentpipe("study", "all", "-o", "out")
     assert done.code == 1 and Path("out/mine/mine.md").is_file()
-    assert "a-broken-one" in done.out and "no function `write`" in done.out
+    assert "a-broken-one" in done.out and why in done.out
     skipped = bentpipe("study", "all", "--skip", "a-broken-one", "-o", "out")
     assert skipped.code == 0 and "a-broken-one" not in skipped.out
 

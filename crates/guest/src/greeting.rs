@@ -13,6 +13,14 @@ use crate::inside::SHARED;
 use crate::surroundings;
 use crate::task::{BYE, DOWNLOADS, KEYLOG, LIVE, PAGE, Part, QLOG, Task};
 
+/// Folders of the host, by where a guest has them.
+type Folders = BTreeMap<PathBuf, PathBuf>;
+
+/// Where a guest has the folder of its program, the certificates, and what a server serves.
+const PROGRAM_HERE: &str = "/run/program";
+const CERTS_HERE: &str = "/run/certs";
+const WWW_HERE: &str = "/run/www";
+
 /// A greeting: HELLO, to an endpoint or to a proxy.
 #[derive(Debug)]
 pub enum Greeting {
@@ -113,6 +121,7 @@ impl Greeting {
     /// The guest's task.
     pub fn task(&self, wanted: &Wanted) -> Result<Task, EndpointError> {
         self.check(wanted)?;
+        let mut folders = Folders::new();
         let (part, variables, local, epoch_unix_s) = match self {
             Self::Endpoint(hello) => {
                 let part = if hello.role == "server" {
@@ -123,7 +132,7 @@ impl Greeting {
                 if let Some(folder) = &wanted.folder {
                     return command(hello, part, wanted, folder);
                 }
-                let variables = self.variables(hello)?;
+                let variables = self.variables(hello, &mut folders)?;
                 let local = address("local", &hello.local)?;
                 (part, variables, local, hello.epoch_unix_s)
             }
@@ -138,8 +147,9 @@ impl Greeting {
         };
         Ok(Task {
             part,
-            command: wanted.command.clone(),
+            command: moved_command(&wanted.command, &mut folders),
             environment: environment(variables),
+            folders,
             local: local.ip(),
             epoch_unix_s,
             surroundings: None,
@@ -147,7 +157,11 @@ impl Greeting {
     }
 
     /// HELLO to an endpoint as socket mode says it (contract, section 3).
-    fn variables(&self, hello: &Hello) -> Result<Vec<(&'static str, String)>, EndpointError> {
+    fn variables(
+        &self,
+        hello: &Hello,
+        folders: &mut Folders,
+    ) -> Result<Vec<(&'static str, String)>, EndpointError> {
         let remote = address("remote", &hello.remote)?;
         let of_remote = |url: &String| url.replacen("server:443", &remote.to_string(), 1);
         let requests: Vec<String> = hello.requests.iter().map(of_remote).collect();
@@ -155,13 +169,12 @@ impl Greeting {
         let options: Vec<String> = options
             .map(|(name, value)| format!("{name}={value}"))
             .collect();
-        let text = |path: &Path| path.display().to_string();
         let mut given = vec![
             ("ROLE", hello.role.clone()),
             ("TESTCASE", hello.testcase.clone()),
             ("BENTPIPE_OPTIONS", options.join(" ")),
             ("BENTPIPE_ALPN", hello.alpn.clone()),
-            ("CERTS", text(&hello.certs)),
+            ("CERTS", at(CERTS_HERE, &hello.certs, folders)),
         ];
         given.push(if hello.role == "server" {
             ("BENTPIPE_LISTEN", hello.local.clone())
@@ -178,7 +191,7 @@ impl Greeting {
             given.push(("REPORT", format!("{SHARED}/{BYE}")));
         }
         if let Some(www) = &hello.www {
-            given.push(("WWW", text(www)));
+            given.push(("WWW", at(WWW_HERE, www, folders)));
         }
         for (name, _) in self.outputs() {
             let variable = match name {
@@ -208,9 +221,33 @@ fn command(
         part,
         command: wanted.command.clone(),
         environment: surroundings::environment(folder),
+        folders: Folders::new(),
         local: ends[0],
         epoch_unix_s: hello.epoch_unix_s,
     })
+}
+
+/// A command whose program is in a folder of the guest's own, with what is beside it, and beside its `bin`.
+fn moved_command(command: &[String], folders: &mut Folders) -> Vec<String> {
+    let mut moved = command.to_vec();
+    let program = Path::new(&command[0]);
+    let Some(folder) = program.parent().filter(|_| program.is_absolute()) else {
+        return moved;
+    };
+    let whole = match folder.parent() {
+        Some(above) if folder.ends_with("bin") => above,
+        _ => folder,
+    };
+    if let Some(rest) = program.strip_prefix(whole).ok().and_then(Path::to_str) {
+        moved[0] = format!("{}/{rest}", at(PROGRAM_HERE, whole, folders));
+    }
+    moved
+}
+
+/// The place in the guest where a folder of the host is to be.
+fn at(place: &str, folder: &Path, folders: &mut Folders) -> String {
+    folders.insert(place.into(), folder.to_owned());
+    place.to_owned()
 }
 
 /// All that a program in a guest has of an environment.
@@ -233,4 +270,45 @@ fn address(field: &'static str, text: &str) -> Result<SocketAddr, EndpointError>
         value: text.to_owned(),
         problem: "write an address and a port, such as 192.0.2.1:443".to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(of_host: &str) -> Task {
+        let hello = serde_json::json!({
+            "contract": CONTRACT, "role": "server", "testcase": "transfer", "requests": [],
+            "options": {}, "seed": "00f1e2d3c4b5a697", "epoch_unix_s": 946_684_800,
+            "local": "198.51.100.1:443", "remote": "192.0.2.1:50000",
+            "www": format!("{of_host}/www"), "downloads": null, "certs": format!("{of_host}/certs"),
+            "keylog": null, "qlog": null,
+        });
+        let wanted = Wanted {
+            kernel: "linux".into(),
+            memory_mib: 1,
+            folder: None,
+            command: vec![format!("{of_host}/mine/bin/endpoint"), "--loud".to_owned()],
+        };
+        let greeting = Greeting::read(hello.to_string().as_bytes()).unwrap();
+        greeting.task(&wanted).unwrap()
+    }
+
+    #[test]
+    fn a_program_is_told_the_same_on_every_machine() {
+        let [one, other] = ["/home/one", "/srv/of/another/user"].map(task);
+        assert_eq!(one.command, ["/run/program/bin/endpoint", "--loud"]);
+        assert_eq!(
+            (&one.command, &one.environment),
+            (&other.command, &other.environment)
+        );
+        assert_eq!(
+            other.program(),
+            Path::new("/srv/of/another/user/mine/bin/endpoint")
+        );
+        assert_eq!(
+            other.folders[Path::new("/run/certs")],
+            Path::new("/srv/of/another/user/certs")
+        );
+    }
 }

@@ -77,6 +77,7 @@ fn live() -> Result<(), EndpointError> {
         value: String::new(),
         problem: "there is no such file in the shared folder".to_owned(),
     })?;
+    setup::bind(&task)?;
     setup::configure()?;
     setup::connect(&task).map_err(EndpointError::io("setting up the guest's device"))?;
     let version = match &task.surroundings {
@@ -146,7 +147,9 @@ impl Guest<'_> {
             fs::write(file, hello).map_err(EndpointError::file(file))?;
             starter.stdin(File::open(file).map_err(EndpointError::file(file))?);
         }
-        starter.spawn().map_err(EndpointError::file(program))
+        starter
+            .spawn()
+            .map_err(EndpointError::file(self.task.program()))
     }
 
     /// Waits until the server says that it listens; its exit status if it ends before.

@@ -57,12 +57,29 @@ pub struct Task {
     pub command: Vec<String>,
     /// All its environment.
     pub environment: BTreeMap<String, String>,
+    /// Places in the guest, each with the folder of the host that is there. So a program's own path and those in its
+    /// environment are the same wherever its files are: what is in its memory, and with some stacks their packets, depends on
+    /// how long these are.
+    pub folders: BTreeMap<PathBuf, PathBuf>,
     /// The guest's address; a proxy's, which has none, is that of the server.
     pub local: IpAddr,
     /// The wall-clock time of time zero.
     pub epoch_unix_s: u64,
     /// What a command finds around it; none for a program that keeps the contract.
     pub surroundings: Option<Surroundings>,
+}
+
+impl Task {
+    /// The program's path on the host.
+    pub fn program(&self) -> PathBuf {
+        let named = Path::new(&self.command[0]);
+        let outside = |(place, folder): (&PathBuf, &PathBuf)| {
+            let rest = named.strip_prefix(place).ok()?;
+            Some(folder.join(rest))
+        };
+        let found = self.folders.iter().find_map(outside);
+        found.unwrap_or_else(|| named.to_owned())
+    }
 }
 
 /// The surroundings of a command, a program that knows nothing of the contract.

@@ -6,6 +6,7 @@ import logging
 import shlex
 import shutil
 import time
+import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,9 @@ def _all(skip: tuple[str, ...], out: Path | None) -> int:
             code = _carry_out(one, runs=(), every=True, out=out / one.name if out else None)
         except BentpipeError as error:
             failed[one.name] = error
+        except Exception as error:  # a study's code is not Bentpipe's, and hours of others come after it
+            traceback.print_exc()
+            failed[one.name] = BentpipeError(f"{type(error).__name__}: {error}; where that was is above")
         else:
             if code == Interrupted.exit_code:
                 return code

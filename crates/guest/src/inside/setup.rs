@@ -7,7 +7,7 @@ use std::path::Path;
 
 use bentpipe_endpoint::EndpointError;
 use bentpipe_netlink::{Netlink, Prefix};
-use rustix::mount::{MountFlags, mount};
+use rustix::mount::{MountFlags, mount, mount_bind};
 
 use super::{SHARED, set};
 use crate::task::{Part, Task};
@@ -34,6 +34,17 @@ pub(super) fn mount_all() -> Result<(), EndpointError> {
     }
     mount_one("tmpfs", "tmpfs", "/dev/shm", None)?;
     mount_one("hostfs", "none", SHARED, Some(SHARED_OUTSIDE))
+}
+
+/// Has folders of the host at places that are called the same in every guest.
+pub(super) fn bind(task: &Task) -> Result<(), EndpointError> {
+    for (place, folder) in &task.folders {
+        fs::create_dir_all(place).map_err(EndpointError::file(place))?;
+        mount_bind(folder, place)
+            .map_err(io::Error::from)
+            .map_err(EndpointError::file(folder))?;
+    }
+    Ok(())
 }
 
 pub(super) fn mount_one(
