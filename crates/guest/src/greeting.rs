@@ -18,6 +18,7 @@ type Folders = BTreeMap<PathBuf, PathBuf>;
 
 /// Where a guest has the folder of its program, the certificates, and what a server serves.
 const PROGRAM_HERE: &str = "/run/program";
+const BIN_HERE: &str = "/run/program/bin";
 const CERTS_HERE: &str = "/run/certs";
 const WWW_HERE: &str = "/run/www";
 
@@ -227,20 +228,23 @@ fn command(
     })
 }
 
-/// A command whose program is in a folder of the guest's own, with what is beside it, and beside its `bin`.
+/// A command whose program is in a folder of the guest's own, with what is beside it; and, where that folder is a `bin`, with
+/// what is beside the folder. In a checkout and in a package folders are called differently; here all are `bin`.
 fn moved_command(command: &[String], folders: &mut Folders) -> Vec<String> {
     let mut moved = command.to_vec();
     let program = Path::new(&command[0]);
-    let Some(folder) = program.parent().filter(|_| program.is_absolute()) else {
+    let (true, Some(folder), Some(name)) = (
+        program.is_absolute(),
+        program.parent(),
+        program.file_name().and_then(|it| it.to_str()),
+    ) else {
         return moved;
     };
-    let whole = match folder.parent() {
-        Some(above) if folder.ends_with("bin") => above,
-        _ => folder,
+    match folder.parent() {
+        Some(above) if folder.ends_with("bin") => at(PROGRAM_HERE, above, folders),
+        _ => at(BIN_HERE, folder, folders),
     };
-    if let Some(rest) = program.strip_prefix(whole).ok().and_then(Path::to_str) {
-        moved[0] = format!("{}/{rest}", at(PROGRAM_HERE, whole, folders));
-    }
+    moved[0] = format!("{BIN_HERE}/{name}");
     moved
 }
 
@@ -276,7 +280,7 @@ fn address(field: &'static str, text: &str) -> Result<SocketAddr, EndpointError>
 mod tests {
     use super::*;
 
-    fn task(of_host: &str) -> Task {
+    fn task([of_host, bin]: [&str; 2]) -> Task {
         let hello = serde_json::json!({
             "contract": CONTRACT, "role": "server", "testcase": "transfer", "requests": [],
             "options": {}, "seed": "00f1e2d3c4b5a697", "epoch_unix_s": 946_684_800,
@@ -288,7 +292,7 @@ mod tests {
             kernel: "linux".into(),
             memory_mib: 1,
             folder: None,
-            command: vec![format!("{of_host}/mine/bin/endpoint"), "--loud".to_owned()],
+            command: vec![format!("{of_host}/{bin}/endpoint"), "--loud".to_owned()],
         };
         let greeting = Greeting::read(hello.to_string().as_bytes()).unwrap();
         greeting.task(&wanted).unwrap()
@@ -296,7 +300,11 @@ mod tests {
 
     #[test]
     fn a_program_is_told_the_same_on_every_machine() {
-        let [one, other] = ["/home/one", "/srv/of/another/user"].map(task);
+        let hosts = [
+            ["/home/one", "mine/bin"],
+            ["/srv/of/another/user", "target/release"],
+        ];
+        let [one, other] = hosts.map(task);
         assert_eq!(one.command, ["/run/program/bin/endpoint", "--loud"]);
         assert_eq!(
             (&one.command, &one.environment),
@@ -304,7 +312,7 @@ mod tests {
         );
         assert_eq!(
             other.program(),
-            Path::new("/srv/of/another/user/mine/bin/endpoint")
+            Path::new("/srv/of/another/user/target/release/endpoint")
         );
         assert_eq!(
             other.folders[Path::new("/run/certs")],

@@ -177,12 +177,17 @@ fn packets<'a>(
         let key = (captured.direction, path, identity(&ip.transport));
         let Some(sent) = captured.sent else {
             let alike = open.entry(key).or_default();
-            // A tunnel does not say what it lost. But it mostly keeps the order, so of packets that are alike one is meant that was
-            // sent after all that have arrived, if there is one. Before the tunnel a busy machine may let one burst overtake another.
+            // A tunnel does not say what it lost. But it mostly keeps the order, so of packets that are alike the first one is meant
+            // that was sent after all that have arrived. Before the tunnel a busy machine may let one burst overtake another: where
+            // there is none, it is the last one.
             let is_blind = captured.fate == Known::Unknown;
             let next = &mut behind_arrived[captured.direction as usize];
-            let in_order = alike.iter().position(|it| is_blind && *it >= *next);
-            let number = alike.remove(in_order.unwrap_or(0));
+            let number = if is_blind {
+                let in_order = alike.iter().position(|it| *it >= *next);
+                alike.remove(in_order.unwrap_or(alike.len().saturating_sub(1)))
+            } else {
+                alike.pop_front()
+            };
             if let Some(number) = number.filter(|_| is_blind) {
                 *next = (*next).max(number + 1);
             }
