@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import signal
 import subprocess
 import sys
@@ -221,18 +222,42 @@ def test_a_kit_holds_what_its_hashes_say(tmp_path: Path, monkeypatch: pytest.Mon
     assert KitStore(Kit.here([folder / "bin" / "a"], [])).absent() == [] and Kit({}).files == {}
 
 
-def test_a_program_without_its_library_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+ABSENT = "echo '\tlibx.so.9 => not found'"
+OLD = 'echo "a: /lib/libx.so.9: version \\`V1\' not found (required by a)" >&2'
+
+
+@pytest.mark.parametrize(
+    ("ldd", "needs"),
+    [
+        (ABSENT, "libx.so.9 => not found"),
+        (OLD, "a: /lib/libx.so.9: version `V1' not found (required by a)"),
+        (f"{OLD}; exit 1", "a: /lib/libx.so.9: version `V1' not found (required by a)"),
+        ("echo 'bad ELF' >&2; exit 1", "what ldd fails on with 1: bad ELF"),
+        ("echo 'not a dynamic executable' >&2; exit 1", None),
+        ("echo 'libx.so.9 => /lib/libx.so.9 (0x1)'", None),
+    ],
+)
+@pytest.mark.parametrize("path", ["bin/a", "stacks/toy-0123/sub/a"])
+def test_a_program_without_its_library_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ldd: str, needs: str | None, path: str
+) -> None:
+    """Each one, also where another starts it; a library that came along is none that is missing."""
     monkeypatch.setenv("BENTPIPE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    ldd = tmp_path / "ldd"
-    ldd.write_text("#!/bin/sh\necho '\tlibx.so.9 => not found'\n")
-    ldd.chmod(0o755)
+    (tmp_path / "ldd").write_text(f"#!/bin/sh\n{ldd}\n")
+    (tmp_path / "ldd").chmod(0o755)
     content = b"\x7fELF"
     sha256 = hashlib.sha256(content).hexdigest()
-    store = KitStore(Kit({"bin/a": KitFile(sha256, True)}))
+    store = KitStore(Kit({path: KitFile(sha256, True)}))
     store.put(sha256, content)
-    with pytest.raises(BentpipeError, match=r"bin/a was brought, and needs libx\.so"):
-        store.complete()
+    if needs is None:
+        assert store.complete() == store.folder
+    else:
+        with pytest.raises(BentpipeError, match=re.escape(f"{path} was brought, and needs {needs}")):
+            store.complete()
+    beside = str(Path(path).parent / "lib" / "libx.so.9")
+    if needs is not None and "libx" in needs and path.startswith("stacks/"):
+        assert KitStore(Kit({path: KitFile(sha256, True), beside: KitFile(sha256, False)})).complete()
 
 
 def test_a_worker_with_other_code_or_stacks_is_told_what_differs() -> None:

@@ -19,7 +19,6 @@ import hashlib
 import os
 import platform
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,11 +26,11 @@ from pathlib import Path
 
 from bentpipe import paths
 from bentpipe.errors import BentpipeError
+from bentpipe.execution import libraries
 from bentpipe.stacks import installed
 
 PROGRAMS, STACKS = "bin", "stacks"
 _DIGITS = 16  # of the hash, in a kit's name
-_ELF = b"\x7fELF"
 
 
 @dataclass(frozen=True)
@@ -130,10 +129,8 @@ class KitStore:
         """
         if not all(_has(self.folder / path, file.sha256) for path, file in self._kit.files.items()):
             self._make()
-        for program in self._started():
-            if lack := _unresolved(program):
-                name = program.relative_to(self.folder)
-                raise BentpipeError(f"{name} was brought, and needs {lack}", "install that library there")
+        if (lack := next(self._lacks(), None)) is not None:
+            raise BentpipeError(lack, "install that library there")
         return self.folder
 
     def _make(self) -> None:
@@ -154,13 +151,13 @@ class KitStore:
         if not self.folder.is_dir():
             raise BentpipeError(f"{self.folder} cannot be made", "name another cache with BENTPIPE_CACHE")
 
-    def _started(self) -> Iterator[Path]:
-        """The programs that commands start."""
-        yield from (self.folder / path for path in self._kit.files if path.startswith(f"{PROGRAMS}/"))
-        places = self.folder / STACKS
-        for folder in sorted(places.iterdir()) if places.is_dir() else ():
-            found = installed.read(folder)
-            yield from (folder / name for name in (found.programs if found else ()))
+    def _lacks(self) -> Iterator[str]:
+        """The programs that lack a shared library on this machine, and which."""
+        for path in (path for path, file in self._kit.files.items() if file.executable):
+            installation = str(Path(*Path(path).parts[:2]))
+            brought = {Path(one).name for one in self._kit.files if Path(one).is_relative_to(installation)}
+            if lack := libraries.lack(self.folder / path, brought):
+                yield f"{path} was brought, and needs {lack}"
 
 
 def _contents(folder: Path) -> list[str]:
@@ -194,17 +191,6 @@ def _has(path: Path, sha256: str) -> bool:
 def _machine() -> str:
     libc = " ".join(platform.libc_ver()).strip() or "a C library that cannot be told"
     return f"{platform.system()} on {platform.machine()} with {libc}"
-
-
-def _unresolved(program: Path) -> str | None:
-    """A shared library that a program asks for and that is not here; None also where that cannot be told."""
-    ldd = shutil.which("ldd")
-    with program.open("rb") as file:
-        if ldd is None or file.read(len(_ELF)) != _ELF:
-            return None
-    said = subprocess.run([ldd, program], capture_output=True, text=True, errors="replace", check=False)
-    lines = [line.split() for line in said.stdout.splitlines() if line.endswith("=> not found")]
-    return lines[0][0] if lines else None
 
 
 @contextlib.contextmanager
