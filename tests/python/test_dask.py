@@ -14,6 +14,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -220,6 +222,58 @@ def test_a_kit_holds_what_its_hashes_say(tmp_path: Path, monkeypatch: pytest.Mon
     why = kit.misfit()
     assert why is not None and "programs than those for another, and is " in why
     assert KitStore(Kit.here([folder / "bin" / "a"], [])).absent() == [] and Kit({}).files == {}
+
+
+def test_own_programs_that_are_damaged_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kit is brought then: a trial would find the program gone, or its installation damaged."""
+    monkeypatch.setenv("BENTPIPE_BIN", str(tmp_path / "bin"))
+    monkeypatch.setenv("BENTPIPE_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "cache" / "stacks" / "toy-0123456789abcdef"
+    program, sim = folder / "toy", tmp_path / "bin" / "sim"
+    for one in (program, sim):
+        one.parent.mkdir(parents=True, exist_ok=True)
+        one.write_text("#!/bin/sh\n")
+        one.chmod(0o755)
+    made = installed.Installation("toy", "01" * 32, None, {}, {}, {}, "", 0.0, installed.files(folder))
+    made.write(folder)
+    kit = Kit.here([sim], [folder])
+    assert kit.is_own()
+    for one in (program, sim):
+        one.chmod(0o644)
+        assert not kit.is_own()
+        one.chmod(0o755)
+    replace(made, files={**made.files, "more": {"sha256": ""}}).write(folder)
+    assert not kit.is_own()
+    (folder / installed.FILE).unlink()
+    assert not kit.is_own() and len(KitStore(kit).absent()) == 1
+
+
+def test_workers_of_one_host_do_not_disturb_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a kit that is damaged each file that is whole stays, whichever of them mends it."""
+    monkeypatch.setenv("BENTPIPE_BIN", str(tmp_path / "none"))
+    monkeypatch.setenv("BENTPIPE_CACHE", str(tmp_path / "cache"))
+    contents = [b"#!/bin/sh\n" * number for number in range(1, 9)]
+    by_hash = {hashlib.sha256(one).hexdigest(): one for one in contents}
+    kit = Kit({f"bin/{place}": KitFile(sha256, True) for place, sha256 in enumerate(by_hash)})
+
+    def work(_: int) -> Path:
+        store = KitStore(kit)
+        for sha256 in store.absent():
+            store.put(sha256, by_hash[sha256])
+        return store.complete()
+
+    with ThreadPoolExecutor(4) as workers:
+        (folder,) = set(workers.map(work, range(8)))
+        whole = [(folder / "bin" / str(place)).stat().st_ino for place in range(2, 8)]
+        (folder / "bin" / "0").unlink()
+        (folder / "bin" / "1").chmod(0o755)
+        (folder / "bin" / "1").write_text("#!/bin/false\n")
+        assert set(workers.map(work, range(8))) == {folder}
+    assert [(folder / "bin" / str(place)).read_bytes() for place in range(8)] == contents
+    assert [(folder / "bin" / str(place)).stat().st_ino for place in range(2, 8)] == whole
+    assert [one.name for one in folder.parent.iterdir()] == [folder.name]
 
 
 ABSENT = "echo '\tlibx.so.9 => not found'"
