@@ -28,7 +28,7 @@ from bentpipe.errors import BentpipeError
 from bentpipe.execution.agreement import Agreement
 from bentpipe.execution.dask_cluster import DaskSettings
 from bentpipe.execution.dask_executor import DaskExecutor, _received
-from bentpipe.execution.dask_worker import WorkerAnswer
+from bentpipe.execution.dask_worker import WorkerAnswer, _leave_trace
 from bentpipe.execution.executor import LostExecutor
 from bentpipe.execution.kit import Kit, KitFile, KitStore
 from bentpipe.execution.requirements import Requirements
@@ -337,6 +337,7 @@ def test_a_trace_that_stays_is_told_where_it_is(
     assert client.returncode == 0, err
     (trial,) = Path("A/trials").iterdir()
     (trace,) = (tmp_path / "stay").glob("*/*/trace.pcapng")
+    assert trace.parents[1].stat().st_mode & 0o77 == 0
     assert [one.name for one in trial.iterdir()] == ["elsewhere.json"] and trace.read_bytes() == b"trace"
     place = TracePlace.of(trial)
     assert place == TracePlace(platform.node(), str(trace.parent), {"trace.pcapng": 5})
@@ -351,6 +352,26 @@ def test_a_trace_that_stays_is_told_where_it_is(
     assert any(f"trace on {platform.node()}" in one.read_text() for one in Path("A/report").rglob("*.js"))
     trace.rename(trial / "trace.pcapng")
     assert TracePlace.of(trial) is None
+
+
+def test_each_execution_leaves_its_trace_in_a_place_of_its_own(tmp_path: Path) -> None:
+    """Though Dask runs a task again under the same key."""
+    places = []
+    for content in ("first", "second"):
+        trial = tmp_path / content
+        trial.mkdir()
+        (trial / "trace.pcapng").write_text(content)
+        _leave_trace(trial, tmp_path, "sat_1-0")
+        place = TracePlace.of(trial)
+        assert place is not None and (Path(place.folder) / "trace.pcapng").read_text() == content
+        assert (
+            Path(place.folder).name.startswith("sat_1-0-") and Path(place.folder).stat().st_mode & 0o77 == 0
+        )
+        places.append(place.folder)
+    assert places[0] != places[1]
+    (tmp_path / "none").mkdir()
+    _leave_trace(tmp_path / "none", tmp_path, "sat_2-1")
+    assert not list(tmp_path.glob("sat_2*"))
 
 
 def test_two_executions_that_disagree_are_reported(

@@ -74,7 +74,8 @@ class TrialWorker(WorkerPlugin):
         kit = self._requirements.kit
         if self._stay is not None:
             try:
-                self._stay.mkdir(parents=True, exist_ok=True)
+                self._stay.mkdir(mode=0o700, parents=True, exist_ok=True)  # traces have TLS secrets
+                tempfile.TemporaryFile(dir=self._stay).close()  # another user's worker may have made it
             except OSError as error:
                 what = f"traces cannot stay in {self._stay.parent}: {error.strerror}"
                 raise BentpipeError(what, "name another folder with --traces-stay") from error
@@ -142,7 +143,7 @@ class TrialWorker(WorkerPlugin):
                 said = {key: answer.values.get(key) for key in ("outcome", "packet_log_sha256")}
                 self._worker.log_event(self.name, {"trial": bundle.trial, "host": _host(), **said})
             if self._stay is not None and not answer.killed:
-                _leave_trace(folder, self._stay / key.removeprefix(f"{self.name}-"))
+                _leave_trace(folder, self._stay, key.removeprefix(f"{self.name}-"))
             return _of(answer, folder)
         except OSError as error:
             if not is_full(error):
@@ -197,15 +198,19 @@ def _of(answer: Answer, folder: Path) -> WorkerAnswer:
     )
 
 
-def _leave_trace(folder: Path, place: Path) -> None:
-    """Move the trace and the qlogs of a trial to the place where they stay, and say in its folder where."""
-    sizes = {}
-    for name in filter(trial_files.is_of_trace, _files(folder)):
+def _leave_trace(folder: Path, stay: Path, trial: str) -> None:
+    """Move the trace and the qlogs of a trial to where they stay, and say in its folder where. Each execution
+    has a place of its own: Dask may run a task again while it still runs elsewhere.
+    """
+    names = [name for name in _files(folder) if trial_files.is_of_trace(name)]
+    if not names:
+        return
+    place, sizes = Path(tempfile.mkdtemp(prefix=f"{trial}-", dir=stay)), {}
+    for name in names:
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.move(folder / name, place / name)
         sizes[name] = (place / name).stat().st_size
-    if sizes:
-        trial_files.TracePlace(_host(), str(place), sizes).write(folder)
+    trial_files.TracePlace(_host(), str(place), sizes).write(folder)
 
 
 def _files(folder: Path) -> list[str]:
