@@ -9,6 +9,7 @@ that is killed are ended by its keeper.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import platform
@@ -62,6 +63,7 @@ class TrialWorker(WorkerPlugin):
         self._unwanted: set[str] = set()  # tasks that are not to begin any more
         self._worker = worker
         self._keeper: GroupKeeper | None = None
+        self._ended = False
         self.store = KitStore(self._requirements.kit)
         try:
             await self._get_ready()
@@ -79,29 +81,34 @@ class TrialWorker(WorkerPlugin):
             except OSError as error:
                 what = f"traces cannot stay in {self._stay.parent}: {error.strerror}"
                 raise BentpipeError(what, "name another folder with --traces-stay") from error
-        if why := self._requirements.unmet():
+        # What reads and copies many files does so beside the loop in which the worker hears of its cluster.
+        if why := await asyncio.to_thread(self._requirements.unmet):
             self._say(unfit=why)
-        elif kit.is_own():
+        elif await asyncio.to_thread(kit.is_own):
             await self.begin(None)
         elif why := kit.misfit():
             self._say(unfit=why)
-        elif absent := self.store.absent():
+        elif absent := await asyncio.to_thread(self.store.absent):
             self._say(lacks=len(absent))
         else:
-            await self.begin(self.store.complete())
+            await self.begin(await asyncio.to_thread(self.store.complete))
 
     def _say(self, **what: Any) -> None:
         self._worker.log_event(self.name, {**what, "worker": self._worker.address, "host": _host()})
 
     async def begin(self, kit: Path | None) -> None:
         """Take trials from now on, with the programs of a kit, or, without one, with those that are here."""
+        known = await asyncio.to_thread(self._requirements.known)
+        if self._ended:  # the run, meanwhile
+            return
         self._kit = kit
         self._scratch = Path(tempfile.mkdtemp(prefix="bentpipe-"))
         self._keeper = GroupKeeper(self._scratch)
-        self._runner = BundleRunner(self._requirements.known(), self._scratch)
+        self._runner = BundleRunner(known, self._scratch)
         await self._worker.set_resources(**{self.name: self._worker.state.nthreads})
 
     async def teardown(self, worker: Worker) -> None:
+        self._ended = True
         with self._lock:
             running = list(self._running.values())
         for processes in running:
@@ -163,20 +170,20 @@ def run_bundle(name: str, key: str, bundle: bytes) -> WorkerAnswer:
     )
 
 
-def lacking(name: str, dask_worker: Worker) -> list[str]:
+async def lacking(name: str, dask_worker: Worker) -> list[str]:
     """Runs in the worker: the hashes of files that it is to be brought for the run `name`."""
-    return _plugin(dask_worker, name).store.absent()
+    return await asyncio.to_thread(_plugin(dask_worker, name).store.absent)
 
 
-def bring(name: str, sha256: str, content: bytes, dask_worker: Worker) -> None:
+async def bring(name: str, sha256: str, content: bytes, dask_worker: Worker) -> None:
     """Runs in the worker: keep a file. BentpipeError if it is not what its hash says."""
-    _plugin(dask_worker, name).store.put(sha256, content)
+    await asyncio.to_thread(_plugin(dask_worker, name).store.put, sha256, content)
 
 
 async def begin(name: str, dask_worker: Worker) -> None:
     """Runs in the worker, which has all files now: take trials."""
     plugin = _plugin(dask_worker, name)
-    await plugin.begin(plugin.store.complete())
+    await plugin.begin(await asyncio.to_thread(plugin.store.complete))
 
 
 def _plugin(worker: Worker, name: str) -> TrialWorker:
