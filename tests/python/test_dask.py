@@ -5,19 +5,22 @@ The simulator is `fake_sim.py`. Clusters are real ones, of one or two worker pro
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
+import pickle
 import platform
 import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from children import PATIENCE_S, wait_for, wait_until_gone
@@ -25,10 +28,11 @@ from conftest import NOQ_RUN, STACKS, TOY_RUN, Command, installed_or_skip
 
 from bentpipe import __version__, paths
 from bentpipe.errors import BentpipeError
+from bentpipe.execution import dask_worker
 from bentpipe.execution.agreement import Agreement
 from bentpipe.execution.dask_cluster import DaskSettings
-from bentpipe.execution.dask_executor import DaskExecutor, _received
-from bentpipe.execution.dask_worker import WorkerAnswer, _leave_trace
+from bentpipe.execution.dask_executor import DaskExecutor, _Attempt, _received
+from bentpipe.execution.dask_worker import TrialWorker, UnfitWorker, WorkerAnswer, _leave_trace
 from bentpipe.execution.executor import LostExecutor
 from bentpipe.execution.kit import Kit, KitFile, KitStore
 from bentpipe.execution.requirements import Requirements
@@ -418,6 +422,43 @@ def executor(testbed: Any, *resources: dict[str, int]) -> tuple[DaskExecutor, li
     made = DaskExecutor(client, wanted, testbed, notes.append, lambda *_: None, {})
     client.resources = [{made.name if key == "fit" else key: one[key] for key in one} for one in resources]
     return made, notes
+
+
+def test_a_worker_whose_program_is_gone_gives_itself_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before a trial begins, or when one could not; what it was asked for goes back."""
+    monkeypatch.setenv("BENTPIPE_BIN", str(tmp_path))
+    monkeypatch.setattr(dask_worker, "sync", lambda _, work, *given: asyncio.run(work(*given)))
+    program = tmp_path / "sim"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    plugin = TrialWorker("run", Requirements("sim", (), (), (), (), {}, Kit.here([program], [])))
+    worker = Mock(address="tcp://w:1", contact_address="tcp://w:1")
+    worker.scheduler.set_resources = AsyncMock()
+    plugin._worker, plugin._kit, plugin._given_up = worker, None, False
+    plugin._check_programs()
+    assert not worker.method_calls
+    program.unlink()
+    for _ in range(2):  # another trial was on its way
+        with pytest.raises(UnfitWorker, match="sim is gone"):
+            plugin._check_programs()
+    worker.scheduler.set_resources.assert_awaited_with(resources={"run": 0}, worker="tcp://w:1")
+    ((_, said), _) = worker.log_event.call_args_list[0]
+    assert worker.log_event.call_count == 1 and said["unfit"] == f"{program} is gone since the run began"
+
+
+def test_a_trial_that_an_unfit_worker_gives_back_runs_elsewhere() -> None:
+    """As often as need be, without blame."""
+    made, _ = executor(SIM, {"fit": 1})
+    send = made._send = Mock()  # type: ignore[method-assign]
+    task = Mock()
+    task.result.side_effect = pickle.loads(pickle.dumps(UnfitWorker("sim is gone")))
+    attempt = _Attempt(Mock(), Path(), Future())
+    for _ in range(9):
+        made._attempts["key"] = attempt
+        made._done("key", task)
+    assert send.call_count == 9 and not attempt.answer.done()
 
 
 def test_only_workers_that_say_so_run_trials_in_real_time() -> None:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from distributed import Worker, WorkerPlugin, get_worker
+from distributed.utils import sync
 
 from bentpipe import paths
 from bentpipe.errors import BentpipeError, is_full
@@ -46,6 +47,10 @@ class WorkerAnswer(TypedDict):
     files: dict[str, bytes]  # by their paths below the trial's folder
 
 
+class UnfitWorker(BentpipeError):
+    """A worker has not any more what it had when the run began there: the trial is to run elsewhere."""
+
+
 class TrialWorker(WorkerPlugin):
     """Makes a worker ready for the trials of one run."""
 
@@ -63,7 +68,7 @@ class TrialWorker(WorkerPlugin):
         self._unwanted: set[str] = set()  # tasks that are not to begin any more
         self._worker = worker
         self._keeper: GroupKeeper | None = None
-        self._ended = False
+        self._ended = self._given_up = False
         self.store = KitStore(self._requirements.kit)
         try:
             await self._get_ready()
@@ -144,8 +149,11 @@ class TrialWorker(WorkerPlugin):
             if key in self._unwanted:
                 processes.kill()
         try:
+            self._check_programs()
             with paths.programs_in(self._kit):
                 answer = self._runner.run(bundle, folder, processes)
+            if answer.values is None and not answer.killed:
+                self._check_programs()
             if answer.values is not None:
                 said = {key: answer.values.get(key) for key in ("outcome", "packet_log_sha256")}
                 self._worker.log_event(self.name, {"trial": bundle.trial, "host": _host(), **said})
@@ -161,6 +169,23 @@ class TrialWorker(WorkerPlugin):
                 self._running.pop(key, None)
                 self._unwanted.discard(key)
             shutil.rmtree(own, ignore_errors=True)
+
+    def _check_programs(self) -> None:
+        """UnfitWorker if a program is gone; this worker gets no more trials then."""
+        if (gone := self._requirements.kit.gone(self._kit)) is not None:
+            sync(self._worker.loop, self._give_up, gone)
+            raise UnfitWorker(f"{gone} is gone")
+
+    async def _give_up(self, gone: Path) -> None:
+        """Have the scheduler give this worker no more trials. What it has given comes to its turn, and goes
+        back: for that the worker itself keeps the resource, without which it would wait for ever.
+        """
+        if not self._given_up:
+            self._given_up = True
+            self._say(unfit=f"{gone} is gone since the run began")
+        await self._worker.scheduler.set_resources(
+            resources={self.name: 0}, worker=self._worker.contact_address
+        )
 
 
 def run_bundle(name: str, key: str, bundle: bytes) -> WorkerAnswer:

@@ -75,6 +75,16 @@ class Kit:
                 return False
         return True
 
+    def gone(self, folder: Path | None) -> Path | None:
+        """A file that is not there or cannot be executed, in the folder of a kit that was brought, or,
+        without one, among this machine's own; None if all are there. What is in them is not read.
+        """
+        for path, file in self.files.items():
+            place = _own(path) if folder is None else folder / path
+            if not os.access(place, os.X_OK if file.executable else os.R_OK):
+                return place
+        return None
+
     def misfit(self) -> str | None:
         """Why its programs cannot run on this machine, in words; None if nothing is known against that."""
         if self.machine == _machine():
