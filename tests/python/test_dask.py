@@ -349,13 +349,54 @@ def test_a_trace_that_stays_is_told_where_it_is(
     for command, name in reads:
         done = bentpipe(command, str(trial / name))
         assert done.code == 2 and f"stays on {platform.node()}, in {trace.parent}\n" in done.err
-        assert f"scp -r {platform.node()}:{trace.parent}/. {trial}/" in done.err
+        assert f"scp -r -- {platform.node()}:{trace.parent}/. {trial}/" in done.err
     done = bentpipe("trace", "A")
     assert done.code == 2 and "its traces stay on the hosts" in done.err
     assert bentpipe("report", "A").code == 0
     assert any(f"trace on {platform.node()}" in one.read_text() for one in Path("A/report").rglob("*.js"))
+    (trial / "trace.pcapng").write_bytes(b"tra")  # it is on its way, or was cut off
+    assert TracePlace.of(trial) == place
+    for command in ("trace", "losses"):
+        assert f"stays on {platform.node()}" in bentpipe(command, str(trial)).err
     trace.rename(trial / "trace.pcapng")
     assert TracePlace.of(trial) is None
+    (trial / "elsewhere.json").write_text('{"host": "-oProxyCommand=x", "folder": "/x", "files": {}}')
+    assert bentpipe("report", "A").code == 0
+    assert any("elsewhere.json, which cannot be read" in one.read_text() for one in Path("A").rglob("*.js"))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("host", "-oProxyCommand=x"),
+        ("host", "h:"),
+        ("host", "user@h"),
+        ("host", "h\n"),
+        ("host", ""),
+        ("host", 1),
+        ("folder", "x"),
+        ("folder", "/x\n"),
+        ("folder", "/x\x1b[2J"),
+        ("folder", None),
+        ("files", []),
+        ("files", {"trace.pcapng": "5"}),
+        ("files", {"trace.pcapng": True}),
+        ("files", {"trace.pcapng": 5.0}),
+        ("files", {"../trace.pcapng": 5}),
+    ],
+)
+def test_a_place_that_cannot_be_is_none_to_bring_a_trace_from(
+    tmp_path: Path, key: str, value: object
+) -> None:
+    """A worker wrote it, and it becomes part of a command."""
+    good = {"host": "h-1.example", "folder": "/x/y z", "files": {"trace.pcapng": 5, "qlog/client/a": 0}}
+    file = tmp_path / "elsewhere.json"
+    file.write_text(json.dumps(good))
+    place = TracePlace.of(tmp_path)
+    assert place is not None and place.how_to_bring(Path("t")) == "scp -r -- 'h-1.example:/x/y z/.' t/"
+    file.write_text(json.dumps({**good, key: value}))
+    with pytest.raises(BentpipeError, match=r"elsewhere\.json: cannot be read: "):
+        TracePlace.of(tmp_path)
 
 
 def test_each_execution_leaves_its_trace_in_a_place_of_its_own(tmp_path: Path) -> None:
