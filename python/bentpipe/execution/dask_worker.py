@@ -152,8 +152,8 @@ class TrialWorker(WorkerPlugin):
             self._check_programs()
             with paths.programs_in(self._kit):
                 answer = self._runner.run(bundle, folder, processes)
-            if answer.values is None and not answer.killed:
-                self._check_programs()
+            if not answer.killed and (answer.values or {}).get("outcome") != "ok":
+                self._check_programs()  # it may have failed for that
             if answer.values is not None:
                 said = {key: answer.values.get(key) for key in ("outcome", "packet_log_sha256")}
                 self._worker.log_event(self.name, {"trial": bundle.trial, "host": _host(), **said})
