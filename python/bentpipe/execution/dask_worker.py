@@ -9,7 +9,6 @@ that is killed are ended by its keeper.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import platform
@@ -87,23 +86,23 @@ class TrialWorker(WorkerPlugin):
                 what = f"traces cannot stay in {self._stay.parent}: {error.strerror}"
                 raise BentpipeError(what, "name another folder with --traces-stay") from error
         # What reads and copies many files does so beside the loop in which the worker hears of its cluster.
-        if why := await asyncio.to_thread(self._requirements.unmet):
+        if why := await self._worker.loop.run_in_executor(None, self._requirements.unmet):
             self._say(unfit=why)
-        elif await asyncio.to_thread(kit.is_own):
+        elif await self._worker.loop.run_in_executor(None, kit.is_own):
             await self.begin(None)
         elif why := kit.misfit():
             self._say(unfit=why)
-        elif absent := await asyncio.to_thread(self.store.absent):
+        elif absent := await self._worker.loop.run_in_executor(None, self.store.absent):
             self._say(lacks=len(absent))
         else:
-            await self.begin(await asyncio.to_thread(self.store.complete))
+            await self.begin(await self._worker.loop.run_in_executor(None, self.store.complete))
 
     def _say(self, **what: Any) -> None:
         self._worker.log_event(self.name, {**what, "worker": self._worker.address, "host": _host()})
 
     async def begin(self, kit: Path | None) -> None:
         """Take trials from now on, with the programs of a kit, or, without one, with those that are here."""
-        known = await asyncio.to_thread(self._requirements.known)
+        known = await self._worker.loop.run_in_executor(None, self._requirements.known)
         if self._ended:  # the run, meanwhile
             return
         self._kit = kit
@@ -197,18 +196,18 @@ def run_bundle(name: str, key: str, bundle: bytes) -> WorkerAnswer:
 
 async def lacking(name: str, dask_worker: Worker) -> list[str]:
     """Runs in the worker: the hashes of files that it is to be brought for the run `name`."""
-    return await asyncio.to_thread(_plugin(dask_worker, name).store.absent)
+    return await dask_worker.loop.run_in_executor(None, _plugin(dask_worker, name).store.absent)
 
 
 async def bring(name: str, sha256: str, content: bytes, dask_worker: Worker) -> None:
     """Runs in the worker: keep a file. BentpipeError if it is not what its hash says."""
-    await asyncio.to_thread(_plugin(dask_worker, name).store.put, sha256, content)
+    await dask_worker.loop.run_in_executor(None, _plugin(dask_worker, name).store.put, sha256, content)
 
 
 async def begin(name: str, dask_worker: Worker) -> None:
     """Runs in the worker, which has all files now: take trials."""
     plugin = _plugin(dask_worker, name)
-    await plugin.begin(await asyncio.to_thread(plugin.store.complete))
+    await plugin.begin(await dask_worker.loop.run_in_executor(None, plugin.store.complete))
 
 
 def _plugin(worker: Worker, name: str) -> TrialWorker:
