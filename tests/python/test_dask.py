@@ -5,16 +5,22 @@ The simulator is `fake_sim.py`. Clusters are real ones, of one or two worker pro
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
+import pickle
 import platform
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from children import PATIENCE_S, wait_for, wait_until_gone
@@ -22,10 +28,11 @@ from conftest import NOQ_RUN, STACKS, TOY_RUN, Command, installed_or_skip
 
 from bentpipe import __version__, paths
 from bentpipe.errors import BentpipeError
+from bentpipe.execution import dask_worker
 from bentpipe.execution.agreement import Agreement
 from bentpipe.execution.dask_cluster import DaskSettings
-from bentpipe.execution.dask_executor import DaskExecutor, _received
-from bentpipe.execution.dask_worker import WorkerAnswer
+from bentpipe.execution.dask_executor import DaskExecutor, _Attempt, _received
+from bentpipe.execution.dask_worker import TrialWorker, UnfitWorker, WorkerAnswer, _leave_trace
 from bentpipe.execution.executor import LostExecutor
 from bentpipe.execution.kit import Kit, KitFile, KitStore
 from bentpipe.execution.requirements import Requirements
@@ -221,18 +228,94 @@ def test_a_kit_holds_what_its_hashes_say(tmp_path: Path, monkeypatch: pytest.Mon
     assert KitStore(Kit.here([folder / "bin" / "a"], [])).absent() == [] and Kit({}).files == {}
 
 
-def test_a_program_without_its_library_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_programs_that_are_damaged_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kit is brought then: a trial would find the program gone, or its installation damaged."""
+    monkeypatch.setenv("BENTPIPE_BIN", str(tmp_path / "bin"))
+    monkeypatch.setenv("BENTPIPE_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "cache" / "stacks" / "toy-0123456789abcdef"
+    program, sim = folder / "toy", tmp_path / "bin" / "sim"
+    for one in (program, sim):
+        one.parent.mkdir(parents=True, exist_ok=True)
+        one.write_text("#!/bin/sh\n")
+        one.chmod(0o755)
+    made = installed.Installation("toy", "01" * 32, None, {}, {}, {}, "", 0.0, installed.files(folder))
+    made.write(folder)
+    kit = Kit.here([sim], [folder])
+    assert kit.is_own()
+    for one in (program, sim):
+        one.chmod(0o644)
+        assert not kit.is_own()
+        one.chmod(0o755)
+    replace(made, files={**made.files, "more": {"sha256": ""}}).write(folder)
+    assert not kit.is_own()
+    (folder / installed.FILE).unlink()
+    assert not kit.is_own() and len(KitStore(kit).absent()) == 1
+
+
+def test_workers_of_one_host_do_not_disturb_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a kit that is damaged each file that is whole stays, whichever of them mends it."""
+    monkeypatch.setenv("BENTPIPE_BIN", str(tmp_path / "none"))
+    monkeypatch.setenv("BENTPIPE_CACHE", str(tmp_path / "cache"))
+    contents = [b"#!/bin/sh\n" * number for number in range(1, 9)]
+    by_hash = {hashlib.sha256(one).hexdigest(): one for one in contents}
+    kit = Kit({f"bin/{place}": KitFile(sha256, True) for place, sha256 in enumerate(by_hash)})
+
+    def work(_: int) -> Path:
+        store = KitStore(kit)
+        for sha256 in store.absent():
+            store.put(sha256, by_hash[sha256])
+        return store.complete()
+
+    with ThreadPoolExecutor(4) as workers:
+        (folder,) = set(workers.map(work, range(8)))
+        whole = [(folder / "bin" / str(place)).stat().st_ino for place in range(2, 8)]
+        (folder / "bin" / "0").unlink()
+        (folder / "bin" / "1").chmod(0o755)
+        (folder / "bin" / "1").write_text("#!/bin/false\n")
+        assert set(workers.map(work, range(8))) == {folder}
+    assert [(folder / "bin" / str(place)).read_bytes() for place in range(8)] == contents
+    assert [(folder / "bin" / str(place)).stat().st_ino for place in range(2, 8)] == whole
+    assert [one.name for one in folder.parent.iterdir()] == [folder.name]
+
+
+ABSENT = "echo '\tlibx.so.9 => not found'"
+OLD = 'echo "a: /lib/libx.so.9: version \\`V1\' not found (required by a)" >&2'
+
+
+@pytest.mark.parametrize(
+    ("ldd", "needs"),
+    [
+        (ABSENT, "libx.so.9 => not found"),
+        (OLD, "a: /lib/libx.so.9: version `V1' not found (required by a)"),
+        (f"{OLD}; exit 1", "a: /lib/libx.so.9: version `V1' not found (required by a)"),
+        ("echo 'bad ELF' >&2; exit 1", "what ldd fails on with 1: bad ELF"),
+        ("echo 'not a dynamic executable' >&2; exit 1", None),
+        ("echo 'libx.so.9 => /lib/libx.so.9 (0x1)'", None),
+    ],
+)
+@pytest.mark.parametrize("path", ["bin/a", "stacks/toy-0123/sub/a"])
+def test_a_program_without_its_library_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ldd: str, needs: str | None, path: str
+) -> None:
+    """Each one, also where another starts it; a library that came along is none that is missing."""
     monkeypatch.setenv("BENTPIPE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    ldd = tmp_path / "ldd"
-    ldd.write_text("#!/bin/sh\necho '\tlibx.so.9 => not found'\n")
-    ldd.chmod(0o755)
+    (tmp_path / "ldd").write_text(f"#!/bin/sh\n{ldd}\n")
+    (tmp_path / "ldd").chmod(0o755)
     content = b"\x7fELF"
     sha256 = hashlib.sha256(content).hexdigest()
-    store = KitStore(Kit({"bin/a": KitFile(sha256, True)}))
+    store = KitStore(Kit({path: KitFile(sha256, True)}))
     store.put(sha256, content)
-    with pytest.raises(BentpipeError, match=r"bin/a was brought, and needs libx\.so"):
-        store.complete()
+    if needs is None:
+        assert store.complete() == store.folder
+    else:
+        with pytest.raises(BentpipeError, match=re.escape(f"{path} was brought, and needs {needs}")):
+            store.complete()
+    beside = str(Path(path).parent / "lib" / "libx.so.9")
+    if needs is not None and "libx" in needs and path.startswith("stacks/"):
+        assert KitStore(Kit({path: KitFile(sha256, True), beside: KitFile(sha256, False)})).complete()
 
 
 def test_a_worker_with_other_code_or_stacks_is_told_what_differs() -> None:
@@ -258,6 +341,7 @@ def test_a_trace_that_stays_is_told_where_it_is(
     assert client.returncode == 0, err
     (trial,) = Path("A/trials").iterdir()
     (trace,) = (tmp_path / "stay").glob("*/*/trace.pcapng")
+    assert trace.parents[1].stat().st_mode & 0o77 == 0
     assert [one.name for one in trial.iterdir()] == ["elsewhere.json"] and trace.read_bytes() == b"trace"
     place = TracePlace.of(trial)
     assert place == TracePlace(platform.node(), str(trace.parent), {"trace.pcapng": 5})
@@ -265,13 +349,74 @@ def test_a_trace_that_stays_is_told_where_it_is(
     for command, name in reads:
         done = bentpipe(command, str(trial / name))
         assert done.code == 2 and f"stays on {platform.node()}, in {trace.parent}\n" in done.err
-        assert f"scp -r {platform.node()}:{trace.parent}/. {trial}/" in done.err
+        assert f"scp -r -- {platform.node()}:{trace.parent}/. {trial}/" in done.err
     done = bentpipe("trace", "A")
     assert done.code == 2 and "its traces stay on the hosts" in done.err
     assert bentpipe("report", "A").code == 0
     assert any(f"trace on {platform.node()}" in one.read_text() for one in Path("A/report").rglob("*.js"))
+    (trial / "trace.pcapng").write_bytes(b"tra")  # it is on its way, or was cut off
+    assert TracePlace.of(trial) == place
+    for command in ("trace", "losses"):
+        assert f"stays on {platform.node()}" in bentpipe(command, str(trial)).err
     trace.rename(trial / "trace.pcapng")
     assert TracePlace.of(trial) is None
+    (trial / "elsewhere.json").write_text('{"host": "-oProxyCommand=x", "folder": "/x", "files": {}}')
+    assert bentpipe("report", "A").code == 0
+    assert any("elsewhere.json, which cannot be read" in one.read_text() for one in Path("A").rglob("*.js"))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("host", "-oProxyCommand=x"),
+        ("host", "h:"),
+        ("host", "user@h"),
+        ("host", "h\n"),
+        ("host", ""),
+        ("host", 1),
+        ("folder", "x"),
+        ("folder", "/x\n"),
+        ("folder", "/x\x1b[2J"),
+        ("folder", None),
+        ("files", []),
+        ("files", {"trace.pcapng": "5"}),
+        ("files", {"trace.pcapng": True}),
+        ("files", {"trace.pcapng": 5.0}),
+        ("files", {"../trace.pcapng": 5}),
+    ],
+)
+def test_a_place_that_cannot_be_is_none_to_bring_a_trace_from(
+    tmp_path: Path, key: str, value: object
+) -> None:
+    """A worker wrote it, and it becomes part of a command."""
+    good = {"host": "h-1.example", "folder": "/x/y z", "files": {"trace.pcapng": 5, "qlog/client/a": 0}}
+    file = tmp_path / "elsewhere.json"
+    file.write_text(json.dumps(good))
+    place = TracePlace.of(tmp_path)
+    assert place is not None and place.how_to_bring(Path("t")) == "scp -r -- 'h-1.example:/x/y z/.' t/"
+    file.write_text(json.dumps({**good, key: value}))
+    with pytest.raises(BentpipeError, match=r"elsewhere\.json: cannot be read: "):
+        TracePlace.of(tmp_path)
+
+
+def test_each_execution_leaves_its_trace_in_a_place_of_its_own(tmp_path: Path) -> None:
+    """Though Dask runs a task again under the same key."""
+    places = []
+    for content in ("first", "second"):
+        trial = tmp_path / content
+        trial.mkdir()
+        (trial / "trace.pcapng").write_text(content)
+        _leave_trace(trial, tmp_path, "sat_1-0")
+        place = TracePlace.of(trial)
+        assert place is not None and (Path(place.folder) / "trace.pcapng").read_text() == content
+        assert (
+            Path(place.folder).name.startswith("sat_1-0-") and Path(place.folder).stat().st_mode & 0o77 == 0
+        )
+        places.append(place.folder)
+    assert places[0] != places[1]
+    (tmp_path / "none").mkdir()
+    _leave_trace(tmp_path / "none", tmp_path, "sat_2-1")
+    assert not list(tmp_path.glob("sat_2*"))
 
 
 def test_two_executions_that_disagree_are_reported(
@@ -318,6 +463,43 @@ def executor(testbed: Any, *resources: dict[str, int]) -> tuple[DaskExecutor, li
     made = DaskExecutor(client, wanted, testbed, notes.append, lambda *_: None, {})
     client.resources = [{made.name if key == "fit" else key: one[key] for key in one} for one in resources]
     return made, notes
+
+
+def test_a_worker_whose_program_is_gone_gives_itself_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before a trial begins, or when one could not; what it was asked for goes back."""
+    monkeypatch.setenv("BENTPIPE_BIN", str(tmp_path))
+    monkeypatch.setattr(dask_worker, "sync", lambda _, work, *given: asyncio.run(work(*given)))
+    program = tmp_path / "sim"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    plugin = TrialWorker("run", Requirements("sim", (), (), (), (), {}, Kit.here([program], [])))
+    worker = Mock(address="tcp://w:1", contact_address="tcp://w:1")
+    worker.scheduler.set_resources = AsyncMock()
+    plugin._worker, plugin._kit, plugin._given_up = worker, None, False
+    plugin._check_programs()
+    assert not worker.method_calls
+    program.unlink()
+    for _ in range(2):  # another trial was on its way
+        with pytest.raises(UnfitWorker, match="sim is gone"):
+            plugin._check_programs()
+    worker.scheduler.set_resources.assert_awaited_with(resources={"run": 0}, worker="tcp://w:1")
+    ((_, said), _) = worker.log_event.call_args_list[0]
+    assert worker.log_event.call_count == 1 and said["unfit"] == f"{program} is gone since the run began"
+
+
+def test_a_trial_that_an_unfit_worker_gives_back_runs_elsewhere() -> None:
+    """As often as need be, without blame."""
+    made, _ = executor(SIM, {"fit": 1})
+    send = made._send = Mock()  # type: ignore[method-assign]
+    task = Mock()
+    task.result.side_effect = pickle.loads(pickle.dumps(UnfitWorker("sim is gone")))
+    attempt = _Attempt(Mock(), Path(), Future())
+    for _ in range(9):
+        made._attempts["key"] = attempt
+        made._done("key", task)
+    assert send.call_count == 9 and not attempt.answer.done()
 
 
 def test_only_workers_that_say_so_run_trials_in_real_time() -> None:

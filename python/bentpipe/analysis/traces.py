@@ -209,7 +209,8 @@ def of_trial(folder: Path, run: TracedRun | None = None, out: Path | None = None
     root = folder.resolve().parent.parent
     if run is None and (root / manifest.FILE).is_file():
         run = TracedRun.read(root)
-    if not is_traced(folder):
+    brought_in_part = has_capture(folder) and TracePlace.of(folder) is not None
+    if brought_in_part or not is_traced(folder):
         raise no_trace(folder)
     link = run.link(folder.name) if run else None
     if not has_capture(folder) and out is not None:

@@ -138,11 +138,11 @@ def _captures(files: Sequence[Path]) -> list[Path]:
 
 
 def _in_folder(folder: Path) -> Path:
+    if trial_files.TracePlace.of(folder) is not None:
+        raise no_trace(folder)
     if not trial_files.has_capture(folder):
         if trial_files.is_traced(folder):
             raise UsageError(f"{folder}: only the analysis of this trial was kept, not its capture")
-        if trial_files.TracePlace.of(folder) is not None:
-            raise no_trace(folder)
         raise UsageError(
             f"{folder}: there is no {trial_files.TRACE} in it",
             "give the folder of a trial that has one, RUN/trials/ID, or captures",

@@ -28,6 +28,7 @@ from bentpipe.execution.dask_cluster import DaskSettings, connected
 from bentpipe.execution.dask_worker import (
     REAL_TIME,
     TrialWorker,
+    UnfitWorker,
     WorkerAnswer,
     begin,
     bring,
@@ -165,6 +166,9 @@ class DaskExecutor:
             answer = task.result()
             task.release()
         except KilledWorker:
+            attempt.deaths += 1
+            self._again(attempt)
+        except UnfitWorker:
             self._again(attempt)
         except CancelledError:
             self._lost(attempt)
@@ -182,7 +186,6 @@ class DaskExecutor:
             self._fail(attempt, error)
 
     def _again(self, attempt: _Attempt) -> None:
-        attempt.deaths += 1
         if self._killed:
             self._settle(attempt, Answer(None, killed=True))
         elif attempt.deaths < _DEATHS:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from distributed import Worker, WorkerPlugin, get_worker
+from distributed.utils import sync
 
 from bentpipe import paths
 from bentpipe.errors import BentpipeError, is_full
@@ -45,6 +46,10 @@ class WorkerAnswer(TypedDict):
     files: dict[str, bytes]  # by their paths below the trial's folder
 
 
+class UnfitWorker(BentpipeError):
+    """A worker has not any more what it had when the run began there: the trial is to run elsewhere."""
+
+
 class TrialWorker(WorkerPlugin):
     """Makes a worker ready for the trials of one run."""
 
@@ -62,6 +67,7 @@ class TrialWorker(WorkerPlugin):
         self._unwanted: set[str] = set()  # tasks that are not to begin any more
         self._worker = worker
         self._keeper: GroupKeeper | None = None
+        self._ended = self._given_up = False
         self.store = KitStore(self._requirements.kit)
         try:
             await self._get_ready()
@@ -74,33 +80,39 @@ class TrialWorker(WorkerPlugin):
         kit = self._requirements.kit
         if self._stay is not None:
             try:
-                self._stay.mkdir(parents=True, exist_ok=True)
+                self._stay.mkdir(mode=0o700, parents=True, exist_ok=True)  # traces have TLS secrets
+                tempfile.TemporaryFile(dir=self._stay).close()  # another user's worker may have made it
             except OSError as error:
                 what = f"traces cannot stay in {self._stay.parent}: {error.strerror}"
                 raise BentpipeError(what, "name another folder with --traces-stay") from error
-        if why := self._requirements.unmet():
+        # What reads and copies many files does so beside the loop in which the worker hears of its cluster.
+        if why := await self._worker.loop.run_in_executor(None, self._requirements.unmet):
             self._say(unfit=why)
-        elif kit.is_own():
+        elif await self._worker.loop.run_in_executor(None, kit.is_own):
             await self.begin(None)
         elif why := kit.misfit():
             self._say(unfit=why)
-        elif absent := self.store.absent():
+        elif absent := await self._worker.loop.run_in_executor(None, self.store.absent):
             self._say(lacks=len(absent))
         else:
-            await self.begin(self.store.complete())
+            await self.begin(await self._worker.loop.run_in_executor(None, self.store.complete))
 
     def _say(self, **what: Any) -> None:
         self._worker.log_event(self.name, {**what, "worker": self._worker.address, "host": _host()})
 
     async def begin(self, kit: Path | None) -> None:
         """Take trials from now on, with the programs of a kit, or, without one, with those that are here."""
+        known = await self._worker.loop.run_in_executor(None, self._requirements.known)
+        if self._ended:  # the run, meanwhile
+            return
         self._kit = kit
         self._scratch = Path(tempfile.mkdtemp(prefix="bentpipe-"))
         self._keeper = GroupKeeper(self._scratch)
-        self._runner = BundleRunner(self._requirements.known(), self._scratch)
+        self._runner = BundleRunner(known, self._scratch)
         await self._worker.set_resources(**{self.name: self._worker.state.nthreads})
 
     async def teardown(self, worker: Worker) -> None:
+        self._ended = True
         with self._lock:
             running = list(self._running.values())
         for processes in running:
@@ -136,13 +148,16 @@ class TrialWorker(WorkerPlugin):
             if key in self._unwanted:
                 processes.kill()
         try:
+            self._check_programs()
             with paths.programs_in(self._kit):
                 answer = self._runner.run(bundle, folder, processes)
+            if not answer.killed and (answer.values or {}).get("outcome") != "ok":
+                self._check_programs()  # it may have failed for that
             if answer.values is not None:
                 said = {key: answer.values.get(key) for key in ("outcome", "packet_log_sha256")}
                 self._worker.log_event(self.name, {"trial": bundle.trial, "host": _host(), **said})
             if self._stay is not None and not answer.killed:
-                _leave_trace(folder, self._stay / key.removeprefix(f"{self.name}-"))
+                _leave_trace(folder, self._stay, key.removeprefix(f"{self.name}-"))
             return _of(answer, folder)
         except OSError as error:
             if not is_full(error):
@@ -154,6 +169,23 @@ class TrialWorker(WorkerPlugin):
                 self._unwanted.discard(key)
             shutil.rmtree(own, ignore_errors=True)
 
+    def _check_programs(self) -> None:
+        """UnfitWorker if a program is gone; this worker gets no more trials then."""
+        if (gone := self._requirements.kit.gone(self._kit)) is not None:
+            sync(self._worker.loop, self._give_up, gone)
+            raise UnfitWorker(f"{gone} is gone")
+
+    async def _give_up(self, gone: Path) -> None:
+        """Have the scheduler give this worker no more trials. What it has given comes to its turn, and goes
+        back: for that the worker itself keeps the resource, without which it would wait for ever.
+        """
+        if not self._given_up:
+            self._given_up = True
+            self._say(unfit=f"{gone} is gone since the run began")
+        await self._worker.scheduler.set_resources(
+            resources={self.name: 0}, worker=self._worker.contact_address
+        )
+
 
 def run_bundle(name: str, key: str, bundle: bytes) -> WorkerAnswer:
     """The task: run a bundle, as JSON, of the run `name`."""
@@ -162,20 +194,20 @@ def run_bundle(name: str, key: str, bundle: bytes) -> WorkerAnswer:
     )
 
 
-def lacking(name: str, dask_worker: Worker) -> list[str]:
+async def lacking(name: str, dask_worker: Worker) -> list[str]:
     """Runs in the worker: the hashes of files that it is to be brought for the run `name`."""
-    return _plugin(dask_worker, name).store.absent()
+    return await dask_worker.loop.run_in_executor(None, _plugin(dask_worker, name).store.absent)
 
 
-def bring(name: str, sha256: str, content: bytes, dask_worker: Worker) -> None:
+async def bring(name: str, sha256: str, content: bytes, dask_worker: Worker) -> None:
     """Runs in the worker: keep a file. BentpipeError if it is not what its hash says."""
-    _plugin(dask_worker, name).store.put(sha256, content)
+    await dask_worker.loop.run_in_executor(None, _plugin(dask_worker, name).store.put, sha256, content)
 
 
 async def begin(name: str, dask_worker: Worker) -> None:
     """Runs in the worker, which has all files now: take trials."""
     plugin = _plugin(dask_worker, name)
-    await plugin.begin(plugin.store.complete())
+    await plugin.begin(await dask_worker.loop.run_in_executor(None, plugin.store.complete))
 
 
 def _plugin(worker: Worker, name: str) -> TrialWorker:
@@ -197,15 +229,19 @@ def _of(answer: Answer, folder: Path) -> WorkerAnswer:
     )
 
 
-def _leave_trace(folder: Path, place: Path) -> None:
-    """Move the trace and the qlogs of a trial to the place where they stay, and say in its folder where."""
-    sizes = {}
-    for name in filter(trial_files.is_of_trace, _files(folder)):
+def _leave_trace(folder: Path, stay: Path, trial: str) -> None:
+    """Move the trace and the qlogs of a trial to where they stay, and say in its folder where. Each execution
+    has a place of its own: Dask may run a task again while it still runs elsewhere.
+    """
+    names = [name for name in _files(folder) if trial_files.is_of_trace(name)]
+    if not names:
+        return
+    place, sizes = Path(tempfile.mkdtemp(prefix=f"{trial}-", dir=stay)), {}
+    for name in names:
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.move(folder / name, place / name)
         sizes[name] = (place / name).stat().st_size
-    if sizes:
-        trial_files.TracePlace(_host(), str(place), sizes).write(folder)
+    trial_files.TracePlace(_host(), str(place), sizes).write(folder)
 
 
 def _files(folder: Path) -> list[str]:

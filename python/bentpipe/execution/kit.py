@@ -6,20 +6,22 @@ A worker that has other programs than the client, or none, keeps those it was br
     brought/files/HASH         each file once, whichever run it came with
     brought/kits/HASH/bin/     Bentpipe's own programs, as in `paths.bin_folder()`
     brought/kits/HASH/stacks/  installed stacks and the kernel of guests, each folder as in the cache
+    brought/lock               held while any of it is looked at or written
 
-What is in kits are hard links to the files. A kit is complete or not there, and each of its files was read
-and had the hash that it is called by before a run begins with it; trials then find their programs there
-(`paths.programs_in`), and nothing of what the worker has of its own is touched.
+What is in kits are hard links to the files. Each file of a kit was read and had the hash that it is called
+by before a run begins with it; trials then find their programs there (`paths.programs_in`), and nothing of
+what the worker has of its own is touched. Workers of one host share the folder: what is whole stays where it
+is, since others' trials may be running it, and what is damaged is replaced file by file.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import platform
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,11 +29,11 @@ from pathlib import Path
 
 from bentpipe import paths
 from bentpipe.errors import BentpipeError
+from bentpipe.execution import libraries
 from bentpipe.stacks import installed
 
 PROGRAMS, STACKS = "bin", "stacks"
 _DIGITS = 16  # of the hash, in a kit's name
-_ELF = b"\x7fELF"
 
 
 @dataclass(frozen=True)
@@ -64,12 +66,24 @@ class Kit:
         return _own(path).read_bytes()
 
     def is_own(self) -> bool:
-        """Whether this machine has the same programs of its own, byte by byte."""
-        return all(
-            _has(_own(path), file.sha256)
-            for path, file in self.files.items()
-            if Path(path).name != installed.FILE  # it also says when that was installed
-        )
+        """Whether this machine has the same programs of its own, byte by byte, none of them damaged."""
+        for path, file in self.files.items():
+            if _is_statement(path):  # it differs in when and how that was installed
+                if _entry(path).why_not() is not None:
+                    return False
+            elif not _is_whole(_own(path), file):
+                return False
+        return True
+
+    def gone(self, folder: Path | None) -> Path | None:
+        """A file that is not there or cannot be executed, in the folder of a kit that was brought, or,
+        without one, among this machine's own; None if all are there. What is in them is not read.
+        """
+        for path, file in self.files.items():
+            place = _own(path) if folder is None else folder / path
+            if not os.access(place, os.X_OK if file.executable else os.R_OK):
+                return place
+        return None
 
     def misfit(self) -> str | None:
         """Why its programs cannot run on this machine, in words; None if nothing is known against that."""
@@ -92,28 +106,35 @@ class KitStore:
 
     def __init__(self, kit: Kit) -> None:
         self._kit = kit
-        place = paths.cache() / "brought"
-        self._files, self.folder = place / "files", place / "kits" / kit.sha256[:_DIGITS]
+        self._place = paths.cache() / "brought"
+        self._files, self.folder = self._place / "files", self._place / "kits" / kit.sha256[:_DIGITS]
 
     def absent(self) -> list[str]:
         """The hashes of files that are to be brought: those that this machine has already, also where its
         own programs are, are taken from there.
         """
+        with self._locked():
+            return self._absent()
+
+    def _absent(self) -> list[str]:
         left = dict.fromkeys(file.sha256 for file in self._kit.files.values())
         for path, file in self._kit.files.items():
             if file.sha256 not in left:
                 continue
-            stored = self._files / file.sha256
-            if not _has(stored, file.sha256):
-                stored.unlink(missing_ok=True)
+            if not _has(self._files / file.sha256, file.sha256):
                 if not _has(_own(path), file.sha256):
                     continue
-                self.put(file.sha256, _own(path).read_bytes())
+                self._put(file.sha256, _own(path).read_bytes())
             del left[file.sha256]
         return list(left)
 
     def put(self, sha256: str, content: bytes) -> None:
         """Keep a file. BentpipeError if it is not what its hash says, or none of the kit."""
+        with self._locked():
+            if not _has(self._files / sha256, sha256):  # else another worker of this host was brought it
+                self._put(sha256, content)
+
+    def _put(self, sha256: str, content: bytes) -> None:
         uses = [file for file in self._kit.files.values() if file.sha256 == sha256]
         if not uses or hashlib.sha256(content).hexdigest() != sha256:
             raise BentpipeError(f"a program is not what its hash {sha256} says", "start the run again")
@@ -125,42 +146,52 @@ class KitStore:
             file.replace(self._files / sha256)
 
     def complete(self) -> Path:
-        """The kit's folder, made if need be. BentpipeError if a file is not what its hash says, or a program
-        lacks a library.
+        """The kit's folder, made or mended if need be. BentpipeError if a file is not what its hash says, or
+        a program lacks a library.
         """
-        if not all(_has(self.folder / path, file.sha256) for path, file in self._kit.files.items()):
-            self._make()
-        for program in self._started():
-            if lack := _unresolved(program):
-                name = program.relative_to(self.folder)
-                raise BentpipeError(f"{name} was brought, and needs {lack}", "install that library there")
+        with self._locked():
+            if damaged := self._damaged():
+                self._make(damaged)
+                damaged = self._damaged()
+        if damaged:
+            where = self.folder / damaged[0]
+            raise BentpipeError(f"{where} cannot be made", "name another cache with BENTPIPE_CACHE")
+        if (lack := next(self._lacks(), None)) is not None:
+            raise BentpipeError(lack, "install that library there")
         return self.folder
 
-    def _make(self) -> None:
-        if absent := self.absent():
+    def _damaged(self) -> list[str]:
+        """The files of the kit that are not there as they should be."""
+        return [path for path, file in self._kit.files.items() if not _is_whole(self.folder / path, file)]
+
+    def _make(self, damaged: list[str]) -> None:
+        if absent := self._absent():
             raise BentpipeError(f"files are gone that were brought: {absent[0]}", "start the run again")
-        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
         with _new(self.folder.parent) as scratch:
-            for path, file in self._kit.files.items():
-                to = scratch / "kit" / path
-                to.parent.mkdir(parents=True, exist_ok=True)
+            for number, path in enumerate(damaged):
+                file, link = self._kit.files[path], scratch / str(number)
                 if file.executable:  # it may have been brought for another kit, as none
                     (self._files / file.sha256).chmod(0o555)
-                to.hardlink_to(self._files / file.sha256)
-            if self.folder.exists():  # damaged
-                self.folder.rename(scratch / "old")
-            with contextlib.suppress(OSError):  # another worker of this host has made it
-                (scratch / "kit").rename(self.folder)
-        if not self.folder.is_dir():
-            raise BentpipeError(f"{self.folder} cannot be made", "name another cache with BENTPIPE_CACHE")
+                link.hardlink_to(self._files / file.sha256)
+                (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+                link.replace(self.folder / path)
 
-    def _started(self) -> Iterator[Path]:
-        """The programs that commands start."""
-        yield from (self.folder / path for path in self._kit.files if path.startswith(f"{PROGRAMS}/"))
-        places = self.folder / STACKS
-        for folder in sorted(places.iterdir()) if places.is_dir() else ():
-            found = installed.read(folder)
-            yield from (folder / name for name in (found.programs if found else ()))
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Alone among the workers of this host."""
+        self._place.mkdir(parents=True, exist_ok=True)
+        with (self._place / "lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def _lacks(self) -> Iterator[str]:
+        """The programs that lack a shared library on this machine, and which."""
+        for path in (path for path, file in self._kit.files.items() if file.executable):
+            installation = str(Path(*Path(path).parts[:2]))
+            brought = {Path(one).name for one in self._kit.files if Path(one).is_relative_to(installation)}
+            if lack := libraries.lack(self.folder / path, brought):
+                yield f"{path} was brought, and needs {lack}"
 
 
 def _contents(folder: Path) -> list[str]:
@@ -179,9 +210,22 @@ def _own(path: str) -> Path:
     place, _, rest = path.partition("/")
     if place == PROGRAMS:
         return paths.bin_folder() / rest
-    name, _, rest = rest.partition("/")
-    stack, _, digits = name.rpartition("-")
-    return installed.CacheEntry(stack, digits).folder / rest
+    return _entry(path).folder / rest.partition("/")[2]
+
+
+def _entry(path: str) -> installed.CacheEntry:
+    """The installation that a file of a kit belongs to, on this machine."""
+    stack, _, digits = Path(path).parts[1].rpartition("-")
+    return installed.CacheEntry(stack, digits)
+
+
+def _is_statement(path: str) -> bool:
+    """Whether a file of a kit says what is installed in its folder."""
+    return path.startswith(f"{STACKS}/") and Path(path).parts[2:] == (installed.FILE,)
+
+
+def _is_whole(path: Path, file: KitFile) -> bool:
+    return _has(path, file.sha256) and (not file.executable or os.access(path, os.X_OK))
 
 
 def _has(path: Path, sha256: str) -> bool:
@@ -194,17 +238,6 @@ def _has(path: Path, sha256: str) -> bool:
 def _machine() -> str:
     libc = " ".join(platform.libc_ver()).strip() or "a C library that cannot be told"
     return f"{platform.system()} on {platform.machine()} with {libc}"
-
-
-def _unresolved(program: Path) -> str | None:
-    """A shared library that a program asks for and that is not here; None also where that cannot be told."""
-    ldd = shutil.which("ldd")
-    with program.open("rb") as file:
-        if ldd is None or file.read(len(_ELF)) != _ELF:
-            return None
-    said = subprocess.run([ldd, program], capture_output=True, text=True, errors="replace", check=False)
-    lines = [line.split() for line in said.stdout.splitlines() if line.endswith("=> not found")]
-    return lines[0][0] if lines else None
 
 
 @contextlib.contextmanager

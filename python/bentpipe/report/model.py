@@ -21,6 +21,7 @@ import bentpipe
 from bentpipe import workload
 from bentpipe.analysis import ideal_sender
 from bentpipe.analysis.cells import Cell, Matrix, MatrixKey, efficiency_over, matrices, spread
+from bentpipe.errors import BentpipeError
 from bentpipe.plan import treatments
 from bentpipe.report import slugs
 from bentpipe.report.analyses import ReadTrace
@@ -257,8 +258,12 @@ def _files(run: Path, trial: str) -> list[dict[str, str]]:
         ("server's output", "server.log"),
     ]
     wanted += [(path.stem.replace("-", " ", 1), path.name) for path in sorted(folder.glob(HOP_TRACES))]
-    if (place := TracePlace.of(folder)) is not None:
-        wanted.append((f"trace on {place.host}", ELSEWHERE))
+    try:
+        place = TracePlace.of(folder)
+    except BentpipeError:  # the other trials are shown nevertheless
+        wanted.append((f"{ELSEWHERE}, which cannot be read", ELSEWHERE))
+    else:
+        wanted += [(f"trace on {place.host}", ELSEWHERE)] if place else []
     found = [(label, name) for label, name in wanted if _has_content(folder / name)]
     return [{"label": label, "href": quote(f"../../trials/{trial}/{name}")} for label, name in found]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -20,6 +21,7 @@ SUMMARY = "analysis.json"
 QLOGS = "qlog"  # the folder of the endpoints' logs
 ELSEWHERE = "elsewhere.json"  # of a trial whose trace stays on the host that ran it: where it is
 UNFINISHED = ".analysis-"  # how the folder begins that an analysis is made in
+_HOST = re.compile("[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def is_traced(folder: Path) -> bool:
@@ -46,21 +48,38 @@ class TracePlace:
 
     @classmethod
     def of(cls, trial: Path) -> TracePlace | None:
-        """What a trial's folder says; None if nothing of it is elsewhere, or that has been brought here.
-        BentpipeError if it cannot be understood.
+        """What a trial's folder says; None if nothing of it is elsewhere, or all has been brought here.
+        BentpipeError if it cannot be understood: a worker wrote it.
         """
         file = trial / ELSEWHERE
-        if has_capture(trial) or not file.is_file():
+        if not file.is_file():
             return None
         try:
             found = cls(**json.loads(file.read_text()))
-        except (OSError, ValueError, TypeError) as error:
+            found._check(trial)
+        except (OSError, ValueError, TypeError, BentpipeError) as error:
             raise BentpipeError(f"{file}: cannot be read: {error}", "run the trial again") from error
-        return found
+        return None if found._is_brought(trial) else found
+
+    def _check(self, trial: Path) -> None:
+        """ValueError, or BentpipeError, if it names what no place can be. It becomes part of a command."""
+        if not isinstance(self.host, str) or not _HOST.fullmatch(self.host):
+            raise ValueError(f"host: {self.host!r} is no name of a host")
+        folder = self.folder
+        if not isinstance(folder, str) or not folder.startswith("/") or not folder.isprintable():
+            raise ValueError(f"folder: {folder!r} is no absolute path")
+        if not isinstance(self.files, dict) or any(type(size) is not int for size in self.files.values()):
+            raise ValueError("files: no table of names and whole numbers")
+        for name in self.files:
+            within(trial, name)
+
+    def _is_brought(self, trial: Path) -> bool:
+        places = {trial / name: size for name, size in self.files.items()}
+        return all(place.is_file() and place.stat().st_size == size for place, size in places.items())
 
     def how_to_bring(self, trial: Path) -> str:
         """The command that brings it to the trial's folder."""
-        return shlex.join(["scp", "-r", f"{self.host}:{self.folder}/.", f"{trial}/"])
+        return shlex.join(["scp", "-r", "--", f"{self.host}:{self.folder}/.", f"{trial}/"])
 
 
 def within(folder: Path, name: str) -> Path:
