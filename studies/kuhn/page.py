@@ -334,8 +334,9 @@ def _changes(runs: KuhnRuns) -> list[str]:
         *(x for x in changed if x not in ends),
     ]:
         found = [runs.transfer(CLEAN, sender, size) for size in SIZES]
-        drops = next((f.cell.records[0].forward_queue_drops for f in reversed(found) if f is not None), 0)
-        rows.append([literal(sender.name), *(_seconds(one, from_request=False) for one in found), str(drops)])
+        drops = next((f.cell.records[0].forward_queue_drops for f in reversed(found) if f is not None), None)
+        dropped = "-" if drops is None else str(drops)
+        rows.append([literal(sender.name), *(_seconds(one, from_request=False) for one in found), dropped])
     head = ["50/10 Mbit/s, no losses", *(f"{size} MB" for size in SIZES), "packets dropped, largest file"]
     return ["## One change at a time", table(head, rows), _CHANGES]
 

@@ -170,13 +170,21 @@ def _links(links: Mapping[str, dict[str, Any]], records: Sequence[Record]) -> st
                 rates,
                 f"{statistics.median(asked):.1f} / {max(asked):.1f} ms" if asked else "-",
                 f"{100 * statistics.fmean(lost):.2f} %" if lost else "-",
-                f"{sum(moved_bytes) / 1e6:.0f} MB" if moved_bytes else "-",
+                _traffic(moved_bytes, len(own)),
                 f"{max(ahead):.3f} ± {max(wrong):.3f} ms" if ahead else "-",
                 "6" if any(one.ip == 6 for one in own) else "4",
             ]
         )
     head = ["link", "operator", "orbit", "nominal Mbit/s", "RTT", "lost", "traffic", "clocks", "IP"]
     return table(head, rows, left=3)
+
+
+def _traffic(moved_bytes: Sequence[int], trials: int) -> str:
+    """What moved in those trials of a link in which it was counted."""
+    if not moved_bytes:
+        return "-"
+    some = f" of {len(moved_bytes)} of {several(trials, 'trial')}" if len(moved_bytes) < trials else ""
+    return f"{sum(moved_bytes) / 1e6:.0f} MB{some}"
 
 
 def _rate(bps: object) -> str:

@@ -86,6 +86,9 @@ def test_what_nobody_counted_is_not_zero(bentpipe: Command) -> None:
     done = bentpipe("study", "real-links", *write("real", records, "remote"), "-o", "out")
     assert done.code == 0, done.err
     assert "| 0.00 MB |" not in (text := Path("out/real-links.md").read_text()) and "| 0 MB |" not in text
+    words = write("some", [*records[:20], *trials(0.0)[20:]], "remote")
+    assert bentpipe("study", "real-links", *words, "-o", "some-out").code == 0
+    assert " MB of 4 of 24 trials |" in Path("some-out/real-links.md").read_text()
     assert bentpipe("report", "real").code == 0
     done = bentpipe("compare", "real", "real", "--measure", "forward_packets")
     assert done.code in (0, 1) and "Traceback" not in done.err, done.err

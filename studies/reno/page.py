@@ -151,8 +151,8 @@ class StackRow:
 
     def cells(self) -> list[str]:
         goodputs = [one.goodput_bps for one in self.measured if one.goodput_bps is not None]
-        rtt_ms = statistics.median(one.rtt_median_ms or 0 for one in self.measured)
-        packets = statistics.median(one.forward_packets or 0 for one in self.measured)
+        rtts_ms = [one.rtt_median_ms for one in self.measured if one.rtt_median_ms is not None]
+        packets = [one.forward_packets for one in self.measured if one.forward_packets is not None]
         low, *_, high = sorted(self.rates)
         return [
             literal(self.cell.key.server),
@@ -162,8 +162,8 @@ class StackRow:
             percent(self.share),
             f"± {percent(self.ideal.chance(len(self.rates)))}",
             mbit(statistics.median(goodputs)),
-            f"{rtt_ms:.0f}",
-            f"{packets:.0f}",
+            f"{statistics.median(rtts_ms):.0f}",
+            f"{statistics.median(packets):.0f}" if packets else "-",
             str(len(self.rates)),
         ]
 
@@ -245,8 +245,12 @@ def _opening(rows: Sequence[StackRow], client: str, loss: float) -> str:
         "as chance allows"
     )
     text += f": {', '.join(agree)}." if agree else "."
-    if source_drops := sum(one.forward_queue_drops or 0 for row in rows for one in row.cell.ok):
-        text += f" Queues did drop {several(source_drops, 'packet')}, so that losses are not by chance alone."
+    drops = [one.forward_queue_drops for row in rows for one in row.cell.ok]
+    counted = [one for one in drops if one is not None]
+    if sum(counted):
+        text += f" Queues did drop {several(sum(counted), 'packet')}, so that losses are not by chance alone."
+    if len(counted) < len(drops):
+        text += f" What they dropped was counted in {len(counted)} of {several(len(drops), 'trial')}."
     return text
 
 

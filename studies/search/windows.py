@@ -64,7 +64,7 @@ def _row(record: Record) -> list[str]:
         told(record.completion_s, 1, "s"),
         told(record.in_flight_max_bytes, 1e-6, "MB"),
         told(record.rtt_max_ms, 1e-3, "s"),
-        str(record.forward_queue_drops),
+        "-" if record.forward_queue_drops is None else str(record.forward_queue_drops),
         told(SlowStartTrial(record).first_loss_s, 1, "s"),
     ]
 

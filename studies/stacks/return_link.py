@@ -79,8 +79,10 @@ def _range(found: Transfers, known: Published) -> str:
         f"{largest[0]:.0f} to {largest[-1]:.0f} kbit/s, in {above} of {several(len(largest), 'trial')} more "
         f"than was published; the most with {literal(top.record.client)} → {literal(top.record.server)}. "
     )
-    dropped = sum(bool(one.record.return_queue_drops) for one in found.all)
-    return f"{text}The return link's own queue dropped packets in {several(dropped, 'trial')}."
+    counted = [n for one in found.all if (n := one.record.return_queue_drops) is not None]
+    dropped = several(sum(one > 0 for one in counted), "trial")
+    some = f" of the {len(counted)} in which they were counted" if len(counted) < len(found.all) else ""
+    return f"{text}The return link's own queue dropped packets in {dropped}{some}."
 
 
 def _wider(found: Transfers) -> list[str]:

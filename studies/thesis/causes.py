@@ -77,6 +77,13 @@ def _shown(cells: Iterable[Cell | None]) -> str:
     return "-" if mean is None else mbit(mean)
 
 
+def _drops(cell: Cell | None) -> str:
+    """The mean of what the queue dropped in each trial."""
+    ok = cell.ok if cell else []
+    counted = [one.forward_queue_drops for one in ok if one.forward_queue_drops is not None]
+    return f"{statistics.fmean(counted):.0f}" if counted else "-"
+
+
 def _bursts(runs: ThesisRuns) -> list[str]:
     known = runs.cells_beside(START)
     queues = list(dict.fromkeys(scenario for scenario, _, _ in known))
@@ -86,12 +93,7 @@ def _bursts(runs: ThesisRuns) -> list[str]:
     rows = []
     for client in clients:
         cells = [known.get((queue, client, "quic-go")) for queue in queues]
-        drops = [
-            statistics.fmean(counted)
-            for cell in cells
-            if cell and (counted := [n for one in cell.ok if (n := one.forward_queue_drops) is not None])
-        ]
-        rows.append([literal(client), *(_shown([cell]) for cell in cells), *(f"{one:.0f}" for one in drops)])
+        rows.append([literal(client), *(_shown([cell]) for cell in cells), *map(_drops, cells)])
     sizes = [labels.scenario(queue).queue for queue in queues]
     head = ["client", *(f"{size}, Mbit/s" for size in sizes), *(f"{size}, dropped" for size in sizes)]
     return [*_titled(_BURST), table(head, rows), f"{_trials(known.values(), 'quic-go')} {_BURST_THEN}"]

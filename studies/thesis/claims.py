@@ -208,10 +208,10 @@ def _links(runs: ThesisRuns) -> Iterator[Claim]:
         if one.return_bytes is not None
     ]
     if rates:
-        dropped = sum(
-            bool(one.return_queue_drops) for one in runs.records if one.scenario == "sat" and one.ok
-        )
-        many = sum(one.scenario == "sat" and one.ok for one in runs.records)
-        here = f"means of trials up to {max(rates) / 1e3:.0f} kbit/s; "
-        here += f"its queue dropped in {dropped} of {many} trials over sat"
+        drops = [one.return_queue_drops for one in runs.records if one.scenario == "sat" and one.ok]
+        counted = [one for one in drops if one is not None]
+        here = f"means of trials up to {max(rates) / 1e3:.0f} kbit/s"
+        if counted:
+            dropped = sum(one > 0 for one in counted)
+            here += f"; its queue dropped in {dropped} of {len(counted)} trials over sat"
         yield Claim("The return link, 2 Mbit/s, is no limit", "at most 600 kbit/s, over 1 s", here, "open")

@@ -150,12 +150,13 @@ def _section(one: ShownTrace) -> list[str]:
     if times:
         ran += f", completion after {times[0]:.1f} to {times[-1]:.1f} s"
     median = one.cell.median
-    sent = median.forward_bytes / median.size_bytes if median and median.forward_bytes else 0.0
+    sent = ""
+    if median and median.forward_bytes is not None:
+        sent = f"; the server sent {median.forward_bytes / median.size_bytes:.2f} times the file"
     return [
         f"## {one.plan.phenomenon} (figure {one.plan.figure})",
         f"![Offset and rate over time, {one.plan.client} → {one.plan.server}]({one.plan.file})",
-        f"{_pair(one)}; there {literal(one.plan.published)}. {ran}; the server sent {sent:.2f} times the "
-        f"file.",
+        f"{_pair(one)}; there {literal(one.plan.published)}. {ran}{sent}.",
         "\n".join(f"- `{finding.rule}`: {literal(finding.text)}" for finding in one.findings)
         or "No rule says yes.",
         *_likeness(one),

@@ -421,18 +421,20 @@ def test_experiments_stand_beside_the_pairs(bentpipe: Command) -> None:
     short, long = "sat,forward.queue=25packets", "sat,forward.queue=40packets"
     made = [
         fake_run.change(
-            fake_run.record("sat", "aioquic", server, 1),
+            fake_run.record("sat", client, server, 1),
             scenario=scenario,
             server=label,
             goodput_bps=bps,
             forward_queue_drops=drops,
         )
-        for scenario, server, label, bps, drops in (
-            (short, "quic-go", "quic-go", 1.5e6, 8),
-            (long, "quic-go", "quic-go", 9e6, 500),
-            (short, "aioquic", "aioquic", 6e6, 0),
-            (short, "aioquic", "aioquic:pto=loss", 1.1e6, 0),
-            (long, "aioquic", "aioquic", 6e6, 0),
+        for scenario, client, server, label, bps, drops in (
+            (short, "aioquic", "quic-go", "quic-go", 1.5e6, 8),
+            (long, "aioquic", "quic-go", "quic-go", 9e6, 500),
+            (short, "quinn", "quic-go", "quic-go", 1.5e6, None),  # which nobody counted
+            (long, "quinn", "quic-go", "quic-go", 9e6, 7),
+            (short, "aioquic", "aioquic", "aioquic", 6e6, 0),
+            (short, "aioquic", "aioquic", "aioquic:pto=loss", 1.1e6, 0),
+            (long, "aioquic", "aioquic", "aioquic", 6e6, 0),
         )
     ]
     words = fake_run.write_campaign("thesis-start", made)
@@ -440,6 +442,7 @@ def test_experiments_stand_beside_the_pairs(bentpipe: Command) -> None:
     assert done.code == 0, done.err
     text = Path("out/thesis.md").read_text()
     assert "| aioquic | 1.50 | 9.00 | 8 | 500 |" in text
+    assert "| quinn | 1.50 | 9.00 | - | 7 |" in text
     assert "| aioquic | 1.06 | 6.00 | 1.10 |" in text  # 2021, now, and with that one thing put back
     assert "2 trials, 1 of each. Over goodput" in " ".join(text.split())  # those of the table, of one queue
     assert "### Congestion control" not in text  # that run is not there

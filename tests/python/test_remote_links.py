@@ -85,6 +85,18 @@ def test_what_is_not_known_is_not_made_up(tmp_path: Path) -> None:
         ('host = "one"', 'host = "one"\nfoot = 1', 'unknown key "links.geo.client.foot"', "keys: host"),
         ('ipv4 = "198.51.100.1"', "", 'the key "links.geo.server.ipv4" is missing', "ipv6"),
         ('host = "one"', 'host = "one"\nport = 70000', "links.geo.client.port: 70000", "a port"),
+        (
+            'host = "one"',
+            'host = "one"\ncontrol_asymmetry_ms = nan',
+            "links.geo.client.control_asymmetry_ms: nan is not valid",
+            "a number",
+        ),
+        (
+            'host = "two"',
+            'host = "two"\ncontrol_asymmetry_ms = -inf',
+            "links.geo.server.control_asymmetry_ms: -inf is not valid",
+            "a number",
+        ),
         ("[links.geo.client]", "[links.geo.weather]\n[links.geo.client]", "links.geo.weather", "one of them"),
         (
             "[links.geo.client]",
@@ -269,14 +281,16 @@ def test_files_whose_names_are_no_text_are_told(tmp_path: Path) -> None:
     (tmp_path / "scratch" / "0").mkdir(parents=True)
     file = {"path": "downloads/1MB", "sha256": hashlib.sha256(b"served").hexdigest()}
     here = {"trial/downloads": [{**file, "path": "1MB"}], "trial": [file]}
-    host = SimpleNamespace(ask=lambda _do, path: {"files": here[path], "unreadable": ["qlog/\ufffd"]})
+    names = [f"qlog/{number}\n\ufffd" for number in range(5)]
+    host = SimpleNamespace(ask=lambda _do, path: {"files": here[path], "unreadable": names})
     session: Any = SimpleNamespace(on=lambda _role: host)
     flow = SimpleNamespace(testcase="transfer", requests=("/1MB",))
     trial: Any = SimpleNamespace(flows=(flow,), www=tmp_path / "www", qlog=False, folder=tmp_path)
     left = LeftFiles(session, trial, tmp_path / "scratch")
     left.fetch(captures=False)
     assert (tmp_path / "scratch" / "0" / "downloads" / "1MB").read_text() == "served"
-    told = "files of the {} were left there, whose names are no text: qlog/\ufffd"
+    first = ", ".join(f"'qlog/{number}\\n\ufffd'" for number in range(3))
+    told = f"5 files of the {{}} were left there, whose names are no text: {first}, …"
     assert left.details == [told.format("client"), told.format("server")]
 
 

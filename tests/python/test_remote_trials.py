@@ -234,22 +234,19 @@ def test_ways_of_ssh_that_differ_can_be_told(tmp_path: Path, laboratory: LinkLab
 
 
 LATE = """
-import os, queue, subprocess, sys, threading, time
+import asyncio, sys
 
-held = queue.SimpleQueue()
-child = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, bufsize=0)
+async def pass_on():
+    loop, late_s = asyncio.get_running_loop(), float(sys.argv[1]) / 1000
+    child = await asyncio.create_subprocess_exec(*sys.argv[2:], stdin=asyncio.subprocess.PIPE)
+    came = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(came), sys.stdin)
+    while part := await came.read(65536):
+        loop.call_later(late_s, child.stdin.write, part)
+    loop.call_later(late_s, child.stdin.close)
+    return await child.wait()
 
-def pass_on():
-    while (one := held.get())[1]:
-        time.sleep(max(one[0] - time.monotonic(), 0))
-        child.stdin.write(one[1])
-    child.stdin.close()
-
-threading.Thread(target=pass_on, daemon=True).start()
-while part := os.read(0, 65536):
-    held.put((time.monotonic() + float(sys.argv[1]) / 1000, part))
-held.put((0, b""))
-sys.exit(child.wait())
+sys.exit(asyncio.run(pass_on()))
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from pathlib import Path
 
 from bentpipe.execution.jobs import LocalTrial
@@ -10,6 +11,8 @@ from bentpipe.execution.remote_programs import CLIENT, FOLDER, SERVER, sender
 from bentpipe.remote.session import LinkSession
 from bentpipe.runs.trial_files import within
 from bentpipe.stacks.model import ROLES
+
+_NAMED = 3  # of files that stay on a host
 
 
 class LeftFiles:
@@ -49,8 +52,7 @@ class LeftFiles:
         listed = host.ask("list", path=FOLDER)
         here = {one["path"] for one in listed["files"]}
         if listed["unreadable"]:
-            names = ", ".join(sorted(listed["unreadable"]))
-            self.details.append(f"files of the {role} were left there, whose names are no text: {names}")
+            self.details.append(left_there(role, listed["unreadable"]))
         if role == CLIENT and "client.keys" in here:
             (self._scratch / "0" / "client.keys").write_bytes(host.get(f"{FOLDER}/client.keys"))
         if captures:
@@ -59,3 +61,10 @@ class LeftFiles:
             to = within(self._trial.folder / "qlog" / role, name.removeprefix("qlog/"))
             to.parent.mkdir(parents=True, exist_ok=True)
             to.write_bytes(host.get(f"{FOLDER}/{name}"))
+
+
+def left_there(role: str, names: Collection[str]) -> str:
+    """What is said of files whose names are no text: how many, and the first, of which a host has the say."""
+    first = ", ".join(repr(name) for name in sorted(names)[:_NAMED])
+    more = ", …" if len(names) > _NAMED else ""
+    return f"{len(names)} files of the {role} were left there, whose names are no text: {first}{more}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from bentpipe.execution.remote_programs import CLIENT, CLOCK_EXCHANGES, FOLDER, 
 from bentpipe.execution.remote_results import LeftFiles
 from bentpipe.remote.clock import Offset
 from bentpipe.remote.session import LinkSession
-from bentpipe.stacks.model import ROLES, TRANSPORTS
+from bentpipe.stacks.model import ROLES, TRANSPORTS, Role
 
 _WHOLE = 10**9
 
@@ -69,8 +69,7 @@ class RemoteTrial:
         begun, ended, is_done = self._programs.run()
         if is_watched:
             self.probes = Probes(json.loads(session.end_monitor()))
-        if captures:
-            self._end_captures()
+        codes = {role: session.end_capture(role)["code"] for role in ROLES} if captures else {}
         session.ask_clocks(CLOCK_EXCHANGES)
         self.clock = session.clock()
         left = LeftFiles(session, self._trial, self._scratch)
@@ -79,7 +78,7 @@ class RemoteTrial:
         self._take_notes()
         for role in ROLES:
             session.on(role).ask("remove", path=FOLDER)
-        return self._observed(captures, begun, ended, is_done)
+        return self._observed(codes, begun, ended, is_done)
 
     def _start_captures(self) -> bool:
         """Begin to capture at both ends; whether that is so."""
@@ -91,12 +90,6 @@ class RemoteTrial:
             if why := self._session.start_capture(role, FOLDER, what):
                 raise BentpipeError(f"{self._session.on(role).where}: {why}")
         return True
-
-    def _end_captures(self) -> None:
-        for role in ROLES:
-            ended = self._session.end_capture(role)
-            if ended["code"] != 0:
-                self.details.append(f"the capture at the {role} ended with {ended['code']}")
 
     def _take_notes(self) -> None:
         keep = ("name", "kernel", "machine", "cores")
@@ -111,10 +104,15 @@ class RemoteTrial:
             "probes": list(self.probes.samples),
         }
 
-    def _observed(self, captures: bool, begun: int, ended: int, is_done: bool) -> dict[str, Any]:
+    def _observed(
+        self, codes: Mapping[Role, int | None], begun: int, ended: int, is_done: bool
+    ) -> dict[str, Any]:
+        """`codes` are those that captures ended with; without any, nothing was captured."""
         link, clock = self._session.link, self.clock
         ahead = [host.clock_ahead_ms * 10**6 for host in (link.client, link.server)]
-        files = [str(self._scratch / f"{role}.capture") for role in ROLES]
+        captures = [
+            {"file": str(self._scratch / f"{role}.capture"), "code": code} for role, code in codes.items()
+        ]
         client = self._session.on(CLIENT)
         # Offsets are told by this machine's clock; the record wants them by the server's.
         at = clock.at_ns + round(self._session.clock_of(SERVER).offset_ns)
@@ -122,7 +120,7 @@ class RemoteTrial:
             "job": msgspec.to_builtins(self._trial.job()) | {"qlog": self._programs.is_logged},
             "scratch": str(self._scratch),
             "port": link.server.udp_port,
-            "captures": files if captures else None,
+            "captures": captures or None,
             "stamps_ns": ahead,
             "server_clock": {
                 "offset_ns": round(clock.offset_ns),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import math
 import re
 import tempfile
 from pathlib import Path
@@ -175,6 +176,10 @@ class Links:
             if value is not None and _version(value) not in known:
                 what = "an IP address" if part == "listen" else f"an address of IPv{known[0]}"
                 raise strict.wrong(self.file, f"{key}.server.{part}", value, what)
+        for role, host in (("client", link.client), ("server", link.server)):
+            if not math.isfinite(value := host.control_asymmetry_ms):
+                where = f"{key}.{role}.control_asymmetry_ms"
+                raise strict.wrong(self.file, where, value, "a number of milliseconds")
         if link.weather and (link.weather.file is None) == (link.weather.command is None):
             raise UsageError(f"{self.file}: {key}.weather: one of file and command", "write one of them")
         self.allowance_bytes(name)

@@ -1,7 +1,6 @@
 //! From captures at both ends of a path to what was observed of it.
 
 use std::error::Error;
-use std::path::Path;
 
 use bentpipe_link::{Counters, Direction};
 use bentpipe_trial::{
@@ -12,11 +11,27 @@ use bentpipe_wire::IpLayer;
 use bentpipe_wire::capture::{CapturedPacket, Input, Item, Piece};
 
 use super::ended::time;
-use super::joined::{Joined, Seen};
-use super::observed::Observed;
+use super::joined::Joined;
+use super::observed::{Capture, Observed};
+use super::seen::{Seen, once};
 
-/// The path of a trial, by its captures, and what these say of each other; without any, nothing was seen of it.
-pub fn observation(observed: &Observed) -> Result<(TestbedObservation, Joined), Box<dyn Error>> {
+/// The packets of a capture, those towards the server and those from it.
+type BothWays = [Vec<Seen>; 2];
+
+/// A trial's path, as far as captures show it.
+pub struct PathSeen {
+    /// Without packets, where they are not known.
+    pub observation: TestbedObservation,
+    /// What the captures say of each other.
+    pub joined: Joined,
+    /// Whether anything is known of packets.
+    pub is_known: bool,
+    /// Why there is nothing in the captures to be known by.
+    pub flaws: Vec<String>,
+}
+
+/// The path of a trial, by its captures. `has_come` says that files did, so that packets must have been seen to.
+pub fn path_seen(observed: &Observed, has_come: bool) -> Result<PathSeen, Box<dyn Error>> {
     let epoch = u64::try_from(observed.begun_unix_ns)?;
     let mut path = HopPackets {
         log: PacketLog::new(1, epoch),
@@ -25,17 +40,22 @@ pub fn observation(observed: &Observed) -> Result<(TestbedObservation, Joined), 
     };
     let mut joined = Joined::default();
     let mut packets = Vec::new();
-    if let Some([client, server]) = &observed.captures {
-        let [own, theirs] = observed.stamps_ns;
-        let near = seen(client, observed.port, |at| time(observed, at + own))?;
-        let clock = observed.server_clock;
-        let far = seen(server, observed.port, |at| {
-            time(observed, clock.corrected(at + theirs))
-        })?;
+    let mut flaws = Vec::new();
+    let mut is_known = false;
+    if let Some([near, far]) = ends(observed, &mut flaws)? {
         let [near_sent, near_got] = near;
         let [far_got, far_sent] = far;
         packets.extend(joined.both(Direction::Return, near_sent, far_got));
         packets.extend(joined.both(Direction::Forward, far_sent, near_got));
+        is_known = true;
+    }
+    if let Some(to) = joined.apart_towards().filter(|_| has_come) {
+        flaws.push(format!(
+            "of what was sent to the {to} nothing was seen to arrive, though files came"
+        ));
+        packets.clear();
+        joined = Joined::default();
+        is_known = false;
     }
     packets.sort_by_key(|packet| packet.sent);
     for packet in packets {
@@ -62,15 +82,57 @@ pub fn observation(observed: &Observed) -> Result<(TestbedObservation, Joined), 
         fidelity: Fidelity::default(),
         unfaithful: Vec::new(),
     };
-    Ok((observation, joined))
+    Ok(PathSeen {
+        observation,
+        joined,
+        is_known,
+        flaws,
+    })
 }
 
-/// The packets of a capture, those towards the server and those from it.
+/// What was seen at the client and at the server; None, and why, where either saw nothing, or did not see all.
+fn ends(
+    observed: &Observed,
+    flaws: &mut Vec<String>,
+) -> Result<Option<[BothWays; 2]>, Box<dyn Error>> {
+    let Some([client, server]) = &observed.captures else {
+        return Ok(None);
+    };
+    for (end, capture) in ["client", "server"].into_iter().zip([client, server]) {
+        if capture.code != Some(0) {
+            let code = capture
+                .code
+                .map_or("a signal".to_owned(), |it| it.to_string());
+            flaws.push(format!("the capture at the {end} ended with {code}"));
+        }
+    }
+    if !flaws.is_empty() {
+        return Ok(None);
+    }
+    let [own, theirs] = observed.stamps_ns;
+    let near = seen(client, observed.port, |at| time(observed, at + own))?;
+    let clock = observed.server_clock;
+    let far = seen(server, observed.port, |at| {
+        time(observed, clock.corrected(at + theirs))
+    })?;
+    let is_blind = |both: &BothWays| both.iter().all(Vec::is_empty);
+    let blind = [("client", is_blind(&near)), ("server", is_blind(&far))];
+    // Where a program failed there may have been nothing to see.
+    let may_be = observed.programs.iter().any(|it| it.failure.is_some());
+    for (end, _) in blind.iter().filter(|it| it.1 && !may_be) {
+        flaws.push(format!(
+            "the capture at the {end} saw nothing: name the device of the host in the file of links"
+        ));
+    }
+    Ok(blind.iter().all(|it| !it.1).then_some([near, far]))
+}
+
+/// What a capture shows, each packet once.
 fn seen(
-    capture: &Path,
+    capture: &Capture,
     port: u16,
     stamp: impl Fn(i64) -> Time,
-) -> Result<[Vec<Seen>; 2], Box<dyn Error>> {
+) -> Result<BothWays, Box<dyn Error>> {
     let mut both = [Vec::new(), Vec::new()];
     let mut take = |item: Item<'_>| {
         if let Item::Packet(packet) = item
@@ -81,14 +143,14 @@ fn seen(
             both[usize::from(is_from_server)].push(Seen { at, ip });
         }
     };
-    let input = Input::open(capture)?;
+    let input = Input::open(&capture.file)?;
     let mut pieces = input.pieces()?;
     let mut piece = Piece::default();
     while pieces.next(&mut piece, &mut take) {}
     if let Some(error) = pieces.failure() {
-        return Err(format!("{}: {error}", capture.display()).into());
+        return Err(format!("{}: {error}", capture.file.display()).into());
     }
-    Ok(both)
+    Ok(once(both))
 }
 
 /// Whether it is from the server, and the packet; None of nobody's port.
@@ -135,4 +197,120 @@ fn is_ip(bytes: &[u8], whole: &CapturedPacket<'_>) -> bool {
         return false;
     };
     here.path() == known.path() && here.transport() == known.transport()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use bentpipe_link::Fate;
+    use serde_json::json;
+
+    use super::*;
+
+    const PORT: u16 = 4433;
+
+    /// A capture with datagrams of these contents, towards the server if so said, one each 10 ms after the epoch.
+    fn capture(packets: &[(bool, &str)]) -> Vec<u8> {
+        let words = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65535, 101]; // pcap of IP packets
+        let mut bytes: Vec<u8> = words.iter().flat_map(|it| it.to_le_bytes()).collect();
+        for (number, (is_to_server, content)) in (1_u32..).zip(packets) {
+            let length = 28 + u16::try_from(content.len()).unwrap();
+            let header = [0, number * 10_000, length.into(), length.into()];
+            bytes.extend(header.iter().flat_map(|it| it.to_le_bytes()));
+            let mut packet = vec![0; 28];
+            (packet[0], packet[8], packet[9]) = (0x45, 64, 17);
+            packet[2..4].copy_from_slice(&length.to_be_bytes());
+            let port = if *is_to_server { 22 } else { 20 };
+            packet[port..port + 2].copy_from_slice(&PORT.to_be_bytes());
+            packet[24..26].copy_from_slice(&(length - 20).to_be_bytes());
+            bytes.extend(packet);
+            bytes.extend(content.as_bytes());
+        }
+        bytes
+    }
+
+    /// What is made of two captures and what they ended with, if files came.
+    fn made_of(captures: [(&[(bool, &str)], Option<i32>); 2]) -> PathSeen {
+        let folder = tempfile::tempdir().unwrap();
+        let captures = ["client", "server"].iter().zip(captures);
+        let captures: Vec<_> = captures
+            .map(|(end, (packets, code))| {
+                let file = folder.path().join(end);
+                fs::write(&file, capture(packets)).unwrap();
+                json!({"file": file, "code": code})
+            })
+            .collect();
+        let program = json!({"failure": null, "code": 0, "signal": null, "said": "", "cpu_s": 0, "memory_bytes": 0});
+        let observed = json!({
+            "job": {},
+            "scratch": folder.path(),
+            "port": PORT,
+            "captures": captures,
+            "stamps_ns": [0, 0],
+            "server_clock": {"offset_ns": 0, "drift_ppb": 0, "at_unix_ns": 0},
+            "begun_unix_ns": 0,
+            "ended_unix_ns": 10_i64.pow(9),
+            "is_done": true,
+            "programs": [program, program],
+        });
+        path_seen(&serde_json::from_value(observed).unwrap(), true).unwrap()
+    }
+
+    const ASKED: (bool, &str) = (true, "asked");
+    const GIVEN: (bool, &str) = (false, "given");
+
+    #[test]
+    fn packets_are_known_where_both_ends_saw_them() {
+        let both: &[_] = &[ASKED, GIVEN];
+        let path = made_of([(both, Some(0)), (both, Some(0))]);
+        assert!(path.is_known && path.flaws.is_empty());
+        let packets = path.observation.hops[0].log.packets();
+        assert_eq!(packets.len(), 2);
+        assert!(packets.iter().all(|it| it.fate != Fate::Loss));
+    }
+
+    #[test]
+    fn a_capture_that_saw_nothing_says_nothing() {
+        let both: &[_] = &[ASKED, GIVEN];
+        let cases: [([(&[_], _); 2], &[&str]); 5] = [
+            (
+                [(&[], Some(0)), (&[], Some(0))],
+                &[
+                    "at the client saw nothing: name",
+                    "at the server saw nothing: name",
+                ],
+            ),
+            (
+                [(both, Some(0)), (&[], Some(0))],
+                &["at the server saw nothing: name"],
+            ),
+            (
+                [(both, Some(2)), (both, None)],
+                &["client ended with 2", "server ended with a signal"],
+            ),
+            (
+                [(both, Some(0)), (&[GIVEN], Some(0))],
+                &["sent to the server"],
+            ),
+            (
+                [(&[ASKED, (false, "other")], Some(0)), (both, Some(0))],
+                &["sent to the client"],
+            ),
+        ];
+        for (captures, said) in cases {
+            let path = made_of(captures);
+            assert!(!path.is_known);
+            assert!(path.observation.hops[0].log.packets().is_empty());
+            assert_eq!(path.flaws.len(), said.len(), "{:?}", path.flaws);
+            assert!(
+                path.flaws
+                    .iter()
+                    .zip(said)
+                    .all(|(is, said)| is.contains(said)),
+                "{:?}",
+                path.flaws
+            );
+        }
+    }
 }

@@ -31,6 +31,13 @@ pub fn verdict(setup: &FlowSetup, observed: &Observed) -> (Verdict, &'static str
     (Verdict::of_end(end, Bye { error, ..said }, now), source)
 }
 
+/// Whether files came, all or some of them.
+pub fn has_come(setup: &FlowSetup, observed: &Observed) -> bool {
+    let is_done = observed.is_done && observed.programs[0].code == Some(0);
+    let mut requests = setup.flow().requests.iter();
+    is_done || requests.any(|path| stored(setup, path) > 0)
+}
+
 /// A time of the trial, which begins with its client.
 pub fn time(observed: &Observed, at_unix_ns: i64) -> Time {
     let since = at_unix_ns - observed.begun_unix_ns;

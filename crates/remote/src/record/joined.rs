@@ -4,19 +4,16 @@
 //! are alike, as TCP's can be, the first is joined with the first. One that is not seen at the other end was lost; whether a
 //! queue dropped it, nobody can tell. What was sent after the last packet that was seen to arrive was still under way.
 //!
-//! No two datagrams of QUIC are alike: one that was captured twice, on two devices that it passed, counts once. Segments of TCP
-//! may be, so that of these it is only said.
+//! How long packets took is told by those alone that are like no other: which of two alike came first, nobody can tell.
 
 use std::collections::{HashMap, VecDeque};
 
 use bentpipe_link::{Direction, Fate};
-use bentpipe_trial::{IpPacket, Packet, Transport};
+use bentpipe_trial::{Packet, Transport};
 use bentpipe_units::{Span, Time};
 
+use super::seen::Seen;
 use super::segments::{self, Alone};
-
-/// Two devices see a segment within this time; nothing sends it again so soon.
-const AT_ONCE_NS: i64 = 1_000_000;
 
 /// The comparison of the captures at both ends of a path.
 #[derive(Default)]
@@ -25,23 +22,23 @@ pub struct Joined {
     unsent: usize,
     /// Packets in which are several, which could not be told apart.
     merged: usize,
-    /// Segments that were seen twice at one end.
+    /// Segments that were seen to arrive more often than to be sent.
     twice: usize,
     /// Packets that came before they were sent, by what is known of the clocks.
     early: usize,
+    /// Of either direction, whether packets were seen at its ends, and none at both.
+    is_apart: [bool; 2],
     /// How long the fastest packet took towards the client, and towards the server, by these clocks.
     least_ns: [Option<i64>; 2],
 }
 
-/// A packet where it was seen.
-pub struct Seen {
-    pub at: Time,
-    pub ip: IpPacket,
-}
-
 impl Joined {
-    pub fn is_doubtful(&self) -> bool {
-        self.unsent + self.merged + self.twice + self.early > 0
+    /// The direction in which nothing that was sent was seen to arrive.
+    pub fn apart_towards(&self) -> Option<&'static str> {
+        let directions = self.is_apart.iter().zip(["client", "server"]);
+        directions
+            .into_iter()
+            .find_map(|(is_apart, to)| is_apart.then_some(to))
     }
 
     /// By how much the fastest packet towards the client took longer than the fastest towards the server.
@@ -56,7 +53,7 @@ impl Joined {
     }
 
     /// What is to be said of captures that are not as they should be.
-    pub fn doubt(&self, detail: &str) -> String {
+    pub fn doubts(&self) -> Vec<String> {
         let said = [
             (self.unsent, "packets were not seen to be sent"),
             (
@@ -65,7 +62,7 @@ impl Joined {
             ),
             (
                 self.twice,
-                "packets were captured twice (name the device of the host in the file of links)",
+                "packets arrived more often than they were sent (name the devices in the file of links)",
             ),
             (
                 self.early,
@@ -73,43 +70,9 @@ impl Joined {
             ),
         ];
         let said = said.iter().filter(|it| it.0 > 0);
-        let mut words: Vec<String> = said
-            .map(|(count, what)| format!("{count} {what}"))
-            .collect();
-        if !detail.is_empty() {
-            words.insert(0, detail.to_owned());
-        }
-        words.join("; ")
+        said.map(|(count, what)| format!("{count} {what}"))
+            .collect()
     }
-}
-
-/// What a packet is known by: of UDP its payload, of TCP its segment without what a NAT writes anew, the ports and the checksum.
-fn identity(transport: &Transport) -> Transport {
-    match transport {
-        Transport::Tcp(segment) => {
-            let mut known = segment.to_vec();
-            for part in [0..4, 16..18] {
-                if let Some(bytes) = known.get_mut(part) {
-                    bytes.fill(0);
-                }
-            }
-            Transport::Tcp(known.into())
-        }
-        other => other.clone(),
-    }
-}
-
-fn is_datagram(packet: &IpPacket) -> bool {
-    matches!(packet.transport, Transport::Udp(_))
-}
-
-/// Whether a segment of TCP carries data: its header says how long that itself is.
-fn has_data(packet: &IpPacket) -> bool {
-    let Transport::Tcp(segment) = &packet.transport else {
-        return false;
-    };
-    let header = segment.get(12).map(|byte| usize::from(byte >> 4) * 4);
-    header.is_some_and(|header| segment.len() > header)
 }
 
 impl Joined {
@@ -136,18 +99,13 @@ impl Joined {
     fn join(&mut self, direction: Direction, sent: Vec<Seen>, got: &[Seen]) -> Vec<Packet> {
         let mut open: HashMap<Transport, VecDeque<usize>> = HashMap::new();
         let mut packets = Vec::with_capacity(sent.len());
+        let alike = [Alike::of(&sent), Alike::of(got)];
         for seen in sent {
-            let alike = open.entry(identity(&seen.ip.transport)).or_default();
-            if let Some(&last) = alike.back() {
-                if is_datagram(&seen.ip) {
-                    continue;
-                }
-                let last: &Packet = &packets[last];
-                self.twice += usize::from(
-                    has_data(&seen.ip) && signed(seen.at) - signed(last.sent) < AT_ONCE_NS,
-                );
+            let known = open.entry(seen.identity()).or_default();
+            if !known.is_empty() && seen.is_datagram() {
+                continue;
             }
-            alike.push_back(packets.len());
+            known.push_back(packets.len());
             packets.push(Packet {
                 flow: 0,
                 direction,
@@ -156,28 +114,51 @@ impl Joined {
                 fate: Fate::Loss,
             });
         }
+        let mut fastest: Option<i64> = None;
         for seen in got {
-            let Some(alike) = open.get_mut(&identity(&seen.ip.transport)) else {
+            let identity = seen.identity();
+            let Some(known) = open.get_mut(&identity) else {
                 self.unsent += 1;
                 continue;
             };
-            let Some(number) = alike.pop_front() else {
-                self.twice += usize::from(!is_datagram(&seen.ip));
+            let Some(number) = known.pop_front() else {
+                self.twice += usize::from(!seen.is_datagram());
                 continue;
             };
             let packet = &mut packets[number];
             self.early += usize::from(seen.at < packet.sent);
-            let took = signed(seen.at) - signed(packet.sent);
-            let least = &mut self.least_ns[usize::from(direction == Direction::Return)];
-            *least = Some(least.map_or(took, |known| known.min(took)));
+            if alike.iter().all(|it| it.has_one(&identity)) {
+                let took = signed(seen.at) - signed(packet.sent);
+                fastest = Some(fastest.map_or(took, |known| known.min(took)));
+            }
             packet.fate = Fate::Delivered {
                 at: seen.at.max(packet.sent),
             };
         }
+        let way = usize::from(direction == Direction::Return);
+        self.least_ns[way] = fastest;
         let delivered = |packet: &Packet| matches!(packet.fate, Fate::Delivered { .. });
         let last = packets.iter().rposition(delivered);
+        self.is_apart[way] = last.is_none() && !(packets.is_empty() && got.is_empty());
         packets.truncate(last.map_or(packets.len(), |last| last + 1));
         packets
+    }
+}
+
+/// How many packets of an end are alike.
+struct Alike(HashMap<Transport, usize>);
+
+impl Alike {
+    fn of(all: &[Seen]) -> Self {
+        let mut counts = HashMap::new();
+        for seen in all {
+            *counts.entry(seen.identity()).or_default() += 1;
+        }
+        Self(counts)
+    }
+
+    fn has_one(&self, identity: &Transport) -> bool {
+        self.0.get(identity) == Some(&1)
     }
 }
 
@@ -187,17 +168,8 @@ fn signed(time: Time) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use bentpipe_wire::IpVersion;
-    use bytes::Bytes;
-
+    use super::super::seen::tests::{datagram as seen, segment};
     use super::*;
-
-    fn seen(ms: u64, content: &'static [u8]) -> Seen {
-        Seen {
-            at: Time::from_nanos(ms * 1_000_000),
-            ip: IpPacket::udp(IpVersion::V4, 0, Bytes::from_static(content)),
-        }
-    }
 
     fn at(ms: u64) -> Fate {
         let at = Time::from_nanos(ms * 1_000_000);
@@ -213,47 +185,45 @@ mod tests {
         assert_eq!(packets.len(), 2);
         let arrived = packets.iter().map(|it| it.fate);
         assert!(arrived.eq([at(300), at(301)]));
-        assert!(!joined.is_doubtful());
+        assert!(joined.doubts().is_empty());
     }
 
     #[test]
-    fn of_segments_that_two_devices_saw_it_is_said() {
-        let segment = |ms: u64, data: &[u8]| {
-            let mut bytes = vec![0; 20];
-            bytes[12] = 5 << 4; // words of its header
-            bytes.extend_from_slice(data);
-            let mut seen = seen(ms, b"");
-            seen.ip.transport = Transport::Tcp(bytes.into());
-            seen
-        };
+    fn segments_that_come_too_often_are_told() {
         let mut joined = Joined::default();
-        // Acknowledgements may be alike, and what is sent again later.
-        let sent = vec![
-            segment(0, b""),
-            segment(0, b""),
-            segment(5, b"a"),
-            segment(250, b"a"),
-        ];
-        joined.join(Direction::Forward, sent, &[]);
-        assert!(!joined.is_doubtful());
-        let sent = vec![segment(0, b"a"), segment(0, b"a")];
-        joined.join(Direction::Forward, sent, &[segment(300, b"a")]);
-        assert!(
-            joined
-                .doubt("")
-                .starts_with("1 packets were captured twice")
-        );
-        // At the other end.
-        joined.join(
-            Direction::Forward,
-            vec![segment(0, b"b")],
-            &[segment(300, b"b"), segment(300, b"b")],
-        );
-        assert!(
-            joined
-                .doubt("")
-                .starts_with("2 packets were captured twice")
-        );
+        let sent = vec![segment(0, b"a"), segment(250, b"a")];
+        let got = [segment(300, b"a"), segment(550, b"a")];
+        joined.join(Direction::Forward, sent, &got);
+        assert!(joined.doubts().is_empty(), "it was sent again");
+        joined.join(Direction::Forward, vec![segment(0, b"a")], &got);
+        assert!(joined.doubts()[0].starts_with("1 packets arrived more often"));
+    }
+
+    #[test]
+    fn a_direction_whose_ends_saw_others_is_apart() {
+        let mut joined = Joined::default();
+        joined.join(Direction::Return, vec![], &[]);
+        assert_eq!(joined.apart_towards(), None, "nothing was sent");
+        joined.join(Direction::Return, vec![seen(0, b"a")], &[seen(300, b"a")]);
+        assert_eq!(joined.apart_towards(), None);
+        joined.join(Direction::Return, vec![seen(0, b"a")], &[seen(300, b"b")]);
+        assert_eq!(joined.apart_towards(), Some("server"));
+        joined.join(Direction::Forward, vec![], &[seen(300, b"b")]);
+        assert_eq!(joined.apart_towards(), Some("client"));
+    }
+
+    #[test]
+    fn packets_that_are_alike_tell_no_times() {
+        let mut joined = Joined::default();
+        joined.join(Direction::Return, vec![seen(0, b"a")], &[seen(300, b"a")]);
+        // The first was lost, so that the second seems to take 1 ms.
+        let sent = vec![segment(0, b""), segment(299, b"")];
+        joined.join(Direction::Forward, sent, &[segment(300, b"")]);
+        assert_eq!(joined.difference_ms(), None);
+        let sent = vec![segment(0, b""), segment(299, b""), segment(301, b"c")];
+        let got = [segment(300, b""), segment(621, b"c")];
+        joined.join(Direction::Forward, sent, &got);
+        assert_eq!(joined.difference_ms(), Some(20.0));
     }
 
     #[test]
@@ -265,7 +235,7 @@ mod tests {
         let fates: Vec<Fate> = packets.iter().map(|it| it.fate).collect();
         assert_eq!(fates, [at(300), Fate::Loss, at(302)], "c was under way");
         assert_eq!(joined.unsent, 1);
-        assert_eq!(joined.doubt(""), "1 packets were not seen to be sent");
+        assert_eq!(joined.doubts(), ["1 packets were not seen to be sent"]);
     }
 
     #[test]
@@ -291,15 +261,5 @@ mod tests {
             &[seen(690, b"d")],
         );
         assert_eq!(joined.difference_ms(), Some(-320.0));
-    }
-
-    #[test]
-    fn what_a_nat_writes_anew_does_not_matter() {
-        let segment = |ports: u8, checksum: u8| {
-            let mut bytes = vec![0; 20];
-            (bytes[0], bytes[16], bytes[7]) = (ports, checksum, 9);
-            Transport::Tcp(bytes.into())
-        };
-        assert_eq!(identity(&segment(1, 2)), identity(&segment(3, 4)));
     }
 }

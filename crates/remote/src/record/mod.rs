@@ -1,14 +1,15 @@
 //! The record of a trial, made at home of what its hosts saw.
 //!
 //! It is made as a testbed's is (`crates/trial`): the two captures, joined, are the packets of the path. Times are the
-//! client's; the server's are corrected by what is known of its clock. Without captures nothing is known of packets, and
-//! the times are those of the client's qlog, or of its program.
+//! client's; the server's are corrected by what is known of its clock. Without captures, or where one of them did not see what
+//! it must have, nothing is known of packets, and the times are those of the client's qlog, or of its program.
 
 mod captures;
 mod ended;
 mod joined;
 mod observed;
 mod qlog_times;
+mod seen;
 mod segments;
 
 use std::error::Error;
@@ -20,7 +21,8 @@ use bentpipe_trial::{
 };
 use serde_json::Value;
 
-use self::ended::{exits, ready, verdict};
+use self::captures::PathSeen;
+use self::ended::{exits, has_come, ready, verdict};
 use self::observed::Observed;
 
 /// Reads what was observed of a trial from standard input, and prints its result.
@@ -28,34 +30,36 @@ pub fn from_standard_input() -> Result<(), Box<dyn Error>> {
     let text = read_to_string(stdin())?;
     let observed: Observed = serde_json::from_str(&text)?;
     let mut job = Job::read(&serde_json::to_string(&observed.job)?)?;
+    let has_come = has_come(&flow_setups(&job, &observed.scratch)?[0], &observed);
+    let path = captures::path_seen(&observed, has_come)?;
     // Without packets there is no trace.
-    job.trace &= observed.captures.is_some();
-    let mut line = serde_json::to_vec(&record(&job, &observed)?)?;
+    job.trace &= path.is_known;
+    let mut line = serde_json::to_vec(&record(&job, &observed, path)?)?;
     line.push(b'\n');
     stdout().write_all(&line)?;
     Ok(())
 }
 
-fn record(job: &Job, observed: &Observed) -> Result<Value, Box<dyn Error>> {
+fn record(job: &Job, observed: &Observed, path: PathSeen) -> Result<Value, Box<dyn Error>> {
     let setups = flow_setups(job, &observed.scratch)?;
     let setup = &setups[0];
     let (mut verdict, source) = verdict(setup, observed);
-    let (observation, joined) = captures::observation(observed)?;
-    if joined.is_doubtful() {
-        verdict.detail = joined.doubt(&verdict.detail);
-    }
+    let said = [verdict.detail].into_iter().chain(path.flaws);
+    let said = said.chain(path.joined.doubts());
+    let said: Vec<String> = said.filter(|it| !it.is_empty()).collect();
+    verdict.detail = said.join("; ");
     let flow = FinishedFlow::new(setup, verdict, Some(ready(setup)), exits(observed));
     let mut finished = FinishedTrial {
         flows: vec![flow],
-        observation: Some(observation),
+        observation: Some(path.observation),
     };
     finished.examine(&setups)?;
     finished.leave_files(&setups, "bentpipe-remote")?;
     let wall =
         Duration::from_nanos((observed.ended_unix_ns - observed.begun_unix_ns).unsigned_abs());
     let made = of_known_rates(result(job, &finished, wall), job);
-    let made = of_seen_packets(made, observed.captures.is_some());
-    let made = with_difference(made, joined.difference_ms());
+    let made = of_seen_packets(made, path.is_known);
+    let made = with_difference(made, path.joined.difference_ms());
     let mut made = serde_json::to_value(made)?;
     if made["measured_from"] == "client" && source != "client" {
         made["measured_from"] = source.into();

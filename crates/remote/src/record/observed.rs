@@ -16,7 +16,7 @@ pub struct Observed {
     /// The port of the server.
     pub port: u16,
     /// Where there are any, the client's and the server's.
-    pub captures: Option<[PathBuf; 2]>,
+    pub captures: Option<[Capture; 2]>,
     /// What is to be added to the stamps of either capture.
     pub stamps_ns: [i64; 2],
     /// The server's clock, by the client's.
@@ -29,6 +29,16 @@ pub struct Observed {
     pub is_done: bool,
     /// The client's program, and the server's.
     pub programs: [Program; 2],
+}
+
+/// A capture of an end.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Capture {
+    /// What was captured.
+    pub file: PathBuf,
+    /// What its program ended with; None: a signal.
+    pub code: Option<i32>,
 }
 
 /// The distance of a clock from another one.
