@@ -442,7 +442,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     clock_error_ms: float | None = None
     # By how much the fastest packet towards the client took longer than the fastest towards the server. Over
     # a link whose ways take equally long, half of it is by how much `clock_offset_ms` is too large; null in
-    # the other testbeds, and where nothing could be captured.
+    # the other testbeds, and where nothing could be captured, and where no packet was seen once at each end
+    # in both directions.
     one_way_difference_ms: float | None = None
     # The median round trip of the small regular flow beside the trial; null in the other testbeds, and where
     # there was none, or none of its packets came back.

@@ -230,7 +230,7 @@ export type TrialRecord = {
   clock_offset_ms: number | null;
   /** By so much that may be wrong, and with it one-way delays: half of what the fastest exchanges took to and fro, less what is known of their asymmetry, with a tenth of that (`control_asymmetry_ms`). Null in the other testbeds. */
   clock_error_ms: number | null;
-  /** By how much the fastest packet towards the client took longer than the fastest towards the server. Over a link whose ways take equally long, half of it is by how much `clock_offset_ms` is too large. Null in the other testbeds, and where nothing could be captured. */
+  /** By how much the fastest packet towards the client took longer than the fastest towards the server. Over a link whose ways take equally long, half of it is by how much `clock_offset_ms` is too large. Null in the other testbeds, and where nothing could be captured, and where no packet was seen once at each end in both directions. */
   one_way_difference_ms: number | null;
   /** The median round trip of the small regular flow beside the trial. Null in the other testbeds, and where there was none, or none of its packets came back. */
   probe_rtt_ms: number | null;

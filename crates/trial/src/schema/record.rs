@@ -475,7 +475,8 @@ pub struct LinkConditions {
     pub clock_error_ms: Option<f64>,
     /// By how much the fastest packet towards the client took longer than the fastest towards the
     /// server. Over a link whose ways take equally long, half of it is by how much
-    /// `clock_offset_ms` is too large. Null: where nothing could be captured.
+    /// `clock_offset_ms` is too large. Null: where nothing could be captured, and where no packet
+    /// was seen once at each end in both directions.
     pub one_way_difference_ms: Option<f64>,
     /// The median round trip of the small regular flow beside the trial. Null: where there was
     /// none, or none of its packets came back.
