@@ -230,8 +230,11 @@ mod tests {
         bytes
     }
 
-    /// What is made of two captures and what they ended with, if files came.
-    fn made_of(captures: [(&[(bool, &str)], Option<i32>); 2]) -> PathSeen {
+    /// A capture: its packets, each whether it was sent there and with what in it, and what the capture ended with.
+    type Captured<'a> = (&'a [(bool, &'a str)], Option<i32>);
+
+    /// What is made of two captures, if files came.
+    fn made_of(captures: [Captured<'_>; 2]) -> PathSeen {
         let folder = tempfile::tempdir().unwrap();
         let captures = ["client", "server"].iter().zip(captures);
         let captures: Vec<_> = captures
