@@ -2,9 +2,9 @@
 
     benches/scale/records.py [--records 20000,100000]
 
-Records are copies of a real one, with names and seeds of their own. For each step: processor time, and how
-much memory the process has at most until then beyond what it began with. The last column says what the step
-takes for a record; where that grows with their number, the step is more than linear.
+Records are copies of a real one, with names and seeds of their own, 20 in each cell. For each step: processor
+time, and how much memory the process has at most until then beyond what it began with. The last column says
+what the step takes for a record; where that grows with their number, the step is more than linear.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from bentpipe.analysis.cells import cells
 from bentpipe.report import build
 from bentpipe.runs import run_folder
 from bentpipe.runs.record_book import RecordBook
-from bentpipe.runs.records import Record, without_courses
+from bentpipe.runs.records import Record
 from bentpipe.runs.table import write_parquet
 
 EXAMPLE = paths.root() / "tests" / "runs" / "format-1"
 REPLACED = 100  # one of so many records is replaced, as with --retry-failed
+ITERATIONS = 20  # of a cell
 
 
 def main() -> None:
@@ -88,7 +89,7 @@ def read_lean(folder: Path, count: int) -> None:
     measured(
         count,
         "without courses, as sites do",
-        lambda: cells(run_folder.read(folder, without_courses)[1]),
+        lambda: cells(run_folder.read(folder, courses=False)[1]),
     )
 
 
@@ -99,8 +100,13 @@ def report(folder: Path, count: int) -> None:
 
 
 def copy(base: Record, number: int) -> Record:
+    cell, iteration = divmod(number, ITERATIONS)
     return msgspec.structs.replace(
-        base, trial=f"{base.trial}-{number}", seed=f"{number:016x}", iteration=number
+        base,
+        trial=f"{base.trial}-{number}",
+        seed=f"{number:016x}",
+        server=f"{base.server}:iw={cell + 1}",
+        iteration=iteration + 1,
     )
 
 

@@ -24,7 +24,7 @@ from bentpipe.plan import treatments
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs import run_folder
 from bentpipe.runs.manifest import Manifest
-from bentpipe.runs.records import Record, without_courses
+from bentpipe.runs.records import Record
 from bentpipe.testbed import RUNNER
 
 FALSE_DISCOVERIES = 0.05  # the share of differences called significant that may be none
@@ -105,7 +105,7 @@ class ComparedRun:
 
     @classmethod
     def read(cls, folder: Path) -> ComparedRun:
-        return cls(folder, *run_folder.read(folder, without_courses))
+        return cls(folder, *run_folder.read(folder, courses=False))
 
     def of(self, treatment: str) -> ComparedRun:
         """What it has of one treatment. UsageError if this name means none of them, or several."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -47,7 +47,7 @@ _SPREADS = (
 
 @dataclass(frozen=True)
 class RunModel:
-    """A run as read from its folder."""
+    """A run as read from its folder; its records need no courses."""
 
     run: Path
     manifest: Manifest
@@ -172,8 +172,8 @@ def _spread(cell: Cell, column: str) -> dict[str, float | None] | None:
     return found._asdict() | {"max": None if found.max == math.inf else found.max}
 
 
-def cell_data(model: RunModel, slug: str) -> dict[str, Any]:
-    """What the page of one cell needs beside `run_data`."""
+def cell_data(model: RunModel, slug: str, iterations: Iterable[Record]) -> dict[str, Any]:
+    """What the page of one cell needs beside `run_data`; its `iterations` with their courses."""
     cell = model.slugs[slug]
     median = cell.median
     first = cell.records[0]
@@ -222,7 +222,7 @@ def cell_data(model: RunModel, slug: str) -> dict[str, Any]:
             {"place": one.place, "cpu_s": one.cpu_s, "memory_bytes": one.memory_bytes}
             for one in (median.proxies if median else [])
         ],
-        "iterations": [_iteration(model, record) for record in cell.records],
+        "iterations": [_iteration(model, record) for record in iterations],
     }
     return _finite(data)  # type: ignore[no-any-return]
 

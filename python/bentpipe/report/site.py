@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shutil
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 
 from bentpipe.analysis.traces import TracedRun
@@ -12,8 +13,8 @@ from bentpipe.errors import BentpipeError
 from bentpipe.report import pages
 from bentpipe.report.analyses import read_traces
 from bentpipe.report.model import RunModel, cell_data, run_data
-from bentpipe.runs import run_folder
-from bentpipe.runs.records import shown
+from bentpipe.runs import manifest, run_folder
+from bentpipe.runs.run_folder import StoredRecords
 
 ASSETS = ("report.js", "report.css", "licenses.txt")
 
@@ -29,16 +30,17 @@ def build(run: Path) -> Path:
     or a file in it that cannot be read, OSError if the site cannot be written.
     """
     assets = bundle(ASSETS)
-    found, records = run_folder.read_unfinished(run, shown)
-    if not (run / run_folder.RECORDS).is_file():
-        raise ReportError(
-            f"{run / run_folder.RECORDS}: no such file", "no trial of this run has finished yet"
-        )
-    model = RunModel(run, found, records)
+    found = manifest.read(run)
+    try:
+        stored = StoredRecords(run)
+    except FileNotFoundError:
+        file = run / run_folder.RECORDS
+        raise ReportError(f"{file}: no such file", "no trial of this run has finished yet") from None
     site, partial = run / "report", run / "report.partial"
     shutil.rmtree(partial, ignore_errors=True)
     try:
-        _write(model, partial, assets)
+        with closing(stored):
+            _write(RunModel(run, found, stored.records), stored, partial, assets)
         shutil.rmtree(site, ignore_errors=True)
         partial.rename(site)
     except OSError:
@@ -47,7 +49,7 @@ def build(run: Path) -> Path:
     return site / "index.html"
 
 
-def _write(model: RunModel, site: Path, assets: list[Path]) -> None:
+def _write(model: RunModel, stored: StoredRecords, site: Path, assets: list[Path]) -> None:
     for folder in ("cells", "data/cells", "data/trials", "assets"):
         (site / folder).mkdir(parents=True)
     run = TracedRun(model.run, model.manifest.scenarios, {record.trial: record for record in model.records})
@@ -57,9 +59,8 @@ def _write(model: RunModel, site: Path, assets: list[Path]) -> None:
     _write_text(site / "data" / "run.js", pages.data_script("bentpipeRun", run_data(model)))
     _write_text(site / "index.html", pages.index(model.heading))
     for slug, cell in model.slugs.items():
-        _write_text(
-            site / "data" / "cells" / f"{slug}.js", pages.data_script("bentpipeCell", cell_data(model, slug))
-        )
+        data = cell_data(model, slug, stored.whole(cell.records))
+        _write_text(site / "data" / "cells" / f"{slug}.js", pages.data_script("bentpipeCell", data))
         _write_text(site / "cells" / f"{slug}.html", pages.cell(model.heading, slug, cell.key))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -97,11 +97,6 @@ def unmeasured(trial: Trial, outcome: Outcome, detail: str) -> Record:
     return Record(**_identity(trial), outcome=outcome, detail=detail)
 
 
-def shown(record: Record) -> Record:
-    """A record with no more than the page of its cell shows: without bytes in order and single flows."""
-    return msgspec.structs.replace(record, in_order_bytes=[], flows=[])
-
-
 def without_courses(record: Record) -> Record:
     """A record without the courses of what had come, its own and those of further flows: most of it."""
     return msgspec.structs.replace(record, received_bytes=[], in_order_bytes=[], flows=[])
@@ -126,15 +121,24 @@ def _identity(trial: Trial) -> dict[str, Any]:
 def read_jsonl(path: Path) -> Iterator[Record]:
     """The records of a `records.jsonl`. A last line that was cut off while it was written is passed over."""
     with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
+        for _, record in read_lines(path, file):
+            yield record
+
+
+def read_lines(path: Path, file: BinaryIO) -> Iterator[tuple[int, Record]]:
+    """The records of the open `file`, called `path` in errors, each with the place where its line begins, in
+    bytes. A last line that was cut off while it was written is passed over.
+    """
+    begin = 0
+    for number, line in enumerate(file, start=1):
+        if line.strip():
             try:
-                yield parse_line(path, number, line)
+                yield begin, parse_line(path, number, line)
             except ValueError as error:
                 if not line.endswith(b"\n") and isinstance(error.__cause__, json.JSONDecodeError):
                     return  # the writer was interrupted here
                 raise
+        begin += len(line)
 
 
 def parse_line(path: Path, number: int, line: str | bytes) -> Record:

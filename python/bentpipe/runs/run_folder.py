@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shlex
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from bentpipe.errors import BentpipeError, UsageError, is_full
 from bentpipe.runs import manifest
 from bentpipe.runs.record_book import RecordBook
-from bentpipe.runs.records import Record, read_jsonl
+from bentpipe.runs.records import Record, read_jsonl, read_lines, without_courses
 from bentpipe.runs.trial_files import HOP_TRACES, PACKETS, REQUESTS, SUMMARY, TRACE, UNFINISHED, is_traced
 from bentpipe.schema.reading import FormatError
 
 RECORDS = "records.jsonl"
 _PARTIAL = ".partial"
-
-# What is left of a record, for whoever reads many: most of one are its courses (`records.without_courses`).
-Kept = Callable[[Record], Record]
 
 
 class DiskError(BentpipeError):
@@ -161,29 +160,64 @@ class RunFolder:
         return f"finished trials are kept; make room, then continue with: {self.resume_command}"
 
 
-def read(folder: Path, kept: Kept | None = None) -> tuple[manifest.Manifest, list[Record]]:
-    """The manifest and the records of the run in `folder`, which stays as it is; of each record no more than
-    what is `kept`. BentpipeError if that is no run, or has no records.
+class StoredRecords:
+    """The records of a run, without their courses, which are read again when somebody asks for them."""
+
+    def __init__(self, folder: Path) -> None:
+        """BentpipeError if a record cannot be read, FileNotFoundError if the run has no file of them."""
+        path = folder / RECORDS
+        self._file = path.open("rb")  # kept open: a run that ends meanwhile replaces its file
+        last: dict[tuple[object, ...], tuple[int, Record]] = {}
+        with _readable(path):
+            for begin, record in read_lines(path, self._file):
+                last[_which(record)] = begin, without_courses(record)
+        self._begins = {which: begin for which, (begin, _) in last.items()}
+        self.records = [record for _, record in last.values()]
+
+    def whole(self, records: Iterable[Record]) -> Iterator[Record]:
+        """Some of them with their courses."""
+        for record in records:
+            self._file.seek(self._begins[_which(record)])
+            yield Record.from_mapping(json.loads(self._file.readline()))
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def read(folder: Path, *, courses: bool = True) -> tuple[manifest.Manifest, list[Record]]:
+    """The manifest and the records of the run in `folder`, which stays as it is. Without `courses` records
+    have no curves, which are most of what they take in memory. BentpipeError if that is no run, or has no
+    records.
     """
-    found, records = read_unfinished(folder, kept)
+    found, records = read_unfinished(folder, courses=courses)
     if not records:
         hint = f"continue it with: bentpipe run --resume {shlex.quote(str(folder))}"
         raise BentpipeError(f"{folder}: no trial of this run has finished, so there are no records", hint)
     return found, records
 
 
-def read_unfinished(folder: Path, kept: Kept | None = None) -> tuple[manifest.Manifest, list[Record]]:
+def read_unfinished(folder: Path, *, courses: bool = True) -> tuple[manifest.Manifest, list[Record]]:
     """As `read`, of a run that may have no records yet."""
     found = manifest.read(folder)
     path = folder / RECORDS
     try:
-        records = map(kept, read_jsonl(path)) if kept else read_jsonl(path)
-        # Of a trial that was run again the last line counts; a run that is complete has no other.
-        return found, list({_which(record): record for record in records}.values())
+        with _readable(path):
+            records = read_jsonl(path) if courses else map(without_courses, read_jsonl(path))
+            # Of a trial that was run again the last line counts; a run that is complete has no other.
+            return found, list({_which(record): record for record in records}.values())
+    except FileNotFoundError:
+        return found, []
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """BentpipeError for what cannot be read in the records of a run; FileNotFoundError stays."""
+    try:
+        yield
     except ValueError as error:
         raise BentpipeError(str(error), "the run may be of a newer version of Bentpipe") from error
     except FileNotFoundError:
-        return found, []
+        raise
     except OSError as error:
         raise BentpipeError(f"{path}: cannot be read: {error.strerror}") from error
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from bentpipe.errors import BentpipeError
 from bentpipe.runs import run_folder
 from bentpipe.runs.manifest import Manifest
-from bentpipe.runs.records import Record, without_courses
+from bentpipe.runs.records import Record
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,7 +56,7 @@ def read(folders: Iterable[Path], *, courses: bool = True) -> SeveralRuns:
     runs, skipped = [], []
     for folder, name in zip(places, names(places), strict=True):
         try:
-            found, records = run_folder.read(folder, None if courses else without_courses)
+            found, records = run_folder.read(folder, courses=courses)
         except BentpipeError as error:
             skipped.append(SkippedFolder(folder, str(error)))
             continue
