@@ -456,11 +456,13 @@ class IdleClient:
         return {"workers": workers}
 
 
-def executor(testbed: Any, *resources: dict[str, int]) -> tuple[DaskExecutor, list[str]]:
+def executor(
+    testbed: Any, *resources: dict[str, int], workers: int = 0
+) -> tuple[DaskExecutor, list[str]]:
     notes: list[str] = []
     wanted = Requirements("", (), (), (), (), {}, Kit({}))
     client: Any = IdleClient(*resources)
-    made = DaskExecutor(client, wanted, testbed, notes.append, lambda *_: None, {})
+    made = DaskExecutor(client, wanted, testbed, notes.append, lambda *_: None, {}, DaskSettings(workers))
     client.resources = [{made.name if key == "fit" else key: one[key] for key in one} for one in resources]
     return made, notes
 
@@ -517,6 +519,22 @@ def test_a_run_whose_scheduler_is_gone_does_not_wait_for_workers() -> None:
     waiting._client.status = "closed"
     with pytest.raises(LostExecutor, match="the Dask scheduler is gone"):
         _ = waiting.window
+
+
+def test_a_run_ends_once_none_of_its_own_workers_can_run_trials_any_more() -> None:
+    """Others will not join; those of a scheduler may."""
+    for workers in (0, 2):
+        made, notes = executor(SIM, {}, {}, workers=workers)
+        for place in "01":
+            assert made.window == 0
+            made._looked = 0.0
+            made._event((0.0, {"worker": place, "host": "h", "unfit": "sim is gone"}))
+        assert len(notes) == 3
+        if not workers:
+            assert made.window == 0
+            continue
+        with pytest.raises(LostExecutor, match="none of the 2 workers can run trials any more: sim is gone"):
+            _ = made.window
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ own on its worker, and what it left arrives with the answer, but for traces that
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import itertools
 import json
@@ -72,14 +73,13 @@ class DaskExecutor:
         note: Callable[[str], None],
         heard: Callable[[str, str, str], None],
         hosts: dict[str, int],
-        traces_stay: Path | None = None,
+        settings: DaskSettings,
     ) -> None:
         """`heard` is told of every execution that ends well, also of one whose answer is lost: the trial, the
-        hash of its packets, where that was. `hosts` counts the trials that each host answers. In the folder
-        `traces_stay` of its host a trace stays.
+        hash of its packets, where that was. `hosts` counts the trials that each host answers.
         """
         self._client, self._requirements, self._testbed = client, requirements, testbed
-        self._note, self._heard, self._hosts, self._traces_stay = note, heard, hosts, traces_stay
+        self._note, self._heard, self._hosts, self._settings = note, heard, hosts, settings
         self.name = f"bentpipe-{secrets.token_hex(6)}"
         self._numbers = itertools.count()
         self._lock = threading.Lock()
@@ -88,16 +88,17 @@ class DaskExecutor:
         self._looked, self._slots = 0.0, 0
         self._fit: set[str] = set()  # addresses of workers
         self._waits = False
-        # One after the other: what a worker was brought, others on its host have too.
-        self._carrier = ThreadPoolExecutor(1)
+        # By host, each one worker after the other: what one was brought, others on its host have too.
+        self._carriers = collections.defaultdict[str, ThreadPoolExecutor](lambda: ThreadPoolExecutor(1))
         self._lacking: set[str] = set()  # addresses of workers that are brought programs
+        self._unfit: dict[str, str] = {}  # address of a worker → why it gets no trials
         self._ended = False
 
     def begin(self) -> None:
         """Make the cluster's workers ready. BentpipeError if one of them has no Bentpipe."""
         self._client.subscribe_topic(self.name, self._event)
         try:
-            plugin = TrialWorker(self.name, self._requirements, self._traces_stay)
+            plugin = TrialWorker(self.name, self._requirements, self._settings.traces_stay)
             self._client.register_plugin(plugin, name=self.name)
         except (ImportError, AttributeError) as error:
             self.end()
@@ -109,8 +110,10 @@ class DaskExecutor:
 
     def end(self) -> None:
         """Leave nothing of this run with the workers but programs that were brought, in their caches."""
-        self._ended = True
-        self._carrier.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            self._ended = True
+        for carrier in self._carriers.values():
+            carrier.shutdown(wait=False, cancel_futures=True)
         with contextlib.suppress(Exception):  # the cluster may be gone, in whatever way
             self._client.unregister_worker_plugin(self.name)
 
@@ -223,6 +226,9 @@ class DaskExecutor:
             self._slots = sum(int(one["resources"].get(REAL_TIME, 0)) for one in fit.values())
         else:
             self._slots = sum(one["nthreads"] for one in fit.values())
+        if self._settings.workers and workers and workers.keys() <= self._unfit.keys():
+            why = next(iter(self._unfit.values()))  # no others will join
+            raise LostExecutor(f"none of the {len(workers)} workers can run trials any more: {why}")
         if not self._slots and not self._waits and not self._lacking:
             self._note(self._why_none(len(workers), len(fit)))
         self._waits = not self._slots and not self._lacking
@@ -250,10 +256,12 @@ class DaskExecutor:
         """What a worker says of itself, and of trials that ended there."""
         said = event[1]
         if "lacks" in said:
-            self._lacking.add(said["worker"])
-            with contextlib.suppress(RuntimeError):  # the run has ended
-                self._carrier.submit(self._bring, said["worker"], said["host"])
+            with self._lock:
+                if not self._ended:
+                    self._lacking.add(said["worker"])
+                    self._carriers[said["host"]].submit(self._bring, said["worker"], said["host"])
         elif "unfit" in said:
+            self._unfit[said["worker"]] = said["unfit"]
             self._note(f"worker {said['worker']} on {said['host']} gets no trials: {said['unfit']}")
         elif said["outcome"] == "ok" and said["packet_log_sha256"]:
             self._heard(said["trial"], said["packet_log_sha256"], said["host"])
@@ -273,7 +281,8 @@ class DaskExecutor:
             if self._ended:
                 return
             why = f"{error}; {error.hint}" if isinstance(error, BentpipeError) and error.hint else str(error)
-            self._note(f"worker {worker} on {host} gets no trials: it cannot be brought programs: {why}")
+            self._unfit[worker] = f"it cannot be brought programs: {why}"
+            self._note(f"worker {worker} on {host} gets no trials: {self._unfit[worker]}")
         else:
             if hashes:
                 count = f"{len(hashes)} file{'s' if len(hashes) > 1 else ''}"
@@ -313,7 +322,7 @@ def opened(
             "workers; use TLS (docs/how-to/run-on-many-machines.md)"
         )
     with connected(settings, testbed, scratch) as client:
-        executor = DaskExecutor(client, requirements, testbed, note, heard, hosts, settings.traces_stay)
+        executor = DaskExecutor(client, requirements, testbed, note, heard, hosts, settings)
         executor.begin()
         try:
             yield executor
