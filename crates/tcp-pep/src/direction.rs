@@ -1,13 +1,14 @@
 //! One direction of a pair of connections: bytes from one socket wait in memory, bounded, for the
 //! other.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::AsFd;
 
-use rustix::io::{Errno, read, write};
+use rustix::io::Errno;
 use rustix::net::sockopt::socket_error;
 use rustix::net::{Shutdown, shutdown};
 
 use crate::buffers::Buffers;
+use crate::watched_socket::WatchedSocket;
 
 /// A direction under way.
 #[derive(Debug, Default)]
@@ -47,12 +48,12 @@ impl BufferedDirection {
     /// Moves what can be moved now. An error is one of the connections'.
     pub fn pump(
         &mut self,
-        from: &OwnedFd,
-        to: &OwnedFd,
+        from: &mut WatchedSocket,
+        to: &mut WatchedSocket,
         buffers: &mut Buffers,
     ) -> Result<Step, Errno> {
         let mut step = Step::default();
-        if self.buffer.is_none() && !self.is_ending {
+        if self.buffer.is_none() && !self.is_ending && from.is_readable() {
             self.buffer = buffers.take();
             step.is_starved = self.buffer.is_none();
         }
@@ -72,7 +73,7 @@ impl BufferedDirection {
         }
     }
 
-    fn move_on(&mut self, from: &OwnedFd, to: &OwnedFd) -> Result<bool, Errno> {
+    fn move_on(&mut self, from: &mut WatchedSocket, to: &mut WatchedSocket) -> Result<bool, Errno> {
         let came = self.fill(from)?;
         let went = self.drain(to)?;
         if self.is_ending && self.waiting.is_empty() && !self.has_ended {
@@ -82,7 +83,7 @@ impl BufferedDirection {
         Ok(came || went)
     }
 
-    fn fill(&mut self, from: &OwnedFd) -> Result<bool, Errno> {
+    fn fill(&mut self, from: &mut WatchedSocket) -> Result<bool, Errno> {
         let Some(buffer) = self.buffer.as_mut() else {
             return Ok(false);
         };
@@ -95,7 +96,7 @@ impl BufferedDirection {
         if self.is_ending || self.waiting.end == buffer.len() {
             return Ok(false);
         }
-        match now(|| read(from, &mut buffer[self.waiting.end..]))? {
+        match from.read(&mut buffer[self.waiting.end..])? {
             Some(0) => self.is_ending = true,
             Some(count) => self.waiting.end += count,
             None => return Ok(false),
@@ -103,11 +104,11 @@ impl BufferedDirection {
         Ok(true)
     }
 
-    fn drain(&mut self, to: &OwnedFd) -> Result<bool, Errno> {
+    fn drain(&mut self, to: &mut WatchedSocket) -> Result<bool, Errno> {
         let Some(buffer) = self.buffer.as_ref().filter(|_| !self.waiting.is_empty()) else {
             return Ok(false);
         };
-        let Some(count) = now(|| write(to, &buffer[self.waiting.clone()]))? else {
+        let Some(count) = to.write(&buffer[self.waiting.clone()])? else {
             return Ok(false); // until the receiver takes more
         };
         self.waiting.start += count;
@@ -116,20 +117,8 @@ impl BufferedDirection {
     }
 }
 
-/// What a system call did; None: it would have to wait.
-pub fn now(mut call: impl FnMut() -> Result<usize, Errno>) -> Result<Option<usize>, Errno> {
-    loop {
-        match call() {
-            Ok(count) => return Ok(Some(count)),
-            Err(Errno::AGAIN) => return Ok(None),
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
 /// Says that nothing more comes. A connection that was reset just now is not connected any more: then the error is its own.
-fn end(to: &OwnedFd) -> Result<(), Errno> {
+fn end(to: &impl AsFd) -> Result<(), Errno> {
     shutdown(to, Shutdown::Write).map_err(|error| match socket_error(to) {
         Ok(Err(own)) => own,
         _ => error,
@@ -140,10 +129,12 @@ fn end(to: &OwnedFd) -> Result<(), Errno> {
 mod tests {
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
+    use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
     use std::thread;
     use std::time::Duration;
 
+    use rustix::event::epoll::EventFlags;
     use rustix::net::getpeername;
     use rustix::net::sockopt::set_socket_linger;
 
@@ -151,43 +142,55 @@ mod tests {
 
     const BUFFER: usize = 4096;
 
-    fn socket_pair() -> (OwnedFd, UnixStream) {
+    const ALL: EventFlags = EventFlags::IN.union(EventFlags::OUT);
+
+    fn socket_pair() -> (WatchedSocket, UnixStream) {
         let (own, other) = UnixStream::pair().unwrap();
         own.set_nonblocking(true).unwrap();
         other.set_nonblocking(true).unwrap();
-        (own.into(), other)
+        (WatchedSocket::new(own.into()), other)
     }
 
     #[test]
     fn bytes_and_their_end_go_through() {
-        let (from, mut sender) = socket_pair();
-        let (to, mut receiver) = socket_pair();
+        let (mut from, mut sender) = socket_pair();
+        let (mut to, mut receiver) = socket_pair();
         let mut buffers = Buffers::new(BUFFER, usize::MAX);
         let mut direction = BufferedDirection::default();
-        let mut pump = || direction.pump(&from, &to, &mut buffers).unwrap().has_moved;
+        let mut pump = |flags| {
+            from.hear(flags);
+            direction
+                .pump(&mut from, &mut to, &mut buffers)
+                .unwrap()
+                .has_moved
+        };
         sender.write_all(b"bytes").unwrap();
-        assert!(pump());
-        assert!(!pump());
+        assert!(pump(EventFlags::IN));
+        assert!(!pump(EventFlags::empty()));
+        sender.write_all(b"more").unwrap();
+        assert!(!pump(EventFlags::OUT)); // nothing was said of bytes, so none are looked for
         drop(sender);
-        pump();
+        assert!(pump(EventFlags::IN | EventFlags::RDHUP));
+        pump(EventFlags::empty());
         assert!(direction.has_ended());
         assert_eq!(buffers.used(), 0);
         let mut all = Vec::new();
         receiver.read_to_end(&mut all).unwrap();
-        assert_eq!((all.as_slice(), direction.carried), (&b"bytes"[..], 5));
+        assert_eq!((all.as_slice(), direction.carried), (&b"bytesmore"[..], 9));
     }
 
     #[test]
     fn what_nobody_takes_waits_and_is_bounded() {
-        let (from, mut sender) = socket_pair();
-        let (to, mut receiver) = socket_pair();
+        let (mut from, mut sender) = socket_pair();
+        let (mut to, mut receiver) = socket_pair();
         let mut buffers = Buffers::new(BUFFER, usize::MAX);
         let mut direction = BufferedDirection::default();
         let (chunk, mut accepted) = (vec![7; 65_536], 0);
         loop {
             let count = sender.write(&chunk).unwrap_or(0);
             accepted += count;
-            let step = direction.pump(&from, &to, &mut buffers).unwrap();
+            from.hear(EventFlags::IN);
+            let step = direction.pump(&mut from, &mut to, &mut buffers).unwrap();
             if !step.has_moved && count == 0 {
                 break;
             }
@@ -197,38 +200,49 @@ mod tests {
         let (mut all, mut taken) = (0, vec![0; 65_536]);
         while !direction.has_ended() || all < accepted {
             all += receiver.read(&mut taken).unwrap_or(0);
-            direction.pump(&from, &to, &mut buffers).unwrap();
+            from.hear(ALL | EventFlags::RDHUP);
+            to.hear(EventFlags::OUT);
+            direction.pump(&mut from, &mut to, &mut buffers).unwrap();
         }
         assert_eq!(all, accepted);
     }
 
     #[test]
     fn a_full_buffer_that_empties_at_once_is_not_the_last() {
-        let (from, mut sender) = socket_pair();
-        let (to, mut receiver) = socket_pair();
+        let (mut from, mut sender) = socket_pair();
+        let (mut to, mut receiver) = socket_pair();
         let mut buffers = Buffers::new(BUFFER, usize::MAX);
         let mut direction = BufferedDirection::default();
         sender.write_all(&vec![7; 2 * BUFFER]).unwrap();
         // Each call says that there may be more, until there is none: no event will come for it.
-        while direction.pump(&from, &to, &mut buffers).unwrap().has_moved {}
+        while direction
+            .pump(&mut from, &mut to, &mut buffers)
+            .unwrap()
+            .has_moved
+        {}
         let mut taken = vec![0; 4 * BUFFER];
         assert_eq!(receiver.read(&mut taken).unwrap(), 2 * BUFFER);
     }
 
     #[test]
     fn without_memory_bytes_stay_where_they_are_until_there_is_some() {
-        let (from, mut sender) = socket_pair();
-        let (to, mut receiver) = socket_pair();
+        let (mut from, mut sender) = socket_pair();
+        let (mut to, mut receiver) = socket_pair();
         let mut buffers = Buffers::new(BUFFER, 0);
         let others: Vec<_> = std::iter::from_fn(|| buffers.take()).collect();
         let mut direction = BufferedDirection::default();
         sender.write_all(b"bytes").unwrap();
-        let step = direction.pump(&from, &to, &mut buffers).unwrap();
+        let step = direction.pump(&mut from, &mut to, &mut buffers).unwrap();
         assert_eq!((step.has_moved, step.is_starved), (false, true));
         for buffer in others {
             buffers.give(buffer);
         }
-        assert!(direction.pump(&from, &to, &mut buffers).unwrap().has_moved);
+        assert!(
+            direction
+                .pump(&mut from, &mut to, &mut buffers)
+                .unwrap()
+                .has_moved
+        );
         let mut taken = [0; 8];
         assert_eq!(receiver.read(&mut taken).unwrap(), 5);
     }

@@ -21,6 +21,7 @@ mod sockets;
 mod statistics;
 mod syn_gate;
 mod trial;
+mod watched_socket;
 
 use std::env;
 use std::process::ExitCode;

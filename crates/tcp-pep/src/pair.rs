@@ -1,16 +1,18 @@
 //! A client's connection and the proxy's own to where the client wanted to go.
 
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use bentpipe_service::quota::ConnectionPermit;
-use rustix::io::{Errno, write};
+use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
 use rustix::net::getpeername;
-use rustix::net::sockopt::{set_socket_linger, socket_error};
+use rustix::net::sockopt::set_socket_linger;
 
 use crate::buffers::Buffers;
 use crate::direction::BufferedDirection;
+use crate::watched_socket::WatchedSocket;
 
 /// Steps of one pair before others have their turn.
 const STEPS: usize = 4;
@@ -54,8 +56,8 @@ pub struct Pair {
     pub since: Duration,
     /// When something moved last.
     pub moved: Duration,
-    client: OwnedFd,
-    server: OwnedFd,
+    client: WatchedSocket,
+    server: WatchedSocket,
     _permit: ConnectionPermit,
     is_connected: bool,
     /// What the next hop is told before anything else.
@@ -79,8 +81,8 @@ impl Pair {
         Ok(Self {
             since: now,
             moved: now,
-            client: client.socket,
-            server,
+            client: WatchedSocket::new(client.socket),
+            server: WatchedSocket::new(server),
             _permit: client.permit,
             is_connected: false,
             preface,
@@ -95,15 +97,25 @@ impl Pair {
     }
 
     /// Its sockets, that towards the client first.
-    pub fn sockets(&self) -> [&OwnedFd; 2] {
+    pub fn sockets(&self) -> [&WatchedSocket; 2] {
         [&self.client, &self.server]
+    }
+
+    /// Remembers what was told of its connection towards the client, or of that towards the server.
+    pub fn hear(&mut self, is_of_server: bool, flags: EventFlags) {
+        let socket = if is_of_server {
+            &mut self.server
+        } else {
+            &mut self.client
+        };
+        socket.hear(flags);
     }
 
     /// Moves what can be moved. An error is one of the connections': both are to be reset.
     pub fn pump(&mut self, now: Duration, buffers: &mut Buffers) -> Result<PairState, Errno> {
         // A reset is an event of a socket that may have nothing to read or to be written.
-        socket_error(&self.client)??;
-        socket_error(&self.server)??;
+        self.client.check()?;
+        self.server.check()?;
         if !self.is_connected {
             if !is_connected(&self.server)? {
                 return Ok(PairState::Waiting);
@@ -113,8 +125,9 @@ impl Pair {
             self.introduce()?;
         }
         for _ in 0..STEPS {
-            let up = self.to_server.pump(&self.client, &self.server, buffers)?;
-            let down = self.to_client.pump(&self.server, &self.client, buffers)?;
+            let (client, server) = (&mut self.client, &mut self.server);
+            let up = self.to_server.pump(client, server, buffers)?;
+            let down = self.to_client.pump(server, client, buffers)?;
             if self.to_server.has_ended() && self.to_client.has_ended() {
                 self.end();
                 return Ok(PairState::Ended);
@@ -133,7 +146,7 @@ impl Pair {
     /// A connection that has carried nothing has room for that many bytes.
     fn introduce(&mut self) -> Result<(), Errno> {
         let preface = std::mem::take(&mut self.preface);
-        if preface.is_empty() || write(&self.server, &preface)? == preface.len() {
+        if preface.is_empty() || self.server.write(&preface)? == Some(preface.len()) {
             return Ok(());
         }
         Err(Errno::NOBUFS)
@@ -165,7 +178,7 @@ impl Pair {
 }
 
 /// Whether the connection that was begun stands.
-pub fn is_connected(socket: &OwnedFd) -> Result<bool, Errno> {
+pub fn is_connected(socket: &impl AsFd) -> Result<bool, Errno> {
     match getpeername(socket) {
         Ok(_) => Ok(true),
         Err(Errno::NOTCONN) => Ok(false),

@@ -46,6 +46,7 @@ const SWEEPS: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(1)
 const ALL_EVENTS: EventFlags = EventFlags::IN
     .union(EventFlags::OUT)
     .union(EventFlags::RDHUP)
+    .union(EventFlags::PRI)
     .union(EventFlags::ET);
 
 /// A socket that listens.
@@ -164,14 +165,15 @@ impl Relay {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         // In order: which pair comes first must not be drawn.
         let mut ready: BTreeSet<u64> = BTreeSet::new();
+        let mut now = self.clock.elapsed();
         loop {
             events.clear();
-            let timeout = self.timeout(!ready.is_empty());
+            let timeout = self.timeout(now, !ready.is_empty());
             match epoll::wait(&self.epoll, spare_capacity(&mut events), timeout.as_ref()) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(failed(error)),
             }
-            let now = self.clock.elapsed();
+            now = self.clock.elapsed();
             for event in &events {
                 match event.data.u64() {
                     INBOX => self.read_messages(now, &mut ready),
@@ -184,7 +186,12 @@ impl Relay {
                         let gate = usize::try_from(number - GATES).expect("it was a usize");
                         self.hear(gate, now);
                     }
-                    number => drop(ready.insert(number / 2)),
+                    number => {
+                        if let Some(pair) = self.pairs.get_mut(&(number / 2)) {
+                            pair.hear(number % 2 == 1, event.flags);
+                        }
+                        ready.insert(number / 2);
+                    }
                 }
             }
             let after = ready.range(self.turns_from..);
@@ -207,8 +214,7 @@ impl Relay {
         }
     }
 
-    fn timeout(&self, is_busy: bool) -> Option<Timespec> {
-        let now = self.clock.elapsed();
+    fn timeout(&self, now: Duration, is_busy: bool) -> Option<Timespec> {
         let wait = if is_busy {
             Duration::ZERO
         } else if self.has_times() {

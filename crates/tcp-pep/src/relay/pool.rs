@@ -19,10 +19,10 @@ use tracing::{debug, warn};
 
 use super::{ALL_EVENTS, Relay};
 use crate::config::PoolConfig;
-use crate::direction::now as unless_it_waits;
 use crate::pair::{Ends, is_connected};
 use crate::preamble::{Preamble, decode};
 use crate::sockets;
+use crate::watched_socket::unless_it_waits;
 
 /// Ports of connections that come from a client's address; its own are those that systems choose, which
 /// are above (RFC 6335, section 6; Linux's `ip_local_port_range`).
