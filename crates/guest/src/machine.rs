@@ -11,7 +11,6 @@ use bentpipe_endpoint::driver::Pipes;
 use command_fds::{CommandFdExt, FdMapping};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::cli::Wanted;
 use crate::greeting::Greeting;
@@ -47,7 +46,6 @@ impl Machine {
             );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
-        stay_on_one_processor()?;
         let mut starter = Command::new(&wanted.kernel);
         starter
             .args(["root=none", "rootfstype=hostfs", "rootflags=/", "ro"])
@@ -153,19 +151,4 @@ fn without_surprises(starter: &mut Command) -> &mut Command {
             Ok(())
         })
     }
-}
-
-/// Keeps this process, and the guest with it, on one processor: every system call of a guest's
-/// programs goes from one process to another. Two that start one after the other get different ones.
-fn stay_on_one_processor() -> io::Result<()> {
-    let allowed = sched_getaffinity(None)?;
-    let count = allowed.count() as usize;
-    let own = std::process::id() as usize % count.max(1);
-    let mut numbers = (0..CpuSet::MAX_CPU).filter(|number| allowed.is_set(*number));
-    let mut only = CpuSet::new();
-    if let Some(number) = numbers.nth(own) {
-        only.set(number);
-        sched_setaffinity(None, &only)?;
-    }
-    Ok(())
 }

@@ -10,6 +10,7 @@ mod coordinator;
 mod flow;
 mod node;
 mod packet;
+mod processor;
 mod programs;
 mod replay;
 mod scenario;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         Ok(command) => command,
         Err(error) => error.exit(),
     };
+    processor::stay_on_this_one();
     let result = match command {
         cli::Command::Trial => trial::from_standard_input(),
         cli::Command::Shell => return shell::from_standard_input(),
