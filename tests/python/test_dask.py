@@ -15,12 +15,14 @@ import re
 import signal
 import subprocess
 import sys
+import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import AsyncMock, Mock
+from unittest.mock import AsyncMock, Mock, PropertyMock
 
 import pytest
 from children import PATIENCE_S, wait_for, wait_until_gone
@@ -36,6 +38,7 @@ from bentpipe.execution.dask_worker import TrialWorker, UnfitWorker, WorkerAnswe
 from bentpipe.execution.executor import LostExecutor
 from bentpipe.execution.kit import Kit, KitFile, KitStore
 from bentpipe.execution.requirements import Requirements
+from bentpipe.execution.scheduler import Scheduler
 from bentpipe.runs import run_folder
 from bentpipe.runs.trial_files import TracePlace
 from bentpipe.stacks import installed
@@ -456,9 +459,7 @@ class IdleClient:
         return {"workers": workers}
 
 
-def executor(
-    testbed: Any, *resources: dict[str, int], workers: int = 0
-) -> tuple[DaskExecutor, list[str]]:
+def executor(testbed: Any, *resources: dict[str, int], workers: int = 0) -> tuple[DaskExecutor, list[str]]:
     notes: list[str] = []
     wanted = Requirements("", (), (), (), (), {}, Kit({}))
     client: Any = IdleClient(*resources)
@@ -535,6 +536,52 @@ def test_a_run_ends_once_none_of_its_own_workers_can_run_trials_any_more() -> No
             continue
         with pytest.raises(LostExecutor, match="none of the 2 workers can run trials any more: sim is gone"):
             _ = made.window
+        client: Any = made._client
+        client.resources = client.resources[:1]  # the other has died, and is started again
+        made._looked = 0.0
+        assert made.window == 0
+
+
+def test_a_run_asks_for_its_workers_also_when_no_trial_is_left_to_hand_out() -> None:
+    """Those that run may wait for workers that are gone."""
+    scheduler = Scheduler.__new__(Scheduler)
+    scheduler._queue = deque()
+    gone: Any = Mock()
+    type(gone).window = PropertyMock(side_effect=LostExecutor("gone"))
+    with pytest.raises(LostExecutor, match="gone"):
+        scheduler._hand_out(gone, {Future(): Mock()})
+
+
+def test_a_trial_that_comes_back_after_the_end_of_a_run_is_not_sent_again() -> None:
+    made, _ = executor(SIM, {"fit": 1})
+    client: Any = made._client
+    client.cancel = Mock()
+    attempt = _Attempt(Mock(), Path(), Future())
+    made.kill()
+    made._again(attempt)
+    assert attempt.answer.result().killed and not made._attempts
+
+
+def test_a_host_that_hangs_holds_up_no_other() -> None:
+    made, _ = executor(SIM, {}, {})
+    hung, begun = threading.Event(), threading.Event()
+
+    def run(step: Any, *_: Any, workers: list[str]) -> dict[str, list[str]]:
+        if workers == ["0"]:
+            hung.wait()
+        elif step is dask_worker.begin:
+            begun.set()
+        return {workers[0]: []}
+
+    client: Any = made._client
+    client.run = run
+    try:
+        for place, host in (("0", "a"), ("1", "b")):
+            made._event((0.0, {"worker": place, "host": host, "lacks": 1}))
+        assert begun.wait(PATIENCE_S)
+    finally:
+        hung.set()
+        made.end()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from msgspec.structs import replace
 
+from bentpipe.errors import BentpipeError
+from bentpipe.runs import run_folder
 from bentpipe.runs.record_book import RecordBook
-from bentpipe.runs.records import Record, read_jsonl
+from bentpipe.runs.records import Record, read_jsonl, without_courses
+from bentpipe.runs.run_folder import StoredRecords
 from bentpipe.runs.table import to_arrow, write_parquet
 
 
@@ -35,6 +39,33 @@ def test_what_was_added_is_read_back_also_by_another_process(book: RecordBook, t
         assert list(one.values()) == records(3) and "t1" in one and "t3" not in one
         one.close()
         assert one["t2"] == records(3)[2]
+
+
+def test_stored_records_are_read_again_from_the_file_that_was_opened(tmp_path: Path) -> None:
+    """A run that ends meanwhile replaces it, in another order."""
+    fake_run.write(tmp_path, stacks=("noq",), iterations=2)
+    before = run_folder.read(tmp_path)[1]
+    stored = StoredRecords(tmp_path)
+    assert stored.records == [without_courses(one) for one in before] and before[0].received_bytes
+    other = tmp_path / "other"
+    other.write_text("".join(f"{one.to_json()}\n" for one in reversed(before)))
+    other.replace(tmp_path / "records.jsonl")
+    assert list(stored.whole(stored.records)) == before
+    stored.close()
+
+
+def test_stored_records_that_change_in_place_are_noticed(tmp_path: Path) -> None:
+    fake_run.write(tmp_path, stacks=("noq",), iterations=2)
+    with contextlib.closing(StoredRecords(tmp_path)) as stored:
+        (tmp_path / "records.jsonl").write_text("")
+        with pytest.raises(BentpipeError, match=r"records\.jsonl"):
+            list(stored.whole(stored.records))
+
+
+def test_a_file_of_records_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "records.jsonl").mkdir()
+    with pytest.raises(BentpipeError, match=r"records\.jsonl: cannot be read"):
+        StoredRecords(tmp_path)
 
 
 def test_a_record_replaces_that_of_its_trial_and_the_older_line_goes(

@@ -132,6 +132,24 @@ def test_it_carries_counts_and_drains() -> None:
         assert {how: many for how, many in ends.items() if how != "nothing asked"} == {"done": 21}
 
 
+def test_what_is_behind_an_urgent_mark_is_carried_too() -> None:
+    """A read stops at the mark, and no event comes for what is behind it."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        there = f"127.0.0.1:{server.getsockname()[1]}"
+        with proxy("--listen", "127.0.0.1:0", "--next-hop", there) as it, connect(it) as client:
+            peer, _ = server.accept()
+            peer.settimeout(PATIENCE_S)
+            with peer, peer.makefile("rb") as came:
+                client.sendall(b"first")
+                assert came.read(5) == b"first"
+                it.signal(signal.SIGSTOP)  # so that all is there at once
+                client.sendall(b"before")
+                client.send(b"!", socket.MSG_OOB)
+                client.sendall(b"behind")
+                it.signal(signal.SIGCONT)
+                assert came.read(12) == b"beforebehind"
+
+
 def test_what_goes_on_for_too_long_is_reset_when_draining() -> None:
     with before_a_server("--set", "times.drain=0.2 s") as (it, server), under_way(it) as client:
         it.signal(signal.SIGTERM)

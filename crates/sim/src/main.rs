@@ -25,7 +25,6 @@ fn main() -> ExitCode {
         Ok(command) => command,
         Err(error) => error.exit(),
     };
-    processor::stay_on_this_one();
     let result = match command {
         cli::Command::Trial => trial::from_standard_input(),
         cli::Command::Shell => return shell::from_standard_input(),

@@ -10,13 +10,14 @@ use bentpipe_units::Span;
 use tempfile::TempDir;
 
 use bentpipe_trial::{
-    FinishedFlow, FinishedTrial, FlowSetup, Job, ProgramExit, TrialResult, Verdict, flow_setups,
-    result,
+    Carries, FinishedFlow, FinishedTrial, FlowSetup, Job, ProgramExit, TrialResult, Verdict,
+    flow_setups, result,
 };
 
 use crate::child::{Child, ChildError};
 use crate::coordinator::Coordinator;
 use crate::flow::FlowRun;
+use crate::processor;
 use crate::programs::{self, await_ready};
 
 /// Reads a job from standard input, runs it and prints its result.
@@ -72,6 +73,9 @@ impl<'a> Trial<'a> {
 
     /// From the start of all programs to the end of all.
     fn run_programs(&self) -> FinishedTrial {
+        if self.has_guests() {
+            processor::stay_on_this_one();
+        }
         let greeted: Vec<_> = self.greet();
         let all_ready = greeted
             .iter()
@@ -100,6 +104,12 @@ impl<'a> Trial<'a> {
             flows,
             observation: Some(coordinator.observation()),
         }
+    }
+
+    /// Whether a program is a kernel, which carries whole IP packets.
+    fn has_guests(&self) -> bool {
+        let mut programs = self.setups.iter().flat_map(FlowSetup::programs);
+        programs.any(|(_, variant)| variant.carries == Carries::Ip)
     }
 
     /// Starts all programs, and says HELLO to all before any has to answer.

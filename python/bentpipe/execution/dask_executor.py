@@ -48,6 +48,7 @@ _PER_SLOT = (
 )
 _LOOK_S = 1.0  # how often it is asked which workers there are
 _GONE = "the Dask scheduler is gone, or cannot be reached any more"
+_HOSTS = 8  # that are brought programs at a time: each holds one file in memory
 _DEATHS = 5  # times that Dask gives up a trial, before it is the trial that kills workers
 
 
@@ -90,6 +91,7 @@ class DaskExecutor:
         self._waits = False
         # By host, each one worker after the other: what one was brought, others on its host have too.
         self._carriers = collections.defaultdict[str, ThreadPoolExecutor](lambda: ThreadPoolExecutor(1))
+        self._carrying = threading.Semaphore(_HOSTS)
         self._lacking: set[str] = set()  # addresses of workers that are brought programs
         self._unfit: dict[str, str] = {}  # address of a worker → why it gets no trials
         self._ended = False
@@ -130,16 +132,13 @@ class DaskExecutor:
 
     def submit(self, bundle: Bundle, folder: Path) -> Future[Answer]:
         attempt = _Attempt(bundle, folder, Future())
-        if self._killed:
-            attempt.answer.set_result(Answer(None, killed=True))
-        else:
-            self._send(attempt)
+        self._send(attempt)
         return attempt.answer
 
     def kill(self) -> None:
         """Drop what waits, and end what runs: workers end a trial whose task is cancelled."""
-        self._killed = True
         with self._lock:
+            self._killed = True
             attempts = list(self._attempts.values())
         tasks = [one.task for one in attempts if one.task is not None]
         with contextlib.suppress(Exception):  # the cluster may be gone, in whatever way
@@ -149,12 +148,16 @@ class DaskExecutor:
 
     def _send(self, attempt: _Attempt) -> None:
         key = f"{self.name}-{attempt.bundle.trial}-{next(self._numbers)}"
+        with self._lock:
+            if not (is_killed := self._killed):
+                self._attempts[key] = attempt
+        if is_killed:
+            self._settle(attempt, Answer(None, killed=True))
+            return
         resources = {self.name: 1}
         if self._testbed.needs_processors_in_time:
             resources[REAL_TIME] = 1
         text = json.dumps(msgspec.to_builtins(attempt.bundle)).encode()
-        with self._lock:
-            self._attempts[key] = attempt
         attempt.task = self._client.submit(
             run_bundle, self.name, key, text, key=key, resources=resources, pure=False
         )
@@ -189,9 +192,7 @@ class DaskExecutor:
             self._fail(attempt, error)
 
     def _again(self, attempt: _Attempt) -> None:
-        if self._killed:
-            self._settle(attempt, Answer(None, killed=True))
-        elif attempt.deaths < _DEATHS:
+        if attempt.deaths < _DEATHS:
             self._send(attempt)
         else:
             why = f"the workers that ran it died, again and again ({attempt.deaths} tasks were given up)"
@@ -226,9 +227,10 @@ class DaskExecutor:
             self._slots = sum(int(one["resources"].get(REAL_TIME, 0)) for one in fit.values())
         else:
             self._slots = sum(one["nthreads"] for one in fit.values())
-        if self._settings.workers and workers and workers.keys() <= self._unfit.keys():
-            why = next(iter(self._unfit.values()))  # no others will join
-            raise LostExecutor(f"none of the {len(workers)} workers can run trials any more: {why}")
+        own = self._settings.workers  # no others will join, but one that died is started again
+        if own and not fit and len(workers) >= own and workers.keys() <= self._unfit.keys():
+            why = self._unfit[next(iter(workers))]
+            raise LostExecutor(f"none of the {own} workers can run trials any more: {why}")
         if not self._slots and not self._waits and not self._lacking:
             self._note(self._why_none(len(workers), len(fit)))
         self._waits = not self._slots and not self._lacking
@@ -268,6 +270,10 @@ class DaskExecutor:
 
     def _bring(self, worker: str, host: str) -> None:
         """Have a worker have the programs that it lacks."""
+        with self._carrying:
+            self._carry(worker, host)
+
+    def _carry(self, worker: str, host: str) -> None:
         began = time.monotonic()
         try:
             hashes = self._client.run(lacking, self.name, workers=[worker])[worker]

@@ -253,7 +253,8 @@ class Scheduler:
                 self.folder.drop_trial(trial.id)
 
     def _hand_out(self, executor: Executor, running: dict[Future[Answer], Trial]) -> None:
-        while self._queue and len(running) < self._limit(executor):
+        limit = self._limit(executor)  # asked also when nothing is left: it says who has gone
+        while self._queue and len(running) < limit:
             if self.settings.pause is not None and self.settings.pause.holds(datetime.now()):
                 if not self._paused:
                     self.progress.note(f"paused until {self.settings.pause.until}")

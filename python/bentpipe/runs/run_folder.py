@@ -8,7 +8,7 @@ import os
 import shlex
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from bentpipe.errors import BentpipeError, UsageError, is_full
@@ -165,20 +165,27 @@ class StoredRecords:
 
     def __init__(self, folder: Path) -> None:
         """BentpipeError if a record cannot be read, FileNotFoundError if the run has no file of them."""
-        path = folder / RECORDS
-        self._file = path.open("rb")  # kept open: a run that ends meanwhile replaces its file
+        self._path = folder / RECORDS
         last: dict[tuple[object, ...], tuple[int, Record]] = {}
-        with _readable(path):
-            for begin, record in read_lines(path, self._file):
+        with _readable(self._path), ExitStack() as opened:
+            # It stays open: a run that ends meanwhile replaces its file.
+            self._file = opened.enter_context(self._path.open("rb"))
+            for begin, record in read_lines(self._path, self._file):
                 last[_which(record)] = begin, without_courses(record)
+            opened.pop_all()
         self._begins = {which: begin for which, (begin, _) in last.items()}
         self.records = [record for _, record in last.values()]
 
     def whole(self, records: Iterable[Record]) -> Iterator[Record]:
-        """Some of them with their courses."""
+        """Some of them with their courses. BentpipeError if these cannot be read any more."""
         for record in records:
-            self._file.seek(self._begins[_which(record)])
-            yield Record.from_mapping(json.loads(self._file.readline()))
+            with _readable(self._path):
+                self._file.seek(self._begins[_which(record)])
+                line = self._file.readline()
+                found = Record.from_mapping(json.loads(line)) if line.strip() else None
+                if found is None or _which(found) != _which(record):
+                    raise ValueError(f"{self._path} was changed while it was read")
+            yield found
 
     def close(self) -> None:
         self._file.close()

@@ -27,6 +27,7 @@ use crate::coordinator::Coordinator;
 use crate::flow::{FlowRun, Limits};
 use crate::node::Node;
 use crate::packet::DatagramForm;
+use crate::processor;
 use crate::programs::{await_ready, parse};
 use crate::trial::check_delays;
 
@@ -43,6 +44,7 @@ struct End {
 
 /// Reads a job from standard input, runs it, and sums it up on standard error.
 pub fn from_standard_input() -> ExitCode {
+    processor::stay_on_this_one(); // both commands live in guests
     match run() {
         Ok(code) => code,
         Err(error) => {
