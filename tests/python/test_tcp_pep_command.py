@@ -143,6 +143,8 @@ def test_what_is_behind_an_urgent_mark_is_carried_too() -> None:
                 client.sendall(b"first")
                 assert came.read(5) == b"first"
                 it.signal(signal.SIGSTOP)  # so that all is there at once
+                state = Path(f"/proc/{it.process.pid}/stat")
+                wait_for("the proxy to stop", lambda: state.read_text().rpartition(") ")[2][0] == "T")
                 client.sendall(b"before")
                 client.send(b"!", socket.MSG_OOB)
                 client.sendall(b"behind")
