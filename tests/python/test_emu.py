@@ -21,6 +21,7 @@ from conftest import Command, installed_or_skip
 
 from bentpipe.execution.awake import is_virtual_machine, kept_awake
 from bentpipe.execution.guard import Demand, LoadGuard
+from bentpipe.execution.processor_load import ProcessorLoad
 from bentpipe.plan import scenarios
 from bentpipe.runs.records import Record
 
@@ -235,6 +236,37 @@ def test_the_guard_finds_how_many_trials_the_machine_bears() -> None:
         guard.start(Demand(1))
         guard.end(Demand(1), ended("ok", 0.1))
     assert guard.limit == 16
+
+
+def test_the_guard_admits_more_while_processors_are_idle() -> None:
+    load: float | None = 0.9
+    guard = LoadGuard(most=6, by_pressure=False, least=2, limit=4, load=lambda: load)
+    for _ in range(4):
+        guard.start(Demand(1))
+    assert not guard.admits(Demand(1))
+    load = None
+    assert not guard.admits(Demand(1)), "nothing is known since the last time"
+    load = 0.1
+    assert guard.admits(Demand(1)) and guard.limit == 5
+    guard.start(Demand(1))
+    assert guard.admits(Demand(1))
+    guard.start(Demand(1))
+    assert not guard.admits(Demand(1)) and guard.limit == 6
+
+
+def test_processors_are_idle_while_nothing_but_what_gives_way_runs(tmp_path: Path) -> None:
+    stat = tmp_path / "stat"
+
+    def told(user: int, nice: int, system: int, idle: int) -> float | None:
+        stat.write_text(f"cpu  {user} {nice} {system} {idle} 0 0 0 0 0 0\n")
+        return load.since_last()
+
+    load = ProcessorLoad(stat, every_s=0.0)
+    assert told(500, 0, 0, 500) is None, "the first time there is no time that it is the load of"
+    assert told(510, 60, 10, 520) == pytest.approx(0.2)
+    assert told(610, 60, 10, 520) == 1.0
+    stat.unlink()
+    assert load.since_last() is None
 
 
 def test_browsers_have_processors_of_their_own() -> None:

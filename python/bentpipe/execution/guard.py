@@ -5,6 +5,9 @@ trials run, as congestion control finds a window: each trial whose packets came 
 a part if it was in use, each that did not halves it; but one for each processor there may always be, since
 with so few it is not they that were too much. Trials of stacks that need much CPU time weigh more.
 
+A trial that takes minutes since its link loses packets says late that it was in time. So where processors
+have next to nothing to do, the limit grows while trials run, too.
+
 Whether packets are in time says nothing of a browser, whose own work is part of what is measured: beside
 another one it loads a page later. Such stacks have processors of their own, whatever the limit.
 """
@@ -12,6 +15,7 @@ another one it loads a page later. Such stacks have processors of their own, wha
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +23,7 @@ from bentpipe.runs.records import Record
 
 TRIES = 4  # of a trial whose testbed did not keep to the model, before its record says so
 _GOOD = 0.5  # a release error (p99.9) below this share of what it may be leaves room for more trials at once
+_IDLE = 0.25  # of the processors' time: with less taken there is room for one more trial
 _MOST_PRESSURE = 60.0  # percent of the last 10 s in which some task waited: none is started above
 
 
@@ -38,6 +43,7 @@ class LoadGuard:
     by_pressure: bool = True  # of no use where something runs all the time at a low priority
     least: float = field(default_factory=lambda: float(os.cpu_count() or 1))  # processors
     limit: float = field(default_factory=lambda: 2.0 * (os.cpu_count() or 1))
+    load: Callable[[], float | None] = lambda: None  # share of the processors' time, now and then
     running: float = 0.0
     sharing: int = 0  # trials under way without processors of their own
     taken: int = 0  # processors of the others
@@ -51,6 +57,10 @@ class LoadGuard:
             return False
         if self.by_pressure and _pressure() >= _MOST_PRESSURE:
             return False
+        if self.running + demand.weight > self.limit:
+            load = self.load()
+            if load is not None and load < _IDLE:
+                self.limit = min(self.most, self.limit + 1)
         return self.running + demand.weight <= min(self.limit, self.most)
 
     def start(self, demand: Demand) -> None:

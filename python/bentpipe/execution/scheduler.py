@@ -32,6 +32,7 @@ from bentpipe.execution.guard import TRIES, LoadGuard
 from bentpipe.execution.jobs import Answer
 from bentpipe.execution.kept_traces import KeptTraces
 from bentpipe.execution.pause import Pause
+from bentpipe.execution.processor_load import ProcessorLoad
 from bentpipe.execution.remote_executor import remote_executor
 from bentpipe.execution.requirements import Requirements
 from bentpipe.plan.campaign import PlanVariants
@@ -97,7 +98,9 @@ class Scheduler:
         guarded = self._testbed.needs_processors_in_time
         here = self.settings.dask is None  # on other machines, how much may run is theirs to say
         self._awake = self.manifest.awake = self.settings.awake and guarded and here
-        self._guard = LoadGuard(self._jobs, not self._awake) if guarded and here else None
+        self._guard = None
+        if guarded and here:
+            self._guard = LoadGuard(self._jobs, not self._awake, load=ProcessorLoad().since_last)
         self._tries: dict[str, int] = {}  # trial → how often its testbed did not keep to the model
         self._paused = False
         self._agreement = Agreement(self.progress.note, self.manifest.disagreements)
