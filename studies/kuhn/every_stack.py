@@ -25,7 +25,8 @@ is within the objective. *Proxies*: quic-pep at the terminal and at the gateway,
 are as their libraries begin, each with itself; noq with `cc=tolerant:ss=trains` has a sender of Bentpipe's
 own. The objectives of the source are from the request on; these times have the handshake in them, which is
 one round trip of 0.6 s."""
-_LOSSES = """Mean goodput in Mbit/s over the same path as that of TCP above; {trials} of 300 s each."""
+_LOSSES = """Mean goodput in Mbit/s over the same path as that of TCP above; {trials} of 300 s each.
+msquic is left out: in a guest one trial takes minutes."""
 
 
 def sections(runs: KuhnRuns, known: Kuhn) -> list[str]:
