@@ -55,21 +55,6 @@ def write_records(folder: Path, records: list[Record]) -> None:
 # Numbers
 
 
-def test_a_cell_shows_each_iterations_course_and_of_a_repeated_one_the_last(tmp_path: Path) -> None:
-    records = fake_run.write(tmp_path, stacks=("noq", "quinn"), iterations=2)
-    courses = [fake_run.change(one, received_bytes=[number, 9999]) for number, one in enumerate(records)]
-    again = fake_run.change(records[1], received_bytes=[5555])
-    write_records(tmp_path, [*courses, again])
-    build(tmp_path)
-    shown = {
-        one["trial"]: one["received_bytes"]
-        for file in (tmp_path / "report/data/cells").iterdir()
-        for one in read_data(file)["iterations"]
-    }
-    expected = {one.trial: one.received_bytes for one in courses} | {again.trial: [5555]}
-    assert shown == expected
-
-
 def test_matrix_has_mean_deviation_and_failures(run: Path) -> None:
     data = read_data(run / "report/data/run.js")
     assert [matrix["scenario"] for matrix in data["matrices"]] == ["goodput", "sat", "satloss"]
