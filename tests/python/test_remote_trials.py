@@ -222,8 +222,13 @@ def test_ways_of_ssh_that_differ_can_be_told(tmp_path: Path, laboratory: LinkLab
     assert record["clock_offset_ms"] > 60
     assert is_told_by_packets(record)
 
-    told = Links(links_file(tmp_path, tmp_path, "clock_ahead_ms = 50\ncontrol_asymmetry_ms = 40"))
-    session = LinkSession(told, "lab")
+    file = links_file(tmp_path, tmp_path, "clock_ahead_ms = 50\ncontrol_asymmetry_ms = 40")
+    assert invoke(words(file, tmp_path / "told")) == 0
+    (record,) = records(tmp_path / "told")
+    assert abs(record["clock_offset_ms"] - 50) <= record["clock_error_ms"]
+    assert is_told_by_packets(record)
+
+    session = LinkSession(Links(file), "lab")
     try:
         session.ask_clocks(100)
         found = session.clock()
