@@ -23,7 +23,7 @@ import msgspec
 
 from bentpipe import paths
 from bentpipe.analysis.cells import cells
-from bentpipe.report import build
+from bentpipe.report import build, collection
 from bentpipe.runs import run_folder
 from bentpipe.runs.record_book import RecordBook
 from bentpipe.runs.records import Record
@@ -44,7 +44,7 @@ def main() -> None:
     for count in counts:
         with tempfile.TemporaryDirectory(prefix="bentpipe-bench-") as name:
             # Each in a process of its own, for its memory.
-            for step in (write, read_back, read_whole, read_lean, report):
+            for step in (write, read_back, read_whole, read_lean, report, site):
                 process = multiprocessing.get_context("spawn").Process(target=step, args=(Path(name), count))
                 process.start()
                 process.join()
@@ -88,7 +88,7 @@ def read_whole(folder: Path, count: int) -> None:
 def read_lean(folder: Path, count: int) -> None:
     measured(
         count,
-        "without courses, as sites do",
+        "without courses, as comparisons do",
         lambda: cells(run_folder.read(folder, courses=False)[1]),
     )
 
@@ -97,6 +97,13 @@ def report(folder: Path, count: int) -> None:
     measured(count, "make the report", lambda: build(folder))
     pages = sum(file.stat().st_size for file in (folder / "report").rglob("*") if file.is_file())
     print(f"{count:>9} bytes of the report: {pages}")
+
+
+def site(folder: Path, count: int) -> None:
+    wanted = collection.Collection([folder], "Runs")
+    measured(count, "make a site of it", lambda: collection.build(wanted, folder / "site"))
+    pages = sum(file.stat().st_size for file in (folder / "site").rglob("*") if file.is_file())
+    print(f"{count:>9} bytes of the site: {pages}")
 
 
 def copy(base: Record, number: int) -> Record:

@@ -1,4 +1,4 @@
-// The data of the pages, as `python/bentpipe/report/model.py` writes it. Keys carry their unit; ratios are 0 to 1.
+// The data of the pages, as `overview.py` and `cell_page.py` of `python/bentpipe/report` write it. Keys carry their unit; ratios are 0 to 1.
 
 import type { Manifest } from "./schema/manifest";
 import type { FrameMeasure } from "./frames";

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from bentpipe import workload
-from bentpipe.analysis.cells import Cell, CellKey, cells
+from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
 from bentpipe.plan.treatments import DIRECT
+from bentpipe.runs.records import CellKey
 from bentpipe.study import footing, markdown
 from bentpipe.study.markdown import literal, path, table
 from bentpipe.study.quantiles import median

@@ -102,6 +102,9 @@ def record(scenario: str, client: str, server: str, iteration: int) -> Record:
 
 
 def change(record: Record, **values: Any) -> Record:
+    """The record with these values. Another iteration of a cell is another trial."""
+    if "iteration" in values:
+        values = {"trial": f"{record.trial}-{values['iteration']}", **values}
     return msgspec.structs.replace(record, **values)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,16 @@ import pyarrow.parquet as pq
 import pytest
 from msgspec.structs import replace
 
+from bentpipe import paths
+from bentpipe.analysis.cells import cells
 from bentpipe.errors import BentpipeError
 from bentpipe.runs import run_folder
 from bentpipe.runs.record_book import RecordBook
-from bentpipe.runs.records import Record, read_jsonl, without_courses
-from bentpipe.runs.run_folder import StoredRecords
+from bentpipe.runs.records import Record, read_jsonl
+from bentpipe.runs.stored_records import StoredRecords
 from bentpipe.runs.table import to_arrow, write_parquet
+
+EXAMPLES = paths.root() / "tests" / "runs"
 
 
 def records(count: int) -> list[Record]:
@@ -41,25 +46,56 @@ def test_what_was_added_is_read_back_also_by_another_process(book: RecordBook, t
         assert one["t2"] == records(3)[2]
 
 
-def test_stored_records_are_read_again_from_the_file_that_was_opened(tmp_path: Path) -> None:
+def test_stored_records_are_read_from_the_file_that_was_opened(tmp_path: Path) -> None:
     """A run that ends meanwhile replaces it, in another order."""
-    fake_run.write(tmp_path, stacks=("noq",), iterations=2)
+    fake_run.write(tmp_path, stacks=("noq", "quinn"), iterations=2)
     before = run_folder.read(tmp_path)[1]
-    stored = StoredRecords(tmp_path)
-    assert stored.records == [without_courses(one) for one in before] and before[0].received_bytes
-    other = tmp_path / "other"
-    other.write_text("".join(f"{one.to_json()}\n" for one in reversed(before)))
-    other.replace(tmp_path / "records.jsonl")
-    assert list(stored.whole(stored.records)) == before
-    stored.close()
-
-
-def test_stored_records_that_change_in_place_are_noticed(tmp_path: Path) -> None:
-    fake_run.write(tmp_path, stacks=("noq",), iterations=2)
     with contextlib.closing(StoredRecords(tmp_path)) as stored:
-        (tmp_path / "records.jsonl").write_text("")
-        with pytest.raises(BentpipeError, match=r"records\.jsonl"):
-            list(stored.whole(stored.records))
+        other = tmp_path / "other"
+        other.write_text("".join(f"{one.to_json()}\n" for one in reversed(before)))
+        other.replace(tmp_path / "records.jsonl")
+        assert list(stored) == [one for own in cells(before) for one in own.records]
+        assert stored.cells == [cell.key for cell in cells(before)] and len(stored) == len(before)
+        assert [stored.of_trial(one.cell_key, one.trial) for one in before] == before
+
+
+def test_of_a_trial_the_last_line_counts_and_one_that_was_cut_off_none(tmp_path: Path) -> None:
+    first, second = fake_run.write(tmp_path, stacks=("noq",), iterations=2)[:2]
+    again = replace(first, outcome="crashed")
+    lines = "".join(f"{one.to_json()}\n" for one in (first, second, again))
+    (tmp_path / "records.jsonl").write_text(lines + second.to_json()[:-9])
+    with contextlib.closing(StoredRecords(tmp_path)) as stored:
+        assert list(stored) == [again, second]
+
+
+def test_stored_records_of_the_first_format_are_those_of_their_file(tmp_path: Path) -> None:
+    """They lack columns that say which trial it is; these came later."""
+    example = EXAMPLES / "format-1"
+    expected = run_folder.read(example)[1]
+    with contextlib.closing(StoredRecords(example)) as stored:
+        assert sorted(stored, key=lambda one: one.trial) == sorted(expected, key=lambda one: one.trial)
+
+
+@pytest.mark.parametrize("damage", [lambda text: "", lambda text: text.replace('"noq"', '"qno"')])
+def test_stored_records_that_change_in_place_are_noticed(
+    tmp_path: Path, damage: Callable[[str], str]
+) -> None:
+    fake_run.write(tmp_path, stacks=("noq",), iterations=2)
+    file = tmp_path / "records.jsonl"
+    with contextlib.closing(StoredRecords(tmp_path)) as stored:
+        file.write_text(damage(file.read_text()))
+        with pytest.raises(BentpipeError, match=r"records\.jsonl was changed while it was read"):
+            list(stored)
+
+
+def test_a_stored_record_that_is_none_is_named_by_its_line(tmp_path: Path) -> None:
+    fake_run.write(tmp_path, stacks=("noq",), iterations=2)
+    file = tmp_path / "records.jsonl"
+    first, second, *rest = file.read_text().splitlines()
+    file.write_text("\n".join((first, json.dumps(json.loads(second) | {"wall_s": "long"}), *rest, "")))
+    stored = StoredRecords(tmp_path)
+    with contextlib.closing(stored), pytest.raises(BentpipeError, match=r"jsonl:2: not a record: .*wall_s"):
+        list(stored)
 
 
 def test_a_file_of_records_that_cannot_be_read_is_named(tmp_path: Path) -> None:

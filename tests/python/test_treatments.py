@@ -243,7 +243,7 @@ def test_cells_of_several_treatments_are_told_apart(bentpipe: Command) -> None:
 def test_names_of_cells_are_unique_and_commands_repeat_them(bentpipe: Command) -> None:
     many = ("direct", CANONICAL, "quic-pep gateway", "quic-pep gateway:iw=5")
     made = cells([record for name in many for record in of_treatment(name, 1)])
-    names = slugs.assign(made)
+    names = slugs.assign(cell.key for cell in made)
     assert len(names) == 4 and all("/" not in name and " " not in name for name in names)
     command = reproduce(made[1], fake_run.manifest("sat", seed=7))
     assert f"--treatment {CANONICAL.replace(' ', '=')}" in command

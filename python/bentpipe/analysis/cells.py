@@ -10,39 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from bentpipe import labels
-from bentpipe.labels import ScenarioLabel, TreatmentLabel, VariantLabel
-from bentpipe.runs.records import Record
+from bentpipe.runs.records import CellKey, Record
 
 # Null in a trial that lost too many frames: that many never reached any age.
 AGES = frozenset({"frame_age_median_s", "frame_age_p95_s", "frame_age_p99_s"})
-
-
-class CellKey(NamedTuple):
-    """What all iterations of a cell have in common."""
-
-    scenario: str
-    workload: str
-    treatment: str
-    testbed: str
-    client: str
-    server: str
-
-    @property
-    def scenario_label(self) -> ScenarioLabel:
-        return labels.scenario(self.scenario)
-
-    @property
-    def treatment_label(self) -> TreatmentLabel:
-        return labels.treatment(self.treatment)
-
-    @property
-    def client_label(self) -> VariantLabel:
-        return labels.variant(self.client)
-
-    @property
-    def server_label(self) -> VariantLabel:
-        return labels.variant(self.server)
 
 
 @dataclass(frozen=True)
@@ -51,6 +22,11 @@ class Cell:
 
     key: CellKey
     records: tuple[Record, ...]
+
+    @classmethod
+    def of(cls, key: CellKey, records: Iterable[Record]) -> Cell:
+        """The cell of these records, which may come in any order."""
+        return cls(key, tuple(sorted(records, key=lambda record: record.iteration)))
 
     @cached_property
     def ok(self) -> tuple[Record, ...]:
@@ -125,9 +101,8 @@ def cells(records: Iterable[Record]) -> list[Cell]:
     """Group records into cells, in the order in which each cell first appears."""
     groups: dict[CellKey, list[Record]] = {}
     for r in records:
-        key = CellKey(r.scenario, r.workload, r.treatment, r.testbed, r.client, r.server)
-        groups.setdefault(key, []).append(r)
-    return [Cell(k, tuple(sorted(v, key=lambda r: r.iteration))) for k, v in groups.items()]
+        groups.setdefault(r.cell_key, []).append(r)
+    return [Cell.of(key, own) for key, own in groups.items()]
 
 
 class MatrixKey(NamedTuple):
@@ -137,6 +112,10 @@ class MatrixKey(NamedTuple):
     workload: str
     treatment: str
     testbed: str
+
+    @classmethod
+    def of(cls, cell: CellKey) -> MatrixKey:
+        return cls(cell.scenario, cell.workload, cell.treatment, cell.testbed)
 
 
 @dataclass(frozen=True)
@@ -148,11 +127,11 @@ class Matrix:
 
     @cached_property
     def clients(self) -> tuple[str, ...]:
-        return tuple(sorted({cell.key.client for cell in self.cells}, key=_by_name))
+        return tuple(sorted({cell.key.client for cell in self.cells}, key=by_name))
 
     @cached_property
     def servers(self) -> tuple[str, ...]:
-        return tuple(sorted({cell.key.server for cell in self.cells}, key=_by_name))
+        return tuple(sorted({cell.key.server for cell in self.cells}, key=by_name))
 
     def row(self, client: str) -> tuple[Cell, ...]:
         return tuple(cell for cell in self.cells if cell.key.client == client)
@@ -165,16 +144,8 @@ def matrices(records: Iterable[Record]) -> list[Matrix]:
     """Group records into matrices, in the order in which each matrix first appears."""
     groups: dict[MatrixKey, list[Cell]] = {}
     for cell in cells(records):
-        k = cell.key
-        groups.setdefault(MatrixKey(k.scenario, k.workload, k.treatment, k.testbed), []).append(cell)
+        groups.setdefault(MatrixKey.of(cell.key), []).append(cell)
     return [Matrix(key, tuple(members)) for key, members in groups.items()]
-
-
-def efficiency_over(group: Iterable[Cell]) -> float | None:
-    """Mean of the cells' mean efficiencies, each cell counting once; cells without a success are left out,
-    so state the failures beside it. None if no cell has a success."""
-    means = [cell.efficiency_mean for cell in group if cell.efficiency_mean is not None]
-    return statistics.fmean(means) if means else None
 
 
 class Spread(NamedTuple):
@@ -191,5 +162,6 @@ def spread(values: Iterable[float | None]) -> Spread | None:
     return Spread(known[0], statistics.median(known), known[-1]) if known else None
 
 
-def _by_name(name: str) -> tuple[str, str]:
+def by_name(name: str) -> tuple[str, str]:
+    """By what names are sorted: without regard to case."""
     return name.casefold(), name

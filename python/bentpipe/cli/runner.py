@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from bentpipe import workload
-from bentpipe.analysis.cells import Cell, CellKey, cells
+from bentpipe.analysis.cells import Cell, cells
 from bentpipe.analysis.runner import exporting
 from bentpipe.analysis.runner.exporting import Chosen, Export, ExportedSetting
 from bentpipe.analysis.runner.importing import ImportedRun
@@ -20,6 +20,7 @@ from bentpipe.cli.summary import cell_text
 from bentpipe.errors import UsageError
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs import run_folder
+from bentpipe.runs.records import CellKey
 from bentpipe.stacks import catalogue
 
 _RESULTS = ("succeeded", "failed", "unsupported")  # the runner's words

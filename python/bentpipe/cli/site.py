@@ -53,8 +53,8 @@ def site(runs: tuple[Path, ...], out: Path, title: str, with_studies: bool, as_j
     from bentpipe.report import collection
 
     shown = tuple(_studies()) if with_studies else ()
-    data, found = collection.build(collection.Collection(runs, title, shown), out)
-    for one in found.skipped:
+    data, skipped = collection.build(collection.Collection(runs, title, shown), out)
+    for one in skipped:
         click.echo(f"warning: left out: {one.why}", err=True)
     click.echo(json.dumps(data, indent=1) if as_json else out / "index.html")
 

@@ -20,7 +20,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from bentpipe.analysis.cells import CellKey, cells
+from bentpipe.analysis.cells import cells
 from bentpipe.errors import BentpipeError, Interrupted, is_full
 from bentpipe.execution.agreement import Agreement
 from bentpipe.execution.awake import kept_awake
@@ -39,7 +39,7 @@ from bentpipe.plan.campaign import PlanVariants
 from bentpipe.plan.trial import Trial
 from bentpipe.remote.links import Links
 from bentpipe.runs.manifest import Manifest, now, stack_versions
-from bentpipe.runs.records import Record, measured, unmeasured
+from bentpipe.runs.records import CellKey, Record, measured, unmeasured
 from bentpipe.runs.run_folder import DiskError, RunFolder
 from bentpipe.testbed import TESTBEDS
 

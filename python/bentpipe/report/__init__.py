@@ -1,7 +1,8 @@
 """The report of a run: a static site that opens from the file system, without a network or a server.
 
-Model: Python computes every number (`model`) and writes it as scripts that assign a global, because a page
-opened from `file://` may not fetch. Pages are thin (`pages`); the bundle built from `report-ui/` draws them.
+Model: Python computes every number, cell by cell, and writes it as scripts that assign a global, because a
+page opened from `file://` may not fetch. Pages are thin (`pages`); the bundle built from `report-ui/` draws
+them.
 
     RUN/report/index.html           the matrix of each scenario, distributions, failures, manifest
     RUN/report/cells/<slug>.html    all iterations of one cell

@@ -16,7 +16,6 @@ from bentpipe.analysis import traces
 from bentpipe.errors import BentpipeError
 from bentpipe.report import pages
 from bentpipe.report.traces import script
-from bentpipe.runs import trial_files
 
 # The program that decodes runs beside Python, which meanwhile makes the script of another trial.
 _AT_ONCE = 2
@@ -32,8 +31,8 @@ class ReadTrace:
 
 
 def read_traces(run: traces.TracedRun, site: Path) -> dict[str, ReadTrace]:
-    """Write `data/trials/<trial>.js` to `site` for each trial that has a trace. OSError if it cannot."""
-    traced = sorted(trial for trial in run.records if trial_files.is_traced(run.folder / "trials" / trial))
+    """Write `data/trials/<trial>.js` to `site` for each trial of `run`. OSError if it cannot."""
+    traced = sorted(run.records)
     if not traced:
         return {}
     read: dict[str, ReadTrace] = {}

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from bentpipe.analysis.cells import CellKey
 from bentpipe.plan.treatments import DIRECT
+from bentpipe.runs.records import CellKey
 
 # A path up to the satellite and down again. Inside a data URL, so that a page needs no further file.
 _ICON = quote(
@@ -85,8 +86,33 @@ def cell(campaign: str, slug: str, key: CellKey) -> str:
 
 def data_script(name: str, value: Any) -> str:
     """A script that assigns `value` to the global `name`; safe inside a `<script>` element too."""
-    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return script_of(name, json_text(value))
+
+
+def script_of(name: str, text: str) -> str:
+    """As `data_script`, of a value that is JSON already."""
     return f"window.{name}={text.replace('<', chr(92) + 'u003c')};\n"
+
+
+def json_text(value: Any) -> str:
+    """A value as JSON. ValueError for numbers that JSON cannot hold: see `finite`."""
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+
+
+def with_list(value: dict[str, Any], key: str, items: Iterable[str]) -> str:
+    """An object that is not empty as JSON, with one more key: a list of what is JSON already."""
+    return f"{json_text(value)[:-1]},{json_text(key)}:[{','.join(items)}]}}"
+
+
+def finite(value: Any) -> Any:
+    """`value` with null for numbers that JSON cannot hold."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return value
 
 
 def write(path: Path, content: bytes) -> None:

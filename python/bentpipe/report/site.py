@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
+from bentpipe.analysis.cells import Cell
 from bentpipe.analysis.traces import TracedRun
 from bentpipe.errors import BentpipeError
 from bentpipe.report import pages
 from bentpipe.report.analyses import read_traces
-from bentpipe.report.model import RunModel, cell_data, run_data
-from bentpipe.runs import manifest, run_folder
-from bentpipe.runs.run_folder import StoredRecords
+from bentpipe.report.cell_page import cell_data
+from bentpipe.report.outline import RunOutline
+from bentpipe.report.overview import CellSummary, run_json
+from bentpipe.runs import manifest, trial_files
+from bentpipe.runs.records import without_courses
+from bentpipe.runs.stored_records import RECORDS, StoredRecords
 
 ASSETS = ("report.js", "report.css", "licenses.txt")
 
@@ -34,34 +37,48 @@ def build(run: Path) -> Path:
     try:
         stored = StoredRecords(run)
     except FileNotFoundError:
-        file = run / run_folder.RECORDS
+        file = run / RECORDS
         raise ReportError(f"{file}: no such file", "no trial of this run has finished yet") from None
     site, partial = run / "report", run / "report.partial"
     shutil.rmtree(partial, ignore_errors=True)
     try:
         with closing(stored):
-            _write(RunModel(run, found, stored.records), stored, partial, assets)
+            _write(RunOutline(run, found, stored.cells), stored, partial, assets)
         shutil.rmtree(site, ignore_errors=True)
         partial.rename(site)
-    except OSError:
+    except (OSError, BentpipeError):
         shutil.rmtree(partial, ignore_errors=True)
         raise
     return site / "index.html"
 
 
-def _write(model: RunModel, stored: StoredRecords, site: Path, assets: list[Path]) -> None:
+def _write(outline: RunOutline, stored: StoredRecords, site: Path, assets: list[Path]) -> None:
     for folder in ("cells", "data/cells", "data/trials", "assets"):
         (site / folder).mkdir(parents=True)
-    run = TracedRun(model.run, model.manifest.scenarios, {record.trial: record for record in model.records})
-    model = dataclasses.replace(model, traces=read_traces(run, site))
+    traces = read_traces(_traced(outline, stored), site)
     for asset in assets:
         pages.write(site / "assets" / asset.name, asset.read_bytes())
-    _write_text(site / "data" / "run.js", pages.data_script("bentpipeRun", run_data(model)))
-    _write_text(site / "index.html", pages.index(model.heading))
-    for slug, cell in model.slugs.items():
-        data = cell_data(model, slug, stored.whole(cell.records))
-        _write_text(site / "data" / "cells" / f"{slug}.js", pages.data_script("bentpipeCell", data))
-        _write_text(site / "cells" / f"{slug}.html", pages.cell(model.heading, slug, cell.key))
+    summaries = {}
+    for slug, key in outline.slugs.items():  # one after the other: all records take much memory
+        cell = Cell.of(key, stored.of_cell(key))
+        summaries[key] = CellSummary.of(cell, slug)
+        script = pages.data_script("bentpipeCell", cell_data(outline, slug, cell, traces))
+        _write_text(site / "data" / "cells" / f"{slug}.js", script)
+        _write_text(site / "cells" / f"{slug}.html", pages.cell(outline.heading, slug, key))
+    run_script = pages.script_of("bentpipeRun", run_json(outline, summaries))
+    _write_text(site / "data" / "run.js", run_script)
+    _write_text(site / "index.html", pages.index(outline.heading))
+
+
+def _traced(outline: RunOutline, stored: StoredRecords) -> TracedRun:
+    """The trials that have a trace."""
+    records = {
+        trial: without_courses(stored.of_trial(key, trial))
+        for key in stored.cells
+        for trial in stored.trials(key)
+        if trial_files.is_traced(outline.folder / "trials" / trial)
+    }
+    return TracedRun(outline.folder, outline.manifest.scenarios, records)
 
 
 def _write_text(path: Path, text: str) -> None:

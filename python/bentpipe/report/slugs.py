@@ -6,20 +6,20 @@ import hashlib
 import re
 from collections.abc import Iterable
 
-from bentpipe.analysis.cells import Cell, CellKey
 from bentpipe.plan.treatments import DIRECT
+from bentpipe.runs.records import CellKey
 
 _LONGEST = 120  # file names may have 255 bytes; longer names would be cut by some archives
 
 
-def assign(cells: Iterable[Cell]) -> dict[str, Cell]:
+def assign(cells: Iterable[CellKey]) -> dict[str, CellKey]:
     """A file name without suffix for each cell: readable, portable, and unique also where case is ignored."""
-    slugs: dict[str, Cell] = {}
-    for cell in cells:
-        slug = _slug(cell.key)
+    slugs: dict[str, CellKey] = {}
+    for key in cells:
+        slug = _slug(key)
         if slug.casefold() in slugs:
-            slug = f"{slug}-{_digest(cell.key)}"
-        slugs[slug.casefold()] = cell
+            slug = f"{slug}-{_digest(key)}"
+        slugs[slug.casefold()] = key
     return slugs
 
 

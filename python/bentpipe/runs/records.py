@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, NamedTuple
 
 import msgspec
 
 from bentpipe import labels
-from bentpipe.labels import VariantLabel
+from bentpipe.labels import ScenarioLabel, TreatmentLabel, VariantLabel
 from bentpipe.plan.trial import Trial
 from bentpipe.schema import reading
 from bentpipe.schema import record as schema
@@ -30,7 +30,34 @@ from bentpipe.schema.record import (
     ProxyResult,
 )
 
-__all__ = ["FORMAT", "MEASURED", "OUTCOMES", "FlowResult", "HopResult", "ProxyResult", "Record"]
+__all__ = ["FORMAT", "MEASURED", "OUTCOMES", "CellKey", "FlowResult", "HopResult", "ProxyResult", "Record"]
+
+
+class CellKey(NamedTuple):
+    """What all iterations of a cell have in common."""
+
+    scenario: str
+    workload: str
+    treatment: str
+    testbed: str
+    client: str
+    server: str
+
+    @property
+    def scenario_label(self) -> ScenarioLabel:
+        return labels.scenario(self.scenario)
+
+    @property
+    def treatment_label(self) -> TreatmentLabel:
+        return labels.treatment(self.treatment)
+
+    @property
+    def client_label(self) -> VariantLabel:
+        return labels.variant(self.client)
+
+    @property
+    def server_label(self) -> VariantLabel:
+        return labels.variant(self.server)
 
 
 class Record(schema.Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -49,6 +76,10 @@ class Record(schema.Record, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def misses_packets(self) -> bool:
         """Whether so many packets could not be decoded that its times are the client's; `detail` says so."""
         return self.measured_from == "client" and bool(self.undecoded_packets)
+
+    @property
+    def cell_key(self) -> CellKey:
+        return CellKey(self.scenario, self.workload, self.treatment, self.testbed, self.client, self.server)
 
     @property
     def client_label(self) -> VariantLabel:
@@ -121,24 +152,19 @@ def _identity(trial: Trial) -> dict[str, Any]:
 def read_jsonl(path: Path) -> Iterator[Record]:
     """The records of a `records.jsonl`. A last line that was cut off while it was written is passed over."""
     with path.open("rb") as file:
-        for _, record in read_lines(path, file):
-            yield record
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                try:
+                    yield parse_line(path, number, line)
+                except ValueError as error:
+                    if was_cut_off(line, error):
+                        return
+                    raise
 
 
-def read_lines(path: Path, file: BinaryIO) -> Iterator[tuple[int, Record]]:
-    """The records of the open `file`, called `path` in errors, each with the place where its line begins, in
-    bytes. A last line that was cut off while it was written is passed over.
-    """
-    begin = 0
-    for number, line in enumerate(file, start=1):
-        if line.strip():
-            try:
-                yield begin, parse_line(path, number, line)
-            except ValueError as error:
-                if not line.endswith(b"\n") and isinstance(error.__cause__, json.JSONDecodeError):
-                    return  # the writer was interrupted here
-                raise
-        begin += len(line)
+def was_cut_off(line: bytes, error: ValueError) -> bool:
+    """Whether a line is no record since it was cut off while it was written: the last one of a file."""
+    return not line.endswith(b"\n") and isinstance(error.__cause__, json.JSONDecodeError)
 
 
 def parse_line(path: Path, number: int, line: str | bytes) -> Record:

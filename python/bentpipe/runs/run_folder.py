@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import shlex
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from bentpipe.errors import BentpipeError, UsageError, is_full
 from bentpipe.runs import manifest
 from bentpipe.runs.record_book import RecordBook
-from bentpipe.runs.records import Record, read_jsonl, read_lines, without_courses
+from bentpipe.runs.records import Record, read_jsonl, without_courses
+from bentpipe.runs.stored_records import RECORDS, StoredRecords, readable
 from bentpipe.runs.trial_files import HOP_TRACES, PACKETS, REQUESTS, SUMMARY, TRACE, UNFINISHED, is_traced
 from bentpipe.schema.reading import FormatError
 
-RECORDS = "records.jsonl"
 _PARTIAL = ".partial"
 
 
@@ -160,37 +158,6 @@ class RunFolder:
         return f"finished trials are kept; make room, then continue with: {self.resume_command}"
 
 
-class StoredRecords:
-    """The records of a run, without their courses, which are read again when somebody asks for them."""
-
-    def __init__(self, folder: Path) -> None:
-        """BentpipeError if a record cannot be read, FileNotFoundError if the run has no file of them."""
-        self._path = folder / RECORDS
-        last: dict[tuple[object, ...], tuple[int, Record]] = {}
-        with _readable(self._path), ExitStack() as opened:
-            # It stays open: a run that ends meanwhile replaces its file.
-            self._file = opened.enter_context(self._path.open("rb"))
-            for begin, record in read_lines(self._path, self._file):
-                last[_which(record)] = begin, without_courses(record)
-            opened.pop_all()
-        self._begins = {which: begin for which, (begin, _) in last.items()}
-        self.records = [record for _, record in last.values()]
-
-    def whole(self, records: Iterable[Record]) -> Iterator[Record]:
-        """Some of them with their courses. BentpipeError if these cannot be read any more."""
-        for record in records:
-            with _readable(self._path):
-                self._file.seek(self._begins[_which(record)])
-                line = self._file.readline()
-                found = Record.from_mapping(json.loads(line)) if line.strip() else None
-                if found is None or _which(found) != _which(record):
-                    raise ValueError(f"{self._path} was changed while it was read")
-            yield found
-
-    def close(self) -> None:
-        self._file.close()
-
-
 def read(folder: Path, *, courses: bool = True) -> tuple[manifest.Manifest, list[Record]]:
     """The manifest and the records of the run in `folder`, which stays as it is. Without `courses` records
     have no curves, which are most of what they take in memory. BentpipeError if that is no run, or has no
@@ -198,9 +165,27 @@ def read(folder: Path, *, courses: bool = True) -> tuple[manifest.Manifest, list
     """
     found, records = read_unfinished(folder, courses=courses)
     if not records:
-        hint = f"continue it with: bentpipe run --resume {shlex.quote(str(folder))}"
-        raise BentpipeError(f"{folder}: no trial of this run has finished, so there are no records", hint)
+        raise _without_records(folder)
     return found, records
+
+
+def stored(folder: Path) -> StoredRecords:
+    """The records of the run in `folder`, on the disk; to be closed. BentpipeError if it has none, or lines
+    that are none.
+    """
+    try:
+        found = StoredRecords(folder)
+    except FileNotFoundError:
+        raise _without_records(folder) from None
+    if not found:
+        found.close()
+        raise _without_records(folder)
+    return found
+
+
+def _without_records(folder: Path) -> BentpipeError:
+    hint = f"continue it with: bentpipe run --resume {shlex.quote(str(folder))}"
+    return BentpipeError(f"{folder}: no trial of this run has finished, so there are no records", hint)
 
 
 def read_unfinished(folder: Path, *, courses: bool = True) -> tuple[manifest.Manifest, list[Record]]:
@@ -208,31 +193,12 @@ def read_unfinished(folder: Path, *, courses: bool = True) -> tuple[manifest.Man
     found = manifest.read(folder)
     path = folder / RECORDS
     try:
-        with _readable(path):
+        with readable(path):
             records = read_jsonl(path) if courses else map(without_courses, read_jsonl(path))
             # Of a trial that was run again the last line counts; a run that is complete has no other.
-            return found, list({_which(record): record for record in records}.values())
+            return found, list({(record.cell_key, record.trial): record for record in records}.values())
     except FileNotFoundError:
         return found, []
-
-
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    """BentpipeError for what cannot be read in the records of a run; FileNotFoundError stays."""
-    try:
-        yield
-    except ValueError as error:
-        raise BentpipeError(str(error), "the run may be of a newer version of Bentpipe") from error
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise BentpipeError(f"{path}: cannot be read: {error.strerror}") from error
-
-
-def _which(one: Record) -> tuple[object, ...]:
-    """The trial that a record is of."""
-    cell = (one.scenario, one.workload, one.treatment, one.testbed, one.client, one.server)
-    return (one.trial, one.iteration, *cell)
 
 
 def _is_fresh(folder: Path) -> bool:

@@ -7,27 +7,35 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from bentpipe.errors import BentpipeError
-from bentpipe.runs import run_folder
+from bentpipe.runs import manifest, run_folder
 from bentpipe.runs.manifest import Manifest
 from bentpipe.runs.records import Record
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
-class NamedRun:
-    """A run among others, in the order of whose `started` they stand."""
+class FoundRun:
+    """A run among others."""
 
     name: str
     folder: Path
     manifest: Manifest
+
+
+@dataclass(frozen=True)
+class NamedRun(FoundRun):
+    """A run among others, with its records."""
+
     records: list[Record]
 
 
@@ -40,28 +48,35 @@ class SkippedFolder:
 
 
 @dataclass(frozen=True)
-class SeveralRuns:
-    """What was found in several folders."""
+class SeveralRuns(Generic[T]):
+    """What was made of the runs in several folders, of that which started first first."""
 
-    runs: tuple[NamedRun, ...]
+    runs: tuple[T, ...]
     skipped: tuple[SkippedFolder, ...]
 
 
-def read(folders: Iterable[Path], *, courses: bool = True) -> SeveralRuns:
-    """The runs in `folders`, each once, the one that started first first. A folder that is no run, or has no
-    records, or of a format that cannot be read, is skipped. Without `courses` records have no curves, which
-    are most of what they take in memory.
+def each(folders: Iterable[Path], make: Callable[[FoundRun], T]) -> SeveralRuns[T]:
+    """Make something of the runs in `folders`, of each once, one after the other. A folder that is no run is
+    skipped, and one of which `make` says by a BentpipeError that it cannot be read.
     """
     places = list({folder.resolve(): folder for folder in folders}.values())
-    runs, skipped = [], []
+    made: list[tuple[FoundRun, T]] = []
+    skipped = []
     for folder, name in zip(places, names(places), strict=True):
         try:
-            found, records = run_folder.read(folder, courses=courses)
+            run = FoundRun(name, folder, manifest.read(folder))
+            made.append((run, make(run)))
         except BentpipeError as error:
             skipped.append(SkippedFolder(folder, str(error)))
-            continue
-        runs.append(NamedRun(name, folder, found, records))
-    return SeveralRuns(tuple(sorted(runs, key=lambda run: (run.manifest.started, run.name))), tuple(skipped))
+    made.sort(key=lambda pair: (pair[0].manifest.started, pair[0].name))
+    return SeveralRuns(tuple(one for _, one in made), tuple(skipped))
+
+
+def read(folders: Iterable[Path]) -> SeveralRuns[NamedRun]:
+    """The runs in `folders`. One that has no records, or of a format that cannot be read, is skipped."""
+    return each(
+        folders, lambda run: NamedRun(run.name, run.folder, run.manifest, run_folder.read(run.folder)[1])
+    )
 
 
 def trials(folders: Iterable[Path]) -> pa.Table:
@@ -79,7 +94,7 @@ def trials(folders: Iterable[Path]) -> pa.Table:
     return of_runs(found.runs)
 
 
-def nothing_to_read(found: SeveralRuns) -> BentpipeError:
+def nothing_to_read(found: SeveralRuns[Any]) -> BentpipeError:
     """The error for folders of which none can be read."""
     if not found.skipped:
         return BentpipeError("no runs are given", "give the folders of runs, as in runs/*")

@@ -126,15 +126,21 @@ def _said(values: list[Any], is_text: bool) -> pa.Array[Any]:
     return pa.array([None if value is None else float(value) for value in values], pa.float64())
 
 
+def groups(records: Iterable[Record]) -> Iterator[list[Record]]:
+    """The records, so many at a time as memory holds without noticing."""
+    left = iter(records)
+    while group := list(itertools.islice(left, _GROUP)):
+        yield group
+
+
 def write_parquet(records: Callable[[], Iterable[Record]], path: Path) -> None:
     """Write what `records` gives, each time that it is asked, to `path`, replacing it only once it is
     complete.
     """
     said = SaidNames(records())
     partial = path.with_suffix(".partial")
-    left = iter(records())
     # Of a path pyarrow would take what stands before a colon for a URL's scheme.
     with partial.open("wb") as file, pq.ParquetWriter(file, to_arrow([], said).schema) as writer:
-        while group := list(itertools.islice(left, _GROUP)):
+        for group in groups(records()):
             writer.write_table(to_arrow(group, said))
     partial.replace(path)

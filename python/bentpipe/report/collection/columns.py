@@ -10,44 +10,72 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from bentpipe.analysis.cells import CellKey
 from bentpipe.analysis.comparison import ComparedKey
-from bentpipe.runs.records import Record
-from bentpipe.runs.several import NamedRun
-from bentpipe.runs.table import of_runs
+from bentpipe.runs.records import CellKey, Record
+from bentpipe.runs.table import to_arrow
 
+T = TypeVar("T")
 Numbers = npt.NDArray[np.float32]
 # What is a number in records and none that was measured, or the number of something.
 _NO_MEASURE = frozenset({"format"})
 
 
-@dataclass
-class Coding:
+class Coding(Generic[T]):
     """Names by their numbers, in the order in which they first appear."""
 
-    names: list[str] = field(default_factory=list)
-    _numbers: dict[str, int] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._numbers: dict[T, int] = {}
 
-    def number(self, name: str) -> int:
-        if name not in self._numbers:
-            self._numbers[name] = len(self.names)
-            self.names.append(name)
-        return self._numbers[name]
+    @property
+    def names(self) -> list[T]:
+        return list(self._numbers)
+
+    def number(self, name: T) -> int:
+        return self._numbers.setdefault(name, len(self._numbers))
+
+
+class RunColumns:
+    """The columns of a run's trials, some records after the other; codes are numbers of its own names."""
+
+    def __init__(self) -> None:
+        self.lengths: list[int] = []
+        self.codings: dict[str, Coding[Any]] = {name: Coding() for name in _CODED}
+        self._codes: dict[str, list[int]] = {name: [] for name in _CODED}
+        self.pieces: list[dict[str, Numbers]] = []  # column → values, of those columns that have one
+
+    def add(self, records: Sequence[Record]) -> None:
+        """Add the trials that these records are of."""
+        for record in records:
+            for name, of in _CODED.items():
+                self._codes[name].append(self.codings[name].number(of(record)))
+        self.lengths.append(len(records))
+        table = to_arrow(records)
+        values = {
+            column.name: table.column(column.name).cast(pa.float64()).to_numpy().astype(np.float32)
+            for column in table.schema
+            if _is_number(column.type) and column.name not in _NO_MEASURE
+        }
+        self.pieces.append({name: found for name, found in values.items() if not np.isnan(found).all()})
+
+    def codes(self, name: str, whole: Coding[Any]) -> Numbers:
+        """The codes as numbers of `whole`, which learns the names that are new."""
+        numbers = [whole.number(one) for one in self.codings[name].names]
+        return np.array(numbers, dtype=np.float32)[self._codes[name]]
 
 
 @dataclass
 class TrialColumns:
-    """The columns of all trials, in the order of runs and of their records."""
+    """The columns of all trials, in the order of runs, and of the cells of each."""
 
-    codes: dict[str, Numbers]  # what a trial is, as numbers of the codings below
+    codes: dict[str, Numbers]  # what a trial is, as numbers of the names below
     values: dict[str, Numbers]  # column → what was measured
     cells: list[ComparedKey]
     testbeds: list[str]
@@ -59,30 +87,21 @@ class TrialColumns:
         return [int(cell) for cell in np.unique(self.codes["cell"][self.codes["run"] == run])]
 
 
-def read(runs: Sequence[NamedRun]) -> TrialColumns:
-    """The columns of `runs`, without those in which no trial has a value."""
-    cells: dict[ComparedKey, int] = {}
-    testbed, outcome, alpn = Coding(), Coding(), Coding()
-    names = ("run", "cell", "testbed", "outcome", "alpn")
-    rows: list[tuple[int, ...]] = [
-        (
-            number,
-            cells.setdefault(compared_key(record), len(cells)),
-            testbed.number(record.testbed),
-            outcome.number(record.outcome),
-            alpn.number(record.alpn),
-        )
-        for number, run in enumerate(runs)
-        for record in run.records
-    ]
-    whole = np.array(rows, dtype=np.float32).reshape(-1, len(names))
+def joined(runs: Sequence[RunColumns]) -> TrialColumns:
+    """The columns of all runs, without those in which no trial has a value."""
+    whole: dict[str, Coding[Any]] = {name: Coding() for name in _CODED}
+    numbers = [np.full(sum(run.lengths), number, dtype=np.float32) for number, run in enumerate(runs)]
+    codes = {name: np.concatenate([run.codes(name, whole[name]) for run in runs]) for name in _CODED}
+    pieces = [piece for run in runs for piece in run.pieces]
+    lengths = [length for run in runs for length in run.lengths]
+    columns = dict.fromkeys(name for piece in pieces for name in piece)
     return TrialColumns(
-        codes={name: whole[:, place] for place, name in enumerate(names)},
-        values=_measured(runs),
-        cells=list(cells),
-        testbeds=testbed.names,
-        outcomes=outcome.names,
-        protocols=alpn.names,
+        codes={"run": np.concatenate(numbers), **codes},
+        values={name: _joined([piece.get(name) for piece in pieces], lengths) for name in columns},
+        cells=whole["cell"].names,
+        testbeds=whole["testbed"].names,
+        outcomes=whole["outcome"].names,
+        protocols=whole["alpn"].names,
     )
 
 
@@ -91,32 +110,26 @@ def compared_key(record: Record | CellKey) -> ComparedKey:
     return ComparedKey(record.scenario, record.workload, record.treatment, record.client, record.server)
 
 
-def _measured(runs: Sequence[NamedRun]) -> dict[str, Numbers]:
-    """Those columns of the trials' table that are of numbers."""
-    pieces: dict[str, list[tuple[int, Numbers]]] = {}
-    for number, run in enumerate(runs):  # one after the other: a table of all takes much memory
-        table = of_runs([run])
-        for column in table.schema:
-            if _is_number(column.type) and column.name not in _NO_MEASURE:
-                values = table.column(column.name).cast(pa.float64()).to_numpy().astype(np.float32)
-                pieces.setdefault(column.name, []).append((number, values))
-    lengths = [len(run.records) for run in runs]
-    whole = {name: _joined(found, lengths) for name, found in pieces.items()}
-    return {name: values for name, values in whole.items() if not np.isnan(values).all()}
+_CODED: dict[str, Callable[[Record], Any]] = {
+    "cell": compared_key,
+    "testbed": lambda record: record.testbed,
+    "outcome": lambda record: record.outcome,
+    "alpn": lambda record: record.alpn,
+}
 
 
 def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
-def _joined(pieces: Iterable[tuple[int, Numbers]], lengths: Sequence[int]) -> Numbers:
-    """A column of all trials from those of the runs that have it."""
-    known = dict(pieces)
-    parts = [
-        known[number] if number in known else np.full(length, np.nan, dtype=np.float32)
-        for number, length in enumerate(lengths)
-    ]
-    return np.concatenate(parts)
+def _joined(pieces: Iterable[Numbers | None], lengths: Sequence[int]) -> Numbers:
+    """A column of all trials, of which some pieces have no value."""
+    return np.concatenate(
+        [
+            np.full(length, np.nan, dtype=np.float32) if piece is None else piece
+            for piece, length in zip(pieces, lengths, strict=True)
+        ]
+    )
 
 
 def packed(values: Numbers) -> dict[str, Any]:

@@ -14,11 +14,23 @@ from typing import Any
 from bentpipe.analysis.comparison import ComparedKey
 from bentpipe.report.collection.columns import compared_key
 from bentpipe.report.collection.links import ReportLinks
-from bentpipe.runs.several import NamedRun
+from bentpipe.runs.records import Record
 
 # Not what is a name: a digit in a word, an exit code, a signal.
 _NUMBER = re.compile(r"(?<![\w.-])(?<!code )(?<!status: )(?<!signal )\d[\d.,]*(?<![.,])")
 PLACE = "…"
+
+
+@dataclass(frozen=True)
+class FailedTrial:
+    """A trial that did not end well."""
+
+    outcome: str
+    detail: str
+    cell: ComparedKey
+    iteration: int
+    trial: str
+    href: str | None  # to the page of its cell, if there is one
 
 
 @dataclass
@@ -31,28 +43,34 @@ class FailureGroup:
     trials: list[dict[str, Any]] = field(default_factory=list)
 
 
-def groups(
-    runs: Sequence[NamedRun], cells: Mapping[ComparedKey, int], links: Sequence[ReportLinks]
-) -> list[dict[str, Any]]:
-    """The groups as JSON values, the largest first, and those of what is not offered, which is no failure,
-    last. `links` are those of the runs' reports.
+def failed_trial(record: Record, links: ReportLinks) -> FailedTrial:
+    """The trial that a record is of."""
+    return FailedTrial(
+        record.outcome,
+        record.detail,
+        compared_key(record),
+        record.iteration,
+        record.trial,
+        links.of_cell(record.cell_key),
+    )
+
+
+def groups(runs: Sequence[Sequence[FailedTrial]], cells: Mapping[ComparedKey, int]) -> list[dict[str, Any]]:
+    """The groups of the runs' failed trials as JSON values, the largest first, and those of what is not
+    offered, which is no failure, last.
     """
     found: dict[tuple[str, str], FailureGroup] = {}
-    for number, (run, pages) in enumerate(zip(runs, links, strict=True)):
-        for record in run.records:
-            if record.ok:
-                continue
-            detail = pattern(record.detail)
-            group = found.setdefault(
-                (record.outcome, detail), FailureGroup(record.outcome, detail, record.detail)
-            )
+    for number, trials in enumerate(runs):
+        for one in trials:
+            detail = pattern(one.detail)
+            group = found.setdefault((one.outcome, detail), FailureGroup(one.outcome, detail, one.detail))
             group.trials.append(
                 {
                     "run": number,
-                    "cell": cells[compared_key(record)],
-                    "iteration": record.iteration,
-                    "trial": record.trial,
-                    "href": pages.of_trial(record),
+                    "cell": cells[one.cell],
+                    "iteration": one.iteration,
+                    "trial": one.trial,
+                    "href": one.href,
                 }
             )
     ordered = sorted(found.values(), key=lambda group: (group.outcome == "unsupported", -len(group.trials)))

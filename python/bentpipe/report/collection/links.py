@@ -13,17 +13,15 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import quote
 
-from bentpipe.analysis.cells import CellKey
-from bentpipe.report.model import RunModel
-from bentpipe.runs.records import Record
-from bentpipe.runs.several import NamedRun
+from bentpipe.report.outline import RunOutline
+from bentpipe.runs.records import CellKey
 
 
 @dataclass(frozen=True)
 class ReportLinks:
     """The links from a page in the folder `site` to the report of a run."""
 
-    run: NamedRun
+    run: RunOutline
     site: Path
 
     @cached_property
@@ -31,19 +29,13 @@ class ReportLinks:
         """To its first page; None where there is none."""
         return self._link("index.html")
 
-    def of_trial(self, record: Record) -> str | None:
-        """To the page of the trial's cell; None where there is none."""
-        if self.index is None:
-            return None
-        key = CellKey(
-            record.scenario, record.workload, record.treatment, record.testbed, record.client, record.server
-        )
-        return self._cells.get(key)
+    def of_cell(self, key: CellKey) -> str | None:
+        """To the page of a cell; None where there is none."""
+        return None if self.index is None else self._cells.get(key)
 
     @cached_property
     def _cells(self) -> dict[CellKey, str | None]:
-        slugs = RunModel(self.run.folder, self.run.manifest, self.run.records).slugs
-        return {cell.key: self._link(f"cells/{slug}.html") for slug, cell in slugs.items()}
+        return {key: self._link(f"cells/{slug}.html") for slug, key in self.run.slugs.items()}
 
     def _link(self, page: str) -> str | None:
         file = self.run.folder.resolve() / "report" / page

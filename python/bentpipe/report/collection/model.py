@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,11 +18,10 @@ from bentpipe import labels
 from bentpipe.analysis.comparison import FALSE_DISCOVERIES, MEASURES
 from bentpipe.analysis.inference import CONFIDENCE
 from bentpipe.report.collection.columns import TrialColumns
-from bentpipe.report.collection.links import ReportLinks
+from bentpipe.report.collection.read_run import ReadRun
 from bentpipe.report.collection.studies import RenderedPage, ShownStudy
-from bentpipe.report.model import RunModel
-from bentpipe.runs import manifest
-from bentpipe.runs.several import NamedRun, SeveralRuns
+from bentpipe.runs.manifest import Manifest
+from bentpipe.runs.several import SeveralRuns
 
 FORMAT = 1
 _BUILD = 8  # digits of the hash of a stack's sources that tell two builds apart
@@ -35,12 +33,11 @@ class ShownParts:
 
     title: str
     columns: TrialColumns
-    links: Sequence[ReportLinks]  # of each run
     studies: Sequence[ShownStudy]
     pages: Sequence[Sequence[RenderedPage]]  # of each study
 
 
-def site_data(found: SeveralRuns, parts: ShownParts) -> dict[str, Any]:
+def site_data(found: SeveralRuns[ReadRun], parts: ShownParts) -> dict[str, Any]:
     """The index of the site."""
     columns = parts.columns
     return {
@@ -49,10 +46,7 @@ def site_data(found: SeveralRuns, parts: ShownParts) -> dict[str, Any]:
         "bentpipe": bentpipe.__version__,
         "confidence": CONFIDENCE,
         "false_discoveries": FALSE_DISCOVERIES,
-        "runs": [
-            _run(run, links) | {"cells": columns.cells_of(number)}
-            for number, (run, links) in enumerate(zip(found.runs, parts.links, strict=True))
-        ],
+        "runs": [_run(run) | {"cells": columns.cells_of(number)} for number, run in enumerate(found.runs)],
         "cells": [key._asdict() for key in columns.cells],
         "testbeds": columns.testbeds,
         "outcomes": columns.outcomes,
@@ -80,47 +74,51 @@ def site_data(found: SeveralRuns, parts: ShownParts) -> dict[str, Any]:
     }
 
 
-def _run(run: NamedRun, links: ReportLinks) -> dict[str, Any]:
-    found, records = run.manifest, run.records
+def _run(run: ReadRun) -> dict[str, Any]:
+    found = run.outline.manifest
     commit = found.versions.get("commit")
     return {
         "name": run.name,
-        "heading": RunModel(run.folder, found, records).heading,
+        "heading": run.outline.heading,
         "campaign": found.campaign,
         "title": found.title,
         "started": found.started,
         "finished": found.finished,
         "bentpipe": found.versions.get("bentpipe"),
         "commit": commit if isinstance(commit, str) else None,
-        "testbeds": sorted({record.testbed for record in records}),
+        "testbeds": sorted({cell.testbed for cell in run.outline.cells}),
         "ip": found.plan.ip,
         "seed": found.plan.seed,
         "stacks": _stacks(run),
         "paths": {label: _digest(state.scenario) for label, state in found.scenarios.items()},
-        "scenarios": sorted({record.scenario for record in records}),
-        "trials": len(records),
-        "failed": sum(record.failed for record in records),
-        "outcomes": dict(Counter(record.outcome for record in records).most_common()),
+        "scenarios": sorted({cell.scenario for cell in run.outline.cells}),
+        "trials": run.outcomes.total(),
+        "failed": run.failed,
+        "outcomes": dict(run.outcomes.most_common()),
         "left_out": found.left_out,
-        "report": links.index,
+        "report": run.links.index,
     }
 
 
-def _stacks(run: NamedRun) -> list[dict[str, Any]]:
+def _stacks(run: ReadRun) -> list[dict[str, Any]]:
     """The stacks that took part: what they call their version, and the build, by its sources."""
-    said = manifest.stack_versions(run.records)
-    listed = run.manifest.versions.get("stacks")
+    manifest = run.outline.manifest
+    listed = manifest.versions.get("stacks")
     told = {name: str(version) for name, version in listed.items()} if isinstance(listed, dict) else {}
-    names = {label for record in run.records for label in (record.client, record.server)}
+    names = {label for cell in run.outline.cells for label in (cell.client, cell.server)}
     return [
-        {"name": name, "version": said.get(name) or told.get(name), "build": _build(run, name)}
+        {
+            "name": name,
+            "version": run.stack_versions.get(name) or told.get(name),
+            "build": _build(manifest, name),
+        }
         for name in sorted({labels.variant(label).stack for label in names})
     ]
 
 
-def _build(run: NamedRun, stack: str) -> str | None:
+def _build(run: Manifest, stack: str) -> str | None:
     """The begin of the hash of what a stack was built from; null where the manifest does not say."""
-    entry = run.manifest.stacks.get(stack)
+    entry = run.stacks.get(stack)
     sources = (entry.installation or {}).get("inputs_sha256") if entry else None
     return sources[:_BUILD] if isinstance(sources, str) else None
 

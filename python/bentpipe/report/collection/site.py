@@ -11,13 +11,13 @@ from typing import Any
 
 from bentpipe.errors import UsageError
 from bentpipe.report import pages
-from bentpipe.report.collection import columns, failures, studies
-from bentpipe.report.collection.links import ReportLinks
+from bentpipe.report.collection import columns, failures, read_run, studies
 from bentpipe.report.collection.model import ShownParts, site_data
+from bentpipe.report.collection.read_run import ReadRun
 from bentpipe.report.collection.studies import RenderedPage, ShownStudy
 from bentpipe.report.site import bundle
 from bentpipe.runs import several
-from bentpipe.runs.several import SeveralRuns
+from bentpipe.runs.several import SeveralRuns, SkippedFolder
 
 INDEX = "site.json"
 # File → what it is called, and the scripts with data that it starts from.
@@ -41,8 +41,8 @@ class Collection:
     studies: Sequence[ShownStudy] = ()
 
 
-def build(collection: Collection, out: Path) -> tuple[dict[str, Any], SeveralRuns]:
-    """Write the site to the folder `out`; what its `site.json` says, and the runs and what was skipped.
+def build(collection: Collection, out: Path) -> tuple[dict[str, Any], Sequence[SkippedFolder]]:
+    """Write the site to the folder `out`; what its `site.json` says, and what was skipped.
 
     An older site is replaced, and kept if anything goes wrong. UsageError where `out` holds anything else,
     BentpipeError if no run can be read, OSError if the site cannot be written.
@@ -52,18 +52,19 @@ def build(collection: Collection, out: Path) -> tuple[dict[str, Any], SeveralRun
     partial = out.with_name(f"{out.name or 'site'}.partial")
     for folder in (out, partial):
         _check_own(folder)
-    found = several.read(collection.runs, courses=False)
+    # One run after the other: the records of all take much memory.
+    found = several.each(collection.runs, lambda run: read_run.read(run, out))
     if not found.runs:
         raise several.nothing_to_read(found)
     shutil.rmtree(partial, ignore_errors=True)
     try:
-        data = _write(found, collection, (partial, out), assets)
+        data = _write(found, collection, partial, assets)
         shutil.rmtree(out, ignore_errors=True)
         partial.rename(out)
     except OSError:
         shutil.rmtree(partial, ignore_errors=True)
         raise
-    return data, found
+    return data, found.skipped
 
 
 def _check_own(folder: Path) -> None:
@@ -86,20 +87,18 @@ def _is_site(folder: Path) -> bool:
 
 
 def _write(
-    found: SeveralRuns, collection: Collection, places: tuple[Path, Path], assets: Sequence[Path]
+    found: SeveralRuns[ReadRun], collection: Collection, site: Path, assets: Sequence[Path]
 ) -> dict[str, Any]:
-    """Write everything to the first of the `places`, with links as from the second; the index."""
-    site, out = places
+    """Write everything to the folder `site`; the index."""
     (site / "data" / "columns").mkdir(parents=True)
     _write_text(site / INDEX, json.dumps({"site_format": None}))  # so that what is left of it is known again
-    links = [ReportLinks(run, out) for run in found.runs]
-    table = columns.read(found.runs)
+    table = columns.joined([run.columns for run in found.runs])
     made = studies.rendered(collection.studies)
     of_studies = [[made[page] for page in study.pages] for study in collection.studies]
-    parts = ShownParts(collection.title, table, links, collection.studies, of_studies)
+    parts = ShownParts(collection.title, table, collection.studies, of_studies)
     data = site_data(found, parts)
     numbers = {key: number for number, key in enumerate(table.cells)}
-    failed = failures.groups(found.runs, numbers, links)
+    failed = failures.groups([run.not_ok for run in found.runs], numbers)
     _write_text(site / "data" / "site.js", pages.data_script("bentpipeSite", data))
     _write_text(site / "data" / "failures.js", pages.data_script("bentpipeFailures", failed))
     for name, values in (*table.codes.items(), *enumerate(table.values.values())):

@@ -1,0 +1,81 @@
+"""What a run's site is made of: its cells, in their matrices, with the names of their pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from bentpipe.analysis.cells import MatrixKey
+from bentpipe.plan import treatments
+from bentpipe.report import slugs
+from bentpipe.runs.manifest import Manifest
+from bentpipe.runs.records import CellKey
+
+# What `bentpipe run` calls a run that is no campaign.
+_UNNAMED = "run"
+_NAMED = 4  # names that a heading lists before it counts them
+
+
+@dataclass(frozen=True)
+class RunOutline:
+    """A run without what its trials came to."""
+
+    folder: Path
+    manifest: Manifest
+    cells: Sequence[CellKey]  # in the order in which they first appear
+
+    @cached_property
+    def matrices(self) -> dict[MatrixKey, list[CellKey]]:
+        """In the manifest's order of scenarios, then of workloads and of treatments; what it does not name
+        comes last.
+        """
+        labels, plan = list(self.manifest.scenarios), self.manifest.plan
+        between = treatments.labels(plan.treatments, plan.pep)
+
+        def place(key: MatrixKey) -> tuple[int, int, int, MatrixKey]:
+            first = _place(labels, key.scenario), _place(plan.workloads, key.workload)
+            return *first, _place(between, key.treatment), key
+
+        groups: dict[MatrixKey, list[CellKey]] = {}
+        for cell in self.cells:
+            groups.setdefault(MatrixKey.of(cell), []).append(cell)
+        return {key: groups[key] for key in sorted(groups, key=place)}
+
+    @cached_property
+    def slugs(self) -> dict[str, CellKey]:
+        """File name → cell, over all matrices."""
+        return slugs.assign(cell for cells in self.matrices.values() for cell in cells)
+
+    @cached_property
+    def heading(self) -> str:
+        """The campaign's name; for a run without one of its own, what it ran over which scenarios."""
+        campaign = self.manifest.campaign or self.folder.resolve().name
+        if campaign != _UNNAMED or not self.cells:
+            return campaign
+        ordered = [cell for cells in self.matrices.values() for cell in cells]
+        clients = _distinct(cell.client for cell in ordered)
+        servers = _distinct(cell.server for cell in ordered)
+        stacks = f"{_named(clients, 'clients')} to {_named(servers, 'servers')}"
+        if sorted(clients) == sorted(servers):
+            stacks = _named(clients, "stacks")
+        return f"{stacks} over {_named(_distinct(cell.scenario for cell in ordered), 'scenarios')}"
+
+    def summary(self, scenario: str) -> dict[str, Any]:
+        """The manifest's summary of a scenario; empty if it has none."""
+        known = self.manifest.scenarios.get(scenario)
+        return known.summary if known else {}
+
+
+def _place(names: Sequence[str], name: str) -> int:
+    return names.index(name) if name in names else len(names)
+
+
+def _distinct(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
+
+
+def _named(names: list[str], plural: str) -> str:
+    return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} {plural}"
