@@ -29,6 +29,11 @@ from bentpipe.study.markdown import code, literal, path, percent, several, table
 from bentpipe.study.source import Source
 
 EXPLANATIONS = Path(__file__).with_name("explanations.toml")
+_TITLES = {
+    "agreement": "Virtual time against real time",
+    "agreement-losses": "Virtual time against real time, with losses",
+    "agreement-tcp": "Virtual time against real time: Linux's TCP",
+}
 _SHARE = 0.05  # a difference beyond it wants an explanation where nothing is lost at random
 
 _HOW = """Goodputs, completion times and shares of the limit are geometric means over the trials that
@@ -106,9 +111,7 @@ class Page:
         return [cell for cell in self.goodput.cells if cell.key.scenario == scenario]
 
     def is_lossless(self, scenario: str) -> bool:
-        """Whether nothing is lost at random, so that two trials differ by what the programs do."""
-        summary = self.virtual.manifest.scenarios[scenario].summary
-        return all(summary.get(f"{way}_loss") == "none" for way in ("forward", "return"))
+        return _is_lossless(self.virtual, scenario)
 
     @property
     def apart(self) -> list[ComparedCell]:
@@ -122,21 +125,32 @@ class Page:
 
 
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
-    """Write to `folder` the page of the runs of QUIC, and that of those of TCP, as far as they are there.
-    BentpipeError unless those of a page are of virtual and of real time, and share cells.
+    """Write to `folder` the page of the runs of QUIC, that of those of TCP, and that of those over paths with
+    losses alone, as far as they are there. BentpipeError unless those of a page are of virtual and of real
+    time, and share cells.
     """
     pages = {
         name: Page(*_both(mine), explanations())
-        for name, is_tcp in (("agreement", False), ("agreement-tcp", True))
-        if (mine := [one for one in runs if _is_tcp(one) == is_tcp])
+        for name in _TITLES
+        if (mine := [one for one in runs if _page_of(one) == name])
     }
     for name, page in pages.items():
-        (folder / f"{name}.md").write_text(markdown.page(_sections(page)))
+        (folder / f"{name}.md").write_text(markdown.page([f"# {_TITLES[name]}", *_sections(page)]))
     return [folder / f"{name}.md" for name in pages]
 
 
-def _is_tcp(source: Source) -> bool:
-    return bool(source.records) and all(one.transport == "tcp" for one in source.records)
+def _page_of(source: Source) -> str:
+    """The page that a run belongs to."""
+    if source.records and not any(_is_lossless(source, one.scenario) for one in source.records):
+        return "agreement-losses"
+    is_tcp = bool(source.records) and all(one.transport == "tcp" for one in source.records)
+    return "agreement-tcp" if is_tcp else "agreement"
+
+
+def _is_lossless(source: Source, scenario: str) -> bool:
+    """Whether nothing is lost at random, so that two trials differ by what the programs do."""
+    summary = source.manifest.scenarios[scenario].summary
+    return all(summary.get(f"{way}_loss") == "none" for way in ("forward", "return"))
 
 
 def _both(mine: Sequence[Source]) -> tuple[Source, Source]:
@@ -153,19 +167,20 @@ def _both(mine: Sequence[Source]) -> tuple[Source, Source]:
     if len(mine) != len(wanted):
         listed = ", ".join(str(one.folder) for one in mine)
         raise BentpipeError(
-            f"{listed}: wanted are two runs of one transport protocol, in virtual and in real time",
-            "give --run twice for those of QUIC, and twice for those of TCP",
+            f"{listed}: wanted are two runs of one campaign, in virtual and in real time",
+            "give --run twice for those of QUIC, twice for those of TCP, twice for those with losses",
         )
     virtual, real = mine
     return virtual, real
 
 
 def _sections(page: Page) -> list[str]:
-    parts = ["# Virtual time against real time", _opening(page), _HOW]
+    parts = [_opening(page), _HOW]
     notes = [f"- {literal(one)}" for one in remarks(page.goodput)]
     if notes:
         parts.append("Of the two runs (A is virtual, B is real time):\n\n" + "\n".join(notes))
-    parts += _apart(page)
+    if any(map(page.is_lossless, page.scenarios)):
+        parts += _apart(page)
     for scenario in page.scenarios:
         parts += [f"## {path(scenario)}", _facts(page, scenario), _rows(page, scenario)]
     parts += ["## How exact real time was", _FIDELITY, _fidelity(page)]
@@ -193,7 +208,21 @@ def _opening(page: Page) -> str:
             f"fast in real time as in virtual time within 5 %; the median ratio of goodputs is "
             f"{statistics.median(ratios):.3f}."
         )
+    else:
+        text += _with_losses([cell for cell in shown if cell.ratio])
     return text
+
+
+def _with_losses(compared: Sequence[ComparedCell]) -> str:
+    """What these cells say together, over paths that all lose at random."""
+    if not compared:
+        return ""
+    apart = sum(cell.significant for cell in compared)
+    median = statistics.median(cell.ratio.value for cell in compared if cell.ratio)
+    return (
+        f" Losses are at random, so trials differ by chance. {apart} of {several(len(compared), 'pair')} "
+        f"differ significantly; the median ratio of goodputs is {median:.3f}."
+    )
 
 
 def _apart(page: Page) -> list[str]:

@@ -144,6 +144,21 @@ def test_runs_of_tcp_alone_have_a_page_of_their_own(bentpipe: Command, on_file: 
     assert "quinn" not in text.partition("\n## sat")[0]
 
 
+def test_runs_with_losses_alone_have_a_page_of_their_own(bentpipe: Command, on_file: Path) -> None:
+    """Whatever they are of: chance makes differences, so none is asked to be explained."""
+    linux = {"transport": "tcp", "server": "linux:cc=cubic"}
+    for name, make, mbit in (("sim", trials, 4), ("emu", emu, 2)):
+        write(name, make("satloss", "quinn", mbit), make("satloss", "linux", 4, **linux))
+    done = bentpipe("study", "agreement", "--run", "sim", "--run", "emu", "-o", "out")
+    assert (done.code, done.out) == (0, "out/agreement-losses.md\n"), done.err
+    text = Path("out/agreement-losses.md").read_text()
+    assert text.startswith("# Virtual time against real time, with losses\n")
+    said = " ".join(text.split())
+    assert "1 of 2 pairs differ significantly; the median ratio of goodputs is 0.750." in said
+    assert "Differences beyond 5 %" not in text
+    assert "| quinn → quinn | 4.00 | 2.00 | **0.500** |" in section(text, "satloss")
+
+
 def test_the_links_of_real_time_are_judged(bentpipe: Command, on_file: Path) -> None:
     both()
     kept = section(page(bentpipe), "How exact real time was")
