@@ -7,6 +7,13 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::{Errno, read, write};
 use rustix::net::sockopt::socket_error;
 
+/// What is watched of a connection. Once it was told of, nothing is told again.
+pub const ALL_EVENTS: EventFlags = EventFlags::IN
+    .union(EventFlags::OUT)
+    .union(EventFlags::RDHUP)
+    .union(EventFlags::PRI)
+    .union(EventFlags::ET);
+
 /// What means that a read that returns less than was asked for may have left something: the end of the
 /// stream, or what comes after an urgent mark.
 const MORE: EventFlags = EventFlags::RDHUP.union(EventFlags::PRI);

@@ -10,10 +10,11 @@ use rustix::io::Errno;
 use rustix::net::sockopt::socket_error;
 use tracing::debug;
 
-use super::{ALL_EVENTS, EVENTS, Relay};
+use super::{EVENTS, Relay};
 use crate::pair::{ClientConnection, Ends, Pair, is_connected};
 use crate::sockets;
 use crate::syn_gate::{Syn, SynGate, open_for_all};
+use crate::watched_socket::ALL_EVENTS;
 
 /// A client that has asked, and the connection to where it wants to go.
 #[derive(Debug)]

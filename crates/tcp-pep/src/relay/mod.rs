@@ -27,6 +27,7 @@ use crate::pair::{ClientConnection, Ends, Pair, PairState};
 use crate::sockets;
 use crate::statistics::Statistics;
 use crate::syn_gate::SynGate;
+use crate::watched_socket::ALL_EVENTS;
 use late::Asking;
 use pool::{Arriving, Warm, preface};
 
@@ -41,13 +42,6 @@ const EVENTS: usize = 256;
 const TURNS: usize = 32;
 /// How often it is looked for what takes too long, at most and at least.
 const SWEEPS: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(1)];
-
-/// What is watched of a connection. Once it was told of, nothing is told again.
-const ALL_EVENTS: EventFlags = EventFlags::IN
-    .union(EventFlags::OUT)
-    .union(EventFlags::RDHUP)
-    .union(EventFlags::PRI)
-    .union(EventFlags::ET);
 
 /// A socket that listens.
 #[derive(Debug)]

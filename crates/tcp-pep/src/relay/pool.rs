@@ -17,12 +17,12 @@ use rustix::net::sockopt::{
 };
 use tracing::{debug, warn};
 
-use super::{ALL_EVENTS, Relay};
+use super::Relay;
 use crate::config::PoolConfig;
 use crate::pair::{Ends, is_connected};
 use crate::preamble::{Preamble, decode};
 use crate::sockets;
-use crate::watched_socket::unless_it_waits;
+use crate::watched_socket::{ALL_EVENTS, unless_it_waits};
 
 /// Ports of connections that come from a client's address; its own are those that systems choose, which
 /// are above (RFC 6335, section 6; Linux's `ip_local_port_range`).
