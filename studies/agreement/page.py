@@ -53,13 +53,13 @@ class Explanation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     stack: str
     scenarios: tuple[str, ...]
-    real_time_is: Literal["slower", "faster"]
+    real_time_is: Literal["slower", "faster", "either"]
     reason: str
 
     def fits(self, cell: ComparedCell) -> bool:
         label = cell.key.scenario
         here = self.stack in _names(cell) and bool({label, labels.scenario(label).name} & {*self.scenarios})
-        return here and self.real_time_is == _direction(cell)
+        return here and self.real_time_is in ("either", _direction(cell))
 
 
 def _names(cell: ComparedCell) -> set[str]:

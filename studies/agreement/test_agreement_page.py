@@ -121,6 +121,8 @@ def test_a_reason_on_file_stands_beside_its_difference(bentpipe: Command, on_fil
     assert "| **0.900** | 3 of 3 / 3 of 3 | It \\_waits\\_. |" in text
     assert "| - | 3 of 3 / 0 of 3 | not explained yet |" in text
     assert "that these runs do not show: quinn, faster, sat." in text
+    on_file.write_text(entry.format("quinn", "either"))
+    assert "| **0.900** | 3 of 3 / 3 of 3 | It \\_waits\\_. |" in page(bentpipe)
 
 
 def test_runs_of_tcp_alone_have_a_page_of_their_own(bentpipe: Command, on_file: Path) -> None:

@@ -54,7 +54,10 @@ def test_stored_records_are_read_from_the_file_that_was_opened(tmp_path: Path) -
         other = tmp_path / "other"
         other.write_text("".join(f"{one.to_json()}\n" for one in reversed(before)))
         other.replace(tmp_path / "records.jsonl")
-        assert list(stored) == [one for own in cells(before) for one in own.records]
+        assert list(stored) == before
+        assert [one for key in stored.cells for one in stored.of_cell(key)] == [
+            one for cell in cells(before) for one in cell.records
+        ]
         assert stored.cells == [cell.key for cell in cells(before)] and len(stored) == len(before)
         assert [stored.of_trial(one.cell_key, one.trial) for one in before] == before
 
@@ -65,7 +68,7 @@ def test_of_a_trial_the_last_line_counts_and_one_that_was_cut_off_none(tmp_path:
     lines = "".join(f"{one.to_json()}\n" for one in (first, second, again))
     (tmp_path / "records.jsonl").write_text(lines + second.to_json()[:-9])
     with contextlib.closing(StoredRecords(tmp_path)) as stored:
-        assert list(stored) == [again, second]
+        assert list(stored) == [second, again]
 
 
 def test_stored_records_of_the_first_format_are_those_of_their_file(tmp_path: Path) -> None:

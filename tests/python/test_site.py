@@ -19,6 +19,7 @@ from conftest import Command
 
 from bentpipe.analysis import comparison
 from bentpipe.analysis.comparison import MEASURES, ComparedRun
+from bentpipe.report import collection
 from bentpipe.report.collection import ShownStudy, failures, studies
 from bentpipe.runs.records import Record
 
@@ -113,6 +114,32 @@ def test_columns_are_those_of_the_records(site: Path, runs: dict[str, list[Recor
         one.outcome for one in every
     ]
     assert "plt_s" not in data["columns"], "no trial has one"
+
+
+def test_a_site_is_the_same_however_many_records_are_read_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Endpoints say numbers or texts under a name, and of pages other columns are known than of files."""
+    records = write(tmp_path / "run", 1)
+    more: dict[int, dict[str, Any]] = {
+        0: {"server_statistics": {"numbers": 5, "either": 5}},
+        3: {"server_statistics": {"numbers": 6, "either": "none"}, "plt_s": 1.5},
+        7: {"server_statistics": {"text": "x", "either": 7}, "handshake_s": None},
+    }
+    changed = [fake_run.change(one, **more.get(place, {})) for place, one in enumerate(records)]
+    (tmp_path / "run" / "records.jsonl").write_text("".join(f"{one.to_json()}\n" for one in changed))
+    wanted = collection.Collection([tmp_path / "run"], "Runs")
+    collection.build(wanted, tmp_path / "whole")
+    monkeypatch.setattr("bentpipe.runs.table._GROUP", 2)
+    collection.build(wanted, tmp_path / "parts")
+    files = sorted(file.relative_to(tmp_path / "whole") for file in (tmp_path / "whole/data").rglob("*.js"))
+    assert len(files) > 20
+    for file in files:
+        assert (tmp_path / "parts" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes(), file
+    names = read_data(tmp_path / "whole/data/site.js")["columns"]
+    assert "server_statistics.numbers" in names and "server_statistics.either" not in names
+    assert names.index("handshake_s") < names.index("plt_s") < names.index("wall_s")
+    assert column(tmp_path / "whole", names.index("plt_s"))[:5] == [None, None, None, 1.5, None]
 
 
 def test_failures_are_grouped_by_what_was_said(site: Path, runs: dict[str, list[Record]]) -> None:

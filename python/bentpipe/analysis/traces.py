@@ -15,7 +15,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -61,7 +61,7 @@ class TracedRun:
 
     folder: Path
     scenarios: dict[str, ScenarioState]  # of the manifest, by their labels
-    records: dict[str, Record]  # by trial
+    records: Mapping[str, Record]  # by trial
 
     @classmethod
     def read(cls, folder: Path) -> TracedRun:

@@ -234,7 +234,7 @@ class _Drawing:
 
     def _title(self, number: int) -> str:
         run, trial = self.analysis.run, self.analysis.trial
-        if run is not None and trial in run.records:
+        if run is not None and trial is not None and trial in run.records:
             one = run.records[trial]
             between = "" if one.treatment == DIRECT else f", {one.treatment}"
             ends = f"client {one.client}, server {one.server}{between}"

@@ -90,7 +90,7 @@ class Scheduler:
         self._open: dict[CellKey, int] = {}  # cell → trials without a record
         self._members: dict[CellKey, list[str]] = {}  # cell → its trials
         for trial in self._trials.values():
-            self._members.setdefault(_cell(trial), []).append(trial.id)
+            self._members.setdefault(CellKey.of(trial), []).append(trial.id)
         self._queue: deque[Trial] = deque()
         self._executed: set[str] = set()  # trials that ended since this process began
         self._testbed = TESTBEDS[plan.testbed]
@@ -206,7 +206,7 @@ class Scheduler:
     def _plan_work(self) -> None:
         left = [t for t in self._trials.values() if t.id not in self.records or t.id in self.retry]
         for trial in left:
-            self._open[_cell(trial)] = self._open.get(_cell(trial), 0) + 1
+            self._open[CellKey.of(trial)] = self._open.get(CellKey.of(trial), 0) + 1
         if self.settings.shuffle:
             random.Random(self.manifest.plan.seed).shuffle(left)
         self._queue.extend(left)
@@ -324,7 +324,7 @@ class Scheduler:
         self.folder.append(record)
         self._executed.add(trial.id)
         self.progress.advance(record.failed, record.in_a_line)
-        key = _cell(trial)
+        key = CellKey.of(trial)
         self._open[key] -= 1
         if self._open[key] == 0:
             self.progress.more(self._settle(key))
@@ -346,7 +346,7 @@ class Scheduler:
         if trial is None:
             return 0
         again = self._trials[trial]
-        self._open[_cell(again)] = 1
+        self._open[CellKey.of(again)] = 1
         self._queue.append(again)
         return 1
 
@@ -354,10 +354,6 @@ class Scheduler:
 def failed(records: Mapping[str, Record]) -> frozenset[str]:
     """The trials that --retry-failed executes again."""
     return frozenset(trial for trial, record in records.items() if record.failed)
-
-
-def _cell(trial: Trial) -> CellKey:
-    return CellKey(trial.scenario, trial.workload, trial.treatment, trial.testbed, trial.client, trial.server)
 
 
 @contextmanager

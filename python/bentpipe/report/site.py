@@ -16,8 +16,7 @@ from bentpipe.report.cell_page import cell_data
 from bentpipe.report.outline import RunOutline
 from bentpipe.report.overview import CellSummary, run_json
 from bentpipe.runs import manifest, trial_files
-from bentpipe.runs.records import without_courses
-from bentpipe.runs.stored_records import RECORDS, StoredRecords
+from bentpipe.runs.stored_records import RECORDS, RecordsByTrial, StoredRecords
 
 ASSETS = ("report.js", "report.css", "licenses.txt")
 
@@ -35,7 +34,7 @@ def build(run: Path) -> Path:
     assets = bundle(ASSETS)
     found = manifest.read(run)
     try:
-        stored = StoredRecords(run)
+        stored = StoredRecords(run)  # of a run that has none yet, too: its page says so
     except FileNotFoundError:
         file = run / RECORDS
         raise ReportError(f"{file}: no such file", "no trial of this run has finished yet") from None
@@ -72,13 +71,13 @@ def _write(outline: RunOutline, stored: StoredRecords, site: Path, assets: list[
 
 def _traced(outline: RunOutline, stored: StoredRecords) -> TracedRun:
     """The trials that have a trace."""
-    records = {
-        trial: without_courses(stored.of_trial(key, trial))
+    cells = {
+        trial: key
         for key in stored.cells
         for trial in stored.trials(key)
         if trial_files.is_traced(outline.folder / "trials" / trial)
     }
-    return TracedRun(outline.folder, outline.manifest.scenarios, records)
+    return TracedRun(outline.folder, outline.manifest.scenarios, RecordsByTrial(stored, cells))
 
 
 def _write_text(path: Path, text: str) -> None:

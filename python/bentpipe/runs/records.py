@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -33,6 +33,23 @@ from bentpipe.schema.record import (
 __all__ = ["FORMAT", "MEASURED", "OUTCOMES", "CellKey", "FlowResult", "HopResult", "ProxyResult", "Record"]
 
 
+class _OfACell(Protocol):
+    """What has the values of a cell's key."""
+
+    @property
+    def scenario(self) -> str: ...
+    @property
+    def workload(self) -> str: ...
+    @property
+    def treatment(self) -> str: ...
+    @property
+    def testbed(self) -> str: ...
+    @property
+    def client(self) -> str: ...
+    @property
+    def server(self) -> str: ...
+
+
 class CellKey(NamedTuple):
     """What all iterations of a cell have in common."""
 
@@ -42,6 +59,11 @@ class CellKey(NamedTuple):
     testbed: str
     client: str
     server: str
+
+    @classmethod
+    def of(cls, one: _OfACell) -> CellKey:
+        """Of a trial, or of what is told of one."""
+        return cls(one.scenario, one.workload, one.treatment, one.testbed, one.client, one.server)
 
     @property
     def scenario_label(self) -> ScenarioLabel:
@@ -79,7 +101,7 @@ class Record(schema.Record, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def cell_key(self) -> CellKey:
-        return CellKey(self.scenario, self.workload, self.treatment, self.testbed, self.client, self.server)
+        return CellKey.of(self)
 
     @property
     def client_label(self) -> VariantLabel:

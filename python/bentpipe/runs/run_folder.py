@@ -163,10 +163,15 @@ def read(folder: Path, *, courses: bool = True) -> tuple[manifest.Manifest, list
     have no curves, which are most of what they take in memory. BentpipeError if that is no run, or has no
     records.
     """
-    found, records = read_unfinished(folder, courses=courses)
+    return manifest.read(folder), read_records(folder, courses=courses)
+
+
+def read_records(folder: Path, *, courses: bool = True) -> list[Record]:
+    """As `read`, the records alone."""
+    records = _records(folder, courses)
     if not records:
         raise _without_records(folder)
-    return found, records
+    return records
 
 
 def stored(folder: Path) -> StoredRecords:
@@ -188,17 +193,20 @@ def _without_records(folder: Path) -> BentpipeError:
     return BentpipeError(f"{folder}: no trial of this run has finished, so there are no records", hint)
 
 
-def read_unfinished(folder: Path, *, courses: bool = True) -> tuple[manifest.Manifest, list[Record]]:
+def read_unfinished(folder: Path) -> tuple[manifest.Manifest, list[Record]]:
     """As `read`, of a run that may have no records yet."""
-    found = manifest.read(folder)
+    return manifest.read(folder), _records(folder, True)
+
+
+def _records(folder: Path, courses: bool) -> list[Record]:
     path = folder / RECORDS
     try:
         with readable(path):
             records = read_jsonl(path) if courses else map(without_courses, read_jsonl(path))
             # Of a trial that was run again the last line counts; a run that is complete has no other.
-            return found, list({(record.cell_key, record.trial): record for record in records}.values())
+            return list({(record.cell_key, record.trial): record for record in records}.values())
     except FileNotFoundError:
-        return found, []
+        return []
 
 
 def _is_fresh(folder: Path) -> bool:

@@ -75,7 +75,8 @@ def each(folders: Iterable[Path], make: Callable[[FoundRun], T]) -> SeveralRuns[
 def read(folders: Iterable[Path]) -> SeveralRuns[NamedRun]:
     """The runs in `folders`. One that has no records, or of a format that cannot be read, is skipped."""
     return each(
-        folders, lambda run: NamedRun(run.name, run.folder, run.manifest, run_folder.read(run.folder)[1])
+        folders,
+        lambda run: NamedRun(run.name, run.folder, run.manifest, run_folder.read_records(run.folder)),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -18,9 +18,10 @@ from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import CellKey, Record, parse_line, was_cut_off
 
 RECORDS = "records.jsonl"
+_PART = 1 << 20  # bytes in which lines are counted at a time
 
 
-class _Trial(msgspec.Struct):
+class _Identity(msgspec.Struct):
     """Of a record what says which trial it is of."""
 
     trial: str
@@ -31,17 +32,13 @@ class _Trial(msgspec.Struct):
     client: str
     server: str
 
-    @property
-    def cell_key(self) -> CellKey:
-        return CellKey(self.scenario, self.workload, self.treatment, self.testbed, self.client, self.server)
-
 
 class StoredRecords:
     """The records of a run, read whenever somebody asks for them. It may be asked by several threads."""
 
     def __init__(self, folder: Path) -> None:
-        """BentpipeError if a line is no record, FileNotFoundError if the run has no file of them. What a
-        record says may turn out later to be of another format.
+        """BentpipeError if a line does not say which trial it is of, FileNotFoundError if the run has no file
+        of them. What else a record says is looked at when it is read.
         """
         self._path = folder / RECORDS
         self._lines: dict[CellKey, dict[str, tuple[int, int]]] = {}  # trial → begin and length, in bytes
@@ -52,11 +49,11 @@ class StoredRecords:
             opened.pop_all()
 
     def _find(self) -> None:
-        decode = msgspec.json.Decoder(_Trial).decode
+        decode = msgspec.json.Decoder(_Identity).decode
         begin = 0
         for number, line in enumerate(self._file, start=1):
             if line.strip():
-                found: _Trial | Record
+                found: _Identity | Record
                 try:
                     found = decode(line)
                 except msgspec.MsgspecError:  # of an older format, or none at all
@@ -66,16 +63,19 @@ class StoredRecords:
                         if was_cut_off(line, error):
                             return
                         raise
-                self._lines.setdefault(found.cell_key, {})[found.trial] = begin, len(line)
+                self._lines.setdefault(CellKey.of(found), {})[found.trial] = begin, len(line)
             begin += len(line)
 
     def __len__(self) -> int:
         return sum(len(trials) for trials in self._lines.values())
 
     def __iter__(self) -> Iterator[Record]:
-        """All of them, cell by cell. BentpipeError if one cannot be read."""
-        for key in self._lines:
-            yield from self.of_cell(key)
+        """All of them, in the order of their lines. BentpipeError if one cannot be read."""
+        places = (
+            (begin, key, trial) for key, found in self._lines.items() for trial, (begin, _) in found.items()
+        )
+        for _, key, trial in sorted(places):
+            yield self.of_trial(key, trial)
 
     @property
     def cells(self) -> list[CellKey]:
@@ -96,21 +96,47 @@ class StoredRecords:
         with readable(self._path):
             line = os.pread(self._file.fileno(), length, begin)
             if len(line) < length:
-                raise ValueError(f"{self._path} was changed while it was read")
+                raise self._changed()
             try:
                 found = Record.from_mapping(json.loads(line))
             except ValueError:  # which line that is, is counted only now
                 found = parse_line(self._path, self._number(begin), line)
             if (found.cell_key, found.trial) != (key, trial):
-                raise ValueError(f"{self._path} was changed while it was read")
+                raise self._changed()
         return found
+
+    def _changed(self) -> BentpipeError:
+        return BentpipeError(f"{self._path} was changed while it was read", "try again")
 
     def _number(self, begin: int) -> int:
         """Of the line that begins there, for an error."""
-        return 1 + os.pread(self._file.fileno(), begin, 0).count(b"\n")
+        number, place = 1, 0
+        while place < begin:
+            part = os.pread(self._file.fileno(), min(begin - place, _PART), place)
+            number += part.count(b"\n")
+            place += len(part) or begin
+        return number
 
     def close(self) -> None:
         self._file.close()
+
+
+class RecordsByTrial(Mapping[str, Record]):
+    """Some of a run's records by their trials, read when they are looked up."""
+
+    def __init__(self, stored: StoredRecords, cells: Mapping[str, CellKey]) -> None:
+        """`cells` has the cell of each trial."""
+        self._stored = stored
+        self._cells = cells
+
+    def __getitem__(self, trial: str) -> Record:
+        return self._stored.of_trial(self._cells[trial], trial)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._cells)
+
+    def __len__(self) -> int:
+        return len(self._cells)
 
 
 @contextmanager

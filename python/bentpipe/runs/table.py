@@ -35,6 +35,16 @@ class SaidNames:
                 for name, value in getattr(record, field).items():
                     found[name] = found.get(name, False) or isinstance(value, str)
 
+    @property
+    def texts(self) -> set[str]:
+        """The columns that are of texts."""
+        return {
+            f"{field}.{name}"
+            for field, found in self._texts.items()
+            for name, is_text in found.items()
+            if is_text
+        }
+
     def columns(self, field: str, values: list[Any]) -> Iterator[tuple[str, pa.Array[Any]]]:
         """The columns of a field whose values in the rows are these objects."""
         for name, is_text in sorted(self._texts[field].items()):

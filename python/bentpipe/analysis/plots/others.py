@@ -25,7 +25,7 @@ from bentpipe.runs.records import Record
 def curves(analysis: Analysis, direction: Direction, side: Side) -> Iterator[ByteCurve]:
     """A curve per other iteration of which something is known; none if `analysis` is not of a trial."""
     run, trial = analysis.run, analysis.trial
-    if run is None or trial not in run.records:
+    if run is None or trial is None or trial not in run.records:
         return
     mine = run.records[trial]
     cell = next(one for one in cells(run.records.values()) if mine in one.records)

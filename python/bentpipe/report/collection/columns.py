@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from array import array
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -20,7 +21,8 @@ import pyarrow as pa
 
 from bentpipe.analysis.comparison import ComparedKey
 from bentpipe.runs.records import CellKey, Record
-from bentpipe.runs.table import to_arrow
+from bentpipe.runs.table import SaidNames, to_arrow
+from bentpipe.schema.record import TYPES
 
 T = TypeVar("T")
 Numbers = npt.NDArray[np.float32]
@@ -47,40 +49,61 @@ class RunColumns:
 
     def __init__(self) -> None:
         self.lengths: list[int] = []
-        self.codings: dict[str, Coding[Any]] = {name: Coding() for name in _CODED}
-        self._codes: dict[str, list[int]] = {name: [] for name in _CODED}
-        self.pieces: list[dict[str, Numbers]] = []  # column → values, of those columns that have one
+        self._codings: dict[str, Coding[Any]] = {name: Coding() for name in _CODED}
+        self._codes = {name: array("I") for name in _CODED}
+        self._pieces: list[dict[str, Numbers]] = []  # column → values, of those columns that have one
+        self._texts: set[str] = set()
 
     def add(self, records: Sequence[Record]) -> None:
         """Add the trials that these records are of."""
         for record in records:
             for name, of in _CODED.items():
-                self._codes[name].append(self.codings[name].number(of(record)))
+                self._codes[name].append(self._codings[name].number(of(record)))
         self.lengths.append(len(records))
-        table = to_arrow(records)
+        said = SaidNames(records)
+        self._texts |= said.texts
+        table = to_arrow(records, said)
         values = {
             column.name: table.column(column.name).cast(pa.float64()).to_numpy().astype(np.float32)
             for column in table.schema
             if _is_number(column.type) and column.name not in _NO_MEASURE
         }
-        self.pieces.append({name: found for name, found in values.items() if not np.isnan(found).all()})
+        self._pieces.append({name: found for name, found in values.items() if not np.isnan(found).all()})
+
+    @property
+    def names(self) -> set[str]:
+        """The columns in which a trial has a number; where one has a text, the run's column is of texts."""
+        return {name for piece in self._pieces for name in piece} - self._texts
+
+    def values(self, name: str) -> list[Numbers]:
+        """A column, in pieces."""
+        is_here = name not in self._texts
+        return [
+            piece[name] if is_here and name in piece else np.full(length, np.nan, dtype=np.float32)
+            for piece, length in zip(self._pieces, self.lengths, strict=True)
+        ]
 
     def codes(self, name: str, whole: Coding[Any]) -> Numbers:
         """The codes as numbers of `whole`, which learns the names that are new."""
-        numbers = [whole.number(one) for one in self.codings[name].names]
-        return np.array(numbers, dtype=np.float32)[self._codes[name]]
+        numbers = [whole.number(one) for one in self._codings[name].names]
+        return np.array(numbers, dtype=np.float32)[np.frombuffer(self._codes[name], dtype=np.uintc)]
 
 
 @dataclass
 class TrialColumns:
-    """The columns of all trials, in the order of runs, and of the cells of each."""
+    """The columns of all trials, in the order of runs and of their records."""
 
+    runs: Sequence[RunColumns]
+    names: list[str]  # of the columns of what was measured, in the order of a record's columns
     codes: dict[str, Numbers]  # what a trial is, as numbers of the names below
-    values: dict[str, Numbers]  # column → what was measured
     cells: list[ComparedKey]
     testbeds: list[str]
     outcomes: list[str]
     protocols: list[str]  # of applications
+
+    def values(self, name: str) -> Numbers:
+        """A column of what was measured."""
+        return np.concatenate([piece for run in self.runs for piece in run.values(name)])
 
     def cells_of(self, run: int) -> list[int]:
         """The places of the cells that a run has."""
@@ -92,12 +115,12 @@ def joined(runs: Sequence[RunColumns]) -> TrialColumns:
     whole: dict[str, Coding[Any]] = {name: Coding() for name in _CODED}
     numbers = [np.full(sum(run.lengths), number, dtype=np.float32) for number, run in enumerate(runs)]
     codes = {name: np.concatenate([run.codes(name, whole[name]) for run in runs]) for name in _CODED}
-    pieces = [piece for run in runs for piece in run.pieces]
-    lengths = [length for run in runs for length in run.lengths]
-    columns = dict.fromkeys(name for piece in pieces for name in piece)
+    places = {field: place for place, field in enumerate(TYPES["Record"])}
+    names = {name for run in runs for name in run.names}
     return TrialColumns(
+        runs=runs,
+        names=sorted(names, key=lambda name: (places[name.partition(".")[0]], name)),
         codes={"run": np.concatenate(numbers), **codes},
-        values={name: _joined([piece.get(name) for piece in pieces], lengths) for name in columns},
         cells=whole["cell"].names,
         testbeds=whole["testbed"].names,
         outcomes=whole["outcome"].names,
@@ -120,16 +143,6 @@ _CODED: dict[str, Callable[[Record], Any]] = {
 
 def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
-
-
-def _joined(pieces: Iterable[Numbers | None], lengths: Sequence[int]) -> Numbers:
-    """A column of all trials, of which some pieces have no value."""
-    return np.concatenate(
-        [
-            np.full(length, np.nan, dtype=np.float32) if piece is None else piece
-            for piece, length in zip(pieces, lengths, strict=True)
-        ]
-    )
 
 
 def packed(values: Numbers) -> dict[str, Any]:

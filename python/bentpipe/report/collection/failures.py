@@ -14,20 +14,20 @@ from typing import Any
 from bentpipe.analysis.comparison import ComparedKey
 from bentpipe.report.collection.columns import compared_key
 from bentpipe.report.collection.links import ReportLinks
-from bentpipe.runs.records import Record
+from bentpipe.runs.records import CellKey, Record
 
 # Not what is a name: a digit in a word, an exit code, a signal.
 _NUMBER = re.compile(r"(?<![\w.-])(?<!code )(?<!status: )(?<!signal )\d[\d.,]*(?<![.,])")
 PLACE = "…"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FailedTrial:
     """A trial that did not end well."""
 
     outcome: str
     detail: str
-    cell: ComparedKey
+    cell: CellKey
     iteration: int
     trial: str
     href: str | None  # to the page of its cell, if there is one
@@ -43,15 +43,10 @@ class FailureGroup:
     trials: list[dict[str, Any]] = field(default_factory=list)
 
 
-def failed_trial(record: Record, links: ReportLinks) -> FailedTrial:
-    """The trial that a record is of."""
+def failed_trial(record: Record, cell: CellKey, links: ReportLinks) -> FailedTrial:
+    """The trial that a record of this cell is of."""
     return FailedTrial(
-        record.outcome,
-        record.detail,
-        compared_key(record),
-        record.iteration,
-        record.trial,
-        links.of_cell(record.cell_key),
+        record.outcome, record.detail, cell, record.iteration, record.trial, links.of_cell(cell)
     )
 
 
@@ -67,7 +62,7 @@ def groups(runs: Sequence[Sequence[FailedTrial]], cells: Mapping[ComparedKey, in
             group.trials.append(
                 {
                     "run": number,
-                    "cell": cells[one.cell],
+                    "cell": cells[compared_key(one.cell)],
                     "iteration": one.iteration,
                     "trial": one.trial,
                     "href": one.href,

@@ -51,11 +51,11 @@ def site_data(found: SeveralRuns[ReadRun], parts: ShownParts) -> dict[str, Any]:
         "testbeds": columns.testbeds,
         "outcomes": columns.outcomes,
         "protocols": columns.protocols,
-        "columns": list(columns.values),
+        "columns": columns.names,
         "measures": [
             {"column": one.column, "title": one.title, "factor": one.factor, "digits": one.digits}
             for one in MEASURES.values()
-            if one.column in columns.values
+            if one.column in columns.names
         ],
         "skipped": [
             # Where it lies on this machine is nothing to publish.

@@ -13,6 +13,7 @@ from bentpipe.report.collection.links import ReportLinks
 from bentpipe.report.outline import RunOutline
 from bentpipe.runs import run_folder
 from bentpipe.runs.manifest import stack_versions
+from bentpipe.runs.records import without_courses
 from bentpipe.runs.several import FoundRun
 from bentpipe.runs.table import groups
 
@@ -38,10 +39,13 @@ def read(run: FoundRun, site: Path) -> ReadRun:
     with closing(run_folder.stored(run.folder)) as stored:
         outline = RunOutline(run.folder, run.manifest, stored.cells)
         made = ReadRun(run.name, outline, ReportLinks(outline, site))
-        for group in groups(stored):
+        cells = {key: key for key in stored.cells}  # so that each is in memory once
+        for group in groups(map(without_courses, stored)):
             made.columns.add(group)
             made.outcomes.update(record.outcome for record in group)
             made.failed += sum(record.failed for record in group)
-            made.not_ok += [failed_trial(record, made.links) for record in group if not record.ok]
+            made.not_ok += [
+                failed_trial(record, cells[record.cell_key], made.links) for record in group if not record.ok
+            ]
             made.stack_versions |= stack_versions(group)
     return made

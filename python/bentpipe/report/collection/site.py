@@ -12,6 +12,7 @@ from typing import Any
 from bentpipe.errors import UsageError
 from bentpipe.report import pages
 from bentpipe.report.collection import columns, failures, read_run, studies
+from bentpipe.report.collection.columns import Numbers
 from bentpipe.report.collection.model import ShownParts, site_data
 from bentpipe.report.collection.read_run import ReadRun
 from bentpipe.report.collection.studies import RenderedPage, ShownStudy
@@ -101,12 +102,18 @@ def _write(
     failed = failures.groups([run.not_ok for run in found.runs], numbers)
     _write_text(site / "data" / "site.js", pages.data_script("bentpipeSite", data))
     _write_text(site / "data" / "failures.js", pages.data_script("bentpipeFailures", failed))
-    for name, values in (*table.codes.items(), *enumerate(table.values.values())):
-        script = pages.data_script("bentpipeColumn", columns.packed(values))
-        _write_text(site / "data" / "columns" / f"{name}.js", script)
+    for name, codes in table.codes.items():
+        _write_column(site, name, codes)
+    for number, column in enumerate(table.names):
+        _write_column(site, str(number), table.values(column))
     _write_pages(site, collection.title, made.values(), assets)
     _write_text(site / INDEX, json.dumps(data, indent=1, allow_nan=False) + "\n")
     return data
+
+
+def _write_column(site: Path, name: str, values: Numbers) -> None:
+    script = pages.data_script("bentpipeColumn", columns.packed(values))
+    _write_text(site / "data" / "columns" / f"{name}.js", script)
 
 
 def _write_pages(site: Path, title: str, made: Iterable[RenderedPage], assets: Sequence[Path]) -> None:
