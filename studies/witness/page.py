@@ -108,7 +108,7 @@ class Page:
         for one in self.source.in_order:
             if one.completion_s is not None:
                 of_payload = self._rate_bps(one) > self.rate_bps
-                is_rsa = one.server_label.options.get("cert") == "rsa"
+                is_rsa = one.cell_key.server_label.options.get("cert") == "rsa"
                 times = found.setdefault(self._setting(one), {})
                 times.setdefault((of_payload, is_rsa), []).append(one.completion_s)
         wanted = {(rate, certificate) for rate in (False, True) for certificate in (False, True)}
@@ -134,7 +134,7 @@ class Page:
     def _setting(self, one: Record) -> Setting:
         queue_bytes = float(str(self._summary(one)["forward_queue_bytes"]))
         queue_ms = round(8e3 * queue_bytes / self._rate_bps(one))
-        return Setting(queue_ms, one.server_label.options["cc"])
+        return Setting(queue_ms, one.cell_key.server_label.options["cc"])
 
     def _only(self, what: str, values: set[float]) -> float:
         if len(values) != 1:

@@ -86,4 +86,4 @@ def _played(frames: Path) -> str:
             f"{frames}: no record says which program this was", "name it: --stack NAME, or -- COMMAND"
         )
     click.echo(f"{record.trial}: {record.outcome}: {record.detail}")
-    return (record.client_label if role == "client" else record.server_label).stack
+    return (record.cell_key.client_label if role == "client" else record.cell_key.server_label).stack

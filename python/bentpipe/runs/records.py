@@ -104,14 +104,6 @@ class Record(schema.Record, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return CellKey.of(self)
 
     @property
-    def client_label(self) -> VariantLabel:
-        return labels.variant(self.client)
-
-    @property
-    def server_label(self) -> VariantLabel:
-        return labels.variant(self.server)
-
-    @property
     def in_a_line(self) -> str:
         """What the trial came to, for people: `sat noq → quinn 9.15 Mbit/s`."""
         came_to = self.outcome.replace("_", " ")

@@ -184,11 +184,17 @@ def costs(records: Sequence[Record]) -> list[StackCost]:
 
 
 def _cost(name: str, ran: Sequence[Record]) -> StackCost:
-    client = [one for one in ran if one.client_label.stack == name]
-    server = [one for one in ran if one.server_label.stack == name]
+    client = [one for one in ran if one.cell_key.client_label.stack == name]
+    server = [one for one in ran if one.cell_key.server_label.stack == name]
     used = sum(one.cpu_client_s for one in client) + sum(one.cpu_server_s for one in server)
-    apart = [one for one in (*client, *server) if one.client_label.stack != one.server_label.stack]
-    own = sum(one.cpu_client_s if one.client_label.stack == name else one.cpu_server_s for one in apart)
+    apart = [
+        one
+        for one in (*client, *server)
+        if one.cell_key.client_label.stack != one.cell_key.server_label.stack
+    ]
+    own = sum(
+        one.cpu_client_s if one.cell_key.client_label.stack == name else one.cpu_server_s for one in apart
+    )
     wall = sum(one.wall_s for one in apart)
     return StackCost(
         stack=name,
