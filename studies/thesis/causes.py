@@ -11,7 +11,7 @@ from bentpipe.analysis.cells import Cell
 from bentpipe.analysis.inference import geometric_mean
 from bentpipe.study.markdown import literal, mbit, several, table
 
-from . import intervals, runner_queue
+from . import initial_windows, intervals, runner_queue
 from .controllers import BBR, controller
 from .runs import CONTROLLERS, QUEUE, START, ThesisRuns
 
@@ -21,7 +21,7 @@ Over sat it sends at once what its initial window of 32 packets allows, if it ha
 handshake: the qlog of a trial with aioquic as client has no `smoothed_rtt` before the first data, and
 without one its pacer lets everything go; with quinn as client it has one and paces. The queue holds 25
 packets, the last of the burst are dropped, and slow start is over after one round trip:
-`slow_start_left_early`. With a queue of 40 packets, and nothing else changed:"""
+`slow_start_left_early`. With a longer queue, and nothing else changed:"""
 _BURST_THEN = """In 2021, with 8.75 Mbit/s of aioquic → quic-go, this did not happen: the queue was
 [longer](#the-simulators-queue-held-125-packets)."""
 _PROBES = """### aioquic's server was slow in 2021
@@ -34,9 +34,6 @@ probe timeout marks nothing as lost. The option `pto=loss` puts that one thing b
 _PROBES_THEN = """Over goodput, with 30 ms of round trip, no timer runs out, and the thesis finds nothing
 amiss there either. What it draws as an exponential rise (figure 5.9) is one packet more in every round
 trip."""
-_WINDOW = (
-    "The thesis gives aioquic five times the initial window and finds 30 % less time (section 5.6.4.1). "
-)
 _CONTROL = """### Congestion control
 
 Same stacks, same clients; only the server's congestion control is another one. Geometric means over clients
@@ -110,7 +107,8 @@ def _probes(runs: ThesisRuns) -> list[str]:
         return []
     first = next(iter(known))[0]  # the scenario's own queue
     clients = list(dict.fromkeys(client for _, client, _ in known))
-    servers = [one for one in dict.fromkeys(server for _, _, server in known) if one.startswith("aioquic")]
+    all_servers = dict.fromkeys(server for _, _, server in known)
+    servers = [one for one in all_servers if one.startswith("aioquic") and "iw=" not in one]
     then = runs.known.pairs["sat"].bps
     rows = [
         [
@@ -121,38 +119,9 @@ def _probes(runs: ThesisRuns) -> list[str]:
         for client in clients
     ]
     head = ["client", "2021", *map(literal, servers)]
-    shown = [cell for (scenario, _, _), cell in known.items() if scenario == first]
+    shown = [cell for (scenario, _, server), cell in known.items() if scenario == first and server in servers]
     parts = [*_titled(_PROBES), table(head, rows), f"{_trials(shown, 'aioquic')} {_PROBES_THEN}"]
-    times = {
-        server: geometric_mean(
-            [
-                value
-                for client in clients
-                if (cell := known.get((first, client, server)))
-                for value in cell.values("completion_s")
-            ]
-        )
-        for server in servers
-    }
-    slow, wide = times.get("aioquic:pto=loss"), times.get("aioquic:pto=loss:iw=50")
-    if slow and wide:
-        parts.append(f"{_WINDOW}{_widened(slow, wide, times.get('aioquic:pto=loss:iw=100'))}")
-    return parts
-
-
-def _widened(slow: float, wide: float, wider: float | None) -> str:
-    """What a larger initial window saves of so many seconds."""
-    text = (
-        f"Here it is {100 * (1 - wide / slow):.0f} % less, {wide:.0f} in place of {slow:.0f} s, as the probe "
-        "timeout halves the larger window, too. The rates that it reads off its figure, 1.2 MiB in the first "
-        "10 s and 2.2 Mbit/s at the end, are those of a window that begins at 50 packets."
-    )
-    if wider is not None:
-        text += (
-            f" One of 100 packets that is halved to these 50 takes {wider:.0f} s, "
-            f"{100 * (1 - wider / slow):.0f} % less."
-        )
-    return f"{text} Why it was not halved there is open."
+    return [*parts, *initial_windows.section(known)]
 
 
 def _controllers(runs: ThesisRuns) -> list[str]:

@@ -425,6 +425,7 @@ def test_experiments_stand_beside_the_pairs(bentpipe: Command) -> None:
             scenario=scenario,
             server=label,
             goodput_bps=bps,
+            completion_s=80.0,
             forward_queue_drops=drops,
         )
         for scenario, client, server, label, bps, drops in (
@@ -437,6 +438,14 @@ def test_experiments_stand_beside_the_pairs(bentpipe: Command) -> None:
             (long, "aioquic", "aioquic", "aioquic", 6e6, 0),
         )
     ]
+    for scenario, label, seconds in (
+        (short, "aioquic:pto=loss:iw=100", 70.0),
+        (long, "aioquic:pto=loss", 80.0),
+        (long, "aioquic:pto=loss:iw=100", 60.0),
+    ):
+        one = fake_run.record("sat", "qh3", "aioquic", 1)
+        one = fake_run.change(one, scenario=scenario, server=label, completion_s=seconds)
+        made.append(fake_run.change(one, forward_queue_drops=24 if seconds == 70.0 else 0))
     words = fake_run.write_campaign("thesis-start", made)
     done = bentpipe("study", "thesis", "--run", "run", *words, "-o", "out")
     assert done.code == 0, done.err
@@ -444,6 +453,7 @@ def test_experiments_stand_beside_the_pairs(bentpipe: Command) -> None:
     assert "| aioquic | 1.50 | 9.00 | 8 | 500 |" in text
     assert "| quinn | 1.50 | 9.00 | - | 7 |" in text
     assert "| aioquic | 1.06 | 6.00 | 1.10 |" in text  # 2021, now, and with that one thing put back
+    assert "| aioquic:pto=loss:iw=100 | 70.0 (-12 %) | 60.0 (-25 %) | 24 | 0 |" in text
     assert "2 trials, 1 of each. Over goodput" in " ".join(text.split())  # those of the table, of one queue
     assert "### Congestion control" not in text  # that run is not there
 
