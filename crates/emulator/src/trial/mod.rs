@@ -8,6 +8,7 @@ mod check;
 mod flow;
 mod instructions;
 mod log;
+mod memory;
 mod program;
 mod tunnel;
 
@@ -25,6 +26,7 @@ use bentpipe_trial::{
 
 use self::flow::{Ended, FlowRun, Trouble};
 use self::log::observation;
+use self::memory::EndlessInMemory;
 use self::program::after;
 use self::tunnel::{Carried, Tunnel};
 
@@ -46,6 +48,7 @@ pub fn from_standard_input() -> Result<(), Box<dyn Error>> {
 fn run(job: &Job) -> Result<TrialResult, Box<dyn Error>> {
     let start = Instant::now();
     let scratch = tempfile::Builder::new().prefix("bentpipe-").tempdir()?;
+    let _in_memory = EndlessInMemory::new(job, scratch.path())?;
     let setups = flow_setups(job, scratch.path())?;
     let mut finished = run_programs(job, &setups)?;
     finished.examine(&setups)?;

@@ -41,6 +41,17 @@ pub struct FlowSetup<'a> {
 }
 
 impl<'a> FlowSetup<'a> {
+    /// Its place within the trial's.
+    fn folder(scratch: &Path, number: usize) -> PathBuf {
+        scratch.join(number.to_string())
+    }
+
+    /// Where the files are made that are too large to go through within the duration of the flow with that number.
+    #[must_use]
+    pub fn endless_folder(scratch: &Path, number: usize) -> PathBuf {
+        Self::folder(scratch, number).join("www")
+    }
+
     /// The flow with that number, and its place within `scratch`.
     pub(crate) fn new(job: &'a Job, number: usize, scratch: &Path) -> Result<Self, Box<dyn Error>> {
         let flow = &job.flows[number];
@@ -48,7 +59,8 @@ impl<'a> FlowSetup<'a> {
             let (testcase, count) = (&flow.testcase, flow.requests.len());
             return Err(format!("{testcase}: {count} requests are too few").into());
         }
-        let scratch = scratch.join(number.to_string());
+        let endless = Self::endless_folder(scratch, number);
+        let scratch = Self::folder(scratch, number);
         fs::create_dir_all(scratch.join("downloads"))?;
         let mut setup = Self {
             number,
@@ -60,7 +72,7 @@ impl<'a> FlowSetup<'a> {
             scratch,
         };
         if let Some(duration) = flow.duration_ns {
-            setup.www = setup.scratch.join("www");
+            setup.www = endless;
             served_files::make_endless(job, flow, Span::from_nanos(duration), &setup.www)?;
         } else {
             setup.size_bytes = served_files::size_of(&setup.www, &flow.requests)?;

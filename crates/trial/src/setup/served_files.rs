@@ -35,7 +35,7 @@ pub fn make_endless(
         format!("scenario {name}: no link has a rate, so no file is too large for {duration}")
     })?;
     let bits = u128::from(rate.bps()) * u128::from(duration.as_nanos()) / 1_000_000_000;
-    fs::create_dir(www)?;
+    fs::create_dir_all(www)?;
     for request in &flow.requests {
         let file = File::create(www.join(request.trim_start_matches('/')))?;
         file.set_len(u64::try_from(bits / 8)? + 1)?;
