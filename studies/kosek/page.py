@@ -14,7 +14,7 @@ from bentpipe.study import footing, markdown
 from bentpipe.study.markdown import code, literal, table, trials
 from bentpipe.study.source import Source
 
-from . import causes, drawn, glance, published, tables
+from . import causes, claims, drawn, glance, published, tables
 from . import open_questions as opened
 from .drawn import Drawing
 from .published import Kosek
@@ -101,6 +101,9 @@ def _sections(
         "# QUIC and TCP with proxies around a satellite hop",
         _opening(study, chains, known),
         "## At a glance",
+        claims.rows(study, chains, known, any(map(_is_of_causes, runs))),
+        claims.HOW,
+        "The figures that these are read from, and first bytes:",
         glance.rows(study, chains, known),
         "What differs from the source, and so limits what its numbers and these say of each other:",
         _DIFFERS.format(

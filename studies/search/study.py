@@ -98,9 +98,9 @@ class SlowStartComparison:
         then, now = (self.times(one, size_mb) for one in (self.baseline, group))
         return [_minus(quantile(then, share), quantile(now, share)) for share in QUARTILES]
 
-    def most_saved(self, group: VariantTrials) -> tuple[float, int] | None:
-        """By medians: seconds, and MB."""
-        found = [(self.saved(group, size)[1], size) for size in self.sizes_mb]
+    def most_saved(self, group: VariantTrials, beyond_mb: int = 0) -> tuple[float, int] | None:
+        """By medians: seconds, and MB, of sizes beyond so many."""
+        found = [(self.saved(group, size)[1], size) for size in self.sizes_mb if size > beyond_mb]
         return max(((gap, size) for gap, size in found if gap is not None), default=None)
 
     def least_saved(self, group: VariantTrials) -> tuple[float, int] | None:

@@ -106,9 +106,9 @@ def test_what_turns_the_result_is_said(bentpipe: Command) -> None:
     assert "| 2.0 s (2.0 to 2.0) | 2.0 s (2.0 to 2.0) | 0 % | 100 % | 0 % |" in text
     assert "| Reno in place of CUBIC | 8 | 100 % (68 to 100) | 100 % (68 to 100) | -1.0 s at " in text
     assert f"beyond what chance allows, less often with {fast} (0 % (0 to 32))." in said
-    beyond = "at 150 MB, beyond what chance allows, with"
+    beyond = "at 150 MB by more than 0.25 s, with"
     assert f"SEARCH is sooner {beyond} the base (2.0 s)" in said
-    assert "at 40 of 40 sizes, the first 5 MB, the last 200 MB." in said
+    assert "at 40 of 40 sizes, each judged by itself, the first 5 MB, the last 200 MB." in said
     assert f"SEARCH is later {beyond} Reno in place of CUBIC (-1.0 s)" in said
 
 

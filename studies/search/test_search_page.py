@@ -172,7 +172,7 @@ def test_the_page_has_what_the_runs_came_to(bentpipe: Command) -> None:
     assert "the median lead is 1.50 round trips" in said
     assert "| of these, by more than a round trip | 100 % (72 to 100) | 35 % |" in text
     assert "| search-keep | 20 of 20 | 83 % | 20 of 20 | 78 % | 19 of 20 | 71 % | 19 of 20 | 60 % |" in text
-    assert "| by medians, at best: search-keep | 2.0 s sooner, at " in text
+    assert "| by medians, at best of all sizes: search-keep | 2.0 s sooner, at " in text
     assert "| by medians, at worst: search-keep | 2.0 s sooner, at " in text
     assert "| by medians, at 200 MB: search | 2.0 s sooner | - |" in text
     assert "| search-keep | 0 % | 95 % | 5 % | 45 % / 40 % / 15 % |" in text

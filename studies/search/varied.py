@@ -17,11 +17,13 @@ from bentpipe.study.source import Source, pooled
 from bentpipe.study.variants import slow_start
 
 from .intervals import ShareInterval, ShiftInterval, chance_of, share_above, shift
+from .published import Search
 from .study import ArrivalComparison, SlowStartComparison
 
 COMPARED = "search-keep"
 ALIKE_S = 0.25  # times that differ by less are alike
 _CHANCE = 0.05
+_BY_CHANCE = 0.05  # of intervals that hold the truth in 95 % of cases
 _EACH_MB = 5
 _LOGS = BASELINE[0]
 _AT_MB = (150, 200)
@@ -60,6 +62,11 @@ class OpenSetting:
     def by_a_round_trip(self) -> ShareInterval:
         """Of these, those in which it does by more than a round trip."""
         return share_above([one for one in self.runs.leads or [] if one > 0], 1)
+
+    def takes_more(self, than: float) -> ShareInterval:
+        """The runs of the baseline in which SEARCH would take off more of the window."""
+        mine = (cuts for group, cuts in self.runs.cuts if group is self.runs.baseline)
+        return share_above(next(mine, []), than)
 
     def sooner(self, size_mb: int) -> ShiftInterval | None:
         """How much sooner so many MB are there with SEARCH."""
@@ -123,12 +130,14 @@ interval; *by a round trip*: of these, those in which it does by more than one. 
 `{COMPARED}` saves: at most and at least, by medians, with the MB at which that is (below zero: later);
 and at 150 and at 200 MB, the middle of all differences between a run of one kind and one of the other,
 with the 95 % interval of Mann and Whitney's test. The last three are of the distributions of the time to
-150 MB. *Trials* are the clean ones; where every trial lost something on the medium, the line before which
-a loss is one of the medium is the base's. Shares are held against the base's by Fisher's exact test, with
-the p of all rows adjusted after Benjamini and Hochberg to 5 %."""
+150 MB. *Trials* are the clean ones, of `{_LOGS}` and of `{COMPARED}` where they are not as many; where every
+trial lost something on the medium, the line before which a loss is one of the medium is the base's. Shares
+are held against the base's by Fisher's exact test, with the p of all rows adjusted after Benjamini and
+Hochberg to 5 %. *Takes more off*: runs of `{_LOGS}` with an exit in which SEARCH would take
+more off the window than CUBIC does after a loss."""
 
 
-def sections(runs: Sequence[Source], known_before: float) -> list[str]:
+def sections(runs: Sequence[Source], known: Search) -> list[str]:
     """The section; none without a run that changes something."""
     found = settings(runs)
     if len(found) < 2 or found[0].words:
@@ -136,7 +145,7 @@ def sections(runs: Sequence[Source], known_before: float) -> list[str]:
     arriving = OpenSetting(
         "bytes that have arrived, in whatever order", ArrivalComparison(found[0].runs.records)
     )
-    rows = [_row(one) for one in (found[0], arriving, *found[1:])]
+    rows = [_row(one, known.beta_cut) for one in (found[0], arriving, *found[1:])]
     head = [
         "changed",
         "trials",
@@ -146,13 +155,20 @@ def sections(runs: Sequence[Source], known_before: float) -> list[str]:
         "at least",
         *(f"saved at {mb} MB" for mb in _AT_MB),
     ]
-    head += ["alike", "sooner", "later"]
-    return ["## What the source leaves open", _TEXT, table(head, rows), *_said(found, arriving, known_before)]
+    head += ["alike", "sooner", "later", "takes more off"]
+    said = [_of_exits(found[0], found[1:], known.exit_first), _of_times(found[0], found[1:], arriving)]
+    return [
+        "## What the source leaves open",
+        _TEXT,
+        table(head, rows),
+        *said,
+        _of_cuts(found, known.beta_cut),
+    ]
 
 
-def _row(one: OpenSetting) -> list[str]:
+def _row(one: OpenSetting, beta: float) -> list[str]:
     runs, other = one.runs, one.runs.others[0]
-    counts = sorted({len(runs.baseline.clean), len(other.clean)})
+    counts = dict.fromkeys((len(runs.baseline.clean), len(other.clean)))
     gaps = runs.gaps(other, _AT_MB[0])
     alike, sooner = sum(abs(gap) <= ALIKE_S for gap in gaps), sum(gap > ALIKE_S for gap in gaps)
     return [
@@ -164,6 +180,7 @@ def _row(one: OpenSetting) -> list[str]:
         _at_size(one.least),
         *(_shifted(one.sooner(size)) for size in _AT_MB),
         *(f"{count} %" for count in (alike, sooner, len(gaps) - alike - sooner)),
+        one.takes_more(beta).written(),
     ]
 
 
@@ -178,12 +195,6 @@ def _shifted(one: ShiftInterval | None) -> str:
     return f"{one.value:.1f} s ({ends})".replace("-0.0", "0.0")
 
 
-def _said(found: Sequence[OpenSetting], arriving: OpenSetting, known_before: float) -> list[str]:
-    """What turns the result, beyond what chance allows."""
-    base, others = found[0], found[1:]
-    return [_of_exits(base, others, known_before), _of_times(base, others, arriving)]
-
-
 def _of_exits(base: OpenSetting, others: Sequence[OpenSetting], known: float) -> str:
     chances = adjusted([chance_of(one.before, base.before) for one in others])
     apart = [one for one, p in zip(others, chances, strict=True) if p is not None and p <= _CHANCE]
@@ -195,11 +206,12 @@ def _of_exits(base: OpenSetting, others: Sequence[OpenSetting], known: float) ->
         if told
         else "In no row does the exit come before the loss more often or less, beyond what chance allows. "
     )
-    near = min((base, *others), key=lambda one: abs(one.before.value - known / 100))
     allow = [one for one in (base, *others) if one.before.ends[0] <= known / 100 <= one.before.ends[1]]
     return (
-        f"**Exits.** {said}What was published, {known:g} %, is nearest to {near.words or 'the base'} "
-        f"({percent(near.before.value)}); {len(allow)} of {len(others) + 1} rows have it in their interval."
+        f"**Exits.** {said}What was published, {known:g} %, is within the interval of {len(allow)} of "
+        f"{len(others) + 1} rows: {_listed(allow)}."
+        if allow
+        else f"**Exits.** {said}No row has what was published, {known:g} %, in its interval."
     )
 
 
@@ -210,11 +222,15 @@ def _of_times(base: OpenSetting, others: Sequence[OpenSetting], arriving: OpenSe
     sooner = [one for one in named if _surely(one, size) > 0]
     later = [one for one in named if _surely(one, size) < 0]
     told = [
-        f"SEARCH is {word} at {size} MB, beyond what chance allows, with {_timed(some)}"
+        f"SEARCH is {word} at {size} MB by more than {ALIKE_S:g} s, with {_timed(some)}"
         for word, some in (("sooner", sooner), ("later", later))
         if some
     ]
-    text = "; ".join(told) or f"In no row is SEARCH sooner or later at {size} MB, beyond what chance allows"
+    text = "; ".join(told) or f"In no row is SEARCH sooner or later at {size} MB by more than {ALIKE_S:g} s"
+    text += (
+        f", with an interval that leaves out 0. Each is judged by itself: of {len(named)} rows chance alone "
+        f"makes {_BY_CHANCE * len(named):.1f} such"
+    )
     counted = [
         f"{'read in order' if one is base else 'as bytes arrive'} {one.most[0]:.1f} s at {one.most[1]} MB"
         for one in (base, arriving)
@@ -222,8 +238,9 @@ def _of_times(base: OpenSetting, others: Sequence[OpenSetting], arriving: OpenSe
     ]
     sizes = [mb for mb in range(_EACH_MB, _AT_MB[1] + 1, _EACH_MB) if _surely(base, mb) > 0]
     where = (
-        f" In order, the base is sooner beyond what chance allows at {len(sizes)} of "
-        f"{_AT_MB[1] // _EACH_MB} sizes, the first {sizes[0]} MB, the last {sizes[-1]} MB."
+        f" In order, the base is sooner by more than {ALIKE_S:g} s at {len(sizes)} of "
+        f"{_AT_MB[1] // _EACH_MB} sizes, each judged by itself, the first {sizes[0]} MB, the last "
+        f"{sizes[-1]} MB."
         if sizes
         else ""
     )
@@ -231,9 +248,11 @@ def _of_times(base: OpenSetting, others: Sequence[OpenSetting], arriving: OpenSe
 
 
 def _surely(one: OpenSetting, size_mb: int) -> int:
-    """1: SEARCH is sooner; -1: later; 0: chance can have made it."""
+    """1: SEARCH is sooner; -1: later; 0: alike, or chance can have made it."""
     found = one.sooner(size_mb)
-    return 0 if found is None else int(found.low > 0) - int(found.high < 0)
+    if found is None or abs(found.value) <= ALIKE_S:
+        return 0
+    return int(found.low > 0) - int(found.high < 0)
 
 
 def _timed(some: Sequence[OpenSetting]) -> str:
@@ -245,3 +264,21 @@ def _timed(some: Sequence[OpenSetting]) -> str:
 
 def _listed(some: Sequence[OpenSetting]) -> str:
     return ", ".join(f"{one.words or 'the base'} ({one.before.written()})" for one in some)
+
+
+def _of_cuts(found: Sequence[OpenSetting], beta: float) -> str:
+    """Which change makes it seldom that more is taken off than by CUBIC."""
+    base, others = found[0].takes_more(beta), found[1:]
+    chances = adjusted([chance_of(one.takes_more(beta), base) for one in others])
+    apart = [one for one, p in zip(others, chances, strict=True) if p is not None and p <= _CHANCE]
+    seldom = [one for one in apart if one.takes_more(beta).value < base.value]
+    told = ", ".join(f"{one.words} ({one.takes_more(beta).written()})" for one in seldom)
+    counted = [one for one in others if one.takes_more(beta).trials]
+    if not counted:
+        return ""
+    fewest = min(counted, key=lambda one: one.takes_more(beta).value)
+    return (
+        f"**What is taken off.** More than CUBIC's {percent(beta)}, beyond what chance allows, is less often "
+        f"taken off than in the base ({base.written()}) with {told or 'none of these changes'}. The fewest: "
+        f"{fewest.words} ({fewest.takes_more(beta).written()})."
+    )

@@ -29,9 +29,9 @@ def in_short(found: Transfers, known: Published) -> str:
     largest = [one.largest_return_bps / 1e3 for one in found.all]
     above = sum(one > known.return_link.largest_kbps for one in largest)
     return (
-        f"The return link carries up to {max(largest):.0f} kbit/s in a second, and in {above} of "
-        f"{several(len(largest), 'trial')} more than the {known.return_link.largest_kbps:g} kbit/s that were "
-        "published as the most."
+        f"Clients send up to {max(largest):.0f} kbit/s in a second towards the return link, and in {above} "
+        f"of {several(len(largest), 'trial')} more than the {known.return_link.largest_kbps:g} kbit/s that "
+        "were published as the most."
     )
 
 

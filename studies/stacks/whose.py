@@ -51,7 +51,8 @@ def in_short(found: Controlled) -> Iterator[str]:
         if families == FAMILIES:
             yield (
                 f"Over {short(scenario)} the congestion control has {_told(one, 'server')} of the variance "
-                f"of log goodput, the stack {_told(one, 'client')}, both together {_told(one, 'pair')}."
+                f"of log goodput, the stack {_told(one, 'client')}, and how the two suit each other "
+                f"{_told(one, 'pair')}."
             )
 
 

@@ -39,10 +39,11 @@ _CONTROL = """### Congestion control
 Same stacks, same clients; only the server's congestion control is another one. Geometric means over clients
 and iterations, in Mbit/s; 2021 is aioquic → the server. Over satloss today's defaults of ngtcp2, CUBIC, and
 of picoquic, NewReno, are far from it."""
-_CONTROL_THEN = """So the servers of ngtcp2 and picoquic in 2021 behaved as BBR does, whatever table 4.2 of
-the thesis lists, and not as CUBIC or NewReno can under such losses. Of picoquic it is known: its own program,
-picoquicdemo, has its server use BBR unless told otherwise, where the library by itself has NewReno. The
-mean over all pairs of satloss is a matter of how many servers use BBR: of those published """
+_CONTROL_THEN = """picoquic's own program, picoquicdemo, has its server use BBR unless told otherwise, where
+the library by itself has NewReno; under these losses today's CUBIC of picoquic would be [as
+fast](../stacks/stacks.md#causes). What ngtcp2's program of 2021 used is not known: table 4.2 of the thesis
+lists four. Its CUBIC and NewReno of today do not come near what it reached, its BBR does. Of the servers
+published over satloss """
 _HALF = """### The queue, and what a BDP is
 
 The thesis computes its BDP from half of the round trip (`RTT / 2 · r`, section 4.2.1.2), and its table 4.3

@@ -207,12 +207,9 @@ def _not_done() -> list[str]:
                 "results for some days; no result.json of 2022, nor one of today, comes with Bentpipe. "
                 "Over the "
                 "runner's own link, goodput, ours stand beside the thesis's on the main page.",
-                "- **Weather and time of day** (figures 5.23 and 5.24): a link in virtual time has "
-                "neither, and no "
-                "load but its own, so that a picture of goodput over the day would show what was put in. "
-                "Over a "
-                "real link the thesis finds no trend.",
-                "- **The test case LONGRTT** (figure 5.1a) is `bentpipe run interop`.",
             ]
         ),
+        "Elsewhere: weather and time of day (figures 5.23 and 5.24), which a link in virtual time does not "
+        "have, are of [real links](../real_links/real-links.md); the test case LONGRTT (figure 5.1a) is [of "
+        "stacks](../stacks/stacks.md#over-a-long-round-trip).",
     ]

@@ -30,8 +30,8 @@ its server sends it, blue at first, vermilion again, black crosses what did not 
 iterations of the pair had received, half a round trip earlier. At the right the mean over 1 s of IP packets
 that left, blue, and of new stream bytes, orange; pale the rates of the other iterations. The trace is that
 of the iteration with the median goodput. Of the thesis's stacks mvfst, quant and xquic cannot be had
-here, nor neqo as a server; kwik and lsquic run in real time alone; msquic and picoquic are
-stacks here, but not among these traces. So the pair is the nearest that shows the same."""
+here, nor neqo as a server; kwik and lsquic run in real time alone. Where a stack is missing, the pair is the
+nearest that shows the same."""
 _RULES = """*Findings* are of [the rules](../../docs/reference/findings.md) that say yes."""
 _ABSENT = """- **Data sent out of order** (figures 5.14 and 5.15, lsquic): the rule `sent_out_of_order` says
   yes for none of three clients with nine servers over three links, once each, by the first command below.

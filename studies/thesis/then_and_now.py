@@ -16,8 +16,10 @@ _HOW = """\
 Each as a server: mean goodput, by equation 4.1, with its slowest and with its fastest client, in Mbit/s, and
 with how many clients no trial failed. Then, these are of the six clients that the picture shows, over satloss
 of five. Most clients are not the same ones now: only where the ranges do not overlap, more than the choice of
-clients must have changed. That may be the stack, but also its settings, which were those of its container, or
-the testbed. What a server does with its best client is close to what it can do."""
+clients must have changed. That may be the stack, but also its settings, which were those of its container,
+or the testbed, whose queue over sat and satloss [held
+more](#the-simulators-queue-held-125-packets). What a server does with its best client is close to what it
+can do."""
 _PICOQUIC = """picoquic's settings were those of its own program, whose server has BBR; here it has NewReno,
 as its library does by itself. [What that changes](#congestion-control) is an experiment."""
 

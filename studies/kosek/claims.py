@@ -1,0 +1,167 @@
+"""What the paper says of figure 2, claim by claim, and what is found here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bentpipe.analysis.inference import Ratio
+from bentpipe.plan.treatments import DIRECT
+from bentpipe.study.markdown import table
+from bentpipe.study.quantiles import median
+
+from .glance import highest
+from .means import ratio_of_means, times_as_much
+from .published import Kosek
+from .runs import QUIC, TCP, Arrivals, KosekRuns, LossyPath, finite
+from .tables import with_interval
+
+GEO, LEO = "geo-tum", "leo-tum"
+_EARLY_S = 5.0
+_REAL_WORLD = 1e-4  # the paper's word for losses up to this
+_SOONER_S, _SAME_S = 1.0, 0.5  # whole seconds are what the paper reads off its figure
+_REPEATED, _NEARLY = "repeated", "about as much"
+_NEAR = 1.2  # times as much, or less: about the same
+_SAME = 1.02  # times as much, or less: no difference, where nothing varies
+_WHY = "; [tried](#what-differs-tried-one-by-one)"
+
+HOW = """*Repeated*, where the interval is on the side that the paper names at every loss; *contradicted*,
+where it is on the other at the losses that are named; *open*, where it holds 1, or comes within 2 % of it.
+Intervals are 95 %, each by itself; none where nothing varies. Maxima and ends of slow start have none: their
+size alone is held against the paper's."""
+
+Pairs = list[tuple[LossyPath, Ratio | None]]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says, what is found here, and whether it is the same."""
+
+    text: str
+    here: str
+    verdict: str
+    is_tried: bool = True  # whether the runs on causes are about it
+
+    @property
+    def has_causes(self) -> bool:
+        """Whether it is not as the paper says, and was tried."""
+        return self.is_tried and self.verdict not in (_REPEATED, _NEARLY)
+
+
+def rows(study: KosekRuns, chains: dict[str, str], known: Kosek, has_causes: bool) -> str:
+    """The table of the claims whose settings the runs have; with `has_causes` it leads to their section."""
+    found = [*_benefits(study, chains[QUIC]), *_most(study, chains[QUIC], known), *_ends(study, chains[QUIC])]
+    found += _late(study, chains[QUIC])
+    if TCP in chains:
+        found += _beside_tcp(study, chains)
+    shown = [
+        [one.text, one.here, one.verdict + (_WHY if has_causes and one.has_causes else "")] for one in found
+    ]
+    return table(["the paper says", "here", ""], shown, left=3)
+
+
+def verdict(pairs: Pairs, above: bool = True) -> str:
+    """Of a claim that ratios lie above 1, or below it."""
+    contradicted, undecided = [], []
+    for road, one in pairs:
+        if _is_open(one):
+            undecided.append(road.loss)
+        elif one is not None and (one.value > 1) != above:
+            contradicted.append(road.loss)
+    told = [
+        f"{word} at {', '.join(losses)}"
+        for word, losses in (("contradicted", contradicted), ("open", undecided))
+        if losses
+    ]
+    if not told:
+        return _REPEATED
+    held = [road.loss for road, _ in pairs if road.loss not in (*contradicted, *undecided)]
+    return "; ".join([*told, *([f"{_REPEATED} at {', '.join(held)}"] if held else [])])
+
+
+def _is_open(one: Ratio | None) -> bool:
+    if one is None or one.low is None or one.high is None or one.low <= 1 <= one.high:
+        return True
+    return one.low == one.high and 1 / _SAME <= one.value <= _SAME
+
+
+def _told(pairs: Pairs) -> str:
+    return ", ".join(f"{road.loss}: {with_interval(one)}" for road, one in pairs)
+
+
+def _both(study: KosekRuns, name: str, chain: str) -> list[tuple[LossyPath, tuple[Arrivals, Arrivals]]]:
+    return [(road, both) for road in study.of_scenario(name) if (both := study.pair(road, chain))]
+
+
+def _benefits(study: KosekRuns, chain: str) -> Iterator[Claim]:
+    for name in (GEO, LEO):
+        for at_s in sorted({min(_EARLY_S, study.until_s), study.until_s}):
+            pairs: Pairs = [(road, times_as_much(*both, at_s)) for road, both in _both(study, name, chain)]
+            if pairs:
+                text = f"Proxies bring QUIC more bytes at every loss: {name}, by {at_s:g} s"
+                yield Claim(text, _told(pairs), verdict(pairs))
+
+
+def _most(study: KosekRuns, chain: str, known: Kosek) -> Iterator[Claim]:
+    for name in (GEO, LEO):
+        pairs, then = _both(study, name, chain), known.scenarios.get(name)
+        if pairs and then:
+            value, at_s, road = max(((*highest(*both), road) for road, both in pairs), key=lambda one: one[0])
+            text = f"Up to {then.most:g} times as many, in the first seconds: {name}"
+            here = f"up to {value:.1f} times, at {at_s:.1f} s and {road.loss}"
+            yield Claim(text, here, _NEARLY if 1 / _NEAR <= value / then.most <= _NEAR else "differs")
+
+
+def _ends(study: KosekRuns, chain: str) -> Iterator[Claim]:
+    for name, text in (
+        (GEO, "Slow start ends up to 2 s sooner with proxies, at 0 and 0.01 %"),
+        (LEO, "It ends at the same time with them and without"),
+    ):
+        saved = {}
+        for road, both in _both(study, name, chain):
+            ends = [median(finite(one.slow_start_s)) for one in both]
+            if road.share <= _REAL_WORLD and ends[0] is not None and ends[1] is not None:
+                saved[road.loss] = ends[1] - ends[0]
+        if saved:
+            here = ", ".join(
+                f"{loss}: {abs(seconds):.1f} s {'sooner' if seconds >= 0 else 'later'}"
+                for loss, seconds in saved.items()
+            )
+            held = (
+                max(saved.values()) >= _SOONER_S if name == GEO else max(map(abs, saved.values())) <= _SAME_S
+            )
+            yield Claim(f"{text}: {name}", here, _REPEATED if held else "contradicted")
+
+
+def _late(study: KosekRuns, chain: str) -> Iterator[Claim]:
+    """What follows slow start over the low orbit."""
+    for loss, text, above in (
+        ("0.1 %", "Almost throughout a benefit with 0.1 % of loss", True),
+        ("1 %", "With 1 % of loss QUIC with proxies falls off after slow start", False),
+    ):
+        for road, both in _both(study, LEO, chain):
+            if road.loss == loss and study.until_s > _EARLY_S:
+                pairs: Pairs = [(road, _after(study, *both))]
+                said = verdict(pairs, above).partition(" at ")[0]
+                here = f"{_told(pairs)}, of bytes between {_EARLY_S:g} and {study.until_s:g} s"
+                yield Claim(f"{text}: {LEO}", here, said)
+
+
+def _beside_tcp(study: KosekRuns, chains: dict[str, str]) -> Iterator[Claim]:
+    if study.until_s <= _EARLY_S:
+        return
+    for words, treatments in (("without proxies", dict.fromkeys(chains, DIRECT)), ("with proxies", chains)):
+        pairs: Pairs = []
+        for road in study.of_scenario(GEO):
+            quic, tcp = (study.arrivals.get((road, one, treatments[one])) for one in (QUIC, TCP))
+            if quic is not None and tcp is not None:
+                pairs.append((road, _after(study, quic, tcp)))
+        if pairs:
+            text = f"QUIC has more goodput than TCP after slow start: {GEO}, {words}"
+            here = f"{_told(pairs)}, of bytes between {_EARLY_S:g} and {study.until_s:g} s"
+            yield Claim(text, here, verdict(pairs), is_tried=False)
+
+
+def _after(study: KosekRuns, above: Arrivals, below: Arrivals) -> Ratio | None:
+    """The ratio of what came after the first seconds."""
+    return ratio_of_means(*([[one.at(study.until_s) - one.at(_EARLY_S)] for one in (below, above)]))
