@@ -166,10 +166,13 @@ def _title(scenarios: dict[str, ScenarioState], name: str) -> str:
                 if labels.scenario(label).name == name)  # fmt: skip
 
 
+_OWN = 3  # runs that make the page without what the paper left open
+
+
 def _made(runs: Sequence[Source]) -> list[str]:
     rows = [
         [
-            literal(one.manifest.command),
+            literal(one.folder.name),
             str(len(one.records)),
             str(one.manifest.plan.seed),
             one.manifest.finished or "not finished",
@@ -179,9 +182,9 @@ def _made(runs: Sequence[Source]) -> list[str]:
     stacks = {name: text for one in runs for name, text in one.manifest.versions.get("stacks", {}).items()}
     return [
         "## How this page was made",
-        code(runs[0].command),
-        "The page is of these runs. `bentpipe study kosek` carries out the study's own, `--all` with what "
-        "the paper left open:",
+        code(f"bentpipe study kosek{' --all' if len(runs) > _OWN else ''}"),
+        "It carries out these runs, `--all` with what the paper left open; `bentpipe study kosek --help` "
+        "says which each is:",
         table(["run", "trials", "seed", "finished"], rows),
         "Stacks, as they say themselves:",
         table(["stack", "version"], [[name, literal(text)] for name, text in stacks.items()], left=2),

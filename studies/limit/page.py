@@ -29,7 +29,8 @@ not in it."""
 _TCP = """Of TCP the limit has a round trip more, its handshake and that of TLS being apart: at equal shares
 its file is there a round trip later. Linux's own buffers, 4 MiB of a sender, hold less than some of these
 paths: `window` makes them larger."""
-_BOLD = """the best of a column, where its interval (95 %, t on logarithms) is above that of every other"""
+_BOLD = """the best of a column, and what equals it to the percent, where the interval (95 %, t on logarithms)
+is above that of all others"""
 _KEY = "Numbers are percent; `!`: some trials failed, the median is over the others; `x`: no trial succeeded."
 
 

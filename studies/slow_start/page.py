@@ -23,8 +23,8 @@ from bentpipe.study.variants import definitions, short_names, slow_start
 _FIGURE = "slow-start.svg"
 _HOW = """Share of the limit, medians of `limit_s` / `completion_s`: 100 % is a sender that knows the path.
 *dropped*: what the queue dropped, in percent of the file. In bold, the best of a column among
-those that drop no more than CUBIC with HyStart++ does there, where its interval (95 %, t on logarithms) is
-above that of every other one."""
+those that drop no more than CUBIC with HyStart++ does there, and what equals it to the percent, where the
+interval (95 %, t on logarithms) is above that of all others."""
 _TCP = """Of TCP the limit has a round trip more, its handshake and that of TLS being apart: at equal shares
 its file is there a round trip later."""
 _LEFT = """The second table of each path has what ended slow start most frequently, and when: the median,

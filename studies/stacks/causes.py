@@ -133,9 +133,9 @@ FOUND: dict[str, str] = {
   faster, who halve their window more seldom.""",
     "noq:cc=bbr3": """**noq's BBR** does not pace its start, and takes the round trip for 333 ms ([found
   before](../../docs/upstream/noq-bbr3.md)): a short queue drops what it sends. A queue of 1 BDP makes it
-  three times as fast; that a smaller initial window does, these trials do not show. picoquic's over satloss
-  is twice the median of three because of this, and as tquic's leaves a link half empty whose queue is short
-  ([its page](../../endpoints/tquic/README.md)).""",
+  three times as fast; that a smaller initial window does, these trials do not show. The median of the
+  three BBRs over satloss is low because of this, and because tquic's leaves a link half empty whose queue is
+  short ([its page](../../endpoints/tquic/README.md)): picoquic's is twice that.""",
     "quiche:cc=bbr2": """**quiche's BBR** believes in no round trip longer than the one that it assumes
   before it has measured one, 333 ms: with 700 ms in its place it is as fast as others.""",
     "tquic:cc=bbr": """**tquic's BBR** begins with 10 packets, where quinn's begins with 200: with as

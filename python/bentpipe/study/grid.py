@@ -76,7 +76,12 @@ def _median(values: Iterable[float | None]) -> float | None:
 
 
 def _fine(share: float) -> str:
-    return f"{100 * share:.1f} %" if 0 < share < _LITTLE else percent(share)
+    return f"{_in_percent(share)} %" if 0 < share < _LITTLE else percent(share)
+
+
+def _in_percent(share: float) -> float:
+    """As it is shown."""
+    return round(100 * share, 1 if 0 < share < _LITTLE else 0)
 
 
 @dataclass(frozen=True)
@@ -124,14 +129,16 @@ class Grid:
         """The variants that may be the best, with their shares."""
         here = {one: self.spots[one, setting] for one in self.variants if (one, setting) in self.spots}
         allowed = [
-            spot.dropped for one, spot in here.items() if is_reference(one) and spot.dropped is not None
+            _in_percent(spot.dropped)
+            for one, spot in here.items()
+            if is_reference(one) and spot.dropped is not None
         ]
         return {
             one: spot.share
             for one, spot in here.items()
             if spot.share is not None
             and not spot.failed
-            and (not allowed or (spot.dropped is not None and spot.dropped <= max(allowed)))
+            and (not allowed or (spot.dropped is not None and _in_percent(spot.dropped) <= max(allowed)))
         }
 
     def markdown(self, first: str) -> str:
