@@ -192,7 +192,8 @@ def _summary(
     for setting, both in causes.of(road):
         word = _verdict(moved.get(setting), before, times_as_much(*both, at_s), then).partition(",")[0]
         if setting.changes and word in found:
-            found[word].append(literal(" with ".join(setting.changes)))
+            text = ", ".join(setting.changes)
+            found[word].append(literal(f"together ({text})" if len(setting.changes) > 1 else text))
     told = [f"{word}: {'; '.join(names)}" for word, names in found.items() if names]
     return (
         f"- {road.title}, by {at_s:g} s. {'. '.join(one[0].upper() + one[1:] for one in told)}."
