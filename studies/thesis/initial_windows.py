@@ -16,13 +16,13 @@ _TEXT = """The thesis gives aioquic five times the initial window and finds 30 %
 It reads 0.2 Mbit/s off its figure for the first ten seconds, and five times as much with the larger window.
 Completion over sat by the length of the queue, geometric means over the clients, and what the queue dropped
 of each trial:"""
-_THEN = """The probe timeout halves 50 packets to 25, and 100 packets to 50, of which a short queue drops some,
-and the window is halved again. So what the thesis shows fits a window of 50 packets *after* the handshake. What
-its text does not tell is how: by a first window of 100, by a least window that was raised, too, or because no
-timeout halved it and slow start ended otherwise. Over sockets it is a race whether a second probe timeout,
-some 0.6 s after the first packet, comes before the first acknowledgement and halves the window once more: of
-three trials in real time, one of each window, it did with 10 and with 100 packets, and not with 50, as their
-qlogs say:"""
+_THEN = """The probe timeout halves 50 packets to 25, and 100 packets to 50, of which a short queue drops
+some, and the window is halved again. So what the thesis shows fits a window of 50 packets *after* the
+handshake. What its text does not tell is how: by a first window of 100, by a least window that was raised,
+too, or because no timeout halved it and slow start ended otherwise. Over sockets it is a race whether another
+probe timeout, some 0.6 s after the first packet, comes before the first acknowledgement and halves the window
+once more: of three trials in real time, one of each window, it did with 10 and with 100 packets, and not with
+50, as their qlogs say:"""
 _RACE = (
     "bentpipe run --testbed emu --scenario sat --client quinn --server "
     "aioquic:pto=loss,aioquic:pto=loss:iw=50,aioquic:pto=loss:iw=100 --iterations 1 --trace all --qlog "
