@@ -124,6 +124,8 @@ def _all(skip: tuple[str, ...], out: Path | None) -> int:
                 return code
             if code:
                 failed[one.name] = BentpipeError(f"a run ended with {code}; its error is above")
+        if one.name in failed:
+            click.echo(f"study: {one.name} has no page: {failed[one.name]}", err=True)
         took[one.name] = time.monotonic() - began
     _say_what_took(took, failed)
     return 1 if failed else 0
