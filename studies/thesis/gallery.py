@@ -35,7 +35,8 @@ nearest that shows the same."""
 _RULES = """*Findings* are of [the rules](../../docs/reference/findings.md) that say yes."""
 _ABSENT = """- **Data sent out of order** (figures 5.14 and 5.15, lsquic): the rule `sent_out_of_order` says
   yes for none of three clients with nine servers over three links, once each, by the first command below;
-  nor for lsquic's server of today with three clients over the same links, in real time, by the third.
+  nor for lsquic's server of today with three clients over the same links, in real time, by the third; two of
+  these nine trials, over goodput, came late and are `invalid`.
 - **The last packets again and again** (figure 5.16, msquic and xquic over GOODPUT): likewise `long_tail`
   over goodput, where msquic of today, to itself, is above. xquic cannot be had here.
 - **The same packet number throughout** (section 5.6.9.2, mvfst): likewise `non_monotonic_packet_numbers`.
