@@ -10,6 +10,7 @@ import pytest
 from conftest import Command
 
 from bentpipe import origin, paths
+from bentpipe.cli import commands
 
 pytestmark = pytest.mark.usefixtures("fake_sim")
 
@@ -118,10 +119,30 @@ def test_no_page_is_written_when_the_testbed_failed(
     bentpipe: Command, mine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_SIM", "broken")
-    for _ in range(2):  # also not the second time, when nothing is left to run
-        done = bentpipe("study", "mine", "-o", "out")
-        assert done.code == 1 and "--retry-failed" in done.err
-        assert not Path("out").exists()
+    done = bentpipe("study", "mine", "-o", "out")
+    assert done.code == 1 and "2 of 2 trials are invalid" in done.err
+    assert not Path("out").exists()
+    monkeypatch.delenv("FAKE_SIM")
+    healed = bentpipe("study", "mine", "-o", "out")
+    assert healed.code == 0 and "2 trials to run" in healed.err
+
+
+def test_trials_in_which_the_testbed_failed_are_repeated_once_the_others_are_done(
+    bentpipe: Command, mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repeated: list[str] = []
+    run = commands.invoke
+
+    def heal(words: list[str]) -> int:
+        code = run(words)
+        repeated.extend(word for word in words if word == "--retry-invalid")
+        monkeypatch.delenv("FAKE_SIM", raising=False)
+        return code
+
+    monkeypatch.setenv("FAKE_SIM", "broken")
+    monkeypatch.setattr(commands, "invoke", heal)
+    done = bentpipe("study", "mine", "-o", "out")
+    assert done.code == 0 and repeated == ["--retry-invalid"]
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from bentpipe.execution.awake import is_virtual_machine
 from bentpipe.execution.bundler import Bundler
 from bentpipe.execution.dask_cluster import DaskSettings
 from bentpipe.execution.pause import Pause
-from bentpipe.execution.scheduler import Scheduler, Settings, failed
+from bentpipe.execution.scheduler import Scheduler, Settings, to_repeat
 from bentpipe.labels import VPN
 from bentpipe.plan import campaign, flows, scenarios
 from bentpipe.plan.campaign import PlanVariants
@@ -85,7 +85,7 @@ def run(
     out: Path | None,
     bundles: Path | None,
     resume: Path | None,
-    retry_failed: bool,
+    retry: str | None,
     extra: tuple[Path, ...],
     no_report: bool,
     as_json: bool,
@@ -122,8 +122,8 @@ def run(
       bentpipe run --scenario sat --client noq --server noq --bundles bundles
     """
     begin = time.monotonic()
-    if retry_failed and resume is None:
-        raise UsageError("--retry-failed: there is no run to continue", "name its folder with --resume DIR")
+    if retry and resume is None:
+        raise UsageError(f"--retry-{retry}: there is no run to continue", "name its folder with --resume DIR")
     if resume is not None and out is not None:
         raise UsageError("--out and --resume cannot both be given", "a resumed run stays in its folder")
     cluster = run_options.cluster(given)
@@ -160,8 +160,8 @@ def run(
     shown = progress.choose()
     for why in started.manifest.left_out.values():
         shown.note(f"left out: {why}")
-    retry = failed(started.folder.records) if retry_failed else frozenset()
-    execution = Scheduler(started.folder, started.manifest, started.variants, settings, shown, retry)
+    again = to_repeat(started.folder.records, retry) if retry else frozenset()
+    execution = Scheduler(started.folder, started.manifest, started.variants, settings, shown, again)
     try:
         execution.run()
         execution.finish()

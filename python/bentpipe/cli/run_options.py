@@ -234,8 +234,15 @@ EXECUTION = _options(
     click.option("--resume", type=Folder(), metavar="DIR", help="Continue the run in DIR."),
     click.option(
         "--retry-failed",
-        is_flag=True,
+        "retry",
+        flag_value="failed",
         help="With --resume: run failed trials again. Those that are ok or unsupported are left alone.",
+    ),
+    click.option(
+        "--retry-invalid",
+        "retry",
+        flag_value="invalid",
+        help="With --resume: run those trials again in which the testbed failed, not those of a stack.",
     ),
     click.option(
         "--stacks",

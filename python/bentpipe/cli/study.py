@@ -151,6 +151,8 @@ def _carry_out(one: Study, runs: tuple[Path, ...], every: bool, out: Path | None
         folder = Path("runs") / f"study-{one.name}-{number + 1}-{planned.campaign.stem}"
         if code := _run(planned, folder):
             return code
+        if _invalid(folder) and (code := _run(planned, folder)):
+            return code
         _check(one, folder)
         folders.append(folder)
     needed = sum(planned.needed for planned in one.runs)
@@ -188,14 +190,24 @@ def _carry_out(one: Study, runs: tuple[Path, ...], every: bool, out: Path | None
 
 
 def _run(planned: PlannedRun, folder: Path) -> int:
-    """Carry out a run, or go on with it; its exit code."""
+    """Carry out a run, or go on with it, also with trials in which the testbed failed; its exit code."""
     from bentpipe.cli import commands
 
-    where = "--resume" if (folder / FILE).is_file() else "--out"
-    words = ["run", str(planned.campaign), *planned.options, where, str(folder)]
+    where = ["--resume", str(folder), "--retry-invalid"]
+    if not (folder / FILE).is_file():
+        where = ["--out", str(folder)]
+    words = ["run", str(planned.campaign), *planned.options, *where]
     click.echo(f"study: bentpipe {shlex.join(words)}", err=True)
     code = commands.invoke([*words, "--no-report"])
     return 0 if code == 1 else code  # `_check` says what the records and the manifest tell
+
+
+def _invalid(folder: Path) -> int:
+    """In how many trials of a run the testbed failed."""
+    from bentpipe.runs import run_folder
+
+    _, records = run_folder.read_unfinished(folder)
+    return sum(record.outcome == "invalid" for record in records)
 
 
 def _check(one: Study, folder: Path) -> None:
@@ -205,15 +217,14 @@ def _check(one: Study, folder: Path) -> None:
     from bentpipe.runs import run_folder
 
     manifest, records = run_folder.read_unfinished(folder)
-    resume = ["bentpipe", "run", "--resume", str(folder)]
     if manifest.finished is None:
-        raise BentpipeError(f"{folder}: the run did not come to its end", f"go on with: {shlex.join(resume)}")
-    if invalid := sum(record.outcome == "invalid" for record in records):
-        again = shlex.join([*resume, "--retry-failed"])
+        again = shlex.join(["bentpipe", "run", "--resume", str(folder)])
+        raise BentpipeError(f"{folder}: the run did not come to its end", f"go on with: {again}")
+    if invalid := _invalid(folder):
         page = shlex.join(["bentpipe", "study", one.name, "--run", str(folder)])
         raise BentpipeError(
             f"{folder}: {invalid} of {len(records)} trials are invalid: they say nothing about the stacks",
-            f"repeat them with: {again}; or write the page all the same: {page}",
+            f"the same command repeats them; or write the page all the same: {page}",
         )
 
 

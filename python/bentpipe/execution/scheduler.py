@@ -351,9 +351,13 @@ class Scheduler:
         return 1
 
 
-def failed(records: Mapping[str, Record]) -> frozenset[str]:
-    """The trials that --retry-failed executes again."""
-    return frozenset(trial for trial, record in records.items() if record.failed)
+def to_repeat(records: Mapping[str, Record], which: str) -> frozenset[str]:
+    """The trials that --retry-failed or --retry-invalid executes again: `which` is "failed" or "invalid"."""
+    return frozenset(
+        trial
+        for trial, record in records.items()
+        if record.outcome == "invalid" or (which == "failed" and record.failed)
+    )
 
 
 @contextmanager
