@@ -103,6 +103,17 @@ def test_a_silent_connection_is_given_up(tmp_path: Path) -> None:
     helper.leave()
 
 
+def test_what_others_left_is_removed_but_not_of_who_begins(tmp_path: Path) -> None:
+    left, begun = tmp_path / "bentpipe-remote-left", tmp_path / "bentpipe-remote-begun"
+    for folder, content in ((left, "locked"), (begun, "")):
+        folder.mkdir()
+        (folder / ".alive").write_text(content)
+    helper = Helper(tmp_path)
+    helper.ask("facts")
+    assert not left.exists() and begun.exists()
+    assert helper.leave() == 0
+
+
 def test_what_a_program_came_to_is_told(tmp_path: Path) -> None:
     helper = Helper(tmp_path)
     helper.start("sh", "-c", "echo $TOLD; exit 3", environment={"TOLD": "part"})

@@ -13,6 +13,7 @@ mod requests;
 use std::env;
 use std::error::Error;
 use std::fs::{self, File};
+use std::io::Write as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::exit;
@@ -32,7 +33,7 @@ use crate::clock::{now, pause};
 
 /// What the folders of connections are called.
 const PREFIX: &str = "bentpipe-remote-";
-/// In each, what is locked as long as somebody is there.
+/// In each, what is locked as long as somebody is there, and has content once it was locked.
 const ALIVE: &str = ".alive";
 
 /// The options of a host.
@@ -81,15 +82,18 @@ fn own_folder() -> Result<(PathBuf, File), Box<dyn Error>> {
             && entry
                 .metadata()
                 .is_ok_and(|it| it.is_dir() && it.uid() == own);
+        // One that is empty is of a connection that begins at this moment, and is not locked yet.
         if let (true, Ok(alive)) = (is_ours, File::open(entry.path().join(ALIVE)))
             && flock(&alive, FlockOperation::NonBlockingLockExclusive).is_ok()
+            && alive.metadata().is_ok_and(|it| it.len() > 0)
         {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
     let folder = tempfile::Builder::new().prefix(PREFIX).tempdir()?.keep();
-    let alive = File::create(folder.join(ALIVE))?;
+    let mut alive = File::create(folder.join(ALIVE))?;
     flock(&alive, FlockOperation::LockExclusive)?;
+    alive.write_all(b"locked")?;
     Ok((folder, alive))
 }
 
