@@ -129,6 +129,11 @@ class Causes:
         return sorted(known, key=lambda one: (one.scenario, one.share))
 
 
+def tried(sources: tuple[Source, ...], until_s: float) -> list[LossyPath]:
+    """The paths over which runs look for causes."""
+    return Causes(sources, until_s).roads
+
+
 def sections(sources: tuple[Source, ...], study: KosekRuns, chain: str, known: Kosek) -> list[str]:
     """The section on causes, if there are runs of it."""
     causes = Causes(sources, study.until_s)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from bentpipe.analysis.inference import Ratio
@@ -20,15 +20,16 @@ GEO, LEO = "geo-tum", "leo-tum"
 _EARLY_S = 5.0
 _REAL_WORLD = 1e-4  # the paper's word for losses up to this
 _SOONER_S, _SAME_S = 1.0, 0.5  # whole seconds are what the paper reads off its figure
-_REPEATED, _NEARLY = "repeated", "about as much"
+_REPEATED, _CONTRADICTED, _OPEN = "repeated", "contradicted", "open"
 _NEAR = 1.2  # times as much, or less: about the same
-_SAME = 1.02  # times as much, or less: no difference, where nothing varies
+_SAME = 1.02  # times as much, or less: no difference
 _WHY = "; [tried](#what-differs-tried-one-by-one)"
 
 HOW = """*Repeated*, where the interval is on the side that the paper names at every loss; *contradicted*,
 where it is on the other at the losses that are named; *open*, where it holds 1, or comes within 2 % of it.
-Intervals are 95 %, each by itself; none where nothing varies. Maxima and ends of slow start have none: their
-size alone is held against the paper's."""
+Intervals are 95 %, each by itself; none is shown where nothing varies. Maxima and ends of slow start have
+none: their size alone is held against the paper's. A maximum is *about as much* up to 1.2 times more or less,
+and else *differs*; slow start ends sooner by 1 s or more at every loss, or at the same time within 0.5 s."""
 
 Pairs = list[tuple[LossyPath, Ratio | None]]
 
@@ -40,49 +41,42 @@ class Claim:
     text: str
     here: str
     verdict: str
-    is_tried: bool = True  # whether the runs on causes are about it
-
-    @property
-    def has_causes(self) -> bool:
-        """Whether it is not as the paper says, and was tried."""
-        return self.is_tried and self.verdict not in (_REPEATED, _NEARLY)
+    differs_over: tuple[LossyPath, ...] = ()  # of those that runs on causes could be about
 
 
-def rows(study: KosekRuns, chains: dict[str, str], known: Kosek, has_causes: bool) -> str:
-    """The table of the claims whose settings the runs have; with `has_causes` it leads to their section."""
+def rows(study: KosekRuns, chains: dict[str, str], known: Kosek, tried: Collection[LossyPath]) -> str:
+    """The table of the claims whose settings the runs have; it leads to what was `tried` over these paths."""
     found = [*_benefits(study, chains[QUIC]), *_most(study, chains[QUIC], known), *_ends(study, chains[QUIC])]
     found += _late(study, chains[QUIC])
     if TCP in chains:
         found += _beside_tcp(study, chains)
     shown = [
-        [one.text, one.here, one.verdict + (_WHY if has_causes and one.has_causes else "")] for one in found
+        [one.text, one.here, one.verdict + (_WHY if set(one.differs_over) & set(tried) else "")]
+        for one in found
     ]
     return table(["the paper says", "here", ""], shown, left=3)
 
 
 def verdict(pairs: Pairs, above: bool = True) -> str:
     """Of a claim that ratios lie above 1, or below it."""
-    contradicted, undecided = [], []
+    by_word: dict[str, list[str]] = {}
     for road, one in pairs:
-        if _is_open(one):
-            undecided.append(road.loss)
-        elif one is not None and (one.value > 1) != above:
-            contradicted.append(road.loss)
-    told = [
-        f"{word} at {', '.join(losses)}"
-        for word, losses in (("contradicted", contradicted), ("open", undecided))
-        if losses
-    ]
-    if not told:
+        by_word.setdefault(_word(one, above), []).append(road.loss)
+    if list(by_word) == [_REPEATED]:
         return _REPEATED
-    held = [road.loss for road, _ in pairs if road.loss not in (*contradicted, *undecided)]
-    return "; ".join([*told, *([f"{_REPEATED} at {', '.join(held)}"] if held else [])])
+    words = (_CONTRADICTED, _OPEN, _REPEATED)
+    return "; ".join(f"{word} at {', '.join(by_word[word])}" for word in words if word in by_word)
 
 
-def _is_open(one: Ratio | None) -> bool:
-    if one is None or one.low is None or one.high is None or one.low <= 1 <= one.high:
-        return True
-    return one.low == one.high and 1 / _SAME <= one.value <= _SAME
+def _word(one: Ratio | None, above: bool) -> str:
+    """What a ratio says of a claim that it lies above 1, or below it."""
+    if one is None or one.low is None or one.high is None or (one.low <= _SAME and one.high >= 1 / _SAME):
+        return _OPEN
+    return _REPEATED if (one.value > 1) == above else _CONTRADICTED
+
+
+def _differing(pairs: Pairs, above: bool = True) -> tuple[LossyPath, ...]:
+    return tuple(road for road, one in pairs if _word(one, above) != _REPEATED)
 
 
 def _told(pairs: Pairs) -> str:
@@ -99,7 +93,7 @@ def _benefits(study: KosekRuns, chain: str) -> Iterator[Claim]:
             pairs: Pairs = [(road, times_as_much(*both, at_s)) for road, both in _both(study, name, chain)]
             if pairs:
                 text = f"Proxies bring QUIC more bytes at every loss: {name}, by {at_s:g} s"
-                yield Claim(text, _told(pairs), verdict(pairs))
+                yield Claim(text, _told(pairs), verdict(pairs), _differing(pairs))
 
 
 def _most(study: KosekRuns, chain: str, known: Kosek) -> Iterator[Claim]:
@@ -109,7 +103,8 @@ def _most(study: KosekRuns, chain: str, known: Kosek) -> Iterator[Claim]:
             value, at_s, road = max(((*highest(*both), road) for road, both in pairs), key=lambda one: one[0])
             text = f"Up to {then.most:g} times as many, in the first seconds: {name}"
             here = f"up to {value:.1f} times, at {at_s:.1f} s and {road.loss}"
-            yield Claim(text, here, _NEARLY if 1 / _NEAR <= value / then.most <= _NEAR else "differs")
+            is_near = 1 / _NEAR <= value / then.most <= _NEAR
+            yield Claim(text, here, "about as much" if is_near else "differs", () if is_near else (road,))
 
 
 def _ends(study: KosekRuns, chain: str) -> Iterator[Claim]:
@@ -117,20 +112,22 @@ def _ends(study: KosekRuns, chain: str) -> Iterator[Claim]:
         (GEO, "Slow start ends up to 2 s sooner with proxies, at 0 and 0.01 %"),
         (LEO, "It ends at the same time with them and without"),
     ):
-        saved = {}
+        saved: dict[LossyPath, float] = {}
         for road, both in _both(study, name, chain):
             ends = [median(finite(one.slow_start_s)) for one in both]
             if road.share <= _REAL_WORLD and ends[0] is not None and ends[1] is not None:
-                saved[road.loss] = ends[1] - ends[0]
+                saved[road] = ends[1] - ends[0]
         if saved:
             here = ", ".join(
-                f"{loss}: {abs(seconds):.1f} s {'sooner' if seconds >= 0 else 'later'}"
-                for loss, seconds in saved.items()
+                f"{road.loss}: {abs(seconds):.1f} s {'sooner' if seconds >= 0 else 'later'}"
+                for road, seconds in saved.items()
             )
-            held = (
-                max(saved.values()) >= _SOONER_S if name == GEO else max(map(abs, saved.values())) <= _SAME_S
-            )
-            yield Claim(f"{text}: {name}", here, _REPEATED if held else "contradicted")
+            other = [
+                road
+                for road, seconds in saved.items()
+                if (seconds < _SOONER_S if name == GEO else abs(seconds) > _SAME_S)
+            ]
+            yield Claim(f"{text}: {name}", here, _CONTRADICTED if other else _REPEATED, tuple(other))
 
 
 def _late(study: KosekRuns, chain: str) -> Iterator[Claim]:
@@ -144,7 +141,7 @@ def _late(study: KosekRuns, chain: str) -> Iterator[Claim]:
                 pairs: Pairs = [(road, _after(study, *both))]
                 said = verdict(pairs, above).partition(" at ")[0]
                 here = f"{_told(pairs)}, of bytes between {_EARLY_S:g} and {study.until_s:g} s"
-                yield Claim(f"{text}: {LEO}", here, said)
+                yield Claim(f"{text}: {LEO}", here, said, _differing(pairs, above))
 
 
 def _beside_tcp(study: KosekRuns, chains: dict[str, str]) -> Iterator[Claim]:
@@ -159,7 +156,7 @@ def _beside_tcp(study: KosekRuns, chains: dict[str, str]) -> Iterator[Claim]:
         if pairs:
             text = f"QUIC has more goodput than TCP after slow start: {GEO}, {words}"
             here = f"{_told(pairs)}, of bytes between {_EARLY_S:g} and {study.until_s:g} s"
-            yield Claim(text, here, verdict(pairs), is_tried=False)
+            yield Claim(text, here, verdict(pairs))  # causes are of QUIC alone
 
 
 def _after(study: KosekRuns, above: Arrivals, below: Arrivals) -> Ratio | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from bentpipe import labels
 from bentpipe.errors import BentpipeError
 from bentpipe.schema.manifest import ScenarioState
-from bentpipe.study import footing, markdown
+from bentpipe.study import catalogue, footing, markdown
 from bentpipe.study.markdown import code, literal, table, trials
 from bentpipe.study.source import Source
 
@@ -101,7 +101,7 @@ def _sections(
         "# QUIC and TCP with proxies around a satellite hop",
         _opening(study, chains, known),
         "## At a glance",
-        claims.rows(study, chains, known, any(map(_is_of_causes, runs))),
+        claims.rows(study, chains, known, causes.tried(_of_causes(runs), study.until_s)),
         claims.HOW,
         "The figures that these are read from, and first bytes:",
         glance.rows(study, chains, known),
@@ -124,7 +124,7 @@ def _sections(
         tables.goodputs(study, chains, known),
         _HOW,
         tables.ends(study, chains),
-        *causes.sections(tuple(one for one in runs if _is_of_causes(one)), study, chains[QUIC], known),
+        *causes.sections(_of_causes(runs), study, chains[QUIC], known),
         *(tables.more_loss(lossier, chains[QUIC], known) if lossier.sources else []),
         *opened.sections(study, chains[QUIC]),
         *opened.aside(study, chains[QUIC]),
@@ -144,6 +144,10 @@ def _is_lossier(source: Source) -> bool:
 def _is_of_causes(source: Source) -> bool:
     """Whether in a run something is changed to see what it does: it has a section of its own."""
     return source.manifest.campaign.startswith(causes.CAMPAIGNS)
+
+
+def _of_causes(runs: Sequence[Source]) -> tuple[Source, ...]:
+    return tuple(one for one in runs if _is_of_causes(one))
 
 
 def _opening(study: KosekRuns, chains: dict[str, str], known: Kosek) -> str:
@@ -166,7 +170,14 @@ def _title(scenarios: dict[str, ScenarioState], name: str) -> str:
                 if labels.scenario(label).name == name)  # fmt: skip
 
 
-_OWN = 3  # runs that make the page without what the paper left open
+def _command(runs: Sequence[Source]) -> str:
+    """What makes the page again: the study, if these are its runs, or else the page from these."""
+    planned = catalogue.load(Path(__file__).parent).runs
+    here = sorted(one.manifest.campaign for one in runs)
+    for words, those in (("", [one for one in planned if not one.optional]), (" --all", planned)):
+        if here == sorted(one.campaign.stem for one in those):
+            return f"bentpipe study kosek{words}"
+    return runs[0].command
 
 
 def _made(runs: Sequence[Source]) -> list[str]:
@@ -182,9 +193,8 @@ def _made(runs: Sequence[Source]) -> list[str]:
     stacks = {name: text for one in runs for name, text in one.manifest.versions.get("stacks", {}).items()}
     return [
         "## How this page was made",
-        code(f"bentpipe study kosek{' --all' if len(runs) > _OWN else ''}"),
-        "It carries out these runs, `--all` with what the paper left open; `bentpipe study kosek --help` "
-        "says which each is:",
+        code(_command(runs)),
+        "Its runs; `bentpipe study kosek --help` says which each is:",
         table(["run", "trials", "seed", "finished"], rows),
         "Stacks, as they say themselves:",
         table(["stack", "version"], [[name, literal(text)] for name, text in stacks.items()], left=2),
