@@ -88,30 +88,28 @@ def _means(
     runs: ThesisRuns, known: Cells, by_name: Mapping[str, Sequence[str]], queues: Sequence[str]
 ) -> str:
     """Of the servers as they were in 2021, the geometric mean of now / 2021."""
-    told, without = [], []
+    told = []
     for name, over in by_name.items():
         for link, queue in zip(over, queues, strict=True):
-            logs = _logs(runs, known, name, link, (*_KNOWN, _ASSUMED))
-            fewer = _logs(runs, known, name, link, _KNOWN)
-            if (found := intervals.over_ratios(logs)) and len(fewer) < len(logs):
-                told.append(f"{name}, {queue}: {found.written()}, {len(logs)} servers")
-            if found := intervals.over_ratios(fewer):
-                without.append(f"{found.written()}")
+            with_it = _mean(runs, known, name, link, (*_KNOWN, _ASSUMED))
+            told.append(
+                f"{name}, {queue}: {with_it}, without ngtcp2 {_mean(runs, known, name, link, _KNOWN)}"
+            )
     trials = sum(len(cell.records) for cell in known.values())
-    text = (
+    return (
         f"{trials} trials. Now / 2021 with what is known of the servers of then put back, "
         f"{', '.join(map(literal, _KNOWN))}, and {literal(_ASSUMED)}, which is assumed: geometric mean over "
         f"those that did not fail, with its interval (t on logarithms): {'; '.join(told)}."
     )
-    return f"{text} Without ngtcp2, in this order: {'; '.join(without)}." if without else text
 
 
-def _logs(runs: ThesisRuns, known: Cells, name: str, link: str, servers: Sequence[str]) -> list[float]:
-    """The logarithms of now / 2021."""
+def _mean(runs: ThesisRuns, known: Cells, name: str, link: str, servers: Sequence[str]) -> str:
+    """The geometric mean of now / 2021, and over how many servers it is."""
     found = []
     for server in servers:
         then = runs.known.pairs[name].bps.get((_CLIENT, labels.variant(server).stack))
         rate = _rate(known.get((link, _CLIENT, server)))
         if then is not None and rate is not None:
             found.append(math.log(rate / then))
-    return found
+    mean = intervals.over_ratios(found)
+    return "too few" if mean is None else f"{mean.written()} of {len(found)} servers"
