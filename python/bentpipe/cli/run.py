@@ -85,7 +85,8 @@ def run(
     out: Path | None,
     bundles: Path | None,
     resume: Path | None,
-    retry: str | None,
+    retry_failed: bool,
+    retry_invalid: bool,
     extra: tuple[Path, ...],
     no_report: bool,
     as_json: bool,
@@ -122,6 +123,7 @@ def run(
       bentpipe run --scenario sat --client noq --server noq --bundles bundles
     """
     begin = time.monotonic()
+    retry = "failed" if retry_failed else "invalid" if retry_invalid else ""
     if retry and resume is None:
         raise UsageError(f"--retry-{retry}: there is no run to continue", "name its folder with --resume DIR")
     if resume is not None and out is not None:

@@ -234,15 +234,13 @@ EXECUTION = _options(
     click.option("--resume", type=Folder(), metavar="DIR", help="Continue the run in DIR."),
     click.option(
         "--retry-failed",
-        "retry",
-        flag_value="failed",
+        is_flag=True,
         help="With --resume: run failed trials again. Those that are ok or unsupported are left alone.",
     ),
     click.option(
         "--retry-invalid",
-        "retry",
-        flag_value="invalid",
-        help="With --resume: run those trials again in which the testbed failed, not those of a stack.",
+        is_flag=True,
+        help="With --resume: run those trials again that are invalid, so that say nothing of the stacks.",
     ),
     click.option(
         "--stacks",

@@ -149,11 +149,8 @@ def _carry_out(one: Study, runs: tuple[Path, ...], every: bool, out: Path | None
         if planned.optional and not every:
             continue
         folder = Path("runs") / f"study-{one.name}-{number + 1}-{planned.campaign.stem}"
-        if code := _run(planned, folder):
+        if code := _run_whole(one, planned, folder):
             return code
-        if _invalid(folder) and (code := _run(planned, folder)):
-            return code
-        _check(one, folder)
         folders.append(folder)
     needed = sum(planned.needed for planned in one.runs)
     # A page that can do without a run takes further ones, too: more trials of the same, or real time.
@@ -189,6 +186,22 @@ def _carry_out(one: Study, runs: tuple[Path, ...], every: bool, out: Path | None
     return 0
 
 
+def _run_whole(one: Study, planned: PlannedRun, folder: Path) -> int:
+    """Carry out a run to its end; its exit code. Trials in which the testbed failed are repeated once the
+    others are done. BentpipeError if some still have: the page would be of the others alone.
+    """
+    for _ in range(2):
+        if code := _run(planned, folder):
+            return code
+        if not (invalid := _invalid(folder)):
+            return 0
+    page = shlex.join(["bentpipe", "study", one.name, "--run", str(folder)])
+    raise BentpipeError(
+        f"{folder}: {invalid} trials are invalid: they say nothing about the stacks",
+        f"the same command repeats them; or write the page all the same: {page}",
+    )
+
+
 def _run(planned: PlannedRun, folder: Path) -> int:
     """Carry out a run, or go on with it, also with trials in which the testbed failed; its exit code."""
     from bentpipe.cli import commands
@@ -199,33 +212,18 @@ def _run(planned: PlannedRun, folder: Path) -> int:
     words = ["run", str(planned.campaign), *planned.options, *where]
     click.echo(f"study: bentpipe {shlex.join(words)}", err=True)
     code = commands.invoke([*words, "--no-report"])
-    return 0 if code == 1 else code  # `_check` says what the records and the manifest tell
+    return 0 if code == 1 else code  # `_invalid` says what the records and the manifest tell
 
 
 def _invalid(folder: Path) -> int:
-    """In how many trials of a run the testbed failed."""
-    from bentpipe.runs import run_folder
-
-    _, records = run_folder.read_unfinished(folder)
-    return sum(record.outcome == "invalid" for record in records)
-
-
-def _check(one: Study, folder: Path) -> None:
-    """BentpipeError if a run did not come to its end, or the testbed failed in a trial: the page would be of
-    the others alone.
-    """
+    """In how many trials of a run the testbed failed. BentpipeError if the run did not come to its end."""
     from bentpipe.runs import run_folder
 
     manifest, records = run_folder.read_unfinished(folder)
     if manifest.finished is None:
         again = shlex.join(["bentpipe", "run", "--resume", str(folder)])
         raise BentpipeError(f"{folder}: the run did not come to its end", f"go on with: {again}")
-    if invalid := _invalid(folder):
-        page = shlex.join(["bentpipe", "study", one.name, "--run", str(folder)])
-        raise BentpipeError(
-            f"{folder}: {invalid} of {len(records)} trials are invalid: they say nothing about the stacks",
-            f"the same command repeats them; or write the page all the same: {page}",
-        )
+    return sum(record.outcome == "invalid" for record in records)
 
 
 def _optional(one: Study) -> bool:
