@@ -81,11 +81,12 @@ class SlowStartComparison:
         """By variant, the shares of the window that SEARCH took off, or would have taken off. Variants that
         never do are left out.
         """
-        found = [
-            (group, [cut for one in group.clean if (cut := one.taken_off) is not None])
-            for group in self.groups
-        ]
+        found = [(group, self.taken_off(group)) for group in self.groups]
         return [(group, cuts) for group, cuts in found if any(cut > 0 for cut in cuts)]
+
+    def taken_off(self, group: VariantTrials) -> list[float]:
+        """Of each clean run with an exit, the share of the window that SEARCH took off, or would have."""
+        return [cut for one in group.clean if (cut := one.taken_off) is not None]
 
     def times(self, group: VariantTrials, size_mb: int) -> list[float]:
         """When each clean run of a variant has so many MB."""

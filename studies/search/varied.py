@@ -65,8 +65,7 @@ class OpenSetting:
 
     def takes_more(self, than: float) -> ShareInterval:
         """The runs of the baseline in which SEARCH would take off more of the window."""
-        mine = (cuts for group, cuts in self.runs.cuts if group is self.runs.baseline)
-        return share_above(next(mine, []), than)
+        return share_above(self.runs.taken_off(self.runs.baseline), than)
 
     def sooner(self, size_mb: int) -> ShiftInterval | None:
         """How much sooner so many MB are there with SEARCH."""
@@ -196,8 +195,7 @@ def _shifted(one: ShiftInterval | None) -> str:
 
 
 def _of_exits(base: OpenSetting, others: Sequence[OpenSetting], known: float) -> str:
-    chances = adjusted([chance_of(one.before, base.before) for one in others])
-    apart = [one for one, p in zip(others, chances, strict=True) if p is not None and p <= _CHANCE]
+    apart = _apart(others, [one.before for one in others], base.before)
     less = [one for one in apart if one.before.value < base.before.value]
     more = [one for one in apart if one not in less]
     told = [f"{words} often with {_listed(some)}" for words, some in (("less", less), ("more", more)) if some]
@@ -227,9 +225,10 @@ def _of_times(base: OpenSetting, others: Sequence[OpenSetting], arriving: OpenSe
         if some
     ]
     text = "; ".join(told) or f"In no row is SEARCH sooner or later at {size} MB by more than {ALIKE_S:g} s"
+    judged = sum(1 for one in named if (found := one.sooner(size)) and math.isfinite(found.low))
     text += (
-        f", with an interval that leaves out 0. Each is judged by itself: of {len(named)} rows chance alone "
-        f"makes {_BY_CHANCE * len(named):.1f} such"
+        f", with an interval that leaves out 0. Each is judged by itself: of the {judged} rows with an "
+        f"interval chance alone makes {_BY_CHANCE * judged:.1f} such, or fewer"
     )
     counted = [
         f"{'read in order' if one is base else 'as bytes arrive'} {one.most[0]:.1f} s at {one.most[1]} MB"
@@ -266,19 +265,29 @@ def _listed(some: Sequence[OpenSetting]) -> str:
     return ", ".join(f"{one.words or 'the base'} ({one.before.written()})" for one in some)
 
 
+def _apart(
+    others: Sequence[OpenSetting], shares: Sequence[ShareInterval], base: ShareInterval
+) -> list[OpenSetting]:
+    """Those whose share differs from the base's beyond what chance allows."""
+    chances = adjusted([chance_of(one, base) if one.trials and base.trials else None for one in shares])
+    return [one for one, p in zip(others, chances, strict=True) if p is not None and p <= _CHANCE]
+
+
 def _of_cuts(found: Sequence[OpenSetting], beta: float) -> str:
-    """Which change makes it seldom that more is taken off than by CUBIC."""
+    """Which change makes it more seldom, or more often, that more is taken off than by CUBIC."""
     base, others = found[0].takes_more(beta), found[1:]
-    chances = adjusted([chance_of(one.takes_more(beta), base) for one in others])
-    apart = [one for one, p in zip(others, chances, strict=True) if p is not None and p <= _CHANCE]
-    seldom = [one for one in apart if one.takes_more(beta).value < base.value]
-    told = ", ".join(f"{one.words} ({one.takes_more(beta).written()})" for one in seldom)
-    counted = [one for one in others if one.takes_more(beta).trials]
-    if not counted:
+    if not base.trials:
         return ""
-    fewest = min(counted, key=lambda one: one.takes_more(beta).value)
+    apart = _apart(others, [one.takes_more(beta) for one in others], base)
+    seldom = [one for one in apart if one.takes_more(beta).value < base.value]
+    often = [one for one in apart if one not in seldom]
+    told = [
+        f"{word} often with " + ", ".join(f"{one.words} ({one.takes_more(beta).written()})" for one in some)
+        for word, some in (("less", seldom), ("more", often))
+        if some
+    ]
+    said = "; ".join(told) or "neither more nor less often with any of these changes"
     return (
-        f"**What is taken off.** More than CUBIC's {percent(beta)}, beyond what chance allows, is less often "
-        f"taken off than in the base ({base.written()}) with {told or 'none of these changes'}. The fewest: "
-        f"{fewest.words} ({fewest.takes_more(beta).written()})."
+        f"**What is taken off.** Beyond what chance allows, more than CUBIC's {percent(beta)} is taken off "
+        f"{said} than in the base ({base.written()})."
     )
