@@ -105,9 +105,9 @@ def test_a_silent_connection_is_given_up(tmp_path: Path) -> None:
 
 def test_what_others_left_is_removed_but_not_of_who_begins(tmp_path: Path) -> None:
     left, begun = tmp_path / "bentpipe-remote-left", tmp_path / "bentpipe-remote-begun"
-    for folder, content in ((left, "locked"), (begun, "")):
+    for folder, lock in ((left, ".alive"), (begun, ".alive-before")):
         folder.mkdir()
-        (folder / ".alive").write_text(content)
+        (folder / lock).touch()
     helper = Helper(tmp_path)
     helper.ask("facts")
     assert not left.exists() and begun.exists()

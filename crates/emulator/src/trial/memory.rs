@@ -2,7 +2,8 @@
 //!
 //! Of a file without content on a disk, the kernel makes pages as it is read, and reads ahead: by 8 MB where the device's
 //! `read_ahead_kb` says so. One that is not preempted in between (`PREEMPT_NONE`) does nothing else meanwhile: 10 to 25 ms were seen, in
-//! which no packet came out. In a tmpfs such a file has no pages.
+//! which no packet came out. In a tmpfs a file without content is read without pages; one that is mapped gets those that are touched,
+//! one at a time.
 
 use std::error::Error;
 use std::fs;
@@ -11,7 +12,8 @@ use std::path::{Path, PathBuf};
 use bentpipe_trial::{FlowSetup, Job};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
-/// While it lives, the files that are too large to go through within a flow's duration lie in memory, where they take no room.
+/// While it lives, the files that are too large to go through within a flow's duration lie in memory, where they take no room unless
+/// a server maps them.
 #[derive(Debug)]
 pub(super) struct EndlessInMemory {
     folders: Vec<PathBuf>,

@@ -13,7 +13,6 @@ mod requests;
 use std::env;
 use std::error::Error;
 use std::fs::{self, File};
-use std::io::Write as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::exit;
@@ -33,8 +32,10 @@ use crate::clock::{now, pause};
 
 /// What the folders of connections are called.
 const PREFIX: &str = "bentpipe-remote-";
-/// In each, what is locked as long as somebody is there, and has content once it was locked.
+/// In each, what is locked as long as somebody is there.
 const ALIVE: &str = ".alive";
+/// What that is called until it is locked.
+const ALIVE_BEFORE: &str = ".alive-before";
 
 /// The options of a host.
 pub struct Options {
@@ -82,18 +83,18 @@ fn own_folder() -> Result<(PathBuf, File), Box<dyn Error>> {
             && entry
                 .metadata()
                 .is_ok_and(|it| it.is_dir() && it.uid() == own);
-        // One that is empty is of a connection that begins at this moment, and is not locked yet.
         if let (true, Ok(alive)) = (is_ours, File::open(entry.path().join(ALIVE)))
             && flock(&alive, FlockOperation::NonBlockingLockExclusive).is_ok()
-            && alive.metadata().is_ok_and(|it| it.len() > 0)
         {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
     let folder = tempfile::Builder::new().prefix(PREFIX).tempdir()?.keep();
-    let mut alive = File::create(folder.join(ALIVE))?;
+    // Under its name it is locked: another connection that begins at this moment must not take this one for gone.
+    let unnamed = folder.join(ALIVE_BEFORE);
+    let alive = File::create(&unnamed)?;
     flock(&alive, FlockOperation::LockExclusive)?;
-    alive.write_all(b"locked")?;
+    fs::rename(unnamed, folder.join(ALIVE))?;
     Ok((folder, alive))
 }
 
