@@ -26,7 +26,7 @@ def section(runs: ThesisRuns) -> list[str]:
         return []
     rows: list[list[str]] = []
     means: list[str] = []
-    for scenario in source.manifest.plan.scenarios:
+    for scenario in sorted(source.manifest.plan.scenarios):
         if scenario not in runs.known.pairs:
             continue
         then = runs.known.pairs[scenario].bps
