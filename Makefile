@@ -4,7 +4,7 @@
 # make test-times   where the time of the last `make test` went
 # make test-crate CRATE=link   the tests of one crate, and of the crates that use it
 # make soak MINUTES=10   looks for what no test has shown: new seeds, many cases, every pair, storms
-# make docs    every study with all of its runs, its pages, and what of the reference is generated; takes hours
+# make docs    every study with all of its runs, its pages, and what of the reference is generated; takes three hours
 # make wheel   the package in dist/, with programs and two stacks inside, to be installed where no compiler is
 # make wheel-check   installs it into a fresh environment, runs, and says how long that took
 # make bench   what a trial costs, beside the same stacks over loopback UDP; decoding, beside tshark;
