@@ -65,6 +65,15 @@ def test_it_and_noq_understand_each_other(name: str, testcase: str, transfer: Tr
             assert EARLY in labels
 
 
+@pytest.mark.parametrize(("client", "server"), [("lsquic", "kwik"), ("kwik", "lsquic")])
+def test_those_that_know_version_2_understand_each_other(
+    client: str, server: str, transfer: Transfer
+) -> None:
+    """kwik's server takes lsquic to version 2 (RFC 9369, 4), which noq does not know."""
+    loopback.run(stack(client), stack(server), transfer, PATIENCE_S)
+    assert (transfer.folder / "downloads/one").read_bytes() == b"one" * SIZE
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_refused_path_fails_alone(name: str, transfer: Transfer) -> None:
     """The files beside it arrive, and the client says what did not, and fails."""

@@ -8,9 +8,11 @@ import java.net.DatagramSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import tech.kwik.core.QuicConnection;
+import tech.kwik.core.QuicConnection.QuicVersion;
 import tech.kwik.core.QuicStream;
 import tech.kwik.core.log.NullLogger;
 import tech.kwik.core.server.ApplicationProtocolConnection;
@@ -44,6 +46,9 @@ final class Server implements AutoCloseable {
                 ServerConnector.builder()
                         .withSocket(new DatagramSocket(setup.server()))
                         .withKeyStore(Keys.server(certs), Keys.ALIAS, Keys.PASSWORD)
+                        // kwik answers a client of version 1 that knows version 2 in version 2 (RFC 9369, 4),
+                        // and then refuses what the client sends in it, if version 2 is not named here.
+                        .withSupportedVersions(List.of(QuicVersion.V1, QuicVersion.V2))
                         .withConfiguration(configuration(setup.options()))
                         .withLogger(new NullLogger())
                         .build();
