@@ -119,9 +119,9 @@ class ThesisRuns:
         return {(one.key.scenario, one.key.client, one.key.server): one for one in cells(records)}
 
     @property
-    def in_real_time(self) -> Source | None:
-        """The run of pairs that want a clock of their own; None if it is not among the runs."""
-        return next((one for one in self.sources[1:] if one.manifest.plan.testbed == EMU.name), None)
+    def in_real_time(self) -> list[Source]:
+        """The runs of pairs that want a clock of their own."""
+        return [one for one in self.sources[1:] if one.manifest.plan.testbed == EMU.name]
 
     @property
     def galleries(self) -> list[Source]:

@@ -489,26 +489,51 @@ def test_more_trials_of_the_campaign_are_added_to_its_pairs(bentpipe: Command) -
 
 
 def test_pairs_in_real_time_stand_beside_2021(bentpipe: Command) -> None:
-    """kwik and nginx are made up to have half as much again, and fail once with msquic as the server."""
+    """kwik's pairs are made up to have half as much again, twice as much over the longer queue of which there
+    is a run, and to fail once with msquic as the server.
+    """
     write(Path("run"))
-    made = []
-    for server, then, outcome in (("nginx", 0.867e6, "ok"), ("msquic", 2.873e6, "transfer_timeout")):
-        for iteration in (1, 2):
-            one = fake_run.record("sat", "aioquic", "quinn", iteration)
-            seconds = 8 * one.size_bytes / (1.5 * then)
-            ends = {"testbed": "emu", "client": "kwik", "server": server}
-            one = fake_run.change(one, runner_transfer_s=seconds, **ends)
-            made.append(fake_run.change(one, outcome=outcome) if iteration == 1 else one)
-    words = fake_run.write_campaign("emulated", made)
-    file = Path("emulated/manifest.json")
-    manifest = json.loads(file.read_text())
-    manifest["options"]["testbed"] = "emu"
-    file.write_text(json.dumps(manifest))
+    then = {"nginx": 0.867e6, "kwik": 2.656e6, "lsquic": 2.802e6, "msquic": 2.873e6}
+    made = [
+        _in_real_time("sat", server, 1.5 * bps, iteration)
+        for server, bps in then.items()
+        for iteration in (1, 2)
+    ]
+    made[-2] = fake_run.change(made[-2], outcome="transfer_timeout")
+    over = "sat,forward.queue=125packets,return.queue=125packets"
+    longer = [_in_real_time(over, server, 2 * bps, 1) for server, bps in then.items() if server != "nginx"]
+    words = _write_emulated("emulated", made) + _write_emulated("queue", longer)
     done = bentpipe("study", "thesis", "--run", "run", *words, "-o", "out")
     assert done.code == 0, done.err
     text = Path("out/thesis.md").read_text()
-    assert "| sat | kwik → nginx | 0.87 | 1.30 ±0.00 | 1.50 | - |" in text
-    assert "| sat | kwik → msquic | 2.87 | failed | - | 1 of 2 |" in text
+    assert "| now / 2021 | 125 packets | 125 packets / 2021 | failed |" in text
+    assert "| sat | kwik → nginx | 0.87 | 1.30 ±0.00 | 1.50 | - | - | - |" in text
+    assert "| sat | kwik → lsquic | 2.80 | 4.20 ±0.00 | 1.50 | 5.60 | 2.00 | - |" in text
+    assert "| sat | kwik → msquic | 2.87 | failed | - | 5.75 | 2.00 | 1 of 3 |" in text
+    told = " ".join(text.split())
+    assert (
+        "sat 1.50 (1.50 to 1.50), 3 pairs; sat, of those with both queues 1.50 (1.50 to 1.50), 2 pairs;"
+        in told
+    )
+    assert "sat, 125 packets 2.00 (2.00 to 2.00), 2 pairs." in told
+    done = bentpipe("study", "thesis", "--run", "run", *words[:2], "-o", "alone")
+    assert done.code == 0, done.err
+    assert "| sat | kwik → lsquic | 2.80 | 4.20 ±0.00 | 1.50 | - |" in Path("alone/thesis.md").read_text()
+
+
+def _in_real_time(scenario: str, server: str, bps: float, iteration: int) -> Record:
+    one = fake_run.record("sat", "aioquic", "quinn", iteration)
+    ends = {"testbed": "emu", "client": "kwik", "server": server, "scenario": scenario}
+    return fake_run.change(one, runner_transfer_s=8 * one.size_bytes / bps, **ends)
+
+
+def _write_emulated(name: str, records: list[Record]) -> list[str]:
+    words = fake_run.write_campaign(name, records)
+    file = Path(name) / "manifest.json"
+    manifest = json.loads(file.read_text())
+    manifest["options"]["testbed"] = "emu"
+    file.write_text(json.dumps(manifest))
+    return words
 
 
 def test_the_queue_of_the_simulator_stands_beside_2021(bentpipe: Command) -> None:
