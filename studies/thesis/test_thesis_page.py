@@ -500,6 +500,7 @@ def test_pairs_in_real_time_stand_beside_2021(bentpipe: Command) -> None:
         for iteration in (1, 2)
     ]
     made[-2] = fake_run.change(made[-2], outcome="transfer_timeout")
+    made.append(fake_run.change(_in_real_time("satloss", "kwik", 1e6, 1), outcome="transfer_timeout"))
     over = "sat,forward.queue=125packets,return.queue=125packets"
     longer = [_in_real_time(over, server, 2 * bps, 1) for server, bps in then.items() if server != "nginx"]
     words = _write_emulated("emulated", made) + _write_emulated("queue", longer)
@@ -516,6 +517,9 @@ def test_pairs_in_real_time_stand_beside_2021(bentpipe: Command) -> None:
         in told
     )
     assert "sat, 125 packets 2.00 (2.00 to 2.00), 2 pairs." in told
+    assert (
+        "kwik is not among these servers; of its 1 [in real time](#the-same-pairs-in-real-time) 1 do" in told
+    )
     done = bentpipe("study", "thesis", "--run", "run", *words[:2], "-o", "alone")
     assert done.code == 0, done.err
     assert "| sat | kwik → lsquic | 2.80 | 4.20 ±0.00 | 1.50 | - |" in Path("alone/thesis.md").read_text()
