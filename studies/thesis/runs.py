@@ -28,7 +28,9 @@ START, CONTROLLERS, QUEUE, RUNNER_QUEUE, LITERATURE = (
     "thesis-runner-queue",
     "thesis-literature",
 )
+EMULATED = ("thesis-emulated", "thesis-emulated-queue")
 GALLERY = "thesis-gallery"  # how the names of its campaigns begin
+_QUEUES = {"forward.queue", "return.queue"}
 
 
 @dataclass(frozen=True)
@@ -118,10 +120,25 @@ class ThesisRuns:
         records = source.in_order if source else []
         return {(one.key.scenario, one.key.client, one.key.server): one for one in cells(records)}
 
-    @property
-    def in_real_time(self) -> list[Source]:
-        """The runs of pairs that want a clock of their own."""
-        return [one for one in self.sources[1:] if one.manifest.plan.testbed == EMU.name]
+    @cached_property
+    def in_real_time(self) -> list[Cell]:
+        """Pairs that want a clock of their own, over the links and over the longer queue, with goodput by
+        equation 4.1.
+        """
+        found = [one for one in self.sources[1:] if one.manifest.campaign in EMULATED]
+        rates = {
+            name: float(link.summary["forward_rate_bps"])
+            for one in found
+            for name, link in one.manifest.scenarios.items()
+        }
+        records = [
+            one
+            for one in pooled(found)
+            if one.testbed == EMU.name
+            and one.workload == WORKLOAD
+            and labels.scenario(one.scenario).values.keys() <= _QUEUES
+        ]
+        return cells([by_equation(one, rates[one.scenario]) for one in records])
 
     @property
     def galleries(self) -> list[Source]:

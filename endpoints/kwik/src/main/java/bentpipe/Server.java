@@ -8,7 +8,6 @@ import java.net.DatagramSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import tech.kwik.core.QuicConnection;
@@ -46,9 +45,9 @@ final class Server implements AutoCloseable {
                 ServerConnector.builder()
                         .withSocket(new DatagramSocket(setup.server()))
                         .withKeyStore(Keys.server(certs), Keys.ALIAS, Keys.PASSWORD)
-                        // kwik answers a client of version 1 that knows version 2 in version 2 (RFC 9369, 4),
-                        // and then refuses what the client sends in it, if version 2 is not named here.
-                        .withSupportedVersions(List.of(QuicVersion.V1, QuicVersion.V2))
+                        // kwik answers in version 2 a client that lists it first (RFC 9368, 2.3), and then refuses
+                        // what comes in it, if it is not told to take version 2 besides version 1.
+                        .withSupportedVersion(QuicVersion.V2)
                         .withConfiguration(configuration(setup.options()))
                         .withLogger(new NullLogger())
                         .build();
