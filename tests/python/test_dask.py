@@ -5,6 +5,7 @@ The simulator is `fake_sim.py`. Clusters are real ones, of one or two worker pro
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -127,7 +128,7 @@ def test_a_client_that_ends_leaves_nothing_and_its_run_is_resumed(
     place = ["--scheduler-file", tmp_path / "scheduler.json"]
     here = ["--host", "127.0.0.1", "--no-dashboard"]
     scheduler = start("distributed.cli.dask_scheduler", *place, *here, "--port", "0")
-    wait_for("the scheduler", lambda: Path("scheduler.json").exists())
+    wait_for("the scheduler", scheduler_said)
     worker = ["distributed.cli.dask_worker", *place, *here, "--nthreads", "1", "--no-nanny"]
     start(*worker)
     start(*worker, BENTPIPE_BIN=str(tmp_path / "none"), BENTPIPE_CACHE=str(tmp_path / "cache"))
@@ -164,6 +165,13 @@ def test_a_client_that_ends_leaves_nothing_and_its_run_is_resumed(
     assert wait_until_gone(trial) == []
 
 
+def scheduler_said() -> bool:
+    """Whether the scheduler's file is there, and whole: it is made first and written after."""
+    with contextlib.suppress(OSError, ValueError):
+        return "address" in json.loads(Path("scheduler.json").read_text())
+    return False
+
+
 @pytest.mark.virtual_time
 def test_a_worker_without_programs_is_brought_them(
     bentpipe: Command,
@@ -178,7 +186,7 @@ def test_a_worker_without_programs_is_brought_them(
     place = ["--scheduler-file", tmp_path / "scheduler.json"]
     here = ["--host", "127.0.0.1", "--no-dashboard"]
     start("distributed.cli.dask_scheduler", *place, *here, "--port", "0")
-    wait_for("the scheduler", lambda: Path("scheduler.json").exists())
+    wait_for("the scheduler", scheduler_said)
     cache = tmp_path / "cache"
     nothing = {"BENTPIPE_BIN": str(tmp_path / "none"), "BENTPIPE_CACHE": str(cache)}
     start("distributed.cli.dask_worker", *place, *here, "--nthreads", "1", "--no-nanny", **nothing)

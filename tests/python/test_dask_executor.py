@@ -13,6 +13,7 @@ from unittest.mock import AsyncMock, Mock, PropertyMock
 
 import pytest
 from children import PATIENCE_S
+from distributed.comm.core import CommClosedError
 
 from bentpipe.execution import dask_worker
 from bentpipe.execution.dask_cluster import DaskSettings
@@ -84,6 +85,14 @@ def test_a_trial_that_an_unfit_worker_gives_back_runs_elsewhere() -> None:
         made._attempts["key"] = attempt
         made._done("key", task)
     assert send.call_count == 9 and not attempt.answer.done()
+
+
+def test_a_scheduler_that_ends_while_a_result_is_fetched_is_gone() -> None:
+    made, _ = executor(SIM, {"fit": 1})
+    attempt = made._attempts["key"] = _Attempt(Mock(), Path(), Future())
+    made._done("key", Mock(result=Mock(side_effect=CommClosedError("in <TCP (closed) Client->Scheduler>"))))
+    with pytest.raises(LostExecutor, match="the Dask scheduler is gone"):
+        attempt.answer.result(timeout=0)
 
 
 def test_only_workers_that_say_so_run_trials_in_real_time() -> None:

@@ -23,6 +23,7 @@ from typing import Any
 import msgspec
 from distributed import Client, KilledWorker
 from distributed import Future as Task
+from distributed.comm.core import CommClosedError
 
 from bentpipe.errors import BentpipeError
 from bentpipe.execution.dask_cluster import DaskSettings, connected
@@ -176,7 +177,7 @@ class DaskExecutor:
             self._again(attempt)
         except UnfitWorker:
             self._again(attempt)
-        except CancelledError:
+        except (CancelledError, CommClosedError):  # while the result was fetched
             self._lost(attempt)
         except Exception as error:  # the worker's fault, not the trial's: no record says otherwise
             self._fail(attempt, LostExecutor(f"{attempt.bundle.trial}: a worker cannot run it: {error!r}"))
