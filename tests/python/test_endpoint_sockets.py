@@ -67,7 +67,7 @@ def test_it_and_noq_understand_each_other(name: str, testcase: str, transfer: Tr
 
 
 def test_kwik_serves_a_client_that_prefers_version_2(transfer: Transfer) -> None:
-    """Its server answers lsquic in version 2 (RFC 9368, 2.3), which no other client here lists first."""
+    """Its server answers lsquic in version 2 (RFC 9368, 2.3)."""
     loopback._folders(transfer)
     with loopback.free_port() as port, VersionRelay(port) as relay:
         server, client = (loopback.environment(role, transfer, port) for role in ("server", "client"))

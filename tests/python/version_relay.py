@@ -25,9 +25,8 @@ class VersionRelay:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._socket.sendto(
-            b"", ("127.0.0.1", self.port)
-        )  # an empty datagram, of which QUIC has none, ends it
+        # An empty datagram, of which QUIC has none, ends it.
+        self._socket.sendto(b"", ("127.0.0.1", self.port))
         self._thread.join()
         self._socket.close()
 
