@@ -42,6 +42,8 @@ _COLUMNS: list[tuple[str, pa.DataType]] = [
     ("lost_s", pa.float64()),
     ("in_flight_bytes", pa.int64()),
     ("rtt_ms", pa.float64()),
+    ("spin", pa.bool_()),
+    ("spin_rtt_ms", pa.float64()),
     ("max_data", pa.int64()),
     ("max_stream_data", pa.int64()),
 ]

@@ -3,6 +3,7 @@
 use crate::connection::{Connection, Nanos, Protocol, Vantage};
 use crate::findings::{Finding, Findings, View};
 use crate::metrics::{Milestones, seconds};
+use crate::passive::{Passive, Spin};
 use crate::{Captured, Establishment, LedgerEntry, LinkFacts, Metrics};
 use bentpipe_wire::quic::{End, InitialCredit};
 use serde::Serialize;
@@ -68,7 +69,7 @@ pub struct Undecoded {
 pub struct ConnectionAnalysis {
     connection: usize,
     protocol: &'static str,
-    /// Of QUIC.
+    /// Of QUIC, if it was seen.
     version: Option<String>,
     client: String,
     server: String,
@@ -87,6 +88,8 @@ pub struct ConnectionAnalysis {
     #[serde(skip_serializing_if = "Option::is_none")]
     establishment: Option<Establishment>,
     metrics: Metrics,
+    /// What needs no secrets.
+    passive: Passive,
     events: Vec<Event>,
     findings: Vec<Finding>,
     /// Absent if no endpoint logged its congestion window.
@@ -127,12 +130,14 @@ struct Event {
 }
 
 impl ConnectionAnalysis {
-    /// Analyses the connection with that number, whose [ledger](Connection::ledger) is `entries`.
+    /// Analyses the connection with that number, whose [ledger](Connection::ledger) is `entries`,
+    /// and whose spin bit said `spin`.
     #[must_use]
     pub fn new(
         number: usize,
         connection: &Connection,
         entries: &[LedgerEntry],
+        spin: &Spin,
         known: &SideInformation,
     ) -> Self {
         const SECOND: u64 = 1_000_000_000;
@@ -145,6 +150,7 @@ impl ConnectionAnalysis {
         let start = connection.start;
         let [client, server] = connection.ends.map(|end| end.to_string());
         let (protocol, version) = match connection.protocol {
+            Protocol::Quic(0) => ("quic", None), // its handshake was not seen
             Protocol::Quic(version) => ("quic", Some(version_name(version))),
             Protocol::Tcp => ("tcp", None),
         };
@@ -162,6 +168,7 @@ impl ConnectionAnalysis {
             establishment: (connection.protocol != Protocol::Tcp || connection.tls.is_some())
                 .then(|| Establishment::of(connection, entries)),
             metrics: Metrics::of(connection, entries, &known.link),
+            passive: Passive::of(connection, spin),
             events: events(
                 &Milestones::of(connection, entries, &known.link),
                 findings.slow_start_end,

@@ -43,6 +43,12 @@ impl DecodingGap {
         self.undecoded == self.packets
     }
 
+    /// Whether there are 1-RTT packets, and no secrets to decode any of them with.
+    #[must_use]
+    pub fn is_sealed(&self) -> bool {
+        self.is_total() && self.undecoded() > 0
+    }
+
     /// Whether so much of either end is missing that what is left would mislead: more than one in a
     /// hundred packets.
     #[must_use]

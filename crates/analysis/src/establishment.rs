@@ -143,7 +143,7 @@ fn client_hellos(connection: &Connection) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::{Fate, Vantage};
+    use crate::connection::{Fate, Vantage, WireImage};
     use bentpipe_wire::quic::Handshake;
 
     /// Packets of the client: type, number, frames, and whether they arrived.
@@ -157,6 +157,7 @@ mod tests {
             ends: ["192.0.2.1:50000", "198.51.100.1:443"].map(|end| end.parse().unwrap()),
             initial_credit: [None; 2],
             handshake: Handshake::default(),
+            wire_image: WireImage::default(),
             tls: None,
             vantage: Vantage::Both,
             start: 0,
@@ -183,6 +184,7 @@ mod tests {
                 kind: Kind::Quic(kind),
                 number: Some(number),
                 size: 1200,
+                first_byte: 0xc0,
                 ip_size: Some(1228),
                 seen,
                 fate: if arrives { Fate::Delivered } else { Fate::Loss },

@@ -15,8 +15,10 @@
 
 use std::collections::HashMap;
 
+use crate::DecodingGap;
 use crate::connection::{Connection, Frame, Nanos, Packet, Protocol, Vantage};
 use crate::intervals::Intervals;
+use crate::passive::busier_end;
 use bentpipe_wire::quic::{End, Space};
 
 /// RFC 9002 section 6.1.1: kPacketThreshold.
@@ -57,10 +59,13 @@ impl Connection {
         entries
     }
 
-    /// The end that sent more stream data; where neither sent any, the one that usually does.
-    /// `entries` is the ledger.
+    /// The end that sent more stream data; where neither sent any, the one that usually does; where
+    /// none could be decrypted, the one that sent more bytes of whatever. `entries` is the ledger.
     #[must_use]
     pub fn data_sender(&self, entries: &[LedgerEntry]) -> End {
+        if DecodingGap::of([self]).is_sealed() {
+            return busier_end(self);
+        }
         let mut bytes = [0_u64; 2];
         for (packet, entry) in self.packets.iter().zip(entries) {
             bytes[packet.sender as usize] += u64::from(entry.stream_bytes);

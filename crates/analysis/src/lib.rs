@@ -18,6 +18,7 @@ mod ledger;
 mod link_facts;
 pub mod losses;
 pub mod metrics;
+pub mod passive;
 pub mod tcp;
 mod windows;
 
@@ -28,4 +29,5 @@ pub use establishment::Establishment;
 pub use ledger::LedgerEntry;
 pub use link_facts::LinkFacts;
 pub use metrics::Metrics;
+pub use passive::Passive;
 pub use windows::{CongestionWindow, CongestionWindows};

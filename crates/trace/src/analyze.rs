@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode};
 
 use bentpipe_analysis::connection::Connection;
+use bentpipe_analysis::passive::{self, Spin};
 use bentpipe_analysis::{AnalysisFile, ConnectionAnalysis, LinkFacts, SideInformation, Undecoded};
 
 use crate::captures;
@@ -80,8 +81,9 @@ fn write(
         let mut table = Table::new(file)?;
         for (number, connection) in connections.into_iter().enumerate() {
             let entries = connection.ledger();
-            table.add(i32::try_from(number)?, &connection, &entries)?;
-            let analyzed = ConnectionAnalysis::new(number, &connection, &entries, known);
+            let spin = Spin::of(&connection, passive::handshake_rtt(&connection));
+            table.add(i32::try_from(number)?, &connection, &entries, &spin)?;
+            let analyzed = ConnectionAnalysis::new(number, &connection, &entries, &spin, known);
             analysis.connections.push(analyzed);
         }
         table.finish()?;

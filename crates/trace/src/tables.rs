@@ -12,6 +12,7 @@ use std::sync::Arc;
 use bentpipe_analysis::LedgerEntry;
 use bentpipe_analysis::connection::{Connection, Frame, Kind, Nanos, Packet, Protocol};
 use bentpipe_analysis::metrics::{milliseconds, seconds};
+use bentpipe_analysis::passive::Spin;
 use bentpipe_wire::quic::{End, PacketType, Space};
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding};
@@ -51,6 +52,8 @@ message packets {
   optional double lost_s;
   optional int64 in_flight_bytes;
   optional double rtt_ms;
+  optional boolean spin;
+  optional double spin_rtt_ms;
   optional int64 max_data;
   optional int64 max_stream_data;
 }";
@@ -77,7 +80,7 @@ impl<W: Write + Send> Table<W> {
                 .set_column_dictionary_enabled(column.into(), false)
                 .set_column_encoding(column.into(), Encoding::DELTA_BINARY_PACKED);
         }
-        for column in ["sent_s", "received_s", "acked_s", "rtt_ms"] {
+        for column in ["sent_s", "received_s", "acked_s", "rtt_ms", "spin_rtt_ms"] {
             properties = properties.set_column_dictionary_enabled(column.into(), false);
         }
         for column in ["stream_offset", "ack_first", "ack_last"] {
@@ -93,15 +96,20 @@ impl<W: Write + Send> Table<W> {
         })
     }
 
-    /// Adds the packets of a connection; `entries` is its ledger.
+    /// Adds the packets of a connection; `entries` is its ledger, `spin` what its spin bit said.
     pub fn add(
         &mut self,
         number: i32,
         connection: &Connection,
         entries: &[LedgerEntry],
+        spin: &Spin,
     ) -> Result<(), ParquetError> {
-        for (packet, entry) in connection.packets.iter().zip(entries) {
+        let mut samples = spin.samples.iter().copied().peekable();
+        for (at, (packet, entry)) in connection.packets.iter().zip(entries).enumerate() {
             self.rows.add(number, connection, packet, entry);
+            let sample = samples.next_if(|(of, _)| *of == at);
+            let sample = sample.map(|(_, length)| milliseconds(length));
+            self.rows.spin_rtt_ms.push_optional(sample);
             if self.rows.connection.values.len() == ROW_GROUP {
                 self.flush()?;
             }
@@ -153,6 +161,8 @@ struct Rows {
     lost_s: Column<DoubleType>,
     in_flight_bytes: Column<Int64Type>,
     rtt_ms: Column<DoubleType>,
+    spin: Column<BoolType>,
+    spin_rtt_ms: Column<DoubleType>,
     max_data: Column<Int64Type>,
     max_stream_data: Column<Int64Type>,
 }
@@ -186,6 +196,7 @@ impl Rows {
         self.lost_s.push_optional(entry.declared_lost.map(seconds));
         self.in_flight_bytes.push_optional(entry.in_flight.map(int));
         self.rtt_ms.push_optional(entry.rtt.map(milliseconds));
+        self.spin.push_optional(packet.spin());
     }
 
     fn add_frames(&mut self, frames: &[Frame]) {
@@ -263,6 +274,8 @@ impl Rows {
         self.lost_s.write(group)?;
         self.in_flight_bytes.write(group)?;
         self.rtt_ms.write(group)?;
+        self.spin.write(group)?;
+        self.spin_rtt_ms.write(group)?;
         self.max_data.write(group)?;
         self.max_stream_data.write(group)
     }

@@ -10,7 +10,7 @@ use std::ops::Range;
 use crate::keylog::{KeyLog, SecretKind};
 use crate::quic::keys::{PacketKey, Secret, Suite};
 use crate::quic::tls::{cipher_suite, client_random, message_types};
-use crate::quic::{End, Handshake};
+use crate::quic::{ClientHello, End, Handshake};
 
 const HEADER: usize = 5;
 /// RFC 8446 section 5.2.
@@ -46,6 +46,8 @@ pub struct TlsRecords {
     pub client_finished: Option<u64>,
     /// What the server's messages showed.
     pub handshake: Handshake,
+    /// The names that the client said in the clear.
+    pub client_hello: ClientHello,
     /// Bytes of application data that the client sent as early data (RFC 8446 section 4.2.10).
     pub early_bytes: u64,
     /// Whether both streams could be decrypted, up to where they were read, beyond the handshake.
@@ -59,6 +61,7 @@ pub struct TlsReader<'k> {
     client_random: Option<[u8; 32]>,
     suite: Option<Suite>,
     handshake: Handshake,
+    client_hello: Option<ClientHello>,
     sides: [Side; 2],
 }
 
@@ -121,6 +124,7 @@ impl<'k> TlsReader<'k> {
             client_random: None,
             suite: None,
             handshake: Handshake::default(),
+            client_hello: None,
             sides: [Side::default(), Side::default()],
         }
     }
@@ -152,6 +156,7 @@ impl<'k> TlsReader<'k> {
             client_finished: client.finished,
             early_bytes,
             handshake: self.handshake,
+            client_hello: self.client_hello.unwrap_or_default(),
         })
     }
 
@@ -213,8 +218,9 @@ impl<'k> TlsReader<'k> {
     fn hello(&mut self, sender: End) {
         let side = &mut self.sides[sender as usize];
         match sender {
-            End::Client if self.client_random.is_none() => {
+            End::Client if self.client_hello.is_none() => {
                 self.client_random = client_random(&side.hello);
+                self.client_hello = ClientHello::read(&side.hello);
             }
             End::Server if self.handshake.took_ticket.is_none() => {
                 let number = cipher_suite(&side.hello);

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # drawing takes long to import
     from bentpipe.analysis.plots.figures import FigureSubject
     from bentpipe.analysis.traces import Analysis
 
-KINDS = ("offset", "number", "size", "rate", "in_flight", "rtt", "acks")
+KINDS = ("offset", "number", "size", "rate", "in_flight", "rtt", "acks", "delay")
 FORMATS = ("pdf", "png", "svg")
 
 
@@ -111,8 +111,11 @@ def plot(
       size        sizes of IP packets
       rate        bytes per bin of a quarter of the RTT, at least 50 ms, both ways
       in_flight   bytes in flight, and the congestion window where a qlog has it
-      rtt         RTT samples
+      rtt         RTT samples; without secrets those of the spin bit
       acks        ACK ranges and their gaps, against the packets that arrived
+      delay       one-way delays, where both sides were captured: what is above the least is queueing
+
+    Without secrets, size, rate, rtt and delay can be drawn.
 
     Exit code: 0; 1 if there was nothing to draw; 2 if nothing was tried.
 

@@ -14,6 +14,7 @@ import click
 
 from bentpipe.analysis import traces
 from bentpipe.analysis.traces import Analysis
+from bentpipe.cli import passive_summary
 from bentpipe.cli.captured import CaptureArguments, captured, find
 from bentpipe.runs import trial_files
 from bentpipe.schema.analysis import Connection, Establishment, Evidence, Finding, Metrics, PlotPlace
@@ -40,8 +41,11 @@ def trace(named: CaptureArguments, explain: bool, out: Path | None, as_json: boo
     With -o, DIR has the packets in packets.parquet and the analysis in analysis.json;
     docs/reference/traces.md says what is in them.
 
-    Exit code: 0; 1 if a file could not be read to its end, or nothing of the data was decrypted: what there
-    is has been printed; 2 if nothing was read.
+    Without TLS secrets it measures what everybody on the path can see: handshakes, spin bits, datagrams
+    and, where both sides were captured, losses, delays and RTTs.
+
+    Exit code: 0; 1 if a file could not be read to its end, or if --keylog decrypts nothing: what there is has
+    been printed; 2 if nothing was read.
 
     \b
     Examples:
@@ -60,24 +64,19 @@ def trace(named: CaptureArguments, explain: bool, out: Path | None, as_json: boo
     if out is not None:
         click.echo(f"{out / trial_files.PACKETS}\n{out / trial_files.SUMMARY}", err=as_json)
     errors = [traces.with_hint(error) for error in analysis.summary.errors]
-    if analysis.is_sealed():
-        errors.append(_sealed(named))
+    if named.keylog and analysis.is_sealed():
+        text = f"--keylog: {named.keylog}: nothing of the data could be decrypted with it"
+        errors.append((text, "its secrets seem to be of other connections"))
     for text, hint in errors:
         click.echo(f"error: {text}" + (f"\nhint: {hint}" if hint else ""), err=True)
     return 1 if errors else 0
 
 
-def _sealed(named: CaptureArguments) -> tuple[str, str]:
-    text = "nothing of the data could be decrypted"
-    if named.keylog:
-        return f"--keylog: {named.keylog}: {text} with it", "its secrets seem to be of other connections"
-    return text, "give the TLS secrets: --keylog KEYS, as endpoints write it with SSLKEYLOGFILE=KEYS"
-
-
 def _print(analysis: Analysis, named: CaptureArguments, explain: bool) -> None:
     summary = analysis.summary
+    sealed = analysis.sealed()
     for connection in summary.connections:
-        for line in _connection(connection, summary.sides):
+        for line in _connection(connection, connection.connection in sealed):
             click.echo(line)
         if explain:
             for line in _explain(analysis, connection, named):
@@ -90,26 +89,49 @@ def _print(analysis: Analysis, named: CaptureArguments, explain: bool) -> None:
             click.echo(textwrap.fill(text, _width(), subsequent_indent="  "))
 
 
-def _connection(one: Connection, sides: str) -> Iterator[str]:
-    version = f"QUIC version {one.version}" if one.protocol == "quic" else one.protocol.upper()
-    where = {"both": "both sides", "unknown": "one place, unknown which"}.get(sides, f"the {sides}'s side")
-    yield f"connection {one.connection}: {version}, captured at {where}"
-    yield f"  client {one.client}, server {one.server}"
-    if one.establishment:
-        yield from _indented(f"handshake: {_established(one.establishment)}", 2)
+def _connection(one: Connection, sealed: bool) -> Iterator[str]:
+    """What is known of a connection; without what needs secrets, if there are none of it."""
+    yield from _heading(one)
+    if sealed:
+        yield from _indented(_SEALED, 2)
+    metrics, passive = one.metrics, one.passive
     yield ""
-    metrics = one.metrics
-    for name, value in _whole(metrics):
+    for name, value in _whole(metrics, sealed):
+        yield f"  {name:<22} {value}"
+    for name, value in passive_summary.whole(passive) if passive else ():
         yield f"  {name:<22} {value}"
     yield ""
-    yield f"  {'':<24} {'forward':>15} {'return':>15}"
+    yield _row("", "forward", "return")
     for name, key, show in _ONE_WAY:
         values = [show(getattr(one_way, key)) for one_way in (metrics.forward, metrics.return_)]
-        yield f"  {name:<24} {values[0]:>15} {values[1]:>15}"
+        if not (sealed and key in _OF_STREAMS):
+            yield _row(name, *values)
+    for row in passive_summary.one_way(passive) if passive else ():
+        yield _row(*row)
+    if sealed:
+        return
     yield ""
-    yield f"  {'data sent':<24} {'forward':>15} {'return':>15}"
+    yield _row("data sent", "forward", "return")
     for name, *shown in zip(_ACKED, *_acknowledged(metrics), strict=True):
-        yield f"  {name:<24} {shown[0]:>15} {shown[1]:>15}"
+        yield _row(name, *shown)
+
+
+def _heading(one: Connection) -> Iterator[str]:
+    version = f"QUIC version {one.version}" if one.version else one.protocol.upper()
+    where = {"both": "both sides", "unknown": "one place, unknown which"}.get(
+        one.vantage, f"the {one.vantage}'s side"
+    )
+    yield f"connection {one.connection}: {version}, captured at {where}"
+    yield f"  client {one.client}, server {one.server}"
+    if one.passive:
+        for line in (*passive_summary.names(one.passive), *passive_summary.connection_ids(one.passive)):
+            yield from _indented(line, 2)
+    if one.establishment:
+        yield from _indented(f"handshake: {_established(one.establishment)}", 2)
+
+
+def _row(name: str, forward: str, back: str) -> str:
+    return f"  {name:<24} {forward:>15} {back:>15}"
 
 
 def _established(shown: Establishment) -> str:
@@ -139,8 +161,11 @@ def _acknowledged(metrics: Metrics) -> Iterator[tuple[str, str, str]]:
         yield _count(data), _count(acks), _ratio(ratio if meant else None)
 
 
-def _whole(metrics: Metrics) -> Iterator[tuple[str, str]]:
-    """What is measured of a connection as a whole."""
+def _whole(metrics: Metrics, sealed: bool) -> Iterator[tuple[str, str]]:
+    """What is measured of a connection as a whole; the first line alone without secrets."""
+    if sealed:
+        yield "handshake complete", _unit(metrics.handshake_s, ".3f", "s")
+        return
     for name, time_s in (
         ("handshake complete", metrics.handshake_s),
         ("first stream byte", metrics.ttfb_s),
@@ -198,6 +223,11 @@ _ONE_WAY = (
     ("  most", "one_way_delay_max_ms", _milliseconds),
     ("IP packet, mean bytes", "mean_datagram_bytes", _count),
     ("IP packet, most bytes", "largest_datagram_bytes", _count),
+)
+_OF_STREAMS = ("stream_bytes", "retransmitted_bytes", "retransmitted_share")
+_SEALED = (
+    "There are no TLS secrets of it: what follows is what everybody on the path can see. With --keylog KEYS, "
+    "as endpoints write it with SSLKEYLOGFILE=KEYS, streams and acknowledgements are measured, too."
 )
 _ACKED = ("data packets", "ACK packets coming back", "  per data packet")
 

@@ -23,7 +23,7 @@ from bentpipe.report.columns import Columns
 from bentpipe.schema.analysis import Connection
 
 # `rate_back` is of the way that the ACKs take, which `bentpipe plot` draws below the rate of the data.
-KINDS = ("offset", "number", "size", "rate", "rate_back", "in_flight", "rtt", "acks")
+KINDS = ("offset", "number", "size", "rate", "rate_back", "in_flight", "rtt", "acks", "delay")
 
 _SECONDS = 1e-6  # what times are rounded to
 _COLOURS = {"forward": "accent", "return": "series-4"}
@@ -171,6 +171,13 @@ class Plots:
             self._ranges("acknowledged", "accent", found.time_s, found.first, found.last),
             self._ranges("missing", "series-2", missing.time_s, missing.first, missing.last),
         )
+
+    def delay(self) -> list[dict[str, Any]]:
+        made = []
+        for direction in (self.data, OTHER[self.data]):
+            one = series.delays(self.packets, direction)
+            made.append(self._dots(direction, _COLOURS[direction], one.time_s, one.delay_ms, unit=1e-3))
+        return self._some(*made)
 
     def _dots(
         self, name: str, colour: str, times: Floats, values: Any, mark: str = "dots", unit: float = 1

@@ -44,6 +44,20 @@ VERDICTS: tuple[Verdict, ...] = (
     "not_sure",
 )
 
+# What the spin bit of 1-RTT packets does (RFC 9000 section 17.4).
+SpinBit = Literal[
+    "absent",
+    "constant",
+    "random",
+    "spins",
+]
+SPINBITS: tuple[SpinBit, ...] = (
+    "absent",
+    "constant",
+    "random",
+    "spins",
+)
+
 # A kind of plot, as `bentpipe plot --kind` names it.
 PlotKind = Literal[
     "offset",
@@ -53,6 +67,7 @@ PlotKind = Literal[
     "in_flight",
     "rtt",
     "acks",
+    "delay",
 ]
 PLOTKINDS: tuple[PlotKind, ...] = (
     "offset",
@@ -62,6 +77,7 @@ PLOTKINDS: tuple[PlotKind, ...] = (
     "in_flight",
     "rtt",
     "acks",
+    "delay",
 )
 
 
@@ -83,7 +99,7 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     connection: int
     # Its transport protocol.
     protocol: Protocol
-    # Of QUIC: `1`, `2`, or a number in hexadecimal; null of TCP.
+    # Of QUIC: `1`, `2`, or a number in hexadecimal; null of TCP, or the handshake was not captured.
     version: str | None
     # Address and port of the end that opened it.
     client: str
@@ -103,6 +119,8 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     establishment: Establishment | None = None
     # What it achieved.
     metrics: Metrics
+    # What can be measured of it without its secrets. Absent from analyses of Bentpipe 0.2 and before.
+    passive: Passive | None = None
     # What happened once.
     events: list[Event]
     # What each rule says of it.
@@ -216,8 +234,8 @@ class OneWay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     lost_packets: int | None
     # `lost_packets` / `packets`, share.
     lost_share: float | None
-    # Those that arrived after one of their packet number space with a larger number; null not captured at the
-    # receiver's side.
+    # Those that arrived after one of their packet number space with a larger number; where numbers could not
+    # be decrypted, after one that had been sent later; null not captured at the receiver's side.
     reordered_packets: int | None
     # Packets that passed the same place once more; they count nowhere else.
     duplicates: int
@@ -236,8 +254,130 @@ class OneWay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     acks_sent: int
     # `acks_sent` of the other direction / packets with stream data of this.
     acks_per_data_packet: float | None
-    # IP bytes at the side of the files' receiver during the transfer, after its first packet.
+    # IP bytes at the side of the files' receiver during the transfer, after its first packet. Where the
+    # transfer does not end within the capture, until it ends; without secrets, from the first 1-RTT packet of
+    # the end that sent more bytes to its last.
     mean_rate_bps: float | None
+
+
+class Passive(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What can be measured without secrets (RFC 9312): from when datagrams passed, how large they were, the
+    Initial packets, which anybody can read, and the bits of short headers that are not encrypted.
+    """
+
+    # The server that the client asked for (SNI), in its ClientHello; null not seen, or it named none.
+    server_name: str | None
+    # The application protocols that the client offered there, the best first.
+    alpn: list[str]
+    # Of QUIC: the connection IDs that became known. Those that ends issue later are encrypted.
+    connection_ids: ConnectionIds
+    # The addresses that ends came to use beside their first.
+    later_addresses: list[AddressChange]
+    # The round trip of the handshake, what both ends took to answer included: from an Initial packet to the
+    # one that acknowledges it; of TCP from a segment to the first that gives an RTT sample of it; null not
+    # captured where that can be told.
+    handshake_rtt_ms: float | None
+    # Whether the spin bit can be measured with; null of TCP.
+    spin_bit: SpinBit | None
+    # RTT by the spin bit, delays of both ends included.
+    spin_rtt: RttSpread
+    # RTT samples by the spin bit that were left out, since nobody had anything to send meanwhile.
+    spin_rejected: int
+    # RTT by matching what passed at both sides: of a packet of the end that sent more bytes and the next one
+    # back, the times on the way. What the far end waited is not in it. Without samples where one side was
+    # captured.
+    matched_rtt: RttSpread
+    # What loss bits (RFC 9506) say of the packets of each end.
+    loss_bits: LossBitsOfEnds
+    # Bursts of the datagrams of each end.
+    bursts: BurstsOfEnds
+    # IP bytes of the server / IP bytes of the client; null the client sent none.
+    bytes_ratio: float | None
+    # Datagrams of the server / datagrams of the client; null the client sent none.
+    datagrams_ratio: float | None
+
+
+class ConnectionIds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Connection IDs, in hexadecimal."""
+
+    # Of packets to the client. One without bytes is an empty text.
+    client: list[str]
+    # Of packets to the server; the first is what the client made up.
+    server: list[str]
+
+
+class AddressChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An end migrated, or a NAT gave it another address."""
+
+    # `client` or `server`.
+    end: str
+    # Address and port.
+    address: str
+    # When a packet from it was first seen.
+    at_s: float
+
+
+class RttSpread(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """RTT samples."""
+
+    # How many there are.
+    samples: int
+    # The shortest; null there are none.
+    min_ms: float | None
+    # The middle one; null there are none.
+    median_ms: float | None
+    # The longest; null there are none.
+    max_ms: float | None
+
+
+class LossBitsOfEnds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Loss bits of both ends."""
+
+    # Of packets of the client; null they show none.
+    client: LossBits | None
+    # Of packets of the server; null they show none.
+    server: LossBits | None
+
+
+class LossBits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the square bit and the loss event bit of an end's short headers say."""
+
+    # Packets that came of whole periods of the square bit.
+    square_packets: int
+    # Those of these periods that did not come: lost between their sender and the place of capture.
+    upstream_lost_packets: int
+    # `upstream_lost_packets` / packets of these periods, share.
+    upstream_lost_share: float
+    # Packets with the loss event bit: so many the sender took for lost, on the whole path.
+    reported_lost_packets: int
+    # `reported_lost_packets` / packets with a short header, share.
+    reported_lost_share: float
+
+
+class BurstsOfEnds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Bursts of both ends."""
+
+    # Of datagrams of the client.
+    client: Bursts
+    # Of datagrams of the server.
+    server: Bursts
+
+
+class Bursts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Datagrams (TCP: segments) less than 1 ms apart, where they were seen first: at their sender's side, or
+    behind a bottleneck what that left of them.
+    """
+
+    # How many there are, those of one datagram included.
+    bursts: int
+    # Datagrams of the longest.
+    longest_datagrams: int
+    # Bytes of its IP packets.
+    longest_bytes: int
+    # When it began; null there is none.
+    longest_at_s: float | None
+    # Bytes in bursts of more than 10 datagrams / all bytes, share.
+    long_share: float
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

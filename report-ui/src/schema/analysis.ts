@@ -9,8 +9,11 @@ export type Protocol = "quic" | "tcp";
 /** Whether a flaw is there. */
 export type Verdict = "yes" | "no" | "not_sure";
 
+/** What the spin bit of 1-RTT packets does (RFC 9000 section 17.4). */
+export type SpinBit = "absent" | "constant" | "random" | "spins";
+
 /** A kind of plot, as `bentpipe plot --kind` names it. */
-export type PlotKind = "offset" | "number" | "size" | "rate" | "in_flight" | "rtt" | "acks";
+export type PlotKind = "offset" | "number" | "size" | "rate" | "in_flight" | "rtt" | "acks" | "delay";
 
 /** What captures hold. */
 export type Summary = {
@@ -44,7 +47,7 @@ export type Connection = {
   connection: number;
   /** Its transport protocol. */
   protocol: Protocol;
-  /** Of QUIC: `1`, `2`, or a number in hexadecimal. Null of TCP. */
+  /** Of QUIC: `1`, `2`, or a number in hexadecimal. Null of TCP, or the handshake was not captured. */
   version: string | null;
   /** Address and port of the end that opened it. */
   client: string;
@@ -64,6 +67,8 @@ export type Connection = {
   establishment?: Establishment | null;
   /** What it achieved. */
   metrics: Metrics;
+  /** What can be measured of it without its secrets. Absent from analyses of Bentpipe 0.2 and before. */
+  passive?: Passive | null;
   /** What happened once. */
   events: Event[];
   /** What each rule says of it. */
@@ -160,7 +165,7 @@ export type OneWay = {
   lost_packets: number | null;
   /** `lost_packets` / `packets`. */
   lost_share: number | null;
-  /** Those that arrived after one of their packet number space with a larger number. Null not captured at the receiver's side. */
+  /** Those that arrived after one of their packet number space with a larger number; where numbers could not be decrypted, after one that had been sent later. Null not captured at the receiver's side. */
   reordered_packets: number | null;
   /** Packets that passed the same place once more; they count nowhere else. */
   duplicates: number;
@@ -178,8 +183,112 @@ export type OneWay = {
   acks_sent: number;
   /** `acks_sent` of the other direction / packets with stream data of this. */
   acks_per_data_packet: number | null;
-  /** IP bytes at the side of the files' receiver during the transfer, after its first packet. */
+  /** IP bytes at the side of the files' receiver during the transfer, after its first packet. Where the transfer does not end within the capture, until it ends; without secrets, from the first 1-RTT packet of the end that sent more bytes to its last. */
   mean_rate_bps: number | null;
+};
+
+/** What can be measured without secrets (RFC 9312): from when datagrams passed, how large they were, the Initial packets, which anybody can read, and the bits of short headers that are not encrypted. */
+export type Passive = {
+  /** The server that the client asked for (SNI), in its ClientHello. Null not seen, or it named none. */
+  server_name: string | null;
+  /** The application protocols that the client offered there, the best first. */
+  alpn: string[];
+  /** Of QUIC: the connection IDs that became known. Those that ends issue later are encrypted. */
+  connection_ids: ConnectionIds;
+  /** The addresses that ends came to use beside their first. */
+  later_addresses: AddressChange[];
+  /** The round trip of the handshake, what both ends took to answer included: from an Initial packet to the one that acknowledges it; of TCP from a segment to the first that gives an RTT sample of it. Null not captured where that can be told. */
+  handshake_rtt_ms: number | null;
+  /** Whether the spin bit can be measured with. Null of TCP. */
+  spin_bit: SpinBit | null;
+  /** RTT by the spin bit, delays of both ends included. */
+  spin_rtt: RttSpread;
+  /** RTT samples by the spin bit that were left out, since nobody had anything to send meanwhile. */
+  spin_rejected: number;
+  /** RTT by matching what passed at both sides: of a packet of the end that sent more bytes and the next one back, the times on the way. What the far end waited is not in it. Without samples where one side was captured. */
+  matched_rtt: RttSpread;
+  /** What loss bits (RFC 9506) say of the packets of each end. */
+  loss_bits: LossBitsOfEnds;
+  /** Bursts of the datagrams of each end. */
+  bursts: BurstsOfEnds;
+  /** IP bytes of the server / IP bytes of the client. Null the client sent none. */
+  bytes_ratio: number | null;
+  /** Datagrams of the server / datagrams of the client. Null the client sent none. */
+  datagrams_ratio: number | null;
+};
+
+/** Connection IDs, in hexadecimal. */
+export type ConnectionIds = {
+  /** Of packets to the client. One without bytes is an empty text. */
+  client: string[];
+  /** Of packets to the server; the first is what the client made up. */
+  server: string[];
+};
+
+/** An end migrated, or a NAT gave it another address. */
+export type AddressChange = {
+  /** `client` or `server`. */
+  end: string;
+  /** Address and port. */
+  address: string;
+  /** When a packet from it was first seen. */
+  at_s: number;
+};
+
+/** RTT samples. */
+export type RttSpread = {
+  /** How many there are. */
+  samples: number;
+  /** The shortest. Null there are none. */
+  min_ms: number | null;
+  /** The middle one. Null there are none. */
+  median_ms: number | null;
+  /** The longest. Null there are none. */
+  max_ms: number | null;
+};
+
+/** Loss bits of both ends. */
+export type LossBitsOfEnds = {
+  /** Of packets of the client. Null they show none. */
+  client: LossBits | null;
+  /** Of packets of the server. Null they show none. */
+  server: LossBits | null;
+};
+
+/** What the square bit and the loss event bit of an end's short headers say. */
+export type LossBits = {
+  /** Packets that came of whole periods of the square bit. */
+  square_packets: number;
+  /** Those of these periods that did not come: lost between their sender and the place of capture. */
+  upstream_lost_packets: number;
+  /** `upstream_lost_packets` / packets of these periods. */
+  upstream_lost_share: number;
+  /** Packets with the loss event bit: so many the sender took for lost, on the whole path. */
+  reported_lost_packets: number;
+  /** `reported_lost_packets` / packets with a short header. */
+  reported_lost_share: number;
+};
+
+/** Bursts of both ends. */
+export type BurstsOfEnds = {
+  /** Of datagrams of the client. */
+  client: Bursts;
+  /** Of datagrams of the server. */
+  server: Bursts;
+};
+
+/** Datagrams (TCP: segments) less than 1 ms apart, where they were seen first: at their sender's side, or behind a bottleneck what that left of them. */
+export type Bursts = {
+  /** How many there are, those of one datagram included. */
+  bursts: number;
+  /** Datagrams of the longest. */
+  longest_datagrams: number;
+  /** Bytes of its IP packets. */
+  longest_bytes: number;
+  /** When it began. Null there is none. */
+  longest_at_s: number | null;
+  /** Bytes in bursts of more than 10 datagrams / all bytes. */
+  long_share: number;
 };
 
 /** Something that happened once. */

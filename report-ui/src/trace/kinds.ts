@@ -92,4 +92,13 @@ export const FACES: Record<Kind, Face> = {
     show: packet,
     note: "What each ACK says to have arrived and, between its ranges, to be missing.",
   },
+  delay: {
+    title: "One-way delay",
+    axis: "delay, ms",
+    height: 200,
+    fromZero: false,
+    tick: trim,
+    show: (ms) => duration(ms / 1e3),
+    note: "From each packet's sender to its receiver, at the time it was sent. What is above the least is time in queues.",
+  },
 };

@@ -3,7 +3,17 @@
 import type { Event, Finding as Analyzed, PlotPlace } from "../schema/analysis";
 import { integers, values, type Column } from "./columns";
 
-export const KINDS = ["offset", "number", "size", "rate", "rate_back", "in_flight", "rtt", "acks"] as const;
+export const KINDS = [
+  "offset",
+  "number",
+  "size",
+  "rate",
+  "rate_back",
+  "in_flight",
+  "rtt",
+  "acks",
+  "delay",
+] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** How a series is drawn. */

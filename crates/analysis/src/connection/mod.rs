@@ -16,7 +16,9 @@ mod frame;
 mod join;
 mod outliers;
 mod recorder;
+mod unbegun;
 mod vantage;
+mod wire_image;
 
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -30,6 +32,7 @@ pub use recorder::{
     CaptureInfo, ObservedConnection, PacketObservation, Recorder, Recording, Undecodable,
 };
 pub use vantage::Vantage;
+pub use wire_image::{LaterAddress, WireImage};
 
 /// Nanoseconds since the first packet of the connection was seen. Below 0: clocks of two captures
 /// that differ.
@@ -48,6 +51,8 @@ pub struct Connection {
     pub initial_credit: [Option<InitialCredit>; 2],
     /// What the server's part of the handshake showed.
     pub handshake: Handshake,
+    /// What it shows without secrets.
+    pub wire_image: WireImage,
     /// The TLS records in the streams of TCP, if there are any.
     pub tls: Option<TlsRecords>,
     /// Where it was captured.
@@ -132,6 +137,8 @@ pub struct Packet {
     pub number: Option<u64>,
     /// Bytes of the packet itself.
     pub size: u32,
+    /// The first byte of a QUIC packet as it is on the wire; 0 of TCP.
+    pub first_byte: u8,
     /// Bytes of the IP packet that carried it; None if an earlier packet of the same datagram has
     /// them.
     pub ip_size: Option<u32>,

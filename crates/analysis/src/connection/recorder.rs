@@ -13,6 +13,8 @@ use bentpipe_wire::{Datagram, DecapsulationError, Path};
 use bentpipe_wire::{KeyLog, TlsRecords};
 
 use super::frame::{Frame, Ranges};
+use super::unbegun::Flows;
+use super::wire_image::{LaterAddress, WireImage};
 use super::{Fate, Kind, Protocol};
 
 /// The observation of a packet at one place.
@@ -32,6 +34,8 @@ pub struct PacketObservation {
     pub number: Option<u64>,
     /// Bytes of the packet.
     pub size: u32,
+    /// The first byte of a QUIC packet as it is on the wire; 0 of TCP.
+    pub first_byte: u8,
     /// Bytes of the IP packet; None if an earlier packet of the same datagram has them.
     pub ip_size: Option<u32>,
     /// What the capture says became of it, if it says anything.
@@ -54,6 +58,8 @@ pub struct ObservedConnection {
     pub initial_credit: [Option<InitialCredit>; 2],
     /// What the server's part of the handshake showed.
     pub handshake: Handshake,
+    /// What it shows without secrets.
+    pub wire_image: WireImage,
     /// The TLS records in the streams of TCP, if there are any.
     pub tls: Option<TlsRecords>,
     /// Its packets as they passed.
@@ -83,6 +89,19 @@ pub struct Undecodable {
 }
 
 impl Recording {
+    /// Adds the connections whose beginning was not seen.
+    fn add_unbegun(&mut self, flows: Flows) {
+        let (connections, others) = flows.finish();
+        for frame in others {
+            self.note_undecodable(frame, format!("UDP datagrams: {}", Reason::NoConnection));
+        }
+        for observation in connections.iter().flat_map(|it| &it.observations) {
+            let what = "QUIC packets, by their form: no secret, and their handshake was not seen";
+            self.note_undecodable(u64::from(observation.frame), what.to_owned());
+        }
+        self.connections.extend(connections);
+    }
+
     /// Notes that something of captured packet `frame` could not be decoded.
     pub fn note_undecodable(&mut self, frame: u64, what: String) {
         let entry = self.undecodable.entry(what);
@@ -103,6 +122,8 @@ pub struct Recorder<'k> {
     datagrams: u64,
     /// Datagrams with packets that the observer cannot decode yet, by their numbers.
     waiting: HashMap<u64, Origin>,
+    /// What belongs to no connection that was seen to begin.
+    flows: Flows,
 }
 
 impl<'k> Recorder<'k> {
@@ -114,6 +135,7 @@ impl<'k> Recorder<'k> {
             recording: Recording::default(),
             datagrams: 0,
             waiting: HashMap::new(),
+            flows: Flows::default(),
         }
     }
 
@@ -127,6 +149,7 @@ impl<'k> Recorder<'k> {
                 ip_size: Some(datagram.ip_size()),
             },
             waiting: &mut self.waiting,
+            flows: &mut self.flows,
         };
         self.observer
             .datagram(datagram, |seen| recorder.record(seen));
@@ -161,9 +184,20 @@ impl<'k> Recorder<'k> {
                 recording.note_undecodable(frame, format!("QUIC packets: {}", undecoded.reason));
             }
         });
-        for (number, connection) in self.recording.connections.iter_mut().enumerate() {
+        self.recording.add_unbegun(self.flows);
+        let begun = self.observer.connections();
+        for (number, connection) in self
+            .recording
+            .connections
+            .iter_mut()
+            .take(begun)
+            .enumerate()
+        {
             connection.protocol = Protocol::Quic(self.observer.version(number));
             connection.handshake = self.observer.handshake(number);
+            connection.wire_image.client_hello = self.observer.client_hello(number).clone();
+            connection.wire_image.connection_ids = [End::Client, End::Server]
+                .map(|end| self.observer.connection_ids(number, end).to_vec());
             connection.initial_credit =
                 [End::Client, End::Server].map(|end| self.observer.initial_credit(number, end));
         }
@@ -197,6 +231,7 @@ struct DatagramRecorder<'a> {
     path: Path,
     origin: Origin,
     waiting: &'a mut HashMap<u64, Origin>,
+    flows: &'a mut Flows,
 }
 
 impl DatagramRecorder<'_> {
@@ -224,6 +259,7 @@ impl DatagramRecorder<'_> {
             let what = format!("{} packets of no known connection", packet.kind.name());
             return self.recording.note_undecodable(origin.captured.frame, what);
         };
+        self.note_address(number, packet.sender);
         let recorded = self.connection(number, packet.sender);
         let start = index(&recorded.frames);
         let mut unread = None;
@@ -249,6 +285,7 @@ impl DatagramRecorder<'_> {
             number: packet.number,
             decoded: true,
             frames: start..index(&recorded.frames),
+            first_byte: packet.first_byte,
             ..origin.observation(packet.sender, packet.kind, packet.size)
         });
         if let Some(what) = unread {
@@ -258,6 +295,11 @@ impl DatagramRecorder<'_> {
 
     fn undecoded(&mut self, undecoded: &Undecoded) {
         let origin = self.origin_of(undecoded.waited_since);
+        let flow = Flows::of(self.path).filter(|_| undecoded.reason == Reason::NoConnection);
+        if let (Some((path, sender)), None) = (flow, undecoded.known) {
+            let observation = origin.of_undecoded(sender, PacketType::OneRtt, undecoded);
+            return self.flows.note(path, observation);
+        }
         let what = match undecoded.reason {
             reason @ (Reason::NoConnection | Reason::Version(_)) => {
                 format!("UDP datagrams: {reason}")
@@ -268,11 +310,24 @@ impl DatagramRecorder<'_> {
         let Some((number, sender, kind)) = undecoded.known else {
             return;
         };
+        self.note_address(number, sender);
         let recorded = self.connection(number, sender);
-        recorded.observations.push(PacketObservation {
-            identity: undecoded.identity,
-            ..origin.observation(sender, kind, undecoded.size)
-        });
+        let observation = origin.of_undecoded(sender, kind, undecoded);
+        recorded.observations.push(observation);
+    }
+
+    /// Notes where the sender of the datagram is.
+    fn note_address(&mut self, number: usize, sender: End) {
+        let seen = LaterAddress {
+            end: sender,
+            address: self.path.source,
+            since: self.origin.captured.time,
+        };
+        let recorded = self.connection(number, sender);
+        let first = recorded.ends[sender as usize];
+        if first != seen.address {
+            recorded.wire_image.note_address(sender, first, seen);
+        }
     }
 
     /// The connection of that number; the observer counts them from 0 as they begin.
@@ -286,8 +341,9 @@ impl DatagramRecorder<'_> {
                     End::Client => [source, destination],
                     End::Server => [destination, source],
                 },
-                initial_credit: [None; 2],       // likewise
-                handshake: Handshake::default(), // likewise
+                initial_credit: [None; 2],        // likewise
+                handshake: Handshake::default(),  // likewise
+                wire_image: WireImage::default(), // likewise
                 tls: None,
                 observations: Vec::new(),
                 frames: Vec::new(),
@@ -299,6 +355,20 @@ impl DatagramRecorder<'_> {
 }
 
 impl Origin {
+    /// A packet that could not be decoded.
+    fn of_undecoded(
+        &self,
+        sender: End,
+        kind: PacketType,
+        undecoded: &Undecoded,
+    ) -> PacketObservation {
+        PacketObservation {
+            identity: undecoded.identity,
+            first_byte: undecoded.first_byte,
+            ..self.observation(sender, kind, undecoded.size)
+        }
+    }
+
     /// A packet of which no more is known.
     fn observation(&self, sender: End, kind: PacketType, size: usize) -> PacketObservation {
         PacketObservation {
@@ -309,6 +379,7 @@ impl Origin {
             kind: Kind::Quic(kind),
             number: None,
             size: u32::try_from(size).expect("a packet fits a datagram"),
+            first_byte: 0,
             ip_size: self.ip_size,
             fate: self.captured.fate,
             decoded: false,
@@ -345,6 +416,7 @@ mod tests {
                 ip_size: None,
             },
             waiting: &mut HashMap::new(),
+            flows: &mut Flows::default(),
         };
         recorder.record(Ok(Packet {
             connection: Some(0),
@@ -352,6 +424,7 @@ mod tests {
             kind: PacketType::OneRtt,
             number: Some(0),
             size: payload.len() + 29,
+            first_byte: 0x40,
             identity: Identity::default(),
             payload,
             parameters: None,

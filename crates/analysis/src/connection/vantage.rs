@@ -2,6 +2,7 @@
 
 use bentpipe_wire::quic::End;
 
+use super::Protocol;
 use super::recorder::ObservedConnection;
 
 /// The vantage point of a connection: the ends at which it was captured.
@@ -37,7 +38,9 @@ impl Vantage {
         if let Some(end) = end_named(name) {
             return Self::At(end);
         }
-        match answer_delays(recorded) {
+        // Midway, the first packets that are seen answer nothing.
+        let delays = answer_delays(recorded).filter(|_| recorded.protocol != Protocol::Quic(0));
+        match delays {
             Some((client, server)) if client.saturating_mul(QUICKER) < server => {
                 Self::At(End::Client)
             }

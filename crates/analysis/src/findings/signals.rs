@@ -4,6 +4,7 @@ use crate::DecodingGap;
 use crate::connection::{Fate, Frame, Nanos, Packet, Vantage};
 use crate::ledger::LedgerEntry;
 use crate::metrics::seconds;
+use crate::passive::handshake_rtt;
 use bentpipe_wire::quic::{End, Space};
 
 use super::View;
@@ -85,7 +86,8 @@ pub(super) struct Signals<'a> {
     /// Its packets with stream data, as they were sent.
     pub data: Vec<usize>,
     /// From the first of these on, its packets that ask for an ACK in the application's packet
-    /// number space: what congestion control is about.
+    /// number space: what congestion control is about. Of a connection without secrets: all 1-RTT
+    /// packets of the sender.
     pub in_flight: Vec<usize>,
     /// From its first packet with stream data to its last one with data never sent before; to the
     /// end of the capture, if that is not the end of the data.
@@ -115,11 +117,20 @@ impl<'a> Signals<'a> {
             .filter(|at| view.ledger[*at].stream_bytes > 0)
             .collect();
         let is_whole = transfer::is_whole(view, sender, &data);
+        let gap = DecodingGap::of([view.connection]);
+        let (in_flight, sending) = if gap.is_sealed() {
+            let all = one_rtt(view, sender);
+            let sending = transfer::passing(view, &all);
+            (all, sending)
+        } else {
+            let sending = transfer::sending(view, &data, is_whole);
+            (in_flight(view, sender, &data), sending)
+        };
         let mut signals = Self {
-            gap: DecodingGap::of([view.connection]),
-            sending: transfer::sending(view, &data, is_whole),
+            gap,
+            sending,
             is_whole,
-            in_flight: in_flight(view, sender, &data),
+            in_flight,
             rtt: smallest_rtt(view),
             full_size: full_size(view, &data),
             deliveries: deliveries::of(view, sender),
@@ -177,9 +188,27 @@ impl<'a> Signals<'a> {
         Ok(())
     }
 
+    /// Asks for packets with data: those with stream data or, without secrets, 1-RTT packets.
+    pub(super) fn needs_data_packets(&self) -> Result<&[usize], Missing> {
+        if self.gap.is_sealed() && !self.in_flight.is_empty() {
+            return Ok(&self.in_flight);
+        }
+        self.needs_data().map(|()| &self.data[..])
+    }
+
     /// Asks for stream data, and a capture where they were sent.
     pub(super) fn needs_sender_side(&self) -> Result<(), Missing> {
         self.needs_data()?;
+        self.needs_capture_at_sender()
+    }
+
+    /// The same of packets with data, of which no more need be known.
+    pub(super) fn needs_data_packets_at_sender(&self) -> Result<(), Missing> {
+        self.needs_data_packets()?;
+        self.needs_capture_at_sender()
+    }
+
+    fn needs_capture_at_sender(&self) -> Result<(), Missing> {
         if self.sees_sender() {
             return Ok(());
         }
@@ -332,10 +361,18 @@ fn in_flight(view: &View<'_>, sender: End, data: &[usize]) -> Vec<usize> {
     (from..packets.len()).filter(counts).collect()
 }
 
+/// All 1-RTT packets of a sender.
+fn one_rtt(view: &View<'_>, sender: End) -> Vec<usize> {
+    let packets = view.connection.packets.iter().enumerate();
+    let own = packets.filter(|(_, it)| it.sender == sender && !it.copy && it.spin().is_some());
+    own.map(|(at, _)| at).collect()
+}
+
 fn smallest_rtt(view: &View<'_>) -> Option<Nanos> {
     // Clocks of two captures that differ may give samples below 0.
     let samples = view.packets().filter_map(|(_, it)| it.rtt);
     let measured = samples.filter(|rtt| *rtt > 0).min();
+    let measured = measured.or_else(|| handshake_rtt(view.connection).filter(|rtt| *rtt > 0));
     measured.or_else(|| {
         #[expect(
             clippy::cast_possible_truncation,

@@ -52,6 +52,14 @@ pub(super) fn sending(view: &View<'_>, data: &[usize], is_whole: bool) -> Span {
     Span { from, until }
 }
 
+/// From the first of these packets to the last.
+pub(super) fn passing(view: &View<'_>, packets: &[usize]) -> Span {
+    let time = |at: &usize| view.connection.packets[*at].time();
+    let from = packets.first().map_or(0, time);
+    let until = packets.last().map_or(from, time);
+    Span { from, until }
+}
+
 /// Whether the capture began after the connection: no handshake is in it, or not the first bytes of
 /// the data.
 pub(super) fn began_earlier(view: &View<'_>, data: &[usize]) -> bool {

@@ -107,10 +107,7 @@ impl Metrics {
         let from = facts.files_sender();
         let all = together::on_one_axis(all);
         let ([upload, reply], times) = together::replies(&all, from);
-        let transfer = Transfer {
-            span: times.transfer(),
-            receiver: from.other(),
-        };
+        let transfer = Transfer::of(&all, &times, facts);
         let [forward, back] = OneWay::both(&all, transfer);
         let (mut rtt, in_flight_max_bytes) = together::of_senders(&all, facts);
         let [rtt_min_ms, rtt_median_ms, rtt_max_ms] = spread_ms(&mut rtt);
@@ -176,7 +173,7 @@ fn goodput(bytes: u64, transfer_s: Option<f64>, rate_bps: Option<u64>) -> Option
 
 /// The least, the middle and the greatest, in milliseconds. The middle of an even number is the
 /// mean of the middle two.
-fn spread_ms(times: &mut [Nanos]) -> [Option<f64>; 3] {
+pub(crate) fn spread_ms(times: &mut [Nanos]) -> [Option<f64>; 3] {
     if times.is_empty() {
         return [None; 3];
     }

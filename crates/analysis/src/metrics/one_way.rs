@@ -2,11 +2,14 @@
 
 use serde::Serialize;
 
+use crate::DecodingGap;
 use crate::connection::{Connection, Fate, Frame, Nanos, Packet, Vantage};
 use crate::ledger::LedgerEntry;
+use crate::link_facts::LinkFacts;
+use crate::passive::busier_end;
 use bentpipe_wire::quic::{End, Space};
 
-use super::milestones::seen_at;
+use super::milestones::{Milestones, seen_at};
 use super::{Measured, float, spread_ms};
 
 /// Measurements of one direction of a connection, or of several together. None: cannot be measured from where it was
@@ -30,8 +33,9 @@ pub struct OneWay {
     pub lost_packets: Option<u64>,
     /// `lost_packets` / `packets`.
     pub lost_share: Option<f64>,
-    /// Packets that arrived after one of their packet number space with a larger number. Needs the
-    /// receiver's side.
+    /// Packets that arrived after one of their packet number space with a larger number; where
+    /// numbers are not known, after one that was sent later. Needs the receiver's side, and without
+    /// numbers the sender's, too.
     pub reordered_packets: Option<u64>,
     /// Packets that passed the same place once more; they count nowhere else. The network doubled
     /// them, they were captured twice, or their sender repeated them as they were, as it may a
@@ -53,7 +57,8 @@ pub struct OneWay {
     /// `acks_sent` of the other direction / packets with stream data of this.
     pub acks_per_data_packet: Option<f64>,
     /// IP bytes that passed the side of the files' receiver during the transfer, after its first
-    /// packet, as a rate.
+    /// packet, as a rate. Where the capture does not have its end: as far as it goes. Without
+    /// secrets: from the first to the last 1-RTT packet of the end that sent more bytes.
     pub mean_rate_bps: Option<f64>,
 }
 
@@ -81,7 +86,10 @@ impl OneWay {
             stream_bytes: None,
             retransmitted_bytes: None,
             retransmitted_share: None,
-            reordered_packets: None,
+            // That of a connection that is sealed as a whole needs no numbers.
+            reordered_packets: self
+                .reordered_packets
+                .filter(|_| self.stream_bytes.is_none()),
             acks_per_data_packet: None,
             ..self
         }
@@ -91,13 +99,40 @@ impl OneWay {
 /// The transfer of the files.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Transfer {
-    /// From when to when they arrived, if they did.
-    pub span: Option<(Nanos, Nanos)>,
+    /// From when to when they arrived, or as far as was captured.
+    span: Option<(Nanos, Nanos)>,
     /// Where.
-    pub receiver: End,
+    receiver: End,
 }
 
 impl Transfer {
+    /// Of all connections, whose milestones are `times`.
+    pub(super) fn of(all: &[(Nanos, Measured<'_>)], times: &Milestones, facts: &LinkFacts) -> Self {
+        if let Some(whole) = times.transfer() {
+            return Self {
+                span: Some(whole),
+                receiver: facts.files_sender().other(),
+            };
+        }
+        let sealed = |it: &Measured<'_>| DecodingGap::of([it.connection]).is_sealed();
+        let first_sealed = all.iter().find(|(_, it)| sealed(it));
+        let busier = first_sealed.map(|(_, it)| busier_end(it.connection));
+        let sender = facts.sender.or(busier).unwrap_or(End::Server);
+        let passing = all.iter().flat_map(|(offset, it)| {
+            let times = data_passing(it, sender);
+            times.map(move |time| offset + time)
+        });
+        let (mut first, mut last) = (None, None);
+        for time in passing {
+            first = Some(first.map_or(time, |first: Nanos| first.min(time)));
+            last = last.max(Some(time));
+        }
+        Self {
+            span: first.zip(last).filter(|(first, last)| first < last),
+            receiver: sender.other(),
+        }
+    }
+
     /// The same on an axis that begins so much later.
     fn earlier(self, offset: Nanos) -> Self {
         Self {
@@ -107,6 +142,19 @@ impl Transfer {
             receiver: self.receiver,
         }
     }
+}
+
+/// When packets with data of `sender` passed its peer's side: those with stream data, and 1-RTT
+/// packets whose frames are not known.
+fn data_passing(it: &Measured<'_>, sender: End) -> impl Iterator<Item = Nanos> {
+    let connection = it.connection;
+    let packets = connection.packets.iter().zip(it.entries);
+    let own = packets.filter(move |(packet, _)| packet.sender == sender && !packet.copy);
+    let with_data = own.filter(|(packet, entry)| {
+        let is_sealed = !packet.decoded && packet.space() == Some(Space::Application);
+        entry.stream_bytes > 0 || is_sealed
+    });
+    with_data.filter_map(move |(packet, _)| seen_at(connection, packet, sender.other()))
 }
 
 /// What is counted of the packets of one sender.
@@ -126,6 +174,8 @@ struct Counts {
     delays: Vec<Nanos>,
     /// None: the receiver's side was not captured.
     reordered: Option<u64>,
+    /// The same by the order in which packets were sent. None: not both sides were captured.
+    overtaken: Option<u64>,
     duplicates: u64,
     /// Packets of the application's space that could be decrypted, and that could not.
     decoded: u64,
@@ -144,7 +194,7 @@ impl Counts {
         transfer: Transfer,
     ) -> Self {
         let mut counts = Self::default();
-        let mut arrivals = Vec::new();
+        let (mut arrivals, mut by_sending) = (Vec::new(), Vec::new());
         for (packet, entry) in connection.packets.iter().zip(entries) {
             if packet.sender == sender && packet.copy {
                 counts.duplicates += 1;
@@ -156,10 +206,15 @@ impl Counts {
                 }
                 let arrival = packet.received().zip(packet.space()).zip(packet.number);
                 arrivals.extend(arrival);
+                let (order, space) = (by_sending.len() as u64, Space::Application);
+                by_sending.extend(packet.received().map(|time| ((time, space), order)));
             }
         }
         if connection.vantage != Vantage::At(sender) {
             counts.reordered = Some(reordered(arrivals));
+        }
+        if connection.vantage == Vantage::Both {
+            counts.overtaken = Some(reordered(by_sending));
         }
         counts.is_after_loss = connection.vantage == Vantage::At(sender.other());
         counts.is_whole = connection.vantage == Vantage::Both;
@@ -183,6 +238,7 @@ impl Counts {
             during_transfer: self.during_transfer + other.during_transfer,
             delays: self.delays,
             reordered: reordered.map(|(one, other)| one + other),
+            overtaken: (self.overtaken.zip(other.overtaken)).map(|(one, other)| one + other),
             duplicates: self.duplicates + other.duplicates,
             decoded: self.decoded + other.decoded,
             sealed: self.sealed + other.sealed,
@@ -242,7 +298,11 @@ impl Counts {
             retransmitted_share: again.and_then(|again| share(again, self.stream_bytes)),
             lost_packets: lost,
             lost_share: lost.and_then(|lost| share(lost, self.packets)),
-            reordered_packets: self.reordered,
+            reordered_packets: if self.decoded == 0 && self.sealed > 0 {
+                self.overtaken
+            } else {
+                self.reordered
+            },
             duplicates: self.duplicates,
             one_way_delay_min_ms: least,
             one_way_delay_median_ms: middle,

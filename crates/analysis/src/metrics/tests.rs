@@ -1,7 +1,7 @@
 //! Connections made by hand. Times are milliseconds; the way from one end to the other takes 300.
 
 use super::*;
-use crate::connection::{Fate, Frame, Kind, Packet, Protocol, Vantage};
+use crate::connection::{Fate, Frame, Kind, Packet, Protocol, Vantage, WireImage};
 use bentpipe_wire::quic::PacketType;
 
 mod together;
@@ -20,6 +20,7 @@ impl Maker {
             ends: ["192.0.2.1:50000", "198.51.100.1:443"].map(|end| end.parse().unwrap()),
             initial_credit: [None; 2],
             handshake: bentpipe_wire::quic::Handshake::default(),
+            wire_image: WireImage::default(),
             tls: None,
             vantage,
             start: 0,
@@ -53,6 +54,7 @@ impl Maker {
             kind,
             number: Some(u64::try_from(number).unwrap()),
             size: 1200,
+            first_byte: 0x40,
             ip_size: Some(1228),
             seen,
             fate: Fate::Delivered,
@@ -222,11 +224,12 @@ fn only_a_whole_reply_is_complete() {
         assert_eq!(metrics.ttfb_s, Some(1.202));
         assert_eq!(metrics.completion_s, None);
         assert_eq!((metrics.transfer_s, metrics.goodput_bps), (None, None));
-        assert_eq!(metrics.forward.mean_rate_bps, None);
+        metrics.forward.mean_rate_bps
     };
     let mut gap = Maker::transfer(Vantage::Both);
     gap.0.packets.pop();
-    incomplete(&gap);
+    // As far as the capture goes: 1228 bytes, 2 ms after the first packet with data.
+    assert_eq!(incomplete(&gap), Some(8.0 * 1228.0 / 0.002));
     let mut no_fin = Maker::new(Vantage::Both);
     no_fin.handshake();
     no_fin.request();
@@ -421,6 +424,9 @@ fn without_secrets_the_first_short_header_ends_the_handshake() {
     assert_eq!(metrics.handshake_s, Some(0.602));
     assert_eq!((metrics.ttfb_s, metrics.stream_bytes), (None, None));
     assert_eq!(metrics.forward.lost_packets, Some(1));
+    // Two of 1228 bytes, the last 698 ms after the first.
+    let rate = metrics.forward.mean_rate_bps.unwrap();
+    assert!((rate - 8.0 * 2.0 * 1228.0 / 0.698).abs() < 1e-6, "{rate}");
 }
 
 #[test]

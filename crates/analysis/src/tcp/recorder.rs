@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::sequence::Unwrapper;
 use crate::connection::{
-    CaptureInfo, Frame, Kind, ObservedConnection, PacketObservation, Protocol, Recording,
+    CaptureInfo, Frame, Kind, ObservedConnection, PacketObservation, Protocol, Recording, WireImage,
 };
 use bentpipe_wire::quic::{End, Identity};
 use bentpipe_wire::tcp::Header;
@@ -93,6 +93,7 @@ impl<'k> Recorder<'k> {
                 kind: Kind::Tcp,
                 number: None, // known when all places have been joined
                 size,
+                first_byte: 0,
                 ip_size: Some(size + if piece.path.source.is_ipv4() { 20 } else { 40 }),
                 fate: captured.fate,
                 decoded: true,
@@ -109,6 +110,13 @@ impl<'k> Recorder<'k> {
             let tls = state.tls.finish();
             ObservedConnection {
                 handshake: tls.as_ref().map(|it| it.handshake).unwrap_or_default(),
+                wire_image: WireImage {
+                    client_hello: tls
+                        .as_ref()
+                        .map(|it| it.client_hello.clone())
+                        .unwrap_or_default(),
+                    ..WireImage::default()
+                },
                 tls,
                 ..connection
             }
@@ -143,6 +151,7 @@ impl<'k> Recorder<'k> {
             ends: [path.source, path.destination],
             initial_credit: [None; 2],
             handshake: bentpipe_wire::quic::Handshake::default(), // known when all has been seen
+            wire_image: WireImage::default(),                     // likewise
             tls: None,                                            // likewise
             observations: Vec::new(),
             frames: Vec::new(),

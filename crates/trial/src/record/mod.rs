@@ -147,6 +147,8 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         times = times.of_requests(said.end_s().filter(|_| is_ok));
     }
     let (bytes, end) = moved(job, finished, files, &mut times);
+    // Of a transfer that did not end, a rate up to there would stand beside those of whole ones.
+    let whole = metrics.as_ref().filter(|it| it.transfer_s.is_some());
     let sent = metrics.as_ref().map(|it: &Metrics| sent(it, testcase));
     let rate = rate_bps(job, files, end, times.transfer_s);
     let (goodput_bps, efficiency) = goodput(bytes, times.transfer_s, rate);
@@ -205,7 +207,7 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         acks_per_data_packet: sent.and_then(|it| it.acks_per_data_packet),
         mean_packet_bytes: sent.and_then(|it| it.mean_datagram_bytes),
         largest_packet_bytes: sent.and_then(|it| it.largest_datagram_bytes),
-        return_rate_bps: metrics.as_ref().and_then(|it| it.back.mean_rate_bps),
+        return_rate_bps: whole.and_then(|it| it.back.mean_rate_bps),
         rtt_min_ms: metrics.as_ref().and_then(|it| it.rtt_min_ms),
         rtt_median_ms: metrics.as_ref().and_then(|it| it.rtt_median_ms),
         rtt_max_ms: metrics.as_ref().and_then(|it| it.rtt_max_ms),

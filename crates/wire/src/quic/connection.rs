@@ -12,7 +12,7 @@ use super::keys::{Secret, Suite};
 use super::midway::Joined;
 use super::observer::Secrets;
 use super::protection::{Form, Keys, Opened, Protected, Scratch};
-use super::{ConnectionId, End, Frame, Frames, Handshake, TransportParameters, tls};
+use super::{ClientHello, ConnectionId, End, Frame, Frames, Handshake, TransportParameters, tls};
 
 /// A packet with what its header tells of how to open it.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +55,7 @@ pub(super) struct Connection {
     /// Of the server's Handshake packets.
     server_handshake: CryptoStream,
     shown: Handshake,
+    client_hello: ClientHello,
     parameters: [Option<TransportParameters>; 2],
     client_random: Option<[u8; 32]>,
     cipher_suite: Option<u16>,
@@ -96,6 +97,7 @@ impl Connection {
             hello: Default::default(),
             server_handshake: CryptoStream::default(),
             shown: Handshake::default(),
+            client_hello: ClientHello::default(),
             parameters: [None; 2],
             client_random: None,
             cipher_suite: None,
@@ -140,6 +142,11 @@ impl Connection {
     /// What the server's part of the handshake showed so far.
     pub(super) fn shown(&self) -> Handshake {
         self.shown
+    }
+
+    /// What the client's hello message showed so far.
+    pub(super) fn client_hello(&self) -> &ClientHello {
+        &self.client_hello
     }
 
     /// The connection IDs of packets to `receiver`.
@@ -346,6 +353,9 @@ impl Connection {
         match sender {
             End::Client if self.parameters[End::Client as usize].is_none() => {
                 hello.add(offset, data);
+                if let Some(read) = ClientHello::read(hello.contiguous()) {
+                    self.client_hello = read;
+                }
                 self.client_random = tls::client_random(hello.contiguous());
                 self.parameters[End::Client as usize] = tls::client_parameters(hello.contiguous());
             }

@@ -19,6 +19,8 @@ pub struct Packet<'a> {
     pub number: Option<u64>,
     /// Bytes, header and authentication tag included.
     pub size: usize,
+    /// The first byte as it is on the wire. Some of its bits are protected, but not the spin bit.
+    pub first_byte: u8,
     /// Tells it from all others, wherever it is seen.
     pub identity: Identity,
     /// Its frames, decrypted.
@@ -58,6 +60,8 @@ impl<'a> Packet<'a> {
 pub struct Undecoded {
     /// Bytes from here to the end of the packet or datagram.
     pub size: usize,
+    /// As that of a [`Packet`].
+    pub first_byte: u8,
     /// Its connection and sender, and what kind of packet it is, where that could be told.
     pub known: Option<(usize, End, PacketType)>,
     /// Tells it from all others, wherever it is seen.
@@ -77,6 +81,7 @@ impl Undecoded {
     ) -> Self {
         Self {
             size: bytes.len(),
+            first_byte: bytes[0],
             known,
             identity: identity(bytes),
             waited_since: None,

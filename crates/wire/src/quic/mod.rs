@@ -5,6 +5,7 @@
 //! what it learns from them. What other observers see changes nothing for it.
 
 mod ack;
+mod client_hello;
 mod connection;
 mod connection_id;
 #[cfg(test)]
@@ -25,6 +26,7 @@ mod transport_parameters;
 use serde::{Deserialize, Serialize};
 
 pub use ack::{AckRanges, EcnCounts};
+pub use client_hello::ClientHello;
 pub use connection_id::ConnectionId;
 pub use decoded::{Decoded, Identity, Packet, Reason, Undecoded};
 pub use frame::{Frame, FrameError, Frames};

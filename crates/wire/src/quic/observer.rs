@@ -15,7 +15,7 @@ use super::header::{LongHeader, PacketType};
 use super::keys::retry_is_authentic;
 use super::midway::{self, Attempts, OnPath};
 use super::protection::{Form, Opened, Protected, Scratch};
-use super::{ConnectionId, End, Handshake, InitialCredit};
+use super::{ClientHello, ConnectionId, End, Handshake, InitialCredit};
 
 /// How many 0-RTT packets an observer keeps that come before the `ClientHello`.
 pub const MOST_WAITING: usize = 32;
@@ -231,6 +231,12 @@ impl<'k> Observer<'k> {
         Some((receiver.connection, receiver.end.other(), header.kind))
     }
 
+    /// How many connections were seen so far.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.connections.len()
+    }
+
     /// The version of QUIC that a connection speaks, as far as it was seen.
     #[must_use]
     pub fn version(&self, connection: usize) -> u32 {
@@ -248,6 +254,18 @@ impl<'k> Observer<'k> {
     #[must_use]
     pub fn handshake(&self, connection: usize) -> Handshake {
         self.connections[connection].shown()
+    }
+
+    /// What the client's hello message showed.
+    #[must_use]
+    pub fn client_hello(&self, connection: usize) -> &ClientHello {
+        self.connections[connection].client_hello()
+    }
+
+    /// The connection IDs of packets to an end, in the order in which they became known.
+    #[must_use]
+    pub fn connection_ids(&self, connection: usize, end: End) -> &[ConnectionId] {
+        self.connections[connection].issued_by(end)
     }
 
     fn long(&mut self, path: Path, header: LongHeader, bytes: &[u8]) -> Result<Packet<'_>, Reason> {
@@ -338,6 +356,7 @@ impl<'k> Observer<'k> {
             kind: header.kind,
             number: None,
             size: bytes.len(),
+            first_byte: bytes[0],
             identity: identity(bytes),
             payload: &[],
             parameters: None,
@@ -410,6 +429,7 @@ impl<'k> Observer<'k> {
             kind: sealed.kind,
             number: Some(opened.number),
             size: sealed.packet.bytes.len(),
+            first_byte: sealed.packet.bytes[0],
             identity: identity(sealed.packet.bytes),
             payload,
             parameters: self.connections[receiver.connection].parameters(sender),

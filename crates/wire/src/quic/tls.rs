@@ -43,6 +43,12 @@ pub(crate) fn cipher_suite(stream: &[u8]) -> Option<u16> {
 
 /// The transport parameters in a `ClientHello` that is there as a whole.
 pub(super) fn client_parameters(stream: &[u8]) -> Option<TransportParameters> {
+    TransportParameters::parse(client_extension(stream, TRANSPORT_PARAMETERS)??)
+}
+
+/// The value of an extension in a `ClientHello`; None within if it has no such extension, None
+/// without if it is not there as a whole.
+pub(crate) fn client_extension(stream: &[u8], wanted: u16) -> Option<Option<&[u8]>> {
     let mut cursor = Cursor::new(message(stream, CLIENT_HELLO)?);
     cursor.take(2 + 32)?; // legacy version, random
     let session_id = cursor.u8()?;
@@ -51,7 +57,7 @@ pub(super) fn client_parameters(stream: &[u8]) -> Option<TransportParameters> {
     cursor.take(usize::from(cipher_suites))?;
     let compressions = cursor.u8()?;
     cursor.take(usize::from(compressions))?;
-    TransportParameters::parse(extension(cursor, TRANSPORT_PARAMETERS)?)
+    Some(extension(cursor, wanted))
 }
 
 /// The transport parameters in `EncryptedExtensions` that are there as a whole, at the front of a

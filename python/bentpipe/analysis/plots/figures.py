@@ -7,8 +7,9 @@
 | size      | sizes of IP packets                                                                |
 | rate      | IP and new stream bytes per bin of max(RTT / 4, 50 ms), both directions            |
 | in_flight | bytes in flight; congestion window where a qlog has it; what the path holds        |
-| rtt       | RTT samples                                                                        |
+| rtt       | RTT samples; without secrets those of the spin bit                                 |
 | acks      | ACK ranges and the gaps between them, against the arrival of packets               |
+| delay     | one-way delays of packets, both directions                                         |
 
 Times are those of one side (`Subject.side`). Offset over time with the ideal sender's line is the figure of
 Endres et al. (Performance of QUIC Implementations Over Geostationary Satellite Links, 2022).
@@ -51,6 +52,7 @@ _EVENTS = {"handshake_complete": "handshake", "first_byte": "first byte", "last_
 _ROOM = 1.01  # behind the last packet
 _WORTH_A_LINE = 0.05  # of the bottleneck's rate: below, its line would press the rest to the ground
 _AT_SENDER = ("in_flight", "rtt")  # kinds that need its side
+_WITHOUT_SECRETS = ("size", "rate", "rtt", "delay")
 _CLOSE = 0.04  # of the width: an event nearer than this to the axis or to another has no text
 
 
@@ -89,10 +91,17 @@ class FigureSubject:
         """Whether packets were captured where the data was sent."""
         return series.best_side(self.packets, self.direction) == SENDER[self.direction]
 
+    @cached_property
+    def is_sealed(self) -> bool:
+        """Whether it is QUIC whose 1-RTT packets could not be decrypted."""
+        return not self.is_tcp and series.is_sealed(self.packets)
+
     @property
     def rtt_s(self) -> float | None:
         """Without queues: of the path if that is known, else the least that was measured."""
         ms = self.link.rtt_ms or self.connection.metrics.rtt_min_ms
+        if ms is None and (passive := self.connection.passive) is not None:
+            ms = passive.matched_rtt.min_ms or passive.spin_rtt.min_ms or passive.handshake_rtt_ms
         return None if ms is None else ms / 1e3
 
     @property
@@ -108,22 +117,31 @@ def draw(kind: str, subject: FigureSubject, look: FigureStyle) -> Figure:
     """A figure of a kind of KINDS. To be called, and the figure saved, in the context `canvas.style()`.
     BentpipeError if there is nothing to draw.
     """
-    if kind in _AT_SENDER and not subject.sender_captured:
+    by_spin = kind == "rtt" and subject.is_sealed
+    if kind in _AT_SENDER and not subject.sender_captured and not by_spin:
         raise BentpipeError(
             f"{kind}: the side of the {SENDER[subject.direction]}, which sent the data, was not captured",
             f"other kinds can be drawn: {', '.join(one for one in KINDS if one not in _AT_SENDER)}",
         )
     made, panels = KINDS[kind](subject, look)
     if all(panel.empty for panel in panels):
-        raise BentpipeError(
-            f"{kind}: there is nothing to draw",
-            "what is not decrypted cannot be drawn (--keylog), nor what lies outside --from and --to",
-        )
+        raise BentpipeError(f"{kind}: there is nothing to draw", _why_nothing(kind, subject))
     canvas.legend(made, panels)
     panels[-1].axes.set_xlabel("Time (s)")
     if look.title:
         panels[0].axes.set_title(subject.title)
     return made
+
+
+def _why_nothing(kind: str, subject: FigureSubject) -> str:
+    if kind == "delay":
+        return "it needs packets that were captured at both sides: give both captures"
+    if not subject.is_sealed:
+        return "what is not decrypted cannot be drawn (--keylog), nor what lies outside --from and --to"
+    if kind == "rtt":
+        return "without secrets it needs a spin bit that spins; with them: --keylog KEYS"
+    others = ", ".join(_WITHOUT_SECRETS)
+    return f"it needs the TLS secrets: --keylog KEYS; without them can be drawn: --kind {others}"
 
 
 def _panels(
@@ -260,8 +278,10 @@ def _in_flight(subject: FigureSubject, look: FigureStyle) -> Drawing:
 
 def _rtt(subject: FigureSubject, look: FigureStyle) -> Drawing:
     made, (panel,) = _panels(subject, look)
-    one = series.rtt(subject.packets, subject.direction)
-    panel.dots(one.time_s, one.rtt_ms, Mark("RTT sample", BLUE))
+    one, name = series.rtt(subject.packets, subject.direction), "RTT sample"
+    if subject.is_sealed:
+        one, name = series.spin_rtt(subject.packets), "by the spin bit"
+    panel.dots(one.time_s, one.rtt_ms, Mark(name, BLUE))
     if len(one.rtt_ms):
         panel.level(float(one.rtt_ms.min()), Mark("least RTT", BLACK, "", dashes="--", width=0.5))
     panel.finish("RTT (ms)", from_zero=False)
@@ -284,6 +304,15 @@ def _acks(subject: FigureSubject, look: FigureStyle) -> Drawing:
     return made, [panel]
 
 
+def _delay(subject: FigureSubject, look: FigureStyle) -> Drawing:
+    made, (panel,) = _panels(subject, look)
+    for direction, mark in _BOTH.items():
+        one = series.delays(subject.packets, direction, subject.side)
+        panel.dots(one.time_s, one.delay_ms, mark)
+    panel.finish("One-way delay (ms)", from_zero=False)
+    return made, [panel]
+
+
 _BOTH: dict[Direction, Mark] = {
     "forward": Mark("forward", BLUE, size=0.9),
     "return": Mark("return", GREEN, "+", 1.8, width=0.35, above=2),
@@ -300,10 +329,17 @@ KINDS: dict[str, Callable[[FigureSubject, FigureStyle], Drawing]] = {
     "in_flight": _in_flight,
     "rtt": _rtt,
     "acks": _acks,
+    "delay": _delay,
 }
 
 
 def data_direction(packets: pa.Table) -> Direction:
-    """The direction in which more stream bytes went."""
+    """The direction in which more stream bytes went; of packets without secrets, more bytes of whatever."""
     directions: tuple[Direction, Direction] = ("forward", "return")
-    return max(directions, key=lambda way: int(series.stream_bytes(series.in_direction(packets, way)).sum()))
+    sealed = series.is_sealed(packets)
+
+    def bytes_(way: Direction) -> int:
+        mine = series.in_direction(packets, way)
+        return int((series.ints(mine, "ip_bytes") if sealed else series.stream_bytes(mine)).sum())
+
+    return max(directions, key=bytes_)

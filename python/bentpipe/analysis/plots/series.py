@@ -29,13 +29,16 @@ from bentpipe.analysis.plots.table import (
     floats,
     in_direction,
     ints,
+    is_sealed,
     lost,
     of_connection,
     seen,
     texts,
 )
 
-__all__ = ["Direction", "Side", "best_side", "in_direction", "of_connection", "seen"]
+__all__ = [
+    "Direction", "Side", "best_side", "in_direction", "ints", "is_sealed", "of_connection", "seen",
+]  # fmt: skip
 
 SHORTEST_BIN_S = 0.05
 
@@ -99,6 +102,14 @@ class RttSeries:
 
     time_s: Floats
     rtt_ms: Floats
+
+
+@dataclass(frozen=True)
+class DelaySeries:
+    """An entry per packet that was seen at both sides."""
+
+    time_s: Floats
+    delay_ms: Floats  # from its sender's side to its receiver's, as true as the two clocks
 
 
 @dataclass(frozen=True)
@@ -246,6 +257,25 @@ def rtt(packets: pa.Table, direction: Direction) -> RttSeries:
     sample, time_s = floats(theirs, "rtt_ms"), floats(theirs, "received_s")
     keep = _by_time(np.where(np.isnan(sample), np.nan, time_s))
     return RttSeries(time_s[keep], sample[keep])
+
+
+def spin_rtt(packets: pa.Table) -> RttSeries:
+    """The RTT samples of the spin bit (RFC 9312 §3.8.2), when the edge passed that ended each."""
+    if "spin_rtt_ms" not in packets.column_names:  # of Bentpipe 0.2, which did not look at it
+        return RttSeries(np.empty(0), np.empty(0))
+    sample, sent_s = floats(packets, "spin_rtt_ms"), floats(packets, "sent_s")
+    time_s = np.where(np.isnan(sent_s), floats(packets, "received_s"), sent_s)
+    keep = _by_time(np.where(np.isnan(sample), np.nan, time_s))
+    return RttSeries(time_s[keep], sample[keep])
+
+
+def delays(packets: pa.Table, direction: Direction, side: Side | None = None) -> DelaySeries:
+    """One-way delays of packets over time. What they are above the least is time in queues."""
+    mine = in_direction(packets, direction)
+    delay_ms = (floats(mine, "received_s") - floats(mine, "sent_s")) * 1e3
+    time_s = seen(mine, side or best_side(packets, direction))
+    keep = _by_time(np.where(np.isnan(delay_ms), np.nan, time_s))
+    return DelaySeries(time_s[keep], delay_ms[keep])
 
 
 def acks(

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::super::quantities::{Count, Seconds, float};
 use super::super::signals::{Missing, Signals, Span, arrived};
 use super::{Judgement, Rule};
-use crate::connection::{Frame, Nanos, Protocol, Vantage};
+use crate::connection::{Frame, Nanos, Packet, Protocol, Vantage};
 use crate::intervals::Intervals;
 use bentpipe_wire::quic::Space;
 
@@ -16,7 +16,8 @@ use bentpipe_wire::quic::Space;
 /// - Yes: bytes of CRYPTO frames in Initial or Handshake packets of either end were sent again. The
 ///   text says how many packets did so needlessly, because an earlier copy arrived.
 /// - Not sure: only one side was captured and shows no repetition; no handshake is in the capture;
-///   TCP.
+///   TCP; Handshake packets could not be decrypted, and Initial packets, which need no secrets,
+///   show no repetition.
 pub(super) const RULE: Rule = Rule {
     id: "handshake_retransmitted",
     title: "Handshake sent again",
@@ -65,6 +66,13 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     let (Some(first), Some(last)) = (again.first(), again.last()) else {
         if sent.values().all(|it| it.all.sum() == 0) {
             return Missing::because("no handshake was captured, or it could not be decrypted");
+        }
+        let is_sealed =
+            |packet: &Packet| packet.space() == Some(Space::Handshake) && !packet.decoded;
+        if connection.packets.iter().any(is_sealed) {
+            return Missing::because(
+                "Initial packets were sent once; Handshake packets could not be decrypted (hint: --keylog)",
+            );
         }
         if connection.vantage != Vantage::Both {
             return Missing::because(

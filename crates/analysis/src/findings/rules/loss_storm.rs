@@ -3,14 +3,15 @@
 use super::super::quantities::{Count, Percent, Seconds, float, share};
 use super::super::signals::{Missing, Signals, Span, arrived};
 use super::{Judgement, Rule};
-use crate::connection::{Fate, Nanos};
+use crate::connection::{Fate, Nanos, Vantage};
 
 /// Many packets of one round trip were lost: the price of an overshoot. WPI, figure 1 b; Endres,
 /// section 5.6.6.
 ///
 /// - Yes: within one RTT of sending, at least [`STORM_PACKETS`] packets and at least
 ///   [`STORM_PERCENT`] % of those sent were lost. Chance at 1 % stays below.
-/// - Not sure: without the sender's side, for then it is not seen what did not arrive.
+/// - Not sure: without the sender's side, for then it is not seen what did not arrive; without
+///   secrets, unless both sides were captured.
 pub(super) const RULE: Rule = Rule {
     id: "loss_storm",
     title: "Loss storm",
@@ -32,7 +33,12 @@ struct FateCounts {
 }
 
 fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
-    signals.needs_sender_side()?;
+    signals.needs_data_packets_at_sender()?;
+    if signals.gap.is_sealed() && signals.view.connection.vantage != Vantage::Both {
+        return Missing::because(
+            "without secrets, losses are seen only where both sides were captured",
+        );
+    }
     let rtt = signals.needs_rtt()?;
     let sent: Vec<(Nanos, bool, bool)> = signals
         .sent_in_flight()

@@ -12,7 +12,7 @@ use crate::connection::Nanos;
 ///   packets. A burst is a run of packets at [`TIMES_THE_LINK`] times the link's rate or faster:
 ///   more than slow start that is clocked by ACKs needs. A pacer with a bucket of 10 packets lets
 ///   up to 19 go at once.
-/// - Not sure: without the sender's side; without the link's rate.
+/// - Not sure: without the sender's side; without the link's rate. It needs no secrets.
 pub(super) const RULE: Rule = Rule {
     id: "no_pacing",
     title: "Packets sent in bursts",
@@ -37,7 +37,7 @@ struct Burst {
 }
 
 fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
-    signals.needs_sender_side()?;
+    signals.needs_data_packets_at_sender()?;
     let rate = signals.needs_rate()?;
     let bursts = bursts(signals, rate);
     let all: u64 = bursts.iter().map(|it| it.bytes).sum();

@@ -32,9 +32,8 @@ const ENOUGH: usize = 20;
 const PARTS: usize = 4;
 
 fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
-    signals.needs_data()?;
     let view = signals.view;
-    let sent = Sizes::of(signals);
+    let sent = Sizes::of(signals, signals.needs_data_packets()?);
     let typical = sent.settled;
     if sent.full < ENOUGH {
         return Missing::because(format!("only {} full packets were sent", sent.full));
@@ -96,8 +95,8 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn of(signals: &Signals<'_>) -> Self {
-        let data = signals.data.iter().map(|at| signals.packet(*at).0);
+    fn of(signals: &Signals<'_>, packets: &[usize]) -> Self {
+        let data = packets.iter().map(|at| signals.packet(*at).0);
         let data = data.filter(|it| it.space() == Some(Space::Application));
         let all: Vec<(Nanos, u64)> = data
             .filter_map(|it| Some((it.time(), u64::from(it.ip_size?))))

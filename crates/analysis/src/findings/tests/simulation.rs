@@ -8,7 +8,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use crate::connection::{Connection, Fate, Frame, Kind, Nanos, Packet, Protocol, Vantage};
+use crate::connection::{
+    Connection, Fate, Frame, Kind, Nanos, Packet, Protocol, Vantage, WireImage,
+};
 use bentpipe_wire::quic::{End, PacketType};
 
 pub const MS: Nanos = 1_000_000;
@@ -130,6 +132,7 @@ impl<'a> Simulation<'a> {
                 ],
                 initial_credit: [None; 2],
                 handshake: bentpipe_wire::quic::Handshake::default(),
+                wire_image: WireImage::default(),
                 tls: None,
                 vantage: Vantage::Both,
                 start: 0,
@@ -221,6 +224,7 @@ impl<'a> Simulation<'a> {
             kind,
             number: Some(number),
             size,
+            first_byte: 0x40,
             ip_size: Some(size + IP_UDP),
             seen,
             fate: if received.is_some() {

@@ -1,6 +1,6 @@
 //! Trials whose wire is made up: what is proved, and what is said of the others.
 
-use bentpipe_analysis::connection::{Fate, Kind, Packet, Vantage};
+use bentpipe_analysis::connection::{Fate, Kind, Packet, Vantage, WireImage};
 use bentpipe_analysis::{Establishment, LedgerEntry};
 use bentpipe_wire::TlsRecords;
 use bentpipe_wire::quic::Handshake;
@@ -34,6 +34,7 @@ fn seen(establishment: Establishment) -> DecodedConnection {
         ends: ["192.0.2.1:50000", "198.51.100.1:443"].map(|end| end.parse().unwrap()),
         initial_credit: [None; 2],
         handshake: Handshake::default(),
+        wire_image: WireImage::default(),
         tls: None,
         vantage: Vantage::Both,
         start: 0,
@@ -109,6 +110,7 @@ impl Carries {
             kind: Kind::Tcp,
             number: Some(0),
             size: 1032,
+            first_byte: 0x40,
             ip_size: Some(1052),
             seen: [Some(0); 2],
             fate: Fate::Delivered,

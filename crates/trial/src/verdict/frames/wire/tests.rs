@@ -2,7 +2,7 @@
 //! path takes 300 ms.
 
 use bentpipe_analysis::Establishment;
-use bentpipe_analysis::connection::{Connection, Kind, Protocol, Vantage};
+use bentpipe_analysis::connection::{Connection, Kind, Protocol, Vantage, WireImage};
 use bentpipe_wire::quic::{Handshake, PacketType};
 
 use super::*;
@@ -32,6 +32,7 @@ fn seen(all: Vec<Sent>) -> DecodedConnection {
             kind: Kind::Quic(PacketType::OneRtt),
             number: Some(number.into()),
             size: 1200,
+            first_byte: 0x40,
             ip_size: Some(1228),
             seen: match sent.0 {
                 End::Client => times,
@@ -51,6 +52,7 @@ fn seen(all: Vec<Sent>) -> DecodedConnection {
                 .map(|end| end.parse().expect("an address")),
             initial_credit: [None; 2],
             handshake: Handshake::default(),
+            wire_image: WireImage::default(),
             tls: None,
             vantage: Vantage::Both,
             start: zero_ms * 1_000_000,

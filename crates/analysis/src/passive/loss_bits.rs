@@ -1,0 +1,142 @@
+//! Losses by the bits that some stacks set in short headers for those on the path.
+//!
+//! Source: RFC 9506 section 3 (the square bit, Q, and the loss event bit, L);
+//! draft-ferrieuxhamchaoui-quic-lossbits-03 (where QUIC has them, and how ends agree on them). A
+//! sender changes Q every [`PERIOD`] packets: what is missing of a period was lost before the place
+//! of capture. It sets L on as many packets as it took for lost: that is what was lost on the whole
+//! path. Ends that did not agree on these bits encrypt them; then Q changes on every other packet.
+
+use bentpipe_wire::quic::End;
+use serde::Serialize;
+
+use crate::connection::{Connection, Nanos, Packet, Vantage};
+
+use super::share;
+
+/// Packets between two changes of Q.
+const PERIOD: u64 = 64;
+/// Fewer whole periods than this are not told from chance.
+const ENOUGH_PERIODS: usize = 2;
+/// Fewer packets than this of another value amid a period came out of order. Encrypted bits change
+/// on every other packet, so their runs are shorter.
+const REORDERED: u64 = 8;
+const SQUARE: u8 = 0x10;
+const LOSS: u8 = 0x08;
+
+/// What the loss bits of an end's packets say.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct LossBits {
+    /// Packets in whole periods of Q.
+    pub square_packets: u64,
+    /// How many more its sender sent in these periods, which were lost before they came here.
+    pub upstream_lost_packets: u64,
+    /// `upstream_lost_packets` / all packets of these periods.
+    pub upstream_lost_share: f64,
+    /// Packets with L: so many the sender took for lost, on the whole path.
+    pub reported_lost_packets: u64,
+    /// `reported_lost_packets` / packets with a short header.
+    pub reported_lost_share: f64,
+}
+
+impl LossBits {
+    /// Those of an end. None if it shows none.
+    pub(super) fn of(connection: &Connection, end: End) -> Option<Self> {
+        let packets = connection.packets.iter();
+        let own = packets.filter(|it| it.sender == end && !it.copy && it.spin().is_some());
+        // Where both sides were captured, the receiver's: there Q counts the losses of the path.
+        let mut own: Vec<_> = own
+            .filter_map(|it| Some((arrival(connection, it)?, it.first_byte)))
+            .collect();
+        own.sort_by_key(|(time, _)| *time);
+        let bits: Vec<u8> = own.into_iter().map(|(_, bits)| bits).collect();
+        let periods = whole_periods(&bits);
+        if !is_square(&periods) {
+            return None;
+        }
+        let square_packets: u64 = periods.iter().sum();
+        let sent = periods.len() as u64 * PERIOD;
+        let upstream_lost_packets = sent - square_packets;
+        let reported_lost_packets = bits.iter().filter(|it| **it & LOSS != 0).count() as u64;
+        Some(Self {
+            square_packets,
+            upstream_lost_packets,
+            upstream_lost_share: share(upstream_lost_packets, sent),
+            reported_lost_packets,
+            reported_lost_share: share(reported_lost_packets, bits.len() as u64),
+        })
+    }
+}
+
+/// Whether these are periods of the square bit: no more packets came than were sent in one.
+fn is_square(periods: &[u64]) -> bool {
+    periods.len() >= ENOUGH_PERIODS && periods.iter().all(|period| *period <= PERIOD)
+}
+
+/// When a packet passed where losses are counted: at the receiver's side, if that was captured.
+fn arrival(connection: &Connection, packet: &Packet) -> Option<Nanos> {
+    match connection.vantage {
+        Vantage::Both => packet.received(),
+        Vantage::At(_) | Vantage::Between => Some(packet.time()),
+    }
+}
+
+/// How many packets came of each period, without the first and the last one, which may be cut.
+fn whole_periods(first_bytes: &[u8]) -> Vec<u64> {
+    let mut periods: Vec<u64> = Vec::new();
+    let (mut square, mut early) = (None, 0);
+    for run in first_bytes.chunk_by(|one, other| (one ^ other) & SQUARE == 0) {
+        let length = run.len() as u64;
+        let value = run[0] & SQUARE;
+        let is_of_another = square.is_some_and(|it| it != value) && length < REORDERED;
+        let count = periods.len();
+        let has_begun = |periods: &[u64]| periods[count - 1] < PERIOD / 2;
+        match count {
+            // What was overtaken belongs to the period before, what overtook to the next.
+            2.. if is_of_another && has_begun(&periods) => periods[count - 2] += length,
+            1.. if is_of_another => early += length,
+            1.. if square == Some(value) => periods[count - 1] += length,
+            _ => {
+                periods.push(length + std::mem::take(&mut early));
+                square = Some(value);
+            }
+        }
+    }
+    periods.pop();
+    periods.into_iter().skip(1).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Packets of periods of [`PERIOD`], of which `lost` says by number which did not come.
+    fn square(packets: u64, lost: impl Fn(u64) -> bool) -> Vec<u8> {
+        let all = (0..packets).filter(|number| !lost(*number));
+        let bit = |number: u64| 0x40 | if number / PERIOD % 2 == 1 { SQUARE } else { 0 };
+        all.map(bit).collect()
+    }
+
+    #[test]
+    fn what_a_period_lacks_was_lost() {
+        assert_eq!(whole_periods(&square(5 * PERIOD, |_| false)), [PERIOD; 3]);
+        let lossy = square(5 * PERIOD, |number| number % 10 == 3);
+        assert_eq!(whole_periods(&lossy).iter().sum::<u64>(), 3 * PERIOD - 19);
+    }
+
+    #[test]
+    fn packets_that_come_late_count_in_their_period() {
+        let mut bits = square(5 * PERIOD, |_| false);
+        bits.swap(126, 129); // of the second and third
+        bits.swap(191, 193);
+        assert_eq!(whole_periods(&bits), [PERIOD; 3]);
+    }
+
+    #[test]
+    fn encrypted_bits_are_no_square() {
+        // Every fourth packet changes.
+        let bits: Vec<u8> = (0_u8..200).map(|at| (at / 4 % 2) * SQUARE).collect();
+        let periods = whole_periods(&bits);
+        assert!(!is_square(&periods), "{periods:?}");
+        assert!(is_square(&[64, 60]) && !is_square(&[64, 70]) && !is_square(&[64]));
+    }
+}
