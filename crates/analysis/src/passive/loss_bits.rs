@@ -15,10 +15,12 @@ use super::share;
 
 /// Packets between two changes of Q.
 const PERIOD: u64 = 64;
-/// Fewer whole periods than this are not told from chance.
-const ENOUGH_PERIODS: usize = 2;
-/// Fewer packets than this of another value amid a period came out of order. Encrypted bits change
-/// on every other packet, so their runs are shorter.
+/// Fewer packets than four periods are not told from chance.
+const ENOUGH: usize = 256;
+/// Encrypted bits change on every other packet, a square on one of 64, and some more where packets
+/// are reordered: one in so many is between.
+const SELDOM: usize = 16;
+/// Fewer packets than this of another value amid a period came out of order.
 const REORDERED: u64 = 8;
 const SQUARE: u8 = 0x10;
 const LOSS: u8 = 0x08;
@@ -49,10 +51,11 @@ impl LossBits {
             .collect();
         own.sort_by_key(|(time, _)| *time);
         let bits: Vec<u8> = own.into_iter().map(|(_, bits)| bits).collect();
-        let periods = whole_periods(&bits);
-        if !is_square(&periods) {
+        if !is_square(&bits) {
             return None;
         }
+        let mut periods = whole_periods(&bits);
+        periods.retain(|period| *period <= PERIOD); // in a longer one, the sender began anew
         let square_packets: u64 = periods.iter().sum();
         let sent = periods.len() as u64 * PERIOD;
         let upstream_lost_packets = sent - square_packets;
@@ -67,9 +70,11 @@ impl LossBits {
     }
 }
 
-/// Whether these are periods of the square bit: no more packets came than were sent in one.
-fn is_square(periods: &[u64]) -> bool {
-    periods.len() >= ENOUGH_PERIODS && periods.iter().all(|period| *period <= PERIOD)
+/// Whether the square bit of these packets is one: it changes seldom.
+fn is_square(first_bytes: &[u8]) -> bool {
+    let pairs = first_bytes.windows(2);
+    let changes = pairs.filter(|it| (it[0] ^ it[1]) & SQUARE != 0).count();
+    first_bytes.len() >= ENOUGH && (1..=first_bytes.len() / SELDOM).contains(&changes)
 }
 
 /// When a packet passed where losses are counted: at the receiver's side, if that was captured.
@@ -133,10 +138,13 @@ mod tests {
 
     #[test]
     fn encrypted_bits_are_no_square() {
-        // Every fourth packet changes.
-        let bits: Vec<u8> = (0_u8..200).map(|at| (at / 4 % 2) * SQUARE).collect();
-        let periods = whole_periods(&bits);
-        assert!(!is_square(&periods), "{periods:?}");
-        assert!(is_square(&[64, 60]) && !is_square(&[64, 70]) && !is_square(&[64]));
+        // A change every fourth packet; none; and too few packets.
+        let often: Vec<u8> = (0_u16..400)
+            .map(|at| if at / 4 % 2 == 0 { SQUARE } else { 0 })
+            .collect();
+        assert!(!is_square(&often));
+        assert!(!is_square(&[SQUARE; 400]));
+        assert!(!is_square(&square(255, |_| false)));
+        assert!(is_square(&square(400, |number| number % 3 == 0)));
     }
 }
