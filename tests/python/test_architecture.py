@@ -18,12 +18,13 @@ LONGEST = 600  # lines
 # Crate → the crates of this project that it may depend on. Endpoint programs are in none: see below.
 ALLOWED = {
     "bentpipe-units": set(),
-    "bentpipe-link": {"bentpipe-units"},
+    "bentpipe-unpack": set(),
+    "bentpipe-link": {"bentpipe-units", "bentpipe-unpack"},
     "bentpipe-congestion": {"bentpipe-noq-proto", "bentpipe-units"},
-    "bentpipe-wire": set(),
+    "bentpipe-wire": {"bentpipe-unpack"},
     "bentpipe-analysis": {"bentpipe-wire"},
     "bentpipe-qlog": set(),
-    "bentpipe-trace": {"bentpipe-analysis", "bentpipe-qlog", "bentpipe-wire"},
+    "bentpipe-trace": {"bentpipe-analysis", "bentpipe-qlog", "bentpipe-unpack", "bentpipe-wire"},
     "bentpipe-endpoint": {"bentpipe-units"},
     "bentpipe-endpoint-tests": {"bentpipe-endpoint"},
     "bentpipe-quinn-adapter": {"bentpipe-endpoint"},

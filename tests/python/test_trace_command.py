@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import subprocess
@@ -245,7 +244,6 @@ def test_a_capture_without_a_connection(bentpipe: Command) -> None:
             2,
             "error: a.qlog: not a capture: it begins like a qlog\nhint: beside a capture: --qlog",
         ),
-        (["a.pcap.gz"], 2, "a.pcap.gz: not a capture: it is compressed\nhint: unpack it first: gunzip FILE"),
         (["a.pcap", "empty"], 2, "error: empty is a folder\nhint: give several captures, or one folder"),
         (["empty"], 2, "error: empty: there is neither a trace nor an analysis in it\nhint: give a capture"),
         (["a.pcap", "-o", "a.pcap"], 2, "error: --out: a.pcap is not a folder"),
@@ -258,7 +256,6 @@ def test_mistakes_are_named(bentpipe: Command, arguments: list[str], code: int, 
     capture("crash", "crash.pcap")
     capture("[]", "list.json")
     capture("{}", "a.qlog")
-    Path("a.pcap.gz").write_bytes(gzip.compress(b"whole"))
     os.mkfifo("pipe")
     Path("empty").mkdir()
     done = bentpipe("trace", *arguments)

@@ -10,6 +10,7 @@ use serde::{Serialize, Serializer};
 use crate::fields::{Entry, Fields, Problem};
 use crate::intervals::{Drawn, Intervals};
 use crate::random::Dice;
+use crate::reading::file_text;
 use crate::steps;
 
 /// The time that a packet travels, counted from its last bit.
@@ -121,8 +122,8 @@ impl Jitter {
 }
 
 fn read_file(path: &Path) -> Result<Vec<(Time, Span)>, String> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let text =
+        file_text(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     let mut lines = text.lines().enumerate();
     if lines.next().map(|(_, header)| header) != Some(HEADER) {
         return Err(format!("line 1: the header must be \"{HEADER}\""));

@@ -9,6 +9,8 @@ use std::path::Path;
 
 use bentpipe_units::{Rate, Span, Time};
 
+use crate::reading::file_text;
+
 /// 1500 bytes in a millisecond.
 const OPPORTUNITY_BPS: u64 = 12_000_000;
 /// A day: each millisecond takes memory.
@@ -16,8 +18,8 @@ const LONGEST_MS: u64 = 86_400_000;
 
 /// Reads a trace as steps and a period.
 pub(crate) fn read(path: &Path) -> Result<(Vec<(Time, Rate)>, Span), String> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let text =
+        file_text(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     let mut times: Vec<u64> = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let wrong = |what: &str| format!("line {}: {line}: {what}", index + 1);

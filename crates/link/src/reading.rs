@@ -1,5 +1,6 @@
 //! Reads scenarios: from TOML files with changes to them, and from JSON.
 
+use std::io;
 use std::path::Path;
 
 use bentpipe_units::Span;
@@ -16,6 +17,9 @@ use crate::rate::LinkRate;
 use crate::scenario::{DirectionConfig, Scenario, Segment};
 use crate::sets::{self, Set};
 
+/// What a packed scenario or trace may hold. A day of a trace's milliseconds is a third of it.
+const MOST: u64 = 1 << 30;
+
 /// What to write if the satellite is missing.
 const SATELLITE: &str = "{ forward = { delay = \"300 ms\" }, return = { delay = \"300 ms\" } }";
 
@@ -23,7 +27,7 @@ impl Scenario {
     /// Reads a scenario file and makes changes to it, as [`Scenario::parse`] does.
     pub fn load(path: &Path, sets: &[Set]) -> Result<Self, ScenarioError> {
         let file = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| ScenarioError::Read {
+        let text = file_text(path).map_err(|error| ScenarioError::Read {
             file: file.clone(),
             error,
         })?;
@@ -107,6 +111,11 @@ impl Scenario {
             ),
         })
     }
+}
+
+/// The text of a scenario or trace, unpacked.
+pub(crate) fn file_text(path: &Path) -> io::Result<String> {
+    bentpipe_unpack::read_to_string(path, MOST)
 }
 
 /// The file, and the change whose key is the one with the problem, if there is one.

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 
 use bentpipe_analysis::{CaptureFile, Captured};
+use bentpipe_unpack::UnpackError;
 use bentpipe_wire::capture::{CaptureError, Input, ReadError};
 
 use crate::input;
@@ -22,8 +23,11 @@ pub fn read(
     }
     let captured = Captured::read(&files, secrets);
     for (path, error) in paths.iter().zip(&captured.errors) {
-        if let Some(error @ (ReadError::Capture(CaptureError::NotACapture) | ReadError::Io(_))) =
-            error
+        if let Some(
+            error @ (ReadError::Capture(CaptureError::NotACapture)
+            | ReadError::Packed(UnpackError::Refused(_))
+            | ReadError::Io(_)),
+        ) = error
         {
             return Err(format!("{}: {error}", path.display()).into());
         }

@@ -23,9 +23,12 @@ pub fn read(
 ) -> Result<CongestionWindows, String> {
     let mut windows = Vec::new();
     for file in files {
-        let bytes = input::read(file)?;
+        let content = input::read_part(file)?;
         let mut fail = |why: String| errors.push(format!("{}: {why}", input::name(file)));
-        let (logs, error) = logs(&bytes);
+        if let Some(error) = content.error {
+            fail(error.to_string());
+        }
+        let (logs, error) = logs(&content.bytes);
         if let Some(error) = error {
             fail(error.to_string());
         }

@@ -1,13 +1,21 @@
 //! The files that commands read.
 
-use std::fs;
 use std::path::Path;
 
+use bentpipe_unpack::{self as unpack, Unpacking};
 use bentpipe_wire::KeyLog;
 
-/// The content of a file.
+/// What a packed log may hold.
+const MOST: u64 = 1 << 30;
+
+/// The content of a file, unpacked.
 pub fn read(file: &Path) -> Result<Vec<u8>, String> {
-    fs::read(file).map_err(|error| format!("{}: {error}", file.display()))
+    unpack::read(file, MOST).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+/// The content of a file, as far as it can be unpacked.
+pub fn read_part(file: &Path) -> Result<Unpacking, String> {
+    unpack::read_part(file, MOST).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 /// Its name without folders, for results that may be moved.

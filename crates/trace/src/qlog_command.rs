@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 
 use bentpipe_qlog::convert::Converter;
 use bentpipe_qlog::{Clock, Format, Generation, Outline, QlogError, Reader, Trace, milliseconds};
+use bentpipe_unpack::Unpacking;
+
+use crate::input;
 
 /// Problems of a file that are shown in words; the rest is counted.
 const MOST_PROBLEMS_SHOWN: usize = 20;
@@ -61,13 +64,13 @@ pub fn run(job: &Job) -> Result<(), Box<dyn Error>> {
     let files: Vec<_> = job
         .files
         .iter()
-        .map(|file| read(file))
+        .map(|file| input::read_part(file))
         .collect::<Result<_, _>>()?;
     let mut logs = Vec::new();
     let mut failed = Vec::new();
-    for (file, bytes) in job.files.iter().zip(&files) {
+    for (file, content) in job.files.iter().zip(&files) {
         let name = file.display();
-        match LogFile::of(file, bytes) {
+        match LogFile::of(file, content) {
             Ok(file) => {
                 failed.extend(
                     file.summary
@@ -93,10 +96,6 @@ pub fn run(job: &Job) -> Result<(), Box<dyn Error>> {
         return Ok(());
     }
     Err(failed.join("\nerror: ").into())
-}
-
-fn read(file: &Path) -> Result<Vec<u8>, String> {
-    fs::read(file).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 fn convert(out: &Path, job: &Job, files: &[LogFile<'_>]) -> Result<(), String> {
@@ -141,8 +140,12 @@ fn print(job: &Job, files: &[LogFile<'_>]) -> io::Result<()> {
 }
 
 impl<'a> LogFile<'a> {
-    fn of(file: &Path, bytes: &'a [u8]) -> Result<Self, QlogError> {
-        let reader = Reader::new(bytes)?;
+    fn of(file: &Path, content: &'a Unpacking) -> Result<Self, String> {
+        let bytes = &content.bytes[..];
+        if let (true, Some(error)) = (bytes.is_empty(), &content.error) {
+            return Err(error.to_string());
+        }
+        let reader = Reader::new(bytes).map_err(|error| error.to_string())?;
         let traces = reader.traces().to_vec();
         let mut outlines: Vec<_> = traces.iter().map(Outline::new).collect();
         let mut counts = vec![BTreeMap::<String, usize>::new(); traces.len()];
@@ -158,6 +161,7 @@ impl<'a> LogFile<'a> {
             }
         }
         let parts = traces.iter().zip(&outlines).zip(counts);
+        let unpacking = content.error.iter().map(ToString::to_string);
         let summary = Summary {
             file: file.display().to_string(),
             generation,
@@ -165,7 +169,7 @@ impl<'a> LogFile<'a> {
             traces: parts
                 .map(|((trace, outline), events)| TraceSummary::of(trace, outline, events))
                 .collect(),
-            problems: problems.texts(),
+            problems: unpacking.chain(problems.texts()).collect(),
         };
         Ok(Self {
             bytes,

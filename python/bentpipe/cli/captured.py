@@ -20,7 +20,6 @@ from bentpipe.runs import manifest, trial_files
 
 _PATH = click.Path(path_type=Path)
 _EXAMPLES = 3  # trials that a hint names
-_PACKED = {b"\x1f\x8b": "gunzip", b"\x28\xb5\x2f\xfd": "unzstd", b"\xfd7zXZ": "unxz"}  # by how files begin
 _QLOG = (b"{", b"\x1e")  # JSON and JSON-SEQ
 _ENDS = ("client", "server")
 _LINK_KEYS = [field.name for field in dataclasses.fields(LinkFacts)]
@@ -74,9 +73,9 @@ def find(named: CaptureArguments, out: Path | None = None) -> Analysis:
     for file in named.files:
         check_capture(file)
     for qlog in named.qlogs:
-        _check_file("--qlog", qlog)
+        check_file("--qlog", qlog)
     if named.keylog:
-        _check_file("--keylog", named.keylog)
+        check_file("--keylog", named.keylog)
     link = None if named.link is None else _link(named.link)
     if _is_trials_own(named):
         return _of_folder(named.files[0].parent, link, out)
@@ -118,7 +117,7 @@ def _link(given: str) -> LinkFacts:
     name, text = "--link", given
     if not given.lstrip().startswith("{"):
         name = f"--link: {given}"
-        _check_file("--link", Path(given))
+        check_file("--link", Path(given))
         text = Path(given).read_text(errors="replace")
     try:
         values = json.loads(text)
@@ -158,16 +157,14 @@ def check_capture(file: Path) -> None:
             raise traces.no_trace(file.parent)
         raise UsageError(f"{file}: there is no such file or folder")
     with file.open("rb") as content:
-        begins = content.read(max(map(len, _PACKED)))
+        begins = content.read(max(map(len, _QLOG)))
     if begins.startswith(_QLOG):
         hint = "beside a capture: --qlog FILE; alone: bentpipe qlog FILE"
         raise UsageError(f"{file}: not a capture: it begins like a qlog", hint)
-    for magic, program in _PACKED.items():
-        if begins.startswith(magic):
-            raise UsageError(f"{file}: not a capture: it is compressed", f"unpack it first: {program} FILE")
 
 
-def _check_file(option: str, file: Path) -> None:
+def check_file(option: str, file: Path) -> None:
+    """UsageError if what an option names is no file."""
     if not file.exists():
         raise UsageError(f"{option}: {file}: there is no such file")
     if not file.is_file():

@@ -1,4 +1,4 @@
-//! A capture file, read in pieces of whole packets.
+//! A capture file, read in pieces of whole packets, and unpacked as it is read.
 //!
 //! A piece is small enough to stay in a core's cache while it is decoded, and its memory is used
 //! again: reading takes no more of it for a large file than for a small one.
@@ -8,6 +8,8 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
+
+use bentpipe_unpack::{UnpackError, Unpacked};
 
 use super::{CaptureError, Interface, Item, Reader};
 use crate::keylog::KeyLog;
@@ -29,6 +31,8 @@ pub enum Input<'p> {
 pub enum ReadError {
     /// What stands in it.
     Capture(CaptureError),
+    /// How it is packed.
+    Packed(UnpackError),
     /// The system.
     Io(io::Error),
 }
@@ -37,8 +41,15 @@ impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Capture(error) => error.fmt(f),
+            Self::Packed(error) => error.fmt(f),
             Self::Io(error) => error.fmt(f),
         }
+    }
+}
+
+impl From<io::Error> for ReadError {
+    fn from(error: io::Error) -> Self {
+        UnpackError::of(error).map_or_else(Self::Io, Self::Packed)
     }
 }
 
@@ -53,11 +64,12 @@ impl<'p> Input<'p> {
 
     /// Reads it from its beginning. The error is that of opening it.
     pub fn pieces(&self) -> io::Result<Pieces<'_>> {
+        let source: Box<dyn Read> = match self {
+            Self::File(path) => Box::new(File::open(path)?),
+            Self::Memory(bytes) => Box::new(&bytes[..]),
+        };
         Ok(Pieces {
-            input: match self {
-                Self::File(path) => Box::new(File::open(path)?),
-                Self::Memory(bytes) => Box::new(&bytes[..]),
-            },
+            input: Unpacked::new(source)?,
             reader: PieceReader::default(),
             rest: Vec::new(),
             failure: None,
@@ -107,7 +119,7 @@ impl Piece {
 /// The pieces of an input, one after the other.
 #[expect(missing_debug_implementations, reason = "what it reads from has none")]
 pub struct Pieces<'i> {
-    input: Box<dyn Read + 'i>,
+    input: Unpacked<Box<dyn Read + 'i>>,
     reader: PieceReader,
     /// The beginning of a packet whose end is in the next piece.
     rest: Vec<u8>,
@@ -121,14 +133,10 @@ impl Pieces<'_> {
         if self.has_ended {
             return false;
         }
-        let filled = match self.fill(&mut piece.buffer) {
-            Ok(filled) => filled,
-            Err(error) => {
-                self.failure = Some(ReadError::Io(error));
-                self.has_ended = true;
-                return false;
-            }
-        };
+        let filled = self.fill(&mut piece.buffer);
+        if filled == 0 && self.failure.is_some() {
+            return false;
+        }
         let (whole, error) = self
             .reader
             .read(&piece.buffer[..filled], |_, item| look(item));
@@ -139,7 +147,8 @@ impl Pieces<'_> {
                 self.rest.extend_from_slice(&piece.buffer[whole..filled]);
             }
             Some(error) => {
-                self.failure = Some(ReadError::Capture(error));
+                // What could not be unpacked is why a packet has no end.
+                self.failure.get_or_insert(ReadError::Capture(error));
                 self.has_ended = true;
             }
             None => {}
@@ -159,8 +168,9 @@ impl Pieces<'_> {
         self.failure
     }
 
-    /// Puts what was left and what comes next into `buffer`, and tells how much that is.
-    fn fill(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    /// Puts what was left and what comes next into `buffer`, and tells how much that is. If it cannot
+    /// be read further, what was read before counts.
+    fn fill(&mut self, buffer: &mut Vec<u8>) -> usize {
         let size = PIECE.max(2 * self.rest.len());
         if buffer.len() < size {
             buffer.resize(size, 0);
@@ -172,10 +182,13 @@ impl Pieces<'_> {
                 Ok(0) => self.has_ended = true,
                 Ok(count) => filled += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                Err(error) => {
+                    self.failure = Some(error.into());
+                    self.has_ended = true;
+                }
             }
         }
-        Ok(filled)
+        filled
     }
 }
 
