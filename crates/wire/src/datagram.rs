@@ -1,8 +1,7 @@
-//! From a captured packet to the IP packet in it, and to the UDP datagram in that: link layer, IPv4
-//! or IPv6, UDP.
+//! From a captured packet to the IP packet in it, and to the UDP datagram in that: link layer,
+//! tunnels, IPv4 or IPv6, UDP.
 //!
-//! Source: the link types of tcpdump.org, IEEE 802.1Q (VLAN tags), RFC 791, RFC 8200 section 4
-//! (extension headers), RFC 768. Checksums are not looked at: a capture on the sending host often
+//! Source: RFC 791, RFC 8200 section 4 (extension headers), RFC 768. Checksums are not looked at: a capture on the sending host often
 //! has none. Fragments are not reassembled; QUIC forbids them (RFC 9000 section 14).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -10,9 +9,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use crate::capture::CapturedPacket;
 use crate::cursor::Cursor;
 use crate::ip::{IpVersion, TCP, UDP};
-
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
+use crate::link_layer::{self, IPV4, IPV6};
+use crate::tunnels;
 
 /// The path of a datagram: the addresses and ports that it came from and went to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -49,8 +47,15 @@ pub struct Datagram<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum DecapsulationError {
     /// A link type of which the layout is not known here.
-    #[error("link type {0} is not known (Ethernet, raw IP, loopback and Linux cooked are)")]
+    #[error(
+        "link type {0} ({name}) is not read (hint: capture with Ethernet, IP, PPP, loopback or Linux \
+         cooked headers)",
+        name = link_layer::name(*.0)
+    )]
     LinkType(u16),
+    /// More tunnels, one in the other, than anybody lays.
+    #[error("more than 8 tunnels, one in the other")]
+    Nested,
     /// Something else than UDP over IP.
     #[error("not UDP")]
     NotUdp,
@@ -66,7 +71,8 @@ pub enum DecapsulationError {
 }
 
 impl<'a> Datagram<'a> {
-    /// Bytes of the IP packet around it, header options and extension headers left out.
+    /// Bytes of the IP packet around it, header options and extension headers left out. Of one in a
+    /// tunnel, that is the packet which the tunnel carries: what the link carries is more.
     #[must_use]
     pub fn ip_size(&self) -> u32 {
         let header = if self.path.source.is_ipv4() { 20 } else { 40 };
@@ -83,7 +89,7 @@ impl<'a> Datagram<'a> {
     }
 }
 
-/// An IP packet that is no fragment, up to its transport layer.
+/// An IP packet that is no fragment, up to its transport layer. Of packets in tunnels, the innermost.
 #[derive(Debug, Clone, Copy)]
 pub struct IpLayer<'a> {
     /// Who sent it.
@@ -137,9 +143,18 @@ impl<'a> IpLayer<'a> {
 
     /// The IP packet in a captured packet; None if there is another network layer.
     pub fn of(packet: &CapturedPacket<'a>) -> Result<Option<Self>, DecapsulationError> {
-        let cursor = Cursor::new(packet.bytes);
-        let (protocol, cursor) =
-            network_layer(packet.link_type, cursor).ok_or(DecapsulationError::Damaged)??;
+        let (protocol, cursor) = link_layer::network_layer(packet.link_type, packet.bytes)?;
+        match Self::read(protocol, cursor)? {
+            Some(outermost) => tunnels::innermost(outermost).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The IP packet behind an `EtherType`; None if it is not that of IP.
+    pub(crate) fn read(
+        protocol: u16,
+        cursor: Cursor<'a>,
+    ) -> Result<Option<Self>, DecapsulationError> {
         let ip = match protocol {
             IPV4 => ipv4(cursor),
             IPV6 => ipv6(cursor),
@@ -149,58 +164,11 @@ impl<'a> IpLayer<'a> {
     }
 }
 
-/// `EtherType` of the network layer and what follows. None at the end of the packet.
-fn network_layer(
-    link_type: u16,
-    mut cursor: Cursor<'_>,
-) -> Option<Result<(u16, Cursor<'_>), DecapsulationError>> {
-    let protocol = match link_type {
-        // NULL and LOOP: an address family, whose number depends on the system
-        0 | 108 => {
-            cursor.take(4)?;
-            ip_version(cursor)?
-        }
-        // Ethernet
-        1 => {
-            cursor.take(12)?;
-            cursor.u16()?
-        }
-        // RAW (two historic numbers too), IPV4, IPV6
-        12 | 14 | 101 | 228 | 229 => ip_version(cursor)?,
-        // LINUX_SLL
-        113 => {
-            cursor.take(14)?;
-            cursor.u16()?
-        }
-        // LINUX_SLL2
-        276 => {
-            let protocol = cursor.u16()?;
-            cursor.take(18)?;
-            protocol
-        }
-        other => return Some(Err(DecapsulationError::LinkType(other))),
-    };
-    without_vlan_tags(protocol, cursor).map(Ok)
-}
-
-fn ip_version(cursor: Cursor<'_>) -> Option<u16> {
-    match cursor.rest().first()? >> 4 {
-        4 => Some(IPV4),
-        6 => Some(IPV6),
-        _ => None,
-    }
-}
-
-fn without_vlan_tags(mut protocol: u16, mut cursor: Cursor<'_>) -> Option<(u16, Cursor<'_>)> {
-    while matches!(protocol, 0x8100 | 0x88a8 | 0x9100) {
-        cursor.take(2)?;
-        protocol = cursor.u16()?;
-    }
-    Some((protocol, cursor))
-}
-
 fn ipv4(mut cursor: Cursor<'_>) -> Option<Result<IpLayer<'_>, DecapsulationError>> {
     let header: [u8; 20] = cursor.array()?;
+    if header[0] >> 4 != 4 {
+        return None;
+    }
     let length = usize::from(header[0] & 0x0f) * 4;
     cursor.take(length.checked_sub(20)?)?;
     let field = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
@@ -225,6 +193,9 @@ fn ipv4(mut cursor: Cursor<'_>) -> Option<Result<IpLayer<'_>, DecapsulationError
 
 fn ipv6(mut cursor: Cursor<'_>) -> Option<Result<IpLayer<'_>, DecapsulationError>> {
     let header: [u8; 40] = cursor.array()?;
+    if header[0] >> 4 != 6 {
+        return None;
+    }
     let payload = cursor.rest().len();
     let mut next = header[6];
     loop {

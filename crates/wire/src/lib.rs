@@ -15,9 +15,11 @@ mod cursor;
 mod datagram;
 mod ip;
 mod keylog;
+mod link_layer;
 pub mod quic;
 pub mod tcp;
 mod tls;
+mod tunnels;
 
 pub use capture::writer::{Interface, Writer};
 pub use datagram::{Datagram, DecapsulationError, IpLayer, Path};

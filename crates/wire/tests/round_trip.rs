@@ -94,39 +94,6 @@ fn a_file_can_be_read_in_pieces_of_any_size() {
 }
 
 #[test]
-fn datagrams_behind_each_link_layer() {
-    let ip = ip_packet();
-    let ethernet = |tags: &[u8]| [&[2; 12], tags, &[0x08, 0x00]].concat();
-    for (link_type, head) in [
-        (0, vec![2, 0, 0, 0]),
-        (1, ethernet(&[])),
-        (1, ethernet(&[0x81, 0, 0, 5])),
-        (1, ethernet(&[0x88, 0xa8, 0, 5, 0x81, 0, 0, 6])),
-        (12, vec![]),
-        (101, vec![]),
-        (113, [&[0; 14][..], &[0x08, 0x00]].concat()),
-        (228, vec![]),
-        (276, [&[0x08, 0x00][..], &[0; 18]].concat()),
-    ] {
-        // Ethernet fills short packets up.
-        let packet = [&head[..], &ip, &[0; 9]].concat();
-        let found = datagram(link_type, &packet).unwrap();
-        assert_eq!((found.payload, found.length), (&b"payload"[..], 7));
-        assert_eq!(found.path.source.to_string(), "192.0.2.1:50000");
-        assert_eq!(found.path.destination.to_string(), "198.51.100.1:443");
-        let cut = datagram(link_type, &packet[..head.len() + ip.len() - 3]).unwrap();
-        assert_eq!((cut.payload, cut.length), (&b"payl"[..], 7));
-        for length in 0..head.len() + 28 {
-            assert_eq!(
-                datagram(link_type, &packet[..length]),
-                Err(DecapsulationError::Damaged)
-            );
-        }
-    }
-    assert_eq!(datagram(147, &ip), Err(DecapsulationError::LinkType(147)));
-}
-
-#[test]
 fn ipv6_with_extension_headers() {
     let source: IpAddr = "2001:db8::1".parse().unwrap();
     let IpAddr::V6(address) = source else {
