@@ -5,7 +5,7 @@ use crate::findings::{Finding, Findings, View};
 use crate::metrics::{Milestones, seconds};
 use crate::passive::{Passive, Spin};
 use crate::{Captured, Establishment, LedgerEntry, LinkFacts, Metrics};
-use bentpipe_wire::quic::{End, InitialCredit};
+use bentpipe_wire::quic::{End, InitialCredit, version_name};
 use serde::Serialize;
 
 use crate::windows::{CongestionWindows, Logged};
@@ -184,14 +184,6 @@ fn sides(vantage: Vantage) -> &'static str {
     match vantage {
         Vantage::Between => "unknown",
         Vantage::Both | Vantage::At(_) => vantage.name(),
-    }
-}
-
-fn version_name(version: u32) -> String {
-    match version {
-        1 => "1".to_owned(),
-        0x6b33_43cf => "2".to_owned(),
-        other => format!("0x{other:08x}"),
     }
 }
 

@@ -99,7 +99,7 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     connection: int
     # Its transport protocol.
     protocol: Protocol
-    # Of QUIC: `1`, `2`, or a number in hexadecimal; null of TCP, or the handshake was not captured.
+    # Of QUIC: `1`, `2`, or a draft, as `draft-29`; null of TCP, or the handshake was not captured.
     version: str | None
     # Address and port of the end that opened it.
     client: str

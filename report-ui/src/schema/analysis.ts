@@ -47,7 +47,7 @@ export type Connection = {
   connection: number;
   /** Its transport protocol. */
   protocol: Protocol;
-  /** Of QUIC: `1`, `2`, or a number in hexadecimal. Null of TCP, or the handshake was not captured. */
+  /** Of QUIC: `1`, `2`, or a draft, as `draft-29`. Null of TCP, or the handshake was not captured. */
   version: string | null;
   /** Address and port of the end that opened it. */
   client: string;

@@ -7,11 +7,12 @@ use crate::keylog::SecretKind;
 
 use super::crypto_stream::CryptoStream;
 use super::decoded::Reason;
-use super::header::{PacketType, Space, Version};
+use super::header::{PacketType, Space};
 use super::keys::{Secret, Suite};
 use super::midway::Joined;
 use super::observer::Secrets;
 use super::protection::{Form, Keys, Opened, Protected, Scratch};
+use super::version::Version;
 use super::{ClientHello, ConnectionId, End, Frame, Frames, Handshake, TransportParameters, tls};
 
 /// A packet with what its header tells of how to open it.

@@ -4,9 +4,9 @@ mod extensions;
 
 use ring::aead::quic::HeaderProtectionKey;
 
-use super::header::Version;
 use super::keys::{PacketKey, Secret, Suite, TAG};
 use super::protection::Form;
+use super::version::Version;
 use super::{ConnectionId, End, Frame, Frames, Observer, Reason};
 use crate::datagram::{Datagram, Path};
 use crate::keylog::KeyLog;

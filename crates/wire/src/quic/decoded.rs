@@ -3,6 +3,7 @@
 use crate::datagram::Datagram;
 
 use super::header::{HeaderError, PacketType};
+use super::version::{google_version, known_name};
 use super::{End, Frames, TransportParameters};
 
 /// A packet that was decoded.
@@ -96,8 +97,8 @@ pub enum Reason {
     /// Neither a connection that is known nor the beginning of one.
     #[error("not QUIC, or of a connection whose beginning was not seen")]
     NoConnection,
-    /// A version of QUIC other than 1 and 2, or no QUIC at all.
-    #[error("QUIC version {0:#010x} is not known, if it is QUIC")]
+    /// A version of QUIC other than 1, 2 and drafts 29 to 34, or no QUIC at all.
+    #[error("{}", not_decoded(*.0))]
     Version(u32),
     /// The capture holds only a part of it.
     #[error("cut short by the capture's limit on packet size")]
@@ -128,12 +129,24 @@ impl Reason {
         matches!(self, Self::NoConnection | Self::NoClientHello)
     }
 
+    /// Of a packet with a short header that belongs to nothing, or with that of gQUIC.
+    pub(super) fn of_unknown(bytes: &[u8]) -> Self {
+        google_version(bytes).map_or(Self::NoConnection, Self::Version)
+    }
+
     pub(super) fn of(error: HeaderError, datagram: &Datagram<'_>) -> Self {
         match error {
             HeaderError::UnknownVersion(version) => Self::Version(version),
             HeaderError::Damaged if datagram.payload.len() < datagram.length => Self::CutShort,
             HeaderError::Damaged => Self::Header,
         }
+    }
+}
+
+fn not_decoded(version: u32) -> String {
+    match known_name(version) {
+        Some(name) => format!("QUIC version {name} is not decoded"),
+        None => format!("QUIC version {version:#010x} is not known, if it is QUIC"),
     }
 }
 

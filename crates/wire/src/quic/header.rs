@@ -6,31 +6,7 @@
 use crate::cursor::Cursor;
 
 use super::ConnectionId;
-
-/// A version whose packets can be decoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Version {
-    V1,
-    V2,
-}
-
-impl Version {
-    fn of(number: u32) -> Option<Self> {
-        match number {
-            1 => Some(Self::V1),
-            0x6b33_43cf => Some(Self::V2),
-            _ => None,
-        }
-    }
-
-    /// As it is in packet headers.
-    pub(super) fn number(self) -> u32 {
-        match self {
-            Self::V1 => 1,
-            Self::V2 => 0x6b33_43cf,
-        }
-    }
-}
+use super::version::Version;
 
 /// The packet types of RFC 9000 section 17.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -172,7 +148,7 @@ impl LongHeader {
 fn packet_type(version: Version, first: u8) -> PacketType {
     use PacketType::{Handshake, Initial, Retry, ZeroRtt};
     let types = match version {
-        Version::V1 => [Initial, ZeroRtt, Handshake, Retry],
+        Version::V1 | Version::Draft(_) => [Initial, ZeroRtt, Handshake, Retry],
         Version::V2 => [Retry, Initial, ZeroRtt, Handshake],
     };
     types[usize::from(first >> 4 & 3)]

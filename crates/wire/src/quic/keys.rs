@@ -7,7 +7,7 @@ use ring::aead::quic::HeaderProtectionKey;
 use ring::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
 use ring::hkdf::{self, KeyType, Prk, Salt};
 
-use super::header::Version;
+use super::version::Version;
 use super::{ConnectionId, End};
 
 /// What a packet is longer by for its authentication: 16 bytes with each cipher, RFC 9001 section
@@ -108,7 +108,7 @@ pub(crate) struct Secret {
 impl Secret {
     pub(super) fn new(suite: Suite, version: Version, secret: &[u8]) -> Self {
         let labels = match version {
-            Version::V1 => &V1,
+            Version::V1 | Version::Draft(_) => &V1,
             Version::V2 => &V2,
         };
         Self::with(suite, labels, secret)
@@ -129,9 +129,13 @@ impl Secret {
 
     /// The secret of `sender`'s Initial packets, RFC 9001 section 5.2.
     pub(super) fn initial(version: Version, destination: &ConnectionId, sender: End) -> Self {
-        // RFC 9001 section 5.2 and RFC 9369 section 3.3.1
+        // RFC 9001 section 5.2, RFC 9369 section 3.3.1, and draft-ietf-quic-tls-29 to -32 section 5.2
         let salt: [u8; 20] = match version {
-            Version::V1 => [
+            Version::Draft(..=32) => [
+                0xaf, 0xbf, 0xec, 0x28, 0x99, 0x93, 0xd2, 0x4c, 0x9e, 0x97, 0x86, 0xf1, 0x9c, 0x61,
+                0x11, 0xe0, 0x43, 0x90, 0xa8, 0x99,
+            ],
+            Version::V1 | Version::Draft(_) => [
                 0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17, 0x9a, 0xe6, 0xa4, 0xc8,
                 0x0c, 0xad, 0xcc, 0xbb, 0x7f, 0x0a,
             ],
@@ -223,9 +227,13 @@ impl PacketKey {
 /// Whether the tag at the end of a Retry packet says that it answers an Initial packet to
 /// `original`.
 pub(super) fn retry_is_authentic(version: Version, original: &ConnectionId, packet: &[u8]) -> bool {
-    // RFC 9001 section 5.8 and RFC 9369 section 3.3.3
+    // RFC 9001 section 5.8, RFC 9369 section 3.3.3, and draft-ietf-quic-tls-29 to -32 section 5.8
     let (key, nonce) = match version {
-        Version::V1 => (
+        Version::Draft(..=32) => (
+            0xccce_187e_d09a_09d0_5728_155a_6cb9_6be1,
+            0xe549_30f9_7f21_36f0_530a_8c1c,
+        ),
+        Version::V1 | Version::Draft(_) => (
             0xbe0c_690b_9f66_575a_1d76_6b54_e368_c84e_u128,
             0x4615_99d3_5d63_2bf2_2398_25bb_u128,
         ),

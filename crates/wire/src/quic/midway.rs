@@ -16,10 +16,10 @@ use std::collections::HashMap;
 use crate::datagram::Path;
 use crate::keylog::SecretKind;
 
-use super::header::Version;
 use super::keys::{Secret, Suite};
 use super::observer::Secrets;
 use super::protection::{Form, Keys, Protected};
+use super::version::Version;
 use super::{ConnectionId, End};
 
 /// With more connections than this in the key log none is tried.

@@ -1,6 +1,7 @@
 //! QUIC packets, taken apart as somebody who holds the secrets and watches the wire can do it.
 //!
-//! Source: RFC 9000 (version 1), RFC 9001 (protection), RFC 9369 (version 2). An [`Observer`] is a
+//! Source: RFC 9000 (version 1), RFC 9001 (protection), RFC 9369 (version 2), draft-ietf-quic-tls-29
+//! to -34 (drafts). An [`Observer`] is a
 //! place on the wire: it is shown datagrams in the order in which they pass, and keeps for itself
 //! what it learns from them. What other observers see changes nothing for it.
 
@@ -22,6 +23,7 @@ mod packet_number;
 mod protection;
 pub(crate) mod tls;
 mod transport_parameters;
+mod version;
 
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +36,7 @@ pub use handshake::Handshake;
 pub use header::{PacketType, Space};
 pub use observer::{MOST_WAITING, Observer};
 pub use transport_parameters::{InitialCredit, TransportParameters};
+pub use version::version_name;
 
 /// An end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

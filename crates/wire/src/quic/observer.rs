@@ -155,6 +155,7 @@ impl<'k> Observer<'k> {
                 let seen = self.short(datagram, rest, found);
                 let reason = |reason| match known {
                     Some((.., kind)) if reason == Reason::NoConnection => Reason::NoSecret(kind),
+                    None if reason == Reason::NoConnection => Reason::of_unknown(rest),
                     _ => reason,
                 };
                 return sink(seen.map_err(|it| Undecoded::new(rest, known, reason(it))));

@@ -232,8 +232,8 @@ impl Keys {
 
 #[cfg(test)]
 mod tests {
-    use super::super::header::Version;
     use super::super::keys::Suite;
+    use super::super::version::Version;
     use super::*;
 
     /// The secret of the sample packets with a short header.

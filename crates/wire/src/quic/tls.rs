@@ -24,6 +24,8 @@ const PRE_SHARED_KEY: u16 = 41;
 const EARLY_DATA: u16 = 42;
 /// The extension `quic_transport_parameters`.
 const TRANSPORT_PARAMETERS: u16 = 0x39;
+/// Its number in the drafts up to 32, draft-ietf-quic-tls-32 section 8.2.
+const DRAFT_TRANSPORT_PARAMETERS: u16 = 0xffa5;
 
 /// The random of a `ClientHello` at the front of a CRYPTO stream; a key log knows connections by
 /// it.
@@ -43,7 +45,9 @@ pub(crate) fn cipher_suite(stream: &[u8]) -> Option<u16> {
 
 /// The transport parameters in a `ClientHello` that is there as a whole.
 pub(super) fn client_parameters(stream: &[u8]) -> Option<TransportParameters> {
-    TransportParameters::parse(client_extension(stream, TRANSPORT_PARAMETERS)??)
+    let value = client_extension(stream, TRANSPORT_PARAMETERS)?
+        .or_else(|| client_extension(stream, DRAFT_TRANSPORT_PARAMETERS).flatten());
+    TransportParameters::parse(value?)
 }
 
 /// The value of an extension in a `ClientHello`; None within if it has no such extension, None
@@ -64,7 +68,9 @@ pub(crate) fn client_extension(stream: &[u8], wanted: u16) -> Option<Option<&[u8
 /// CRYPTO stream.
 pub(super) fn server_parameters(stream: &[u8]) -> Option<TransportParameters> {
     let body = Cursor::new(message(stream, ENCRYPTED_EXTENSIONS)?);
-    TransportParameters::parse(extension(body, TRANSPORT_PARAMETERS)?)
+    let value = extension(body, TRANSPORT_PARAMETERS)
+        .or_else(|| extension(body, DRAFT_TRANSPORT_PARAMETERS));
+    TransportParameters::parse(value?)
 }
 
 /// Whether the server accepts early data, by `EncryptedExtensions` at the front of its CRYPTO
@@ -148,14 +154,17 @@ mod tests {
 
     #[test]
     fn parameters_of_the_server() {
-        let extensions = [0, 16, 0, 0, 0x00, 0x39, 0, 3, 0x0a, 1, 4];
-        let message = [&[8, 0, 0, 13, 0, 11][..], &extensions].concat();
-        let found = server_parameters(&message).unwrap();
-        assert_eq!(found.ack_delay_exponent, 4);
-        for length in 0..message.len() {
-            assert_eq!(server_parameters(&message[..length]), None);
+        for [high, low] in [TRANSPORT_PARAMETERS, DRAFT_TRANSPORT_PARAMETERS].map(u16::to_be_bytes)
+        {
+            let extensions = [0, 16, 0, 0, high, low, 0, 3, 0x0a, 1, 4];
+            let message = [&[8, 0, 0, 13, 0, 11][..], &extensions].concat();
+            let found = server_parameters(&message).unwrap();
+            assert_eq!(found.ack_delay_exponent, 4);
+            for length in 0..message.len() {
+                assert_eq!(server_parameters(&message[..length]), None);
+            }
+            assert_eq!(client_parameters(&message), None);
         }
-        assert_eq!(client_parameters(&message), None);
     }
 
     /// A `ServerHello` with this random and these extensions.
