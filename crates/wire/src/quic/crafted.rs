@@ -1,6 +1,7 @@
 //! Packets made by hand, and what an observer tells of them.
 
 mod extensions;
+mod midway;
 
 use ring::aead::quic::HeaderProtectionKey;
 
@@ -131,9 +132,13 @@ fn answer(parameters: &[u8]) -> Vec<u8> {
     Sealer::of(HANDSHAKE).long(HANDSHAKE_TYPE, [&CLIENT_ID, &SERVER_ID], &crypto(&message))
 }
 
-fn key_log() -> String {
+/// A line of a key log, whose random and secret are of equal bytes.
+fn line(label: &str, random: u8, secret: u8) -> String {
     let hex = |byte: u8| format!("{byte:02x}").repeat(32);
-    let line = |label, random, secret| format!("{label} {} {}\n", hex(random), hex(secret));
+    format!("{label} {} {}\n", hex(random), hex(secret))
+}
+
+fn key_log() -> String {
     let mut lines = line("SERVER_HANDSHAKE_TRAFFIC_SECRET", RANDOM, HANDSHAKE);
     lines += &line("CLIENT_TRAFFIC_SECRET_0", RANDOM, APPLICATION);
     lines += &line("SERVER_TRAFFIC_SECRET_0", RANDOM, APPLICATION);
@@ -158,8 +163,12 @@ struct Observed {
 
 impl Observed {
     fn of(datagrams: &[(Path, Vec<u8>)]) -> Self {
+        Self::with(&key_log(), datagrams)
+    }
+
+    fn with(key_log: &str, datagrams: &[(Path, Vec<u8>)]) -> Self {
         let mut secrets = KeyLog::default();
-        secrets.add(key_log().as_bytes());
+        secrets.add(key_log.as_bytes());
         let mut observer = Observer::new(&secrets);
         let mut result = Self::default();
         for (number, (path, payload)) in (1..).zip(datagrams) {

@@ -7,6 +7,8 @@
 //! known connection is joined in the same way when it goes on under a connection ID that nobody was
 //! seen to issue.
 //!
+//! A draft looks like version 1 here, and is taken for it.
+//!
 //! Trying takes time, and most packets that belong to nothing known are no QUIC packets at all, so
 //! it has limits: the connections in the key log, the packets on one path and on all, the packet
 //! numbers and the key updates.

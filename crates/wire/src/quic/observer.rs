@@ -146,7 +146,9 @@ impl<'k> Observer<'k> {
         while rest.iter().any(|byte| *byte != 0) {
             if rest[0] & 0x80 == 0 {
                 let found = self.find_short(datagram.path, &rest[1..]);
-                let found = found.or_else(|| self.join(datagram, rest));
+                let is_whole = datagram.payload.len() == datagram.length;
+                let found =
+                    found.or_else(|| is_whole.then(|| self.join(datagram.path, rest)).flatten());
                 // An ID that was issued in a packet which nobody could read is not known; the
                 // addresses are.
                 let to = found.map(|(to, _)| to);
@@ -366,7 +368,8 @@ impl<'k> Observer<'k> {
     }
 
     /// Decrypts a packet for `receiver`. Without a connection ID, it may be for another connection
-    /// between the same addresses, one that has ended or has just begun: the keys tell.
+    /// between the same addresses, one that has ended or has just begun: the keys tell. It may be
+    /// one whose beginning was not seen.
     fn open(
         &mut self,
         path: Path,
@@ -387,6 +390,12 @@ impl<'k> Observer<'k> {
             {
                 return Ok((other, opened));
             }
+        }
+        if sealed.kind == PacketType::OneRtt
+            && let Some((other, _)) = self.join(path, sealed.packet.bytes)
+            && other != receiver
+        {
+            return Ok((other, self.open_as(other, sealed)?));
         }
         Ok((receiver, opened?))
     }
@@ -459,6 +468,9 @@ impl<'k> Observer<'k> {
     /// Notes that packets of a connection on `path` have no ID.
     fn share(&mut self, path: Path, connection: usize) {
         let shared = self.without_ids.entry(path).or_default();
+        if shared.contains(&connection) {
+            return;
+        }
         if shared.len() == MOST_WITHOUT_IDS {
             shared.pop_front();
         }
@@ -520,9 +532,8 @@ impl<'k> Observer<'k> {
 
     /// Tries to find the connection of a packet with a short header and a connection ID that is not
     /// known.
-    fn join(&mut self, datagram: &Datagram<'_>, bytes: &[u8]) -> Option<(Receiver, ConnectionId)> {
-        let path = datagram.path;
-        if datagram.payload.len() < datagram.length || !self.attempts.may_try(&path) {
+    fn join(&mut self, path: Path, bytes: &[u8]) -> Option<(Receiver, ConnectionId)> {
+        if !self.attempts.may_try(&path) {
             return None;
         }
         let on_path = self.on_path(path).and_then(|receiver| {
@@ -535,7 +546,12 @@ impl<'k> Observer<'k> {
                 form: Form::of_short(marks),
             })
         });
-        let Some(joined) = midway::join(bytes, &self.secrets, on_path) else {
+        let mut joined = midway::join(bytes, &self.secrets, on_path);
+        if joined.is_none() && on_path.is_some() {
+            // It may be of another connection between the same addresses.
+            joined = midway::join(bytes, &self.secrets, None);
+        }
+        let Some(joined) = joined else {
             self.attempts.failed(path);
             return None;
         };
@@ -551,6 +567,9 @@ impl<'k> Observer<'k> {
         self.connections[number].issue(end, destination);
         self.connections[number].join(joined);
         self.route(destination, number, end);
+        if destination.is_empty() {
+            self.share(path, number);
+        }
         let receiver = Receiver {
             connection: number,
             end,
