@@ -7,7 +7,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-_INTERFACE, _PACKET, _SECTION = 1, 6, 0x0A0D0D0A  # types of blocks (draft-ietf-opsawg-pcapng)
+_INTERFACE, _PACKET, _SECRETS, _SECTION = 1, 6, 0x0A, 0x0A0D0D0A  # types of blocks (draft-ietf-opsawg-pcapng)
 _HEAD = 20  # of a packet's block, behind type and length: interface, time, lengths
 
 
@@ -29,6 +29,21 @@ def sides_of(trace: Path, into: Path) -> tuple[Path, Path]:
         path.write_bytes(b"".join(kept))
         made.append(path)
     return made[0], made[1]
+
+
+def secrets_of(trace: Path) -> bytes:
+    """The TLS secrets that stand in a trace, as lines of a key log."""
+    found = [body for kind, body in _blocks(trace.read_bytes()) if kind == _SECRETS]
+    return b"".join(body[8 : 8 + struct.unpack_from("<I", body, 4)[0]] for body in found)
+
+
+def begun_midway(side: Path, missing: int) -> Path:
+    """A side's capture without its first packets."""
+    blocks = list(_blocks(side.read_bytes()))
+    first = next(number for number, (kind, _) in enumerate(blocks) if kind == _PACKET)
+    made = side.with_name(f"midway-{side.name}")
+    made.write_bytes(b"".join(_block(*one) for one in blocks[:first] + blocks[first + missing :]))
+    return made
 
 
 def _blocks(data: bytes) -> list[tuple[int, bytes]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from captured_sides import sides_of
+from captured_sides import begun_midway, secrets_of, sides_of
 from conftest import Command
 
 from bentpipe.plan import scenarios
@@ -129,6 +129,25 @@ def test_two_captures_say_what_the_trace_says(bentpipe: Command) -> None:
     assert found.summary["rtt_ms"] == pytest.approx(600, abs=5)
     assert 5e5 < found.summary["forward_rate_bps"] <= 20.1e6, "what arrived, which is less than there is"
     assert "the path has at least that" in found.summary["notes"]
+
+
+def test_secrets_find_a_connection_whose_beginning_was_not_captured(bentpipe: Command) -> None:
+    trace = run(bentpipe, "run", size="3MB")
+    whole = sides_of(trace, Path())
+    midway = [begun_midway(side, 60) for side in whole]
+    done = bentpipe("losses", *midway)
+    assert (
+        done.code == 2 and "begins with its handshake\nhint: with its TLS secrets, --keylog KEYS" in done.err
+    )
+    Path("keys.log").write_bytes(secrets_of(trace))
+    found = json.loads(bentpipe("losses", *midway, "--keylog", "keys.log", "--json").out)
+    expected = fitted(bentpipe, *whole)
+    for direction in ("forward", "return"):
+        missing = expected[direction]["packets"] - found[direction]["packets"]
+        assert 0 < missing <= 120, "no more than what was cut off at either side"
+        assert found[direction]["packets"] > 0
+    done = bentpipe("losses", *midway, "--keylog", "no.log")
+    assert done.code == 2 and "--keylog: no.log: there is no such file" in done.err
 
 
 def test_no_losses_are_no_numbers(bentpipe: Command) -> None:

@@ -9,8 +9,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from aioquic.quic.connection import QuicConnection
+from aioquic.quic.logger import QuicLogger
 from conftest import Command
-from quic_wire import Wire, configuration
+from quic_wire import SERVER, Wire, configuration
 
 from bentpipe import paths
 
@@ -45,26 +47,19 @@ def trace(*words: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def connection() -> None:
     """A capture, its secrets and a log, each packed by its name's ending."""
-    wire = Wire(aioquic_client(), configuration(is_client=False))
+    client = QuicConnection(configuration=configuration(is_client=True))
+    client.connect(SERVER, now=0.0)
+    client.send_stream_data(0, b"x" * 20_000, end_stream=True)
+    wire = Wire(client, configuration(is_client=False))
     wire.run()
     wire.write(Path("a.pcap"), Path("a.keys"))
     logger = wire.client.configuration.quic_logger
-    assert logger is not None
+    assert isinstance(logger, QuicLogger)
     Path("a.qlog").write_text(json.dumps(logger.to_dict()))
     for name in ("a.pcap", "a.keys", "a.qlog"):
         content = Path(name).read_bytes()
         Path(f"{name}.gz").write_bytes(gzip.compress(content))
         Path(f"{name}.zst").write_bytes(zstd(content))
-
-
-def aioquic_client():  # type: ignore[no-untyped-def]
-    from aioquic.quic.connection import QuicConnection
-    from quic_wire import SERVER
-
-    client = QuicConnection(configuration=configuration(is_client=True))
-    client.connect(SERVER, now=0.0)
-    client.send_stream_data(0, b"x" * 20_000, end_stream=True)
-    return client
 
 
 @pytest.mark.usefixtures("connection")

@@ -16,8 +16,9 @@ const USAGE: &str = "bentpipe-trace packets|analyze|losses|qlog FILE... [OPTIONS
 const ABOUT: &str = "What was on the wire: the QUIC packets of captures, decrypted";
 
 const EXAMPLES: &str = "\
-A FILE is pcapng or pcap: Ethernet, raw IP, loopback or Linux cooked. QUIC versions 1 and 2 are
-decoded, and analyze reads TCP too. Each interface is an observer of its own: it knows only what
+A FILE is pcapng or pcap, with Ethernet, IP, PPP, loopback or Linux cooked headers; packets in
+tunnels are unwrapped. QUIC versions 1, 2 and drafts 29 to 34 are decoded, and analyze reads TCP
+too. Any file may be packed with gzip or zstd. Each interface is an observer of its own: it knows only what
 passed there. analyze brings the two sides of a connection together: \"client\" or \"server\" in the
 name of an interface or a file says whose side it is.
 A FILE of qlog is JSON, JSON-SEQ or lines of JSON, of 0.3, of the drafts before it, or of the
@@ -52,7 +53,8 @@ no result.
 
 Examples:
   bentpipe-trace losses runs/demo/trials/sat-…/trace.pcapng
-  bentpipe-trace losses client.pcap server.pcap";
+  bentpipe-trace losses client.pcap server.pcap
+  bentpipe-trace losses midway-client.pcap midway-server.pcap --keylog keys.log";
 
 const QLOG_EXAMPLES: &str = "\
 Examples:
@@ -69,6 +71,7 @@ pub enum Command {
     Analyze(Analyze),
     Losses {
         files: Vec<PathBuf>,
+        key_log: Option<PathBuf>,
     },
     Qlog(Job),
 }
@@ -134,6 +137,7 @@ fn command() -> clap::Command {
         .about(
             "Print, as JSON, which models of losses fit what was lost between two sides, and tests",
         )
+        .arg(key_log())
         .after_help(LOSSES_EXAMPLES);
     let qlog = clap::Command::new("qlog")
         .about(
@@ -171,7 +175,10 @@ fn command() -> clap::Command {
             "bentpipe-trace analyze FILE... [--keylog KEYS] [--qlog QLOG]... [--link LINK] -o OUT",
             analyze,
         ))
-        .subcommand(usage("bentpipe-trace losses FILE...", losses))
+        .subcommand(usage(
+            "bentpipe-trace losses FILE... [--keylog KEYS]",
+            losses,
+        ))
         .subcommand(usage(
             "bentpipe-trace qlog FILE... [-o OUT [--epoch DATE]] [--json]",
             qlog,
@@ -234,7 +241,10 @@ fn losses(matches: &mut ArgMatches) -> Result<Command, String> {
     if files.is_empty() {
         return Err("losses needs a FILE (hint: trace.pcapng in a trial's folder)".to_owned());
     }
-    Ok(Command::Losses { files })
+    Ok(Command::Losses {
+        files,
+        key_log: matches.remove_one("keylog"),
+    })
 }
 
 fn qlog(matches: &mut ArgMatches) -> Result<Command, String> {
@@ -322,8 +332,12 @@ mod tests {
         );
         let losses = Command::Losses {
             files: vec!["a.pcap".into(), "b.pcap".into()],
+            key_log: Some("keys".into()),
         };
-        assert_eq!(parse_words(&["losses", "a.pcap", "b.pcap"]), Ok(losses));
+        assert_eq!(
+            parse_words(&["losses", "a.pcap", "b.pcap", "--keylog", "keys"]),
+            Ok(losses)
+        );
         let job = Job {
             files: vec!["a.qlog".into(), "b.sqlog".into()],
             out: Some("c.qlog".into()),

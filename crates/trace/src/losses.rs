@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use bentpipe_analysis::losses::Losses;
@@ -24,13 +24,13 @@ struct Answer {
 
 /// Prints the losses of the connections that were captured at both sides. Of a capture that cannot
 /// be read to its end, what comes before that counts, and the exit code is 1.
-pub fn print(files: &[PathBuf]) -> Result<ExitCode, Box<dyn Error>> {
+pub fn print(files: &[PathBuf], key_log: Option<&Path>) -> Result<ExitCode, Box<dyn Error>> {
     let names: Vec<String> = files.iter().map(|file| input::name(file)).collect();
-    // No secrets: packets are the same at both sides whether they can be decrypted or not.
-    let (captured, errors) = captures::read(files, None, &names)?;
+    // Packets are the same at both sides whether they can be decrypted or not; secrets join
+    // connections whose beginning was not captured.
+    let (captured, errors) = captures::read(files, key_log, &names)?;
     if captured.connections.is_empty() {
-        let why = "no connection of QUIC or TCP in it that begins with its handshake";
-        return Err(format!("{}: {why}", names.join(", ")).into());
+        return Err(no_connection(&names, key_log).into());
     }
     let losses = Losses::of(&captured.connections);
     if losses.connections == 0 {
@@ -52,6 +52,16 @@ pub fn print(files: &[PathBuf]) -> Result<ExitCode, Box<dyn Error>> {
     out.write_all(b"\n")?;
     out.flush()?;
     Ok(ExitCode::from(u8::from(failed)))
+}
+
+fn no_connection(names: &[String], key_log: Option<&Path>) -> String {
+    let names = names.join(", ");
+    let why = "no connection of QUIC or TCP in it that begins with its handshake";
+    if key_log.is_some() {
+        return format!("{names}: {why}, nor one of QUIC that is in the key log");
+    }
+    let hint = "hint: with its TLS secrets, --keylog KEYS, one is found that begins midway";
+    format!("{names}: {why}\n{hint}")
 }
 
 fn one_sided(names: &[String]) -> String {

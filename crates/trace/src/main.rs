@@ -27,7 +27,7 @@ fn main() -> ExitCode {
             packets::print(&files, key_log.as_deref()).map(|()| ExitCode::SUCCESS)
         }
         cli::Command::Analyze(job) => analyze::run(&job),
-        cli::Command::Losses { files } => losses::print(&files),
+        cli::Command::Losses { files, key_log } => losses::print(&files, key_log.as_deref()),
         cli::Command::Qlog(job) => qlog_command::run(&job).map(|()| ExitCode::SUCCESS),
     };
     match result {

@@ -177,12 +177,13 @@ class FittedLosses:
     json: bytes
 
 
-def fit(files: Sequence[Path]) -> FittedLosses:
-    """Fit models to the losses in captures of both sides. UsageError if they are none, or not of both sides;
-    BentpipeError if the program is not built or fails. A file that cannot be read to its end is no error:
-    `errors` says so.
+def fit(files: Sequence[Path], key_log: Path | None = None) -> FittedLosses:
+    """Fit models to the losses in captures of both sides; the secrets of `key_log` find connections of which
+    the beginning was not captured. UsageError if they are none, or not of both sides; BentpipeError if the
+    program is not built or fails. A file that cannot be read to its end is no error: `errors` says so.
     """
     command = [str(paths.program(PROGRAM)), "losses", *map(argument, files)]
+    command += ["--keylog", argument(key_log)] if key_log else []
     done = subprocess.run(command, capture_output=True, check=False)
     if done.returncode in (0, 1):
         try:

@@ -15,7 +15,7 @@ import click
 from bentpipe.analysis import fitted_scenario, losses
 from bentpipe.analysis.losses import DIRECTIONS, Direction, Losses
 from bentpipe.analysis.traces import TracedRun, no_trace
-from bentpipe.cli.captured import check_capture, is_trial
+from bentpipe.cli.captured import check_capture, check_file, is_trial
 from bentpipe.cli.losses_summary import lines
 from bentpipe.cli.plot import check_figure
 from bentpipe.errors import BentpipeError, UsageError
@@ -26,6 +26,12 @@ _MOST = 2
 
 _OPTIONS = (
     click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="FILE…"),
+    click.option(
+        "--keylog",
+        type=click.Path(path_type=Path),
+        metavar="KEYS",
+        help="TLS secrets (SSLKEYLOGFILE): they find connections of QUIC whose beginning was not captured.",
+    ),
     click.option(
         "--direction",
         type=click.Choice((*DIRECTIONS, "both")),
@@ -60,6 +66,7 @@ def _options(function: Any) -> Any:
 @_options
 def losses_command(
     files: tuple[Path, ...],
+    keylog: Path | None,
     direction: str,
     as_json: bool,
     out: Path | None,
@@ -83,9 +90,12 @@ def losses_command(
     Examples:
       bentpipe losses runs/demo/trials/sat_quinn_noq_1-0a1b2c3d/trace.pcapng
       bentpipe losses client.pcap server.pcap -o losses.svg
+      bentpipe losses begins-midway.pcap server.pcap --keylog keys.log
       bentpipe losses client.pcap server.pcap --scenario-out fitted.toml --forward-rate '20 Mbit/s'
     """
     captures = _captures(files)
+    if keylog is not None:
+        check_file("--keylog", keylog)
     rates: dict[Direction, str] = {
         way: rate for way, rate in zip(DIRECTIONS, (forward_rate, return_rate), strict=True) if rate
     }
@@ -98,7 +108,7 @@ def losses_command(
             "--forward-rate, --return-rate and --force are for a scenario",
             "give --scenario-out FILE.toml too",
         )
-    found = losses.fit(captures)
+    found = losses.fit(captures, keylog)
     directions = DIRECTIONS if direction == "both" else tuple(way for way in DIRECTIONS if way == direction)
     # Files first: what is printed may be read no further than its beginning.
     if scenario_out is not None:
