@@ -37,12 +37,17 @@ def secrets_of(trace: Path) -> bytes:
     return b"".join(body[8 : 8 + struct.unpack_from("<I", body, 4)[0]] for body in found)
 
 
-def begun_midway(side: Path, missing: int) -> Path:
-    """A side's capture without its first packets."""
+def begun_midway(side: Path, missing: int, port: int) -> Path:
+    """A side's capture over IPv4 without its first packets, where the server has another port than 443."""
     blocks = list(_blocks(side.read_bytes()))
     first = next(number for number, (kind, _) in enumerate(blocks) if kind == _PACKET)
     made = side.with_name(f"midway-{side.name}")
-    made.write_bytes(b"".join(_block(*one) for one in blocks[:first] + blocks[first + missing :]))
+    parts = [_block(*one) for one in blocks[:first]]
+    for kind, body in blocks[first + missing :]:
+        udp = _HEAD + 20  # behind the IP header
+        ports = (port if one == 443 else one for one in struct.unpack_from(">HH", body, udp))
+        parts.append(_block(kind, body[:udp] + struct.pack(">HH", *ports) + body[udp + 4 :]))
+    made.write_bytes(b"".join(parts))
     return made
 
 

@@ -56,11 +56,12 @@ pub fn print(files: &[PathBuf], key_log: Option<&Path>) -> Result<ExitCode, Box<
 
 fn no_connection(names: &[String], key_log: Option<&Path>) -> String {
     let names = names.join(", ");
-    let why = "no connection of QUIC or TCP in it that begins with its handshake";
+    let why =
+        "no connection of QUIC or TCP in it that begins with its handshake, nor QUIC on port 443";
     if key_log.is_some() {
-        return format!("{names}: {why}, nor one of QUIC that is in the key log");
+        return format!("{names}: {why}, nor a connection of QUIC that is in the key log");
     }
-    let hint = "hint: with its TLS secrets, --keylog KEYS, one is found that begins midway";
+    let hint = "hint: --keylog KEYS finds one on another port that begins midway";
     format!("{names}: {why}\n{hint}")
 }
 

@@ -30,7 +30,7 @@ _OPTIONS = (
         "--keylog",
         type=click.Path(path_type=Path),
         metavar="KEYS",
-        help="TLS secrets (SSLKEYLOGFILE): they find connections of QUIC whose beginning was not captured.",
+        help="TLS secrets (SSLKEYLOGFILE): they find connections of QUIC that begin midway, on any port.",
     ),
     click.option(
         "--direction",
