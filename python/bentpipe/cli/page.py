@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from bentpipe import packed
 from bentpipe.analysis import page_har
 from bentpipe.errors import UsageError
 from bentpipe.workload import page as pages
@@ -79,23 +80,33 @@ def show(name: str, as_json: bool) -> None:
 @click.argument("file", metavar="FILE.har", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.toml",
               help="Where the page goes (default: FILE.toml in the current folder).")  # fmt: skip
+@click.option("--page", "number", type=click.IntRange(min=1), metavar="N",
+              help="The page of a file that has several, as Browsertime and WebPageTest write: the Nth "
+              "(default: that of the first document).")  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
-def import_(file: Path, out: Path | None, force: bool) -> None:
-    """Make a page of a recorded visit: an HTTP Archive (HAR), as a browser's developer tools save it.
+def import_(file: Path, out: Path | None, number: int | None, force: bool) -> None:
+    """Make a page of a recorded visit: an HTTP Archive (HAR), as a browser's developer tools save it, plain
+    or packed by gzip or zstd.
 
     \b
-    Example:
+    Examples:
       bentpipe page import visit.har -o visit.toml && bentpipe page show visit.toml
+      bentpipe page import browsertime.har.gz --page 2 -o second.toml
     """
-    out = out or Path(f"{file.stem}.toml")
+    out = out or Path(f"{Path(packed.plain_name(file)).stem}.toml")
     if out.suffix != ".toml":
         raise UsageError(f"-o: {out} does not end with .toml", "a page is known by that: -o visit.toml")
     _check_out(out, force)
-    found = har.read(file)
+    found = har.read(file, number)
     _write(out, toml.text(found.page))
     click.echo(f"{out}: {len(found.page.resource)} resources, {_size(found.page.size_bytes)}")
+    if found.number and len(found.titles) > 1:
+        others = "" if number else " (others: --page)"
+        title = found.titles[found.number - 1]
+        click.echo(f"  page {found.number} of {len(found.titles)}{others}: {title}", err=True)
     for reason, count in sorted(found.left_out.items()):
-        click.echo(f"  left out, {reason}: {count}", err=True)
+        first = f", the first: {found.unread}" if reason == "cannot be read" else ""
+        click.echo(f"  left out, {reason}: {count}{first}", err=True)
 
 
 @page.command("har")

@@ -17,11 +17,12 @@ from urllib.parse import urlsplit
 
 from bentpipe.errors import UsageError
 from bentpipe.workload.page.har_entries import Kept, kept_of
-from bentpipe.workload.page.har_format import log_of
+from bentpipe.workload.page.har_format import Log, log_of
 from bentpipe.workload.page.har_initiator import found, initiators
 from bentpipe.workload.page.model import MOST_RESOURCES, Page, Resource
 
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9._~-]+")
+_MOST_LISTED = 12  # pages in a hint
 
 
 @dataclass(frozen=True)
@@ -30,14 +31,45 @@ class Imported:
 
     page: Page
     left_out: Counter[str]
+    unread: str  # what is wrong with the first entry that cannot be read; empty: all can be
+    number: int | None  # of the page among those of the log, from 1; none: the log names none
+    titles: tuple[str, ...]  # of the log's pages
 
 
-def read(file: Path) -> Imported:
-    """The page of a recorded visit. UsageError, naming the file and what is wrong, if it is none."""
-    kept, left_out = kept_of(log_of(file), file)
+def read(file: Path, number: int | None = None) -> Imported:
+    """The page of a recorded visit: of the first document, or of the log's page with this number, from 1.
+    BentpipeError, naming the file and what is wrong, if it is none.
+    """
+    log = log_of(file)
+    pages = _pages(log)
+    titles = tuple(pages.values())
+    if number is not None and not 1 <= number <= len(pages):
+        has = f"it has {len(pages)}" if pages else "it names none"
+        raise UsageError(f"{file}: there is no page {number}: {has}", _listed(titles))
+    kept, left_out = kept_of(log, file, None if number is None else list(pages)[number - 1])
     if len(kept) > MOST_RESOURCES:
         raise UsageError(f"{file}: {len(kept)} resources", f"a page has {MOST_RESOURCES} at most")
-    return Imported(_page(kept), left_out)
+    found = list(pages).index(kept[0].entry.pageref) + 1 if kept[0].entry.pageref in pages else None
+    unread = log.unread[0] if log.unread else ""
+    return Imported(_page(kept), left_out, unread, found if number is None else number, titles)
+
+
+def _pages(log: Log) -> dict[str, str]:
+    """The log's pages in its order, by what entries name them, and their titles. Those that entries alone
+    name come behind.
+    """
+    found = {one.id: _printable(one.title or one.id) for one in log.pages if one.id}
+    for entry in sorted(log.entries, key=lambda one: one.started):
+        if entry.pageref:
+            found.setdefault(entry.pageref, _printable(entry.pageref))
+    return found
+
+
+def _listed(titles: tuple[str, ...]) -> str:
+    if not titles:
+        return "leave --page out"
+    more = ", …" if len(titles) > _MOST_LISTED else ""
+    return ", ".join(f"{n}: {title}" for n, title in enumerate(titles[:_MOST_LISTED], start=1)) + more
 
 
 def _page(kept: list[Kept]) -> Page:

@@ -1,7 +1,8 @@
 """Which entries of a HAR are resources of its page, and which are left out, and why.
 
 A log may hold several visits, preflights, redirections, and what was asked for again. The page is that of the
-first document. What was redirected counts as asked for when its first redirection was.
+first document, or of the first of those that a page of the log has. What was redirected counts as asked for
+when its first redirection was.
 """
 
 from __future__ import annotations
@@ -48,17 +49,24 @@ class Kept:
         return self.entry.url
 
 
-def kept_of(log: Log, file: Path) -> tuple[list[Kept], Counter[str]]:
+def kept_of(log: Log, file: Path, page_id: str | None = None) -> tuple[list[Kept], Counter[str]]:
     """The resources in the order in which they were asked for, the document first, and how many entries are
-    left out for which reason. UsageError, naming `file`, if there is no document or its size is not known.
+    left out for which reason. With a `page_id`, they are those of this page of the log. UsageError, naming
+    `file`, if there is no document or its size is not known.
     """
-    answers, left_out = _answers(log.entries)
+    entries = [one for one in log.entries if page_id is None or (one.pageref or page_id) == page_id]
+    answers, left_out = _answers(entries)
+    left_out["cannot be read"] += len(log.unread)
+    left_out["of another page"] += len(log.entries) - len(entries)
     visit = _visit(answers, left_out)
     if not visit:
-        raise UsageError(f"{file}: no document came in this visit", "record it from the page's start")
+        what = "no document came in this visit" if page_id is None else "no document came in this page"
+        redirected = f"; {_REDIRECTED}: {count}" if (count := left_out[_REDIRECTED]) else ""
+        raise UsageError(f"{file}: {what}{redirected}", "record it from the page's start")
     document = visit[0].entry
     if bytes_of(document, log.is_of_firefox) is None:
-        where = f"{file}: log.entries[{log.entries.index(document)}].response"
+        place = next(place for place, one in zip(log.places, log.entries, strict=True) if one is document)
+        where = f"{file}: {place}.response"
         raise UsageError(
             f"{where}: the size of the document is not known: neither bodySize nor content.size says it",
             'record it with sizes (in Playwright with the mode "full") and with an empty cache',

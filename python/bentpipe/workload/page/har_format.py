@@ -1,23 +1,30 @@
 """HTTP Archives (HAR 1.2), as far as a page is made of them, and reading them.
 
 Sources: the HAR 1.2 specification (softwareishard.com/blog/har-12-spec); what writes them in Chromium's
-developer tools (front_end/models/har/Log.ts), in Firefox (devtools/client/netmonitor/src/har/har-builder.js)
-and in Playwright (server/har/harTracer.ts). Keys that begin with `_` are no part of HAR 1.2. Writers leave
-keys out, set them to null or to -1 where they do not know, and write whole numbers with a fraction.
+developer tools (front_end/models/har/Log.ts), in Firefox (devtools/client/netmonitor/src/har/har-builder.js),
+in Playwright (server/har/harTracer.ts), in Browsertime (lib/support/har, and chrome-har of sitespeed.io) and
+in WebPageTest (www/har/HttpArchiveGenerator.php). Keys that begin with `_` are no part of HAR 1.2. Writers
+leave keys out, set them to null or to -1 where they do not know, and write whole numbers with a fraction.
+
+Browsertime has a page for each run of a test, WebPageTest one for each run, first and repeat view, and step:
+an entry names its page by `pageref`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
+from bentpipe import packed
 from bentpipe.errors import UsageError
 
-MOST_FILE_BYTES = 2**28
+MOST_FILE_BYTES = 2**28  # unpacked
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_PACKED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip"}
+_HINT = "a HAR is what the network panel of a browser's developer tools saves"
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class Part(msgspec.Struct, rename="camel"):
@@ -122,22 +129,33 @@ class Writer(Part):
     name: str | None = None
 
 
-class Log(Part):
-    entries: list[Entry]
+class NamedPage(Part):
+    id: str | None = None
+    title: str | None = None
+
+
+class _Log(Part):
+    """Entries as they stand there: one that cannot be read costs no other."""
+
+    entries: list[msgspec.Raw]
+    pages: list[NamedPage] | None = None
     creator: Writer | None = None
     browser: Writer | None = None
 
-    @property
-    def is_of_firefox(self) -> bool:
-        """Whether Firefox wrote it, or Browsertime let Firefox write it. Playwright writes its own of every
-        browser.
-        """
-        creator, browser = (one.name if one else None for one in (self.creator, self.browser))
-        return creator == "Firefox" or (creator == "Browsertime" and (browser or "").lower() == "firefox")
+
+class _Har(Part):
+    log: _Log
 
 
-class Har(Part):
-    log: Log
+@dataclass(frozen=True)
+class Log:
+    """What a HAR holds, as far as it can be read."""
+
+    entries: list[Entry]
+    places: list[str]  # of the entries in the file, as in `log.entries[3]`
+    unread: list[str]  # what is wrong with the other entries, each with its place
+    pages: list[NamedPage]
+    is_of_firefox: bool
 
 
 def without_fragment(url: str) -> str:
@@ -145,20 +163,35 @@ def without_fragment(url: str) -> str:
 
 
 def log_of(file: Path) -> Log:
-    """What the file holds. UsageError, naming the file and what is wrong, if it is not a HAR."""
+    """What the file holds, which may be packed by gzip or zstd. BentpipeError, naming the file and what is
+    wrong, if it is not a HAR.
+    """
+    data = packed.read(file, MOST_FILE_BYTES, _HINT)
     try:
-        if file.stat().st_size > MOST_FILE_BYTES:
-            raise UsageError(f"{file}: larger than 256 MiB", "save it without the contents of responses")
-        data = file.read_bytes()
-    except FileNotFoundError:
-        raise UsageError(f"{file}: there is no such file", "give the path of a HAR") from None
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}", "give the path of a HAR") from error
-    for magic, packer in _PACKED.items():
-        if data.startswith(magic):
-            raise UsageError(f"{file}: is packed by {packer}", "unpack it first: a HAR is JSON")
-    try:
-        return msgspec.json.decode(data.removeprefix(_BYTE_ORDER_MARK), type=Har).log
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        hint = "a HAR is what the network panel of a browser's developer tools saves"
-        raise UsageError(f"{file}: not a HAR: {error}", hint) from None
+        log = msgspec.json.decode(data.removeprefix(_BYTE_ORDER_MARK), type=_Har).log
+    except _UNREADABLE as error:
+        raise UsageError(f"{file}: not a HAR: {error}", _HINT) from None
+    entries, places, unread = [], [], []
+    for number, raw in enumerate(log.entries):
+        place = f"log.entries[{number}]"
+        try:
+            entries.append(msgspec.json.decode(raw, type=Entry))
+            places.append(place)
+        except _UNREADABLE as error:
+            unread.append(_with_place(str(error), place))
+    if unread and not entries:
+        raise UsageError(f"{file}: not a HAR: {unread[0]}", _HINT)
+    return Log(entries, places, unread, log.pages or [], _is_of_firefox(log))
+
+
+def _with_place(said: str, place: str) -> str:
+    """What msgspec says of an entry, with the place in the file."""
+    return said.replace("`$", f"`{place}") if "`$" in said else f"{said} - at `{place}`"
+
+
+def _is_of_firefox(log: _Log) -> bool:
+    """Whether Firefox wrote it, or Browsertime let Firefox write it. Playwright writes its own of every
+    browser.
+    """
+    creator, browser = (one.name if one else None for one in (log.creator, log.browser))
+    return creator == "Firefox" or (creator == "Browsertime" and (browser or "").lower() == "firefox")
