@@ -152,7 +152,9 @@ def test_names_and_reasons_are_no_markup(bentpipe: Command, tmp_path: Path, fake
     assert "odd \\[red\\]x\\[/blue\\] \\| &lt;b&gt;" in Path("out.md").read_text()
 
 
-@pytest.mark.parametrize("given", [["--out", "a"], ["--out=a"], ["--resume", "b"], ["--resume=b"], []])
+@pytest.mark.parametrize(
+    "given", [["--out", "a"], ["--out=a"], ["-o", "a"], ["-oa"], ["--resume", "b"], ["--resume=b"], []]
+)
 def test_what_ends_early_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, given: list[str]) -> None:
     monkeypatch.setattr("sys.argv", ["bentpipe", "check", "own", *given, "--jobs", "2"])
     assert _again(Path("c d")) == "bentpipe check own --jobs 2 --resume 'c d'"

@@ -7,13 +7,16 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pyarrow.parquet as pq
 import pytest
 from children import PATIENCE_S
 from conftest import STACKS, TOY_RUN, Command
 
+from bentpipe.cli.commands import cli
 from bentpipe.runs.records import Record, read_jsonl
 
 pytestmark = pytest.mark.usefixtures("fake_sim")
@@ -343,3 +346,17 @@ def test_an_endpoint_that_takes_unknown_test_cases_is_found_out(bentpipe: Comman
     assert by_client["careless"]["outcome"] == "invalid"
     assert "careless as client breaks the contract" in by_client["careless"]["detail"]
     assert "careless as client breaks the contract" in done.err
+
+
+def options(command: click.Command, name: str = "bentpipe") -> Iterator[tuple[str, click.Parameter]]:
+    """The options of a command and of those in it, each with the command's name."""
+    yield from ((name, one) for one in command.params)
+    for word, inner in getattr(command, "commands", {}).items():
+        yield from options(inner, f"{name} {word}")
+
+
+def test_where_results_go_is_said_alike_everywhere() -> None:
+    """-o and --out, of runs as of all else."""
+    places = {name: one.opts for name, one in options(cli) if "--out" in one.opts}
+    assert {"bentpipe run", "bentpipe check", "bentpipe runner import", "bentpipe worker"} <= set(places)
+    assert {tuple(sorted(one)) for one in places.values()} == {("--out", "-o")}

@@ -127,7 +127,7 @@ class CheckRequest:
     help="sim: virtual time (default). emu: real processes and sockets behind emulated links.",
 )
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Trials at a time, as in bentpipe run.")
-@click.option("--out", type=Folder(), metavar="DIR", help="Folder (default: runs/check-SUITE-TIME).")
+@click.option("-o", "--out", type=Folder(), metavar="DIR", help="Folder (default: runs/check-SUITE-TIME).")
 @click.option("--resume", type=Folder(), metavar="DIR", help="Go on with the check in DIR.")
 @click.option(
     "--stacks",
@@ -297,9 +297,9 @@ def _again(place: Path) -> str:
     words = iter(["bentpipe", *sys.argv[1:]])
     kept = []
     for word in words:
-        if word in ("--out", "--resume"):
+        if word in ("-o", "--out", "--resume"):
             next(words, None)  # its value
-        elif not word.startswith(("--out=", "--resume=")):
+        elif not word.startswith(("-o", "--out=", "--resume=")):
             kept.append(word)
     return shlex.join([*kept, "--resume", str(place)])
 

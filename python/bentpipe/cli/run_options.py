@@ -224,7 +224,7 @@ EXECUTION = _options(
     click.option(
         "--pause-between", "pause", metavar="HH:MM-HH:MM", help="Start no trial in this local time."
     ),
-    click.option("--out", type=Folder(), metavar="DIR", help="Folder (default: runs/CAMPAIGN-TIME)."),
+    click.option("-o", "--out", type=Folder(), metavar="DIR", help="Folder (default: runs/CAMPAIGN-TIME)."),
     click.option(
         "--bundles",
         type=Folder(),

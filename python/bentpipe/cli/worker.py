@@ -29,6 +29,7 @@ _TICK_S = 0.25  # how soon a signal is noticed
 @click.command(short_help="Run one trial bundle, and print the answer.")
 @click.argument("bundle", type=click.File("rb"), default="-", metavar="[BUNDLE.json]")
 @click.option(
+    "-o",
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     help="Keep there what the trial leaves: trace, qlogs, logs of what failed.  [default: nothing is kept]",
