@@ -7,6 +7,7 @@ with means alone, satellite.json as its fork for satellites does, with values.
 from __future__ import annotations
 
 import copy
+import gzip
 import json
 import math
 from collections.abc import Callable
@@ -20,10 +21,11 @@ from conftest import HERE, Command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bentpipe.analysis.runner import document, exporting
+from bentpipe.analysis.runner import exporting, reader
 from bentpipe.analysis.runner.exporting import Chosen
 from bentpipe.analysis.runner.importing import ImportedRun
 from bentpipe.errors import BentpipeError
+from bentpipe.packed import zstd
 from bentpipe.runs import run_folder
 from bentpipe.runs.records import Record
 
@@ -287,29 +289,17 @@ def at(*place: str | int, value: Any = None) -> Callable[[dict[str, Any]], None]
     ("change", "said"),
     [
         (at("clients"), 'the key "clients" is missing'),
-        (at("results", 0, 0, "result"), 'the key "results[0][0].result" is missing'),
         (at("start_time", value="now"), "start_time: 'now' is not valid: expected `float`"),
         (at("start_time", value=1e20), "start_time: 1e+20 is no time"),
         (at("end_time", value=1), "end_time: 1.0 is before start_time"),
-        (at("results", 1, 0, "result", value="won"), "results[1][0].result: 'won' is not valid"),
-        (at("results", 1, 0, "abbr", value="XX"), "results[1][0].abbr: 'XX' is unknown: tests has H, SAT"),
-        (at("measurements", 0, 0, "values", 1, value=-1), "measurements[0][0].values: -1.0 is no number"),
-        (
-            at("measurements", 0, 0, "values", 1, value=1e306),
-            "measurements[0][0].values: 1e+306 is no number",
-        ),
-        (at("measurements", 0, 0, "abbr", value="H"), 'results[0] and measurements[0]: name: "handshake"'),
-        (at("tests", "SAT", "theoretical_max_value", value=-2), "tests.SAT.theoretical_max_value: -2.0 is"),
-        (at("measurements", 0, 0, "values", value={}), "measurements[0][0].values: {} is not valid"),
         (at("measurements", 3), "measurements: it has 3 entries, and 2 clients and 2 servers make 4"),
+        (at("results", value={"a": 1}), "results: {'a': 1} is no list"),
         (at("servers", value=["a", "a"]), 'servers: "a" stands there 2 times'),
         (at("servers", value=["a", "\x1b[2J"]), "servers: '\\x1b[2J' is no name"),
-        (at("tests", "SAT", "name", value=""), "tests: name: '' is no name"),
-        (at("tests", "SAT", "name", value="satloss"), 'tests: name: "satloss" stands there 2 times'),
         (at("tests", value=[1]), "tests: [1] is not valid: expected `object`"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(
+def test_what_is_wrong_with_all_of_it_is_said_with_its_place(
     bentpipe: Command, change: Callable[[dict[str, Any]], None], said: str
 ) -> None:
     values = json.loads(SATELLITE.read_text())
@@ -320,11 +310,142 @@ def test_what_is_wrong_is_said_with_its_place(
     assert f"error: bad.json: {said}" in done.err and "hint: " in done.err
 
 
-def test_a_measurement_needs_a_value(bentpipe: Command) -> None:
-    values = json.loads(INTEROP.read_text())
-    values["measurements"][0][0]["details"] = "9 Mbps"
+@pytest.mark.parametrize(
+    ("change", "said", "lost"),
+    [
+        (at("results", 1, 0, "result", value="won"), "results[1][0] (aioquic with quiche): result: 'won'", 1),
+        (
+            at("results", 1, 0, "abbr", value="XX"),
+            "results[1][0] (aioquic with quiche): abbr: 'XX' is unk",
+            1,
+        ),
+        (at("results", 1, 0, value=7), "results[1][0] (aioquic with quiche): 7 is no JSON object", 1),
+        (at("results", 1, value="x"), "results[1] (aioquic with quiche): 'x' is no list", 1),
+        (at("measurements", 0, 0, "values", 1, value=-1), "values: -1.0 is no number", 3),
+        (at("measurements", 0, 0, "values", 1, value=1e306), "values: 1e+306 is no number", 3),
+        (at("measurements", 0, 0, "values", 1, value="fast"), 'values: "fast" is not of the form', 3),
+        (at("measurements", 0, 0, "values", value={"a": 1}), "values: {'a': 1} is not valid: 8643 (±", 3),
+        (at("measurements", 0, 0, "details", value="9 MB/s"), 'details: "9 MB/s" is not of the form', 3),
+        (at("measurements", 0, 0, "abbr", value="H"), "abbr: H stands there already", 3),
+        (at("tests", "SAT", "theoretical_max_value", value=-2), "tests.SAT: theoretical_max_value: -2.0", 0),
+        (at("tests", "SAT", "desc", value=[]), "tests.SAT: desc: [] is not valid", 0),
+        (at("tests", "H", "name", value=""), "tests.H: name: '' is no name", 3),
+        (at("images", "quiche", "versions", value=5), "images.quiche: versions: 5 is not valid", 0),
+    ],
+)
+def test_an_entry_that_cannot_be_read_is_named_and_costs_no_other(
+    bentpipe: Command, change: Callable[[dict[str, Any]], None], said: str, lost: int
+) -> None:
+    values = json.loads(SATELLITE.read_text())
+    change(values)
+    done = bentpipe("runner", "import", written(Path("some.json"), values), "-o", "run")
+    assert done.code == 0 and f"{22 - lost} trials" in done.out
+    assert done.err.startswith("some.json: cannot be read: ") and said in done.err
+    manifest, records = run_folder.read(Path("run"))
+    assert len(records) == 22 - lost and said in manifest.versions["imported"]["not_read"][0]
+
+
+def test_where_nothing_can_be_read_the_file_is_refused(bentpipe: Command) -> None:
+    values = json.loads(INTEROP.read_text()) | {"results": [["x"]] * 4, "measurements": [[]] * 4}
     done = bentpipe("runner", "import", written(Path("bad.json"), values))
-    assert done.code == 1 and 'bad.json: measurements: G: details: "9 Mbps" is not of the form' in done.err
+    assert done.code == 1 and "bad.json: results[0][0] (ngtcp2 with picoquic): 'x' is no JSON" in done.err
+
+
+@pytest.mark.parametrize(
+    ("values", "goodputs", "detail"),
+    [
+        ({"details": "9287 kbps"}, [9_287_000], ""),
+        ({"details": "9.287 Mbps"}, [9_287_000], ""),
+        ({"details": "9.3 (± 0.1) Mbps"}, [9_300_000], "a mean, ± 100 kbit/s"),
+        ({"details": "9287(+/- 12)Kbps"}, [9_287_000], "a mean, ± 12 kbit/s"),
+        ({"details": "9287000 bit/s"}, [9_287_000], ""),
+        ({"details": "0.009287 Gbps"}, [9_287_000], ""),
+        ({"details": "9.3 (± 0.1) Mbps", "values": [9.2, 9.4]}, [9_200_000, 9_400_000], ""),
+        ({"details": "", "values": [9200, 9400.5]}, [9_200_000, 9_400_500], ""),
+        ({"details": None, "values": ["9.2 Mbps", "9400 kbps"]}, [9_200_000, 9_400_000], ""),
+        ({"details": [9200, "9.4 Mbps"]}, [9_200_000, 9_400_000], ""),
+    ],
+)
+def test_goodputs_are_in_the_unit_that_is_said(
+    tmp_path: Path, values: dict[str, Any], goodputs: list[float], detail: str
+) -> None:
+    file = json.loads(INTEROP.read_text())
+    file["measurements"][0][0] = {"abbr": "G", "name": "goodput", "result": "succeeded"} | values
+    run = ImportedRun.read(written(tmp_path / "result.json", file))
+    found = [one for one in run.records if (one.scenario, one.client, one.server) == ("goodput", *PAIR)]
+    assert not run.unread and [one.goodput_bps for one in found] == goodputs
+    assert {one.detail for one in found} == {detail}
+
+
+PAIR = ("ngtcp2", "picoquic")
+
+
+def test_the_unit_of_a_measurement_holds_where_none_is_said(tmp_path: Path) -> None:
+    """Of values of a cell that failed, and of what the fork says is the most."""
+    file = json.loads(INTEROP.read_text())
+    file["tests"]["G"]["theoretical_max_value"] = 10
+    file["measurements"][1][0] |= {"details": "9.3 (± 0.1) Mbps"}
+    file["measurements"][0][0] |= {"result": "failed", "details": "", "values": [5]}
+    run = ImportedRun.read(written(tmp_path / "result.json", file))
+    found = [one for one in run.records if (one.scenario, one.client, one.server) == ("goodput", *PAIR)]
+    assert [(one.goodput_bps, one.efficiency) for one in found] == [(5e6, 0.5), (None, None)]
+    assert run.manifest().scenarios["goodput"].summary["forward_rate_bps"] == 10e6
+
+
+@pytest.mark.parametrize("cell", [None, [], [None], [{"abbr": "H", "name": "handshake"}]])
+def test_pairs_that_were_skipped_are_said_and_have_no_trial(bentpipe: Command, cell: Any) -> None:
+    """As the runner writes results of pairs that are not compliant, and its aggregate.py those without a
+    file.
+    """
+    values = json.loads(INTEROP.read_text())
+    del values["end_time"]
+    values["results"][1], values["measurements"][1] = cell, []
+    done = bentpipe("runner", "import", written(Path("result.json"), values), "-o", "run")
+    assert done.code == 0 and done.err == "result.json: not run: ngtcp2 with quiche\n"
+    manifest, records = run_folder.read(Path("run"))
+    assert not [one for one in records if (one.client, one.server) == ("ngtcp2", "quiche")]
+    assert manifest.versions["imported"]["not_run"] == ["ngtcp2 with quiche"]
+    listed = json.loads(bentpipe("runner", "import", "result.json", "--json").out)
+    assert listed[0]["not_run"] == [{"client": "ngtcp2", "server": "quiche"}]
+
+
+@pytest.mark.parametrize("key", ["results", "measurements"])
+def test_a_file_of_one_kind_alone_is_read(tmp_path: Path, key: str) -> None:
+    """The runner for WebTransport has no measurements, and its page reads files without them."""
+    values = json.loads(INTEROP.read_text())
+    del values[key]
+    assert {one.goodput_bps is None for one in ImportedRun.read(written(tmp_path / "a", values)).records}
+
+
+def test_a_file_of_the_runner_comes_back_as_it_was(bentpipe: Command) -> None:
+    """Also an implementation of which nothing was run."""
+    values = json.loads(INTEROP.read_text())
+    values["clients"].append("skipped")
+    values["results"] += [[], []]
+    values["measurements"] += [[], []]
+    values["measurements"][0][0]["details"] = "9287 kbps"
+    written(Path("result.json"), values)
+    assert bentpipe("runner", "import", "result.json", "-o", "run").code == 0
+    done = bentpipe("runner", "export", "run", "-o", "again.json")
+    assert done.code == 0 and "note:" not in done.out and "left out" not in done.out
+    again = json.loads(Path("again.json").read_text())
+    assert again["clients"] == values["clients"] and again["servers"] == values["servers"]
+    assert set(again["tests"]) == set(values["tests"])
+    for key, told in (("results", ("abbr", "result")), ("measurements", ("abbr", "result", "details"))):
+        for before, after in zip(values[key], again[key], strict=True):
+            was = {tuple(one[name] for name in told) for one in before if one["result"]}
+            assert {tuple(one[name] for name in told) for one in after} == was
+    assert bentpipe("runner", "import", "again.json", "-o", "back").code == 0
+    first, second = (run_folder.read(Path(name))[1] for name in ("run", "back"))
+    assert {(*identity(one), one.detail) for one in second if one.outcome == "ok"} == {
+        (*identity(one), one.detail) for one in first if one.outcome == "ok"
+    }
+
+
+@pytest.mark.parametrize("pack", [lambda data: gzip.compress(data, mtime=0), zstd.compress])
+def test_a_packed_file_is_read(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    (tmp_path / "result.json").write_bytes(pack(SATELLITE.read_bytes()))
+    assert ImportedRun.read(tmp_path / "result.json").records == ImportedRun.read(SATELLITE).records
 
 
 @pytest.mark.parametrize(
@@ -337,8 +458,8 @@ def test_a_measurement_needs_a_value(bentpipe: Command) -> None:
         (b"[" * 200_000, "bad.json: it is nested too deeply"),
         (b'{"tests": ' + b'{"a":' * 200_000, "bad.json: it is nested too deeply"),
         (
-            b" " * (document.LARGEST_BYTES + 1),
-            "bad.json: it has 67108865 bytes, and at most 67108864 are read",
+            b" " * (reader.LARGEST_BYTES + 1),
+            "bad.json: has more than 67108864 bytes",
         ),
     ],
     ids=["empty", "list", "nan", "utf-16", "deep list", "deep object", "large"],
@@ -414,3 +535,24 @@ def test_nothing_crashes_on_bytes(tmp_path_factory: pytest.TempPathFactory, cont
     path.write_bytes(content)
     with pytest.raises(BentpipeError, match=r"result\.json"):
         ImportedRun.read(path)
+
+
+@given(st.sampled_from(WHOLE), st.data())
+def test_damage_ends_in_a_run_or_in_a_sentence(
+    tmp_path_factory: pytest.TempPathFactory, whole: dict[str, Any], data: st.DataObject
+) -> None:
+    """A prefix of a good file, or one with a byte changed."""
+    content = bytearray(json.dumps(whole, ensure_ascii=False).encode())
+    place = data.draw(st.integers(0, len(content) - 1))
+    if data.draw(st.booleans()):
+        del content[place:]
+    else:
+        content[place] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.mktemp("damaged") / "result.json"
+    path.write_bytes(content)
+    try:
+        run = ImportedRun.read(path)
+    except BentpipeError as error:
+        assert str(path) in str(error) and error.hint
+        return
+    assert run.manifest() and len({one.trial for one in run.records}) == len(run.records)

@@ -25,6 +25,7 @@ from bentpipe.stacks import catalogue
 
 _RESULTS = ("succeeded", "failed", "unsupported")  # the runner's words
 _WIDTH = 120
+_MOST_SAID = 12  # pairs that were not run, and entries that cannot be read, in words
 
 
 @click.group(short_help="Read and write the result.json of the QUIC interop runner.")
@@ -121,8 +122,9 @@ def _kind(one: ExportedSetting) -> str:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what is read as JSON.")
 def import_(files: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
-    """Read the result.json files of the QUIC interop runner, or of its fork for satellites, and print what is
-    in them. With --out they become runs, which report, compare and all else that reads runs can take.
+    """Read the result.json files of the QUIC interop runner, or of its fork for satellites, plain or packed
+    by gzip or zstd, and print what is in them. With --out they become runs, which report, compare and all
+    else that reads runs can take. An entry that cannot be read is named, and costs no other.
 
     \b
     Examples:
@@ -140,8 +142,25 @@ def import_(files: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
         _show_history(found)
     else:
         _show(found[0])
+    for one in found:
+        for line in _missing(one):
+            click.echo(line, err=True)
     for folder in folders:
         click.echo(f"run: {folder}", err=as_json)
+
+
+def _missing(one: ImportedRun) -> list[str]:
+    """What was not run, and what cannot be read."""
+    pairs = [f"{client} with {server}" for client, server in one.not_run]
+    lines = [f"not run: {', '.join(pairs[:_MOST_SAID])}{_more(pairs)}"] if pairs else []
+    lines += [f"cannot be read: {said}" for said in one.unread[:_MOST_SAID]]
+    if more := _more(one.unread):
+        lines.append(f"cannot be read:{more}")
+    return [f"{one.path}: {line}" for line in lines]
+
+
+def _more(all_: Sequence[str]) -> str:
+    return f" and {len(all_) - _MOST_SAID} more" if len(all_) > _MOST_SAID else ""
 
 
 def _folders(found: Sequence[ImportedRun], out: Path) -> list[Path]:
@@ -165,6 +184,8 @@ def _mapping(one: ImportedRun) -> dict[str, Any]:
     return {
         "file": str(one.path),
         "started": one.started,
+        "not_run": [{"client": client, "server": server} for client, server in one.not_run],
+        "not_read": one.unread,
         "trials": [
             {
                 "scenario": record.scenario,

@@ -26,8 +26,9 @@ from typing import Any
 import bentpipe
 from bentpipe import labels, workload
 from bentpipe.analysis.cells import Cell, Matrix, MatrixKey, matrices
-from bentpipe.analysis.runner import test_cases
+from bentpipe.analysis.runner import goodput, test_cases
 from bentpipe.analysis.runner.document import (
+    CAMPAIGN,
     CaseResult,
     CaseText,
     ExportedCase,
@@ -38,17 +39,19 @@ from bentpipe.analysis.runner.document import (
     Result,
     ResultFile,
 )
+from bentpipe.analysis.runner.goodput import KBIT
 from bentpipe.errors import UsageError, one_of
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs.manifest import Manifest
 from bentpipe.runs.records import Record
 from bentpipe.schema.record import Outcome
+from bentpipe.testbed import RUNNER
 from bentpipe.workload import TESTCASES, FileTransfer, shown_size
 
 _QUIC_VERSION = "0x1"
 _QUIC_DRAFT = 34  # what the runner wrote for version 1
 _LONGEST_PART = 8  # of an abbreviation
-_KBIT = 1e3
+_TESTS = test_cases.TESTS | test_cases.OTHER_TESTS
 _WHAT_CAN = "transfers and uploads can, and the test cases of files, such as handshake"
 
 
@@ -80,7 +83,7 @@ class ExportedSetting:
         """The goodputs of a cell's trials that succeeded."""
         known = (one for one in cell.ok if one.goodput_bps is not None)
         bps = (_as_the_runner(one) if self.is_timed else one.goodput_bps for one in known)
-        return [value / _KBIT for value in bps if value is not None]
+        return [value / KBIT for value in bps if value is not None]
 
 
 def _as_the_runner(record: Record) -> float | None:
@@ -129,7 +132,9 @@ class Chosen:
 def setting_title(key: MatrixKey) -> str:
     """A setting in words: `sat, transfer of 10 MiB`."""
     between = "" if key.treatment == DIRECT else f", {key.treatment}"
-    return f"{key.scenario}, {workload.title(key.workload)}{between}"
+    # A test case of a file of the runner is both.
+    moved = "" if key.workload == key.scenario else f", {workload.title(key.workload)}"
+    return f"{key.scenario}{moved}{between}"
 
 
 def export(
@@ -144,7 +149,7 @@ def export(
         what, why = next(iter(left_out.items()))
         raise UsageError(f"nothing of this run can stand in a result.json, as {what}: {why}", _WHAT_CAN)
     clients, servers = (
-        sorted({end for one in settings for end in getattr(one.matrix, ends)})
+        sorted({end for one in settings for end in getattr(one.matrix, ends)} | _imported(manifest, ends))
         for ends in ("clients", "servers")
     )
     labels_ = sorted({*clients, *servers})
@@ -174,6 +179,11 @@ def export(
     return Export(file, tuple(settings), renamed, left_out, tuple(_notes(manifest, settings)))
 
 
+def _imported(manifest: Manifest, ends: str) -> set[str]:
+    """The clients or servers of the file that the run was made of: of some nothing was run."""
+    return set(getattr(manifest.plan, ends)) if manifest.plan.testbed == RUNNER else set()
+
+
 def _settings(found: Iterable[Matrix], names: _Names) -> tuple[list[ExportedSetting], dict[str, str]]:
     """What can be said in the file, and why the rest cannot. Those that the runner has come first, so that
     none of the others takes their names.
@@ -184,7 +194,8 @@ def _settings(found: Iterable[Matrix], names: _Names) -> tuple[list[ExportedSett
         moved = workload.known(matrix.key.workload)
         measured = any(record.goodput_bps is not None for cell in matrix.cells for record in cell.ok)
         failed = not any(cell.ok for cell in matrix.cells)
-        if moved is not None and moved.testcase in test_cases.TESTS:
+        is_imported = matrix.key.testbed == RUNNER and moved is None and not measured
+        if is_imported or (moved is not None and moved.testcase in test_cases.TESTS):
             kept.append((matrix, False))
         elif measured or (failed and _has_goodput(matrix)):
             kept.append((matrix, True))
@@ -209,7 +220,8 @@ def _known(matrix: Matrix, measured: bool) -> str | None:
     if measured:
         own = test_cases.MEASUREMENTS.get(key.scenario)
         return key.scenario if own is not None and own.workload == key.workload else None
-    return key.workload.partition(":")[0]
+    name = key.workload.partition(":")[0]
+    return name if name in _TESTS else None
 
 
 class _Names:
@@ -219,9 +231,9 @@ class _Names:
 
     def __init__(self) -> None:
         self._abbreviations: set[str] = {one.abbr.casefold() for one in test_cases.MEASUREMENTS.values()}
-        self._abbreviations |= {abbr.casefold() for abbr in test_cases.TESTS.values()}
+        self._abbreviations |= {abbr.casefold() for abbr in _TESTS.values()}
         self._used: set[str] = set()
-        self._names: set[str] = {*test_cases.MEASUREMENTS, *test_cases.TESTS}
+        self._names: set[str] = {*test_cases.MEASUREMENTS, *_TESTS}
         self._implementations: set[str] = set()
 
     def implementation(self, label: str) -> str:
@@ -231,7 +243,7 @@ class _Names:
         known = _known(matrix, measured)
         if known is not None and known not in self._used:
             self._used.add(known)
-            abbr = test_cases.MEASUREMENTS[known].abbr if measured else test_cases.TESTS[known]
+            abbr = test_cases.MEASUREMENTS[known].abbr if measured else _TESTS[known]
             return ExportedSetting(matrix, known, abbr, measured)
         parts = _parts(matrix.key, measured)
         name = _unique(_slug("-".join(parts)), self._names, "-")
@@ -244,7 +256,7 @@ def _parts(key: MatrixKey, measured: bool) -> list[str]:
     between = [] if key.treatment == DIRECT else [labels.treatment(key.treatment).kind]
     moved = workload.known(key.workload)
     if not measured or not isinstance(moved, FileTransfer):
-        return [key.workload.partition(":")[0], key.scenario, *between]
+        return [*dict.fromkeys([key.workload.partition(":")[0], key.scenario]), *between]
     plain = key.workload == test_cases.MEASUREMENTS["goodput"].workload
     count = f"{moved.count}x" if moved.count > 1 else ""
     size = [] if plain else [f"{count}{shown_size(moved.file_bytes)}".replace(" ", "")]
@@ -278,7 +290,7 @@ def _text(one: ExportedSetting, manifest: Manifest) -> CaseText:
         name=one.name,
         desc=html.escape(f"{one.title}.{path}", quote=False),
         timeout=timeout,
-        theoretical_max_value=rate / _KBIT if one.measured and rate is not None else None,
+        theoretical_max_value=rate / KBIT if one.measured and rate is not None else None,
         repetitions=max(len(cell.records) for cell in one.matrix.cells) if one.measured else None,
     )
 
@@ -322,15 +334,16 @@ def _measurement(one: ExportedSetting, cell: Cell) -> MeasuredResult:
         name=one.name,
         result=result,
         error_code=code,
-        details=_details(values) if result == "succeeded" else "",
+        details=_details(values, cell) if result == "succeeded" else "",
         values=values,
         trials=_trials(cell),
     )
 
 
-def _details(values: Sequence[float]) -> str:
-    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
-    return f"{statistics.mean(values):.0f} (± {deviation:.0f}) kbps"
+def _details(values: Sequence[float], cell: Cell) -> str:
+    deviation = statistics.stdev(values) if len(values) > 1 else goodput.deviation(cell.records[0].detail)
+    spread = "" if deviation is None else f" (± {deviation:.0f})"
+    return f"{statistics.mean(values):.0f}{spread} kbps"
 
 
 def _result(outcomes: Iterable[Outcome]) -> tuple[Result, str | None]:
@@ -370,7 +383,8 @@ def _image(label: str, manifest: Manifest, records: Iterable[Record]) -> Image:
 def _notes(manifest: Manifest, settings: Iterable[ExportedSetting]) -> list[str]:
     notes = [] if manifest.finished else ["the run has not finished: its end is that of its beginning"]
     own = [one.abbr for one in settings if one.measured and not one.is_timed]
-    if own:
+    is_the_runners = manifest.plan.testbed == RUNNER and manifest.campaign == CAMPAIGN
+    if own and not is_the_runners:
         why = "trials have no time between 1-RTT packets"
         notes.append(f"{', '.join(own)}: goodput from the first data on, higher than the runner's: {why}")
     return notes

@@ -6,14 +6,14 @@ that of `sat`, `satloss`, `goodput`, `astra` and `eutelsat` is the same path as 
 Bentpipe wrote, all is what it was.
 
 What the runner does not know is null, 0 or empty. Where a file has no values, only their mean and deviation,
-as the runner writes it, one record stands for them.
+as the runner writes it, one record stands for them. A pair of which nothing was run has no record, and its
+client and server are in the plan.
 """
 
 from __future__ import annotations
 
 import hashlib
 import html
-import re
 import shlex
 import sys
 from collections.abc import Iterator
@@ -25,8 +25,9 @@ from typing import Any
 
 import bentpipe
 from bentpipe import labels
-from bentpipe.analysis.runner import document, test_cases
+from bentpipe.analysis.runner import goodput, reader, test_cases
 from bentpipe.analysis.runner.document import (
+    CAMPAIGN,
     CaseResult,
     CaseText,
     ExportedCase,
@@ -34,7 +35,7 @@ from bentpipe.analysis.runner.document import (
     MeasuredResult,
     ResultFile,
 )
-from bentpipe.errors import BentpipeError
+from bentpipe.analysis.runner.goodput import KBIT
 from bentpipe.plan.campaign import Plan
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.plan.trial import Trial
@@ -45,9 +46,6 @@ from bentpipe.schema.manifest import ScenarioState, StackState
 from bentpipe.schema.record import Outcome
 from bentpipe.testbed import RUNNER
 
-CAMPAIGN = "interop-runner"
-_DETAILS = re.compile(r"(?P<mean>\d{1,12}) \(± (?P<deviation>\d{1,12})\) kbps")
-_KBIT = 1e3
 _UNSAID = "the runner does not say why"
 
 
@@ -67,16 +65,14 @@ class ImportedRun:
 
     path: Path
     file: ResultFile
+    unread: list[str]  # what of the file cannot be read, with its place and why
+    not_run: list[tuple[str, str]]  # clients and servers
 
     @classmethod
     def read(cls, path: Path) -> ImportedRun:
         """The file at `path`; UsageError or BentpipeError, with the key and the value, if it is none."""
-        run = cls(path, document.read(path))
-        try:
-            run.records  # noqa: B018 - what it says of its values is found out now
-        except ValueError as error:
-            raise BentpipeError(f"{path}: {error}", "measurements are in kbps there") from error
-        return run
+        found = reader.read(path)
+        return cls(path, found.file, found.unread, found.not_run)
 
     @property
     def started(self) -> str:
@@ -88,7 +84,7 @@ class ImportedRun:
 
     @cached_property
     def records(self) -> list[Record]:
-        """A record for each trial that the file knows of. ValueError for a measurement without a value."""
+        """A record for each trial that the file knows of."""
         return [
             self._record(entry, self._variant(client), self._variant(server), one)
             for client, server, tests, measured in self.file.pairs()
@@ -99,9 +95,9 @@ class ImportedRun:
     def manifest(self) -> Manifest:
         """Where it comes from, and what it says of paths and stacks."""
         records = self.records
-        clients, servers, scenarios, workloads, treatments = (
+        scenarios, workloads, treatments = (
             tuple(dict.fromkeys(getattr(record, column) for record in records))
-            for column in ("client", "server", "scenario", "workload", "treatment")
+            for column in ("scenario", "workload", "treatment")
         )
         title = f"{self.path.name} of the QUIC interop runner"
         return Manifest(
@@ -111,8 +107,8 @@ class ImportedRun:
                 name=self.campaign,
                 title=title,
                 scenarios=scenarios,
-                clients=clients,
-                servers=servers,
+                clients=tuple(map(self._variant, self.file.clients)),
+                servers=tuple(map(self._variant, self.file.servers)),
                 seed=0,
                 iterations=max((record.iteration for record in records), default=1),
                 workloads=workloads,
@@ -239,6 +235,8 @@ class ImportedRun:
             "sha256": hashlib.sha256(self.path.read_bytes()).hexdigest(),
             "log_dir": self.file.log_dir,
             "quic_version": self.file.quic_version,
+            "not_run": [f"{client} with {server}" for client, server in self.not_run],
+            "not_read": self.unread,
         }
 
     def _summary(self, scenario: str) -> dict[str, Any]:
@@ -251,19 +249,23 @@ class ImportedRun:
             "name": scenario,
             "title": html.unescape(text.desc),
             **({} if text.timeout is None else {"timeout_s": text.timeout}),
-            **({} if rate is None else {"forward_rate_bps": rate * _KBIT}),
+            **({} if rate is None else {"forward_rate_bps": rate * KBIT}),
         }
 
 
 def _repetitions(entry: CaseResult) -> Iterator[_Repetition]:
-    """What an entry says of trials; nothing if it was not run. ValueError for a success without a value."""
+    """What an entry says of trials; nothing if it was not run."""
+    values = (entry.values or []) if isinstance(entry, MeasuredResult) else []
+    mean = goodput.parse(entry.details) if isinstance(entry, MeasuredResult) and entry.details else None
+    note = mean.note if mean and len(values) < 2 else ""
     if entry.trials is not None:
         for one in entry.trials:
-            yield _Repetition(one.iteration, one.outcome, one.goodput_bps)
+            yield _Repetition(one.iteration, one.outcome, one.goodput_bps, note)
         return
-    values = (entry.values or []) if isinstance(entry, MeasuredResult) else []
+    if mean is not None and not values:
+        values = [mean.mean]
     for number, value in enumerate(values, start=1):
-        yield _Repetition(number, "ok", value * _KBIT)
+        yield _Repetition(number, "ok", value * KBIT, note)
     if entry.result == "unsupported":
         yield _Repetition(len(values) + 1, "unsupported", detail=entry.error_code or "")
     elif entry.result == "failed":
@@ -271,23 +273,11 @@ def _repetitions(entry: CaseResult) -> Iterator[_Repetition]:
         yield _Repetition(len(values) + 1, test_cases.outcome(entry.error_code), detail=detail)
     elif entry.result == "succeeded" and not isinstance(entry, MeasuredResult):
         yield _Repetition(1, "ok")
-    elif entry.result == "succeeded" and isinstance(entry, MeasuredResult) and not values:
-        yield _mean(entry)
-
-
-def _mean(entry: MeasuredResult) -> _Repetition:
-    """The repetition that stands for those of which only the mean is known."""
-    found = _DETAILS.fullmatch(entry.details.strip())
-    if found is None:
-        what = f'"{entry.details[:100]}" is not of the form "8643 (± 143) kbps", and there are no values'
-        raise ValueError(f"measurements: {entry.abbr}: details: {what}")
-    detail = f"a mean, ± {int(found['deviation'])} kbit/s"
-    return _Repetition(1, "ok", int(found["mean"]) * _KBIT, detail)
 
 
 def _efficiency(goodput_bps: float | None, text: CaseText | None) -> float | None:
     most = text.theoretical_max_value if text else None
-    return goodput_bps / (most * _KBIT) if goodput_bps is not None and most else None
+    return goodput_bps / (most * KBIT) if goodput_bps is not None and most else None
 
 
 def _time(seconds: float) -> str:

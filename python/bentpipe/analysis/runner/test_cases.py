@@ -8,6 +8,13 @@ from bentpipe.schema.record import Outcome
 
 # The contract's test cases that are the runner's, with its abbreviations.
 TESTS = {"handshake": "H", "longrtt": "LR", "multiplexing": "M", "resumption": "R", "zerortt": "Z"}
+# The runner's others (testcases_quic.py), which runs that were made of its files have.
+OTHER_TESTS = {
+    "transfer": "DC", "chacha20": "C20", "retry": "S", "http3": "3", "blackhole": "B", "keyupdate": "U",
+    "ecn": "E", "amplificationlimit": "A", "handshakeloss": "L1", "transferloss": "L2",
+    "handshakecorruption": "C1", "transfercorruption": "C2", "ipv6": "6", "v2": "V2", "rebind-port": "BP",
+    "rebind-addr": "BA", "connectionmigration": "CM",
+}  # fmt: skip
 _TEN_MIB = 10 * 2**20
 
 
