@@ -269,3 +269,20 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
         assert done.stderr.startswith("error: ")
         assert all(word in done.stderr for word in words), done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_what_a_file_says_of_its_version_is_said(tmp_path: Path) -> None:
+    """Nothing, an old one, or one that is told by the generation alone."""
+    event = '{"time": 1, "name": "transport:packet_sent", "data": {}}'
+    for said, printed, version in (
+        ("", "says no version, read as qlog 0.3, JSON", None),
+        ('"qlog_version": "draft-02", ', "qlog before 0.3 (draft-02), JSON", "draft-02"),
+        ('"qlog_version": "0.3", ', "qlog 0.3, JSON", "0.3"),
+        ('"qlog_version": "0.4", ', "qlog of the current schema (0.4), JSON", "0.4"),
+        ('"file_schema": "urn:x", ', "qlog of the current schema, JSON", "urn:x"),
+    ):
+        log = tmp_path / "x.qlog"
+        log.write_text(f'{{{said}"traces": [{{"events": [{event}]}}]}}')
+        done = bentpipe_trace("qlog", log)
+        assert done.returncode == 0 and done.stdout.startswith(f"{log}: {printed}\n"), done.stdout
+        assert summary(log)["version"] == version

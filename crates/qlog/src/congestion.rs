@@ -7,6 +7,7 @@
 //! - aioquic writes `cwnd` for `congestion_window`.
 //! - quinn 0.11 writes round-trip times in seconds, the schema has milliseconds. They are taken as seconds if the trace is
 //!   titled `quinn` and its first one is below 10: the RTT that quinn assumes before it measures one is 333 ms.
+//! - Before draft-02, `time_units` is the unit of round-trip times too.
 //! - noq and quinn write 2⁶⁴ − 1 for a slow start threshold that is not set yet. Such a sample is left out.
 
 use serde::Deserialize;
@@ -15,7 +16,7 @@ use serde_json::value::RawValue;
 use crate::event::Event;
 use crate::outline::Outline;
 use crate::reader::Reader;
-use crate::time::{self, MILLISECOND, SECOND};
+use crate::time::{self, SECOND};
 use crate::trace::Trace;
 
 /// A sample of a metric: its value from this time on.
@@ -64,6 +65,7 @@ pub struct CongestionLog {
 /// The unit of round-trip times in a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RttUnit {
+    said: i64,
     may_be_seconds: bool,
     unit: Option<i64>,
 }
@@ -71,6 +73,7 @@ pub(crate) struct RttUnit {
 impl RttUnit {
     pub fn of(trace: &Trace) -> Self {
         Self {
+            said: trace.times.unit(),
             may_be_seconds: trace.title.as_deref() == Some("quinn"),
             unit: None,
         }
@@ -78,13 +81,13 @@ impl RttUnit {
 
     /// A round-trip time in nanoseconds.
     pub fn read(&mut self, number: &str) -> Option<i64> {
-        let may_be_seconds = self.may_be_seconds;
+        let (said, may_be_seconds) = (self.said, self.may_be_seconds);
         let unit = *self.unit.get_or_insert_with(|| {
             let below_ten = time::nanoseconds(number, 1).is_some_and(|value| value < 10);
             if may_be_seconds && below_ten {
                 SECOND
             } else {
-                MILLISECOND
+                said
             }
         });
         time::nanoseconds(number, unit)
@@ -217,6 +220,7 @@ fn change(series: &mut Vec<Sample>, time: i64, value: Option<u64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::MILLISECOND;
     use crate::{Clock, VantagePoint};
 
     fn of(lines: &[&str]) -> CongestionLog {

@@ -6,9 +6,12 @@
 pub enum QlogError {
     /// No qlog file of any version.
     #[error(
-        "not a qlog file: {why} (hint: it begins with an object that has qlog_version or file_schema)"
+        "line {line}: not a qlog file: {why} (hint: it begins with an object that has qlog_version or \
+         file_schema, or with events)"
     )]
     NotQlog {
+        /// Line of the file, from 1.
+        line: usize,
         /// What is missing.
         why: String,
     },

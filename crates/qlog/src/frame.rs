@@ -4,14 +4,14 @@ use serde_json::{Map, Value};
 
 use crate::scan::{ScanError, Scanner};
 
-/// Whether an object is the header of a sequence, and not a whole file: it ends, and has no
-/// `traces`.
+/// Whether an object is the first record of a sequence, and not a whole file: it ends, and has
+/// neither `traces` nor `events`.
 pub fn is_header(mut object: Scanner<'_>) -> bool {
     object.eat(b'{');
     while let Ok(key) = object.key() {
         match key {
             None | Some(b"trace") => return true,
-            Some(b"traces") => return false,
+            Some(b"traces" | b"events") => return false,
             Some(_) if object.value().is_err() => return false,
             Some(_) => {}
         }
@@ -19,7 +19,7 @@ pub fn is_header(mut object: Scanner<'_>) -> bool {
     false
 }
 
-/// A contained file without its events.
+/// A contained file without its events. An object that is but a trace has its members in the header.
 #[derive(Default)]
 pub struct Frame {
     /// Members of the outermost object, `traces` left out.
@@ -36,6 +36,16 @@ pub enum FrameProblem {
     Garbage { offset: usize, what: String },
 }
 
+impl FrameProblem {
+    /// Where it is.
+    pub fn offset(&self) -> usize {
+        match self {
+            Self::Scan(ScanError::CutShort { offset } | ScanError::NoValue { offset })
+            | Self::Garbage { offset, .. } => *offset,
+        }
+    }
+}
+
 impl From<ScanError> for FrameProblem {
     fn from(fault: ScanError) -> Self {
         Self::Scan(fault)
@@ -43,18 +53,34 @@ impl From<ScanError> for FrameProblem {
 }
 
 impl Frame {
-    /// Reads the outermost object. What was found before a problem stays.
+    /// Reads the outermost value: an object, which may be but a trace, or a list of events. What
+    /// was found before a problem stays.
     pub fn read(&mut self, mut scanner: Scanner<'_>) -> Result<(), FrameProblem> {
+        if scanner.peek() == Some(b'[') {
+            self.traces.push((Map::new(), Some(scanner.at + 1)));
+            return self.events(&mut scanner);
+        }
         scanner.eat(b'{');
         while let Some(key) = scanner.key()? {
             if key == b"traces" && scanner.eat(b'[') {
                 while !scanner.eat(b']') {
                     self.trace(&mut scanner)?;
                 }
+            } else if key == b"events" && scanner.peek() == Some(b'[') {
+                self.traces.push((Map::new(), Some(scanner.at + 1)));
+                self.events(&mut scanner)?;
             } else {
                 member(key, &mut scanner, &mut self.header)?;
             }
         }
+        Ok(())
+    }
+
+    /// Goes behind a list of events.
+    fn events(&mut self, scanner: &mut Scanner<'_>) -> Result<(), FrameProblem> {
+        self.events_were_cut = true;
+        scanner.value()?;
+        self.events_were_cut = false;
         Ok(())
     }
 
@@ -78,9 +104,7 @@ impl Frame {
         while let Some(key) = scanner.key()? {
             if key == b"events" && scanner.peek() == Some(b'[') {
                 *events = Some(scanner.at + 1);
-                self.events_were_cut = true;
-                scanner.value()?;
-                self.events_were_cut = false;
+                self.events(scanner)?;
             } else {
                 member(key, scanner, members)?;
             }

@@ -2,12 +2,16 @@
 //!
 //! | generation | says | events are named | since |
 //! |---|---|---|---|
-//! | draft-01 | `qlog_version: "draft-01"` | by columns, which `event_fields` names | 2019 |
+//! | draft-00, draft-01 | `qlog_version: "draft-01"` | by columns, which `event_fields` names | 2019 |
+//! | draft-02, 0.1 | `qlog_version: "draft-02"` | by `category` and `type`, or `transport:packet_sent` | 2020 |
 //! | 0.3 | `qlog_version: "0.3"` | `transport:packet_sent` | 2021 |
+//! | 0.4 | `qlog_version: "0.4"` | `quic:packet_sent` | 2023 |
 //! | current | `file_schema: "urn:ietf:params:qlog:file:…"` | `quic:packet_sent` | 2024 |
 //!
-//! Source: draft-ietf-quic-qlog-main-schema-01 to -13 and draft-ietf-quic-qlog-quic-events-01 to
-//! -14. The files are contained JSON, JSON text sequences (RFC 7464), or lines of JSON.
+//! Source: draft-marx-qlog-main-schema-00 to -03, draft-ietf-quic-qlog-main-schema-01 to -14, and the
+//! definitions of events beside them. The files are contained JSON, JSON text sequences (RFC 7464),
+//! or lines of JSON; each may be printed over many lines. One that says no version is read as what
+//! its first event looks like; it may be but a trace or a list of events.
 //!
 //! [`Reader`] gives [`Event`]s one by one out of the file's bytes, with the names of the current
 //! schema; what their data holds stays JSON text until someone asks. [`CongestionLog`] collects

@@ -4,7 +4,8 @@
 //! (draft-ietf-quic-qlog-quic-events-03); since draft 09 all of QUIC's are in `quic`. The drafts
 //! between used `quic` for what had been `transport`, and kept the rest. Stacks mix them: quic-go
 //! writes new names in the new category and all others in the old ones. Hence each event is looked
-//! up by its type, whatever its category.
+//! up by its type, whatever its category. Draft-00 had capital letters and other tenses:
+//! `TRANSPORT`, `PACKET_RX`, `METRIC_UPDATE` (draft-marx-qlog-event-definitions-quic-h3-00).
 
 use std::borrow::Cow;
 
@@ -87,8 +88,19 @@ pub fn current(name: &str) -> Cow<'_, str> {
         return Cow::Borrowed(name);
     }
     let kind = match (category, kind) {
-        ("recovery", "metrics_updated") => "recovery_metrics_updated",
+        ("recovery", "metrics_updated" | "metric_update") => "recovery_metrics_updated",
         ("recovery", "parameters_set") => "recovery_parameters_set",
+        (_, "packet_rx") => "packet_received",
+        (_, "packet_tx") => "packet_sent",
+        ("recovery", "cc_state_update") => "congestion_state_updated",
+        ("recovery", "packet_retransmit") => "marked_for_retransmit",
+        ("connectivity", "connection_new") => "connection_started",
+        ("connectivity", "connection_id_update") => "connection_id_updated",
+        ("security", "key_update") => "key_updated",
+        ("transport", "stream_state_update") => "stream_state_updated",
+        ("transport", "version_update") => "version_information",
+        ("transport", "alpn_update") => "alpn_information",
+        ("transport", "transport_parameters_update") => "parameters_set",
         (_, "datagrams_sent") => "udp_datagrams_sent",
         (_, "datagrams_received") => "udp_datagrams_received",
         (_, "datagram_dropped") => "udp_datagram_dropped",
@@ -133,6 +145,8 @@ mod tests {
     fn names_between_the_generations_are_known() {
         for (name, new) in [
             ("recovery:mtu_updated", "quic:mtu_updated"),
+            ("transport:packet_rx", "quic:packet_received"),
+            ("recovery:metric_update", "quic:recovery_metrics_updated"),
             ("quic:datagrams_sent", "quic:udp_datagrams_sent"),
             ("security:key_discarded", "quic:key_discarded"),
             ("h3:frame_parsed", "http3:frame_parsed"),

@@ -31,7 +31,9 @@ pub enum Format {
 pub struct Reader<'a> {
     file: &'a [u8],
     format: Format,
+    over_lines: bool,
     generation: Generation,
+    version: Option<String>,
     traces: Vec<Trace>,
     /// Where the events of each trace begin; none if it has no events.
     sections: Vec<Option<usize>>,
@@ -76,19 +78,29 @@ impl<'a> Reader<'a> {
         let start = file
             .strip_prefix(BYTE_ORDER_MARK)
             .map_or(0, |_| BYTE_ORDER_MARK.len());
-        let first = Scanner::new(file, start).peek();
+        let mut scanner = Scanner::new(file, start);
+        let first = scanner.peek();
         let not_qlog = |why: &str| QlogError::NotQlog {
+            line: Lines::default().of(file, scanner.at),
             why: why.to_owned(),
         };
         let mut reader = match first {
             None => return Err(not_qlog("it is empty")),
-            Some(RECORD_SEPARATOR) => Self::sequence(file, start, Format::JsonSeq)?,
+            Some(RECORD_SEPARATOR) => Self::sequence(Records {
+                file,
+                at: start,
+                format: Format::JsonSeq,
+                over_lines: false,
+            })?,
             Some(b'{') if is_header(Scanner::new(file, start)) => {
-                Self::sequence(file, start, Format::Ndjson)?
+                Self::sequence(Records::lines(file, start))?
             }
-            Some(b'{') => Self::contained(file, start)?,
+            Some(b'{' | b'[') => Self::contained(file, start)?,
             Some(_) => return Err(not_qlog("it does not begin with a JSON object")),
         };
+        if reader.version.is_none() {
+            reader.guess_generation()?;
+        }
         reader.learn_clocks();
         reader.enter(0);
         Ok(reader)
@@ -106,28 +118,42 @@ impl<'a> Reader<'a> {
         self.format
     }
 
-    /// The schema that the file says it keeps. Its events may be of another.
+    /// The schema that the file says it keeps; if it says none, that of what its first event looks
+    /// like. Its events may be of another.
     #[must_use]
     pub fn generation(&self) -> Generation {
         self.generation
     }
 
-    /// A file of records, the first of which is a header with `trace` in it.
-    fn sequence(file: &'a [u8], at: usize, format: Format) -> Result<Self, QlogError> {
-        let mut records = Records { file, at, format };
-        let not_qlog = |why: String| QlogError::NotQlog { why };
-        let (_, header) = records
-            .next()
-            .ok_or_else(|| not_qlog("it is empty".to_owned()))?;
-        let header: Map<String, Value> = serde_json::from_slice(header).map_err(|error| {
-            not_qlog(format!(
-                "its first record is no JSON object: {}",
-                reason(&error)
-            ))
-        })?;
-        let Some(generation) = Generation::of(&header) else {
-            return Err(not_qlog("its first record has no version".to_owned()));
+    /// What the file says of its version; none if it says nothing.
+    #[must_use]
+    pub fn version(&self) -> Option<&str> {
+        self.version.as_deref()
+    }
+
+    /// A file of records. The first is a header with `trace` in it, or an event of a file that has
+    /// no header.
+    fn sequence(mut records: Records<'a>) -> Result<Self, QlogError> {
+        let file = records.file;
+        let start = records.at;
+        let not_qlog = |offset, why: String| QlogError::NotQlog {
+            line: Lines::default().of(file, offset),
+            why,
         };
+        let (offset, header) = records
+            .next()
+            .ok_or_else(|| not_qlog(start, "it is empty".to_owned()))?;
+        let mut header: Map<String, Value> = serde_json::from_slice(header).map_err(|error| {
+            let why = reason(&error);
+            let offset = place_of(&error, file, offset);
+            not_qlog(offset, format!("its first record is no JSON object: {why}"))
+        })?;
+        let generation = Generation::of(&header);
+        let mut events = records.at;
+        if generation.is_none() && !header.contains_key("trace") {
+            header.clear();
+            events = offset;
+        }
         let none = Map::new();
         let trace = match header.get("trace") {
             Some(Value::Object(trace)) => trace,
@@ -135,10 +161,12 @@ impl<'a> Reader<'a> {
         };
         Ok(Self {
             file,
-            format,
-            generation,
+            format: records.format,
+            over_lines: records.over_lines,
+            generation: generation.unwrap_or(Generation::Current),
+            version: generation.map(|_| version(&header)),
             traces: vec![Trace::of(trace, &header)],
-            sections: vec![Some(records.at)],
+            sections: vec![Some(events)],
             place: EventPosition::nowhere(),
             frame_error: None,
             lines: Lines::default(),
@@ -149,15 +177,20 @@ impl<'a> Reader<'a> {
     fn contained(file: &'a [u8], start: usize) -> Result<Self, QlogError> {
         let mut frame = Frame::default();
         let result = frame.read(Scanner::new(file, start));
-        let Some(generation) = Generation::of(&frame.header) else {
-            let why = match result {
-                Err(_) => "it is no JSON object, or cut short before its version",
-                Ok(()) => "its object has no version",
+        let generation = Generation::of(&frame.header);
+        if generation.is_none() && frame.traces.is_empty() {
+            let (line, why) = match result {
+                Err(problem) => (
+                    Lines::default().of(file, problem.offset()),
+                    "it is no JSON object, or cut short before its version",
+                ),
+                Ok(()) => (1, "its object has neither a version nor traces"),
             };
             return Err(QlogError::NotQlog {
+                line,
                 why: why.to_owned(),
             });
-        };
+        }
         let traces = frame
             .traces
             .iter()
@@ -167,7 +200,9 @@ impl<'a> Reader<'a> {
         let mut reader = Self {
             file,
             format: Format::Json,
-            generation,
+            over_lines: false,
+            generation: generation.unwrap_or(Generation::Current),
+            version: generation.map(|_| version(&frame.header)),
             traces,
             sections,
             place: EventPosition::nowhere(),
@@ -186,21 +221,54 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
+    /// The first event of a trace, as it stands there.
+    fn first_text(&mut self, trace: usize) -> Option<(usize, &'a [u8])> {
+        self.enter(trace);
+        match self.format {
+            Format::Json => {
+                let mut scanner = Scanner::new(self.file, self.sections[trace]?);
+                let text = scanner.element().ok()??;
+                Some((scanner.at - text.len(), text))
+            }
+            Format::JsonSeq | Format::Ndjson => self.records().next(),
+        }
+    }
+
     /// Lets each trace see the time of its first event.
     fn learn_clocks(&mut self) {
         for trace in 0..self.traces.len() {
-            self.enter(trace);
-            let first = match self.format {
-                Format::Json => self.sections[trace]
-                    .and_then(|at| Scanner::new(self.file, at).element().ok().flatten()),
-                Format::JsonSeq | Format::Ndjson => self.records().next().map(|(_, text)| text),
-            };
-            if let Some(text) = first
-                && let Ok(Some(event)) = self.event(0, text)
+            if let Some((offset, text)) = self.first_text(trace)
+                && let Ok(Some(event)) = self.event(offset, text)
             {
                 self.traces[trace].learn_clock(event.time);
             }
         }
+    }
+
+    /// Takes a file that says no version for what its first event looks like.
+    fn guess_generation(&mut self) -> Result<(), QlogError> {
+        let mut first_line = 1;
+        for trace in 0..self.traces.len() {
+            let Some((offset, text)) = self.first_text(trace) else {
+                continue;
+            };
+            first_line = self.lines.of(self.file, offset);
+            let columns = &self.traces[trace].columns;
+            if let Ok(mut event) = RawEvent::parse(text, columns)
+                && event.time.is_some()
+            {
+                let has_category = event.name.is_none();
+                if let Some(name) = event.full_name() {
+                    let has_columns = !columns.is_empty();
+                    self.generation = Generation::looks_like(&name, has_columns, has_category);
+                    return Ok(());
+                }
+            }
+        }
+        Err(QlogError::NotQlog {
+            line: first_line,
+            why: "it has neither a version nor an event, an object with time and name".to_owned(),
+        })
     }
 
     /// The records behind the place that was reached.
@@ -209,6 +277,7 @@ impl<'a> Reader<'a> {
             file: self.file,
             at: self.place.at,
             format: self.format,
+            over_lines: self.over_lines,
         }
     }
 
@@ -271,20 +340,27 @@ impl<'a> Reader<'a> {
             Err(error) if error.is_eof() && offset + text.len() == self.file.len() => {
                 return Err(self.explain(ScanError::CutShort { offset }, "an event"));
             }
-            Err(error) => return Err(self.garbage(offset, format!("no event: {}", reason(&error)))),
+            Err(error) => {
+                let what = format!("an event is expected here: {}", reason(&error));
+                return Err(self.garbage(place_of(&error, self.file, offset), what));
+            }
         };
         let Some(name) = raw.full_name() else {
-            return Err(self.garbage(offset, "an event without name".to_owned()));
+            let what = "an event without name (hint: name, or category and type)";
+            return Err(self.garbage(offset, what.to_owned()));
         };
         let name = match name {
             Cow::Borrowed(name) => names::current(name),
             Cow::Owned(name) => Cow::Owned(names::current(&name).into_owned()),
         };
         let Some(time) = raw.time else {
-            return Err(self.garbage(offset, format!("{name} without time")));
+            let what = format!("{name} without time (hint: a number)");
+            return Err(self.garbage(offset, what));
         };
-        let Some(time) = self.place.times.next(time.get()) else {
-            let what = format!("{name}: its time is {time} (hint: a number of milliseconds)");
+        let format = raw.others.iter().find(|(key, _)| key == "time_format");
+        let format = format.map(|(_, value)| value.get().trim_matches('"'));
+        let Some(time) = self.place.times.next(time.get(), format) else {
+            let what = format!("{name}: its time is {time} (hint: a number)");
             return Err(self.garbage(offset, what));
         };
         Ok(Some(Event {
@@ -334,6 +410,21 @@ impl<'a> Iterator for Reader<'a> {
             }
         }
     }
+}
+
+/// What a header says of the version.
+fn version(header: &Map<String, Value>) -> String {
+    let members = ["file_schema", "qlog_version"].into_iter();
+    let mut said = members.filter_map(|key| header.get(key)?.as_str());
+    said.next().unwrap_or_default().to_owned()
+}
+
+/// The line of the file in which a value that begins at `offset` is wrong: its beginning, or the
+/// beginning of the line if that is another.
+fn place_of(error: &serde_json::Error, file: &[u8], offset: usize) -> usize {
+    let lines = file[offset..].split_inclusive(|byte| *byte == b'\n');
+    let before = lines.take(error.line().saturating_sub(1));
+    (offset + before.map(<[u8]>::len).sum::<usize>()).min(file.len())
 }
 
 impl EventPosition {

@@ -68,6 +68,18 @@ impl VantagePoint {
 }
 
 impl Generation {
+    /// As an event looks, of a file that does not say its version.
+    pub(crate) fn looks_like(name: &str, has_columns: bool, has_category: bool) -> Self {
+        let (category, _) = name.split_once(':').unwrap_or_default();
+        match category {
+            _ if has_columns || has_category => Self::Draft,
+            "transport" | "connectivity" | "security" | "recovery" | "http" | "generic" => {
+                Self::V03
+            }
+            _ => Self::Current,
+        }
+    }
+
     /// By the members of the file's outermost object. Those that have names of both are said to be
     /// current.
     pub(crate) fn of(header: &Map<String, Value>) -> Option<Self> {
@@ -89,17 +101,21 @@ impl Trace {
     /// has none of its own.
     pub(crate) fn of(members: &Map<String, Value>, file: &Map<String, Value>) -> Self {
         let text = |value: &Value, key| value.get(key).and_then(Value::as_str).map(str::to_owned);
-        let vantage_point = members.get("vantage_point").unwrap_or(&Value::Null);
-        let columns = match members.get("event_fields") {
+        let mut levels = [members, file].into_iter();
+        let vantage_point = levels.find_map(|level| level.get("vantage_point"));
+        let vantage_point = vantage_point.unwrap_or(&Value::Null);
+        let columns = match members.get("event_fields").or(file.get("event_fields")) {
             Some(Value::Array(names)) => names.iter().map(column).collect(),
             _ => Vec::new(),
         };
-        let times = TimeFormat::of(members, &columns);
+        let times = TimeFormat::of(members, file);
+        let title = [members, file]
+            .into_iter()
+            .find_map(|level| level.get("title")?.as_str());
+        // Of a trace that could not be put into the file.
+        let error = members.get("error_description").and_then(Value::as_str);
         Self {
-            title: [members, file]
-                .into_iter()
-                .find_map(|level| level.get("title")?.as_str())
-                .map(str::to_owned),
+            title: error.or(title).map(str::to_owned),
             name: text(vantage_point, "name"),
             vantage: text(vantage_point, "type")
                 .map_or(VantagePoint::Unknown, |name| VantagePoint::of(&name)),
@@ -128,7 +144,7 @@ impl Trace {
     }
 }
 
-/// A column of draft-01 under the name that its content has as a member since draft-02.
+/// A column of draft-00 and -01 under the name that its content has as a member since draft-02.
 fn column(name: &Value) -> String {
     let name = name.as_str().unwrap_or("").to_ascii_lowercase();
     match name.as_str() {

@@ -7,6 +7,7 @@ use std::path::Path;
 use bentpipe_qlog::convert::Converter;
 use bentpipe_qlog::{
     Clock, CongestionLog, Format, Generation, Outline, QlogError, Reader, VantagePoint,
+    milliseconds,
 };
 use proptest::prelude::*;
 use serde_json::value::RawValue;
@@ -183,18 +184,18 @@ fn damage_is_named_and_the_rest_is_read() {
         (
             "draft-01.qlog",
             &["quic:packet_received", "quic:recovery_metrics_updated"],
-            &["no event: invalid type: integer `2`"],
+            &["line 1, byte 458: an event is expected here: invalid type: integer `2`"],
         ),
         (
             "broken-records.sqlog",
             &["quic:packet_sent", "my:event"],
             &[
-                "line 2, byte 61: no event: EOF while parsing a string",
-                "line 3, byte 182: no event: expected ident",
-                "line 4, byte 192: quic:packet_sent: its time is \"soon\" (hint: a number of milliseconds)",
+                "line 2, byte 61: an event is expected here: EOF while parsing a string",
+                "line 3, byte 182: an event is expected here: expected ident",
+                "line 4, byte 192: quic:packet_sent: its time is \"soon\" (hint: a number)",
                 "line 5, byte 240: an event without name",
                 "line 6, byte 252: a:b without time",
-                "line 7, byte 268: no event: expected value",
+                "line 7, byte 268: an event is expected here: expected value",
                 "line 9, byte 326: the file is cut short: an event begins here and its end is missing",
             ],
         ),
@@ -207,9 +208,9 @@ fn damage_is_named_and_the_rest_is_read() {
         (
             "not-qlog.json",
             &[],
-            &["not a qlog file: its first record has no version"],
+            &["line 1: not a qlog file: it has neither a version nor an event"],
         ),
-        ("empty.qlog", &[], &["not a qlog file: it is empty"]),
+        ("empty.qlog", &[], &["line 1: not a qlog file: it is empty"]),
         ("many-empty-traces.qlog", &[], &[]),
         ("deep.qlog", &["quic:packet_sent"], &[]),
     ] {
@@ -248,6 +249,214 @@ fn a_file_that_is_cut_gives_what_is_there() {
         problems,
         ["line 1, byte 4951: the file is cut short: an event begins here and its end is missing"]
     );
+}
+
+/// The version, its generation and the times in ms and names of events.
+fn told(file: &str) -> (Option<String>, Generation, Vec<(String, String)>) {
+    let reader = Reader::new(file.as_bytes()).unwrap();
+    let (version, generation) = (reader.version().map(str::to_owned), reader.generation());
+    let events = reader.map(|event| {
+        let event = event.unwrap();
+        (milliseconds(event.time), event.name.into_owned())
+    });
+    (version, generation, events.collect())
+}
+
+fn events(times: &[&str], names: &[&str]) -> Vec<(String, String)> {
+    let pairs = times.iter().zip(names);
+    pairs
+        .map(|(time, name)| ((*time).to_owned(), (*name).to_owned()))
+        .collect()
+}
+
+const NAMES: &[&str] = &["quic:packet_sent", "quic:recovery_metrics_updated"];
+
+/// The examples of each version's specification, main-schema-00 to -14, with two events.
+#[test]
+fn every_version_is_read() {
+    for (file, version, generation, times) in [
+        (
+            r#"{"qlog_version": "draft-00", "traces": [{"vantage_point": {"type": "SERVER"},
+                "configuration": {"time_units": "us"}, "common_fields": {"reference_time": "1553986553572000"},
+                "event_fields": ["relative_time", "CATEGORY", "EVENT_TYPE", "TRIGGER", "DATA"],
+                "events": [[2000, "TRANSPORT", "PACKET_TX", "LINE", {}], [7500, "RECOVERY", "METRIC_UPDATE", "", {}]]}]}"#,
+            "draft-00",
+            Generation::Draft,
+            ["1553986553574", "1553986553579.5"],
+        ),
+        (
+            r#"{"qlog_version": "draft-01", "traces": [{"vantage_point": {"type": "client"},
+                "event_fields": ["delta_time", "category", "event", "data"],
+                "events": [[1500, "transport", "packet_sent", {}], [5, "recovery", "metrics_updated", {}]]}]}"#,
+            "draft-01",
+            Generation::Draft,
+            ["1500", "1505"],
+        ),
+        (
+            r#"{"qlog_version": "draft-02", "qlog_format": "JSON", "traces": [{"vantage_point": {"type": "client"},
+                "common_fields": {"time_format": "relative", "reference_time": "1553986553572"},
+                "events": [{"time": 2, "category": "transport", "type": "packet_sent", "data": {}},
+                           {"time": 7, "name": "recovery:metrics_updated", "data": {}}]}]}"#,
+            "draft-02",
+            Generation::Draft,
+            ["1553986553574", "1553986553579"],
+        ),
+        (
+            r#"{"qlog_version": "0.1", "traces": [{"events": [{"time": 1, "name": "transport:packet_sent"},
+                {"time": 2.5, "name": "recovery:metrics_updated"}]}]}"#,
+            "0.1",
+            Generation::Draft,
+            ["1", "2.5"],
+        ),
+        (
+            r#"{"qlog_version": "0.3", "qlog_format": "JSON", "traces": [{"common_fields": {"time_format": "delta"},
+                "events": [{"time": 1, "name": "transport:packet_sent"}, {"time": 2, "name": "recovery:metrics_updated"}]}]}"#,
+            "0.3",
+            Generation::V03,
+            ["1", "3"],
+        ),
+        (
+            "{\"qlog_version\": \"0.4\", \"qlog_format\": \"JSON-SEQ\", \"trace\": {}}\n\
+             {\"time\": 1, \"name\": \"quic:packet_sent\"}\n{\"time\": 2, \"name\": \"recovery:metrics_updated\"}\n",
+            "0.4",
+            Generation::Current,
+            ["1", "2"],
+        ),
+        (
+            "\u{1e}{\"file_schema\": \"urn:ietf:params:qlog:file:sequential\", \"trace\": {}}\n\
+             \u{1e}{\"time\": 1, \"name\": \"quic:packet_sent\"}\n\
+             \u{1e}{\"time\": 2, \"name\": \"quic:recovery_metrics_updated\"}\n",
+            "urn:ietf:params:qlog:file:sequential",
+            Generation::Current,
+            ["1", "2"],
+        ),
+    ] {
+        let expected = (Some(version.to_owned()), generation, events(&times, NAMES));
+        assert_eq!(told(file), expected, "{file}");
+    }
+}
+
+#[test]
+fn a_file_without_a_version_is_read_as_what_it_looks_like() {
+    let header = r#"{"trace": {"vantage_point": {"type": "client"}}}"#;
+    let old = [
+        r#"{"time": 1, "name": "transport:packet_sent", "data": {}}"#,
+        r#"{"time": 2, "name": "recovery:metrics_updated", "data": {}}"#,
+    ];
+    let new = old.map(|event| {
+        event
+            .replace("recovery:", "quic:recovery_")
+            .replace("transport:", "quic:")
+    });
+    let parts = old.map(|event| {
+        event
+            .replace("\"name\": \"", "\"category\": \"")
+            .replace(':', "\", \"type\": \"")
+            .replace("\", \"type\": \" ", ": ")
+    });
+    let columns = r#"{"traces": [{"event_fields": ["time", "category", "event"],
+        "events": [[1, "transport", "packet_sent"], [2, "recovery", "metrics_updated"]]}]}"#;
+    for (file, generation) in [
+        (
+            format!("{header}\n{}\n{}\n", old[0], old[1]),
+            Generation::V03,
+        ),
+        (format!("{}\n{}\n", new[0], new[1]), Generation::Current),
+        (
+            format!("\u{1e}{}\n\u{1e}{}\n", old[0], old[1]),
+            Generation::V03,
+        ),
+        (format!("{}\n{}\n", parts[0], parts[1]), Generation::Draft),
+        (
+            format!(r#"{{"traces": [{{"events": [{}, {}]}}]}}"#, old[0], old[1]),
+            Generation::V03,
+        ),
+        (
+            format!(r#"{{"events": [{}, {}], "title": "x"}}"#, new[0], new[1]),
+            Generation::Current,
+        ),
+        (format!("[{}, {}]", old[0], old[1]), Generation::V03),
+        (columns.to_owned(), Generation::Draft),
+    ] {
+        let expected = (None, generation, events(&["1", "2"], NAMES));
+        assert_eq!(told(&file), expected, "{file}");
+    }
+    for file in [
+        "{}",
+        "[]",
+        "[1, 2]",
+        r#"{"traces": []}"#,
+        r#"{"traces": [{"events": []}]}"#,
+        r#"{"events": [{"name": "a:b"}]}"#,
+        r#"{"time": 1}"#,
+    ] {
+        let (names, problems) = read(file.as_bytes());
+        assert!(names.is_empty(), "{file}");
+        assert!(
+            problems[0].starts_with("line 1: not a qlog file: "),
+            "{file}: {problems:?}"
+        );
+    }
+}
+
+/// As `jq .` and others print them.
+#[test]
+fn files_that_are_printed_over_many_lines_are_read() {
+    for name in [
+        "quic-go-server.sqlog",
+        "noq-server.sqlog",
+        "aioquic-server.qlog",
+    ] {
+        let file = corpus(name);
+        let (names, _) = read(&file);
+        let text = String::from_utf8(file).unwrap();
+        let sequence = text.starts_with('\u{1e}');
+        for indent in [&b""[..], b"  ", b"\t"] {
+            let mut printed = Vec::new();
+            let plain = text.replace('\u{1e}', " ");
+            let records = serde_json::Deserializer::from_str(&plain).into_iter();
+            for record in records.map(|record: Result<serde_json::Value, _>| record.unwrap()) {
+                printed.extend(sequence.then_some(0x1e));
+                let formatter = serde_json::ser::PrettyFormatter::with_indent(indent);
+                let mut writer = serde_json::Serializer::with_formatter(&mut printed, formatter);
+                serde::Serialize::serialize(&record, &mut writer).unwrap();
+                printed.push(b'\n');
+            }
+            let (found, problems) = read(&printed);
+            assert_eq!((found, problems), (names.clone(), Vec::new()), "{name}");
+            let lines: Vec<_> = printed.into_iter().filter(|byte| *byte != 0x1e).collect();
+            let (found, problems) = read(&lines);
+            assert_eq!((found, problems), (names.clone(), Vec::new()), "{name}");
+        }
+    }
+}
+
+/// The line is that of the fault, not of the record's beginning.
+#[test]
+fn an_error_names_the_line() {
+    let file = "{\n \"qlog_version\": \"0.3\"\n}\n{\n \"time\": 1,\n \"name\": oops\n}\n\
+                {\n \"time\": 2,\n \"name\": \"transport:packet_sent\"\n}\n";
+    let (names, problems) = read(file.as_bytes());
+    assert_eq!(names, ["quic:packet_sent"]);
+    assert_eq!(
+        problems,
+        ["line 6, byte 41: an event is expected here: expected value"]
+    );
+    let (_, problems) = read(b"{\"a\": 1\n}\n\n{\"b\": \n}");
+    assert_eq!(problems.len(), 1);
+    assert!(
+        problems[0].starts_with("line 1: not a qlog file"),
+        "{problems:?}"
+    );
+}
+
+#[test]
+fn round_trip_times_are_in_the_unit_of_the_trace() {
+    let file = br#"{"qlog_version": "draft-01", "traces": [{"configuration": {"time_units": "us"},
+        "event_fields": ["time", "category", "event", "data"],
+        "events": [[5, "recovery", "metrics_updated", {"min_rtt": 25000}]]}]}"#;
+    let found = CongestionLog::of(Reader::new(file).unwrap());
+    assert_eq!(found[0].min_rtt[0].value, 25_000_000);
 }
 
 #[test]
@@ -314,6 +523,7 @@ proptest! {
         survive(parts.concat().as_bytes());
         survive(format!("{{\"qlog_version\":\"0.3\",\"traces\":[{{\"events\":[{}", parts.concat()).as_bytes());
         survive(format!("\u{1e}{{\"qlog_version\":\"0.3\"}}\u{1e}{}", parts.concat()).as_bytes());
+        survive(format!("{{\n\"qlog_version\":\"0.3\"\n}}\n{}", parts.concat()).as_bytes());
     }
 
     #[test]
@@ -326,6 +536,25 @@ proptest! {
             let place = place.index(file.len());
             file[place] = byte;
         }
+        survive(&file);
+    }
+
+    #[test]
+    fn a_prefix_or_a_changed_byte_is_survived(
+        name in proptest::sample::select(&[
+            "noq-server.sqlog", "quinn-client.sqlog", "aioquic-server.qlog", "lines.qlog", "draft-01.qlog",
+        ][..]),
+        over_lines in any::<bool>(),
+        place in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+    ) {
+        let mut file = corpus(name);
+        if over_lines {
+            file = String::from_utf8(file).unwrap().replace(",\"", ",\n\"").into_bytes();
+        }
+        let place = place.index(file.len());
+        survive(&file[..place]);
+        file[place] = byte;
         survive(&file);
     }
 }

@@ -31,6 +31,8 @@ pub struct Job {
 struct Summary {
     file: String,
     generation: &'static str,
+    /// As the file says it; none: it says none, and the generation is what its events look like.
+    version: Option<String>,
     format: &'static str,
     traces: Vec<TraceSummary>,
     /// What could not be read.
@@ -151,6 +153,7 @@ impl<'a> LogFile<'a> {
         let mut counts = vec![BTreeMap::<String, usize>::new(); traces.len()];
         let mut problems = Problems::default();
         let (generation, format) = (generation(&reader), format(&reader));
+        let version = reader.version().map(str::to_owned);
         for event in reader {
             match event {
                 Ok(event) => {
@@ -165,6 +168,7 @@ impl<'a> LogFile<'a> {
         let summary = Summary {
             file: file.display().to_string(),
             generation,
+            version,
             format,
             traces: parts
                 .map(|((trace, outline), events)| TraceSummary::of(trace, outline, events))
@@ -249,11 +253,19 @@ impl Summary {
         let Self {
             file,
             generation,
+            version,
             format,
             traces,
             ..
         } = self;
-        writeln!(out, "{file}: {generation}, {format}")?;
+        let read_as = match version.as_deref() {
+            None => format!("says no version, read as {generation}"),
+            Some(version) if generation.ends_with(version) || version.contains(':') => {
+                (*generation).to_owned()
+            }
+            Some(version) => format!("{generation} ({version})"),
+        };
+        writeln!(out, "{file}: {read_as}, {format}")?;
         for trace in traces {
             trace.print(out)?;
         }

@@ -29,7 +29,9 @@ _FILE = click.Path(path_type=Path)
 def qlog(files: tuple[Path, ...], out: Path | None, epoch: str | None, as_json: bool) -> int:
     """Say what endpoints' qlogs hold; with -o, convert them to one that qvis opens.
 
-    They are JSON, JSON-SEQ or lines of JSON, of qlog 0.3, of the drafts before it, or of the current schema.
+    They are JSON, JSON-SEQ or lines of JSON, also printed over many lines, of any version from draft-00 to
+    the current schema. One that says no version is read as what it looks like. Of one that is cut off, what
+    stands before counts.
 
     Exit code: 0; 1 if a file could not be read to its end; 2 if nothing was read.
 
