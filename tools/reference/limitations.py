@@ -31,6 +31,7 @@ GROUPS = {
         "docs/how-to/check-a-stack.md",
         "docs/how-to/publish-many-runs.md",
         "docs/how-to/use-with-the-interop-runner.md",
+        "docs/reference/files.md",
     ),
     "Congestion control": (
         "docs/how-to/choose-congestion-control.md",

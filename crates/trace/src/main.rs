@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         }
         cli::Command::Analyze(job) => analyze::run(&job),
         cli::Command::Losses { files, key_log } => losses::print(&files, key_log.as_deref()),
-        cli::Command::Qlog(job) => qlog_command::run(&job).map(|()| ExitCode::SUCCESS),
+        cli::Command::Qlog(job) => qlog_command::run(&job),
     };
     match result {
         Ok(code) => code,

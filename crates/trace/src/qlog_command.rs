@@ -5,6 +5,7 @@ use std::error::Error;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use bentpipe_qlog::convert::Converter;
 use bentpipe_qlog::{Clock, Format, Generation, Outline, QlogError, Reader, Trace, milliseconds};
@@ -61,8 +62,8 @@ struct LogFile<'a> {
     summary: Summary,
 }
 
-/// Runs the command.
-pub fn run(job: &Job) -> Result<(), Box<dyn Error>> {
+/// Runs the command. The exit code is 1 if a file could not be read to its end.
+pub fn run(job: &Job) -> Result<ExitCode, Box<dyn Error>> {
     let files: Vec<_> = job
         .files
         .iter()
@@ -90,14 +91,21 @@ pub fn run(job: &Job) -> Result<(), Box<dyn Error>> {
     }
     if job.out.is_none() || job.json {
         match print(job, &logs) {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()), // nobody wants to read on
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                return Ok(ExitCode::SUCCESS);
+            } // nobody wants to read on
             result => result?,
         }
     }
     if failed.is_empty() {
-        return Ok(());
+        return Ok(ExitCode::SUCCESS);
     }
-    Err(failed.join("\nerror: ").into())
+    let failed = failed.join("\nerror: ");
+    if logs.is_empty() {
+        return Err(failed.into());
+    }
+    eprintln!("error: {failed}");
+    Ok(ExitCode::FAILURE)
 }
 
 fn convert(out: &Path, job: &Job, files: &[LogFile<'_>]) -> Result<(), String> {
