@@ -341,6 +341,7 @@ def test_an_entry_that_cannot_be_read_is_named_and_costs_no_other(
     done = bentpipe("runner", "import", written(Path("some.json"), values), "-o", "run")
     assert done.code == 0 and f"{22 - lost} trials" in done.out
     assert done.err.startswith("some.json: cannot be read: ") and said in done.err
+    assert "not run" not in done.err
     manifest, records = run_folder.read(Path("run"))
     assert len(records) == 22 - lost and said in manifest.versions["imported"]["not_read"][0]
 

@@ -38,15 +38,7 @@ class ReadFile:
 
     file: ResultFile
     unread: list[str]  # what cannot be, with its place and why
-
-    @property
-    def not_run(self) -> list[tuple[str, str]]:
-        """The clients and servers of which nothing was run."""
-        return [
-            (client, server)
-            for client, server, tests, measured in self.file.pairs()
-            if all(entry.result is None and not entry.trials for entry in (*tests, *measured))
-        ]
+    not_run: list[tuple[str, str]]  # the clients and servers of which nothing was run
 
 
 def read(path: Path) -> ReadFile:
@@ -82,6 +74,7 @@ def _read(values: dict[str, Any]) -> ReadFile:
     unread: list[str] = []
     # aggregate.py writes no end and no version if no pair left a file.
     frame = {"end_time": values.get("start_time")} | values | {"results": [], "measurements": []}
+    frame |= {"urls": {}, "quic_draft": None}  # not used here
     frame["tests"] = _texts(values.get("tests"), unread)
     frame["images"] = _images(values.get("images"), unread)
     file = reading.convert(frame, ResultFile, 1)
@@ -90,10 +83,18 @@ def _read(values: dict[str, Any]) -> ReadFile:
     cells = _Cells(file, values, units, unread)
     results = cells.read("results", CaseResult)
     measurements = cells.read("measurements", MeasuredResult)
-    tests = {abbr: _in_kbps(text, units.get(abbr, 1.0)) for abbr, text in file.tests.items()}
-    return ReadFile(
-        msgspec.structs.replace(file, tests=tests, results=results, measurements=measurements), unread
-    )
+    texts = {abbr: _in_kbps(text, units.get(abbr, 1.0)) for abbr, text in file.tests.items()}
+    file = msgspec.structs.replace(file, tests=texts, results=results, measurements=measurements)
+    not_run = [
+        (client, server)
+        for place, (client, server, tests, measured) in enumerate(file.pairs())
+        if place not in cells.damaged and not any(map(_was_run, (*tests, *measured)))
+    ]
+    return ReadFile(file, unread, not_run)
+
+
+def _was_run(entry: CaseResult) -> bool:
+    return entry.result is not None or bool(entry.trials)
 
 
 def _units(cells: Any) -> dict[str, float]:
@@ -188,6 +189,7 @@ class _Cells:
     units: dict[str, float]  # of measurements, by abbreviation
     unread: list[str]
     seen: list[set[str]] = field(default_factory=list)  # the abbreviations and names in each pair's cells
+    damaged: set[int] = field(default_factory=set)  # pairs of which something cannot be read
 
     def read(self, key: str, kind: type[Entry]) -> list[list[Entry]]:
         """The cells of a matrix. ValueError if it does not fit the clients and servers."""
@@ -207,6 +209,7 @@ class _Cells:
         servers = len(self.file.servers)
         pair = f"({self.file.clients[place // servers]} with {self.file.servers[place % servers]})"
         if not isinstance(cell, list | None):
+            self.damaged.add(place)
             self.unread.append(f"{where} {pair}: {reading.shown(cell)} is no list")
             return
         for number, values in enumerate(cell or []):
@@ -215,6 +218,7 @@ class _Cells:
             try:
                 yield self._entry(values, kind, self.seen[place])
             except ValueError as error:
+                self.damaged.add(place)
                 self.unread.append(f"{where}[{number}] {pair}: {error}")
 
     def _entry(self, values: Any, kind: type[Entry], seen: set[str]) -> Entry:
