@@ -4,7 +4,7 @@ import { command, facts, h, type Child } from "./dom";
 import { seconds } from "./format";
 import { anchor, brand, name } from "./header";
 import type { Json, Run } from "./model";
-import { failedTrials, overview } from "./overview";
+import { failedTrials, notApplicable, overview } from "./overview";
 import { scenario } from "./scenario";
 import { tree } from "./tree";
 
@@ -25,7 +25,8 @@ export function indexPage(root: HTMLElement, run: Run): void {
       "main",
       {},
       run.matrices.length === 0 && h("p", {}, "No trial of this run has finished yet."),
-      run.matrices.length > 0 && h("section", { id: "overview" }, h("h2", {}, "Overview"), overview(run)),
+      run.matrices.length > 0 &&
+        h("section", { id: "overview" }, h("h2", {}, "Overview"), overview(run), ...notApplicable(run)),
       ...sections.map((section) => section.element),
       failedTrials(run),
       h("section", { id: "manifest" }, h("h2", {}, "Manifest"), tree(run.manifest)),

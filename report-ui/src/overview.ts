@@ -66,6 +66,13 @@ function failures(total: Margin): HTMLElement[] {
   ];
 }
 
+/** Which combinations cannot be and have no trials, a line for each reason. */
+export function notApplicable({ manifest }: Run): HTMLElement[] {
+  return manifest.not_applicable.map(({ reason, combinations, of }) =>
+    h("p", { class: "note" }, `Not applicable: ${reason}: ${combinations} of ${of} combinations.`),
+  );
+}
+
 /** Every trial that failed, with its reason; null if none did. What is unsupported is no failure: the matrix shows it. */
 export function failedTrials(run: Run): Child {
   const rows = run.matrices.flatMap((matrix) =>

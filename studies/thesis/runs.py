@@ -83,8 +83,7 @@ class ThesisRuns:
     @cached_property
     def planned(self) -> Counter[str]:
         """Scenario → trials that the run was to have."""
-        manifests = [one.manifest for one in self.whole]
-        trials = [trial for one in manifests for trial in one.plan.trials(tuple(one.left_out))]
+        trials = [trial for one in self.whole for trial in one.manifest.trials()]
         mine = [one.scenario for one in trials if one.workload == WORKLOAD]
         return Counter(name for name in mine if name in self.known.scenarios)
 

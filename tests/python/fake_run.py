@@ -155,6 +155,9 @@ def _manifest(stacks: tuple[str, ...], iterations: int) -> dict[str, Any]:
         },
         "stacks": {s: {"title": s.title(), "deterministic": s != "quic-go", "notes": ""} for s in stacks},
         "left_out": {"kwik": "it needs java, which is not on the PATH"},
+        "not_applicable": [
+            {"reason": "tcp-pep with h3 (QUIC)", "combinations": 3, "of": 51, "cells": []},
+        ],
         "contract_breaches": {},
     }
 

@@ -17,10 +17,7 @@ def test_a_stream_is_watched_over_each_version_of_http_and_repeats(bentpipe: Com
         installed_or_skip(name)
     words = ["--scenario", "goodput", "--workload", "live:12s", "--protocol", "h1,h2,h3",
              "--client", "noq,linux", "--server", "nginx"]  # fmt: skip
-    first, again = (
-        [one for one in bentpipe.trials(*words, "--out", out) if one["outcome"] != "unsupported"]
-        for out in ("A", "B")
-    )
+    first, again = (bentpipe.trials(*words, "--out", out) for out in ("A", "B"))
     assert [(one["outcome"], one["alpn"]) for one in first] == [
         ("ok", "http/1.1"), ("ok", "h2"), ("ok", "h3"),
     ]  # fmt: skip

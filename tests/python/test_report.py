@@ -446,6 +446,7 @@ def test_index_shows_every_cell(run: Path, dom: Callable[[Path], str]) -> None:
     assert page.count('<b>1/3 failed:</b> <span class="reason">crashed') == 1
     assert "Terrestrial, 10/10 Mbit/s" in page
     assert "kwik takes no part: it needs java" in page
+    assert "Not applicable: tcp-pep with h3 (QUIC): 3 of 51 combinations." in page
 
 
 @pytest.mark.browser

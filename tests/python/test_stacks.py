@@ -167,13 +167,10 @@ def test_hq_interop_is_spoken_where_both_ends_have_it() -> None:
     toy = catalogue.load(STACKS / "toy")
     both, h3 = dataclasses.replace(toy, alpn=("h3", "hq-interop")), dataclasses.replace(toy, alpn=("h3",))
     assert [protocol.common(both, one) for one in (toy, both, h3)] == ["hq-interop", "hq-interop", "h3"]
-    assert protocol.lack(both, h3) is None
     assert protocol.common(toy, h3) is None
-    assert protocol.lack(toy, h3) == "no common protocol: toy speaks hq-interop, toy speaks h3"
 
 
 def test_there_is_h3_in_some_test_cases_alone() -> None:
     h3 = dataclasses.replace(catalogue.load(STACKS / "toy"), alpn=("h3",))
     assert protocol.common(h3, h3, "multiplexing") == "h3"
     assert protocol.common(h3, h3, "upload") is None
-    assert protocol.lack(h3, h3, "upload") == "toy and toy have h3 in common, in which there is no upload"

@@ -156,7 +156,7 @@ def test_a_pool_has_two_ends() -> None:
 
 
 @pytest.mark.virtual_time
-def test_what_cannot_be_is_unsupported_and_says_why(bentpipe: Command) -> None:
+def test_what_it_refuses_is_unsupported_and_says_why(bentpipe: Command) -> None:
     (unknown,) = run(bentpipe, "--scenario", "goodput", "--treatment", "tcp-pep=gateway:cc=vegan")
     assert unknown["outcome"] == "unsupported"
     assert "this kernel has" in unknown["detail"] and "kernel.config" in unknown["detail"]
@@ -171,10 +171,6 @@ def test_what_cannot_be_is_unsupported_and_says_why(bentpipe: Command) -> None:
         out="D",
     )
     assert both["outcome"] == "unsupported" and "says nothing of the server" in both["detail"]
-    installed_or_skip("noq")
-    words = ["--client", "noq", "--server", "noq", "--treatment", "tcp-pep"]
-    (quic,) = run(bentpipe, "--scenario", "goodput", *words, out="C")
-    assert quic["outcome"] == "unsupported" and "tcp-pep ends connections of tcp" in quic["detail"]
 
 
 @pytest.mark.emulated

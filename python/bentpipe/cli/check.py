@@ -22,6 +22,7 @@ from bentpipe.cli.compare import Share
 from bentpipe.cli.run import unused_folder
 from bentpipe.cli.run_options import Folder, split
 from bentpipe.cli.stacks import note_replaced
+from bentpipe.cli.summary import not_applicable
 from bentpipe.errors import Interrupted, UsageError
 from bentpipe.execution.awake import is_virtual_machine
 from bentpipe.execution.scheduler import Settings
@@ -240,6 +241,8 @@ def _open(request: CheckRequest, asked: CheckPlan, place: Path, opened: ExitStac
     opened.callback(own.folder.close)
     for why in own.variants.left_out.values():
         click.echo(f"left out: {why}", err=True)
+    for line in not_applicable(own.manifest):
+        click.echo(line, err=True)
     runs = [own]
     if others is not None and request.against_stack is not None:
         whole = place.resolve()

@@ -31,6 +31,7 @@ from bentpipe.execution.pause import Pause
 from bentpipe.execution.scheduler import Scheduler, Settings, to_repeat
 from bentpipe.labels import VPN
 from bentpipe.plan import campaign, flows, scenarios
+from bentpipe.plan.applicability import not_applicable
 from bentpipe.plan.campaign import PlanVariants
 from bentpipe.plan.treatments import DIRECT, QUIC_PEP
 from bentpipe.runs import manifest
@@ -162,6 +163,8 @@ def run(
     shown = progress.choose()
     for why in started.manifest.left_out.values():
         shown.note(f"left out: {why}")
+    for line in summary.not_applicable(started.manifest):
+        shown.note(line)
     again = to_repeat(started.folder.records, retry) if retry else frozenset()
     execution = Scheduler(started.folder, started.manifest, started.variants, settings, shown, again)
     try:
@@ -200,24 +203,21 @@ def unused_folder(name: str) -> Path:
 
 
 def _write_bundles(folder: Path, asked: RunRequest, settings: Settings) -> int:
-    """Write the trials that can be started as bundles, and say what is left out."""
+    """Write the trials as bundles, and say what is left out."""
     values, variants = _prepare(asked)
     bundler = Bundler(values, variants, settings.silence_s)
     bundler.ask_versions()
     for why in values.left_out.values():
         click.echo(f"left out: {why}", err=True)
+    for line in summary.not_applicable(values):
+        click.echo(line, err=True)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"--bundles: {folder} exists already and is not empty", "choose another folder")
     folder.mkdir(parents=True, exist_ok=True)
-    count = 0
-    for trial in values.plan.trials(tuple(values.left_out)):
-        if why_not := bundler.lack(trial):
-            click.echo(f"left out: {trial.id}: {why_not}", err=True)
-        else:
-            text = json.dumps(msgspec.to_builtins(bundler.bundle(trial)))
-            (folder / f"{trial.id}.json").write_text(f"{text}\n")
-            count += 1
-    click.echo(f"{progress.count(count)} in {folder}: bentpipe worker BUNDLE runs one")
+    for trial in values.trials():
+        text = json.dumps(msgspec.to_builtins(bundler.bundle(trial)))
+        (folder / f"{trial.id}.json").write_text(f"{text}\n")
+    click.echo(f"{progress.count(len(values.trials()))} in {folder}: bentpipe worker BUNDLE runs one")
     return 0
 
 
@@ -378,6 +378,7 @@ def _resume(path: Path, asked: RunRequest, jobs: int | None) -> PreparedRun:
             click.echo(
                 f"note: {stack} is not what it was when the run began: see {path / manifest.FILE}", err=True
             )
+        values.not_applicable = not_applicable(plan, variants)
         values.resumed.append(manifest.now())
         values.finished = None
         folder.write_manifest(values)

@@ -21,7 +21,7 @@ from bentpipe.analysis.cells import Cell, Matrix, MatrixKey, matrices
 from bentpipe.cli.workload_summary import WorkloadTables, is_shown
 from bentpipe.plan import treatments
 from bentpipe.runs.records import Record
-from bentpipe.schema.manifest import ScenarioState
+from bentpipe.schema.manifest import Manifest, ScenarioState
 
 _FEW = 4  # names across: with deviations, they fit the width
 _WIDTH = 80
@@ -69,6 +69,14 @@ def show(records: Sequence[Record], scenarios: Mapping[str, ScenarioState], cons
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     if len(lines) > _LINES:
         console.print(f"  … and {len(lines) - _LINES} lines more; the report has all of them", markup=False)
+
+
+def not_applicable(manifest: Manifest) -> list[str]:
+    """What of a run's plan cannot be: a line for each reason."""
+    return [
+        f"not applicable: {one.reason}: {one.combinations} of {one.of} combinations"
+        for one in manifest.not_applicable
+    ]
 
 
 def counts(records: Sequence[Record]) -> str:

@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from bentpipe import __version__
 from bentpipe.execution.bundle import of_stack, of_treatment, of_tunnel
 from bentpipe.execution.guard import Demand
 from bentpipe.plan import flows
 from bentpipe.plan.campaign import PlanVariants
+from bentpipe.plan.flows import PlannedFlow
 from bentpipe.plan.trial import Trial
 from bentpipe.runs.manifest import Manifest
 from bentpipe.schema.bundle import FORMAT, Bundle, BundleFlow
-from bentpipe.stacks import protocol, proxies, state
-from bentpipe.stacks.model import PROTOCOLS, ROLES, TRANSPORTS, Transport, Variant
+from bentpipe.stacks import state
+from bentpipe.stacks.model import PROTOCOLS
 from bentpipe.testbed import TESTBEDS
 from bentpipe.workload import Workload
 
 _NS_PER_MS = 10**6
-
-
-@dataclass(frozen=True)
-class PlannedFlow:
-    """A flow of a trial: who, with what, from when on."""
-
-    client: Variant
-    server: Variant
-    workload: Workload
-    start_ms: int
 
 
 BREACH = "breaks the contract"  # what the detail of a record says of a program that does
@@ -107,59 +97,16 @@ class Bundler:
                     return f"{name} {BREACH}: {known[name]}"
         return None
 
-    def lack(self, trial: Trial) -> str | None:
-        """Why a trial need not be started: an end does not even promise its test case, or a proxy is of
-        another transport. What is promised and not kept shows in the trial.
-        """
-        treatment = self._treatments[trial.treatment]
-        if self._testbed.is_elsewhere and (why := self._not_portable(trial)):
-            return f"{why}; not started"
-        # What is in a tunnel no proxy ends.
-        splits = treatment.proxies and treatment.tunnel is None
-        ends = proxies.discover()[treatment.kind].transport if splits else None
-        for flow in self._flows(trial):
-            testcase = flow.workload.testcase
-            for role, variant in (("client", flow.client), ("server", flow.server)):
-                if testcase not in variant.stack.testcases:
-                    name = variant.stack.name
-                    return f"{name} as {role}: its stack.toml does not list {testcase}; not started"
-            if flow.client.stack.browser and (why := flow.workload.misfit):
-                return f"{flow.client.stack.name} cannot load {flow.workload.title}: {why}; not started"
-            if lack := protocol.lack(flow.client.stack, flow.server.stack, testcase, flow.workload.alpn):
-                return f"{lack}; not started"
-            if ends is not None and ends != _transport(flow):
-                what = f"{treatment.kind} ends connections of {ends}"
-                return f"{what}, and {flow.client.stack.name} speaks {_protocol(flow)}; not started"
-        for role in ROLES if self._testbed.flows_share_hosts else ():
-            asked = {_settings(flow, role) for flow in self._flows(trial)} - {None}
-            if len(asked) > 1:
-                return f"flows ask for other settings of TCP at the {role} than one another; not started"
-        return None
-
-    def _not_portable(self, trial: Trial) -> str | None:
-        """Why an end cannot be brought to its host, if it cannot."""
-        ends = [one for flow in self._flows(trial) for one in (flow.client, flow.server)]
-        return next((why for end in ends if (why := end.stack.not_portable)), None)
-
     def _flows(self, trial: Trial) -> list[PlannedFlow]:
         """Those of a trial, its own first."""
-        own = self._workloads[trial.workload]
-        return [
-            PlannedFlow(
-                client=self._variants.clients[flow.client or trial.client],
-                server=self._variants.servers[flow.server or trial.server],
-                workload=flow.workload or own,
-                start_ms=flow.start_ms,
-            )
-            for flow in (flows.FurtherFlow(), *flows.of(own))
-        ]
+        return self._variants.flows(self._workloads[trial.workload], trial.client, trial.server)
 
     def _flow(self, flow: PlannedFlow) -> BundleFlow:
         client, server, moved = flow.client, flow.server, flow.workload
         lasts_ms = moved.duration_ms
         return BundleFlow(
             testcase=moved.testcase,
-            alpn=_protocol(flow) or PROTOCOLS[0],
+            alpn=flow.protocol or PROTOCOLS[0],
             requests=list(moved.requests),
             page=list(moved.resources),
             live=moved.live,
@@ -169,31 +116,6 @@ class Bundler:
             client=of_stack(client, self._versions.get(client.stack.name)),
             server=of_stack(server, self._versions.get(server.stack.name)),
         )
-
-
-def _protocol(flow: PlannedFlow) -> str | None:
-    """The application protocol of a flow; None if its ends have none in common."""
-    moved = flow.workload
-    return protocol.common(flow.client.stack, flow.server.stack, moved.testcase, moved.alpn)
-
-
-def _transport(flow: PlannedFlow) -> Transport | None:
-    """What that is over."""
-    spoken = _protocol(flow)
-    return TRANSPORTS[spoken] if spoken else None
-
-
-# Options of TCP that are of a socket or of a program.
-_NOT_OF_THE_HOST = ("cc", "parallel", "record", "tls")
-
-
-def _settings(flow: PlannedFlow, role: str) -> tuple[tuple[str, str], ...] | None:
-    """What a flow's program sets for its whole host; None for none."""
-    variant = flow.client if role == "client" else flow.server
-    if _transport(flow) != "tcp":
-        return None
-    options = dict(variant.options).items()
-    return tuple(sorted((name, value) for name, value in options if name not in _NOT_OF_THE_HOST))
 
 
 def _files(workloads: Sequence[Workload]) -> dict[str, int]:

@@ -83,7 +83,7 @@ class Scheduler:
 
     def __post_init__(self) -> None:
         plan = self.manifest.plan
-        self._trials = {trial.id: trial for trial in plan.trials(tuple(self.manifest.left_out))}
+        self._trials = {trial.id: trial for trial in self.manifest.trials(self.folder.records)}
         self._bundler = Bundler(self.manifest, self.variants, self.settings.silence_s)
         self._traces = KeptTraces(self.folder, self.manifest, self.progress.note)
         self.records = self.folder.records
@@ -270,8 +270,6 @@ class Scheduler:
             trial = self._queue.popleft()
             if breach := self._bundler.breach(trial):
                 self._keep(trial, unmeasured(trial, "invalid", breach))
-            elif lack := self._bundler.lack(trial):
-                self._keep(trial, unmeasured(trial, "unsupported", lack))
             else:
                 if self._guard:
                     self._guard.start(demand)

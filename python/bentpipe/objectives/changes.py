@@ -63,6 +63,8 @@ def _pairs(
     both = [(before[record.seed], record) for record in now.get(key, ()) if record.seed in before]
     if not both:
         why = "no trial of the base has the same seed" if before else "the base has no trial of it"
+        if not now.get(key):
+            why = "this check has no trial of it"
         return _Pairs((), ()), why
     if why := _no_measure(both):
         return _Pairs((), ()), why

@@ -12,8 +12,16 @@ from bentpipe.errors import UsageError
 from bentpipe.execution.scheduler import Progress, Scheduler, Settings
 from bentpipe.objectives.changes import FoundChange, changes
 from bentpipe.objectives.judge import Judgement, judge
-from bentpipe.objectives.questions import CellRecords, CheckPlan, by_cell, cell_of, unique_keys
+from bentpipe.objectives.questions import (
+    CellRecords,
+    CheckPlan,
+    Question,
+    by_cell,
+    cell_of,
+    unique_keys,
+)
 from bentpipe.plan import campaign, scenarios
+from bentpipe.plan.applicability import Combination, not_applicable
 from bentpipe.plan.campaign import Plan, PlanVariants
 from bentpipe.runs import manifest, run_folder
 from bentpipe.runs.records import Record
@@ -59,6 +67,7 @@ class GrowingRun:
             folder.close()
             raise UsageError(f"--resume {path}: another check", "give the command that began it")
         changed = values.resumed_with(variants.stacks)
+        values.not_applicable = not_applicable(plan, variants)
         values.resumed.append(manifest.now())
         run = cls(folder, values, variants, laboratory)
         run.changed = changed
@@ -77,6 +86,14 @@ class GrowingRun:
     def planned(self) -> dict[ComparedKey, int]:
         """How many trials of each cell it was to have."""
         return {cell_of(one): one.iterations for one in self.manifest.plan.cells}
+
+    def why_not(self, key: ComparedKey) -> str | None:
+        """Why a cell cannot have trials; None if it can."""
+        wanted = Combination(key.workload, key.treatment, key.client, key.server)
+        for one in self.manifest.not_applicable:
+            if any(Combination.of(cell) == wanted for cell in one.cells):
+                return one.reason
+        return None
 
     def extend(self, plan: Plan) -> None:
         """Run the trials of `plan` that have no record yet. Errors are those of a scheduler."""
@@ -183,11 +200,19 @@ class CheckRounds:
     def _judge(self, iterations: Mapping[ComparedKey, int]) -> CheckResult:
         """By the trials of this round: a base may have more. What an earlier look decided stands."""
         own, questions = _first(self.own.cells, iterations), self.asked.asked
-        judged = [judge(one, own, self.rigour) for one in questions]
+        judged = [self._not_applicable(one) or judge(one, own, self.rigour) for one in questions]
         if self.base is None:
             return CheckResult(judged, [], [])
         base = _first(self.base.cells(), iterations)
         return CheckResult(judged, *changes(questions, base, own, self.rigour, self.margin))
+
+    def _not_applicable(self, asked: Question) -> Judgement | None:
+        """What is said of a question whose trials cannot be; None if they can."""
+        if why := self.own.why_not(asked.cell):
+            return Judgement("skipped", f"not applicable: {why}")
+        if asked.reference is not None and (why := self.own.why_not(asked.reference)):
+            return Judgement("undecided", f"what it is held against is not applicable: {why}")
+        return None
 
     def _wanted(self, found: CheckResult) -> dict[ComparedKey, int]:
         """How many trials cells need in the next round, those that need more."""

@@ -22,7 +22,7 @@ from bentpipe import labels, paths, strict, workload
 from bentpipe.errors import UsageError, one_of
 from bentpipe.labels import VPN
 from bentpipe.plan import flows, scenarios, treatments
-from bentpipe.plan.flows import AND
+from bentpipe.plan.flows import AND, FurtherFlow, PlannedFlow
 from bentpipe.plan.treatments import DIRECT, QUIC_PEP, Treatment
 from bentpipe.plan.trial import Trial
 from bentpipe.schema.manifest import Options, Pairs, PlannedCell, Traces
@@ -293,6 +293,18 @@ class PlanVariants:
         """All stacks that take part, by name."""
         both = [*self.clients.values(), *self.servers.values()]
         return {variant.stack.name: variant.stack for variant in both}
+
+    def flows(self, own: Workload, client: str, server: str) -> list[PlannedFlow]:
+        """The flows of a trial of these ends with the workload `own`, that which is measured first."""
+        return [
+            PlannedFlow(
+                client=self.clients[flow.client or client],
+                server=self.servers[flow.server or server],
+                workload=flow.workload or own,
+                start_ms=flow.start_ms,
+            )
+            for flow in (FurtherFlow(), *flows.of(own))
+        ]
 
 
 def find_variants(

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from bentpipe import workload
 from bentpipe.errors import UsageError, one_of
+from bentpipe.stacks import protocol
+from bentpipe.stacks.model import TRANSPORTS, Transport, Variant
 from bentpipe.workload import Workload
 
 KEYS = ("client", "server", "workload", "start")
@@ -38,6 +40,27 @@ class FurtherFlow:
         """The variants that it names, by role."""
         named = {"client": self.client, "server": self.server}
         return {role: label for role, label in named.items() if label is not None}
+
+
+@dataclass(frozen=True)
+class PlannedFlow:
+    """A flow of a trial: who, with what, from when on."""
+
+    client: Variant
+    server: Variant
+    workload: Workload
+    start_ms: int
+
+    @property
+    def protocol(self) -> str | None:
+        """The application protocol, by its ALPN; None if its ends have none in common."""
+        moved = self.workload
+        return protocol.common(self.client.stack, self.server.stack, moved.testcase, moved.alpn)
+
+    @property
+    def transport(self) -> Transport | None:
+        """What that is over."""
+        return TRANSPORTS[self.protocol] if self.protocol else None
 
 
 def of(trial_workload: Workload) -> list[FurtherFlow]:

@@ -13,7 +13,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,10 @@ import msgspec
 import bentpipe
 from bentpipe import labels, origin
 from bentpipe.errors import BentpipeError, UsageError
+from bentpipe.plan.applicability import Combination, not_applicable
 from bentpipe.plan.campaign import Plan, PlanVariants
 from bentpipe.plan.scenarios import Scenario
-from bentpipe.plan.trial import IP_VERSIONS
+from bentpipe.plan.trial import IP_VERSIONS, Trial
 from bentpipe.runs.records import Record
 from bentpipe.schema import manifest as schema
 from bentpipe.schema import reading
@@ -60,6 +61,14 @@ class Manifest(schema.Manifest, kw_only=True, forbid_unknown_fields=True):
     def plan(self) -> Plan:
         return self.options
 
+    def trials(self, recorded: Collection[str] = ()) -> list[Trial]:
+        """The trials of the run: those of its plan that can be, by stacks that take part, and those that are
+        `recorded`, since older versions recorded what cannot be.
+        """
+        cannot = {Combination.of(cell) for one in self.not_applicable for cell in one.cells}
+        planned = self.plan.trials(tuple(self.left_out))
+        return [one for one in planned if one.id in recorded or Combination.of(one) not in cannot]
+
     def write(self, folder: Path) -> None:
         """Write it to `folder`, replacing an older one only once it is complete. OSError if that fails."""
         partial = folder / f"{FILE}.partial"
@@ -72,7 +81,7 @@ class Manifest(schema.Manifest, kw_only=True, forbid_unknown_fields=True):
 def new(
     plan: Plan, scenarios: Iterable[Scenario], variants: PlanVariants, stack_folders: Sequence[str] = ()
 ) -> Manifest:
-    """The manifest of a run that starts now."""
+    """The manifest of a run that starts now. UsageError if nothing of the plan can be."""
     return Manifest(
         campaign=plan.name,
         title=plan.title,
@@ -95,6 +104,7 @@ def new(
             for name, stack in sorted(variants.stacks.items())
         },
         left_out=variants.left_out,
+        not_applicable=not_applicable(plan, variants),
         stack_folders=list(stack_folders),
         cwd=str(Path.cwd()),
     )

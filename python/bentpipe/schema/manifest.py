@@ -105,6 +105,34 @@ class ScenarioState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     summary: dict[str, Any]
 
 
+class NotApplicable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Combinations of scenario, workload, treatment, client and server that cannot be, by what `stack.toml`
+    and `proxy.toml` say, as a proxy of TCP with QUIC.
+    """
+
+    # Why, in words.
+    reason: str
+    # How many they are.
+    combinations: int
+    # How many the plan has in all.
+    of: int
+    # Which they are, in every scenario.
+    cells: list[NotApplicableCell]
+
+
+class NotApplicableCell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A combination that cannot be, in whatever scenario."""
+
+    # In canonical form.
+    workload: str
+    # As records have it.
+    treatment: str
+    # A variant of a stack.
+    client: str
+    # Likewise.
+    server: str
+
+
 class StackState(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A stack that takes part."""
 
@@ -146,6 +174,8 @@ class Manifest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     stacks: dict[str, StackState]
     # The stacks that could not take part, and why.
     left_out: dict[str, str]
+    # What of the plan cannot be, and has no trials: an entry for each reason.
+    not_applicable: list[NotApplicable] = []
     # The folders of `--stacks` and BENTPIPE_STACKS.
     stack_folders: list[str] = []
     # Where the command ran: relative paths in `options` and `command` count from there.

@@ -166,6 +166,12 @@ def made(source: Source, sources: Mapping[str, str], further: Sequence[Source] =
         parts.insert(3, f"Further runs: {listed}.")
     if manifest.left_out:
         parts.append("Left out: " + "; ".join(literal(why) for why in manifest.left_out.values()) + ".")
+    parts += [
+        f"Not applicable in {literal(one.manifest.campaign)}: {literal(each.reason)}: {each.combinations} of "
+        f"{each.of} combinations."
+        for one in (source, *further)
+        for each in one.manifest.not_applicable
+    ]
     if sources:
         listed = "\n".join(f"- {name}: {text}" for name, text in sources.items())
         parts += ["## Sources", listed]  # a heading is not folded, nor what is in one part with it

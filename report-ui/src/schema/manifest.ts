@@ -32,6 +32,8 @@ export type Manifest = {
   stacks: { [key: string]: StackState };
   /** The stacks that could not take part, and why. */
   left_out: { [key: string]: string };
+  /** What of the plan cannot be, and has no trials: an entry for each reason. */
+  not_applicable: NotApplicable[];
   /** The folders of `--stacks` and BENTPIPE_STACKS. */
   stack_folders: string[];
   /** Where the command ran: relative paths in `options` and `command` count from there. */
@@ -116,6 +118,30 @@ export type ScenarioState = {
   scenario: { [key: string]: Json };
   /** What pages and tables say of it. */
   summary: { [key: string]: Json };
+};
+
+/** Combinations of scenario, workload, treatment, client and server that cannot be, by what `stack.toml` and `proxy.toml` say, as a proxy of TCP with QUIC. */
+export type NotApplicable = {
+  /** Why, in words. */
+  reason: string;
+  /** How many they are. */
+  combinations: number;
+  /** How many the plan has in all. */
+  of: number;
+  /** Which they are, in every scenario. */
+  cells: NotApplicableCell[];
+};
+
+/** A combination that cannot be, in whatever scenario. */
+export type NotApplicableCell = {
+  /** In canonical form. */
+  workload: string;
+  /** As records have it. */
+  treatment: string;
+  /** A variant of a stack. */
+  client: string;
+  /** Likewise. */
+  server: string;
 };
 
 /** A stack that takes part. */

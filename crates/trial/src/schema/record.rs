@@ -16,8 +16,8 @@ pub enum Outcome {
     /// Every reply arrived and is the file served, by way of what the test case asks for.
     #[default]
     Ok,
-    /// A program answered 127; or its `stack.toml` does not list the test case, and nothing was
-    /// started.
+    /// A program answered 127; of older versions also what is [not
+    /// applicable](campaigns.md#what-cannot-be).
     Unsupported,
     /// The scenario's timeout passed, an idle timeout ended the connection, or neither side would
     /// ever wake, before the handshake was complete.
