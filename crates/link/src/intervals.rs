@@ -48,7 +48,7 @@ impl Intervals {
     }
 
     /// How many changes there were up to a time, and when the next is.
-    fn changes(&self, at: Time) -> (u64, Time) {
+    pub(crate) fn changes(&self, at: Time) -> (u64, Time) {
         let first = Time::ZERO + self.first;
         if at < first {
             return (0, first);

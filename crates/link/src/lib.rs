@@ -22,6 +22,7 @@
 
 mod allocation;
 mod capacity;
+mod course;
 mod delay;
 mod direction;
 mod error;
@@ -44,6 +45,7 @@ mod sets;
 mod steps;
 mod waiting;
 
+pub use course::{Course, PARTS, Quantity};
 pub use delay::{Delay, DelayTrace, Jitter};
 pub use direction::{Direction, HostName, SegmentName};
 pub use error::ScenarioError;

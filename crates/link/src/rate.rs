@@ -70,6 +70,8 @@ pub struct OnDemand {
 const EXAMPLES: &str = "\"20 Mbit/s\", { steps = [[\"0 s\", \"50 Mbit/s\"], [\"5 s\", \"10 Mbit/s\"]] }, \
                         { mean = \"150 Mbit/s\", spread = \"20 %\", every = \"1 s\" }, or { full = \"2 Mbit/s\", \
                         floor = \"128 kbit/s\", request_every = \"1 s\", granted_after = \"550 ms\", hold = \"2 s\" }";
+/// Steps that are told one by one.
+const TOLD: usize = 6;
 const STEPS: [&str; 2] = ["50 Mbit/s", "10 Mbit/s"];
 
 impl LinkRate {
@@ -295,9 +297,14 @@ impl fmt::Display for LinkRate {
                 trace: Some(file), ..
             }) => write!(f, "{} on average as in the trace {file}", self.nominal()),
             Self::Steps(steps) => {
-                write!(f, "{}", steps.steps[0].1)?;
-                for (from, rate) in &steps.steps[1..] {
-                    write!(f, ", from {from} {rate}")?;
+                if steps.steps.len() > TOLD {
+                    let (count, most) = (steps.steps.len(), self.nominal());
+                    write!(f, "{} to {most} in {count} steps", self.lowest())?;
+                } else {
+                    write!(f, "{}", steps.steps[0].1)?;
+                    for (from, rate) in &steps.steps[1..] {
+                        write!(f, ", from {from} {rate}")?;
+                    }
                 }
                 match steps.period {
                     Some(period) => write!(f, ", again every {period}"),

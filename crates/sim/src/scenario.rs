@@ -4,7 +4,9 @@ use std::error::Error;
 use std::io::{Write, stdout};
 use std::path::Path;
 
-use bentpipe_link::{Delay, Direction, DirectionConfig, Loss, Scenario};
+use bentpipe_link::{
+    Course, Delay, Direction, DirectionConfig, Loss, Quantity, Scenario, SegmentName,
+};
 use bentpipe_units::Rate;
 use serde_json::{Value, json};
 
@@ -16,7 +18,7 @@ pub fn print(file: &Path, sets: &[(String, String)]) -> Result<(), Box<dyn Error
     writeln!(
         stdout(),
         "{}",
-        json!({ "summary": summary(&scenario), "scenario": scenario })
+        json!({ "summary": summary(&scenario), "courses": courses(&scenario), "scenario": scenario })
     )?;
     Ok(())
 }
@@ -48,6 +50,50 @@ fn summary(scenario: &Scenario) -> Value {
         "return_loss": back.loss,
         "forward_delay": forward.delay,
         "return_delay": back.delay,
+    })
+}
+
+/// What changes with time, by the key of the scenario that it stands in; nothing else is there.
+fn courses(scenario: &Scenario) -> Value {
+    let each = scenario.courses().into_iter();
+    each.map(|course| (key(&course), json_course(&course)))
+        .collect()
+}
+
+fn key(course: &Course) -> String {
+    let segment = match course.segment {
+        SegmentName::Access => "access",
+        SegmentName::Satellite => "satellite",
+        SegmentName::Ground => "ground",
+    };
+    let quantity = match course.quantity {
+        Quantity::Rate => "rate",
+        Quantity::Delay => "delay",
+        Quantity::Loss => "loss",
+    };
+    format!("{segment}.{}.{quantity}", course.direction.name())
+}
+
+/// In Mbit/s, milliseconds, or per cent.
+fn json_course(course: &Course) -> Value {
+    let (unit, in_unit) = match course.quantity {
+        Quantity::Rate => ("Mbit/s", 1e6),
+        Quantity::Delay => ("ms", 1e6),
+        Quantity::Loss => ("%", 1e7),
+    };
+    #[expect(clippy::cast_precision_loss, reason = "for people")]
+    let shown = |value: u64| value as f64 / in_unit;
+    let parts: Vec<f64> = course.parts.iter().map(|value| shown(*value)).collect();
+    json!({
+        "unit": unit,
+        "length_s": course.length.as_secs_f64(),
+        "repeats": course.repeats,
+        "drawn": course.drawn,
+        "least": shown(course.least),
+        "median": shown(course.median),
+        "most": shown(course.most),
+        "mean": shown(course.mean),
+        "parts": parts,
     })
 }
 

@@ -10,10 +10,13 @@ from typing import Any
 
 import click
 
+from bentpipe.cli import courses
 from bentpipe.errors import BentpipeError
 from bentpipe.plan import scenarios as catalogue
+from bentpipe.plan.scenarios import Scenario
 
-WIDTH = 100
+WIDTH = 80
+_TOLD = 6  # steps of a rate or a delay, before they are counted
 
 
 @click.group(invoke_without_command=True)
@@ -68,6 +71,8 @@ def _list(summaries: dict[str, dict[str, Any]]) -> None:
 def show(name: str, settings: tuple[str, ...], as_json: bool) -> None:
     """Show a scenario as it is understood, with its source. NAME may be a path to a .toml file.
 
+    What changes with time is drawn in a line; --json has every step of it.
+
     \b
     Examples:
       bentpipe scenarios show satloss
@@ -77,11 +82,23 @@ def show(name: str, settings: tuple[str, ...], as_json: bool) -> None:
     found = catalogue.resolve(name, settings)
     if as_json:
         click.echo(
-            json.dumps({"label": found.label, "scenario": found.scenario, "summary": found.summary}, indent=2)
+            json.dumps(
+                {
+                    "label": found.label,
+                    "scenario": found.scenario,
+                    "summary": found.summary,
+                    "courses": found.courses,
+                },
+                indent=2,
+            )
         )
         return
+    _show(found)
+
+
+def _show(found: Scenario) -> None:
     one = found.summary
-    click.echo(f"{found.label}: {one['title']}")
+    click.echo(textwrap.fill(f"{found.label}: {one['title']}", WIDTH, subsequent_indent="  "))
     for heading, text in (
         ("round trip", f"{one['rtt_ms']:g} ms"),
         ("forward", f"{_rate(one, 'forward')}, queue {one['forward_queue']} (server → client)"),
@@ -96,10 +113,28 @@ def show(name: str, settings: tuple[str, ...], as_json: bool) -> None:
             click.echo(
                 textwrap.fill(text, WIDTH, initial_indent=f"  {heading:<11} ", subsequent_indent=" " * 14)
             )
+    values = dict(_flat(found.scenario))
+    if found.courses:
+        drawn = any(course["drawn"] for course in found.courses.values())
+        of_one = " (what is drawn is that of one trial; others have others)"
+        click.echo(f"over time{of_one if drawn else ''}:")
+    for key, course in found.courses.items():
+        trace = key.endswith(".rate") and f"{key}.trace" in values
+        for line in courses.drawn(key, course, trace):
+            click.echo(line)
     click.echo("in full:")
-    for key, value in _flat(found.scenario):
+    for key, value in values.items():
         if key not in ("name", "title", "source", "notes"):
-            click.echo(f"  {key} = {value}")
+            click.echo(f"  {key} = {_in_full(value)}")
+
+
+def _in_full(value: Any) -> str:
+    """A value of a scenario: steps one by one, or how many they are."""
+    if not isinstance(value, list):
+        return str(value)
+    if len(value) > _TOLD:
+        return f"{len(value)} of them, all by --json"
+    return "; ".join(f"from {at} {step}" for at, step in value)
 
 
 def _rates(summary: dict[str, Any]) -> str:

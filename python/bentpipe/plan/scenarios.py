@@ -26,6 +26,7 @@ class Scenario:
     label: str  # `sat`, or with settings `sat,forward.queue=1BDP`
     scenario: dict[str, Any]  # in full, as `bentpipe-sim trial` takes it
     summary: dict[str, Any]  # name, title, source, rates, queues …, for people and reports
+    courses: dict[str, Any]  # key of what changes with time → how it goes
 
 
 class ScenarioError(UsageError):
@@ -76,7 +77,7 @@ def resolve(name: str, settings: Sequence[str] = ()) -> Scenario:
     if done.returncode != 0:
         raise BentpipeError(f"bentpipe-sim scenario {file} failed: {done.stderr.strip()}")
     answer = json.loads(done.stdout)
-    return Scenario(label(name, settings), answer["scenario"], answer["summary"])
+    return Scenario(label(name, settings), answer["scenario"], answer["summary"], answer["courses"])
 
 
 def resolve_all(wanted: Sequence[tuple[str, tuple[str, ...]]]) -> list[Scenario]:

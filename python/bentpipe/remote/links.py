@@ -154,7 +154,7 @@ class Links:
                     what, error.hint or "as in scenarios: docs/reference/scenarios.md"
                 ) from error
         known = {"operator": link.operator, "orbit": link.orbit, "laboratory": link.laboratory}
-        return Scenario(name, found.scenario, {**found.summary, "link": known})
+        return Scenario(name, found.scenario, {**found.summary, "link": known}, found.courses)
 
     def allowance_bytes(self, name: str) -> int | None:
         """How much may go over a link in its period; None: nobody says."""

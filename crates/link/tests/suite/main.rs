@@ -2,6 +2,7 @@
 
 mod allocation;
 mod capacity;
+mod course;
 mod delay;
 mod errors;
 mod files;

@@ -1,0 +1,292 @@
+//! How what changes with time on a link goes, summed up for people: a rate, a delay, a loss ratio.
+//!
+//! Values hold until the next, so every figure here is weighted by time. What depends on packets, as a delay that is
+//! drawn for each of them or capacity on demand, has no course of its own.
+
+use std::collections::BTreeMap;
+
+use bentpipe_units::{Ratio, Span, Time};
+
+use crate::delay::{Delay, Jitter};
+use crate::direction::{Direction, SegmentName};
+use crate::intervals::{Drawn, Intervals};
+use crate::loss::Loss;
+use crate::random::{LinkSeed, Use};
+use crate::rate::LinkRate;
+use crate::rate_over_time::RateOverTime;
+use crate::scenario::{DirectionConfig, Scenario};
+use crate::steps::holding;
+
+/// Parts of equal length that a course is cut into.
+pub const PARTS: usize = 60;
+/// The trial whose draws stand for those of all.
+const EXAMPLE_SEED: u64 = 0;
+/// Intervals that are looked at, at most: the trial may last for days.
+const MOST_INTERVALS: u64 = 10_000;
+
+/// What of a link changes with time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// In bit/s.
+    Rate,
+    /// In nanoseconds.
+    Delay,
+    /// In billionths.
+    Loss,
+}
+
+/// The course of a quantity of a link, in the unit of the quantity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Course {
+    /// The link's segment.
+    pub segment: SegmentName,
+    /// The link's direction.
+    pub direction: Direction,
+    /// What changes.
+    pub quantity: Quantity,
+    /// How long what is summed up here lasts, from time 0 on.
+    pub length: Span,
+    /// Whether it begins again then.
+    pub repeats: bool,
+    /// Whether it is drawn: then it is that of one trial, with the seed 0, and others have others.
+    pub drawn: bool,
+    /// The lowest value that holds for any time.
+    pub least: u64,
+    /// Half of the time a value holds that is no higher.
+    pub median: u64,
+    /// The highest value.
+    pub most: u64,
+    /// The mean, rounded down.
+    pub mean: u64,
+    /// The mean of each of [`PARTS`] parts of equal length.
+    pub parts: Vec<u64>,
+}
+
+impl Scenario {
+    /// The courses of all that changes with time, segment by segment from the client to the server.
+    #[must_use]
+    pub fn courses(&self) -> Vec<Course> {
+        let segments = [
+            SegmentName::Access,
+            SegmentName::Satellite,
+            SegmentName::Ground,
+        ];
+        let places = segments.map(|segment| Direction::BOTH.map(|direction| (segment, direction)));
+        let mut found = Vec::new();
+        for (segment, direction) in places.into_iter().flatten() {
+            let Some(config) = self.segment(segment) else {
+                continue;
+            };
+            let seed = LinkSeed {
+                seed: EXAMPLE_SEED,
+                direction,
+                segment,
+            };
+            let config = config.direction(direction);
+            let each = [
+                rate(config, seed, self.timeout),
+                delay(config, seed, self.timeout),
+                loss(config, self.timeout),
+            ];
+            let each = each.into_iter().flatten();
+            found.extend(each.map(|values| values.course(segment, direction)));
+        }
+        found
+    }
+}
+
+/// Values over time: what holds from a time on, and until when.
+struct Values<'a> {
+    quantity: Quantity,
+    length: Span,
+    repeats: bool,
+    drawn: bool,
+    at: At<'a>,
+}
+
+/// The value that holds at a time, and until when. Times must not go back.
+type At<'a> = Box<dyn FnMut(Time) -> (u64, Time) + 'a>;
+
+fn rate(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Values<'_>> {
+    let rate = config.rate.as_ref()?;
+    let (length, repeats) = match rate {
+        LinkRate::Fixed(_) | LinkRate::OnDemand(_) => return None,
+        LinkRate::Steps(steps) => (steps.period, steps.period.is_some()),
+        LinkRate::Random(random) => (Some(of_intervals(random.intervals, timeout)), false),
+    };
+    let length = match rate {
+        LinkRate::Steps(steps) => length.unwrap_or_else(|| of_steps(&steps.steps, timeout)),
+        _ => length.unwrap_or(timeout),
+    };
+    let mut over_time = RateOverTime::new(rate, seed.stream(Use::Rate));
+    Some(Values {
+        quantity: Quantity::Rate,
+        length,
+        repeats,
+        drawn: matches!(rate, LinkRate::Random(_)),
+        at: Box::new(move |at| over_time.at(at)),
+    })
+}
+
+fn delay(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Values<'_>> {
+    let (length, drawn, at): (_, _, At<'_>) = match &config.delay {
+        Delay::Trace(trace) => {
+            let steps = &trace.steps;
+            let at = |at| {
+                let index = holding(steps, at);
+                let until = steps.get(index + 1).map_or(Time::NEVER, |(next, _)| *next);
+                (steps[index].1.as_nanos(), until)
+            };
+            (of_steps(steps, timeout), false, Box::new(at))
+        }
+        Delay::Jitter(Jitter {
+            base,
+            jitter,
+            intervals: Some(intervals),
+        }) => {
+            let mut drawn = Drawn::new(*intervals, jitter.as_nanos(), seed.stream(Use::Delay));
+            let at = move |at| {
+                let (above, until) = drawn.at(at);
+                (base.as_nanos().saturating_add(above), until)
+            };
+            (of_intervals(*intervals, timeout), true, Box::new(at))
+        }
+        Delay::Fixed(_) | Delay::Jitter(_) => return None,
+    };
+    Some(Values {
+        quantity: Quantity::Delay,
+        length,
+        repeats: false,
+        drawn,
+        at,
+    })
+}
+
+fn loss(config: &DirectionConfig, timeout: Span) -> Option<Values<'_>> {
+    let Loss::Handover {
+        intervals,
+        lasts,
+        loss,
+    } = config.loss
+    else {
+        return None;
+    };
+    let at = move |at: Time| {
+        let (_, next) = intervals.changes(at);
+        match intervals.since_change(at) {
+            Some(since) if since < lasts => {
+                let ends = Time::from_nanos(at.as_nanos() - since.as_nanos()) + lasts;
+                (loss.ppb(), ends.min(next))
+            }
+            _ => (Ratio::ZERO.ppb(), next),
+        }
+    };
+    Some(Values {
+        quantity: Quantity::Loss,
+        length: of_intervals(intervals, timeout),
+        repeats: false,
+        drawn: false,
+        at: Box::new(at),
+    })
+}
+
+/// How long of steps that do not begin again is looked at: as long as a trial may last, or until the last one holds.
+fn of_steps<T>(steps: &[(Time, T)], timeout: Span) -> Span {
+    timeout.max(steps[steps.len() - 1].0 - Time::ZERO)
+}
+
+fn of_intervals(intervals: Intervals, timeout: Span) -> Span {
+    timeout.min(intervals.every * MOST_INTERVALS)
+}
+
+impl Values<'_> {
+    fn course(mut self, segment: SegmentName, direction: Direction) -> Course {
+        let length = self.length.as_nanos().max(1);
+        let mut held: BTreeMap<u64, u128> = BTreeMap::new();
+        let mut parts = Parts::new(length);
+        let mut now = 0;
+        while now < length {
+            let (value, until) = (self.at)(Time::from_nanos(now));
+            let until = until.as_nanos().clamp(now + 1, length);
+            *held.entry(value).or_default() += u128::from(until - now);
+            parts.add(value, now, until);
+            now = until;
+        }
+        let mean = weighted(held.iter().map(|(value, nanos)| (*value, *nanos)));
+        Course {
+            segment,
+            direction,
+            quantity: self.quantity,
+            length: self.length,
+            repeats: self.repeats,
+            drawn: self.drawn,
+            least: held.keys().next().copied().unwrap_or(0),
+            median: median(&held, u128::from(length)),
+            most: held.keys().next_back().copied().unwrap_or(0),
+            mean,
+            parts: parts.means(),
+        }
+    }
+}
+
+/// The value that half of the time is not exceeded.
+fn median(held: &BTreeMap<u64, u128>, length: u128) -> u64 {
+    let mut passed = 0;
+    let half = held.iter().find(|(_, nanos)| {
+        passed += **nanos;
+        2 * passed >= length
+    });
+    half.map_or(0, |(value, _)| *value)
+}
+
+/// The mean of values that hold for so many nanoseconds each.
+fn weighted(values: impl Iterator<Item = (u64, u128)>) -> u64 {
+    let (sum, nanos) = values.fold((0, 0), |(sum, all), (value, nanos)| {
+        (sum + u128::from(value) * nanos, all + nanos)
+    });
+    u64::try_from(sum / u128::max(nanos, 1)).unwrap_or(u64::MAX)
+}
+
+/// What holds in each part.
+struct Parts {
+    length: u64,
+    sums: Vec<u128>,
+}
+
+impl Parts {
+    fn new(length: u64) -> Self {
+        Self {
+            length,
+            sums: vec![0; PARTS],
+        }
+    }
+
+    /// Where a part begins, rounded down.
+    fn begin(&self, part: usize) -> u64 {
+        let begin = u128::from(self.length) * part as u128 / PARTS as u128;
+        u64::try_from(begin).unwrap_or(u64::MAX)
+    }
+
+    /// A value holds from `from` until `until`.
+    fn add(&mut self, value: u64, from: u64, until: u64) {
+        let first = u128::from(from) * PARTS as u128 / u128::from(self.length);
+        let first = usize::try_from(first).unwrap_or(0);
+        for part in first..PARTS {
+            let (begin, end) = (self.begin(part), self.begin(part + 1));
+            if begin >= until {
+                break;
+            }
+            let nanos = end.min(until).saturating_sub(begin.max(from));
+            self.sums[part] += u128::from(value) * u128::from(nanos);
+        }
+    }
+
+    /// The mean of each; of one that has no room, as that of a course of less than 60 ns, 0.
+    fn means(&self) -> Vec<u64> {
+        let each = self.sums.iter().enumerate().map(|(part, sum)| {
+            let nanos = u128::from(self.begin(part + 1) - self.begin(part));
+            u64::try_from(sum / nanos.max(1)).unwrap_or(u64::MAX)
+        });
+        each.collect()
+    }
+}

@@ -1,0 +1,39 @@
+"""How what changes with time is drawn: a line of blocks, with figures below it."""
+
+from __future__ import annotations
+
+import locale
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_PLAIN = "12345678"  # where these cannot be shown
+_INDENT = "    "
+
+
+def has_blocks() -> bool:
+    """Whether the locale and standard output have characters beyond ASCII."""
+    encodings = (locale.getencoding(), sys.stdout.encoding or "ascii")
+    return all(one.lower().replace("-", "") == "utf8" for one in encodings)
+
+
+def blocks(values: Sequence[float], levels: str = _BLOCKS) -> str:
+    """A character for each value: the first of `levels` for the lowest, the last for the highest."""
+    least, most = min(values), max(values)
+    step = (most - least) / (len(levels) - 1)
+    return "".join(levels[round((value - least) / step) if step else 0] for value in values)
+
+
+def drawn(key: str, course: Mapping[str, Any], trace: bool) -> Iterator[str]:
+    """The lines of a course; a `trace` is one of mahimahi's."""
+    levels = _BLOCKS if has_blocks() else _PLAIN
+    unit, parts, length = course["unit"], course["parts"], course["length_s"]
+    figures = ", ".join(f"{what} {course[what]:.4g}" for what in ("least", "median", "most", "mean"))
+    yield f"  {key}, over {length:g} s{', which repeat' if course['repeats'] else ''}"
+    yield _INDENT + blocks(parts, levels)
+    yield f"{_INDENT}{figures} {unit}"
+    ends = f"{levels[0]} {min(parts):.4g} to {levels[-1]} {max(parts):.4g} {unit}"
+    yield f"{_INDENT}a block is the mean of {length / len(parts):.3g} s: {ends}"
+    if trace:
+        yield f"{_INDENT}a line of the trace is 1500 bytes, 12 Mbit/s for a millisecond"

@@ -1,0 +1,76 @@
+"""`bentpipe scenarios show`: what changes with time is a line, and nothing is wider than 80 columns."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Command
+
+from bentpipe.cli.courses import blocks
+from bentpipe.plan import scenarios
+
+TRACE = """title = "t"
+source = "s"
+timeout = "60 s"
+[satellite.forward]
+rate = { trace = "a.trace" }
+delay = { trace = "a.csv" }
+[satellite.return]
+rate = "2 Mbit/s"
+delay = "30 ms"
+"""
+STEP_MS = 40
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    """Of two minutes: 1500 bytes each 40 ms, three times as many in the second half."""
+    early = [f"{at}\n" for at in range(STEP_MS, 60_000, STEP_MS)]
+    late = [f"{at}\n" * 3 for at in range(60_000, 120_001, STEP_MS)]
+    (tmp_path / "a.trace").write_text("".join(early + late))
+    (tmp_path / "a.csv").write_text("time_s,delay_ms\n" + "".join(f"{s},{30 + s % 2}\n" for s in range(90)))
+    file = tmp_path / "a.toml"
+    file.write_text(TRACE)
+    return file
+
+
+def test_blocks_are_from_the_lowest_to_the_highest() -> None:
+    assert blocks([0, 1, 2, 3, 4, 5, 6, 7]) == "▁▂▃▄▅▆▇█"
+    assert blocks([7.0, 7.0]) == "▁▁"
+    assert blocks([10, 10.5, 17], "12345678") == "118"
+
+
+def test_a_trace_is_a_line_with_figures_and_json_has_every_step(bentpipe: Command, scenario: Path) -> None:
+    lines = bentpipe("scenarios", "show", scenario).out.splitlines()
+    assert len(lines) < 40 and max(map(len, lines)) <= 80
+    at = lines.index("  satellite.forward.rate, over 120 s, which repeat")
+    assert lines[at + 1] == "    " + "▁" * 30 + "█" * 30
+    # 36 Mbit/s for each 40th millisecond of the second half, 12 for one of the first.
+    assert lines[at + 2] == "    least 0, median 0, most 36, mean 0.6002 Mbit/s"
+    assert lines[at + 3].startswith("    a block is the mean of 2 s: ▁ 0.3 to █ 0.9")
+    assert "12 Mbit/s for a millisecond" in lines[at + 4]
+    assert "  satellite.forward.delay, over 89 s" in lines
+    assert "    least 30, median 30, most 31, mean 30.49 ms" in lines
+    found = json.loads(bentpipe("scenarios", "show", scenario, "--json").out)
+    steps = found["scenario"]["satellite"]["forward"]["rate"]["steps"]
+    assert f"  satellite.forward.rate.steps = {len(steps)} of them, all by --json" in lines
+    assert len(steps) > 5000 and found["courses"]["satellite.forward.rate"]["most"] == 36
+
+
+@pytest.mark.parametrize("name", scenarios.names())
+def test_every_scenario_is_shown_in_80_columns(bentpipe: Command, name: str) -> None:
+    lines = bentpipe("scenarios", "show", name).out.splitlines()
+    assert len(lines) < 90 and max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize(("locale", "first"), [("C.UTF-8", "▁"), ("C", "1")])
+def test_where_the_locale_has_no_blocks_there_are_digits(scenario: Path, locale: str, first: str) -> None:
+    words = [sys.executable, "-m", "bentpipe", "scenarios", "show", str(scenario)]
+    environment = {**os.environ, "LC_ALL": locale}
+    done = subprocess.run(words, capture_output=True, check=True, env=environment)
+    lines = done.stdout.decode().splitlines()
+    at = lines.index("  satellite.forward.rate, over 120 s, which repeat")
+    assert lines[at + 1][4] == first
