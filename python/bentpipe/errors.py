@@ -10,6 +10,8 @@ import difflib
 import errno
 from collections.abc import Iterable
 
+_LISTED = 24  # names of a hint, before the others are counted
+_LIKELY = 8  # of more than these: those that are told
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -41,8 +43,14 @@ def is_full(error: OSError) -> bool:
 
 
 def one_of(name: str, valid: Iterable[str], what: str) -> str:
-    """A hint for an unknown name: the nearest valid one, if any is near, and the list of all."""
+    """A hint for an unknown name: the nearest valid one, if any is near, and the list of all; of very many,
+    those that are most like it.
+    """
     valid = list(valid)
     near = difflib.get_close_matches(name, valid, n=1)
-    listed = f"{what}: {', '.join(valid)}" if valid else f"{what}: none"
+    told = valid
+    if len(valid) > _LISTED:
+        told = difflib.get_close_matches(name, valid, n=_LIKELY, cutoff=0)
+    more = f" and {len(valid) - len(told)} more" if len(told) < len(valid) else ""
+    listed = f"{what}: {', '.join(told)}{more}" if valid else f"{what}: none"
     return f'did you mean "{near[0]}"? {listed}' if near else listed

@@ -38,7 +38,13 @@ def scenario(file: str, *settings: str) -> None:
         "return_rate_changes": None, "forward_delay": None, "return_delay": None,
     }  # fmt: skip
     print(
-        json.dumps({"scenario": {"name": Path(file).stem, "set": list(settings[1::2])}, "summary": summary})
+        json.dumps(
+            {
+                "scenario": {"name": Path(file).stem, "set": list(settings[1::2])},
+                "summary": summary,
+                "courses": {},
+            }
+        )
     )
 
 

@@ -229,7 +229,7 @@ def test_ten_stacks_fit_a_terminal() -> None:
     assert next(line for line in table if line.startswith("qh3")).split() == ["qh3", *"U" * 10]
     legend = "\n".join(lines)
     assert "!: some trials failed" in legend and "U: unsupported, T: transfer timeout\n" in legend
-    assert "  sat: qh3 → noq, qh3 → quinn, qh3 → quiche and 7 pairs more: 10 unsupported: qh3 as" in legend
+    assert "  sat: qh3 → noq, qh3 → quinn, qh3 → quiche and 7 pairs more: 10 unsupported:\n" in legend
 
 
 def test_many_servers_of_few_clients_are_rows() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
@@ -11,10 +12,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from bentpipe.cli.layout import ROWS, folded, more
 from bentpipe.objectives.suite import Objective
 from bentpipe.objectives.tally import tally
 from bentpipe.schema.verdicts import MeasuredChange, ObjectiveVerdict, Verdicts
 
+_PAIRS = 4  # of a client and a server that have a table; of more, those that passed have a line
 _LARGEST = 3  # changes that are shown with their traces
 _STYLES = {"pass": "green", "fail": "bold red", "worse": "bold red", "better": "green", "undecided": "yellow"}
 
@@ -24,20 +27,38 @@ def show(found: Verdicts, objectives: Sequence[Objective], run: Path, console: C
     of the verdicts.
     """
     titled = dict(zip(map(id, found.verdicts), objectives, strict=True))
-    for (client, server), verdicts in groupby(found.verdicts, lambda one: (one.client, one.server)):
+    groups = groupby(found.verdicts, lambda one: (one.client, one.server))
+    pairs = {pair: list(verdicts) for pair, verdicts in groups}
+    told = pairs if len(pairs) <= _PAIRS else dict(sorted(pairs.items(), key=_passes)[:_PAIRS])
+    for (client, server), several in told.items():
         console.print(f"{client} → {server}", style="bold", soft_wrap=True)
         table = Table(box=None, pad_edge=False)
         for heading in ("objective", "asked", "came to", "trials", "verdict"):
             table.add_column(heading, justify="right" if heading in ("came to", "trials") else "left")
-        several = list(verdicts)
         for one in several:
             came_to = _came_to(one, titled[id(one)])
             table.add_row(one.objective, one.asked, came_to, str(one.trials), _word(one.outcome))
         console.print(table)
         _reasons(several, run, console)
+    _others([one for pair, one in pairs.items() if pair not in told], console)
     if found.against:
         _against(found, run, console)
     console.print(f"{tally(found)}; a verdict is wrong in at most {100 * found.error:g} % of cases")
+
+
+def _passes(pair: tuple[tuple[str, str], list[ObjectiveVerdict]]) -> bool:
+    """Whether nothing of a pair needs to be looked at; such pairs come last."""
+    return all(one.outcome in ("pass", "skipped") for one in pair[1])
+
+
+def _others(pairs: Sequence[list[ObjectiveVerdict]], console: Console) -> None:
+    """Pairs that have no table of their own: a line each, as far as there is room."""
+    for verdicts in pairs[:ROWS]:
+        counts = Counter(one.outcome for one in verdicts)
+        text = ", ".join(f"{count} {word}" for word, count in counts.most_common())
+        console.print(folded(f"{verdicts[0].client} → {verdicts[0].server}: {text}", further="  "))
+    if len(pairs) > ROWS:
+        console.print(more(len(pairs) - ROWS, "pairs", "--json"))
 
 
 def _came_to(one: ObjectiveVerdict, objective: Objective) -> str:
@@ -81,18 +102,22 @@ def _trace(run: Path, trial: str) -> str:
 
 def _against(found: Verdicts, run: Path, console: Console) -> None:
     console.print(f"against {found.against}", style="bold", soft_wrap=True)
-    for line in found.left_out:
+    for line in found.left_out[:ROWS]:
         console.print(f"  not compared: {line}", soft_wrap=True)
+    if len(found.left_out) > ROWS:
+        console.print(more(len(found.left_out) - ROWS, "that are not compared", "--json"))
     if not found.changes:
         return
     several = len({(one.client, one.server) for one in found.changes}) > 1
     table = Table(box=None, pad_edge=False)
     for heading in ("objective", *(["client → server"] if several else []), "change", "pairs", ""):
         table.add_column(heading, justify="right" if heading == "pairs" else "left")
-    for one in found.changes:
+    for one in found.changes[:ROWS]:
         pair = [f"{one.client} → {one.server}"] if several else []
         table.add_row(one.objective, *pair, one.why, str(one.pairs), _word(one.outcome))
     console.print(table)
+    if len(found.changes) > ROWS:
+        console.print(more(len(found.changes) - ROWS, "changes", "--json"))
     moved = [one for one in found.changes if one.outcome in ("better", "worse")]
     for one in moved[:_LARGEST]:
         _lead(one, Path(found.against), run, console)

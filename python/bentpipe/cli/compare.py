@@ -24,6 +24,7 @@ from bentpipe.analysis.comparison import (
     Comparison,
 )
 from bentpipe.analysis.inference import CONFIDENCE
+from bentpipe.cli.layout import ROWS, aligned, folded, more
 from bentpipe.errors import BentpipeError
 from bentpipe.plan import treatments
 
@@ -69,7 +70,11 @@ class Share(click.ParamType[float]):
     "has several chains of proxies, name one in full.",
 )
 @click.option(
-    "--all/--significant", "show_all", default=True, help="Which cells are listed.  [default: --all]"
+    "--all/--significant",
+    "show_all",
+    default=None,
+    help=f"Which cells are listed: all, or those that differ significantly (default: the first {ROWS}; all "
+    "of them as JSON and CSV).",
 )
 @click.option(
     "--fail-over",
@@ -86,7 +91,7 @@ def compare(
     run_b: Path,
     measure: str,
     between: tuple[str, str] | None,
-    show_all: bool,
+    show_all: bool | None,
     fail_over: float | None,
     as_json: bool,
     as_csv: bool,
@@ -108,7 +113,7 @@ def compare(
     if between is not None:
         a, b = a.of(between[0]), b.of(between[1])
     both = comparison.compare(a, b, MEASURES[measure])
-    listed = [cell for cell in both.cells if show_all or cell.significant]
+    listed = [cell for cell in both.cells if show_all is not False or cell.significant]
     if as_json:
         click.echo(json.dumps(_mapping(both, listed, fail_over), indent=1))
     elif as_csv:
@@ -117,7 +122,7 @@ def compare(
         writer.writeheader()
         writer.writerows(rows)
     else:
-        _print(both, listed)
+        _print(both, listed, ROWS if show_all is None else len(listed))
     if fail_over is not None:
         _judge(both, fail_over)
 
@@ -129,20 +134,24 @@ def _judge(both: Comparison, share: float) -> None:
         raise BentpipeError(f"{far}, first of all {found[0].key.title}")
 
 
-def _print(both: Comparison, listed: Sequence[ComparedCell]) -> None:
+def _print(both: Comparison, listed: Sequence[ComparedCell], rows: int) -> None:
     for name, run in (("A", both.a), ("B", both.b)):
         between = f"{run.treatment}, " if run.treatment else ""
         cells = f"{between}{len(run.cells)} cells"
         about = f"{run.testbed}, IPv{run.manifest.plan.ip}, {cells}"
-        click.echo(f"{name}  {run.folder}: {about}, {run.manifest.started}")
+        click.echo(folded(f"{name}  {run.folder}: {about}, {run.manifest.started}", further="   "))
     significant = sum(cell.significant for cell in both.cells)
     click.echo(f"{both.measure.title}: {len(both.cells)} cells in both, {significant} differ significantly\n")
     if listed:
-        _table([_head(both), *(_row(both, cell) for cell in listed)])
+        table = [_head(both), *(_row(both, cell) for cell in listed[:rows])]
+        for line in aligned(table, {0, len(table[0]) - 2, len(table[0]) - 1}):
+            click.echo(line)
+        if len(listed) > rows:
+            click.echo(more(len(listed) - rows, "cells"))
         other = " !: other application protocols." if any(cell.mixed for cell in listed) else ""
-        click.echo(f"\n{_METHOD}{other}")
+        click.echo("\n" + folded(f"{_METHOD}{other}"))
     for remark in comparison.remarks(both):
-        click.echo(f"note: {remark}")
+        click.echo(folded(f"note: {remark}", further="  "))
 
 
 def _head(both: Comparison) -> list[str]:
@@ -196,18 +205,6 @@ def _outcomes(side: CellMeasures) -> str:
     """`5/5`, or with what failed `3/5, 2 crashed`."""
     failed = "".join(f", {count} {outcome}" for outcome, count in side.failures.most_common())
     return f"{side.ok}/{side.trials}{failed}"
-
-
-def _table(rows: Sequence[Sequence[str]]) -> None:
-    """Columns as wide as they must be; the first and the last two are texts."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    texts = {0, len(widths) - 2, len(widths) - 1}
-    for row in rows:
-        cells = (
-            text.ljust(width) if place in texts else text.rjust(width)
-            for place, (text, width) in enumerate(zip(row, widths, strict=True))
-        )
-        click.echo("  ".join(cells).rstrip())
 
 
 def _mapping(both: Comparison, listed: Sequence[ComparedCell], fail_over: float | None) -> dict[str, Any]:

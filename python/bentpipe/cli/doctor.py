@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from bentpipe.cli.layout import folded
 from bentpipe.errors import UsageError
 from bentpipe.execution import doctor as looking
 from bentpipe.execution import link_doctor
@@ -61,9 +62,9 @@ def _show(checks: Iterable[MachineCheck], as_json: bool, what: str, besides: str
     for check in checks:
         found.append(check)
         if not as_json:
-            click.echo(f"{check.status:<4}  {check.name}: {check.found}")
+            click.echo(folded(f"{check.name}: {check.found}", f"{check.status:<4}  ", " " * 8))
             if check.hint:
-                click.echo(f"      hint: {check.hint}")
+                click.echo(folded(f"hint: {check.hint}", " " * 6, " " * 8))
     works = all(check.status != "fail" for check in found)
     here = " here" if besides else ""
     if as_json:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import textwrap
 
 import click
 
 from bentpipe import workload
+from bentpipe.cli.layout import folded
 from bentpipe.objectives import suite
 from bentpipe.objectives.suite import Objective
-
-_WIDTH = 100
 
 
 @click.group(
@@ -72,17 +70,15 @@ def show(name: str, as_json: bool) -> None:
         told = {"name": one.name, "title": one.title, "source": one.source, "error": one.error}
         click.echo(json.dumps({**told, "seed": one.seed, "objectives": listed}, indent=1))
         return
-    click.echo(f"{one.name}: {one.title}")
+    click.echo(folded(f"{one.name}: {one.title}", further="  "))
     if one.source:
-        click.echo(
-            textwrap.fill(f"source: {one.source}", _WIDTH, initial_indent="  ", subsequent_indent="  ")
-        )
+        click.echo(folded(f"source: {one.source}", "  ", "  "))
     click.echo(f"  a verdict is wrong in at most {100 * one.error:g} % of cases")
     for setting in dict.fromkeys(each.setting for each in one.objectives):
         same = [each for each in one.objectives if each.setting == setting]
-        click.echo(_where(same[0]))
+        click.echo(folded(_where(same[0]), further="  "))
         for each in same:
-            click.echo(f"  {each.name}: {each.asked}")
+            click.echo(folded(f"{each.name}: {each.asked}", "  ", "    "))
 
 
 def _where(one: Objective) -> str:

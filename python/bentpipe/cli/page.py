@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,11 +12,10 @@ import msgspec
 
 from bentpipe import packed
 from bentpipe.analysis import page_har
+from bentpipe.cli.layout import WIDTH, folded
 from bentpipe.errors import UsageError
 from bentpipe.workload import page as pages
 from bentpipe.workload.page import Page, Resource, har, toml
-
-WIDTH = 100
 
 
 @click.group(invoke_without_command=True)
@@ -68,9 +66,7 @@ def show(name: str, as_json: bool) -> None:
     click.echo(f"{Path(name).stem if name.endswith('.toml') else name}: {one.title}")
     for heading, text in (("source", one.source), ("notes", one.notes), *_facts(one)):
         if text:
-            click.echo(
-                textwrap.fill(text, WIDTH, initial_indent=f"  {heading:<8} ", subsequent_indent=" " * 11)
-            )
+            click.echo(folded(text, f"  {heading:<8} ", " " * 11))
     click.echo(f"{'urgency':>7}  {'size':>8}  {'found':<18} resource")
     for line in _tree(one):
         click.echo(_cut(line))

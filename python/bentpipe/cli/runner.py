@@ -16,6 +16,7 @@ from bentpipe.analysis.runner import exporting
 from bentpipe.analysis.runner.exporting import Chosen, Export, ExportedSetting
 from bentpipe.analysis.runner.importing import ImportedRun
 from bentpipe.analysis.runner.test_cases import MEASUREMENTS
+from bentpipe.cli.layout import ROWS, WIDTH, folded, more
 from bentpipe.cli.summary import cell_text
 from bentpipe.errors import UsageError
 from bentpipe.plan.treatments import DIRECT
@@ -24,7 +25,6 @@ from bentpipe.runs.records import CellKey
 from bentpipe.stacks import catalogue
 
 _RESULTS = ("succeeded", "failed", "unsupported")  # the runner's words
-_WIDTH = 120
 _MOST_SAID = 12  # pairs that were not run, and entries that cannot be read, in words
 
 
@@ -120,8 +120,11 @@ def _kind(one: ExportedSetting) -> str:
     help="Write a run to this folder; of several files, one run each, in folders in it that are called by "
     "when they began.",
 )
+@click.option(
+    "--all", "every", is_flag=True, help=f"Print every row, not the first {ROWS}, failures before others."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what is read as JSON.")
-def import_(files: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
+def import_(files: tuple[Path, ...], out: Path | None, every: bool, as_json: bool) -> None:
     """Read the result.json files of the QUIC interop runner, or of its fork for satellites, plain or packed
     by gzip or zstd, and print what is in them. With --out they become runs, which report, compare and all
     else that reads runs can take. An entry that cannot be read is named, and costs no other.
@@ -139,9 +142,9 @@ def import_(files: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([_mapping(one) for one in found], indent=1))
     elif len(found) > 1:
-        _show_history(found)
+        _show_history(found, every)
     else:
-        _show(found[0])
+        _show(found[0], every)
     for one in found:
         for line in _missing(one):
             click.echo(line, err=True)
@@ -203,30 +206,43 @@ def _mapping(one: ImportedRun) -> dict[str, Any]:
     }
 
 
-def _show(one: ImportedRun) -> None:
-    """Each client and server in a row."""
+def _show(one: ImportedRun, every: bool) -> None:
+    """Each client and server in a row; of many, those with failures first, and the others counted."""
     measured, tests = _columns(one)
     by_pair: dict[tuple[str, str], dict[str, Cell]] = {}
     for cell in cells(one.records):
         by_pair.setdefault((cell.key.client, cell.key.server), {})[_heading(cell.key)] = cell
+    if not every and len(by_pair) > ROWS:
+        failing = {ends for ends, found in by_pair.items() if any(cell.failures for cell in found.values())}
+        ordered = sorted(by_pair, key=lambda ends: ends not in failing)
+        shown = {ends: by_pair[ends] for ends in ordered[:ROWS]}
+    else:
+        shown = by_pair
     rows = [["client", "server", *(_RESULTS if tests else ()), *measured]]
-    for ends, found in by_pair.items():
+    for ends, found in shown.items():
         results = {name: _test_result(found[name]) for name in tests if name in found}
         listed = [
             " ".join(name for name, result in results.items() if result == word) or "-" for word in _RESULTS
         ]
         texts = [cell_text(found.get(name)) or "-" for name in measured]
         rows.append([*ends, *(listed if tests else ()), *texts])
-    if len(_aligned(rows)[0]) > _WIDTH:
-        rows = [["client", "server", "", "result"]]
-        rows += [
-            [*ends, name, cell_text(cell) if name in measured else _test_result(cell)]
-            for ends, found in by_pair.items()
-            for name, cell in found.items()
-        ]
+    lines = list(_aligned(rows))
+    if len(lines[0]) > WIDTH:
+        lines = []
+        for ends, found in shown.items():
+            lines.append(folded(" → ".join(ends), further="  "))
+            results = {
+                name: cell_text(cell) if name in measured else _test_result(cell)
+                for name, cell in found.items()
+            }
+            lines.append(
+                folded(", ".join(f"{name} {text}" for name, text in results.items()), "    ", "    ")
+            )
     _head(one)
-    for line in _aligned(rows):
+    for line in lines:
         click.echo(line.rstrip())
+    if len(shown) < len(by_pair):
+        click.echo(more(len(by_pair) - len(shown), "pairs"))
     if measured:
         click.echo("goodput in Mbit/s, of successful trials; (n!): n trials failed")
 
@@ -267,13 +283,18 @@ def _test_result(cell: Cell) -> str:
 def _head(one: ImportedRun) -> None:
     counts = Counter(record.outcome for record in one.records)
     failed = sum(record.failed for record in one.records)
-    click.echo(
+    text = (
         f"{one.path}: {one.started}, {len(one.file.clients)} clients, {len(one.file.servers)} servers, "
         f"{len(one.records)} trials: {counts['ok']} ok, {failed} failed, {counts['unsupported']} unsupported"
     )
+    click.echo(folded(text, further="  "))
 
 
-def _show_history(found: Sequence[ImportedRun]) -> None:
-    """Each file in a line, in order of time."""
-    for one in sorted(found, key=lambda each: each.file.start_time):
+def _show_history(found: Sequence[ImportedRun], every: bool) -> None:
+    """Each file, in order of time; of many, the latest."""
+    ordered = sorted(found, key=lambda each: each.file.start_time)
+    if not every and len(ordered) > ROWS:
+        click.echo(more(len(ordered) - ROWS, "files before these"))
+        ordered = ordered[-ROWS:]
+    for one in ordered:
         _head(one)

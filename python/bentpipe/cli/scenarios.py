@@ -11,11 +11,11 @@ from typing import Any
 import click
 
 from bentpipe.cli import courses
+from bentpipe.cli.layout import WIDTH, folded
 from bentpipe.errors import BentpipeError
 from bentpipe.plan import scenarios as catalogue
 from bentpipe.plan.scenarios import Scenario
 
-WIDTH = 80
 _TOLD = 6  # steps of a rate or a delay, before they are counted
 
 
@@ -98,7 +98,7 @@ def show(name: str, settings: tuple[str, ...], as_json: bool) -> None:
 
 def _show(found: Scenario) -> None:
     one = found.summary
-    click.echo(textwrap.fill(f"{found.label}: {one['title']}", WIDTH, subsequent_indent="  "))
+    click.echo(folded(f"{found.label}: {one['title']}", further="  "))
     for heading, text in (
         ("round trip", f"{one['rtt_ms']:g} ms"),
         ("forward", f"{_rate(one, 'forward')}, queue {one['forward_queue']} (server → client)"),
@@ -110,9 +110,7 @@ def _show(found: Scenario) -> None:
         ("notes", one["notes"]),
     ):
         if text:
-            click.echo(
-                textwrap.fill(text, WIDTH, initial_indent=f"  {heading:<11} ", subsequent_indent=" " * 14)
-            )
+            click.echo(folded(text, f"  {heading:<11} ", " " * 14))
     values = dict(_flat(found.scenario))
     if found.courses:
         drawn = any(course["drawn"] for course in found.courses.values())

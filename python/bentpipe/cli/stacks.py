@@ -13,13 +13,15 @@ from rich.table import Table
 
 from bentpipe import contract as conformance
 from bentpipe.cli import install as installing
+from bentpipe.cli.layout import folded
 from bentpipe.errors import UsageError, one_of
 from bentpipe.stacks import catalogue, guest, state, tunnels
 from bentpipe.stacks.model import Stack
 from bentpipe.stacks.state import StackStatus
 from bentpipe.workload import TESTCASES
 
-_WIDEST = 12  # characters: longer words than this are broken where there is no room
+_SHORT = ("roles", "repeats", "installed")  # columns that are as wide as their headings
+_WIDEST = 10  # characters: longer words than this are broken where there is no room
 _LETTERS = {case: case[0].upper() for case in TESTCASES} | {
     "live": "V",
     "page-resumption": "r",
@@ -63,7 +65,7 @@ def stacks(context: click.Context, as_json: bool, extra: tuple[Path, ...]) -> No
     console = Console(highlight=False)
     console.print(_table(found))
     for line in _legend(found):
-        console.print(line, markup=False)
+        click.echo(folded(line.lstrip(), line[: len(line) - len(line.lstrip())], "  "))
 
 
 def _table(found: Sequence[StackStatus]) -> Table:
@@ -71,7 +73,8 @@ def _table(found: Sequence[StackStatus]) -> Table:
     headings = list(_cells(found[0])) if found else []
     for heading in headings:
         longest = max((len(word) for one in found for word in _cells(one)[heading].split()), default=0)
-        table.add_column(heading, overflow="fold", min_width=max(len(heading), min(longest, _WIDEST)))
+        least = max(len(heading), min(longest, _WIDEST))
+        table.add_column(heading, overflow="fold", min_width=least, no_wrap=heading in _SHORT)
     for one in found:
         table.add_row(*_cells(one).values())
     return table
@@ -114,8 +117,11 @@ def _legend(found: Sequence[StackStatus]) -> Iterator[str]:
     for one in found:
         if one.no_guest is not None:
             yield f"{one.stack.name} has no virtual time here: {one.no_guest}"
+    reasons: dict[str, list[str]] = {}
+    for one in found:
         if one.why_not is not None:
-            yield f"{one.stack.name} is not installed: {one.why_not}"
+            reasons.setdefault(one.why_not, []).append(one.stack.name)
+    yield from (f"not installed: {', '.join(names)}: {why}" for why, names in reasons.items())
     if any(one.why_not is not None and one.stack.build is not None for one in found):
         yield "Install them with: bentpipe stacks install NAME…"
     yield "More of one: bentpipe stacks show NAME"
@@ -150,7 +156,7 @@ def show(known: dict[str, Stack], name: str, as_json: bool, extra: tuple[Path, .
     if as_json:
         click.echo(json.dumps(one.to_mapping(), indent=1))
         return
-    click.echo(f"{stack.name}: {stack.title} ({stack.language}), {stack.home}")
+    click.echo(folded(f"{stack.name}: {stack.title} ({stack.language}), {stack.home}", further="  "))
     for heading, text in (
         ("version", one.version or ""),
         ("roles", ", ".join(stack.roles)),
@@ -164,16 +170,16 @@ def show(known: dict[str, Stack], name: str, as_json: bool, extra: tuple[Path, .
         ("notes", stack.notes),
     ):
         if text:
-            click.echo(f"  {heading:<11} {text}")
+            click.echo(folded(text, f"  {heading:<11} ", " " * 14))
     if stack.options:
         example = ":".join([stack.name, *(f"{option}=…" for option in list(stack.options)[:2])])
         click.echo(f"options, as in {example}")
     else:
         click.echo("options: none")
     for option, meaning in stack.options.items():
-        click.echo(f"  {option:<11} {meaning}")
+        click.echo(folded(meaning, f"  {option:<11} ", " " * 14))
     for mode in stack.commands:
-        click.echo(f"{mode}: {stack.missing(mode) or ' '.join(stack.command(mode))}")
+        click.echo(folded(f"{mode}: {stack.missing(mode) or ' '.join(stack.command(mode))}", further="  "))
 
 
 @stacks.command()

@@ -18,6 +18,7 @@ from rich.table import Table
 
 from bentpipe import workload
 from bentpipe.analysis.cells import Cell, Matrix, MatrixKey, matrices
+from bentpipe.cli.layout import folded
 from bentpipe.cli.workload_summary import WorkloadTables, is_shown
 from bentpipe.plan import treatments
 from bentpipe.runs.records import Record
@@ -26,6 +27,8 @@ from bentpipe.schema.manifest import Manifest, ScenarioState
 _FEW = 4  # names across: with deviations, they fit the width
 _WIDTH = 80
 _LINES = 30  # of failures
+_ROWS = 100  # of all tables, before the others are counted
+_HEAD = 2  # rows above each table
 _H3 = " h3"  # behind what was measured over HTTP/3
 _NAMED = 3  # pairs, before they are counted
 _BULK = ("transfer", "upload")  # test cases that are about goodput
@@ -47,28 +50,55 @@ _LETTERS = {
 def show(records: Sequence[Record], scenarios: Mapping[str, ScenarioState], console: Console) -> None:
     """Print the matrix of every scenario and workload, of pages a table, then the failures in words."""
     for tables in WorkloadTables.of(records):
+        room, left = _ROWS, 0
         for scenario, what, table in tables:
+            rows = table.row_count + _HEAD
+            if room < _ROWS and room < rows:
+                left += 1
+                continue
+            room -= rows
             summary = scenarios[scenario].summary if scenario in scenarios else {}
             title = f"{_named(scenario, summary)}, {what}"
             console.print(title, style="bold", markup=False, soft_wrap=True)
             console.print(table)
+        if left:
+            console.print(_rest(left))
         if tables.legend:
             console.print(tables.legend, markup=False, soft_wrap=True)
-    shown = matrices(one for one in records if not is_shown(one))
+    every = matrices(one for one in records if not is_shown(one))
+    shown = _most_telling(every)
     for matrix in shown:
         known = scenarios.get(matrix.key.scenario)
         title = _named(matrix.key.scenario, known.summary if known else {})
-        title += _apart(matrix.key, [one.key for one in shown])
+        title += _apart(matrix.key, [one.key for one in every])
         console.print(title, style="bold", markup=False, soft_wrap=True)
         for table in _tables(matrix):
             console.print(table)
+    if len(shown) < len(every):
+        console.print(_rest(len(every) - len(shown)))
     if shown:
         console.print(_legend(shown), markup=False)
     lines = remarks(records)
     for line in lines[:_LINES]:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        text = folded(line.lstrip(), "  ", "    ")
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
     if len(lines) > _LINES:
         console.print(f"  … and {len(lines) - _LINES} lines more; the report has all of them", markup=False)
+
+
+def _rest(tables: int) -> str:
+    """What is said of those that are not printed."""
+    return f"… and {tables} tables more: the report has all of them"
+
+
+def _most_telling(every: Sequence[Matrix]) -> Sequence[Matrix]:
+    """The matrices whose tables are printed: of many those with failures first, as far as there is room."""
+    rows = {id(one): sum(table.row_count + _HEAD for table in _tables(one)) for one in every}
+    if sum(rows.values()) <= _ROWS:
+        return every
+    ordered = sorted(every, key=lambda one: not any(cell.failures for cell in one.cells))
+    kept = {id(one): sum(rows[id(each)] for each in ordered[:place]) for place, one in enumerate(ordered)}
+    return [one for one in every if kept[id(one)] + rows[id(one)] <= _ROWS or one is ordered[0]]
 
 
 def not_applicable(manifest: Manifest) -> list[str]:

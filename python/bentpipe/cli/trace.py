@@ -16,11 +16,13 @@ from bentpipe.analysis import traces
 from bentpipe.analysis.traces import Analysis
 from bentpipe.cli import passive_summary
 from bentpipe.cli.captured import CaptureArguments, captured, find
+from bentpipe.cli.layout import ROWS, aligned, folded, more
 from bentpipe.runs import trial_files
 from bentpipe.schema.analysis import Connection, Establishment, Evidence, Finding, Metrics, PlotPlace
 
 _WIDTH = 100
 _UNKNOWN = "-"
+_IN_FULL = 3  # connections; of more, each has a line
 _ENOUGH = 10  # data packets, for a ratio to mean something
 _BOUND = "\u00a0"  # between a number and its unit, which stay on one line
 
@@ -31,8 +33,14 @@ _BOUND = "\u00a0"  # between a number and its unit, which stay on one line
 @click.option(
     "-o", "--out", type=click.Path(path_type=Path), metavar="DIR", help="Leave packets and analysis here."
 )
+@click.option(
+    "--all",
+    "every",
+    is_flag=True,
+    help=f"Print each connection in full, also where they are more than {_IN_FULL}.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the analysis as JSON.")
-def trace(named: CaptureArguments, explain: bool, out: Path | None, as_json: bool) -> int:
+def trace(named: CaptureArguments, explain: bool, out: Path | None, every: bool, as_json: bool) -> int:
     """Measure the QUIC and TCP connections in captures (pcapng, pcap) or in the folder of a trial.
 
     Two captures of the same connections, one taken at each side, are given together. Forward is from server
@@ -57,7 +65,11 @@ def trace(named: CaptureArguments, explain: bool, out: Path | None, as_json: boo
     if as_json:
         click.echo(json.dumps(json.loads((analysis.folder / trial_files.SUMMARY).read_text()), indent=1))
     else:
-        _print(analysis, named, explain)
+        if every or len(analysis.summary.connections) <= _IN_FULL:
+            _print(analysis, named, explain)
+        else:
+            _print_many(analysis.summary.connections, explain)
+        _undecoded(analysis)
         if analysis.other_hops:
             others = " ".join(shlex.quote(str(path)) for path in analysis.other_hops)
             click.echo(f"note: this is the hop at the client; the others: {others}")
@@ -82,6 +94,47 @@ def _print(analysis: Analysis, named: CaptureArguments, explain: bool) -> None:
             for line in _explain(analysis, connection, named):
                 click.echo(line)
         click.echo()
+
+
+def _print_many(connections: Sequence[Connection], explain: bool) -> None:
+    """A line for each of those with the most bytes; the others are counted."""
+    ordered = sorted(connections, key=lambda one: -_bytes(one.metrics))
+    click.echo(f"{len(connections)} connections; those with the most bytes:")
+    rows = [["connection", "handshake", "bytes from server", "from client", "goodput", "lost"]]
+    for one in ordered[:ROWS]:
+        metrics = one.metrics
+        rows.append(
+            [
+                f"{one.connection}: {one.protocol.upper()}, {one.client} → {one.server}",
+                _unit(metrics.handshake_s, ".3f", "s"),
+                _count(metrics.stream_bytes),
+                _count(metrics.upload_bytes),
+                _rate(metrics.goodput_bps),
+                _share(metrics.forward.lost_share),
+            ]
+        )
+    for line in aligned(rows, {0}):
+        click.echo(line)
+    if len(ordered) > ROWS:
+        click.echo(more(len(ordered) - ROWS, "connections"))
+    else:
+        click.echo("each in full: --all")
+    holding: dict[str, list[int]] = {}
+    for one in connections if explain else ():
+        for finding in one.findings:
+            if finding.verdict == "yes":
+                holding.setdefault(finding.title, []).append(one.connection)
+    for title, where in sorted(holding.items(), key=lambda each: -len(each[1])):
+        click.echo(folded(f"yes, in {len(where)}, first in connection {where[0]}: {title}", further="  "))
+
+
+def _bytes(metrics: Metrics) -> int:
+    """Stream bytes both ways, as far as they are known."""
+    return (metrics.stream_bytes or 0) + (metrics.upload_bytes or 0)
+
+
+def _undecoded(analysis: Analysis) -> None:
+    summary = analysis.summary
     for missing in summary.undecoded:
         what = f"{missing.count} {missing.what}"
         if not any(what in error for error in summary.errors):
