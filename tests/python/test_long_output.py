@@ -82,7 +82,8 @@ def _unknown(struct: type[msgspec.Struct], **values: Any) -> dict[str, Any]:
 
 
 def test_of_many_connections_each_has_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    metrics = Metrics(**_unknown(Metrics, forward=OneWay(**_unknown(OneWay))))
+    one_way = OneWay(**_unknown(OneWay))
+    metrics = Metrics(**_unknown(Metrics, forward=one_way, return_=one_way))
     connections = [
         Connection(
             **_unknown(

@@ -100,16 +100,16 @@ def _print_many(connections: Sequence[Connection], explain: bool) -> None:
     """A line for each of those with the most bytes; the others are counted."""
     ordered = sorted(connections, key=lambda one: -_bytes(one.metrics))
     click.echo(f"{len(connections)} connections; those with the most bytes:")
-    rows = [["connection", "handshake", "bytes from server", "from client", "goodput", "lost"]]
+    rows = [["connection", "handshake", "IP bytes forward", "return", "mean rate forward", "lost"]]
     for one in ordered[:ROWS]:
         metrics = one.metrics
         rows.append(
             [
                 f"{one.connection}: {one.protocol.upper()}, {one.client} → {one.server}",
                 _unit(metrics.handshake_s, ".3f", "s"),
-                _count(metrics.stream_bytes),
-                _count(metrics.upload_bytes),
-                _rate(metrics.goodput_bps),
+                _count(metrics.forward.ip_bytes),
+                _count(metrics.return_.ip_bytes),
+                _rate(metrics.forward.mean_rate_bps),
                 _share(metrics.forward.lost_share),
             ]
         )
@@ -129,8 +129,8 @@ def _print_many(connections: Sequence[Connection], explain: bool) -> None:
 
 
 def _bytes(metrics: Metrics) -> int:
-    """Stream bytes both ways, as far as they are known."""
-    return (metrics.stream_bytes or 0) + (metrics.upload_bytes or 0)
+    """IP bytes both ways, as far as they are known: these are without secrets, too."""
+    return (metrics.forward.ip_bytes or 0) + (metrics.return_.ip_bytes or 0)
 
 
 def _undecoded(analysis: Analysis) -> None:
