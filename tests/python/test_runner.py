@@ -28,6 +28,7 @@ from bentpipe.errors import BentpipeError
 from bentpipe.packed import zstd
 from bentpipe.runs import run_folder
 from bentpipe.runs.records import Record
+from bentpipe.schema.manifest import NotApplicable, NotApplicableCell
 
 FILES = HERE.parent / "runner"
 INTEROP, SATELLITE = FILES / "interop.json", FILES / "satellite.json"
@@ -111,6 +112,19 @@ def test_the_pages_of_the_runner_find_what_they_read(bentpipe: Command) -> None:
     deviation = math.sqrt(sum((value - mean) ** 2 for value in entry["values"]) / 2)
     assert entry["details"] == f"{mean:.0f} (± {deviation:.0f}) kbps"
     assert (entry["name"], entry["result"], entry["error_code"]) == ("sat", "succeeded", None)
+
+
+def test_what_is_not_applicable_is_unsupported_and_has_no_trials() -> None:
+    cell = NotApplicableCell(
+        workload=f"transfer:{fake_run.SIZE}", treatment="direct", client="noq", server="x"
+    )
+    reason = NotApplicable(reason="x does not speak hq-interop", combinations=1, of=3, cells=[cell])
+    records = [fake_run.record("sat", "noq", "quinn", 1)]
+    records.append(fake_run.change(fake_run.record("sat", "quinn", "quinn", 1), server="x"))
+    made = exporting.export(fake_run.manifest("sat", not_applicable=[reason]), records, "logs", {}, Chosen())
+    file = made.file
+    (entry,) = file.measurements[file.clients.index("noq") * len(file.servers) + file.servers.index("x")]
+    assert (entry.result, entry.error_code, entry.trials) == ("unsupported", "UNSUPPORTED_TEST_CASE", [])
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import math
 import re
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -41,6 +41,7 @@ from bentpipe.analysis.runner.document import (
 )
 from bentpipe.analysis.runner.goodput import KBIT
 from bentpipe.errors import UsageError, one_of
+from bentpipe.plan.applicability import Combination
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs.manifest import Manifest
 from bentpipe.runs.records import Record
@@ -154,6 +155,9 @@ def export(
     )
     labels_ = sorted({*clients, *servers})
     named = {label: names.implementation(label) for label in labels_}
+    pairs = [(client, server) for client in clients for server in servers]
+    tests, measured = ([one for one in settings if one.measured is which] for which in (False, True))
+    cannot = {Combination.of(cell) for one in manifest.not_applicable for cell in one.cells}
     started, finished = _seconds(manifest.started), _seconds(manifest.finished or manifest.started)
     file = ResultFile(
         start_time=started,
@@ -166,8 +170,15 @@ def export(
         tests={one.abbr: _text(one, manifest) for one in settings},
         quic_draft=_QUIC_DRAFT,
         quic_version=_QUIC_VERSION,
-        results=[_tests(settings, client, server) for client in clients for server in servers],
-        measurements=[_measurements(settings, client, server) for client in clients for server in servers],
+        results=[
+            _tests(settings, *ends) + [CaseResult(**one) for one in _not_applicable(tests, *ends, cannot)]
+            for ends in pairs
+        ],
+        measurements=[
+            _measurements(settings, *ends)
+            + [MeasuredResult(**one) for one in _not_applicable(measured, *ends, cannot)]
+            for ends in pairs
+        ],
         bentpipe=Origin(
             version=bentpipe.__version__,
             campaign=manifest.campaign,
@@ -322,6 +333,23 @@ def _measurements(settings: Iterable[ExportedSetting], client: str, server: str)
         for one in settings
         if one.measured and (cell := _cell(one, client, server)) is not None
     ]
+
+
+def _not_applicable(
+    settings: Iterable[ExportedSetting], client: str, server: str, cannot: Collection[Combination]
+) -> Iterator[dict[str, Any]]:
+    """What a client and a server cannot do has no trials; the runner's word for it is unsupported."""
+    for one in settings:
+        key = one.matrix.key
+        if Combination(key.workload, key.treatment, client, server) in cannot:
+            code = test_cases.code("unsupported")
+            yield {
+                "abbr": one.abbr,
+                "name": one.name,
+                "result": "unsupported",
+                "error_code": code,
+                "trials": [],
+            }
 
 
 def _measurement(one: ExportedSetting, cell: Cell) -> MeasuredResult:
