@@ -24,7 +24,7 @@ const EXAMPLE_SEED: u64 = 0;
 /// Intervals that are looked at, at most: the trial may last for days.
 const MOST_INTERVALS: u64 = 10_000;
 
-/// What of a link changes with time.
+/// A quantity of a link that changes with time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// In bit/s.
@@ -37,7 +37,7 @@ pub enum Quantity {
 
 /// The course of a quantity of a link, in the unit of the quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Course {
+pub struct LinkCourse {
     /// The link's segment.
     pub segment: SegmentName,
     /// The link's direction.
@@ -65,7 +65,7 @@ pub struct Course {
 impl Scenario {
     /// The courses of all that changes with time, segment by segment from the client to the server.
     #[must_use]
-    pub fn courses(&self) -> Vec<Course> {
+    pub fn courses(&self) -> Vec<LinkCourse> {
         let segments = [
             SegmentName::Access,
             SegmentName::Satellite,
@@ -200,7 +200,7 @@ fn of_intervals(intervals: Intervals, timeout: Span) -> Span {
 }
 
 impl Values<'_> {
-    fn course(mut self, segment: SegmentName, direction: Direction) -> Course {
+    fn course(mut self, segment: SegmentName, direction: Direction) -> LinkCourse {
         let length = self.length.as_nanos().max(1);
         let mut held: BTreeMap<u64, u128> = BTreeMap::new();
         let mut parts = Parts::new(length);
@@ -213,7 +213,7 @@ impl Values<'_> {
             now = until;
         }
         let mean = weighted(held.iter().map(|(value, nanos)| (*value, *nanos)));
-        Course {
+        LinkCourse {
             segment,
             direction,
             quantity: self.quantity,

@@ -45,7 +45,7 @@ mod sets;
 mod steps;
 mod waiting;
 
-pub use course::{Course, PARTS, Quantity};
+pub use course::{LinkCourse, PARTS, Quantity};
 pub use delay::{Delay, DelayTrace, Jitter};
 pub use direction::{Direction, HostName, SegmentName};
 pub use error::ScenarioError;

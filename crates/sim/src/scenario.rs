@@ -5,7 +5,7 @@ use std::io::{Write, stdout};
 use std::path::Path;
 
 use bentpipe_link::{
-    Course, Delay, Direction, DirectionConfig, Loss, Quantity, Scenario, SegmentName,
+    Delay, Direction, DirectionConfig, LinkCourse, Loss, Quantity, Scenario, SegmentName,
 };
 use bentpipe_units::Rate;
 use serde_json::{Value, json};
@@ -60,7 +60,7 @@ fn courses(scenario: &Scenario) -> Value {
         .collect()
 }
 
-fn key(course: &Course) -> String {
+fn key(course: &LinkCourse) -> String {
     let segment = match course.segment {
         SegmentName::Access => "access",
         SegmentName::Satellite => "satellite",
@@ -75,7 +75,7 @@ fn key(course: &Course) -> String {
 }
 
 /// In Mbit/s, milliseconds, or per cent.
-fn json_course(course: &Course) -> Value {
+fn json_course(course: &LinkCourse) -> Value {
     let (unit, in_unit) = match course.quantity {
         Quantity::Rate => ("Mbit/s", 1e6),
         Quantity::Delay => ("ms", 1e6),

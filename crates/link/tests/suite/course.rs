@@ -1,12 +1,12 @@
 //! How what changes with time is summed up, against figures computed by hand and by a reference.
 
-use bentpipe_link::{Course, Delay, LinkRate, PARTS, Quantity};
+use bentpipe_link::{Delay, LinkCourse, LinkRate, PARTS, Quantity};
 use bentpipe_units::Span;
 use proptest::prelude::*;
 
 use crate::parse;
 
-fn courses(forward: &str) -> Vec<Course> {
+fn courses(forward: &str) -> Vec<LinkCourse> {
     let delay = if forward.contains("delay") {
         ""
     } else {
@@ -97,7 +97,7 @@ fn many_steps_are_counted_when_they_are_told() {
 }
 
 /// The first of one or more.
-fn pick(found: Vec<Course>) -> (Course, usize) {
+fn pick(found: Vec<LinkCourse>) -> (LinkCourse, usize) {
     let count = found.len();
     (found.into_iter().next().unwrap(), count)
 }
