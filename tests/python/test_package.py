@@ -12,21 +12,30 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from conftest import Command, installed_or_skip
 
 import bentpipe as modules
 from bentpipe import origin, paths
+from bentpipe.cli.commands import cli
 from bentpipe.stacks import catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tools" / "wheel"))
+from programs import STACKS as SHIPPED  # noqa: E402
+from programs import of_stacks  # noqa: E402
+from tried import TRIES  # noqa: E402
+
 PACK = ROOT / "tools" / "wheel" / "pack.py"
-SHIPPED = ("noq", "quinn")
 RUN = ["run", "--scenario", "sat", "--client", "noq,aioquic", "--server", "noq,quinn", "--bytes", "100kB"]
+# A program of Bentpipe's own as the package asks for it.
+PROGRAM = re.compile(r"""(?:paths\.program\(|program=)"(bentpipe-[\w-]+)""")
 ONE_EACH = [*RUN, "--iterations", "1", "--trace", "none"]
 
 
@@ -126,7 +135,11 @@ def test_it_has_nothing_that_was_left_lying_about(package: Package) -> None:
     parts = {part for name in names for part in Path(name).parts}
     assert not {part for part in parts if part.startswith(".")} | (parts & {"target", "node_modules"})
     programs = [name for name in names if name.startswith("bin/") or "/bin/" in name]
-    assert len(programs) == 9 + len(SHIPPED)
+    asked = {name for file in (ROOT / "python").rglob("*.py") for name in PROGRAM.findall(file.read_text())}
+    assert asked and {f"bin/{name}" for name in asked} <= {*programs}
+    assert {name.rpartition("/")[2] for name in programs if not name.startswith("bin/")} == {
+        one.name for one in of_stacks()
+    }
     assert all((package.data / name).stat().st_mode & 0o111 for name in programs)
 
 
@@ -256,3 +269,20 @@ def test_what_makes_a_wheel_is_locked_with_its_tools() -> None:
     locked = {re.split(r"[=\s]", line)[0] for line in lines}
     found = {*done.stdout.split()} - {"typing_extensions"}  # which msgspec takes where it is
     assert "msgspec" in found and found <= locked
+
+
+def commands(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[str]:
+    """All that can be typed, without what studies are called."""
+    for name, command in group.commands.items():
+        yield " ".join([*words, name])
+        if isinstance(command, click.Group):
+            yield from commands(command, (*words, name))
+
+
+def test_every_command_is_tried_in_an_installed_wheel() -> None:
+    """`make wheel-check` tries them, for a user who has no other program."""
+    there = {*commands(cli)}
+    lines = [re.split(r" (?=[^a-z])", one.line)[0].split() for one in TRIES]
+    tried = {" ".join(words[:count]) for words in lines for count in (1, 2)}
+    assert there - tried == set()
+    assert "objectives derive" in there and "study" in there

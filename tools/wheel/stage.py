@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 os.environ["BENTPIPE_ROOT"] = str(ROOT)  # whatever the user's is
 
+import programs  # noqa: E402
 from licenses import licenses  # noqa: E402
 
 from bentpipe import origin, paths  # noqa: E402
@@ -31,6 +32,7 @@ from bentpipe.stacks.model import Stack  # noqa: E402
 FILES = ("Cargo.lock", "Cargo.toml")
 FOLDERS = (
     "benches/congestion",
+    "benches/noq-bulk",
     "campaigns",
     "crates",
     "docs",
@@ -46,13 +48,6 @@ FOLDERS = (
 )
 # As `bentpipe.stacks.inputs` leaves them out of a stack's hash.
 LEFTOVERS = shutil.ignore_patterns(".*", "target", "__pycache__", "node_modules")
-PROGRAMS = ("bentpipe-sim", "bentpipe-emu", "bentpipe-trace", "bentpipe-pep", "bentpipe-perf",
-            "bentpipe-guest", "bentpipe-interop", "bentpipe-remote", "bentpipe-tcp-pep")  # fmt: skip
-STACKS = ("noq", "quinn")
-# The packages that all these programs are built from.
-BUILT = ("bentpipe-sim", "bentpipe-emulator", "bentpipe-trace", "bentpipe-pep", "bentpipe-perf",
-         "bentpipe-guest", "bentpipe-interop", "bentpipe-remote", "bentpipe-tcp-pep",
-         "bentpipe-endpoint-noq", "bentpipe-endpoint-quinn")  # fmt: skip
 
 
 def stage(data: Path, folders: Sequence[Path]) -> None:
@@ -62,11 +57,13 @@ def stage(data: Path, folders: Sequence[Path]) -> None:
         shutil.copy2(ROOT / name, data / name)
     for name in FOLDERS:
         shutil.copytree(ROOT / name, data / name, ignore=LEFTOVERS)
-    for name in PROGRAMS:
-        copy_program(name, folders, data / "bin" / name)
+    own = programs.own()
+    for program in own:
+        copy_program(program.name, folders, data / "bin" / program.name)
+    built = [program.package for program in [*own, *programs.of_stacks()]]
     host = next(line for line in run("rustc", "-vV").splitlines() if line.startswith("host: "))
-    (data / "licenses.txt").write_text(licenses(ROOT, BUILT, host.removeprefix("host: ")))
-    for name in STACKS:
+    (data / "licenses.txt").write_text(licenses(ROOT, built, host.removeprefix("host: ")))
+    for name in programs.STACKS:
         stage_stack(catalogue.load(ROOT / "endpoints" / name), folders, data / "installed")
     (data / paths.OF_A_PACKAGE).write_text(json.dumps(origin.of_a_package(ROOT), indent=1) + "\n")
 

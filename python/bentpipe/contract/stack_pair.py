@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,8 +69,16 @@ class _Shimmed(Variant):
 
 
 # The coordinator looks for every file that is asked for before and after the programs run. This takes one
-# away in between, so that a client asks for a file which the server does not have.
-_ASIDE = 'mv "$1" "$1.aside"; aside=$1; shift; "$@"; code=$?; mv "$aside.aside" "$aside"; exit $code'
+# away in between, so that a client asks for a file which the server does not have. In Python, which is there
+# where no `mv` is.
+_ASIDE = """\
+import os, subprocess, sys
+file, *command = sys.argv[1:]
+os.rename(file, file + ".aside")
+code = subprocess.run(command, close_fds=False).returncode  # frames come by descriptors of their own
+os.rename(file + ".aside", file)
+sys.exit(code if code >= 0 else 128 - code)
+"""
 
 
 @dataclass(frozen=True)
@@ -98,7 +107,7 @@ class StackPair:
         server = Variant(self.server.name, self.server, {})
         if request.aside is not None:
             own = self.server.command("virtual-time")
-            command = ("/bin/sh", "-c", _ASIDE, "sh", str(request.aside), *own)
+            command = (sys.executable, "-I", "-S", "-c", _ASIDE, str(request.aside), *own)
             server = _Shimmed(server.label, server.stack, {}, command)
         client = Variant(self.client.name, self.client, {})
         common = protocol.common(self.client, self.server, request.testcase)

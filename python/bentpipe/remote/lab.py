@@ -51,8 +51,9 @@ def is_missing(config: Path) -> bool:
 
 def lack() -> str | None:
     """Why there can be no laboratory here, in words; None if there can."""
-    if _sshd() is None:
-        return f"there is no sshd here: apt install {PACKAGE}"
+    for name, there in (("sshd", _sshd()), ("ssh-keygen", shutil.which("ssh-keygen"))):
+        if there is None:
+            return f"there is no {name} here: apt install {PACKAGE}"
     if os.geteuid() != 0:
         return "sshd serves nobody in a user namespace: the laboratory needs root"
     return None
