@@ -6,18 +6,21 @@
 # make soak MINUTES=10   looks for what no test has shown: new seeds, many cases, every pair, storms
 # make docs    every study with all of its runs, its pages, and what of the reference is generated; takes three hours
 # make wheel   the package in dist/, with programs and two stacks inside, to be installed where no compiler is
-# make wheel-check   installs it into a fresh environment, runs, and says how long that took
+# make wheel-check   installs it into a fresh environment, tries every command there, and says how long the first run took;
+#              PROFILE=release makes it of the programs that `make setup` built, as CI does
+# make smoke   tries what no test runs: every benchmark with its smallest setting, and the targets of this file
 # make bench   what a trial costs, beside the same stacks over loopback UDP; decoding, beside tshark;
 #              congestion controllers, beside noq's; bentpipe perf, beside noq and iperf3, and through the proxies;
-#              how exact real time is, beside this machine's timer
+#              how exact real time is, beside this machine's timer; SMALLEST=1 only shows that all of them run
 # make schemas what is generated: from the definitions of file formats in schemas/, types and reference
 #              pages; from rules, scenarios, stacks and commands, parts of the reference
 # make lint    formatters and linters, changing nothing
 
 PYTHON ?= python3
 BIN := .venv/bin
+SMALL := $(if $(SMALLEST),--smallest)
 
-.PHONY: setup demo test test-times test-crate soak docs wheel wheel-check bench lint fmt schemas clean
+.PHONY: setup demo test test-times test-crate soak smoke docs wheel wheel-check bench lint fmt schemas clean
 .DEFAULT_GOAL := setup
 
 setup:
@@ -39,26 +42,30 @@ test-crate:
 soak: setup
 	@$(BIN)/python tools/soak.py $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(if $(SEARCH),--search $(SEARCH))
 
+smoke: setup
+	$(BIN)/python -m pytest --quiet -m "smoke and not emulated" -n 2 tests/python/test_targets.py
+	$(BIN)/python -m pytest --quiet -m "smoke and emulated" tests/python/test_targets.py
+
 docs: setup
 	$(BIN)/bentpipe stacks install --all
 	$(BIN)/bentpipe study all --skip real-links # whose link is the laboratory's: bentpipe lab -- bentpipe study real-links
 	$(MAKE) schemas
 
-wheel:
-	@sh tools/wheel.sh $(PYTHON)
+wheel: $(if $(filter release,$(PROFILE)),setup)
+	@sh tools/wheel.sh $(PYTHON) $(PROFILE)
 
 wheel-check: wheel
-	@sh tools/check-wheel.sh $(PYTHON)
+	@sh tools/check-wheel.sh $(PYTHON) $(PROFILE)
 
 bench: setup
-	$(BIN)/python benches/pairs.py
-	$(BIN)/python benches/traces.py
-	cargo bench --quiet -p bentpipe-benches
-	$(BIN)/python benches/perf.py
-	$(BIN)/python benches/pep.py
-	$(BIN)/python benches/tcp_pep.py
-	$(BIN)/python benches/iperf3.py
-	cargo run --quiet --release -p bentpipe-emulator -- bench
+	$(BIN)/python benches/pairs.py $(SMALL)
+	$(BIN)/python benches/traces.py $(SMALL)
+	cargo bench --quiet --locked --workspace --bench per_packet $(if $(SMALL),-- --test)
+	$(BIN)/python benches/perf.py $(SMALL)
+	$(BIN)/python benches/pep.py $(SMALL)
+	$(BIN)/python benches/tcp_pep.py $(SMALL)
+	$(BIN)/python benches/iperf3.py $(SMALL)
+	$(BIN)/python benches/real_time.py $(SMALL)
 
 lint:
 	cargo fmt --all --check

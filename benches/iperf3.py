@@ -1,6 +1,7 @@
 """What the stack `linux` gets through an emulated path, beside `iperf3` in a shell on the same path.
 
     benches/iperf3.py [--json] [--scenario goodput] [--bytes 10000000] [--cc cubic,bbr] [--repeat 5]
+                      [--smallest]
 
 Real time, in turns: a trial of one file without TLS, and `iperf3` with as many bytes in the same direction
 and with the same congestion control. For each: the median of the goodput, that is bytes over the time that
@@ -19,6 +20,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import settings
+
 from bentpipe.runs import run_folder
 
 BENTPIPE = str(Path(sys.executable).parent / "bentpipe")
@@ -36,7 +39,7 @@ def main() -> None:
     )
     parser.add_argument("--cc", default="cubic,bbr", help="congestion controls (default cubic,bbr)")
     parser.add_argument("--repeat", type=int, default=5, metavar="N", help="repetitions (default 5)")
-    given = parser.parse_args()
+    given = settings.read(parser, bytes=10**5, cc="cubic", repeat=1)
     if shutil.which("iperf3") is None:
         sys.exit("error: iperf3 is not on the PATH\nhint: apt install iperf3")
     rows = []

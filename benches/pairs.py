@@ -1,7 +1,7 @@
-"""What a trial costs: every pair of the four stacks over `sat`, 10 MiB, beside the same stacks over real
+"""What a trial costs: every pair of the four stacks over `sat`, beside the same stacks over real
 loopback UDP.
 
-    benches/pairs.py [--json] [--repeat 3] [--stacks noq,quinn,…]
+    benches/pairs.py [--json] [--repeat 3] [--stacks noq,quinn,…] [--bytes 10485760] [--smallest]
 
 For each pair: the client's completion time in virtual seconds; wall seconds of the whole trial, process
 starts included (best and median of the repetitions); completion / wall; CPU seconds of client and server in
@@ -24,6 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import settings
+
 from bentpipe.execution.jobs import LocalFlow, LocalTrial, TrialProcesses
 from bentpipe.plan import scenarios
 from bentpipe.plan.trial import Trial
@@ -32,7 +34,7 @@ from bentpipe.stacks.model import Stack, Variant
 from bentpipe.workload import www_file
 
 SCENARIO = "sat"
-SIZE = 10 * 2**20
+SIZE = 10 * 2**20  # bytes of a transfer
 SEED = 1
 STACKS = ("noq", "quinn", "aioquic", "quic-go")
 CPU_TARGET = 2.0  # times the loopback's CPU
@@ -79,7 +81,8 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="repetitions (default 3)")
     parser.add_argument("--stacks", default=",".join(STACKS), help="which stacks (default all four)")
-    arguments = parser.parse_args()
+    parser.add_argument("--bytes", type=int, default=SIZE, metavar="N", help=f"(default {SIZE})")
+    arguments = settings.read(parser, bytes=10**5, repeat=1)
     known = catalogue.discover()
     wanted = [catalogue.find(name, known) for name in arguments.stacks.split(",")]
     for stack in [one for one in wanted if one.missing("virtual-time")]:
@@ -88,9 +91,9 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory(prefix="bentpipe-bench-") as name:
         folder = Path(name)
-        www_file(folder / "www", SIZE)
+        www_file(folder / "www", arguments.bytes)
         for client, server in itertools.product(wanted, wanted):
-            row = measure(client, server, folder, arguments.repeat)
+            row = measure(client, server, folder, arguments)
             rows.append(row)
             if not arguments.json:
                 if len(rows) == 1:
@@ -102,13 +105,14 @@ def main() -> None:
         print(foot(rows))
 
 
-def measure(client: Stack, server: Stack, folder: Path, repeat: int) -> Row:
+def measure(client: Stack, server: Stack, folder: Path, given: argparse.Namespace) -> Row:
     """Trials and loopback transfers of one pair, in turns."""
     trials, transfers = [], []
-    for _ in range(repeat):
-        trials.append(trial(client, server, folder))
+    for _ in range(given.repeat):
+        trials.append(trial(client, server, given.bytes, folder))
         work = Path(tempfile.mkdtemp(dir=folder))
-        transfers.append(loopback.run(client, server, loopback.Transfer(folder / "www", (f"/{SIZE}",), work)))
+        transfer = loopback.Transfer(folder / "www", (f"/{given.bytes}",), work)
+        transfers.append(loopback.run(client, server, transfer))
     best = min(trials, key=lambda one: one["cpu_client_s"] + one["cpu_server_s"] + one["cpu_sim_s"])
     ours = min(transfers, key=lambda ends: ends[0].cpu_s + ends[1].cpu_s)
     walls = [one["wall_s"] for one in trials]
@@ -126,11 +130,11 @@ def measure(client: Stack, server: Stack, folder: Path, repeat: int) -> Row:
     )
 
 
-def trial(client: Stack, server: Stack, folder: Path) -> dict[str, Any]:
+def trial(client: Stack, server: Stack, size: int, folder: Path) -> dict[str, Any]:
     """One trial in virtual time; SystemExit if it is not ok."""
-    name = Trial(SEED, SCENARIO, f"transfer:{SIZE}", SIZE, client.name, server.name, iteration=1)
+    name = Trial(SEED, SCENARIO, f"transfer:{size}", size, client.name, server.name, iteration=1)
     one, other = (Variant(stack.name, stack, {}) for stack in (client, server))
-    flow = LocalFlow("transfer", (f"/{SIZE}",), one, other)
+    flow = LocalFlow("transfer", (f"/{size}",), one, other)
     trial = LocalTrial(
         scenario=scenarios.resolve(SCENARIO).scenario,
         flows=(flow,),

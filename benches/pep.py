@@ -1,6 +1,6 @@
 """What a proxy costs (`bentpipe pep`), over loopback, beside the same traffic without it.
 
-    benches/pep.py [--json] [--bytes 1000000000] [--repeat 3] [--requests 200000] [--part NAME]
+    benches/pep.py [--json] [--bytes 1000000000] [--repeat 3] [--requests 200000] [--part NAME] [--smallest]
 
 One worker, one process of each, all on this machine, direct and through the proxy in turns:
 
@@ -11,7 +11,7 @@ latency   one request of 32 bytes after the other on streams of their own, echoe
           proxy less those without, the least of the repetitions. In a virtual machine also while its
           processors are kept awake, as in `bentpipe run --testbed emu`: a thread that sleeps wakes late.
 hold      1,000 connections open at once, each with a request when opened and one when all are there.
-short     10,000 connections in a minute, each for one request.
+short     10,000 connections, as many a minute, each for one request.
 requests  so many requests on 10 connections; the proxy's memory after a tenth of them, and after all.
 
 Load comes from `benches/noq-bulk`, which is built when it is first needed. CPU is what a busy machine leaves
@@ -27,20 +27,20 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
+
+import noq_bulk
+import settings
 
 from bentpipe import paths
 from bentpipe.execution import awake
 
-BULK = Path(__file__).parent / "noq-bulk"
 PARTS = ("transfer", "latency", "hold", "short", "requests")
 TARGET_BPS = 1.5e9  # of a core
 TARGET_SHARE = 0.5  # of perf's bytes per CPU second
 TARGET_ADDED_MS = 0.2
-PINGS = 3000
-HELD = 1000
-A_MINUTE = 10_000
+A_MINUTE = 10_000  # connections of `short`
+NO_LIMIT = 10**6  # connections of the one client: more than any part opens
 
 
 class Proxy:
@@ -70,8 +70,11 @@ def main() -> None:
     parser.add_argument("--bytes", type=int, default=10**9, help="of each transfer (default 10^9)")
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="repetitions (default 3)")
     parser.add_argument("--requests", type=int, default=200_000, metavar="N", help="(default 200000)")
+    parser.add_argument("--pings", type=int, default=3000, metavar="N", help="of latency (default 3000)")
+    parser.add_argument("--held", type=int, default=1000, metavar="N", help="connections (default 1000)")
+    parser.add_argument("--short", type=int, default=A_MINUTE, metavar="N", help="(default 10000)")
     parser.add_argument("--part", action="append", choices=PARTS, help="only this; can be repeated")
-    arguments = parser.parse_args()
+    arguments = settings.read(parser, bytes=10**7, repeat=1, requests=1000, pings=100, held=50, short=100)
     parts = arguments.part or PARTS
     found: dict[str, Any] = {}
     if "transfer" in parts:
@@ -128,21 +131,21 @@ def perf(program: list[str], port: str, size: int, options: list[str]) -> dict[s
 
 
 def loads(parts: list[str], arguments: argparse.Namespace) -> dict[str, Any]:
-    program = build_bulk()
+    program = noq_bulk.build()
     found: dict[str, Any] = {}
     with running([program, "echo"], stdout=subprocess.PIPE) as echo:
         assert echo.stdout is not None
         port = echo.stdout.readline().strip()
         if "latency" in parts:
-            found["latency"] = latency(program, port, arguments.repeat)
+            found["latency"] = latency(program, port, arguments)
             if awake.is_virtual_machine():
                 with awake.kept_awake():
-                    found["latency_awake"] = latency(program, port, arguments.repeat)
+                    found["latency_awake"] = latency(program, port, arguments)
         with proxy(port) as between:
             if "hold" in parts:
-                found["hold"] = measured(between, [program, "hold", between.port, str(HELD)])
+                found["hold"] = measured(between, [program, "hold", between.port, str(arguments.held)])
             if "short" in parts:
-                words = [program, "short", between.port, str(A_MINUTE), str(A_MINUTE)]
+                words = [program, "short", between.port, str(arguments.short), str(A_MINUTE)]
                 found["short"] = measured(between, words)
         if "requests" in parts:
             with proxy(port) as between:
@@ -164,12 +167,12 @@ def measured(between: Proxy, command: list[str]) -> dict[str, Any]:
     return found
 
 
-def latency(program: str, port: str, repeat: int) -> dict[str, Any]:
+def latency(program: str, port: str, arguments: argparse.Namespace) -> dict[str, Any]:
     direct, through = [], []
     with proxy(port) as between:
-        for _ in range(repeat):
-            direct.append(say([program, "ping", port, str(PINGS), "1000"]))
-            through.append(say([program, "ping", between.port, str(PINGS), "1000"]))
+        for _ in range(arguments.repeat):
+            direct.append(say([program, "ping", port, str(arguments.pings), "1000"]))
+            through.append(say([program, "ping", between.port, str(arguments.pings), "1000"]))
     names = ("p50_ms", "p90_ms", "p99_ms")
     best = {side: {name: min(one[name] for one in runs) for name in names}
             for side, runs in (("direct", direct), ("through", through))}  # fmt: skip
@@ -187,7 +190,7 @@ def proxy(port: str) -> Iterator[Proxy]:
     command = [str(paths.program("bentpipe-pep")), "--listen", "127.0.0.1:0", "--workers", "1"]
     command += ["--next-hop", f"127.0.0.1:{port}", "--no-verify", "--metrics", "127.0.0.1:0"]
     # A line for each of thousands of connections is not what is measured.
-    command += ["--log-format", "json", "--set", f"limits.connections-per-client={2 * HELD}"]
+    command += ["--log-format", "json", "--set", f"limits.connections-per-client={NO_LIMIT}"]
     with running(command, stderr=subprocess.PIPE) as process:
         found = Proxy(process)
         assert process.stderr is not None
@@ -208,13 +211,6 @@ def running(command: list[str], **pipes: Any) -> Iterator[subprocess.Popen[str]]
     finally:
         process.kill()
         process.wait()
-
-
-def build_bulk() -> str:
-    target = paths.bin_folder().parent / "noq-bulk"
-    command = ["cargo", "build", "--release", "--locked", "--quiet", "--target-dir", str(target)]
-    subprocess.run(command, cwd=BULK, check=True)
-    return str(target / "release" / "bentpipe-noq-bulk")
 
 
 def table(found: dict[str, Any]) -> Iterator[str]:

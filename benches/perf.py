@@ -1,14 +1,14 @@
 """How fast `bentpipe perf` is over loopback, beside a bulk transfer with the crate noq as it comes, and
 iperf3 over TCP.
 
-    benches/perf.py [--json] [--bytes 1000000000] [--repeat 3]
+    benches/perf.py [--json] [--bytes 1000000000] [--repeat 3] [--smallest]
 
 They take turns, one at a time, so that all see the same machine; upload and `--reverse` count apart. For
 each: goodput, best and median of the repetitions; CPU seconds of sender and receiver per GB, the least; and
 the ratios to noq. CPU is what a busy machine leaves comparable; goodput wants two cores of its own.
 
 noq's bulk transfer is `benches/noq-bulk`, a program of this checkout that is built when it is first needed.
-What is not there is left out, and named: iperf3 (hint: apt install iperf3).
+Where iperf3 is not installed, it is left out, and named (hint: apt install iperf3).
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
+
+import noq_bulk
+import settings
 
 from bentpipe import paths
 from bentpipe.errors import BentpipeError
 
 TARGET_BPS = 4e9
-BULK = Path(__file__).parent / "noq-bulk"
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
     parser.add_argument("--bytes", type=int, default=10**9, help="of each transfer (default 10^9)")
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="repetitions (default 3)")
-    arguments = parser.parse_args()
+    arguments = settings.read(parser, bytes=10**7, repeat=1)
     programs = contestants()
     samples: dict[str, list[Sample]] = {name: [] for name in programs}
     for _ in range(arguments.repeat):
@@ -84,25 +85,14 @@ def contestants() -> dict[str, Callable[[int], Sample]]:
         "bentpipe perf": lambda size: perf(program, size, []),
         "bentpipe perf --reverse": lambda size: perf(program, size, ["--reverse"]),
     }
-    bulk = build_bulk()
-    if bulk is not None:
-        found["noq"] = lambda size: noq_bulk(bulk, size)
+    bulk = noq_bulk.build()
+    found["noq"] = lambda size: plain_noq(bulk, size)
     iperf3 = shutil.which("iperf3")
     if iperf3:
         found["iperf3 (TCP)"] = lambda size: iperf(iperf3, size)
     else:
         print("left out: iperf3 is not on the PATH (hint: apt install iperf3)", file=sys.stderr)
     return found
-
-
-def build_bulk() -> str | None:
-    """The program of `noq-bulk`."""
-    target = paths.bin_folder().parent / "noq-bulk"
-    command = ["cargo", "build", "--release", "--locked", "--quiet", "--target-dir", str(target)]
-    if subprocess.run(command, cwd=BULK, check=False).returncode != 0:
-        print("left out: noq's bulk transfer could not be built", file=sys.stderr)
-        return None
-    return str(target / "release" / "bentpipe-noq-bulk")
 
 
 def perf(program: list[str], size: int, options: list[str]) -> Sample:
@@ -119,7 +109,7 @@ def perf(program: list[str], size: int, options: list[str]) -> Sample:
     return Sample(end["goodput_bps"], sender, receiver)
 
 
-def noq_bulk(program: str, size: int) -> Sample:
+def plain_noq(program: str, size: int) -> Sample:
     with tempfile.TemporaryFile("w+") as out:
         server = start([program, "server"])
         assert server.stdout is not None
@@ -171,21 +161,19 @@ def row(name: str, samples: list[Sample], size: int) -> Row:
 
 
 def table(rows: list[Row]) -> str:
-    plain = next((one for one in rows if one.name == "noq"), None)
+    (plain,) = (one for one in rows if one.name == "noq")
+    usual = plain.cpu_sender_s_per_gb + plain.cpu_receiver_s_per_gb
     lines = [
         "                            Gbit/s        CPU s per GB        times noq's",
         "                         best  median   sender  receiver   Gbit/s  CPU s",
     ]
     for one in rows:
-        line = (
+        cpu = one.cpu_sender_s_per_gb + one.cpu_receiver_s_per_gb
+        lines.append(
             f"{one.name:<23} {one.goodput_best_bps / 1e9:>5.2f} {one.goodput_median_bps / 1e9:>7.2f}"
             f" {one.cpu_sender_s_per_gb:>8.2f} {one.cpu_receiver_s_per_gb:>9.2f}"
+            f" {one.goodput_best_bps / plain.goodput_best_bps:>8.2f} {cpu / usual:>6.2f}"
         )
-        if plain is not None:
-            cpu = one.cpu_sender_s_per_gb + one.cpu_receiver_s_per_gb
-            usual = plain.cpu_sender_s_per_gb + plain.cpu_receiver_s_per_gb
-            line += f" {one.goodput_best_bps / plain.goodput_best_bps:>8.2f} {cpu / usual:>6.2f}"
-        lines.append(line)
     ours = max(one.goodput_best_bps for one in rows if one.name.startswith("bentpipe"))
     met = "met" if ours >= TARGET_BPS else "missed"
     lines.append(f"bentpipe perf at least {TARGET_BPS / 1e9:g} Gbit/s: {met} ({ours / 1e9:.2f})")

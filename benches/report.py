@@ -1,6 +1,6 @@
 """How fast the plots of a long trace are drawn and zoomed on the page of a cell, in Chromium.
 
-    benches/report.py [--json] [--bytes 100000000] [--frames 60] [--run RUN]
+    benches/report.py [--json] [--bytes 100000000] [--frames 60] [--run RUN] [--smallest]
 
 Without RUN the trace is that of a quinn transfer over `sat`, about 100,000 packets. The page comes from a
 server on this machine, so that it can tell what it measured. For a window of the usual height and for one in
@@ -33,6 +33,8 @@ from pathlib import Path
 from queue import Empty, Queue
 from threading import Thread
 from typing import Any
+
+import settings
 
 from bentpipe import report
 from bentpipe.analysis import traces
@@ -103,7 +105,7 @@ def main() -> None:
     parser.add_argument("--bytes", type=int, default=100_000_000, help="size of the transfer")
     parser.add_argument("--frames", type=int, default=60, help="frames of zooming (default 60)")
     parser.add_argument("--run", type=Path, help="a run with a trace, whose first trace is taken")
-    arguments = parser.parse_args()
+    arguments = settings.read(parser, bytes=10**6, frames=4)
     chromium = next(filter(None, map(shutil.which, BROWSERS)), None)
     if chromium is None:
         sys.exit("error: Chromium is not installed (hint: apt install chromium)")

@@ -1,9 +1,13 @@
-"""What a site of many runs costs: `python benches/site.py [RUNS [TRIALS]]` makes up so many runs (20) of so
-many trials (5000), and says how long their site took, and how large it is.
+"""What a site of many runs costs.
+
+    benches/site.py [--runs 20] [--trials 5000] [--smallest]
+
+So many runs of so many trials are made up: how long their site took, and how large it is.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 import sys
@@ -16,6 +20,7 @@ sys.path.append(str(ROOT / "tests" / "python"))
 
 import fake_run  # noqa: E402
 import msgspec  # noqa: E402
+import settings  # noqa: E402
 
 from bentpipe.report import collection  # noqa: E402
 from bentpipe.runs.records import Record  # noqa: E402
@@ -49,17 +54,23 @@ def write(folder: Path, day: int, trials: int) -> None:
             file.write(f"{varied(made[cell % len(made)], client, number, draw).to_json()}\n")
 
 
-def main(runs: int = 20, trials: int = 5000) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--runs", type=int, default=20, metavar="N", help="(default 20)")
+    parser.add_argument("--trials", type=int, default=5000, metavar="N", help="of each (default 5000)")
+    given = settings.read(parser, runs=2, trials=40)
     with tempfile.TemporaryDirectory() as scratch:
-        folders = [Path(scratch, f"run-{day}") for day in range(1, runs + 1)]
+        folders = [Path(scratch, f"run-{day}") for day in range(1, given.runs + 1)]
         for day, folder in enumerate(folders, start=1):
-            write(folder, day, trials)
+            write(folder, day, given.trials)
         began = time.perf_counter()
         collection.build(collection.Collection(folders, "Made-up runs"), Path(scratch, "site"))
         took_s = time.perf_counter() - began
         size = sum(file.stat().st_size for file in Path(scratch, "site").rglob("*") if file.is_file())
-    print(f"{runs} runs of {trials} trials: made in {took_s:.0f} s, {size / 1e6:.1f} MB")
+    print(f"{given.runs} runs of {given.trials} trials: made in {took_s:.0f} s, {size / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:3]))
+    main()

@@ -1,6 +1,6 @@
 """What a proxy for TCP costs (`bentpipe tcp-pep`), over loopback, beside the same traffic without it.
 
-    benches/tcp_pep.py [--json] [--seconds 5] [--repeat 3]
+    benches/tcp_pep.py [--json] [--seconds 5] [--repeat 3] [--smallest]
 
 One worker, `iperf3` at both ends, all on this machine, direct and through the proxy in turns, up and down:
 goodput; CPU seconds of the proxy per GB, the least of the repetitions, and with it what one core carries
@@ -20,6 +20,8 @@ import sys
 import urllib.request
 from collections.abc import Iterator
 from typing import Any
+
+import settings
 
 from bentpipe import paths
 
@@ -55,7 +57,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print what was measured as JSON")
     parser.add_argument("--seconds", type=int, default=5, help="of each transfer (default 5)")
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="repetitions (default 3)")
-    arguments = parser.parse_args()
+    arguments = settings.read(parser, seconds=1, repeat=1)
     if shutil.which("iperf3") is None:
         sys.exit("error: iperf3 is not on the PATH\nhint: apt install iperf3")
     rows = []

@@ -1,7 +1,7 @@
 """How fast `bentpipe-trace packets` decodes a trace, beside tshark printing the same of it: number and time
 of each captured packet, type and number of each QUIC packet, its frames, their stream offsets and ACK ranges.
 
-    benches/traces.py [--json] [--repeat 5] [--bytes 10485760,104857600] [--gigabyte]
+    benches/traces.py [--json] [--repeat 5] [--bytes 10485760,104857600] [--gigabyte] [--smallest]
 
 The trace is that of a quinn transfer over `sat`, both sides in one file with its secrets, in the page cache.
 The two programs take turns, each time as a new process; both write to /dev/null. For each size: the medians
@@ -29,6 +29,8 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+import settings
 
 from bentpipe import paths
 from bentpipe.execution.jobs import LocalFlow, LocalTrial, TrialProcesses
@@ -91,7 +93,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5, metavar="N", help="repetitions (default 5)")
     parser.add_argument("--bytes", default="10485760,104857600", help="sizes of the transfers")
     parser.add_argument("--gigabyte", action="store_true", help="a capture of 1 GB, besides")
-    arguments = parser.parse_args()
+    arguments = settings.read(parser, bytes="100000", repeat=1)
     tshark = shutil.which("tshark")
     if tshark is None:
         sys.exit("error: tshark is not installed (hint: apt install tshark)")

@@ -74,8 +74,8 @@ def go_test(name: str) -> list[str]:
 
 
 def pytest(title: str, marks: str, further: list[str], shuffle: str | None) -> Part:
-    """The Python tests with these marks. Soaks have a command of their own."""
-    command = [PYTHON, "-m", "pytest", "--quiet", "-m", f"{marks} and not soak", *further,
+    """The Python tests with these marks. Soaks and `make smoke` have commands of their own."""
+    command = [PYTHON, "-m", "pytest", "--quiet", "-m", f"{marks} and not soak and not smoke", *further,
                f"--junitxml={test_times.FOLDER / title}.xml"]  # fmt: skip
     order = ["--shuffle", shuffle] if shuffle else []
     return Part(title, title, [[*command, *order]], needs=(PYTHON, "--version"), hint="make setup")

@@ -1,6 +1,6 @@
 """How many slots one client and its scheduler can keep busy: a simulation, from what they take per trial.
 
-    benches/scale/beyond.py [--hub-ms 8] [--trial-s 0.3] [--trials 100000]
+    benches/scale/beyond.py [--hub-ms 8] [--trial-s 0.3] [--trials 100000] [--smallest]
 
 The hub, client and scheduler in one process, deals with one answer at a time: it takes it, writes the record,
 and submits the next trial to that slot, in `--hub-ms` (what `cluster.py overhead` measures). A slot runs one
@@ -12,8 +12,13 @@ from __future__ import annotations
 
 import argparse
 import heapq
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import settings
 
 WAITING = 2  # tasks of a slot, beside the one that runs
 SLOTS = (2, 8, 32, 64, 128, 256, 1024)
@@ -36,7 +41,7 @@ def main() -> None:
     parser.add_argument("--hub-ms", type=float, default=8.0, metavar="MS")
     parser.add_argument("--trial-s", type=float, default=0.3, metavar="S")
     parser.add_argument("--trials", type=int, default=100_000, metavar="N")
-    asked = parser.parse_args()
+    asked = settings.read(parser, trials=1000)
     hours = " ".join(f"{f'10^{len(str(many)) - 1} trials':>12}" for many in MANY)
     print(f"{'slots':>6} {'trials/s':>9} {'slots used':>11} {'hub used':>9} {hours}")
     for slots in SLOTS:

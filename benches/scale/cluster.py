@@ -6,7 +6,9 @@
     benches/scale/cluster.py results [--trials 50]
     benches/scale/cluster.py programs
 
-`overhead` runs the same trials on this machine, two at a time, and with two workers, in turns of a quarter,
+Each with `--smallest`, too.
+
+`overhead` runs the same trials on this machine, two at a time, and with two workers, in turns,
 and prints the ratio of their wall times without start and end, and what both took of the processors.
 `memory` prints the resident memory of the client at each quarter of a run. Their trials are those of a
 stand-in (`quick-sim`) that sleeps, so that what else the machine does counts little. `deaths` runs real
@@ -31,12 +33,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import settings
+
 from bentpipe import paths
 
 HERE = Path(__file__).parent
 PLAN = ["run", "--scenario", "sat", "--client", "noq", "--server", "noq", "--no-report"]
 LOCAL, DASK = ["--jobs", "2"], ["--executor", "dask", "--workers", "2"]
-TURNS = 4
+QUARTERS = 4
 FEW = 4  # trials of a run that shows what a start takes
 GOAL = 1.05
 TICK_S = 0.05
@@ -58,11 +63,12 @@ def main() -> None:
     parser.add_argument("--trials", type=int, metavar="N")
     parser.add_argument("--trial-s", type=float, default=0.3, metavar="S")
     parser.add_argument("--every-s", type=float, default=20, metavar="S")
-    asked = parser.parse_args()
+    parser.add_argument("--turns", type=int, default=4, metavar="N", help="of overhead (default 4)")
+    asked = settings.read(parser, trials=4 * FEW, trial_s=0.05, every_s=1, turns=1)
     with tempfile.TemporaryDirectory(prefix="bentpipe-bench-") as name:
         folder = Path(name)
         if asked.what == "overhead":
-            overhead(folder, asked.trials or 2000, asked.trial_s)
+            overhead(folder, asked.trials or 2000, asked.trial_s, asked.turns)
         elif asked.what == "memory":
             memory(folder, asked.trials or 20_000)
         elif asked.what == "deaths":
@@ -73,21 +79,21 @@ def main() -> None:
             programs(folder)
 
 
-def overhead(folder: Path, trials: int, trial_s: float) -> None:
+def overhead(folder: Path, trials: int, trial_s: float, turns: int) -> None:
     environment = stand_in(folder, trial_s)
     walls: dict[str, float] = {"local": 0.0, "dask": 0.0}
     cpus, starts = dict(walls), dict(walls)
     for name, words in (("local", LOCAL), ("dask", DASK)):
         starts[name] = timed(folder / f"{name}-start", words, FEW, environment).cpu_s
-    for turn in range(TURNS):
+    for turn in range(turns):
         for name, words in (("local", LOCAL), ("dask", DASK)):
-            spent = timed(folder / f"{name}-{turn}", words, trials // TURNS, environment)
+            spent = timed(folder / f"{name}-{turn}", words, trials // turns, environment)
             walls[name] += spent.wall_s
             cpus[name] += spent.cpu_s
             print(f"turn {turn + 1}: {name}: {spent.wall_s:.1f} s, CPU {spent.cpu_s:.1f} s", flush=True)
     ratio = walls["dask"] / walls["local"]
     print(f"{trials} trials of {trial_s} s: wall time dask / local {ratio:.3f} (goal: at most {GOAL})")
-    each_ms = {name: 1e3 * (cpus[name] - TURNS * starts[name]) / (trials - TURNS * FEW) for name in cpus}
+    each_ms = {name: 1e3 * (cpus[name] - turns * starts[name]) / (trials - turns * FEW) for name in cpus}
     print(f"CPU of a start: local {starts['local']:.1f} s, dask {starts['dask']:.1f} s")
     print(f"CPU per trial beyond that: local {each_ms['local']:.1f} ms, dask {each_ms['dask']:.1f} ms")
 
@@ -95,8 +101,8 @@ def overhead(folder: Path, trials: int, trial_s: float) -> None:
 def memory(folder: Path, trials: int) -> None:
     run = folder / "run"
     process = start(run, DASK, trials, stand_in(folder, 0))
-    for quarter in range(1, TURNS + 1):
-        wait_for_records(run, process, quarter * trials // TURNS)
+    for quarter in range(1, QUARTERS + 1):
+        wait_for_records(run, process, quarter * trials // QUARTERS)
         used = Path(f"/proc/{process.pid}/statm").read_text().split()
         size = int(used[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
         print(f"{records(run)} records: the client has {size:.0f} MB", flush=True)

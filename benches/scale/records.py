@@ -1,6 +1,6 @@
 """What a run's records cost, by how many there are: written, replaced, sealed, and read as the report does.
 
-    benches/scale/records.py [--records 20000,100000]
+    benches/scale/records.py [--records 20000,100000] [--smallest]
 
 Records are copies of a real one, with names and seeds of their own, 20 in each cell. For each step: processor
 time, and how much memory the process has at most until then beyond what it began with. The last column says
@@ -14,12 +14,16 @@ import json
 import multiprocessing
 import resource
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import settings
 
 from bentpipe import paths
 from bentpipe.analysis.cells import cells
@@ -39,7 +43,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--records", default="20000,100000", metavar="N,…")
-    counts = [int(word) for word in parser.parse_args().records.split(",")]
+    counts = [int(word) for word in settings.read(parser, records="200").records.split(",")]
     print(f"{'records':>9} {'step':<36} {'CPU s':>8} {'MB more':>8} {'ms each':>8}")
     for count in counts:
         with tempfile.TemporaryDirectory(prefix="bentpipe-bench-") as name:

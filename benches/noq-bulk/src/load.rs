@@ -4,6 +4,17 @@
 //! and print one JSON object: `ping`, one small stream after the other, how long each took; `hold`, so many connections open at once, each with a
 //! request; `short`, so many connections a minute, each for one request; `requests`, so many over a few connections.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "it measures, over sockets of its own"
+)]
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "counts of requests are small"
+)]
+
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -91,7 +102,8 @@ pub async fn hold(port: u16, count: usize) -> Outcome<()> {
     let opened = begun.elapsed();
     // All are there at once: each must still answer.
     let mut asking: JoinSet<Sent> = JoinSet::new();
-    for connection in open.iter().cloned() {
+    for connection in &open {
+        let connection = connection.clone();
         asking.spawn(async move { ask(&connection).await });
     }
     while let Some(asked) = asking.join_next().await {

@@ -1,0 +1,97 @@
+"""What the Makefile and `benches/` offer is tried: by `.ci/run`, or by `make smoke`, which it calls.
+
+A target or a benchmark that is in neither must come into a list here, with what it is tried by, or why it is
+not. The smallest setting of a benchmark measures nothing; it shows that all of it runs.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import browser
+import command_lines
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CI = (ROOT / ".ci" / "run").read_text()
+CALLED_BY_CI = set(re.findall(r"^ *make ([\w-]+)", CI, re.MULTILINE))
+# What `make smoke` calls them with; `bench` runs last, alone.
+SMOKE: dict[str, list[str]] = {"demo": [], "soak": ["MINUTES=0.01"], "test-crate": ["CRATE=interop"]}
+ALONE = {"bench": ["SMALLEST=1"]}
+NOT_TRIED = {
+    "clean": "it removes what the others stand on",
+    "docs": "it carries out all studies, which takes three hours",
+    "fmt": "it changes files; `make lint` says whether it would",
+    "schemas": "it writes files; tests hold each against what it would write",
+    "wheel": "`make wheel-check` begins with it",
+}
+# Benchmarks beside those of `make bench`, and what each is called with.
+FURTHER: dict[str, list[list[str]]] = {
+    "benches/report.py": [[]],
+    "benches/site.py": [[]],
+    "benches/scale/beyond.py": [[]],
+    "benches/scale/records.py": [[]],
+    "benches/scale/cluster.py": [["overhead"], ["memory"], ["deaths"], ["results"], ["programs"]],
+}
+BENCH_NEEDS = ("tshark", "editcap", "iperf3")
+
+
+def recipe(target: str) -> str:
+    """What the Makefile does for a target."""
+    found = re.search(rf"^{target}:.*\n((?:\t.*\n)*)", command_lines.MAKEFILE, re.MULTILINE)
+    assert found is not None
+    return found[1]
+
+
+def test_every_target_is_tried_or_says_why_not() -> None:
+    assert sorted([*CALLED_BY_CI, *SMOKE, *ALONE, *NOT_TRIED]) == sorted(command_lines.TARGETS)
+    phony = re.search(r"^\.PHONY: (.*)$", command_lines.MAKEFILE, re.MULTILINE)
+    assert phony is not None and {*phony[1].split()} == command_lines.TARGETS
+
+
+def test_every_benchmark_is_tried() -> None:
+    there = [file for file in (ROOT / "benches").rglob("*.py") if "__main__" in file.read_text()]
+    called = re.findall(r"\S*benches/\S+\.py", recipe("bench"))
+    assert sorted([*called, *FURTHER]) == sorted(str(file.relative_to(ROOT)) for file in there)
+    rust = [file.stem for file in (ROOT / "benches").glob("*/benches/*.rs")]
+    assert re.findall(r"--bench (\w+)", recipe("bench")) == sorted(rust)
+
+
+def tried(command: list[str]) -> str:
+    """What a command prints, which must end well."""
+    done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize(
+    ("name", "words"), [(name, words) for name, calls in FURTHER.items() for words in calls], ids=str
+)
+def test_a_benchmark_runs_with_its_smallest_setting(name: str, words: list[str]) -> None:
+    if name == "benches/report.py" and browser.CHROMIUM is None:
+        pytest.skip("no Chromium on the PATH")
+    assert tried([sys.executable, name, *words, "--smallest"])
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("target", SMOKE)
+def test_a_target_works(target: str) -> None:
+    assert tried(["make", target, *SMOKE[target]])
+
+
+@pytest.mark.smoke
+@pytest.mark.emulated
+@pytest.mark.usefixtures("namespaces")
+def test_all_benchmarks_of_make_bench_run() -> None:
+    if absent := [name for name in BENCH_NEEDS if shutil.which(name) is None]:
+        pytest.skip(f"not on the PATH: {', '.join(absent)}")
+    printed = tried(["make", "bench", *ALONE["bench"]])
+    # Each of them says something that no other does.
+    for said in ("client → server", "bentpipe-trace", "bentpipe perf at least", "requests ", "iperf3's bytes"):
+        assert said in printed
+    assert re.search(r"^cubic +linux .*iperf3", printed, re.MULTILINE)
