@@ -132,7 +132,7 @@ def test_a_run_that_is_left_out_could_begin(page: Path, bentpipe: Command) -> No
 def can_be_planned(words: list[str]) -> bool:
     """Whether it names no file or folder of the reader's, and no link."""
     open_ends = any(command_lines.OPEN.search(word) for word in words)
-    own = [word for word in words if word.endswith(".toml")]
+    own = [word for word in words if ".toml" in word or word.startswith("my-")]
     return not (open_ends or own or {"--resume", "--out", "--link", "--executor"} & {*words})
 
 
