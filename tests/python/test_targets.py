@@ -92,6 +92,12 @@ def test_all_benchmarks_of_make_bench_run() -> None:
         pytest.skip(f"not on the PATH: {', '.join(absent)}")
     printed = tried(["make", "bench", *ALONE["bench"]])
     # Each of them says something that no other does.
-    for said in ("client → server", "bentpipe-trace", "bentpipe perf at least", "requests ", "iperf3's bytes"):
+    for said in (
+        "client → server",
+        "bentpipe-trace",
+        "bentpipe perf at least",
+        "requests ",
+        "iperf3's bytes",
+    ):
         assert said in printed
     assert re.search(r"^cubic +linux .*iperf3", printed, re.MULTILINE)
