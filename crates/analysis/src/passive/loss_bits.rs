@@ -25,7 +25,7 @@ const REORDERED: u64 = 8;
 const SQUARE: u8 = 0x10;
 const LOSS: u8 = 0x08;
 
-/// What the loss bits of an end's packets say.
+/// The losses that the bits of an end's short headers tell of.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LossBits {
     /// Packets in whole periods of Q.

@@ -55,7 +55,7 @@ pub struct Passive {
     pub datagrams_ratio: Option<f64>,
 }
 
-/// What there is of each end.
+/// A value of each end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct EndPair<T> {
     /// Of the client.

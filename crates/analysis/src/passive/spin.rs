@@ -29,7 +29,7 @@ const RANDOM: usize = 4;
 /// Fewer packets than this say nothing of that.
 const ENOUGH: usize = 16;
 
-/// Whether the spin bit spins.
+/// The behaviour of the spin bit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpinBit {
@@ -43,7 +43,7 @@ pub enum SpinBit {
     Spins,
 }
 
-/// What the spin bit says.
+/// The RTT samples of the spin bit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spin {
     /// Whether it spins.

@@ -29,8 +29,9 @@ impl ClientHello {
     /// Of a CRYPTO stream, or the handshake messages of a TLS stream. None if the message is not
     /// there as a whole.
     pub(crate) fn read(stream: &[u8]) -> Option<Self> {
-        let server_name = tls::client_extension(stream, SERVER_NAME)?;
-        let alpn = tls::client_extension(stream, ALPN)?;
+        let extensions = tls::client_extensions(stream)?;
+        let server_name = tls::extension(extensions, SERVER_NAME);
+        let alpn = tls::extension(extensions, ALPN);
         Some(Self {
             server_name: server_name.and_then(host_name),
             alpn: alpn.map(protocols).unwrap_or_default(),
@@ -81,14 +82,11 @@ fn is_grease(name: &[u8]) -> bool {
 
 /// Names are ASCII; in place of other bytes stands what a URL would have.
 fn printable(name: &[u8]) -> String {
-    let mut text = String::new();
-    for byte in name {
-        match byte {
-            b' '..=b'~' => text.push(char::from(*byte)),
-            _ => text.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    text
+    let shown = name.iter().map(|byte| match byte {
+        b' '..=b'~' => char::from(*byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    });
+    shown.collect()
 }
 
 #[cfg(test)]

@@ -45,14 +45,14 @@ pub(crate) fn cipher_suite(stream: &[u8]) -> Option<u16> {
 
 /// The transport parameters in a `ClientHello` that is there as a whole.
 pub(super) fn client_parameters(stream: &[u8]) -> Option<TransportParameters> {
-    let value = client_extension(stream, TRANSPORT_PARAMETERS)?
-        .or_else(|| client_extension(stream, DRAFT_TRANSPORT_PARAMETERS).flatten());
+    let extensions = client_extensions(stream)?;
+    let value = extension(extensions, TRANSPORT_PARAMETERS)
+        .or_else(|| extension(extensions, DRAFT_TRANSPORT_PARAMETERS));
     TransportParameters::parse(value?)
 }
 
-/// The value of an extension in a `ClientHello`; None within if it has no such extension, None
-/// without if it is not there as a whole.
-pub(crate) fn client_extension(stream: &[u8], wanted: u16) -> Option<Option<&[u8]>> {
+/// Where the extensions of a `ClientHello` begin that is there as a whole.
+pub(super) fn client_extensions(stream: &[u8]) -> Option<Cursor<'_>> {
     let mut cursor = Cursor::new(message(stream, CLIENT_HELLO)?);
     cursor.take(2 + 32)?; // legacy version, random
     let session_id = cursor.u8()?;
@@ -61,7 +61,7 @@ pub(crate) fn client_extension(stream: &[u8], wanted: u16) -> Option<Option<&[u8
     cursor.take(usize::from(cipher_suites))?;
     let compressions = cursor.u8()?;
     cursor.take(usize::from(compressions))?;
-    Some(extension(cursor, wanted))
+    Some(cursor)
 }
 
 /// The transport parameters in `EncryptedExtensions` that are there as a whole, at the front of a
@@ -135,7 +135,7 @@ fn messages(stream: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
 }
 
 /// The value of an extension of this number.
-fn extension(mut cursor: Cursor<'_>, wanted: u16) -> Option<&[u8]> {
+pub(super) fn extension(mut cursor: Cursor<'_>, wanted: u16) -> Option<&[u8]> {
     let length = cursor.u16()?;
     let mut extensions = Cursor::new(cursor.take(usize::from(length))?);
     loop {
