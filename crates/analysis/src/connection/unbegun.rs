@@ -4,15 +4,15 @@
 //! 17.3.1), and RFC 9312 section 2.4 warns of classifiers. A flow of UDP is taken for QUIC if it
 //! goes to or from port 443, where HTTP/3 lives, every one of its datagrams begins with a bit that
 //! is 0, as a short header does, and its first bytes end in many different ways: header protection
-//! makes them look random (RFC 9001 section 5.4), while DTLS, WireGuard, OpenVPN and STUN have a
-//! handful of types there. What it carries stays unknown; its datagrams can be measured. The QUIC
-//! bit is not asked for, as ends may grease it (RFC 9287). A flow of QUIC on another port is not
-//! found.
+//! makes them look random (RFC 9001 section 5.4), while DTLS, `WireGuard`, `OpenVPN` and STUN
+//! have a handful of types there. What it carries stays unknown; its datagrams can be measured.
+//! The QUIC bit is not asked for, as ends may grease it (RFC 9287). A flow of QUIC on another port
+//! is not found.
 
 use std::collections::HashMap;
 
 use bentpipe_wire::Path;
-use bentpipe_wire::quic::End;
+use bentpipe_wire::quic::{End, Handshake};
 
 use super::recorder::{ObservedConnection, PacketObservation};
 use super::{Protocol, WireImage};
@@ -67,7 +67,7 @@ impl Flows {
                 protocol: Protocol::Quic(0),
                 ends: [path.source, path.destination],
                 initial_credit: [None; 2],
-                handshake: Default::default(),
+                handshake: Handshake::default(),
                 wire_image: WireImage::default(),
                 tls: None,
                 observations,
