@@ -41,7 +41,18 @@ def searches(seed: int) -> Iterator[Search]:
     """All searches, in the order in which they are gone through."""
     properties = {"PROPTEST_RNG_SEED": str(seed), "PROPTEST_CASES": str(CASES)}
     soak = {"BENTPIPE_SOAK_SEED": str(seed)}
-    for crate in ("units", "link", "congestion", "qlog", "trace", "endpoint", "perf"):
+    for crate in (
+        "units",
+        "link",
+        "congestion",
+        "unpack",
+        "wire",
+        "analysis",
+        "qlog",
+        "trace",
+        "endpoint",
+        "perf",
+    ):
         yield Search(f"properties-{crate}", [*CARGO, "-p", f"bentpipe-{crate}"], properties)
     yield Search("properties-python", [*PYTEST, "-m", "hypothesis", "-n", "2"], soak)
     # Each case is a whole proxy, or a whole connection: fewer of them.

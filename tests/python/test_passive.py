@@ -138,11 +138,67 @@ def test_a_capture_that_begins_midway_is_measured_by_its_datagrams(bentpipe: Com
     for way, of in (("forward", "udp.srcport == 443"), ("return", "udp.dstport == 443")):
         assert one["metrics"][way]["packets"] == len(tshark(late, ["frame.number"], of))
     assert one["metrics"]["forward"]["mean_rate_bps"] > 0
-    assert "QUIC, captured at one place" not in bentpipe("trace", late).err
+    assert "QUIC by the form of its packets, captured at one place" in bentpipe("trace", late).out
     # A flow of this form on another port may be anything.
     Path("other.pcapng").write_bytes(late.read_bytes().replace(b"\x01\xbb", b"\x00\x35"))
     done = bentpipe("trace", "other.pcapng")
     assert done.code == 1 and "no connection found" in done.err
+
+
+def test_where_a_capture_begins_makes_no_number_false(bentpipe: Command, trace: Path) -> None:
+    """Either side begins late: what is measured then is what the whole has, or nothing."""
+    if EDITCAP is None:
+        pytest.skip("editcap is not installed (apt install wireshark-common)")
+    sides = sides_of(trace, Path())
+    whole = analysed(bentpipe, *sides, out="whole")["passive"]
+    for cut in (0, 1):
+        for frames in (1, 2, 3, 5, 9, 30):
+            pair = list(sides)
+            pair[cut] = Path(f"late-{cut}-{frames}-{sides[cut].name}")
+            subprocess.run([EDITCAP, sides[cut], pair[cut], f"1-{frames}"], check=True)
+            one = analysed(bentpipe, *pair, out="late")
+            where = (cut, frames)
+            assert one["vantage"] == "both" and one["metrics"]["forward"]["lost_packets"] > 0, where
+            assert one["metrics"]["forward"]["reordered_packets"] in (0, None), where
+            found = one["passive"]
+            assert found["handshake_rtt_ms"] in (None, pytest.approx(whole["handshake_rtt_ms"], abs=15)), (
+                where
+            )
+            for rtt in ("spin_rtt", "matched_rtt"):
+                assert found[rtt]["min_ms"] == pytest.approx(whole[rtt]["min_ms"], abs=30), (where, rtt)
+
+
+def test_one_direction_and_cut_packets_are_measured_too(bentpipe: Command, trace: Path) -> None:
+    if EDITCAP is None or TSHARK is None:
+        pytest.skip("tshark is not installed (apt install tshark)")
+    client, _ = sides_of(trace, Path())
+    whole = analysed(bentpipe, client, out="whole")["metrics"]["forward"]
+    cut: list[str] = [EDITCAP, "-s", "100", str(client)]
+    one_way: list[str] = [TSHARK, "-r", str(client), "-Y", "udp.srcport == 443", "-w"]
+    for filtered, words in (("snap.pcapng", cut), ("forward.pcapng", one_way)):
+        subprocess.run([*words, filtered], check=True, capture_output=True)
+        one = analysed(bentpipe, filtered, out="some")
+        assert one["version"] == "1", filtered
+        for key in ("datagrams", "ip_bytes"):
+            assert one["metrics"]["forward"][key] == whole[key], (filtered, key)
+
+
+def test_another_port_of_the_client_is_followed(bentpipe: Command, trace: Path) -> None:
+    """A NAT that forgets gives the client another port: its packets, and what comes back to it."""
+    client, _ = sides_of(trace, Path())
+    whole = analysed(bentpipe, client, out="whole")
+    content, old, new = client.read_bytes(), (50000).to_bytes(2, "big"), (50077).to_bytes(2, "big")
+    half = len(content) // 2
+    moved = (
+        content[half:]
+        .replace(old + b"\x01\xbb", new + b"\x01\xbb")
+        .replace(b"\x01\xbb" + old, b"\x01\xbb" + new)
+    )
+    Path("moved.pcapng").write_bytes(content[:half] + moved)
+    one = analysed(bentpipe, "moved.pcapng", out="moved")
+    assert one["metrics"]["forward"]["packets"] == whole["metrics"]["forward"]["packets"]
+    (change,) = one["passive"]["later_addresses"]
+    assert (change["end"], change["address"]) == ("client", "192.0.2.1:50077")
 
 
 def test_loss_bits_tell_what_was_lost_on_the_way(bentpipe: Command) -> None:

@@ -165,7 +165,7 @@ impl ConnectionAnalysis {
             server_clock_ahead_s: seconds(connection.clock_ahead),
             packets: connection.packets.len(),
             transport_parameters: InitialLimits::of(connection),
-            establishment: (connection.protocol != Protocol::Tcp || connection.tls.is_some())
+            establishment: Establishment::is_seen(connection)
                 .then(|| Establishment::of(connection, entries)),
             metrics: Metrics::of(connection, entries, &known.link),
             passive: Passive::of(connection, spin),

@@ -37,6 +37,18 @@ pub struct Establishment {
 }
 
 impl Establishment {
+    /// Whether a capture has something of a connection's beginning. Of TCP, it is that of TLS.
+    #[must_use]
+    pub fn is_seen(connection: &Connection) -> bool {
+        match connection.protocol {
+            Protocol::Tcp => connection.tls.is_some(),
+            Protocol::Quic(_) => {
+                let mut packets = connection.packets.iter();
+                packets.any(|it| it.kind != Kind::Quic(PacketType::OneRtt))
+            }
+        }
+    }
+
     /// Of `connection`, whose [ledger](Connection::ledger) is `entries`.
     #[must_use]
     pub fn of(connection: &Connection, entries: &[LedgerEntry]) -> Self {

@@ -147,6 +147,8 @@ def _connection(one: Connection, sealed: bool) -> Iterator[str]:
     yield from _heading(one)
     if sealed:
         yield from _indented(_SEALED, 2)
+    elif one.protocol == "tcp" and one.establishment and one.establishment.zero_rtt_bytes is None:
+        yield from _indented(_SEALED_TLS, 2)
     metrics, passive = one.metrics, one.passive
     yield ""
     for name, value in _whole(metrics, sealed):
@@ -170,7 +172,8 @@ def _connection(one: Connection, sealed: bool) -> Iterator[str]:
 
 
 def _heading(one: Connection) -> Iterator[str]:
-    version = f"QUIC version {one.version}" if one.version else one.protocol.upper()
+    unseen = "TCP" if one.protocol == "tcp" else "QUIC by the form of its packets"
+    version = f"QUIC version {one.version}" if one.version else unseen
     where = {"both": "both sides", "unknown": "one place, unknown which"}.get(
         one.vantage, f"the {one.vantage}'s side"
     )
@@ -180,14 +183,14 @@ def _heading(one: Connection) -> Iterator[str]:
         for line in (*passive_summary.names(one.passive), *passive_summary.connection_ids(one.passive)):
             yield from _indented(line, 2)
     if one.establishment:
-        yield from _indented(f"handshake: {_established(one.establishment)}", 2)
+        yield from _indented(f"handshake: {_established(one.establishment, one.protocol == 'tcp')}", 2)
 
 
 def _row(name: str, forward: str, back: str) -> str:
     return f"  {name:<24} {forward:>15} {back:>15}"
 
 
-def _established(shown: Establishment) -> str:
+def _established(shown: Establishment, is_tcp: bool) -> str:
     """How the connection came about."""
     words = ["complete" if shown.complete else "not complete"]
     if shown.retry:
@@ -197,7 +200,7 @@ def _established(shown: Establishment) -> str:
     if shown.resumed is not None:
         words.append("resumed with a ticket" if shown.resumed else "not resumed")
     early = shown.zero_rtt_bytes
-    if early is None:
+    if early is None and not is_tcp:
         words.append("0-RTT that was not decrypted")
     elif early:
         taken = {True: "accepted", False: "not accepted", None: "accepted or not is not known"}
@@ -281,6 +284,10 @@ _OF_STREAMS = ("stream_bytes", "retransmitted_bytes", "retransmitted_share")
 _SEALED = (
     "There are no TLS secrets of it: what follows is what everybody on the path can see. With --keylog KEYS, "
     "as endpoints write it with SSLKEYLOGFILE=KEYS, streams and acknowledgements are measured, too."
+)
+_SEALED_TLS = (
+    "Its TLS could not be decrypted: bytes and times are those of TCP's streams, TLS's own messages among "
+    "them. With --keylog KEYS they are the application's."
 )
 _ACKED = ("data packets", "ACK packets coming back", "  per data packet")
 

@@ -143,7 +143,10 @@ fn of_two_places(names: [Option<&str>; 2], pair: [ObservedConnection; 2]) -> Con
     let pairs = pairs.filter_map(|(at, it)| Some((it, &server.observations[(*at)?])));
     let clocks = Clocks::of(start, &client, &server, pairs);
     let mut connection = Connection {
-        protocol: client.protocol,
+        protocol: match client.protocol {
+            Protocol::Quic(0) => server.protocol, // which may have seen the handshake
+            seen => seen,
+        },
         ends: client.ends,
         initial_credit: [0, 1].map(|end| client.initial_credit[end].or(server.initial_credit[end])),
         handshake: client.handshake.or(server.handshake),

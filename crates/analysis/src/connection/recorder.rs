@@ -91,12 +91,12 @@ pub struct Undecodable {
 impl Recording {
     /// Adds the connections whose beginning was not seen.
     fn add_unbegun(&mut self, flows: Flows) {
-        let (connections, others) = flows.finish();
+        let (connections, others) = flows.finish(&self.connections);
         for frame in others {
             self.note_undecodable(frame, format!("UDP datagrams: {}", Reason::NoConnection));
         }
         for observation in connections.iter().flat_map(|it| &it.observations) {
-            let what = "QUIC packets, by their form: no secret, and their handshake was not seen";
+            let what = "QUIC packets of connections whose beginning was not seen, and no secrets";
             self.note_undecodable(u64::from(observation.frame), what.to_owned());
         }
         self.connections.extend(connections);
@@ -295,10 +295,8 @@ impl DatagramRecorder<'_> {
 
     fn undecoded(&mut self, undecoded: &Undecoded) {
         let origin = self.origin_of(undecoded.waited_since);
-        let flow = Flows::of(self.path).filter(|_| undecoded.reason == Reason::NoConnection);
-        if let (Some((path, sender)), None) = (flow, undecoded.known) {
-            let observation = origin.of_undecoded(sender, PacketType::OneRtt, undecoded);
-            return self.flows.note(path, observation);
+        if undecoded.known.is_none() && self.is_of_flow(&origin, undecoded) {
+            return;
         }
         let what = match undecoded.reason {
             reason @ (Reason::NoConnection | Reason::Version(_)) => {
@@ -314,6 +312,27 @@ impl DatagramRecorder<'_> {
         let recorded = self.connection(number, sender);
         let observation = origin.of_undecoded(sender, kind, undecoded);
         recorded.observations.push(observation);
+    }
+
+    /// Whether a packet of no known connection may be of a flow of QUIC, which then has it.
+    fn is_of_flow(&mut self, origin: &Origin, undecoded: &Undecoded) -> bool {
+        let Some((path, sender)) = self.flows.of(self.path, undecoded.long.is_some()) else {
+            return false;
+        };
+        match undecoded.reason {
+            Reason::NoConnection | Reason::CutShort => {
+                let kind = undecoded.long.map_or(PacketType::OneRtt, |(_, kind)| kind);
+                let observation = origin.of_undecoded(sender, kind, undecoded);
+                let version = undecoded.long.map(|(version, _)| version);
+                self.flows.note(path, observation, version);
+                true
+            }
+            Reason::Version(_) => {
+                self.flows.refuse(path);
+                false
+            }
+            _ => false,
+        }
     }
 
     /// Notes where the sender of the datagram is.

@@ -1,15 +1,17 @@
-//! Connections of QUIC whose beginning was not captured, and of which there are no secrets.
+//! Connections of QUIC whose first packet was not captured, or not as a whole, and of which there
+//! are no secrets.
 //!
-//! A packet with a short header tells neither its version nor its connection (RFC 9000 section
-//! 17.3.1), and RFC 9312 section 2.4 warns of classifiers. A flow of UDP is taken for QUIC if it
-//! goes to or from port 443, where HTTP/3 lives, every one of its datagrams begins with a bit that
-//! is 0, as a short header does, and its first bytes end in many different ways: header protection
-//! makes them look random (RFC 9001 section 5.4), while DTLS, `WireGuard`, `OpenVPN` and STUN
-//! have a handful of types there. What it carries stays unknown; its datagrams can be measured.
-//! The QUIC bit is not asked for, as ends may grease it (RFC 9287). A flow of QUIC on another port
-//! is not found.
+//! A long header tells its version in the clear (RFC 8999 section 5.1), so one of a version that is
+//! known tells that a flow of UDP is QUIC. A short one tells nothing (RFC 9000 section 17.3.1), and
+//! RFC 9312 section 2.4 warns of classifiers. A flow that has none but these is taken for QUIC if
+//! it goes to or from port 443, where HTTP/3 lives, every one of its datagrams begins with a bit
+//! that is 0, and its first bytes end in many different ways: header protection makes them look
+//! random (RFC 9001 section 5.4), while DTLS, `WireGuard`, `OpenVPN` and STUN have a handful of
+//! types there. The QUIC bit is not asked for, as ends may grease it (RFC 9287). A flow in which a
+//! version was seen that is not known, as of gQUIC, is none. What such a connection carries stays
+//! unknown; its datagrams can be measured.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use bentpipe_wire::Path;
 use bentpipe_wire::quic::{End, Handshake};
@@ -29,53 +31,100 @@ const VALUES: u32 = 6;
 #[derive(Debug, Default)]
 pub(super) struct Flows {
     /// By the path from the client.
-    by_path: HashMap<Path, Vec<PacketObservation>>,
+    by_path: HashMap<Path, Flow>,
     /// As they began.
     order: Vec<Path>,
 }
 
+#[derive(Debug, Default)]
+struct Flow {
+    observations: Vec<PacketObservation>,
+    /// The version in its long headers.
+    version: Option<u32>,
+    /// It speaks another version.
+    refused: bool,
+}
+
 impl Flows {
-    /// The path of a datagram from the client of its flow, and who sent it. None if it is of no
-    /// such flow.
-    pub(super) fn of(path: Path) -> Option<(Path, End)> {
+    /// The path from the client of a flow, and who sent the datagram: known, or told by the ports.
+    /// Of two that are not 443, the lower one is the server's. `is_quic` says that a long header
+    /// tells that it is QUIC; without, other ports than 443 are no flow of ours.
+    pub(super) fn of(&self, path: Path, is_quic: bool) -> Option<(Path, End)> {
+        let back = path.reversed();
+        if self.by_path.contains_key(&path) {
+            return Some((path, End::Client));
+        }
+        if self.by_path.contains_key(&back) {
+            return Some((back, End::Server));
+        }
         match (path.source.port(), path.destination.port()) {
             (_, PORT) => Some((path, End::Client)),
-            (PORT, _) => Some((path.reversed(), End::Server)),
-            _ => None,
+            (PORT, _) => Some((back, End::Server)),
+            (source, destination) if is_quic && source < destination => Some((back, End::Server)),
+            _ => is_quic.then_some((path, End::Client)),
         }
     }
 
-    /// Notes a datagram of a flow.
-    pub(super) fn note(&mut self, path: Path, observation: PacketObservation) {
-        let observations = self.by_path.entry(path).or_insert_with(|| {
-            self.order.push(path);
-            Vec::new()
-        });
-        observations.push(observation);
+    /// Notes a datagram of a flow, and the version in it, if it has a long header.
+    pub(super) fn note(
+        &mut self,
+        path: Path,
+        observation: PacketObservation,
+        version: Option<u32>,
+    ) {
+        let flow = self.flow(path);
+        flow.version = flow.version.or(version);
+        flow.observations.push(observation);
     }
 
-    /// The connections among the flows, and the captured packets of what is none.
-    pub(super) fn finish(mut self) -> (Vec<ObservedConnection>, Vec<u64>) {
+    /// Notes that a flow speaks a version that is not known.
+    pub(super) fn refuse(&mut self, path: Path) {
+        self.flow(path).refused = true;
+    }
+
+    fn flow(&mut self, path: Path) -> &mut Flow {
+        self.by_path.entry(path).or_insert_with(|| {
+            self.order.push(path);
+            Flow::default()
+        })
+    }
+
+    /// The connections among the flows, and the captured packets of what is none. `known` are those
+    /// that were seen to begin.
+    pub(super) fn finish(
+        mut self,
+        known: &[ObservedConnection],
+    ) -> (Vec<ObservedConnection>, Vec<u64>) {
+        let known: HashSet<_> = known.iter().map(|it| it.ends).collect();
         let (mut connections, mut others) = (Vec::new(), Vec::new());
         for path in self.order {
-            let observations = self.by_path.remove(&path).unwrap_or_default();
-            if !looks_like_quic(&observations) {
-                others.extend(observations.iter().map(|it| u64::from(it.frame)));
+            let flow = self.by_path.remove(&path).unwrap_or_default();
+            let ends = [path.source, path.destination];
+            if known.contains(&ends) || !flow.is_quic() {
+                let frames = flow.observations.iter().map(|it| u64::from(it.frame));
+                others.extend(frames);
                 continue;
             }
             connections.push(ObservedConnection {
-                protocol: Protocol::Quic(0),
-                ends: [path.source, path.destination],
+                protocol: Protocol::Quic(flow.version.unwrap_or(0)),
+                ends,
                 initial_credit: [None; 2],
                 handshake: Handshake::default(),
                 wire_image: WireImage::default(),
                 tls: None,
-                observations,
+                observations: flow.observations,
                 frames: Vec::new(),
                 ranges: Vec::new(),
             });
         }
         (connections, others)
+    }
+}
+
+impl Flow {
+    fn is_quic(&self) -> bool {
+        let told = self.version.is_some() && !self.observations.is_empty();
+        !self.refused && (told || looks_like_quic(&self.observations))
     }
 }
 
@@ -128,13 +177,47 @@ mod tests {
 
     #[test]
     fn the_server_is_at_port_443() {
+        let (flows, mut seen) = (Flows::default(), Flows::default());
         let path = |source: &str, destination: &str| Path {
             source: source.parse().unwrap(),
             destination: destination.parse().unwrap(),
         };
         let up = path("192.0.2.1:50000", "198.51.100.1:443");
-        assert_eq!(Flows::of(up), Some((up, End::Client)));
-        assert_eq!(Flows::of(up.reversed()), Some((up, End::Server)));
-        assert_eq!(Flows::of(path("192.0.2.1:1", "192.0.2.2:2")), None);
+        assert_eq!(flows.of(up, false), Some((up, End::Client)));
+        assert_eq!(flows.of(up.reversed(), false), Some((up, End::Server)));
+        let other = path("192.0.2.1:5000", "192.0.2.2:4433");
+        assert_eq!(flows.of(other, false), None);
+        assert_eq!(flows.of(other, true), Some((other, End::Client)));
+        assert_eq!(flows.of(other.reversed(), true), Some((other, End::Server)));
+        // Once seen, it stays: also where both have this port.
+        let both = path("192.0.2.1:443", "192.0.2.2:443");
+        seen.refuse(both);
+        assert_eq!(seen.of(both.reversed(), false), Some((both, End::Server)));
+    }
+
+    #[test]
+    fn a_long_header_tells_a_flow_and_another_version_refuses_it() {
+        let path = Path {
+            source: "192.0.2.1:5000".parse().unwrap(),
+            destination: "192.0.2.2:4433".parse().unwrap(),
+        };
+        let found = |refused: bool, known: &[ObservedConnection]| {
+            let mut flows = Flows::default();
+            for observation in observations([0xc0, 0x40].into_iter()) {
+                let version = (observation.first_byte & 0x80 != 0).then_some(1);
+                flows.note(path, observation, version);
+            }
+            if refused {
+                flows.refuse(path);
+            }
+            flows.finish(known)
+        };
+        let (connections, others) = found(false, &[]);
+        assert_eq!((connections.len(), others.len()), (1, 0));
+        assert_eq!(connections[0].protocol, Protocol::Quic(1));
+        // What was seen to begin between the same ends has these packets, or nobody does.
+        for (connections, others) in [found(true, &[]), found(false, &connections)] {
+            assert_eq!((connections.len(), others.len()), (0, 2));
+        }
     }
 }

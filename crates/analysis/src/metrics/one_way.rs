@@ -207,7 +207,8 @@ impl Counts {
                 let arrival = packet.received().zip(packet.space()).zip(packet.number);
                 arrivals.extend(arrival);
                 let (order, space) = (by_sending.len() as u64, Space::Application);
-                by_sending.extend(packet.received().map(|time| ((time, space), order)));
+                let both = packet.sent().and(packet.received());
+                by_sending.extend(both.map(|time| ((time, space), order)));
             }
         }
         if connection.vantage != Vantage::At(sender) {

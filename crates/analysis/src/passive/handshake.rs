@@ -25,20 +25,21 @@ pub(super) fn round_trip(connection: &Connection) -> Option<Nanos> {
 
 /// From the passing of a packet to that of its first answer by `answerer`, both at `place`.
 fn component(connection: &Connection, answerer: End, place: End) -> Option<Nanos> {
-    let at = |packet: &Packet| packet.seen[place as usize].unwrap_or(packet.time());
-    let mut originals = connection.packets.iter().filter(|it| !it.copy);
+    let here = |packet: &&Packet| !packet.copy && packet.seen[place as usize].is_some();
+    let mut originals = connection.packets.iter().filter(here);
     let (answer, number) = originals.find_map(|packet| {
         let is_answer = packet.sender == answerer && is_of_handshake(packet);
         Some((packet, answered(connection, packet)?)).filter(|_| is_answer)
     })?;
-    let mut asked = connection.packets.iter().filter(|it| !it.copy);
+    let mut asked = connection.packets.iter().filter(here);
     let asked = asked.find(|it| {
         it.sender != answerer && it.number == Some(number) && it.space() == answer.space()
     })?;
     if !connection.is_ack_eliciting(asked) {
         return None;
     }
-    Some(at(answer) - at(asked)).filter(|it| *it >= 0)
+    let [until, from] = [answer, asked].map(|it| it.seen[place as usize]);
+    Some(until? - from?).filter(|it| *it >= 0)
 }
 
 fn is_of_handshake(packet: &Packet) -> bool {

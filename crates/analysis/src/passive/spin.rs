@@ -65,7 +65,9 @@ impl Spin {
     /// Reads a connection whose handshake took `handshake`.
     #[must_use]
     pub fn of(connection: &Connection, handshake: Option<Nanos>) -> Self {
-        let passing = passing(connection, busier_end(connection));
+        let end = busier_end(connection);
+        let place = place(connection, end);
+        let passing = passing(connection, end, place);
         let raw = changes(&passing);
         let bit = if passing.is_empty() {
             SpinBit::Absent
@@ -83,14 +85,17 @@ impl Spin {
         };
         let reference = reference(&passing, &raw, handshake);
         if let (SpinBit::Spins, Some(reference)) = (bit, reference) {
-            spin.measure(connection, &passing, reference);
+            let mut all: Vec<Nanos> = seen_at(connection, place).collect();
+            all.sort_unstable();
+            spin.measure(&passing, &all, reference);
+            // As packets stand in the connection.
+            spin.samples.sort_unstable();
         }
         spin
     }
 
-    fn measure(&mut self, connection: &Connection, passing: &[Passing], reference: Nanos) {
-        let mut all: Vec<Nanos> = connection.packets.iter().map(Packet::time).collect();
-        all.sort_unstable();
+    /// `all` are the times at which packets passed, in order.
+    fn measure(&mut self, passing: &[Passing], all: &[Nanos], reference: Nanos) {
         let mut edge: Option<&Passing> = None;
         let mut value = passing[0].spin;
         for now in passing {
@@ -100,7 +105,7 @@ impl Spin {
             }
             value = now.spin;
             if let Some(before) = edge.replace(now) {
-                if longest_silence(&all, before.time, now.time) > reference {
+                if longest_silence(all, before.time, now.time) > reference {
                     self.rejected += 1;
                 } else {
                     self.samples.push((now.at, now.time - before.time));
@@ -121,14 +126,35 @@ fn busier_end(connection: &Connection) -> End {
     }
 }
 
-/// The 1-RTT packets of an end as they passed, where they were seen first.
-fn passing(connection: &Connection, end: End) -> Vec<Passing> {
+/// Where packets of an end are looked at: at its own side, unless the other saw more of them. Times
+/// of two places must not be mixed.
+fn place(connection: &Connection, end: End) -> End {
+    let own = connection.packets.iter().filter(|it| it.sender == end);
+    let seen = |place: End| {
+        let there = own.clone().filter(|it| it.seen[place as usize].is_some());
+        there.count()
+    };
+    if seen(end.other()) > seen(end) {
+        end.other()
+    } else {
+        end
+    }
+}
+
+/// When packets passed a place.
+fn seen_at(connection: &Connection, place: End) -> impl Iterator<Item = Nanos> {
+    let packets = connection.packets.iter();
+    packets.filter_map(move |it| it.seen[place as usize])
+}
+
+/// The 1-RTT packets of an end as they passed a place.
+fn passing(connection: &Connection, end: End, place: End) -> Vec<Passing> {
     let packets = connection.packets.iter().enumerate();
     let own = packets.filter(|(_, it)| it.sender == end && !it.copy);
     let passing = own.filter_map(|(at, packet)| {
         Some(Passing {
             at,
-            time: packet.time(),
+            time: packet.seen[place as usize]?,
             spin: packet.spin()?,
         })
     });

@@ -2,7 +2,7 @@
 
 use crate::datagram::Datagram;
 
-use super::header::{HeaderError, PacketType};
+use super::header::{HeaderError, PacketType, long_form};
 use super::version::{google_version, known_name};
 use super::{End, Frames, TransportParameters};
 
@@ -70,6 +70,8 @@ pub struct Undecoded {
     /// If it waited until that was sure: which datagram of this observer it came in, counted from
     /// 0.
     pub waited_since: Option<u64>,
+    /// The version and the type in a long header, if it is a version that can be decoded.
+    pub long: Option<(u32, PacketType)>,
     /// Why.
     pub reason: Reason,
 }
@@ -86,6 +88,7 @@ impl Undecoded {
             known,
             identity: identity(bytes),
             waited_since: None,
+            long: long_form(bytes),
             reason,
         }
     }

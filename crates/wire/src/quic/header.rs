@@ -145,6 +145,15 @@ impl LongHeader {
     }
 }
 
+/// The version and the type in a long header, if it is a version that can be decoded. Its first
+/// bytes tell, also where the rest is missing.
+pub(super) fn long_form(bytes: &[u8]) -> Option<(u32, PacketType)> {
+    let (head, _) = bytes.split_first_chunk::<5>()?;
+    let number = u32::from_be_bytes([head[1], head[2], head[3], head[4]]);
+    let version = Version::of(number).filter(|_| head[0] & 0x80 != 0)?;
+    Some((number, packet_type(version, head[0])))
+}
+
 fn packet_type(version: Version, first: u8) -> PacketType {
     use PacketType::{Handshake, Initial, Retry, ZeroRtt};
     let types = match version {

@@ -20,6 +20,9 @@ use super::{ClientHello, ConnectionId, End, Handshake, InitialCredit};
 /// How many 0-RTT packets an observer keeps that come before the `ClientHello`.
 pub const MOST_WAITING: usize = 32;
 
+/// A connection ID of fewer bytes may be there by chance.
+const DISTINCTIVE: usize = 4;
+
 /// How many connections between the same addresses are told apart by their keys alone.
 const MOST_WITHOUT_IDS: usize = 4;
 
@@ -329,9 +332,30 @@ impl<'k> Observer<'k> {
             version: None,
             destination,
         };
-        let (receiver, opened) = self.open(datagram.path, receiver, &sealed)?;
+        let (receiver, opened) = match self.open(datagram.path, receiver, &sealed) {
+            Err(reason @ Reason::NoSecret(_)) => {
+                self.follow(datagram.path, receiver, &destination);
+                return Err(reason);
+            }
+            opened => opened?,
+        };
         self.seen_on(datagram.path, receiver);
         Ok(self.packet(receiver, &sealed, &opened))
+    }
+
+    /// Takes a path for one of a connection since a packet on it has a connection ID of that, though
+    /// nobody can tell whether it is authentic: without secrets, what comes back has nothing else to
+    /// be told by.
+    fn follow(&mut self, path: Path, receiver: Receiver, destination: &ConnectionId) {
+        if destination.len() < DISTINCTIVE || self.by_path.contains_key(&path) {
+            return;
+        }
+        let back = Receiver {
+            end: receiver.end.other(),
+            ..receiver
+        };
+        self.by_path.insert(path, receiver);
+        self.by_path.entry(path.reversed()).or_insert(back);
     }
 
     /// Retry and Version Negotiation, which only servers send.

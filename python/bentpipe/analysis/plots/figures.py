@@ -123,6 +123,8 @@ def draw(kind: str, subject: FigureSubject, look: FigureStyle) -> Figure:
             f"{kind}: the side of the {SENDER[subject.direction]}, which sent the data, was not captured",
             f"other kinds can be drawn: {', '.join(one for one in KINDS if one not in _AT_SENDER)}",
         )
+    if subject.is_sealed and kind not in _WITHOUT_SECRETS:
+        raise BentpipeError(f"{kind}: there is nothing to draw", _why_nothing(kind, subject))
     made, panels = KINDS[kind](subject, look)
     if all(panel.empty for panel in panels):
         raise BentpipeError(f"{kind}: there is nothing to draw", _why_nothing(kind, subject))

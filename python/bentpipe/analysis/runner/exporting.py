@@ -296,10 +296,14 @@ def _text(one: ExportedSetting, manifest: Manifest) -> CaseText:
     upload = moved is not None and TESTCASES[moved.testcase].sender == "client"
     rate = _number(summary, "return_rate_bps" if upload else "forward_rate_bps")
     timeout = _number(summary, "timeout_s")
-    path = f" {summary['title']}." if isinstance(summary.get("title"), str) and summary["title"] else ""
+    title = summary.get("title")
+    desc = f"{one.title}."
+    if isinstance(title, str) and title:
+        # That of an imported run begins with what was written when it was exported.
+        desc = title if title.startswith(desc) else f"{desc} {title}."
     return CaseText(
         name=one.name,
-        desc=html.escape(f"{one.title}.{path}", quote=False),
+        desc=html.escape(desc, quote=False),
         timeout=timeout,
         theoretical_max_value=rate / KBIT if one.measured and rate is not None else None,
         repetitions=max(len(cell.records) for cell in one.matrix.cells) if one.measured else None,
