@@ -50,7 +50,7 @@ def one_of(name: str, valid: Iterable[str], what: str) -> str:
     near = difflib.get_close_matches(name, valid, n=1)
     told = valid
     if len(valid) > _LISTED:
-        told = difflib.get_close_matches(name, valid, n=_LIKELY, cutoff=0)
+        told = difflib.get_close_matches(name, valid, n=_LIKELY, cutoff=0) if name else valid[:_LIKELY]
     more = f" and {len(valid) - len(told)} more" if len(told) < len(valid) else ""
     listed = f"{what}: {', '.join(told)}{more}" if valid else f"{what}: none"
     return f'did you mean "{near[0]}"? {listed}' if near else listed

@@ -63,6 +63,7 @@ ALLOWED = {
         "bentpipe-noq-proto",
         "bentpipe-units",
     },
+    "bentpipe-noq-bulk": {"bentpipe-endpoint"},
     "bentpipe-benches": {"bentpipe-congestion", "bentpipe-noq-proto"},
     "bentpipe-trial": {
         "bentpipe-analysis",

@@ -144,7 +144,9 @@ def _print(both: Comparison, listed: Sequence[ComparedCell], rows: int) -> None:
     click.echo(f"{both.measure.title}: {len(both.cells)} cells in both, {significant} differ significantly\n")
     if listed:
         table = [_head(both), *(_row(both, cell) for cell in listed[:rows])]
-        for line in aligned(table, {0, len(table[0]) - 2, len(table[0]) - 1}):
+        columns = len(table[0])
+        # The cell, what tells it from others, and the counts.
+        for line in aligned(table, {*range(columns - 7), columns - 2, columns - 1}):
             click.echo(line)
         if len(listed) > rows:
             click.echo(more(len(listed) - rows, "cells"))

@@ -29,8 +29,8 @@ def more(count: int, what: str, option: str = "--all") -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], texts: Collection[int]) -> Iterator[str]:
-    """Rows of a table, the columns `texts` flush left and the others right. Where it is too wide, the first
-    column has lines of its own.
+    """Rows of a table, the columns `texts` flush left and the others right. Where it is too wide, the texts
+    that a row begins with have lines of their own.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
@@ -43,6 +43,8 @@ def aligned(rows: Sequence[Sequence[str]], texts: Collection[int]) -> Iterator[s
     if all(len("  ".join(line).rstrip()) <= WIDTH for line in lines):
         yield from ("  ".join(line).rstrip() for line in lines)
         return
-    for first, *others in lines:
-        yield folded(first.rstrip(), further="  ")
-        yield folded("  ".join(others).rstrip(), "    ", "        ")
+    leading = next((place for place in range(len(widths)) if place not in texts), len(widths))
+    for line in lines:
+        named = [text.strip() for text in line[:leading]]
+        yield folded(", ".join(text for text in named if text), further="  ")
+        yield folded("  ".join(line[leading:]).rstrip(), "    ", "        ")

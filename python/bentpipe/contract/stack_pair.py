@@ -77,7 +77,7 @@ file, *command = sys.argv[1:]
 os.rename(file, file + ".aside")
 code = subprocess.run(command, close_fds=False).returncode  # frames come by descriptors of their own
 os.rename(file + ".aside", file)
-sys.exit(code if code >= 0 else 128 - code)
+raise SystemExit(code if code >= 0 else 128 - code)
 """
 
 

@@ -115,7 +115,7 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     packets: int
     # What each end allowed its peer. Absent where no transport parameters were seen.
     transport_parameters: InitialCredits | None = None
-    # How it came about. Absent of TCP without TLS.
+    # How it came about. Absent of TCP without TLS, and of QUIC where nothing of it was captured.
     establishment: Establishment | None = None
     # What it achieved.
     metrics: Metrics

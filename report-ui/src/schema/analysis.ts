@@ -63,7 +63,7 @@ export type Connection = {
   packets: number;
   /** What each end allowed its peer. Absent where no transport parameters were seen. */
   transport_parameters?: InitialCredits | null;
-  /** How it came about. Absent of TCP without TLS. */
+  /** How it came about. Absent of TCP without TLS, and of QUIC where nothing of it was captured. */
   establishment?: Establishment | null;
   /** What it achieved. */
   metrics: Metrics;

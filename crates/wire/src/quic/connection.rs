@@ -10,8 +10,8 @@ use super::decoded::Reason;
 use super::header::{PacketType, Space};
 use super::keys::{Secret, Suite};
 use super::midway::Joined;
-use super::observer::Secrets;
 use super::protection::{Form, Keys, Opened, Protected, Scratch};
+use super::secrets::Secrets;
 use super::version::Version;
 use super::{ClientHello, ConnectionId, End, Frame, Frames, Handshake, TransportParameters, tls};
 

@@ -19,8 +19,8 @@ use crate::datagram::Path;
 use crate::keylog::SecretKind;
 
 use super::keys::{Secret, Suite};
-use super::observer::Secrets;
 use super::protection::{Form, Keys, Protected};
+use super::secrets::Secrets;
 use super::version::Version;
 use super::{ConnectionId, End};
 

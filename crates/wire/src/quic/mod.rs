@@ -21,6 +21,7 @@ mod midway;
 mod observer;
 mod packet_number;
 mod protection;
+mod secrets;
 pub(crate) mod tls;
 mod transport_parameters;
 mod version;

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::datagram::{Datagram, Path};
-use crate::keylog::{KeyLog, SecretKind};
+use crate::keylog::KeyLog;
 
 use super::connection::{Connection, Sealed};
 use super::decoded::{Decoded, Packet, Reason, Undecoded, identity};
@@ -15,6 +15,7 @@ use super::header::{LongHeader, PacketType};
 use super::keys::retry_is_authentic;
 use super::midway::{self, Attempts, OnPath};
 use super::protection::{Form, Opened, Protected, Scratch};
+use super::secrets::Secrets;
 use super::{ClientHello, ConnectionId, End, Handshake, InitialCredit};
 
 /// How many 0-RTT packets an observer keeps that come before the `ClientHello`.
@@ -65,41 +66,12 @@ struct Receiver {
     end: End,
 }
 
-/// The secrets that all observers have, and those of one of them.
-#[derive(Debug)]
-pub(super) struct Secrets<'k> {
-    shared: &'k KeyLog,
-    own: KeyLog,
-}
-
-impl Secrets<'_> {
-    /// The randoms of all connections, in an order that does not change from run to run.
-    pub(super) fn connections(&self) -> Vec<[u8; 32]> {
-        let both = self
-            .shared
-            .client_randoms()
-            .chain(self.own.client_randoms());
-        let mut randoms: Vec<_> = both.copied().collect();
-        randoms.sort_unstable();
-        randoms.dedup();
-        randoms
-    }
-
-    pub(super) fn find(&self, client_random: &[u8; 32], kind: SecretKind) -> Option<&[u8]> {
-        let shared = self.shared.secret(client_random, kind);
-        shared.or_else(|| self.own.secret(client_random, kind))
-    }
-}
-
 impl<'k> Observer<'k> {
     /// An observer that has seen nothing.
     #[must_use]
     pub fn new(secrets: &'k KeyLog) -> Self {
         Self {
-            secrets: Secrets {
-                shared: secrets,
-                own: KeyLog::default(),
-            },
+            secrets: Secrets::new(secrets),
             connections: Vec::new(),
             by_id: HashMap::new(),
             by_path: HashMap::new(),
@@ -116,7 +88,7 @@ impl<'k> Observer<'k> {
     /// Tells secrets that become known at this point, as they may stand in a capture between
     /// packets.
     pub fn add_secrets(&mut self, text: &[u8]) {
-        self.secrets.own.add(text);
+        self.secrets.add(text);
     }
 
     /// Decodes the packets of the next datagram, and tells `sink` of each in turn.
