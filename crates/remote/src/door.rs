@@ -37,8 +37,11 @@ pub fn enter(socket: &str) -> Result<(), Box<dyn Error>> {
         let _ = copy(&mut stdin(), &mut out);
         let _ = out.shutdown(Shutdown::Write);
     });
-    copy(&mut &door, &mut stdout())?;
-    Ok(())
+    match copy(&mut &door, &mut stdout()) {
+        // ssh has left. Why, it has said; another complaint would hide that.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        ended => Ok(ended?),
+    }
 }
 
 fn lead(client: &UnixStream, address: &str) {
