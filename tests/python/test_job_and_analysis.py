@@ -120,7 +120,7 @@ def test_analyses_are_as_they_are_defined(bentpipe: Command) -> None:
         assert list(against_schema.faults(values, defined, defined)) == []
         assert values["format"] == analysis.FORMAT
         found |= set(against_schema.keys(values, defined, defined))
-    # Loss bits and another address are of other captures: test_passive.py, test_trace_handshakes.py.
+    # Loss bits and another address are of other captures: test_passive.py.
     rare = {key for key in against_schema.defined(defined) if key[0] in ("LossBits", "AddressChange")}
     assert found | rare == against_schema.defined(defined)
 
