@@ -4,7 +4,7 @@ use crate::connection::{Connection, Nanos, Protocol, Vantage};
 use crate::findings::{Finding, Findings, View};
 use crate::metrics::{Milestones, seconds};
 use crate::passive::{Passive, Spin};
-use crate::{Captured, Establishment, LedgerEntry, LinkFacts, Metrics};
+use crate::{Captured, DecodingGap, Establishment, LedgerEntry, LinkFacts, Metrics};
 use bentpipe_wire::quic::{End, InitialCredit, version_name};
 use serde::Serialize;
 
@@ -90,6 +90,8 @@ pub struct ConnectionAnalysis {
     metrics: Metrics,
     /// What needs no secrets.
     passive: Passive,
+    /// Whether nothing of its data could be decrypted.
+    sealed: bool,
     events: Vec<Event>,
     findings: Vec<Finding>,
     /// Absent if no endpoint logged its congestion window.
@@ -169,6 +171,7 @@ impl ConnectionAnalysis {
                 .then(|| Establishment::of(connection, entries)),
             metrics: Metrics::of(connection, entries, &known.link),
             passive: Passive::of(connection, spin),
+            sealed: DecodingGap::of([connection]).is_sealed(),
             events: events(
                 &Milestones::of(connection, entries, &known.link),
                 findings.slow_start_end,

@@ -131,21 +131,9 @@ class Analysis:
         return sorted((self.run.folder / "trials" / self.trial).glob(HOP_TRACES))
 
     def is_sealed(self) -> bool:
-        """Whether there are 1-RTT packets, none of which could be decrypted, and nothing else to measure."""
+        """Whether there are connections, and nothing of their data could be decrypted."""
         known = self.summary.connections
-        return (
-            bool(known) and all(one.protocol == "quic" for one in known) and len(self.sealed()) == len(known)
-        )
-
-    def sealed(self) -> set[int]:
-        """The connections of QUIC that have 1-RTT packets, none of which could be decrypted."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        packets = self.read_packets(["connection", "type", "number"])
-        one_rtt = packets.filter(pc.equal(packets["type"], pa.scalar("1rtt")))
-        counted = one_rtt.group_by("connection").aggregate([("number", "count")]).to_pylist()
-        return {row["connection"] for row in counted if not row["number_count"]}
+        return bool(known) and all(one.sealed for one in known)
 
     def window(self, connection: Connection, from_s: float, to_s: float) -> tuple[float, float]:
         """A span of time in which what happened from `from_s` to `to_s` can be seen: at least an RTT and 5 %

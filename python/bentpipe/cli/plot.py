@@ -213,7 +213,7 @@ class _Drawing:
 
         connection = self.analysis.connection(self.connection)
         packets = series.of_connection(self.analysis.packets, connection.connection)
-        direction = figures.data_direction(packets)
+        direction = figures.data_direction(packets, bool(connection.sealed))
         # ACKs are compared with packets where they meet: at the receiver of the data.
         side = self._side() or series.best_side(packets, OTHER[direction] if kind == "acks" else direction)
         wanted = kind == "offset" and self.look.others

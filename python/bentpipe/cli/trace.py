@@ -86,9 +86,8 @@ def trace(named: CaptureArguments, explain: bool, out: Path | None, every: bool,
 
 def _print(analysis: Analysis, named: CaptureArguments, explain: bool) -> None:
     summary = analysis.summary
-    sealed = analysis.sealed()
     for connection in summary.connections:
-        for line in _connection(connection, connection.connection in sealed):
+        for line in _connection(connection):
             click.echo(line)
         if explain:
             for line in _explain(analysis, connection, named):
@@ -142,9 +141,10 @@ def _undecoded(analysis: Analysis) -> None:
             click.echo(textwrap.fill(text, _width(), subsequent_indent="  "))
 
 
-def _connection(one: Connection, sealed: bool) -> Iterator[str]:
+def _connection(one: Connection) -> Iterator[str]:
     """What is known of a connection; without what needs secrets, if there are none of it."""
     yield from _heading(one)
+    sealed = bool(one.sealed)
     if sealed:
         yield from _indented(_SEALED, 2)
     elif one.protocol == "tcp" and one.establishment and one.establishment.zero_rtt_bytes is None:

@@ -121,6 +121,9 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     metrics: Metrics
     # What can be measured of it without its secrets. Absent from analyses of Bentpipe 0.2 and before.
     passive: Passive | None = None
+    # Whether it has 1-RTT packets, none of which could be decrypted. Absent from analyses of Bentpipe 0.2 and
+    # before.
+    sealed: bool | None = None
     # What happened once.
     events: list[Event]
     # What each rule says of it.

@@ -69,6 +69,8 @@ export type Connection = {
   metrics: Metrics;
   /** What can be measured of it without its secrets. Absent from analyses of Bentpipe 0.2 and before. */
   passive?: Passive | null;
+  /** Whether it has 1-RTT packets, none of which could be decrypted. Absent from analyses of Bentpipe 0.2 and before. */
+  sealed?: boolean | null;
   /** What happened once. */
   events: Event[];
   /** What each rule says of it. */

@@ -65,7 +65,7 @@ impl Spin {
     /// Reads a connection whose handshake took `handshake`.
     #[must_use]
     pub fn of(connection: &Connection, handshake: Option<Nanos>) -> Self {
-        let end = busier_end(connection);
+        let end = end_with_more_packets(connection);
         let place = place(connection, end);
         let passing = passing(connection, end, place);
         let raw = changes(&passing);
@@ -115,8 +115,8 @@ impl Spin {
     }
 }
 
-/// The end whose 1-RTT packets are more.
-fn busier_end(connection: &Connection) -> End {
+/// The end that sent more 1-RTT packets.
+fn end_with_more_packets(connection: &Connection) -> End {
     let one_rtt = connection.packets.iter().filter(|it| it.spin().is_some());
     let of_client = one_rtt.clone().filter(|it| it.sender == End::Client);
     if of_client.count() * 2 > one_rtt.count() {

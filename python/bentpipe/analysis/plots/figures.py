@@ -91,10 +91,10 @@ class FigureSubject:
         """Whether packets were captured where the data was sent."""
         return series.best_side(self.packets, self.direction) == SENDER[self.direction]
 
-    @cached_property
+    @property
     def is_sealed(self) -> bool:
         """Whether it is QUIC whose 1-RTT packets could not be decrypted."""
-        return not self.is_tcp and series.is_sealed(self.packets)
+        return bool(self.connection.sealed)
 
     @property
     def rtt_s(self) -> float | None:
@@ -335,10 +335,9 @@ KINDS: dict[str, Callable[[FigureSubject, FigureStyle], Drawing]] = {
 }
 
 
-def data_direction(packets: pa.Table) -> Direction:
-    """The direction in which more stream bytes went; of packets without secrets, more bytes of whatever."""
+def data_direction(packets: pa.Table, sealed: bool) -> Direction:
+    """The direction in which more stream bytes went; of packets without secrets, more IP bytes."""
     directions: tuple[Direction, Direction] = ("forward", "return")
-    sealed = series.is_sealed(packets)
 
     def bytes_(way: Direction) -> int:
         mine = series.in_direction(packets, way)

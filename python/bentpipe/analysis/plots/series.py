@@ -29,7 +29,6 @@ from bentpipe.analysis.plots.table import (
     floats,
     in_direction,
     ints,
-    is_sealed,
     lost,
     of_connection,
     seen,
@@ -37,7 +36,7 @@ from bentpipe.analysis.plots.table import (
 )
 
 __all__ = [
-    "Direction", "Side", "best_side", "in_direction", "ints", "is_sealed", "of_connection", "seen",
+    "Direction", "Side", "best_side", "in_direction", "ints", "of_connection", "seen",
 ]  # fmt: skip
 
 SHORTEST_BIN_S = 0.05

@@ -33,12 +33,6 @@ def of_connection(packets: pa.Table, connection: int) -> pa.Table:
     return mine.filter(pc.invert(mine["copy"]))
 
 
-def is_sealed(packets: pa.Table) -> bool:
-    """Whether there are 1-RTT packets, none of which could be decrypted."""
-    numbers = packets.filter(pc.equal(packets["type"], pa.scalar("1rtt")))["number"]
-    return 0 < len(numbers) == numbers.null_count
-
-
 def in_direction(packets: pa.Table, direction: Direction) -> pa.Table:
     """The packets that were sent in `direction`."""
     return packets.filter(pc.equal(packets["direction"], pa.scalar(direction)))
