@@ -74,7 +74,7 @@ lint:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	@! command -v gofmt >/dev/null || test -z "$$(gofmt -l endpoints tunnels | tee -a /dev/stderr)"
+	@! command -v gofmt >/dev/null || test -z "$$(gofmt -l endpoints middleboxes | tee -a /dev/stderr)"
 
 schemas:
 	$(BIN)/python tools/schemas/generate.py

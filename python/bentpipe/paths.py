@@ -164,12 +164,8 @@ def endpoints() -> Path:
     return root() / "endpoints"
 
 
-def proxies() -> Path:
-    return root() / "proxies"
-
-
-def tunnels() -> Path:
-    return root() / "tunnels"
+def middleboxes() -> Path:
+    return root() / "middleboxes"
 
 
 def certs() -> Path:

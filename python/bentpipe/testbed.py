@@ -17,7 +17,7 @@ class Testbed:
     name: str
     title: str
     program: str  # that runs a trial
-    mode: str  # of `stack.toml` and `proxy.toml`: how it starts programs
+    mode: str  # of `stack.toml` and `middlebox.toml`: how it starts programs
     certificates: Callable[[], Path]  # the folder of those that endpoints are given
     repeats: bool  # the same seed gives the same packets: what a trial left can be had again
     needs_processors_in_time: bool  # so a guard says how many trials run at once, and nothing else may

@@ -23,7 +23,7 @@ from bentpipe.errors import BentpipeError
 from bentpipe.execution.jobs import LocalFlow, LocalTrial
 from bentpipe.plan import scenarios, treatments
 from bentpipe.schema import analysis, job
-from bentpipe.stacks import catalogue, tunnels
+from bentpipe.stacks import catalogue, middleboxes
 
 SECRETS = 0x0A  # the block of pcapng that holds them
 TCP = "crates/analysis/tests/captures-tcp/client.pcap"
@@ -36,8 +36,8 @@ def schema(name: str) -> dict[str, Any]:
 @pytest.fixture
 def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """A job with everything in it, as it is written."""
-    monkeypatch.setattr(tunnels.TunnelProgram, "command", lambda _: ["tunnel"])
-    monkeypatch.setattr(tunnels.TunnelProgram, "version", "tunnel 1")
+    monkeypatch.setattr(middleboxes.Middlebox, "command", lambda *_: ["tunnel"])
+    monkeypatch.setattr(middleboxes.Middlebox, "version", "tunnel 1")
     noq = catalogue.variant("noq", catalogue.discover())
     page = workload.parse("page:kuhn-b", "here").resources
     live, frames = (workload.parse(one, "here") for one in ("live:4s", "frames:1s:streams"))

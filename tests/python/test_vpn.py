@@ -19,7 +19,7 @@ from test_emu import processes_of, trusted
 from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.labels import treatment as label
 from bentpipe.plan import treatments
-from bentpipe.stacks import tunnels
+from bentpipe.stacks import distribution, middleboxes
 
 KINDS = ("wireguard", "openvpn-udp", "openvpn-tcp")
 ANY = ["run", "--testbed", "emu", "--scenario", "sat", "--client", "quinn", "--server", "quinn"]
@@ -75,22 +75,22 @@ def test_what_is_missing_is_said_before_anything_runs(
     bentpipe: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installed_or_skip("quinn")
-    wireguard, openvpn = (tunnels.kinds()[kind] for kind in ("wireguard", "openvpn-tcp"))
-    monkeypatch.setattr(tunnels, "_SYSTEM", "")
+    wireguard, openvpn = (middleboxes.tunnels()[kind] for kind in ("wireguard", "openvpn-tcp"))
+    monkeypatch.setattr(distribution, "_SYSTEM", "")
     monkeypatch.setenv("PATH", str(tmp_path))
     done = bentpipe(*ANY, "--treatment", "vpn=server:kind=openvpn-tcp", "--out", "A")
     assert done.code == 1 and "no program openvpn" in done.err and "apt install openvpn" in done.err
     assert not Path("A").exists()
     with pytest.raises(BentpipeError) as caught:
-        openvpn.command()
+        openvpn.command("sockets")
     assert caught.value.hint == openvpn.how_to_install
     monkeypatch.setenv("BENTPIPE_CACHE", str(tmp_path))
     with pytest.raises(BentpipeError) as caught:
-        wireguard.anew().command()
+        wireguard.anew().command("sockets")
     assert "not been built" in str(caught.value) and "stacks install wireguard" in caught.value.hint
-    monkeypatch.setattr(tunnels, "DEVICE", tmp_path / "tun")
+    monkeypatch.setattr(middleboxes, "DEVICE", tmp_path / "tun")
     with pytest.raises(BentpipeError, match="there is no"):
-        tunnels.check_device()
+        middleboxes.check_device()
 
 
 def test_stacks_lists_the_programs_of_tunnels(bentpipe: Command) -> None:
@@ -104,11 +104,11 @@ def test_stacks_lists_the_programs_of_tunnels(bentpipe: Command) -> None:
 def tunnel_programs(namespaces: None) -> None:
     """Leaves a test out where tunnels cannot be."""
     installed_or_skip("quinn")
-    for program in tunnels.discover().values():
+    for program in middleboxes.tunnels().values():
         if why := program.not_installed():
             pytest.skip(f"{program.name}: {why}; {program.how_to_install}")
     try:
-        tunnels.check_device()
+        middleboxes.check_device()
     except BentpipeError as error:
         pytest.skip(f"{error}; {error.hint}")
 
@@ -253,7 +253,7 @@ def _network(link: Path) -> Path | None:
 
 def test_a_bundle_has_the_tunnel(bentpipe: Command) -> None:
     installed_or_skip("quinn")
-    for program in tunnels.discover().values():
+    for program in middleboxes.tunnels().values():
         if why := program.not_installed():
             pytest.skip(f"{program.name}: {why}; {program.how_to_install}")
     done = bentpipe(*ANY, "--treatment", "vpn", "--iterations", "1", "--bundles", "B")

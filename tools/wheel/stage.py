@@ -39,12 +39,11 @@ FOLDERS = (
     "endpoints",
     "examples",
     "guest",
-    "proxies",
     "scenarios",
+    "middleboxes",
     "pages",
     "suites",
     "studies",
-    "tunnels",
 )
 # As `bentpipe.stacks.inputs` leaves them out of a stack's hash.
 LEFTOVERS = shutil.ignore_patterns(".*", "target", "__pycache__", "node_modules")

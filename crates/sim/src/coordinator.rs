@@ -109,6 +109,7 @@ impl Coordinator {
         TestbedObservation {
             flows: flows.collect(),
             hops: hops.collect(),
+            links: Vec::new(),
             tunnel: None,
             end: self.now,
             epochs: self.epochs,

@@ -49,7 +49,7 @@ impl<'a> Trial<'a> {
         if job.tunnel.is_some() {
             return Err("a tunnel carries packets in real time alone: bentpipe-emu".into());
         }
-        check_delays(&job.hops())?;
+        check_delays(&job.link_hops())?;
         let scratch = tempfile::Builder::new().prefix("bentpipe-").tempdir()?;
         let setups = flow_setups(job, scratch.path())?;
         Ok(Self {
@@ -95,14 +95,18 @@ impl<'a> Trial<'a> {
             flows.push(programs::begin(setup, children, &answers));
             ready.push(answers);
         }
-        let mut coordinator = Coordinator::new(flows, &self.job.hops(), self.job.seed.0);
+        let mut coordinator = Coordinator::new(flows, &self.job.link_hops(), self.job.seed.0);
         coordinator.run();
         let setups = self.setups.iter().zip(&mut coordinator.flows).zip(ready);
         let flows = setups.map(|((setup, flow), ready)| part(setup, flow, ready));
         let flows = flows.collect();
+        let mut observation = coordinator.observation();
+        if self.job.encapsulates() {
+            observation = observation.end_to_end();
+        }
         FinishedTrial {
             flows,
-            observation: Some(coordinator.observation()),
+            observation: Some(observation),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The options of a proxy (`proxies/tcp-pep/proxy.toml`).
+//! The options of a proxy (`middleboxes/tcp-pep/middlebox.toml`).
 
 use std::ops::RangeInclusive;
 

@@ -33,8 +33,8 @@ pub use evidence::{
 };
 pub use finished::{FinishedFlow, FinishedTrial};
 pub use job::{
-    Carries, EPOCH_UNIX_S, FLOW_LIMIT, FlowJob, Job, PageResource, ProxyJob, Role, Seed,
-    TestCaseFacts, TunnelJob, TunnelKind, Variant,
+    Carries, EPOCH_UNIX_S, FLOW_LIMIT, FlowJob, Job, PageResource, ProxyJob, Relays, Role, Seed,
+    TestCaseFacts, TunnelJob, TunnelTransport, Variant,
 };
 pub use preparation::flow_setups;
 pub use record::{path_facts, result};

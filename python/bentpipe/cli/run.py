@@ -37,7 +37,7 @@ from bentpipe.plan.treatments import DIRECT, QUIC_PEP
 from bentpipe.runs import manifest
 from bentpipe.runs.records import without_courses
 from bentpipe.runs.run_folder import RunFolder
-from bentpipe.stacks import catalogue, proxies, tunnels
+from bentpipe.stacks import catalogue, middleboxes
 from bentpipe.stacks.patience import silence_s
 from bentpipe.testbed import EMU, REMOTE, RUNNER, TESTBEDS
 from bentpipe.workload.http import UPGRADE
@@ -294,10 +294,10 @@ def _check_execution(plan: campaign.Plan, asked: RunRequest) -> None:
             where = asked.where("treatments", "--treatment")
             raise UsageError(f"{where}: {VPN} is there in {EMU.title} alone", f"add --testbed {EMU.name}")
         if treatment.tunnel:
-            tunnels.kinds()[treatment.tunnel.kind].command()
-            tunnels.check_device()
+            middleboxes.tunnels()[treatment.tunnel.kind].command(EMU.mode)
+            middleboxes.check_device()
         if treatment.proxies:
-            proxies.discover()[treatment.kind].command(TESTBEDS[plan.testbed].mode)
+            middleboxes.chains()[treatment.kind].command(TESTBEDS[plan.testbed].mode)
 
 
 def _resolve(plan: campaign.Plan, asked: RunRequest) -> list[scenarios.Scenario]:

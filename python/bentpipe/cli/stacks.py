@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from operator import attrgetter
 from pathlib import Path
 
 import click
@@ -15,7 +16,7 @@ from bentpipe import contract as conformance
 from bentpipe.cli import install as installing
 from bentpipe.cli.layout import folded
 from bentpipe.errors import UsageError, one_of
-from bentpipe.stacks import catalogue, guest, state, tunnels
+from bentpipe.stacks import catalogue, guest, middleboxes, state
 from bentpipe.stacks.model import Stack
 from bentpipe.stacks.state import StackStatus
 from bentpipe.workload import TESTCASES
@@ -127,7 +128,7 @@ def _legend(found: Sequence[StackStatus]) -> Iterator[str]:
     yield "More of one: bentpipe stacks show NAME"
     yield ""
     yield "Tunnels of --treatment vpn:"
-    for program in tunnels.discover().values():
+    for program in filter(attrgetter("is_tunnel"), middleboxes.discover().values()):
         why = program.not_installed()
         state = f"not installed: {why}; {program.how_to_install}" if why else program.version
         yield f"  {', '.join(program.kinds)}: {state}"
@@ -234,8 +235,8 @@ def install(
     as_json: bool,
     extra: tuple[Path, ...],
 ) -> int:
-    """Build stacks, and wireguard for tunnels, from their sources and the public registries, into a cache
-    that all checkouts and packages share.
+    """Build stacks, and middleboxes that are built such as wireguard, from their sources and the public
+    registries, into a cache that all checkouts and packages share.
 
     What is installed from the same sources already is left alone. The cache is BENTPIPE_CACHE, or else
     bentpipe in XDG_CACHE_HOME or ~/.cache.
@@ -245,16 +246,16 @@ def install(
       bentpipe stacks install quinn quic-go
       bentpipe stacks install --all
     """
-    known, of_tunnels = _with(known, extra), tunnels.discover()
+    known, boxes = _with(known, extra), middleboxes.discover()
     if bool(names) == every:
         raise UsageError("name the stacks to install, or give --all", one_of("", known, "stacks"))
     given = dict.fromkeys(names)
     for name in given:
-        if name in of_tunnels and of_tunnels[name].build is None:
-            raise UsageError(f"{name} is not built here", of_tunnels[name].how_to_install)
-    named = [catalogue.find(name, known) for name in given if name not in of_tunnels]
+        if name in boxes and boxes[name].build is None:
+            raise UsageError(f"{name} is not built here", boxes[name].how_to_install)
+    named = [catalogue.find(name, known) for name in given if name not in boxes]
     wanted = named or ([] if names else list(known.values()))
-    programs = [one for one in of_tunnels.values() if one.build is not None and (every or one.name in given)]
+    programs = [one for one in boxes.values() if one.build is not None and (every or one.name in given)]
     note_replaced({stack.name: stack for stack in wanted})
     guests = [guest.load()] if any(stack.lives_in_guest("virtual-time") for stack in wanted) else []
     return installing.install([*wanted, *guests, *programs], force, as_json, strict=names)
@@ -269,7 +270,7 @@ def prune(known: dict[str, Stack], extra: tuple[Path, ...]) -> int:
     Other checkouts and packages may use it; they can install it again. What builds keep on the way, to be
     quicker the next time, stays: in a checkout below target, else in the cache's folder `work`.
     """
-    return installing.prune([*_with(known, extra).values(), guest.load(), *tunnels.discover().values()])
+    return installing.prune([*_with(known, extra).values(), guest.load(), *middleboxes.discover().values()])
 
 
 def _find(name: str, known: dict[str, Stack], extra: tuple[Path, ...]) -> Stack:

@@ -18,7 +18,7 @@ from bentpipe.execution.jobs import LocalFlow, LocalTrial
 from bentpipe.plan.treatments import Proxy, Treatment, Tunnel
 from bentpipe.plan.trial import IP_VERSIONS
 from bentpipe.schema.bundle import Bundle, BundleFlow, BundleProxy, BundleStack, BundleTunnel
-from bentpipe.stacks import installed, proxies, tunnels
+from bentpipe.stacks import installed, middleboxes
 from bentpipe.stacks.model import Stack, Variant
 from bentpipe.testbed import TESTBEDS
 from bentpipe.workload import TESTCASES
@@ -57,7 +57,7 @@ def of_tunnel(tunnel: Tunnel | None) -> BundleTunnel | None:
     """A tunnel as bundles name it."""
     if tunnel is None:
         return None
-    mtu = tunnel.mtu_bytes or tunnels.kinds()[tunnel.kind].mtu_bytes
+    mtu = tunnel.mtu_bytes or middleboxes.tunnels()[tunnel.kind].mtu_bytes
     return BundleTunnel(kind=tunnel.kind, to=tunnel.to, mtu_bytes=mtu)
 
 
@@ -118,13 +118,13 @@ def _tunnel(bundle: Bundle) -> Tunnel | None:
     if said is None:
         return None
     for key, value, known in (
-        ("kind", said.kind, tunnels.kinds()),
-        ("to", said.to, tunnels.PLACES),
+        ("kind", said.kind, middleboxes.tunnels()),
+        ("to", said.to, middleboxes.TUNNEL_ENDS),
     ):
         if value not in known:
             raise BentpipeError(f'tunnel: {key}: "{value}" is not valid', one_of(value, known, "one of"))
-    if said.mtu_bytes not in tunnels.MTUS:
-        least, most = tunnels.MTUS[0], tunnels.MTUS[-1]
+    if said.mtu_bytes not in middleboxes.MTUS:
+        least, most = middleboxes.MTUS[0], middleboxes.MTUS[-1]
         raise BentpipeError(f"tunnel: mtu_bytes: {said.mtu_bytes} is not valid", f"{least} to {most}")
     return Tunnel(said.kind, said.to, said.mtu_bytes)
 
@@ -133,8 +133,8 @@ def _proxies(bundle: Bundle) -> Treatment:
     if not bundle.proxies:
         return Treatment()
     kinds = {one.kind for one in bundle.proxies}
-    if len(kinds) > 1 or not kinds <= proxies.discover().keys():
-        here = ", ".join(proxies.discover())
+    if len(kinds) > 1 or not kinds <= middleboxes.chains().keys():
+        here = ", ".join(middleboxes.chains())
         raise BentpipeError(
             f"proxies: {', '.join(sorted(kinds))}: not one kind that is here", f"here are {here}"
         )

@@ -35,7 +35,7 @@ from bentpipe.schema.job import (
     LiveStream,
     PageResource,
 )
-from bentpipe.stacks import proxies, tunnels
+from bentpipe.stacks import middleboxes
 from bentpipe.stacks.model import PROTOCOLS, TRANSPORTS, Variant
 from bentpipe.testbed import SIM, Testbed
 from bentpipe.workload import TESTCASES
@@ -127,26 +127,28 @@ class LocalTrial:
         asked = self.treatment.tunnel
         if asked is None:
             return None
-        program = tunnels.kinds()[asked.kind]
+        program = middleboxes.tunnels()[asked.kind]
         return JobTunnel(
             kind=asked.kind,
             to=asked.to,
-            command=program.command(),
+            command=program.command(self.testbed.mode),
             version=program.version,
             mtu_bytes=asked.mtu_bytes or program.mtu_bytes,
+            port=program.kinds[asked.kind].port,
+            transport=program.kinds[asked.kind].transport,
         )
 
     def _proxies(self) -> list[JobProxy]:
         if not self.treatment.proxies:
             return []
-        kind = proxies.discover()[self.treatment.kind]
+        kind = middleboxes.chains()[self.treatment.kind]
         return [
             JobProxy(
                 place=one.place,
                 name=str(one),
                 command=kind.command(self.testbed.mode),
                 options=dict(one.options),
-                transparent=kind.transparent,
+                relays=kind.relays,
                 carries=kind.carries,
                 lead_ms=round(kind.lead(one.options) * 1000),
             )

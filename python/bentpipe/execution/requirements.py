@@ -18,7 +18,7 @@ from bentpipe import __version__, paths
 from bentpipe.errors import BentpipeError
 from bentpipe.execution.kit import Kit
 from bentpipe.plan.campaign import Plan, PlanVariants
-from bentpipe.stacks import catalogue, guest, installed, proxies, tunnels
+from bentpipe.stacks import catalogue, guest, installed, middleboxes
 from bentpipe.stacks.model import Stack
 from bentpipe.testbed import TESTBEDS
 
@@ -86,13 +86,13 @@ class Requirements:
             for package, version in installed.packages_of(stack.packages).items():
                 yield f"the package {package} of {name}", version
         for kind in self.proxies:
-            if kind not in proxies.discover():
-                raise BentpipeError(f"there is no proxy {kind}", "name its folder in BENTPIPE_PROXIES")
-            commands.append(proxies.discover()[kind].commands.get(self._mode, ()))
+            if kind not in middleboxes.chains():
+                hint = "name its folder in BENTPIPE_MIDDLEBOXES"
+                raise BentpipeError(f"there is no middlebox {kind}", hint)
+            commands.append(middleboxes.chains()[kind].commands.get(self._mode, ()))
             yield f"the command of {kind}", " ".join(commands[-1])
         for kind in self.tunnels:
-            tunnels.kinds()[kind].command()
-            yield f"the tunnel {kind}", tunnels.kinds()[kind].version
+            yield f"the tunnel {kind}", middleboxes.tunnels()[kind].version
         words = {word for command in commands for word in command}
         if "{python}" in words:
             yield "Python's version", platform.python_version()
@@ -110,7 +110,7 @@ class Requirements:
             if stack.build is not None and stack.is_whole(self._mode):
                 folders.append(stack.entry.folder)
         for kind in self.proxies:
-            words.update(proxies.discover()[kind].command(self._mode))
+            words.update(middleboxes.chains()[kind].command(self._mode))
         if any(Path(word).is_relative_to(guest.load().entry.folder) for word in words):
             folders.append(guest.load().entry.folder)
         own = {Path(word) for word in words if Path(word).parent == paths.bin_folder()}

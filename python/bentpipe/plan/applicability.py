@@ -19,7 +19,7 @@ from bentpipe.plan.flows import PlannedFlow
 from bentpipe.plan.treatments import Treatment
 from bentpipe.plan.trial import Trial
 from bentpipe.schema.manifest import NotApplicable, NotApplicableCell
-from bentpipe.stacks import proxies
+from bentpipe.stacks import middleboxes
 from bentpipe.stacks.model import ROLES, TRANSPORTS
 from bentpipe.testbed import TESTBEDS
 
@@ -121,7 +121,7 @@ class _Catalogue:
         # What is in a tunnel no proxy ends.
         elif treatment.proxies and treatment.tunnel is None:
             transport = TRANSPORTS[spoken]
-            if proxies.discover()[treatment.kind].transport != transport:
+            if not middleboxes.chains()[treatment.kind].passes(transport):
                 yield Reason(f"{treatment.kind} with {{}}", f"{spoken} ({transport.upper()})")
 
     def _of_hosts(self, planned: list[PlannedFlow]) -> Iterator[Reason]:

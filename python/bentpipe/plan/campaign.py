@@ -26,7 +26,7 @@ from bentpipe.plan.flows import AND, FurtherFlow, PlannedFlow
 from bentpipe.plan.treatments import DIRECT, QUIC_PEP, Treatment
 from bentpipe.plan.trial import Trial
 from bentpipe.schema.manifest import Options, Pairs, PlannedCell, Traces
-from bentpipe.stacks import catalogue, proxies
+from bentpipe.stacks import catalogue, middleboxes
 from bentpipe.stacks.model import Stack, Variant
 from bentpipe.testbed import TESTBEDS
 from bentpipe.workload import Workload
@@ -239,7 +239,7 @@ def _treatments(found: CampaignFile, file: Path) -> dict[str, Any]:
     said: dict[str, Any] = {}
     if found.treatments is not None:
         if not found.treatments:
-            wanted = f"at least one of {', '.join((DIRECT, *proxies.discover(), VPN))}"
+            wanted = f"at least one of {', '.join((DIRECT, *middleboxes.chains(), VPN))}"
             raise strict.wrong(file, "treatments", [], wanted)
         said["treatments"] = treatments.named(found.treatments, f"{file}: treatments")
     if found.pep:

@@ -1,7 +1,7 @@
 """Treatments: what stands between the ends of a trial.
 
-`direct` is nothing. Any other is a kind of proxies (`bentpipe.stacks.proxies`) and a chain of them: one at
-the satellite terminal, one at the gateway, or both, as in `quic-pep
+`direct` is nothing. Any other is a middlebox (`bentpipe.stacks.middleboxes`) and a chain of it: one at the
+satellite terminal, one at the gateway, or both, as in `quic-pep
 terminal:iw=100,gateway:iw=100:cc=newreno`: places in the order in which a request passes them, each with
 the options of its proxy behind it. The canonical form has the options in order of name; it is what records,
 seeds and manifests have. Which options there are is for the proxy to know: it refuses what it does not
@@ -21,9 +21,8 @@ from dataclasses import dataclass, field
 from bentpipe.errors import UsageError, one_of
 from bentpipe.labels import OVER, VPN
 from bentpipe.labels import treatment as treatment_label
-from bentpipe.stacks import proxies as catalogue
-from bentpipe.stacks import tunnels
-from bentpipe.stacks.proxies import PLACES, ProxyKind
+from bentpipe.stacks import middleboxes
+from bentpipe.stacks.middleboxes import PLACES, Middlebox
 
 DIRECT = "direct"
 QUIC_PEP = "quic-pep"  # what chains are of that come without a kind
@@ -87,7 +86,7 @@ def parse(text: str, where: str) -> Treatment:
     if named.kind == DIRECT or not named.chain:
         raise UsageError(
             f'{where}: "{text}" is no treatment',
-            f"write {DIRECT}, or one of {', '.join([*catalogue.discover(), VPN])} and a chain",
+            f"write {DIRECT}, or one of {', '.join([*middleboxes.chains(), VPN])} and a chain",
         )
     return chain(named.chain, where, named.kind)
 
@@ -121,7 +120,7 @@ def chain(text: str, where: str, name: str = QUIC_PEP) -> Treatment:
     return Treatment(tuple(proxies), name)
 
 
-def _proxy(part: str, text: str, where: str, kind: ProxyKind) -> Proxy:
+def _proxy(part: str, text: str, where: str, kind: Middlebox) -> Proxy:
     place, *settings = (piece.strip() for piece in part.split(":"))
     if not place:
         raise UsageError(f'{where}: "{text}" has an empty place in it', f"as in {kind.example}")
@@ -155,22 +154,23 @@ def _tunnel(text: str, where: str) -> Tunnel:
     """
     example = f"{VPN}=server:kind=openvpn-udp"
     to, *settings = (piece.strip() for piece in text.split(":"))
-    if to not in tunnels.PLACES:
-        hint = f"as in {example}" if "=" in to else one_of(to, tunnels.PLACES, "ends")
+    if to not in middleboxes.TUNNEL_ENDS:
+        hint = f"as in {example}" if "=" in to else one_of(to, middleboxes.TUNNEL_ENDS, "ends")
         raise UsageError(f'{where}: "{text}": a tunnel cannot end at "{to}"', hint)
     options = dict(setting.partition("=")[::2] for setting in settings)
     if len(options) < len(settings):
         raise UsageError(f'{where}: "{text}": an option is given twice', "give each once")
-    kind, mtu = options.pop("kind", tunnels.DEFAULT_KIND), options.pop("mtu", None)
+    kind, mtu = options.pop("kind", middleboxes.DEFAULT_TUNNEL), options.pop("mtu", None)
     if options:
         raise UsageError(
             f'{where}: "{text}": {VPN} has no option "{next(iter(options))}"',
             f"kind and mtu, as in {example}",
         )
-    if kind not in tunnels.kinds():
-        raise UsageError(f'{where}: kind: "{kind}" is not valid', one_of(kind, tunnels.kinds(), "kinds"))
-    if mtu is not None and not (mtu.isascii() and mtu.isdigit() and int(mtu) in tunnels.MTUS):
-        least, most = tunnels.MTUS[0], tunnels.MTUS[-1]
+    known = middleboxes.tunnels()
+    if kind not in known:
+        raise UsageError(f'{where}: kind: "{kind}" is not valid', one_of(kind, known, "kinds"))
+    if mtu is not None and not (mtu.isascii() and mtu.isdigit() and int(mtu) in middleboxes.MTUS):
+        least, most = middleboxes.MTUS[0], middleboxes.MTUS[-1]
         raise UsageError(f'{where}: mtu: "{mtu}" is not valid', f"a number of bytes, {least} to {most}")
     return Tunnel(kind, to, None if mtu is None else int(mtu))
 
@@ -212,7 +212,7 @@ def named(texts: Iterable[str], where: str) -> tuple[str, ...]:
             found.append(tunnel)
             continue
         name, equals, spec = (part.strip() for part in text.partition("="))
-        known = (DIRECT, *catalogue.discover(), VPN)
+        known = (DIRECT, *middleboxes.chains(), VPN)
         if name not in known or (name == DIRECT and equals):
             wrong = text if equals and name in known else name
             raise UsageError(f'{where}: unknown treatment "{wrong}"', _hint(name, known))
@@ -224,7 +224,7 @@ def _hint(name: str, known: Sequence[str]) -> str:
     if "," in name:
         return "a treatment with a chain stands alone: repeat the option"
     if name.removeprefix(QUIC_PEP).strip().partition(":")[0] in PLACES:
-        return f"write {QUIC_PEP}={catalogue.discover()[QUIC_PEP].example}"
+        return f"write {QUIC_PEP}={middleboxes.chains()[QUIC_PEP].example}"
     return one_of(name, known, "treatments")
 
 
@@ -253,11 +253,11 @@ def labels(names: Sequence[str], chains: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _kind(name: str, where: str) -> ProxyKind:
-    known = catalogue.discover()
+def _kind(name: str, where: str) -> Middlebox:
+    known = middleboxes.chains()
     if name not in known:
-        hint = f"name the folder that it is in by BENTPIPE_PROXIES; here are {', '.join(known)}"
-        raise UsageError(f"{where}: there is no kind of proxies {name} here", hint)
+        hint = f"name the folder that it is in by BENTPIPE_MIDDLEBOXES; here are {', '.join(known)}"
+        raise UsageError(f"{where}: there is no middlebox {name} here", hint)
     return known[name]
 
 

@@ -75,7 +75,7 @@ class BundleStack(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class BundleProxy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A proxy on the path."""
 
-    # What it is, by its `proxy.toml`; the same of all on a path.
+    # What it is, by its `middlebox.toml`; the same of all on a path.
     kind: str
     # `terminal` or `gateway`.
     place: str

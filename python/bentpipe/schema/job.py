@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-FORMAT = 2
+FORMAT = 3
 
 
 class JobFlow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -83,8 +83,10 @@ class JobProxy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     command: list[str]
     # Those of its program, by name.
     options: dict[str, str] = {}
-    # Whether client and server speak to each other's addresses, and what they encrypt goes through as it is.
-    transparent: bool = False
+    # How it carries connections on: `split`, it ends them and is spoken to; `transparent`, it ends them, and
+    # client and server speak to each other's addresses; `encapsulating`, it ends none, and packets go through
+    # inside others.
+    relays: str = "split"
     # What its datagrams are in virtual time: `udp`, UDP payloads, or `ip`, whole IP packets.
     carries: str = "udp"
     # For how long it is there before the first client.
@@ -110,7 +112,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class JobTunnel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A tunnel."""
 
-    # `wireguard`, `openvpn-udp` or `openvpn-tcp`.
+    # Of the middlebox: one of its `kinds`, as `wireguard`.
     kind: str
     # Where it ends: `gateway` or `server`.
     to: str
@@ -120,6 +122,10 @@ class JobTunnel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     version: str
     # The largest IP packet that it takes.
     mtu_bytes: int
+    # Where its far end listens.
+    port: int
+    # `udp` or `tcp`: over which its own packets go.
+    transport: str
 
 
 class LiveStream(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

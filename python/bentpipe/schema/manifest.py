@@ -107,7 +107,7 @@ class ScenarioState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 class NotApplicable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Combinations of scenario, workload, treatment, client and server that cannot be, by what `stack.toml`
-    and `proxy.toml` say, as a proxy of TCP with QUIC.
+    and `middlebox.toml` say, as a proxy of TCP with QUIC.
     """
 
     # Why, in words.

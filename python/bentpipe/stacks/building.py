@@ -25,8 +25,8 @@ from bentpipe.errors import is_full
 from bentpipe.stacks import guest, installed, loopback, needs, pipe
 from bentpipe.stacks.guest import Guest
 from bentpipe.stacks.installable import Build, Installable
+from bentpipe.stacks.middleboxes import Middlebox
 from bentpipe.stacks.model import Stack
-from bentpipe.stacks.tunnels import TunnelProgram
 
 LAST_LINES = 12  # of the log of a build that failed
 _TAIL = 1 << 14  # bytes of a log that are looked at
@@ -201,7 +201,7 @@ def greet(wanted: Installable, place: Path) -> tuple[str | None, str | None]:
 def _version(wanted: Installable, place: Path) -> str | None:
     if isinstance(wanted, Guest):
         return guest.version(place / "linux")
-    if isinstance(wanted, TunnelProgram):
+    if isinstance(wanted, Middlebox):
         return wanted.version_in(place)
     assert isinstance(wanted, Stack), wanted
     mode = wanted.version_mode

@@ -15,7 +15,7 @@ from pathlib import Path
 
 # At the top of the stack's folder, no program is made of these. The command of stack.toml's `[build]` is
 # hashed by itself: a new note in that file asks for no new build.
-_NOT_SOURCES = {"README.md", "guest.toml", "stack.toml", "tunnel.toml"}
+_NOT_SOURCES = {"README.md", "guest.toml", "middlebox.toml", "stack.toml"}
 # Nowhere is a program made of these, nor of what begins with a dot: tests, and what builds leave behind.
 _NO_SOURCES_ANYWHERE = {"tests", "tests.rs", "target", "__pycache__", "node_modules"}
 

@@ -120,7 +120,7 @@ export type ScenarioState = {
   summary: { [key: string]: Json };
 };
 
-/** Combinations of scenario, workload, treatment, client and server that cannot be, by what `stack.toml` and `proxy.toml` say, as a proxy of TCP with QUIC. */
+/** Combinations of scenario, workload, treatment, client and server that cannot be, by what `stack.toml` and `middlebox.toml` say, as a proxy of TCP with QUIC. */
 export type NotApplicable = {
   /** Why, in words. */
   reason: string;

@@ -29,7 +29,7 @@ pub fn instructions(setup: &FlowSetup, number: usize) -> Instructions {
 /// Where what stands behind a hop accepts connections.
 pub fn behind(setup: &FlowSetup, hop: usize) -> SocketAddr {
     let [_, far] = setup.addresses(hop);
-    if hop == setup.job().hops().len() - 1 || setup.job().is_transparent() {
+    if hop == setup.job().link_hops().len() - 1 || setup.job().is_transparent() {
         return SocketAddr::new(setup.server_host(), server_port(setup));
     }
     far
@@ -39,7 +39,8 @@ pub fn behind(setup: &FlowSetup, hop: usize) -> SocketAddr {
 fn endpoint(setup: &FlowSetup, role: Role) -> Instructions {
     let (job, flow) = (setup.job(), setup.flow());
     let is_client = role == Role::Client;
-    let hop = if is_client { 0 } else { job.hops().len() - 1 };
+    let last = job.link_hops().len() - 1;
+    let hop = if is_client { 0 } else { last };
     let address = behind(setup, hop).to_string();
     let options = flow.variant(role).options.iter();
     let options: Vec<String> = options

@@ -56,34 +56,39 @@ pub fn observation(
         on_links.push(packets);
     }
     let stray_packets = carried.is_none().then(|| strays(setups, report));
-    let course = |packets| hop_course(packets, setups.len(), report.start_unix_ns);
-    let (hops, tunnel) = match carried {
-        None => (on_links.into_iter().map(course).collect(), None),
+    let hop = |packets| HopPackets::of(packets, setups.len(), report.start_unix_ns);
+    let (hops, links, tunnel) = match carried {
+        None => (on_links.into_iter().map(hop).collect(), Vec::new(), None),
         Some(carried) => {
             reasons.extend(missed(carried.report.missed));
             let inside = packets(of_flows, carried.report.packets.iter());
             let tunnel = TunnelObservation {
-                links: counters_since(carried.begun, &on_links),
                 setup: carried.setup,
                 congestion_control: carried.congestion_control,
                 exits: carried.exits,
             };
-            (vec![course(inside)], Some(tunnel))
+            let links = counters_since(carried.begun, &on_links);
+            (vec![hop(inside)], links, Some(tunnel))
         }
     };
     let flows = (0..setups.len()).map(|flow| FlowLifetime {
         first_sent: first_sent(&hops[0].log, flow),
         end: Time::ZERO,
     });
-    TestbedObservation {
+    let observation = TestbedObservation {
         flows: flows.collect(),
         hops,
+        links,
         tunnel,
         end: Time::ZERO,
         epochs: 0,
         fidelity: fidelity(report, stray_packets),
         unfaithful: [report.fidelity.reasons.clone(), reasons].concat(),
+    };
+    if job.encapsulates() && job.tunnel.is_none() {
+        return observation.end_to_end();
     }
+    observation
 }
 
 /// Why nothing can be said of what went through a tunnel.
@@ -106,7 +111,7 @@ fn counters_since(begun: Time, hops: &[Vec<Packet>]) -> Vec<[Counters; 2]> {
 
 /// Packets with ports that are of no flow.
 fn strays(setups: &[FlowSetup], report: &Report) -> u64 {
-    let hops = setups[0].job().hops().len();
+    let hops = setups[0].job().link_hops().len();
     let ends = setups
         .iter()
         .flat_map(|it| (0..hops).map(move |hop| behind(it, hop)));
@@ -135,20 +140,6 @@ fn first_sent(log: &PacketLog, flow: usize) -> Option<Time> {
     let mut packets = log.packets().iter();
     let own = packets.find(|it| it.flow == flow && it.direction == Direction::Return);
     own.map(|packet| packet.sent)
-}
-
-fn hop_course(packets: Vec<Packet>, flows: usize, epoch_unix_ns: u64) -> HopPackets {
-    let [mut forward, mut back] = [Counters::default(); 2];
-    let mut log = PacketLog::new(flows, epoch_unix_ns);
-    for packet in packets {
-        let counters = match packet.direction {
-            Direction::Forward => &mut forward,
-            Direction::Return => &mut back,
-        };
-        counters.count(packet.fate, packet.ip.bytes);
-        log.add(packet);
-    }
-    HopPackets { log, forward, back }
 }
 
 /// A packet: the flow that it belongs to, its path as far as it is known, and what it is.

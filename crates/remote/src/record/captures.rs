@@ -76,6 +76,7 @@ pub fn path_seen(observed: &Observed, has_come: bool) -> Result<PathSeen, Box<dy
     let observation = TestbedObservation {
         flows: vec![flow],
         hops: vec![path],
+        links: Vec::new(),
         tunnel: None,
         end,
         epochs: 0,

@@ -4,6 +4,7 @@
 
 mod decoded;
 mod drawing;
+mod end_to_end;
 mod hop;
 mod packet;
 mod packet_log;

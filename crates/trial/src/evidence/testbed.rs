@@ -31,8 +31,6 @@ pub struct HopPackets {
 /// The observation of a tunnel. What went through it is the hop of the flows.
 #[derive(Debug)]
 pub struct TunnelObservation {
-    /// Of each hop of links, what became of the packets towards the clients and towards the servers.
-    pub links: Vec<[Counters; 2]>,
     /// From the start of its ends until a packet had gone through and another one back.
     pub setup: Span,
     /// The congestion control of its own connection, of one over TCP; else empty.
@@ -48,6 +46,9 @@ pub struct TestbedObservation {
     pub flows: Vec<FlowLifetime>,
     /// Of each hop of the flows, from the client to the server.
     pub hops: Vec<HopPackets>,
+    /// Of each hop of links, what became of the packets towards the clients and towards the servers,
+    /// where flows are encapsulated on them; empty: the links' hops are those of the flows.
+    pub links: Vec<[Counters; 2]>,
     /// The tunnel that the flows went through, if there was one.
     pub tunnel: Option<TunnelObservation>,
     /// When the last flow had ended.
@@ -61,14 +62,13 @@ pub struct TestbedObservation {
 }
 
 impl TestbedObservation {
-    /// What became of the packets of each hop of links, towards the clients and towards the servers. In a trial with a
-    /// tunnel these are its own.
+    /// What became of the packets of each hop of links, towards the clients and towards the servers.
     #[must_use]
     pub fn on_links(&self) -> Vec<[Counters; 2]> {
-        match &self.tunnel {
-            Some(tunnel) => tunnel.links.clone(),
-            None => self.hops.iter().map(|it| [it.forward, it.back]).collect(),
+        if self.links.is_empty() {
+            return self.hops.iter().map(|it| [it.forward, it.back]).collect();
         }
+        self.links.clone()
     }
 
     /// SHA-256 over the packets: of one hop that of its log, of several that over the hashes of their logs.

@@ -9,6 +9,21 @@ use serde::Deserialize;
 
 use crate::job::{Carries, Job, TestCaseFacts, Variant};
 
+/// How a middlebox carries connections on (`relays` of `middlebox.toml`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Relays {
+    /// It ends them and is spoken to: each hop has addresses of its own.
+    #[default]
+    Split,
+    /// It ends them unseen: client and server speak to each other's addresses, and what they
+    /// encrypt goes through as it is.
+    Transparent,
+    /// It ends none: packets go through as they are, inside others where the next middlebox takes
+    /// them out again.
+    Encapsulating,
+}
+
 /// A proxy on the path.
 #[derive(Debug, Deserialize)]
 #[serde(from = "Given")]
@@ -17,9 +32,8 @@ pub struct ProxyJob {
     pub place: HostName,
     /// Its program.
     pub variant: Variant,
-    /// Whether it stands between client and server unseen: they speak to each other's addresses, and what
-    /// they encrypt goes through as it is.
-    pub transparent: bool,
+    /// How it carries connections on.
+    pub relays: Relays,
     /// For how long it is there before the first client: it keeps something ready for flows to come, or has to know its path
     /// first.
     pub lead: Span,
@@ -34,7 +48,7 @@ struct Given {
     #[serde(default)]
     options: BTreeMap<String, String>,
     #[serde(default)]
-    transparent: bool,
+    relays: Relays,
     #[serde(default)]
     carries: Carries,
     #[serde(default)]
@@ -45,7 +59,7 @@ impl From<Given> for ProxyJob {
     fn from(given: Given) -> Self {
         Self {
             place: given.place,
-            transparent: given.transparent,
+            relays: given.relays,
             lead: Span::from_millis(given.lead_ms),
             variant: Variant {
                 name: given.name,
@@ -65,10 +79,23 @@ impl Job {
         self.tunnel.is_some() || self.are_transparent()
     }
 
-    /// Whether all proxies take what is addressed to others.
+    /// Whether all proxies take packets that are addressed to others: such as end connections
+    /// unseen, and such as encapsulate whole IP packets.
     #[must_use]
     pub fn are_transparent(&self) -> bool {
-        self.proxies.iter().all(|proxy| proxy.transparent)
+        self.proxies.iter().all(|proxy| match proxy.relays {
+            Relays::Split => false,
+            Relays::Transparent => true,
+            Relays::Encapsulating => proxy.variant.carries == Carries::Ip,
+        })
+    }
+
+    /// Whether packets of flows are inside others on part of their way: then the whole path is one
+    /// hop to a flow, and the links have more.
+    #[must_use]
+    pub fn encapsulates(&self) -> bool {
+        let inside = |proxy: &ProxyJob| proxy.relays == Relays::Encapsulating;
+        self.tunnel.is_some() || self.proxies.iter().any(inside)
     }
 
     /// Where the programs of a flow are, from the client to the server.
@@ -83,11 +110,11 @@ impl Job {
             .collect()
     }
 
-    /// What lies between the programs of a flow, from the client to the server. Of a flow in a tunnel, which passes
-    /// proxies unseen, that is the whole path.
+    /// The hops of a flow's connections, from the client to the server. Of a flow whose packets are
+    /// encapsulated that is the whole path.
     #[must_use]
     pub fn hops(&self) -> Vec<Hop<'_>> {
-        if self.tunnel.is_some() {
+        if self.encapsulates() {
             return vec![self.scenario.whole()];
         }
         self.link_hops()
@@ -141,6 +168,13 @@ impl Job {
     }
 
     pub(crate) fn check_chain(&self) -> Result<(), String> {
+        let inside = |proxy: &&ProxyJob| proxy.relays == Relays::Encapsulating;
+        let encapsulating = self.proxies.iter().filter(inside).count();
+        if encapsulating > 0 && (encapsulating < self.proxies.len() || self.tunnel.is_some()) {
+            return Err(
+                "a middlebox that encapsulates beside one that does not: write one kind".to_owned(),
+            );
+        }
         let hosts = self.hosts();
         if !hosts.is_sorted_by(|one, next| one < next) {
             let places: Vec<&str> = self
@@ -238,7 +272,8 @@ mod tests {
         let [terminal, gateway] = ["terminal", "gateway"].map(|place| proxy(place, &none));
         let with = |proxies: Value, to: &str| {
             let tunnel = json!({
-                "kind": "openvpn-udp", "to": to, "command": ["openvpn"], "version": "2", "mtu_bytes": 1500,
+                "kind": "any", "to": to, "command": ["tunnel"], "version": "2", "mtu_bytes": 1500,
+                "port": 1194, "transport": "udp",
             });
             job_with(&proxies, &tunnel)
         };

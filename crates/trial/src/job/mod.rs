@@ -18,10 +18,10 @@ use bentpipe_wire::IpVersion;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-pub use self::chain::ProxyJob;
+pub use self::chain::{ProxyJob, Relays};
 pub use self::page::{PageResource, ResourceType};
 pub use self::testcase::TestCaseFacts;
-pub use self::tunnel::{TunnelJob, TunnelKind};
+pub use self::tunnel::{TunnelJob, TunnelTransport};
 
 /// The wall-clock time of virtual time zero: 1 January 2000, where Go's bubbles begin.
 pub const EPOCH_UNIX_S: u64 = 946_684_800;
@@ -93,7 +93,7 @@ pub enum Carries {
 }
 
 /// The format of jobs (`schemas/job.toml`).
-pub const FORMAT: u64 = 2;
+pub const FORMAT: u64 = 3;
 
 /// As many flows a trial may have: each has an address of its own.
 pub const FLOW_LIMIT: usize = 64;

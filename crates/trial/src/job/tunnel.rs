@@ -1,40 +1,26 @@
 //! The tunnel of a trial: what its flows go through, encrypted, from the client to another host.
 
-use std::fmt;
-
 use bentpipe_link::HostName;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::job::Job;
 
-/// The program that carries it, and what it speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TunnelKind {
-    /// `WireGuard`, by wireguard-go.
-    Wireguard,
-    /// `OpenVPN` over UDP.
-    OpenvpnUdp,
-    /// `OpenVPN` over TCP.
-    OpenvpnTcp,
-}
-
-impl fmt::Display for TunnelKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Wireguard => "wireguard",
-            Self::OpenvpnUdp => "openvpn-udp",
-            Self::OpenvpnTcp => "openvpn-tcp",
-        })
-    }
+/// The transport of a tunnel's own packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TunnelTransport {
+    /// Datagrams: what is lost stays lost.
+    Udp,
+    /// One connection of TCP.
+    Tcp,
 }
 
 /// A tunnel from the client to another host.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TunnelJob {
-    /// Of what kind it is.
-    pub kind: TunnelKind,
+    /// Of what kind it is (`kinds` of `middlebox.toml`).
+    pub kind: String,
     /// Where it ends: at the gateway or at the server.
     pub to: HostName,
     /// The program of both its ends.
@@ -43,6 +29,10 @@ pub struct TunnelJob {
     pub version: String,
     /// The largest IP packet that it takes.
     pub mtu_bytes: u32,
+    /// Where its far end listens.
+    pub port: u16,
+    /// Over which its own packets go.
+    pub transport: TunnelTransport,
 }
 
 impl Job {

@@ -42,7 +42,7 @@ pub fn hops(
         return Vec::new();
     };
     let passed = hops.into_iter().zip(observation.on_links());
-    if job.tunnel.is_some() {
+    if job.encapsulates() {
         return passed.map(|(hop, passed)| unread(hop, passed)).collect();
     }
     let seen = passed.zip(&flow.hops);
@@ -50,7 +50,7 @@ pub fn hops(
         .collect()
 }
 
-/// A hop that a tunnel leads over: nothing is known of the flow there.
+/// A hop that carries the flow encapsulated: nothing is known of the flow there.
 fn unread(hop: Hop, passed: [Counters; 2]) -> HopResult {
     HopResult {
         from: hop.from,

@@ -12,13 +12,13 @@ pub fn tunnel(job: &Job, observation: Option<&TestbedObservation>) -> Option<Tun
     let (asked, observation) = (job.tunnel.as_ref()?, observation?);
     let seen = observation.tunnel.as_ref()?;
     let inside = &observation.hops[0];
-    let outside = seen.links[job.satellite_link_hop()];
+    let outside = observation.on_links()[job.satellite_link_hop()];
     let bytes = |ways: [Counters; 2]| ways.iter().map(|way| way.bytes).sum();
     let (overhead_bytes, overhead_share) =
         overhead(bytes([inside.forward, inside.back]), bytes(outside));
     let [client, far] = &seen.exits;
     Some(TunnelResult {
-        kind: asked.kind.to_string(),
+        kind: asked.kind.clone(),
         to: asked.to,
         version: asked.version.clone(),
         mtu_bytes: u64::from(asked.mtu_bytes),

@@ -1,18 +1,21 @@
 //! The tunnel of a trial: its devices, the programs at its ends, and when it carries.
 //!
-//! It is there before the first flow begins. Keys are made for it alone, and are in no file. What it takes and gives is seen
-//! by a tap; what it makes of that is what the links carry.
+//! It is there before the first flow begins. Its ends are told what the contract says
+//! (`endpoints/contract/middleboxes.md`), with a secret made for it alone, which is in no file. What
+//! it takes and gives is seen by a tap; what it makes of that is what the links carry.
 
-mod openvpn;
-mod wireguard;
-
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use bentpipe_emulator::{EmulatorError, HostName, Running, Tap, TapReport, Topology, TunnelPlan};
-use bentpipe_trial::{Job, Network, ProgramExit, TunnelJob, TunnelKind, address};
+use bentpipe_emulator::{
+    EmulatorError, HostName, Running, TUNNEL, Tap, TapReport, Topology, TunnelPlan,
+};
+use bentpipe_endpoint::contract::CONTRACT;
+use bentpipe_trial::{Job, Network, ProgramExit, TunnelJob, TunnelTransport, address};
 use bentpipe_units::{Span, Time};
+use serde::Serialize;
 
 use super::flow::Trouble;
 use super::program::{Instructions, NoProgram, Program, after, pause};
@@ -47,11 +50,19 @@ pub struct Carried {
     pub exits: [ProgramExit; 2],
 }
 
-/// The ends of a tunnel outside: where the client's program is, and where it finds the other one.
-#[derive(Clone, Copy, Debug)]
-struct Ends {
-    client: IpAddr,
-    far: SocketAddr,
+/// What an end is told.
+#[derive(Debug, Serialize)]
+struct TunnelHello<'a> {
+    contract: u32,
+    role: &'static str,
+    place: HostName,
+    kind: &'a str,
+    device: &'static str,
+    mtu_bytes: u32,
+    transport: TunnelTransport,
+    listen: Option<SocketAddr>,
+    next_hop: Option<SocketAddr>,
+    secret: &'a str,
 }
 
 /// The devices that a job's tunnel needs.
@@ -65,29 +76,15 @@ pub fn plan(job: &Job, tunnel: &TunnelJob) -> TunnelPlan {
             _ => address(job.ip, Network::Ground, 1),
         },
         mtu: tunnel.mtu_bytes,
-        is_tcp: tunnel.kind == TunnelKind::OpenvpnTcp,
+        is_tcp: tunnel.transport == TunnelTransport::Tcp,
     }
 }
 
 /// Where the client's end finds the other one: proxies on the way are told of nothing else.
 pub fn far_end(job: &Job, tunnel: &TunnelJob) -> IpAddr {
-    ends(job, tunnel).far.ip()
-}
-
-fn ends(job: &Job, tunnel: &TunnelJob) -> Ends {
-    let far = match tunnel.to {
+    match tunnel.to {
         HostName::Server => address(job.ip, Network::Ground, 1),
         _ => address(job.ip, Network::Satellite, 2),
-    };
-    let port = match tunnel.kind {
-        TunnelKind::Wireguard => 51820,
-        TunnelKind::OpenvpnUdp => 1194,
-        // The port that passes firewalls, and that proxies look at.
-        TunnelKind::OpenvpnTcp => 443,
-    };
-    Ends {
-        client: address(job.ip, Network::Access, 1),
-        far: SocketAddr::new(far, port),
     }
 }
 
@@ -101,20 +98,10 @@ impl Tunnel {
         running: &Running,
     ) -> Result<Self, Trouble> {
         let start = running.now();
-        let inputs = match tunnel.kind {
-            TunnelKind::Wireguard => wireguard::inputs(&tunnel.command, ends(job, tunnel))?,
-            TunnelKind::OpenvpnUdp | TunnelKind::OpenvpnTcp => {
-                openvpn::inputs(tunnel, ends(job, tunnel))?
-            }
-        };
-        let mut command = tunnel.command.clone();
-        command.extend(match tunnel.kind {
-            TunnelKind::Wireguard => wireguard::arguments(),
-            _ => openvpn::arguments(),
-        });
-        let [client, far] = inputs;
-        let far = start_end(topology, tunnel.to, &command, far)?;
-        let client = start_end(topology, HostName::Client, &command, client)?;
+        let secret = secret()?;
+        let end = |place| start_end(topology, job, tunnel, place, &secret);
+        let far = end(tunnel.to)?;
+        let client = end(HostName::Client)?;
         let mut programs = [client, far];
         let plan = plan(job, tunnel);
         wait_until_it_carries(topology, &plan, &mut programs)?;
@@ -155,23 +142,49 @@ impl Tunnel {
     }
 }
 
+/// Starts the end of a tunnel at a host.
 fn start_end(
     topology: &Topology,
-    host: HostName,
-    command: &[String],
-    input: String,
+    job: &Job,
+    tunnel: &TunnelJob,
+    place: HostName,
+    secret: &str,
 ) -> Result<Program, Trouble> {
+    let far = SocketAddr::new(far_end(job, tunnel), tunnel.port);
+    let is_client = place == HostName::Client;
+    let hello = TunnelHello {
+        contract: CONTRACT,
+        role: "tunnel",
+        place,
+        kind: &tunnel.kind,
+        device: TUNNEL,
+        mtu_bytes: tunnel.mtu_bytes,
+        transport: tunnel.transport,
+        listen: (!is_client).then_some(far),
+        next_hop: is_client.then_some(far),
+        secret,
+    };
     let instructions = Instructions {
         variables: Vec::new(),
-        input: Some(input.into_bytes()),
+        input: Some(serde_json::to_vec(&hello)?),
     };
-    let started = Program::start(topology.host(host), command, &instructions);
+    let command = &tunnel.command;
+    let started = Program::start(topology.host(place), command, &instructions);
     started.map_err(|error| match error {
-        NoProgram::Start(error) | NoProgram::System(error) => {
-            format!("the tunnel: starting {} on the {host}: {error}", command[0]).into()
-        }
+        NoProgram::Start(error) | NoProgram::System(error) => format!(
+            "the tunnel: starting {} on the {place}: {error}",
+            command[0]
+        )
+        .into(),
         NoProgram::Emulator(error) => error.into(),
     })
+}
+
+/// 32 bytes that nobody knows, in hexadecimal.
+fn secret() -> io::Result<String> {
+    let mut bytes = [0_u8; 32];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 fn wait_until_it_carries(
