@@ -1,4 +1,4 @@
-"""Questions to a single endpoint program over its pipes (`endpoints/CONTRACT.md`, section 4).
+"""Questions to a single endpoint program over its pipes (`endpoints/CONTRACT.md`).
 
 This speaks just enough of the contract to ask a program whether it takes a HELLO, to give it an empty RUN and
 to say FINISH. Trials with packets are the coordinator's.

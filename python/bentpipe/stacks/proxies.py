@@ -1,7 +1,7 @@
 """Which kinds of proxies there are: the folders with a `proxy.toml`, found as stacks are.
 
 Folders are looked for in Bentpipe's own `proxies/` and in `BENTPIPE_PROXIES`. A later folder replaces an
-earlier one of the same name. What a program must do to be a proxy says `endpoints/CONTRACT.md`, section 5.
+earlier one of the same name. What a program must do to be a proxy says `endpoints/contract/middleboxes.md`.
 """
 
 from __future__ import annotations
