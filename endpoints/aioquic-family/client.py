@@ -2,7 +2,7 @@
 
 Once a connection's handshake is complete, or before it in 0-RTT packets, the client opens a stream for each
 request, all at once as far as the library lets it. It sends `GET /path\\r\\n` and FIN and stores the reply;
-in `upload` it sends `PUT /path\\r\\n`, the file and FIN. Source: `endpoints/CONTRACT.md`, section 2.
+in `upload` it sends `PUT /path\\r\\n`, the file and FIN. Source: `endpoints/contract/test-cases.md`.
 """
 
 from __future__ import annotations

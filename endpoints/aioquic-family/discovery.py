@@ -1,6 +1,6 @@
 """Pages: which of their resources are found, and which of those is asked for next.
 
-Source: `endpoints/CONTRACT.md`, section 2. Times are in ns.
+Source: `endpoints/contract/pages.md`. Times are in ns.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from failures import Failed
 
-NO_PAGE = "page: it is no page as endpoints/CONTRACT.md has them"
+NO_PAGE = "page: it is no page as endpoints/contract/pages.md has them"
 MOST_URGENCY = 7  # RFC 9218 section 4.1
 MOST_WAIT_MS = 3_600_000
 NANOS_PER_MS = 1_000_000

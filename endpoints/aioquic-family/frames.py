@@ -1,6 +1,6 @@
 """Frames of virtual time on file descriptors 3 and 4: `length: u32 | type: u8 | body`, little-endian.
 
-Source: `endpoints/CONTRACT.md`, section 4. A datagram is `time: u64 | ecn: u8 | length: u16 | bytes`.
+Source: `endpoints/CONTRACT.md`. A datagram is `time: u64 | ecn: u8 | length: u16 | bytes`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Both ends of HTTP/3 (RFC 9114) in place of `hq-interop`, without socket or clock.
 
 It is apart from `client` and `server`, because most trials need none of it, and its imports take time.
-Source: `endpoints/CONTRACT.md`, section 3.
+Source: `endpoints/contract/http.md`.
 """
 
 from __future__ import annotations

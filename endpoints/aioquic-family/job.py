@@ -1,6 +1,6 @@
 """What this process is asked to do: the HELLO of virtual time, or the environment of socket mode.
 
-Source: `endpoints/CONTRACT.md`, sections 2 to 4.
+Source: `endpoints/CONTRACT.md`, `endpoints/contract/socket-mode.md`.
 """
 
 # Paths are plain strings in this endpoint.

@@ -1,6 +1,6 @@
 """What an option may be. Each stack lists its own in `dialect.OPTIONS`, by the contract's names.
 
-Source: `endpoints/CONTRACT.md`, section 1. What is not in the list is `Unsupported`.
+Source: `endpoints/contract/stack-toml.md`. What is not in the list is `Unsupported`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The client's end of a page over HTTP/3, without socket or clock.
 
 Each resource is asked for when it is found, the most urgent first, and as many as the server allows.
-Source: `endpoints/CONTRACT.md`, section 2.
+Source: `endpoints/contract/pages.md`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The server's end of `hq-interop`, without socket or clock.
 
 It answers `GET /path\\r\\n` and FIN with the bytes of the file and FIN, and in `upload` stores what follows
-`PUT /path\\r\\n` and answers FIN; all else with RESET_STREAM. Source: `endpoints/CONTRACT.md`, section 2.
+`PUT /path\\r\\n` and answers FIN; all else with RESET_STREAM. Source: `endpoints/contract/test-cases.md`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Socket mode: real UDP in real time, on the library's asyncio layer (`endpoints/CONTRACT.md`, section 3)."""
+"""Socket mode: real UDP in real time, by the library's asyncio (`endpoints/contract/socket-mode.md`)."""
 
 # Paths are plain strings in this endpoint.
 # ruff: noqa: PTH112, PTH123

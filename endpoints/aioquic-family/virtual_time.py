@@ -1,4 +1,4 @@
-"""Virtual time over file descriptors 3 and 4: HELLO to BYE (`endpoints/CONTRACT.md`, section 4)."""
+"""Virtual time over file descriptors 3 and 4: HELLO to BYE (`endpoints/CONTRACT.md`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A browser behind the endpoint contract (`endpoints/CONTRACT.md`, section 3): all but the browser."""
+"""A browser behind the endpoint contract (`endpoints/contract/browsers.md`): all but the browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a browser is to load: the environment of socket mode (`endpoints/CONTRACT.md`, sections 2 and 3)."""
+"""What a browser is to load: the environment of socket mode (`endpoints/contract/socket-mode.md`)."""
 
 from __future__ import annotations
 

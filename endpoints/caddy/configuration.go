@@ -18,7 +18,7 @@ import (
 // served is what the configuration calls the folder that is served.
 const served = "www"
 
-// named is the name that clients ask for (endpoints/CONTRACT.md, section 2). Whoever asks for none, or for another one,
+// named is the name that clients ask for (endpoints/CONTRACT.md). Whoever asks for none, or for another one,
 // is taken to have asked for it.
 const named = "server"
 

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// Exit codes of the contract, section 2.
+// Exit codes of endpoints/CONTRACT.md.
 const (
 	exitFailed      = 1
 	exitUnsupported = 127

@@ -19,7 +19,7 @@ const (
 // ofHTTP are the test cases that there are over TCP, too.
 var ofHTTP = []string{"page", "page-resumption", "live"}
 
-// settings is what the variables of socket mode ask for (endpoints/CONTRACT.md, section 3).
+// settings is what the variables of socket mode ask for (endpoints/contract/socket-mode.md).
 type settings struct {
 	protocol   string         // the only one that is served
 	listen     netip.AddrPort // where

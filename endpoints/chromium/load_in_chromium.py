@@ -1,4 +1,4 @@
-"""Chromium behind Bentpipe's endpoint contract (`endpoints/CONTRACT.md`): a client that loads pages."""
+"""Chromium behind the endpoint contract (`endpoints/contract/browsers.md`): a client that loads pages."""
 
 import sys
 from pathlib import Path

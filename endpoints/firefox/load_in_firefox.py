@@ -1,4 +1,4 @@
-"""Firefox behind Bentpipe's endpoint contract (`endpoints/CONTRACT.md`): a client that loads pages."""
+"""Firefox behind the endpoint contract (`endpoints/contract/browsers.md`): a client that loads pages."""
 
 import sys
 from pathlib import Path

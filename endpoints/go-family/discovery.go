@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Resource is a resource of a page (CONTRACT section 2), as far as a client has to know of it before it is there.
+// Resource is a resource of a page (endpoints/contract/pages.md), as far as a client has to know of it before it
+// is there.
 type Resource struct {
 	// Initiator is the number of the resource that leads to it, from 0; nil: the page begins with it.
 	Initiator *uint64 `json:"initiator"`

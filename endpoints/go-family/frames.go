@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// Frame types of CONTRACT section 4.
+// Message types of endpoints/CONTRACT.md.
 const (
 	FrameHello  = 1
 	FrameReady  = 2

@@ -26,7 +26,7 @@ type Unsupported struct{ What string }
 
 func (u Unsupported) Error() string { return "unsupported: " + u.What }
 
-// exitCode is the exit code that CONTRACT section 2 asks for when the program ends with err.
+// exitCode is the exit code that endpoints/CONTRACT.md asks for when the program ends with err.
 func exitCode(err error) int {
 	if err == nil {
 		return 0

@@ -106,7 +106,7 @@ func (f *frames) readHello() (*Hello, uint64, error) {
 	return parseHello(body)
 }
 
-// exit ends the program as CONTRACT section 2 says.
+// exit ends the program as endpoints/CONTRACT.md says.
 func (stack *Stack) exit(err error) {
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "bentpipe-endpoint-%s: %v\n", stack.Name, err)

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// socketHello gathers what HELLO would say from the variables of CONTRACT section 3.
+// socketHello gathers what HELLO would say from the variables of socket mode (endpoints/contract/socket-mode.md).
 func socketHello() (*Hello, error) {
 	h := &Hello{
 		Role:      os.Getenv("ROLE"),
@@ -52,7 +52,7 @@ func (h *Hello) readPage(name string) error {
 		return fmt.Errorf("PAGE: %w", err)
 	}
 	if err := json.Unmarshal(text, &h.Page); err != nil {
-		return fmt.Errorf("PAGE %q: it is no page as endpoints/CONTRACT.md has them: %w", name, err)
+		return fmt.Errorf("PAGE %q: it is no page as endpoints/contract/pages.md has them: %w", name, err)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-"""The test cases of `endpoints/CONTRACT.md`, section 2, for aioquic and its fork qh3, which share code."""
+"""The test cases of `endpoints/contract/test-cases.md` for aioquic and its fork qh3, which share code."""
 
 from __future__ import annotations
 

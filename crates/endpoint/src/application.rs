@@ -100,7 +100,7 @@ impl Application {
         }
     }
 
-    /// Whether it has nothing more to do (contract, section 4).
+    /// Whether it has nothing more to do (`endpoints/CONTRACT.md`).
     #[must_use]
     pub fn is_done(&self) -> bool {
         match self {
@@ -145,7 +145,7 @@ fn of_frames(setup: &Setup) -> Result<Option<FrameStream>, EndpointError> {
     })
 }
 
-/// Whether there is this application protocol in this test case (contract, sections 2 and 3).
+/// Whether there is this application protocol in this test case (`endpoints/contract/http.md`).
 fn check(setup: &Setup) -> Result<(), EndpointError> {
     use TestCase::{Handshake, LongRtt, Multiplexing, Transfer};
     let (alpn, case) = (setup.alpn.as_str(), setup.test_case);

@@ -66,7 +66,7 @@ impl EndpointError {
         move |source| Self::Io { what, source }
     }
 
-    /// The program's exit code (contract, section 2).
+    /// The program's exit code (`endpoints/CONTRACT.md`).
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         if matches!(self, Self::Unsupported(_)) {

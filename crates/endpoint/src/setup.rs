@@ -219,7 +219,7 @@ fn variable(name: &'static str) -> Result<String, EndpointError> {
     env::var(name).map_err(|_| EndpointError::Field {
         field: name,
         value: String::new(),
-        problem: "this environment variable must be set (endpoints/CONTRACT.md, section 3)".into(),
+        problem: "this environment variable must be set (endpoints/contract/socket-mode.md)".into(),
     })
 }
 

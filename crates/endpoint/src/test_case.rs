@@ -1,4 +1,4 @@
-//! The test cases (contract, section 2).
+//! The test cases (`endpoints/contract/test-cases.md`).
 
 use crate::error::EndpointError;
 use crate::stack::Resume;

@@ -157,7 +157,7 @@ impl Greeting {
         })
     }
 
-    /// HELLO to an endpoint as socket mode says it (contract, section 3).
+    /// HELLO to an endpoint as socket mode says it (`endpoints/contract/socket-mode.md`).
     fn variables(
         &self,
         hello: &Hello,

@@ -1,5 +1,5 @@
 //! The program behind `carries = "ip"`: it has a program that knows sockets and a clock live in
-//! virtual time, on a kernel of its own (`endpoints/CONTRACT.md`, section 4).
+//! virtual time, on a kernel of its own (`endpoints/contract/guests.md`).
 //!
 //! The same program is both ends of that: outside it answers the coordinator and starts the kernel,
 //! inside it is the kernel's first process and starts the program.

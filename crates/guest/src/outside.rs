@@ -240,7 +240,8 @@ impl Guest {
         fs::read_to_string(self.folder.path().join(LAST_LINE)).unwrap_or_default()
     }
 
-    /// What a proxy said last (contract, section 5, socket mode), without its version, which READY had.
+    /// What a proxy said last in socket mode (`endpoints/contract/middleboxes.md`), without its
+    /// version, which READY had.
     fn bye_of_proxy(&self) -> Value {
         let line = self.last_line();
         let mut said: Value = serde_json::from_str(&line).unwrap_or_else(|_| {

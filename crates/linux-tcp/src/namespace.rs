@@ -8,7 +8,7 @@ use std::path::Path;
 use bentpipe_endpoint::EndpointError;
 
 const SETTINGS: &str = "/proc/sys/net";
-/// Set by who made the network namespace for this trial (contract, section 3).
+/// Set by who made the network namespace for this trial (`endpoints/contract/socket-mode.md`).
 const OWN_NAMESPACE: &str = "BENTPIPE_OWN_NAMESPACE";
 /// Bytes that [`NamespaceSettings::window`] takes.
 pub const WINDOWS: RangeInclusive<u64> = 131_072..=1 << 30;

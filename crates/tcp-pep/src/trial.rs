@@ -1,4 +1,4 @@
-//! The proxy of a trial (contract, section 5, socket mode).
+//! The proxy of a trial (`endpoints/contract/middleboxes.md`, socket mode).
 
 use std::fs;
 use std::io::{Read, stdin};

@@ -11,7 +11,7 @@ use msquic::{
     ServerResumptionLevel, Status,
 };
 
-/// The only one that there is (contract, section 2).
+/// The only one that this program speaks (`endpoints/CONTRACT.md`).
 pub const ALPN: &str = "hq-interop";
 /// Streams that a client may have open at once; `MsQuic` itself allows none.
 const STREAMS: u16 = 100;

@@ -1,4 +1,4 @@
-/* The client of hq-interop (endpoints/CONTRACT.md, section 2): asks for everything at once, or for the first request
+/* The client of hq-interop (endpoints/contract/test-cases.md): asks for everything at once, or for the first request
  * and then, over a second connection, for the others; stores the replies, or in `upload` sends the files; closes. */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* How the program gives up: in words on standard error, and by its exit code (endpoints/CONTRACT.md, section 2). */
+/* How the program gives up: in words on standard error, and by its exit code (endpoints/CONTRACT.md). */
 #ifndef FAIL_H
 #define FAIL_H
 

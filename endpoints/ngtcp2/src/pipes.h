@@ -1,4 +1,4 @@
-/* The frames of virtual time (endpoints/CONTRACT.md, section 4) over file descriptors 3 and 4. Integers are
+/* The messages of virtual time (endpoints/CONTRACT.md) over file descriptors 3 and 4. Integers are
  * little-endian. */
 #ifndef PIPES_H
 #define PIPES_H

@@ -1,4 +1,4 @@
-/* The server of hq-interop (endpoints/CONTRACT.md, section 2): answers `GET /path` with the file, or in `upload` stores
+/* The server of hq-interop (endpoints/contract/test-cases.md): answers `GET /path` with the file, or in `upload` stores
  * the file of `PUT /path` and answers with FIN; or with RESET_STREAM. */
 #include <errno.h>
 #include <stdlib.h>

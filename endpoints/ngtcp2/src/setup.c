@@ -189,7 +189,7 @@ static char *variable(const char *name) {
 
 static char *needed(const char *name) {
     char *value = variable(name);
-    if (!value) fail("the environment variable %s must be set (endpoints/CONTRACT.md, section 3)", name);
+    if (!value) fail("the environment variable %s must be set (endpoints/contract/socket-mode.md)", name);
     return value;
 }
 

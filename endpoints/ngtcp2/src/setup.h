@@ -1,4 +1,5 @@
-/* What a trial asks of the program, from HELLO (endpoints/CONTRACT.md, section 4) or from the environment (section 3). */
+/* What a trial asks of the program, from HELLO (endpoints/CONTRACT.md) or from the environment
+ * (endpoints/contract/socket-mode.md). */
 #ifndef SETUP_H
 #define SETUP_H
 

@@ -1,4 +1,4 @@
-/* Socket mode: one UDP socket in real time, in one thread (endpoints/CONTRACT.md, section 3). */
+/* Socket mode: one UDP socket in real time, in one thread (endpoints/contract/socket-mode.md). */
 #ifndef SOCKETS_H
 #define SOCKETS_H
 

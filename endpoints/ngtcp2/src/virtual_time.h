@@ -1,4 +1,4 @@
-/* Virtual time: lives from one RUN to the next, and reads no clock (endpoints/CONTRACT.md, section 4). */
+/* Virtual time: lives from one RUN to the next, and reads no clock (endpoints/CONTRACT.md). */
 #ifndef VIRTUAL_TIME_H
 #define VIRTUAL_TIME_H
 

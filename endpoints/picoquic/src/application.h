@@ -1,4 +1,4 @@
-// What either side of hq-interop does with the events of its connections (endpoints/CONTRACT.md, section 2).
+// What either side of hq-interop does with the events of its connections (endpoints/contract/test-cases.md).
 #pragma once
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-// The frames of virtual time (endpoints/CONTRACT.md, section 4).
+// The messages of virtual time (endpoints/CONTRACT.md).
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -206,7 +206,7 @@ static std::string variable(const char *name) {
 
 static std::string needed_variable(const char *name) {
     std::string value = variable(name);
-    if (value.empty()) fail("the environment variable %s must be set (endpoints/CONTRACT.md, section 3)", name);
+    if (value.empty()) fail("the environment variable %s must be set (endpoints/contract/socket-mode.md)", name);
     return value;
 }
 

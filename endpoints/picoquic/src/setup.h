@@ -1,4 +1,5 @@
-// What the program is asked to do: HELLO, or the environment of socket mode (endpoints/CONTRACT.md, sections 3 and 4).
+// What the program is asked to do: HELLO (endpoints/CONTRACT.md), or the environment of socket mode
+// (endpoints/contract/socket-mode.md).
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -31,8 +31,8 @@ def replay(place: Path, command: tuple[str, ...], stack: str | None, extra: tupl
     TRIAL is the folder of the trial, RUN/trials/ID or the one that `bentpipe stacks test` names, or the
     .frames file in it. There is no partner, no link and no clock, so it fails in the same way each time.
     Without --stack and COMMAND the program is that of the trial's record. COMMAND may be a debugger that
-    starts the program. Each frame is printed with its times, then the times of the client's BYE and a
-    verdict. Exit code 2: the program failed.
+    starts the program. Each message is printed with its times, then the times of the client's BYE and
+    a verdict. Exit code 2: the program failed.
 
     \b
     Examples:

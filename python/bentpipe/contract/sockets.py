@@ -38,7 +38,8 @@ def checks(stack: Stack, folder: Path) -> Iterator[Check]:
         yield attempt(
             "sockets: it gives its version",
             lambda: _discard(loopback.version(stack.command("sockets"))),
-            "with --version behind the `sockets` command: one line, and exit code 0 (section 3)",
+            "with --version behind the `sockets` command: one line, and exit code 0 "
+            "(endpoints/contract/socket-mode.md)",
         )
 
 
@@ -55,7 +56,7 @@ def _transfers(stack: Stack, transfer: loopback.Transfer) -> Iterator[Check]:
         f"{title}, {client.name} → {server.name}",
         lambda: _discard(loopback.run(client, server, transfer)),
         "the server prints `ready`, the client exits with 0 when it has stored the file, "
-        "SIGTERM ends the server with 0 (section 3)",
+        "SIGTERM ends the server with 0 (endpoints/contract/socket-mode.md)",
     )
     yield moved
     if not moved.passed:
@@ -67,7 +68,8 @@ def _transfers(stack: Stack, transfer: loopback.Transfer) -> Iterator[Check]:
             yield attempt(
                 f"sockets, {transfer.alpn}, {role}: {_LOGS[log]} when asked for",
                 _logged(transfer.folder, role, log),
-                "see SSLKEYLOGFILE and QLOGDIR in section 3, and `logs` in section 1",
+                "see SSLKEYLOGFILE and QLOGDIR in endpoints/contract/socket-mode.md, and `logs` in "
+                "endpoints/contract/stack-toml.md",
             )
 
 
@@ -94,7 +96,7 @@ def _pages(stack: Stack, folder: Path) -> Iterator[Check]:
         yield attempt(
             f"{title}, {client.name} → {server.name}",
             lambda visit=visit, client=client, server=server: _visit(client, server, visit),  # type: ignore[misc]
-            f"{CASES['page'].hint} (section 2; a browser: section 3)",
+            f"{CASES['page'].hint} ({CASES['page'].page}; a browser: endpoints/contract/browsers.md)",
         )
 
 
@@ -130,7 +132,7 @@ def _refusals(stack: Stack, transfer: loopback.Transfer) -> Iterator[Check]:
             yield attempt(
                 f"sockets, {role}: {what} is refused with exit code 127",
                 _refused(stack, role, dataclasses.replace(listed, **changed)),
-                "exit with 127 before the first packet (section 2)",
+                "exit with 127 before the first packet (endpoints/CONTRACT.md)",
             )
 
 
@@ -148,7 +150,7 @@ def _testcases(client: Stack, server: Stack, transfer: loopback.Transfer) -> Ite
         yield attempt(
             f"sockets, {transfer.alpn}: {name}: every file arrives, {client.name} → {server.name}",
             lambda case=case: _discard(loopback.run(client, server, case)),  # type: ignore[misc]
-            f"{CASES[name].hint} (section 2)",
+            f"{CASES[name].hint} ({CASES[name].page})",
         )
 
 

@@ -140,7 +140,7 @@ class StackPair:
         outcome = str(result["outcome"])
         if outcome == "ok":
             return Check(name, True)
-        return self.failed(name, request, result, _HINTS.get(outcome, "see endpoints/CONTRACT.md, section 4"))
+        return self.failed(name, request, result, _HINTS.get(outcome, "see endpoints/CONTRACT.md"))
 
     def failed(self, name: str, request: TrialRequest, result: Mapping[str, Any], hint: str) -> Check:
         """The failed check `name`, with all that helps to find out why."""

@@ -1,5 +1,5 @@
-"""Checks of the test cases of section 2 of the contract, in the simulator: that the files arrive, that the
-wire shows what the test case asks for (the coordinator's outcome is `ok` only then), and that it repeats.
+"""Checks of the contract's test cases, in the simulator: that the files arrive, that the wire shows what the
+test case asks for (the coordinator's outcome is `ok` only then), and that it repeats.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from bentpipe.workload import TESTCASES, Workload
 from bentpipe.workload.frames import FrameViewing
 from bentpipe.workload.http import UPGRADE, VERSIONS, HttpWorkload
 
+_PAGES = "endpoints/contract/pages.md"
+_MEDIA = "endpoints/contract/media.md"
+
 
 @dataclass(frozen=True)
 class CaseCheck:
@@ -28,6 +31,7 @@ class CaseCheck:
     hint: str
     settings: tuple[str, ...] = ()
     shown_by_tcp: str | None = None  # where that is something else
+    page: str = "endpoints/contract/test-cases.md"  # of the contract, which has its rules
 
     def shown_by(self, transport: str) -> str:
         """What the wire shows."""
@@ -74,27 +78,32 @@ CASES = {
         ("page:kosek",),
         "as many connections as its version of HTTP has",
         "resources are asked for as they are found, over one connection, or up to six of HTTP/1.1",
+        page=_PAGES,
     ),
     "page-resumption": CaseCheck(
         ("page:kosek:resumed",),
         "a page on a second connection, with the server's ticket and without a Certificate",
         "the client waits for the session ticket of the first visit before it closes that, and offers it",
+        page=_PAGES,
     ),
     "page-zerortt": CaseCheck(
         ("page:kosek:early",),
         "0-RTT packets with a request that the server accepts",
         "the ticket allows early data, and the page's document is asked for before the handshake is complete",
+        page=_PAGES,
     ),
     "live": CaseCheck(
         ("live:8s",),
         "replies on as many connections as its version of HTTP has",
         "segments are asked for one after the other, each when it is there and at one rate",
+        page=_MEDIA,
     ),
     "frames": CaseCheck(
         ("frames:2s:streams", "frames:2s:datagrams"),
         "one connection, with nothing but what is to carry frames, from the first one to the last deadline",
         "the server makes a frame in every interval, sends it at once, and gives it up at its deadline; the "
         "client stores what came whole, and says when",
+        page=_MEDIA,
     ),
 }
 
@@ -146,14 +155,14 @@ def _case(stack: Stack, folder: Path, work: Workload, case: CaseCheck) -> Iterat
     result = pair.trial(request)
     title = f"{name}: every file arrives, and the wire shows {shown}, {pair.title}"
     if result["outcome"] != "ok":
-        yield pair.failed(title, request, result, f"{case.hint} (section 2)")
+        yield pair.failed(title, request, result, f"{case.hint} ({case.page})")
         return
     yield Check(title, True)
     if work.frames is not None:
         missed = f"{result['late_frames']} of {result['frames']} came late, {result['lost_frames']} never"
         yield Check(
             f"{name}: on a path with room for them all frames come in time", result["in_time_share"] == 1,
-            "" if result["in_time_share"] == 1 else missed, f"{case.hint} (section 2)",
+            "" if result["in_time_share"] == 1 else missed, f"{case.hint} ({case.page})",
         )  # fmt: skip
     if client.deterministic and server.deterministic:
         again = pair.trial(replace(request, label=f"{label}-again"))

@@ -1,4 +1,4 @@
-"""Checks of virtual time with two programs in the simulator: what section 2 of the contract asks for."""
+"""Checks of virtual time with two programs in the simulator: what `endpoints/CONTRACT.md` asks for."""
 
 from __future__ import annotations
 
@@ -84,13 +84,13 @@ def _refusal(pair: StackPair, name: str, request: TrialRequest) -> Check:
     if result["outcome"] == "missing_file" and f"{path}: " in result["detail"]:
         return Check(name, True)
     if result["outcome"] == "ok":
-        return Check(name, False, f"{path} was served", f"{_REFUSES} (section 2)")
+        return Check(name, False, f"{path} was served", f"{_REFUSES} (endpoints/CONTRACT.md)")
     return pair.failed(
         name,
         request,
         result,
         f"{_REFUSES} and goes on; the client takes that for the end of this request "
-        "alone, and is done when all have ended (section 2)",
+        "alone, and is done when all have ended (endpoints/CONTRACT.md)",
     )
 
 
@@ -107,7 +107,7 @@ def _repetition(pair: StackPair, first: Mapping[str, Any]) -> Check:
         same and differ,
         detail,
         "draw all randomness from HELLO's seed: connection IDs, TLS randoms and key shares, reset keys, "
-        "hash maps (last section of the contract)",
+        "hash maps (Repeatability in endpoints/CONTRACT.md)",
     )
 
 

@@ -68,7 +68,7 @@ def _refusals(stack: Stack, role: str, folder: Path) -> Iterator[Check]:
             f"{role}: {'an' if what.startswith('un') else 'a'} {what} is refused with exit code 127",
             why is None,
             why or "",
-            "exit with 127 instead of READY; nothing that is asked for may be ignored (sections 2 and 4)",
+            "exit with 127 instead of READY; nothing in HELLO may be ignored (endpoints/CONTRACT.md)",
         )
 
 

@@ -1,6 +1,6 @@
 """The programs of a trial over a link: what they need on their hosts, what they are told, how they end.
 
-They are told their part by the environment (`endpoints/CONTRACT.md`, section 3), as in the other testbed of
+They are told their part by the environment (`endpoints/contract/socket-mode.md`), as in the other testbed of
 real time.
 """
 

@@ -12,7 +12,7 @@ FORMAT = 3
 class JobFlow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A client and a server, and what is transferred between them."""
 
-    # Of the contract, section 2.
+    # A test case of `endpoints/contract/test-cases.md`.
     testcase: str
     # What of the test case measures depend on.
     testcase_facts: TestCaseFacts

@@ -1,4 +1,4 @@
-"""`[build]` of a stack.toml, as it is read (`endpoints/CONTRACT.md`, section 1)."""
+"""`[build]` of a stack.toml, as it is read (`endpoints/contract/stack-toml.md`)."""
 
 from __future__ import annotations
 

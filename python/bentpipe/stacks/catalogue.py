@@ -1,4 +1,4 @@
-"""Which stacks there are: the folders with a `stack.toml` (`endpoints/CONTRACT.md`, section 1).
+"""Which stacks there are: the folders with a `stack.toml` (`endpoints/contract/stack-toml.md`).
 
 Folders are looked for in Bentpipe's own `endpoints/`, in `BENTPIPE_STACKS` and in `--stacks`. A later folder
 replaces an earlier one of the same name, so that an unreleased build of a known stack can stand in for it.
@@ -102,7 +102,7 @@ def load(folder: Path) -> Stack:
 
 
 def _of_the_runner(said: StackFile, file: Path) -> StackFile:
-    """What it says, with the commands of a program of the QUIC interop runner (contract, section 3)."""
+    """What it says, with the commands of a program of the interop runner (`endpoints/contract/guests.md`)."""
     if not said.interop:
         return said
     if said.commands:

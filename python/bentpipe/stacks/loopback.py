@@ -1,4 +1,4 @@
-"""A pair of endpoints in socket mode over this machine's loopback (`endpoints/CONTRACT.md`, section 3).
+"""A pair of endpoints in socket mode over this machine's loopback (`endpoints/contract/socket-mode.md`).
 
 No link is emulated: this proves that socket mode works and gives the CPU time of the same stack without a
 simulator.

@@ -1,4 +1,4 @@
-"""What a stack is: what its `stack.toml` says (`endpoints/CONTRACT.md`, section 1), and variants of it."""
+"""What a stack is: what its `stack.toml` says (`endpoints/contract/stack-toml.md`), and variants of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions to a single endpoint program over its pipes (`endpoints/CONTRACT.md`, section 4).
+"""Questions to a single endpoint program over its pipes (`endpoints/CONTRACT.md`).
 
 This speaks just enough of the contract to ask a program whether it takes a HELLO, to give it an empty RUN and
 to say FINISH. Trials with packets are the coordinator's.
@@ -28,7 +28,7 @@ from bentpipe.workload import TESTCASES
 
 HELLO, READY, RUN, RAN, FINISH, BYE = range(1, 7)
 NEVER = 2**64 - 1
-BODY_LIMIT = 1 << 28  # bytes of a frame's body
+BODY_LIMIT = 1 << 28  # bytes of a message's body
 _HEADER = struct.Struct("<IB")
 _RUN = struct.Struct("<QI")
 _RAN = struct.Struct("<QBI")
@@ -104,20 +104,20 @@ class PipeProgram:
         self._scratch.cleanup()
 
     def send(self, kind: int, body: bytes) -> None:
-        """Write a frame. A program that is gone already is found out when its answer is read."""
+        """Write a message. A program that is gone already is found out when its answer is read."""
         with contextlib.suppress(BrokenPipeError):
             os.write(self._to, _HEADER.pack(len(body), kind) + body)
 
     def receive(self, kind: int) -> bytes:
-        """Read a frame, which must be of `kind`; PipeError if it is not, or if none comes in time."""
+        """Read a message, which must be of `kind`; PipeError if it is not, or if none comes in time."""
         length, found = _HEADER.unpack(self._read(_HEADER.size))
         if length > BODY_LIMIT:
             raise PipeError(
-                f"it announced a frame of {length} bytes: is something else printed to descriptor 4?"
+                f"it announced a message of {length} bytes: is something else printed to descriptor 4?"
             )
         body = self._read(length)
         if found != kind:
-            raise PipeError(f"it answered a frame of type {found} instead of {kind}")
+            raise PipeError(f"it answered a message of type {found} instead of {kind}")
         return body
 
     def ready(self, greeting: Mapping[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""What is transferred: workloads, of several kinds, and the test cases of `endpoints/CONTRACT.md`.
+"""What is transferred: workloads, of several kinds, and the test cases of `endpoints/contract/test-cases.md`.
 
 A workload is written `TESTCASE:SIZE` or `TESTCASE:COUNTxSIZE`, as in `transfer:10MiB` or
 `multiplexing:2000x32B`, where SIZE is that of each file, `duration:30s`, `page:NAME:HTTP`, `live:60s:HTTP` or

@@ -1,6 +1,6 @@
 """Workloads that are frames with deadlines: `frames:30s:streams`, `frames:30s:datagrams:1s`.
 
-A server makes them at a fixed rate and sends each at once; the contract (section 2) says how.
+A server makes them at a fixed rate and sends each at once; `endpoints/contract/media.md` says how.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Workloads that are live streams: `live:60s:h3` is a minute of one, in segments, each at four rates.
 
-Which of these a client asks for, and when, says the contract (section 2).
+Which of these a client asks for, and when, says `endpoints/contract/media.md`.
 """
 
 from __future__ import annotations

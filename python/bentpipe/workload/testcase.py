@@ -1,4 +1,4 @@
-"""Test cases of the contract (`endpoints/CONTRACT.md`, section 2), as far as measures depend on them."""
+"""Test cases of the contract (`endpoints/contract/test-cases.md`), as far as measures depend on them."""
 
 from __future__ import annotations
 

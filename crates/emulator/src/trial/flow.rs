@@ -352,7 +352,7 @@ fn failed(setup: &FlowSetup, failure: &Failure, exits: &[ProgramExit]) -> Verdic
     Verdict::of_failure(host, failure.outcome, detail)
 }
 
-/// What a client that failed said last. Timeouts have words of their own (section 4 of the contract).
+/// What a client that failed said last. Timeouts have their own words (`endpoints/CONTRACT.md`).
 fn words(client: &mut Program) -> Option<String> {
     let line = client.last_line()?;
     let timeout = ["idle timeout", "handshake timeout"];

@@ -1,4 +1,5 @@
-//! What the programs of a flow are told (sections 3 and 5 of the contract).
+//! What the programs of a flow are told (`endpoints/contract/socket-mode.md`,
+//! `endpoints/contract/middleboxes.md`).
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,8 +1,11 @@
 //! One trial in real time: real programs with sockets of their own, at both ends of an emulated path.
 //!
-//! The job is that of virtual time, and so is all that is made of what the trial leaves (`crates/trial`). Programs are told their part by
-//! the environment (`endpoints/CONTRACT.md`, section 3). Every flow has the same two hosts; the port of its server tells it from
-//! others. Where there are proxies, they run on the hosts between. A tunnel is there before the clients. A trial whose packets came out late, or were dropped by the kernel, is `invalid`.
+//! The job is that of virtual time, and so is all that is made of what the trial leaves
+//! (`crates/trial`). Programs are told their part by the environment
+//! (`endpoints/contract/socket-mode.md`). Every flow has the same two hosts; the port of its server
+//! tells it from others. Where there are proxies, they run on the hosts between. A tunnel is there
+//! before the clients. A trial whose packets came out late, or were dropped by the kernel, is
+//! `invalid`.
 
 mod check;
 mod flow;

@@ -1,4 +1,5 @@
-//! The binary layout: `length: u32 | type: u8 | body`, little-endian (contract, section 4).
+//! The binary layout of messages: `length: u32 | type: u8 | body`, little-endian
+//! (`endpoints/CONTRACT.md`).
 
 use std::ops::Range;
 

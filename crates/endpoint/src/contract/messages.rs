@@ -1,4 +1,4 @@
-//! The JSON of HELLO, READY and BYE (contract, section 4).
+//! The JSON of HELLO, READY and BYE (`endpoints/CONTRACT.md`).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -145,7 +145,7 @@ impl Bye {
 }
 
 /// The first message to a proxy: in virtual time the JSON of HELLO, in socket mode its standard
-/// input (contract, section 5).
+/// input (`endpoints/contract/middleboxes.md`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProxyHello {

@@ -1,4 +1,4 @@
-//! The frames of `endpoints/CONTRACT.md`, for both sides of the pipe.
+//! The messages of `endpoints/CONTRACT.md`, for both sides of the pipe.
 //!
 //! Bytes from a pipe are hostile: decoding checks every length before it believes it and returns an
 //! error, never panics, and never allocates more than a small multiple of the bytes that are there.

@@ -1,4 +1,4 @@
-//! The two pipes to the coordinator (contract, section 4).
+//! The two pipes to the coordinator (`endpoints/CONTRACT.md`).
 
 use std::fs::File;
 use std::io::{self, Read, Write};

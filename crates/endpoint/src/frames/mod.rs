@@ -1,4 +1,5 @@
-//! Frames with deadlines (contract, section 2): who makes and sends them, and who watches.
+//! Media frames with deadlines (`endpoints/contract/media.md`): who makes and sends them, and who
+//! watches.
 
 mod header;
 mod publisher;

@@ -1,4 +1,4 @@
-//! `hq-interop`, HTTP/0.9 over QUIC streams (contract, section 2), over any
+//! `hq-interop`, HTTP/0.9 over QUIC streams (`endpoints/CONTRACT.md`), over any
 //! [`Stack`](crate::Stack).
 
 mod client;

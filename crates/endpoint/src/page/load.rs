@@ -37,7 +37,8 @@ impl PageLoad {
         Self::with(setup, requests, resources(setup)?, plan)
     }
 
-    /// The visit before it, whose ticket it has (contract, section 2); `None`: it has none.
+    /// The visit before it, whose ticket it has (`endpoints/contract/pages.md`);
+    /// `None`: it has none.
     pub fn earlier(setup: &Setup) -> Result<Option<Self>, EndpointError> {
         let (requests, _) = visits(setup);
         if requests.is_empty() {

@@ -1,4 +1,5 @@
-//! Pages and live streams: what is asked for when, and what has come of it (contract, section 2).
+//! Pages and live streams: what is asked for when, and what has come of it
+//! (`endpoints/contract/pages.md`, `endpoints/contract/media.md`).
 
 mod discovery;
 mod load;

@@ -1,4 +1,4 @@
-//! The proxy in a trial (`endpoints/CONTRACT.md`, section 5): in virtual time as a child of the
+//! The proxy in a trial (`endpoints/contract/middleboxes.md`): in virtual time as a child of the
 //! coordinator, in real time on a host of the emulator. Both are told the same.
 
 mod job;

@@ -100,7 +100,7 @@ fn last_line(program: &Program) -> Option<&str> {
     lines.into_iter().find(|line| !line.is_empty())
 }
 
-/// Why a client ended that failed. Timeouts have words of their own (section 4 of the contract).
+/// Why a client ended that failed. Timeouts have their own words (`endpoints/CONTRACT.md`).
 fn words(client: &Program) -> Option<String> {
     let code = client.code.filter(|code| *code != 0)?;
     let Some(line) = last_line(client) else {

@@ -70,8 +70,8 @@ pub struct Drawing {
 }
 
 impl Drawing {
-    /// That of the report that a client in socket mode has left (contract, section 3), where time zero is `zero` later than
-    /// in the report.
+    /// That of the report that a client in socket mode has left (`endpoints/contract/browsers.md`),
+    /// where time zero is `zero` later than in the report.
     pub fn read(report: &Path, zero: Duration) -> io::Result<Self> {
         let mut said: Self = serde_json::from_slice(&fs::read(report)?)?;
         said.moments = said.moments.earlier(zero);

@@ -102,7 +102,7 @@ pub const FLOW_LIMIT: usize = 64;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowJob {
-    /// What its programs are to do: a word of section 2 of the contract.
+    /// What its programs are to do: a test case of `endpoints/contract/test-cases.md`.
     pub testcase: String,
     /// What that means for measures.
     pub testcase_facts: TestCaseFacts,

@@ -28,7 +28,7 @@ pub enum Outcome {
     MissingFile,
     /// The connection ended, but a reply differs from the file served.
     CorruptFile,
-    /// A program died, fell silent (30 s for a frame), was waited for too long in all (600 s), or
+    /// A program died, fell silent (30 s for a message), was waited for too long in all (600 s), or
     /// broke the contract; `client.frames` or `server.frames` in the trial's folder replays it
     /// alone: `bentpipe replay`.
     Crashed,

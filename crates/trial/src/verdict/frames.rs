@@ -1,5 +1,5 @@
 //! The verification of frames with deadlines: what came whole is what was served, and server and
-//! client did what the contract asks (section 2).
+//! client did what `endpoints/contract/media.md` asks.
 //!
 //! Nobody is taken at his word alone. When frames were made is exact, in real time too: the
 //! contract has a frame say when it was due, however late a timer fires. What one program says is

@@ -40,11 +40,12 @@ pub const KIND: Kind = Kind {
     ],
 };
 
-/// HTTP/2 whose responses name HTTP/3 as an alternative (contract, section 3).
+/// HTTP/2 whose responses name HTTP/3 as an alternative (`endpoints/contract/browsers.md`).
 const UPGRADE: &str = "h2-h3";
 const TOO_EARLY: &str = "expected a ticket and no early data; saw a request in it";
 
-/// Whether the client says how it drew the page: then it goes by its own rules (contract, section 3).
+/// Whether the client says how it drew the page: then it goes by its own rules
+/// (`endpoints/contract/browsers.md`).
 fn is_browser(setup: &FlowSetup) -> bool {
     let said = setup.report().map(|it| Drawing::read(&it, Duration::ZERO));
     said.and_then(Result::ok)

@@ -1,4 +1,4 @@
-//! HTTP/1.1 and HTTP/2 over the kernel's TCP, by hyper: pages (contract, section 2).
+//! HTTP/1.1 and HTTP/2 over the kernel's TCP, by hyper: pages (`endpoints/contract/pages.md`).
 
 mod client;
 mod connection;

@@ -16,7 +16,7 @@ use crate::job::{Role, TestCaseFacts};
 use crate::schema::Outcome;
 use crate::setup::FlowSetup;
 
-/// A test case of section 2 of the contract that transfers files.
+/// A test case of `endpoints/contract/test-cases.md`, which transfers files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TestCase {
     Transfer,

@@ -1,5 +1,6 @@
-//! Whether the wire shows what the test case asks for (third column of the table in the contract's section 2; of TCP, where
-//! each request has a connection, its section 3).
+//! Whether the wire shows what the test case asks for (third column of the table in
+//! `endpoints/contract/test-cases.md`; of TCP, where each request has a connection,
+//! `endpoints/contract/http.md`).
 //!
 //! Every file has arrived when this is asked. Connections, Retry, `ClientHello` and `ServerHello` can be read by everybody, so
 //! they are judged with or without TLS secrets; streams and 0-RTT packets need these.

@@ -17,7 +17,7 @@ use crate::verdict::verifier::CLOCKS;
 /// So long after a deadline a server may still send: a busy machine may keep a program in real time
 /// from its processor after it has looked at the clock.
 const LATE: Duration = Duration::from_secs(1);
-/// Bytes of the header of a frame (contract, section 2).
+/// Bytes of the header of a media frame (`endpoints/contract/media.md`).
 const HEADER: u64 = 20;
 
 /// The claim of a stream of frames: what the wire has to show of it.

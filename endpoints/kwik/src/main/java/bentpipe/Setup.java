@@ -8,7 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** What a trial asks of the program, from the environment (contract, section 3). */
+/** What a trial asks of the program, from the environment (endpoints/contract/socket-mode.md). */
 record Setup(
         Role role, TestCase testCase, List<String> paths, InetSocketAddress server, Options options, Map<String, Path> files) {
     enum Role {
