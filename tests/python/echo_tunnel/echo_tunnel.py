@@ -42,6 +42,8 @@ def virtual_time():
             else:
                 kind, body = BYE, json.dumps({"error": None}).encode()
             answers.write(struct.pack("<IB", len(body), kind) + body)
+            if kind == BYE:
+                return
 
 
 def udp(told, key):
