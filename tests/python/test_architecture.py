@@ -64,6 +64,7 @@ ALLOWED = {
         "bentpipe-units",
     },
     "bentpipe-noq-bulk": {"bentpipe-endpoint"},
+    "bentpipe-tunnel-openvpn": set(),
     "bentpipe-benches": {"bentpipe-congestion", "bentpipe-noq-proto"},
     "bentpipe-trial": {
         "bentpipe-analysis",

@@ -179,7 +179,7 @@ def test_a_job_has_the_proxies_of_its_treatment(
             "command": [str(fake_pep), "--virtual-time"],
             "options": {"iw": "100", "cc": "newreno"},
             "name": f"{place}:cc=newreno:iw=100",
-            "transparent": False,
+            "relays": "split",
             "carries": "udp",
             "lead_ms": 0,
         }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::job::{Carries, Job, TestCaseFacts, Variant};
 
-/// How a middlebox carries connections on (`relays` of `middlebox.toml`).
+/// The way in which a middlebox carries connections on (`relays` of `middlebox.toml`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Relays {
