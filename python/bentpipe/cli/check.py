@@ -19,13 +19,12 @@ from bentpipe import progress
 from bentpipe.analysis.sequential import MOST, Rigour
 from bentpipe.cli import check_summary
 from bentpipe.cli.compare import Share
-from bentpipe.cli.run import unused_folder
 from bentpipe.cli.run_options import Folder, split
 from bentpipe.cli.stacks import note_replaced
 from bentpipe.cli.summary import not_applicable
 from bentpipe.errors import Interrupted, UsageError
 from bentpipe.execution.awake import is_virtual_machine
-from bentpipe.execution.scheduler import Settings
+from bentpipe.execution.settings import Settings
 from bentpipe.labels import variant
 from bentpipe.objectives import badge, junit, markdown, suite
 from bentpipe.objectives.judge import verdict
@@ -35,6 +34,7 @@ from bentpipe.objectives.suite import Suite
 from bentpipe.objectives.tally import exit_code
 from bentpipe.plan.campaign import Plan
 from bentpipe.runs.manifest import FILE as MANIFEST
+from bentpipe.runs.run_folder import unused_folder
 from bentpipe.schema.verdicts import FORMAT, Verdicts
 from bentpipe.stacks import catalogue
 from bentpipe.stacks.model import Stack

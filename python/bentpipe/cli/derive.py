@@ -15,16 +15,16 @@ import click
 from rich.console import Console
 
 from bentpipe import progress, workload
-from bentpipe.cli.run import unused_folder
 from bentpipe.cli.run_options import Folder, split, split_treatments
 from bentpipe.errors import BentpipeError, Interrupted, UsageError
-from bentpipe.execution.scheduler import Settings
+from bentpipe.execution.settings import Settings
 from bentpipe.objectives import derivation
 from bentpipe.objectives.derivation import SIZES_MB, DerivedObjective, Reached
 from bentpipe.objectives.rounds import GrowingRun, Laboratory
 from bentpipe.plan import treatments
 from bentpipe.plan.campaign import Plan
 from bentpipe.runs.records import Record
+from bentpipe.runs.run_folder import unused_folder
 from bentpipe.stacks import catalogue
 from bentpipe.stacks.patience import silence_s
 

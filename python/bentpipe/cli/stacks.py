@@ -135,8 +135,8 @@ def _legend(found: Sequence[StackStatus]) -> Iterator[str]:
 
 def note_replaced(known: dict[str, Stack]) -> None:
     """Say so if a folder of the user's stands in for a stack of the project."""
-    for stack in catalogue.replaced(known):
-        click.echo(f"note: {stack.folder} stands in for the stack {stack.name} of Bentpipe", err=True)
+    for replacement in catalogue.replacements(known):
+        click.echo(f"note: {replacement}", err=True)
 
 
 @stacks.command()

@@ -9,7 +9,10 @@ from pathlib import Path
 from bentpipe.analysis.comparison import ComparedKey
 from bentpipe.analysis.sequential import Rigour
 from bentpipe.errors import UsageError
-from bentpipe.execution.scheduler import Progress, Scheduler, Settings
+from bentpipe.execution.prepared_run import PreparedRun
+from bentpipe.execution.run_execution import RunExecution
+from bentpipe.execution.scheduler import Progress
+from bentpipe.execution.settings import Settings
 from bentpipe.objectives.changes import FoundChange, changes
 from bentpipe.objectives.judge import Judgement, judge
 from bentpipe.objectives.questions import (
@@ -96,18 +99,11 @@ class GrowingRun:
         return None
 
     def extend(self, plan: Plan) -> None:
-        """Run the trials of `plan` that have no record yet. Errors are those of a scheduler."""
+        """Run the trials of `plan` that have no record yet. Errors are those of an execution."""
         self.manifest.options = plan.in_full
         self.folder.write_manifest(self.manifest)
-        scheduler = Scheduler(
-            self.folder,
-            self.manifest,
-            self.variants,
-            self.laboratory.settings,
-            self.laboratory.progress(),
-        )
-        scheduler.run()
-        scheduler.finish()
+        run = PreparedRun(self.folder, self.manifest, self.variants)
+        RunExecution(run, self.laboratory.settings, self.laboratory.progress()).execute()
 
 
 def _asked(plan: Plan) -> tuple[object, ...]:
@@ -180,7 +176,7 @@ class CheckRounds:
     note: Callable[[str], None] = lambda _text: None
 
     def run(self) -> CheckResult:
-        """Run trials until every verdict is sure, or has had its most. Errors are those of a scheduler."""
+        """Run trials until every verdict is sure, or has had its most. Errors are those of an execution."""
         keys = unique_keys(self.asked.asked)
         iterations = {key: max(self.rigour.looks[0], self.own.planned.get(key, 0)) for key in keys}
         while True:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import shlex
 import shutil
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from bentpipe.errors import BentpipeError, UsageError, is_full
@@ -18,6 +20,13 @@ from bentpipe.runs.trial_files import HOP_TRACES, PACKETS, REQUESTS, SUMMARY, TR
 from bentpipe.schema.reading import FormatError
 
 _PARTIAL = ".partial"
+
+
+def unused_folder(name: str) -> Path:
+    """A folder for a run that nobody named: of two that begin in the same second, the later has a number."""
+    first = Path("runs") / f"{name}-{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}"
+    further = (first.with_name(f"{first.name}-{number}") for number in itertools.count(2))
+    return next(path for path in itertools.chain([first], further) if not path.exists())
 
 
 class DiskError(BentpipeError):
@@ -91,6 +100,15 @@ class RunFolder:
             values.write(self.path)
         except OSError as error:
             raise self._disk_error(manifest.FILE, error) from error
+
+    def complete(self, values: manifest.Manifest, order: Sequence[str]) -> None:
+        """Seal the records of a run that has ended; its manifest says when that was, and of which versions
+        the stacks were.
+        """
+        values.finished = manifest.now()
+        values.versions["stacks"] = manifest.stack_versions(self.records[trial] for trial in order)
+        self.seal(order)
+        self.write_manifest(values)
 
     def seal(self, order: Sequence[str]) -> None:
         """Give each trial one line, and write `records.parquet`, with the trials in `order`."""

@@ -115,11 +115,15 @@ def _of_the_runner(said: StackFile, file: Path) -> StackFile:
     return msgspec.structs.replace(said, commands=commands, carries="ip", logs=logs)
 
 
-def replaced(known: Mapping[str, Stack]) -> list[Stack]:
-    """Those of `known` that come from elsewhere and have the name of a stack that comes with Bentpipe."""
+def replacements(known: Mapping[str, Stack]) -> list[str]:
+    """A sentence for each of the `known` stacks from elsewhere that replaces one that comes with Bentpipe."""
     own = paths.endpoints().resolve()
     names = {load(folder).name for folder in _with_stack(own)}
-    return [stack for stack in known.values() if stack.name in names and stack.folder.parent != own]
+    return [
+        f"{stack.folder} stands in for the stack {stack.name} of Bentpipe"
+        for stack in known.values()
+        if stack.name in names and stack.folder.parent != own
+    ]
 
 
 def discover(extra: Iterable[Path] = ()) -> dict[str, Stack]:

@@ -21,12 +21,12 @@ from bentpipe.workload.http import over
 from bentpipe.workload.model import AND, Workload
 from bentpipe.workload.page import visit
 from bentpipe.workload.page.visit import from_folder
-from bentpipe.workload.served import check_room, write_files, www_file
+from bentpipe.workload.served import check_space, write_files, www_file
 from bentpipe.workload.testcase import TestCase
 from bentpipe.workload.units import milliseconds, shown_size, shown_time, size
 
 __all__ = [
-    "AND", "DURATION", "TESTCASES", "FileTransfer", "TestCase", "Workload", "canonical", "check_room",
+    "AND", "DURATION", "TESTCASES", "FileTransfer", "TestCase", "Workload", "canonical", "check_space",
     "from_folder", "is_page", "known", "milliseconds", "over", "parse", "shown_size", "shown_time", "size",
     "title", "write_files", "www_file",
 ]  # fmt: skip

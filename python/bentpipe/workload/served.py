@@ -13,7 +13,7 @@ from bentpipe.workload.model import Workload
 _CHUNK = 1 << 20
 
 
-def check_room(scratch: Path, workloads: Iterable[Workload], where: str, trials: int) -> None:
+def check_space(scratch: Path, workloads: Iterable[Workload], where: str, trials: int) -> None:
     """UsageError, naming `where` the workloads were given, if `scratch` has no room for all of their files
     and for the copies that the receivers of so many trials at a time make of those of the largest.
     """
