@@ -14,6 +14,8 @@ from typing import Any
 import click
 
 from bentpipe import paths
+from bentpipe.cli import exit_code
+from bentpipe.cli.run import run
 from bentpipe.errors import BentpipeError, Interrupted, UsageError
 from bentpipe.runs.manifest import FILE
 from bentpipe.study import catalogue
@@ -204,14 +206,12 @@ def _run_whole(one: Study, planned: PlannedRun, folder: Path) -> int:
 
 def _run(planned: PlannedRun, folder: Path) -> int:
     """Carry out a run, or go on with it, also with trials in which the testbed failed; its exit code."""
-    from bentpipe.cli import commands
-
     where = ["--resume", str(folder), "--retry-invalid"]
     if not (folder / FILE).is_file():
         where = ["--out", str(folder)]
-    words = ["run", str(planned.campaign), *planned.options, *where]
-    click.echo(f"study: bentpipe {shlex.join(words)}", err=True)
-    code = commands.invoke([*words, "--no-report"])
+    words = [str(planned.campaign), *planned.options, *where]
+    click.echo(f"study: bentpipe run {shlex.join(words)}", err=True)
+    code = exit_code.of(run, [*words, "--no-report"], "bentpipe run")
     return 0 if code == 1 else code  # `_invalid` says what the records and the manifest tell
 
 

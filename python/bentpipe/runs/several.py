@@ -92,7 +92,7 @@ def trials(folders: Iterable[Path]) -> pa.Table:
         warnings.warn(f"left out: {one.why}", stacklevel=2)
     if not found.runs:
         raise nothing_to_read(found)
-    return of_runs(found.runs)
+    return of_runs((run.name, run.manifest.started, run.records) for run in found.runs)
 
 
 def nothing_to_read(found: SeveralRuns[Any]) -> BentpipeError:

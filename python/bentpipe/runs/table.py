@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bentpipe.runs.records import Record
-from bentpipe.runs.several import NamedRun
 from bentpipe.schema.record import TYPES
 
 _GROUP = 2_000  # records in memory at a time, and rows of a group of the Parquet file
@@ -67,22 +66,22 @@ def to_arrow(records: Sequence[Record], said: SaidNames | None = None) -> pa.Tab
     return pa.table(columns)
 
 
-def of_runs(runs: Sequence[NamedRun]) -> pa.Table:
-    """The tables of several runs, one below the other, with two columns in front: the run's name, and when it
-    started. What the endpoints of a run do not say is null there; where one run has numbers and another one
-    texts under the same name, all are texts.
+def of_runs(runs: Iterable[tuple[str, str, Sequence[Record]]]) -> pa.Table:
+    """The tables of several runs, each given by its name, when it started, and its records: one below the
+    other, with the first two as columns in front. What the endpoints of a run do not say is null there; where
+    one run has numbers and another one texts under the same name, all are texts.
     """
-    tables = [to_arrow(run.records) for run in runs]
+    tables = [(name, started, to_arrow(records)) for name, started, records in runs]
     kinds: dict[str, set[pa.DataType]] = {}
-    for table in tables:
+    for _, _, table in tables:
         for column in table.schema:
             kinds.setdefault(column.name, set()).add(column.type)
     mixed = {name for name, found in kinds.items() if len(found) > 1}
     named = [
         _as_texts(table, mixed)
-        .add_column(0, "run", pa.array([run.name] * table.num_rows, pa.string()))
-        .add_column(1, "started", pa.array([run.manifest.started] * table.num_rows, pa.string()))
-        for run, table in zip(runs, tables, strict=True)
+        .add_column(0, "run", pa.array([name] * table.num_rows, pa.string()))
+        .add_column(1, "started", pa.array([started] * table.num_rows, pa.string()))
+        for name, started, table in tables
     ]
     return pa.concat_tables(named, promote_options="default")
 
