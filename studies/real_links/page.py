@@ -15,7 +15,7 @@ from typing import Any
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
-from bentpipe.study import footing, markdown
+from bentpipe.study import final_sections, markdown
 from bentpipe.study.markdown import mbit, percent, several, table
 from bentpipe.study.source import Source
 
@@ -89,7 +89,7 @@ def _sections(
         parts += ["![goodput over time](real-links-time.svg)", _hours(trials)]
     if weather := _weather(trials):
         parts += ["## Weather", _WEATHER, weather]
-    return [*parts, "## Limits of this page", _LIMITS, *footing.of_all([*real, *emulated], SOURCES)]
+    return [*parts, "## Limits of this page", _LIMITS, *final_sections.of_all([*real, *emulated], SOURCES)]
 
 
 def _known(real: Sequence[Source]) -> dict[str, dict[str, Any]]:

@@ -38,7 +38,7 @@ from bentpipe.runs.run_folder import unused_folder
 from bentpipe.schema.verdicts import FORMAT, Verdicts
 from bentpipe.stacks import catalogue
 from bentpipe.stacks.model import Stack
-from bentpipe.stacks.patience import silence_s
+from bentpipe.stacks.time_limits import silence_s
 from bentpipe.testbed import EMU, HERE
 
 DEFAULT_SUITE = "quic-4-sat"

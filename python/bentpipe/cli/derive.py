@@ -26,7 +26,7 @@ from bentpipe.plan.campaign import Plan
 from bentpipe.runs.records import Record
 from bentpipe.runs.run_folder import unused_folder
 from bentpipe.stacks import catalogue
-from bentpipe.stacks.patience import silence_s
+from bentpipe.stacks.time_limits import silence_s
 
 _STEP_S = 0.1
 

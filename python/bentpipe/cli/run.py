@@ -25,7 +25,7 @@ from bentpipe.execution.settings import Settings
 from bentpipe.plan.request import PlanRequest
 from bentpipe.runs.manifest import Manifest
 from bentpipe.runs.records import without_courses
-from bentpipe.stacks.patience import silence_s
+from bentpipe.stacks.time_limits import silence_s
 from bentpipe.testbed import REMOTE
 
 

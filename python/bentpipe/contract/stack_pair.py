@@ -21,7 +21,7 @@ from bentpipe.schema.bundle import BundleFrameStream, BundleLiveStream, BundleRe
 from bentpipe.schema.job import Program
 from bentpipe.stacks import protocol
 from bentpipe.stacks.model import PROTOCOLS, Stack, Variant
-from bentpipe.stacks.patience import silence_s
+from bentpipe.stacks.time_limits import silence_s
 
 SCENARIO = "goodput"
 PATH = "10/10 Mbit/s, 30 ms RTT, 25-packet queue"

@@ -140,4 +140,4 @@ def _goes_away(stack: Stack, role: str, folder: Path) -> None:
         program.ready(hello(stack, role, folder))
         program.hang_up()
         if program.exit_code() is None:
-            raise ContractBreach(f"it still runs after {program.patience_s:g} s")
+            raise ContractBreach(f"it still runs after {program.timeout_s:g} s")

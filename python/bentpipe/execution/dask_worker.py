@@ -4,7 +4,7 @@ The plugin comes to every worker of the cluster, also to one that joins later. A
 requirements declares a resource with the run's name, as many as it has threads, and trials go to those that
 have it alone. One that lacks programs says so first, and is brought them (`bentpipe.execution.kit`). A trial
 whose result nobody waits for any more, since the client cancelled it or is gone, is ended; those of a worker
-that is killed are ended by its keeper.
+that is killed are ended by its watchdog.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from bentpipe import paths
 from bentpipe.errors import BentpipeError, is_full
 from bentpipe.execution.executor import BundleRunner
 from bentpipe.execution.jobs import Answer, TrialProcesses
-from bentpipe.execution.keeper import GroupKeeper
 from bentpipe.execution.kit import KitStore
+from bentpipe.execution.process_watchdog import GroupWatchdog
 from bentpipe.execution.requirements import Requirements
 from bentpipe.runs import trial_files
 from bentpipe.schema import reading
@@ -66,7 +66,7 @@ class TrialWorker(WorkerPlugin):
         self._running: dict[str, TrialProcesses] = {}
         self._unwanted: set[str] = set()  # tasks that are not to begin any more
         self._worker = worker
-        self._keeper: GroupKeeper | None = None
+        self._watchdog: GroupWatchdog | None = None
         self._ended = self._given_up = False
         self.store = KitStore(self._requirements.kit)
         try:
@@ -107,7 +107,7 @@ class TrialWorker(WorkerPlugin):
             return
         self._kit = kit
         self._scratch = Path(tempfile.mkdtemp(prefix="bentpipe-"))
-        self._keeper = GroupKeeper(self._scratch)
+        self._watchdog = GroupWatchdog(self._scratch)
         self._runner = BundleRunner(known, self._scratch)
         await self._worker.set_resources(**{self.name: self._worker.state.nthreads})
 
@@ -120,8 +120,8 @@ class TrialWorker(WorkerPlugin):
         if self._stay is not None:
             with contextlib.suppress(OSError):  # something is in it
                 self._stay.rmdir()
-        if self._keeper is not None:
-            self._keeper.close()
+        if self._watchdog is not None:
+            self._watchdog.close()
             with contextlib.suppress(OSError):  # the scheduler may be gone
                 await worker.set_resources(**{self.name: 0})
 
@@ -142,7 +142,7 @@ class TrialWorker(WorkerPlugin):
         """Run a bundle for the task `key`."""
         own = Path(tempfile.mkdtemp(prefix="trial-", dir=self._scratch))
         folder = own / "left"  # not there unless the trial leaves something
-        processes = TrialProcesses(self._scratch, self._keeper)
+        processes = TrialProcesses(self._scratch, self._watchdog)
         with self._lock:
             self._running[key] = processes
             if key in self._unwanted:

@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from bentpipe import paths
-from bentpipe.execution.keeper import GRACE_S, GroupKeeper
+from bentpipe.execution.process_watchdog import GRACE_S, GroupWatchdog
 from bentpipe.plan.treatments import Treatment
 from bentpipe.schema.bundle import BundleFrameStream, BundleLiveStream, BundleResource
 from bentpipe.schema.job import (
@@ -159,11 +159,11 @@ class TrialProcesses:
     all of them.
     """
 
-    def __init__(self, scratch: Path, keeper: GroupKeeper | None = None) -> None:
-        """`scratch` is where what is needed for a trial is put; it is the caller's to remove. A `keeper` ends
-        them where this process is killed.
+    def __init__(self, scratch: Path, watchdog: GroupWatchdog | None = None) -> None:
+        """Files that trials need go to `scratch`, which the caller removes. A `watchdog` ends the processes
+        where this one is killed.
         """
-        self._keeper = keeper
+        self._watchdog = watchdog
         self._environment = {**os.environ, "TMPDIR": str(scratch)}
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[str]] = set()
@@ -189,16 +189,16 @@ class TrialProcesses:
             )
             self._running.add(process)
         try:
-            if self._keeper:  # before it has its job: until then it ends when this process does
-                self._keeper.keep(process.pid)
+            if self._watchdog:  # before it has its job: until then it ends when this process does
+                self._watchdog.watch(process.pid)
             out, err = process.communicate(job)
         finally:
             with self._lock:
                 self._running.discard(process)
             # An endpoint program may have left children of its own behind, in this group.
             _signal(process, signal.SIGKILL)
-            if self._keeper:
-                self._keeper.release(process.pid)
+            if self._watchdog:
+                self._watchdog.release(process.pid)
         if self._killed:
             return Answer(None, killed=True)
         return _answer(trial.testbed.program, process.returncode, out, err)

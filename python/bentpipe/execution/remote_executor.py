@@ -24,11 +24,11 @@ from bentpipe.execution import bundle as bundles
 from bentpipe.execution.executor import LostExecutor
 from bentpipe.execution.jobs import Answer, LocalTrial
 from bentpipe.execution.remote_trial import RemoteTrial
+from bentpipe.remote.link_notes import LinkNotes
 from bentpipe.remote.links import Links
 from bentpipe.remote.session import LinkSession, connected
 from bentpipe.remote.ssh import HostGone
 from bentpipe.remote.traffic import TrafficCount
-from bentpipe.remote.weather import LinkNotes
 from bentpipe.schema.bundle import Bundle
 from bentpipe.stacks.model import Stack
 from bentpipe.workload import www_file

@@ -78,7 +78,7 @@ class RemotePrograms:
             return at, at, False
         self._session.ask_clocks(CLOCK_EXCHANGES)
         begun = self._start_program(client, CLIENT, None)
-        ended = client.wait(CLIENT, ["ended"], self._patience_s)
+        ended = client.wait(CLIENT, ["ended"], self._end_timeout_s)
         is_done = ended is not None
         at_end = ended["at_unix_ns"] if ended else self._now(client)
         if ended is None:
@@ -140,7 +140,7 @@ class RemotePrograms:
         return self._flow.client if role == CLIENT else self._flow.server
 
     @property
-    def _patience_s(self) -> float:
+    def _end_timeout_s(self) -> float:
         return milliseconds(str(self._trial.scenario["timeout"]), "timeout") / 1000
 
     def _now(self, host: HostConnection) -> int:

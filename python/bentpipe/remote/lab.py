@@ -26,7 +26,7 @@ from bentpipe.plan import scenarios
 HOSTS = ("client", "server")
 PACKAGE = "openssh-server"
 _CONFIG = "ssh_config"
-_PATIENCE_S = 20.0
+_TIMEOUT_S = 20.0
 _SSHD = "127.0.0.1:22"
 
 
@@ -172,7 +172,7 @@ class LinkLaboratory:
                 start_new_session=True,
             )
         (self.place / "pid").write_text(str(self._process.pid))
-        deadline = time.monotonic() + _PATIENCE_S
+        deadline = time.monotonic() + _TIMEOUT_S
         while not all((self.place / f"{host}.door").exists() for host in HOSTS):
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise BentpipeError("the laboratory does not come up", "look at: bentpipe doctor")

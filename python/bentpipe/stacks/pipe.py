@@ -23,7 +23,7 @@ from typing import IO, Any
 
 from bentpipe import paths
 from bentpipe.stacks.model import PROTOCOLS
-from bentpipe.stacks.patience import silence_s
+from bentpipe.stacks.time_limits import silence_s
 from bentpipe.workload import TESTCASES
 
 HELLO, READY, RUN, RAN, FINISH, BYE = range(1, 7)
@@ -81,8 +81,8 @@ class PipeProgram:
     still runs, and reaps it.
     """
 
-    def __init__(self, command: Sequence[str], patience_s: float | None = None) -> None:
-        self.patience_s = float(silence_s()) if patience_s is None else patience_s
+    def __init__(self, command: Sequence[str], timeout_s: float | None = None) -> None:
+        self.timeout_s = float(silence_s()) if timeout_s is None else timeout_s
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in __exit__
         self._buffer = b""
         self._code: int | None = None
@@ -155,9 +155,9 @@ class PipeProgram:
             os.close(self._to)
             self._to = -1
 
-    def exit_code(self, patience_s: float | None = None) -> int | None:
+    def exit_code(self, timeout_s: float | None = None) -> int | None:
         """The program's exit code (negative: the signal that ended it); None if it does not exit in time."""
-        deadline = time.monotonic() + (self.patience_s if patience_s is None else patience_s)
+        deadline = time.monotonic() + (self.timeout_s if timeout_s is None else timeout_s)
         while self._code is None:
             pid, status = os.waitpid(self._pid, os.WNOHANG)
             if pid:
@@ -174,11 +174,11 @@ class PipeProgram:
         return self._log.read().decode(errors="replace").strip()[-600:]
 
     def _read(self, size: int) -> bytes:
-        deadline = time.monotonic() + self.patience_s
+        deadline = time.monotonic() + self.timeout_s
         while len(self._buffer) < size:
             left = max(deadline - time.monotonic(), 0.0)
             if not select.select([self._from], [], [], left)[0]:
-                raise PipeError(f"it said nothing for {self.patience_s:g} s")
+                raise PipeError(f"it said nothing for {self.timeout_s:g} s")
             chunk = os.read(self._from, 1 << 16)
             if not chunk:
                 code = self.exit_code()
@@ -190,11 +190,11 @@ class PipeProgram:
 
 
 def refusal(
-    command: Sequence[str], greeting: Mapping[str, Any], patience_s: float | None = None
+    command: Sequence[str], greeting: Mapping[str, Any], timeout_s: float | None = None
 ) -> str | None:
     """None if the program answers `greeting` by exiting with 127; otherwise what it did instead, in words."""
     try:
-        with PipeProgram(command, patience_s) as program:
+        with PipeProgram(command, timeout_s) as program:
             try:
                 answer = program.ready(greeting)
                 return f"it answered READY {json.dumps(answer)[:100]}"

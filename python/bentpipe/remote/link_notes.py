@@ -12,7 +12,7 @@ from bentpipe.remote.channel import Refused
 from bentpipe.remote.links import OURS, Links
 from bentpipe.remote.session import LinkSession
 
-_PATIENCE_S = 30.0
+_TIMEOUT_S = 30.0
 
 
 @dataclass
@@ -53,7 +53,7 @@ class LinkNotes:
         if asked.on == OURS:
             return _json(_here(asked.command))
         try:
-            ended = session.on(asked.on).run("statistics", asked.command, _PATIENCE_S)
+            ended = session.on(asked.on).run("statistics", asked.command, _TIMEOUT_S)
         except Refused as error:  # the trial is done, and worth more than this
             return str(error)
         return None if ended is None else _json(str(ended["said"]))
@@ -74,7 +74,7 @@ class LinkNotes:
 def _here(command: Sequence[str]) -> str:
     """What a command of this machine prints; what is wrong with it, if that is nothing."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PATIENCE_S)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"{command[0]}: {error}"
     return done.stdout or done.stderr

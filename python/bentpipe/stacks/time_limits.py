@@ -1,4 +1,4 @@
-"""How long programs are waited for, in wall time: longer than any that works needs on a busy machine."""
+"""Limits of the wall time that programs get: longer than any that works needs on a busy machine."""
 
 from __future__ import annotations
 
