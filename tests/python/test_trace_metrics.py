@@ -1,6 +1,6 @@
 """bentpipe-trace analyze against what others know of the same trial: the client's own report, which
-`bye_recorder.py` keeps, the counters of the link, and the metrics in the record, which are taken without a file
-between.
+`bye_recorder.py` keeps, the counters of the link, and the metrics in the record, which are taken without
+a file between.
 """
 
 import json

@@ -14,7 +14,7 @@ from bentpipe.execution.run_execution import RunExecution
 from bentpipe.execution.scheduler import Progress
 from bentpipe.execution.settings import Settings
 from bentpipe.objectives.changes import FoundChange, changes
-from bentpipe.objectives.judge import Judgement, judge
+from bentpipe.objectives.judge import Judgement, judge, verdict
 from bentpipe.objectives.questions import (
     CellRecords,
     CheckPlan,
@@ -29,6 +29,7 @@ from bentpipe.plan.campaign import Plan, PlanVariants
 from bentpipe.runs import manifest, run_folder
 from bentpipe.runs.records import Record
 from bentpipe.runs.run_folder import RunFolder
+from bentpipe.schema.verdicts import FORMAT, Verdicts
 from bentpipe.stacks.model import Stack
 
 
@@ -173,24 +174,51 @@ class CheckRounds:
     rigour: Rigour
     base: Base | None = None
     margin: float = 0.01
-    note: Callable[[str], None] = lambda _text: None
 
-    def run(self) -> CheckResult:
-        """Run trials until every verdict is sure, or has had its most. Errors are those of an execution."""
+    @property
+    def runs(self) -> list[GrowingRun]:
+        """The check's run, and that of its base if it grows."""
+        base = self.base.grows if self.base is not None else None
+        return [self.own] if base is None else [self.own, base]
+
+    def verdicts(self, found: CheckResult) -> Verdicts:
+        """What the check came to, as its file says it."""
+        cells = self.own.cells
+        return Verdicts(
+            format=FORMAT,
+            suite=self.asked.suite.name,
+            title=self.asked.suite.title,
+            source=self.asked.suite.source,
+            testbed=self.asked.testbed,
+            error=self.rigour.error,
+            most=self.rigour.looks[-1],
+            verdicts=[
+                verdict(question, judged, cells)
+                for question, judged in zip(self.asked.asked, found.judged, strict=True)
+            ],
+            against="" if self.base is None else str(self.base.path),
+            margin=self.margin,
+            changes=[one.change for one in found.changes],
+            left_out=found.left_out,
+        )
+
+    def run(self, note: Callable[[str], None]) -> CheckResult:
+        """Run trials until every verdict is sure, or has had its most; a `note` announces each further round.
+        Errors are those of an execution.
+        """
         keys = unique_keys(self.asked.asked)
         iterations = {key: max(self.rigour.looks[0], self.own.planned.get(key, 0)) for key in keys}
         while True:
             plan = self.asked.plan(iterations)
-            self.own.extend(plan)
-            if self.base is not None and self.base.grows is not None:
-                self.base.grows.extend(plan)
+            for each in self.runs:
+                each.extend(plan)
             found = self._judge(iterations)
             wanted = self._wanted(found)
             grown = {key: max(count, wanted.get(key, 0)) for key, count in iterations.items()}
             if grown == iterations:
                 return found
             several = sum(count > iterations[key] for key, count in grown.items())
-            self.note(f"{several} of {len(keys)} settings need more trials to be sure")
+            note(f"{several} of {len(keys)} settings need more trials to be sure")
             iterations = grown
 
     def _judge(self, iterations: Mapping[ComparedKey, int]) -> CheckResult:
