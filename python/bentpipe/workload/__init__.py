@@ -1,4 +1,4 @@
-"""What is transferred: workloads, of several kinds, and the test cases of `endpoints/CONTRACT.md`.
+"""Workloads: what is transferred, of several kinds, and the test cases of `endpoints/CONTRACT.md`.
 
 A workload is written `TESTCASE:SIZE` or `TESTCASE:COUNTxSIZE`, as in `transfer:10MiB` or
 `multiplexing:2000x32B`, where SIZE is that of each file, `duration:30s`, `page:NAME:HTTP`, `live:60s:HTTP` or
@@ -49,7 +49,7 @@ def parse(text: str, where: str) -> Workload:
 
 
 def canonical(texts: Iterable[str], where: str) -> tuple[str, ...]:
-    """Workloads in canonical form, each once. UsageError, naming `where`, for what is none."""
+    """Workloads in canonical form, each once. UsageError, naming `where`, for an invalid one."""
     texts = list(texts)
     for text in texts:
         if AND.strip() in text:
@@ -58,7 +58,7 @@ def canonical(texts: Iterable[str], where: str) -> tuple[str, ...]:
 
 
 def title(text: str) -> str:
-    """A record's workload in words; one that this version does not know as it is written."""
+    """A record's workload in words; one that this version does not know stays as it is written."""
     found = known(text)
     return found.title if found else text
 

@@ -1,4 +1,5 @@
-"""What is in the files of a page: markup, styles, scripts and pictures.
+"""The contents of a page's files: markup, styles, scripts and pictures, which lead a browser to the page's
+other resources.
 
 They lead a browser to its other resources. Documents name what they lead to as far from their beginning as
 the page says; between stand bytes that do not compress well. What cannot lead to anything, as fonts, has no
@@ -54,7 +55,7 @@ class PageContent:
 
     @cached_property
     def files(self) -> dict[str, bytes]:
-        """By name, what the files hold that have a content of their own."""
+        """The files whose bytes are not arbitrary: name → content."""
         found = {}
         for number, name in enumerate(self.names):
             body = self._body(number)
@@ -64,7 +65,7 @@ class PageContent:
 
     @property
     def misfit(self) -> str | None:
-        """Why no browser can load the page, in words; None if one can."""
+        """The reason why no browser can load the page, in words; None if one can."""
         for number, one in enumerate(self.page):
             led = self._led(number)
             if one.type not in NAMING or not led:
@@ -188,7 +189,7 @@ class PageContent:
 
 
 def empty_document(size: int) -> bytes:
-    """A document of so many bytes that leads to nothing."""
+    """A document of the given number of bytes that leads to no other resource."""
     return _padded(_BEGIN, size, "<!--", "-->")
 
 

@@ -27,7 +27,7 @@ _MOST_LISTED = 12  # pages in a hint
 
 @dataclass(frozen=True)
 class Imported:
-    """A page, and what of the file is not in it: reasons, and how many entries each."""
+    """A page, and what was left out of it: reasons, and how many entries each."""
 
     page: Page
     left_out: Counter[str]
