@@ -38,12 +38,12 @@ REPORT = "report.json"  # in the transfer's folder, of a page's client
 
 
 class LoopbackError(Exception):
-    """An endpoint did not do what socket mode asks for."""
+    """A failure of an endpoint to do what socket mode requires."""
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """What shall be moved, and the folders for it."""
+    """A transfer: its files, and the folders for them."""
 
     www: Path
     requests: tuple[str, ...]  # paths: `/10485760`
@@ -113,7 +113,7 @@ class SocketProcess:
             os.kill(self._process.pid, signal.SIGTERM)
 
     def wait(self, timeout_s: float) -> ProcessEnd:
-        """Wait for the end; LoopbackError if it does not come in time."""
+        """Wait for the process to end; LoopbackError if it does not in time."""
         deadline = time.monotonic() + timeout_s
         while self._ending is None:
             pid, status, usage = os.wait4(self._process.pid, os.WNOHANG)
@@ -164,7 +164,7 @@ def environment(role: str, transfer: Transfer, port: int) -> dict[str, str]:
 
 @contextlib.contextmanager
 def free_port() -> Iterator[int]:
-    """A UDP port of the loopback addresses that is free, and that nobody else takes until the end."""
+    """A free UDP port of the loopback addresses, reserved until the process ends."""
     for port in _candidates():
         # In the kernel's table of names, which is of the same network namespace as its ports are, and forgets
         # a name with whoever has it, however that ends.
@@ -217,8 +217,8 @@ def refusal(stack: Stack, role: str, transfer: Transfer, timeout_s: float = SOCK
 
 
 def version(command: Sequence[str], timeout_s: float = SOCKETS_S) -> str:
-    """What a program in socket mode says of its stack when it is started with `--version`; LoopbackError or
-    OSError if it says nothing.
+    """The version that a program in socket mode reports when it is started with `--version`; LoopbackError or
+    OSError if it reports none.
     """
     try:
         done = subprocess.run(
@@ -238,7 +238,7 @@ def version(command: Sequence[str], timeout_s: float = SOCKETS_S) -> str:
 def run(
     client: Stack, server: Stack, transfer: Transfer, timeout_s: float = SOCKETS_S
 ) -> tuple[ProcessEnd, ProcessEnd]:
-    """Move the files once; the endings of client and server. LoopbackError if any step fails."""
+    """Transfer the files once; how client and server ended. LoopbackError if any step fails."""
     _folders(transfer)
     with free_port() as port, SocketProcess(server, environment("server", transfer, port)) as serving:
         serving.wait_ready(timeout_s)

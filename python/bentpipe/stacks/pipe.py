@@ -36,7 +36,7 @@ _DATAGRAM = struct.Struct("<QBH")
 
 
 class PipeError(Exception):
-    """The program broke the contract on its pipe, or went away."""
+    """A breach of the contract on the pipe, or the end of the program."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class RanFrame:
 def hello(
     role: str, testcase: str, options: Mapping[str, str], folder: Path, alpn: str = PROTOCOLS[0]
 ) -> dict[str, Any]:
-    """A HELLO for an endpoint that shall fetch or serve one file of 1000 bytes below `folder`; in `upload`,
-    send or store it.
+    """A HELLO for an endpoint that is to fetch or serve one file of 1000 bytes below `folder`; in `upload`,
+    to send or store it.
     """
     client = role == "client"
     known = TESTCASES.get(testcase)  # an unknown one is tried too
@@ -104,12 +104,12 @@ class PipeProgram:
         self._scratch.cleanup()
 
     def send(self, kind: int, body: bytes) -> None:
-        """Write a frame. A program that is gone already is found out when its answer is read."""
+        """Write a frame. If the program has ended already, reading its answer shows that."""
         with contextlib.suppress(BrokenPipeError):
             os.write(self._to, _HEADER.pack(len(body), kind) + body)
 
     def receive(self, kind: int) -> bytes:
-        """Read a frame, which must be of `kind`; PipeError if it is not, or if none comes in time."""
+        """Read a frame, which must be of `kind`; PipeError if it is not, or if none arrives in time."""
         length, found = _HEADER.unpack(self._read(_HEADER.size))
         if length > BODY_LIMIT:
             raise PipeError(
@@ -121,12 +121,12 @@ class PipeProgram:
         return body
 
     def ready(self, greeting: Mapping[str, Any]) -> Any:
-        """Say HELLO; the JSON of READY."""
+        """Send HELLO; the JSON of READY."""
         self.send(HELLO, json.dumps(greeting).encode())
         return _json(self.receive(READY), "READY")
 
     def run(self, until: int) -> RanFrame:
-        """RUN without arrivals until the time `until` in ns."""
+        """Send RUN without arrivals until the time `until` in ns."""
         self.send(RUN, _RUN.pack(until, 0))
         body = self.receive(RAN)
         try:
@@ -145,7 +145,7 @@ class PipeProgram:
         return RanFrame(next_wake, done, tuple(departures))
 
     def finish(self) -> Any:
-        """Say FINISH; the JSON of BYE."""
+        """Send FINISH; the JSON of BYE."""
         self.send(FINISH, b"")
         return _json(self.receive(BYE), "BYE")
 
@@ -169,7 +169,7 @@ class PipeProgram:
         return self._code
 
     def output(self) -> str:
-        """The end of what it wrote to standard output and standard error."""
+        """The end of its standard output and standard error."""
         self._log.seek(0)
         return self._log.read().decode(errors="replace").strip()[-600:]
 
@@ -206,7 +206,7 @@ def refusal(
 
 
 def version(command: Sequence[str], role: str, alpn: str) -> str:
-    """The version of the stack that the program gives when it is greeted. PipeError or OSError if it gives
+    """The version of the stack that the program reports in its READY. PipeError or OSError if it reports
     none.
     """
     with tempfile.TemporaryDirectory() as folder, PipeProgram(command) as program:

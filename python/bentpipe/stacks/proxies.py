@@ -1,4 +1,4 @@
-"""Which kinds of proxies there are: the folders with a `proxy.toml`, found as stacks are.
+"""The catalogue of kinds of proxies: the folders with a `proxy.toml`, found as stacks are.
 
 Folders are looked for in Bentpipe's own `proxies/` and in `BENTPIPE_PROXIES`. A later folder replaces an
 earlier one of the same name. What a program must do to be a proxy says `endpoints/CONTRACT.md`, section 5.
@@ -26,7 +26,7 @@ TRANSPORTS = ("quic", "tcp")  # whose connections a proxy can end
 
 @dataclass(frozen=True)
 class ProxyKind:
-    """What a `proxy.toml` says."""
+    """A kind of proxy, as its `proxy.toml` describes it."""
 
     folder: Path
     name: str
@@ -44,7 +44,7 @@ class ProxyKind:
 
     @property
     def default(self) -> str:
-        """The chain that has one at each place."""
+        """The chain with a proxy at each place."""
         return ",".join(self.places)
 
     def command(self, mode: str) -> list[str]:
@@ -59,7 +59,7 @@ class ProxyKind:
         return [self._filled(argument) for argument in self.commands[mode]]
 
     def lead(self, options: Mapping[str, str]) -> float:
-        """For how many seconds it is to be there before the client."""
+        """The number of seconds for which it is to run before the client starts."""
         given = {*options, *(f"{key}={value}" for key, value in options.items())}
         return self.lead_s if given & self.lead_options else 0.0
 
@@ -73,14 +73,14 @@ class ProxyKind:
 
 
 class LeadTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What `[lead]` of a proxy.toml says."""
+    """The keys of `[lead]` in a proxy.toml."""
 
     seconds: Annotated[float, msgspec.Meta(gt=0)]
     options: tuple[str, ...]
 
 
 class ProxyFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a proxy.toml may say."""
+    """The keys of a proxy.toml."""
 
     name: Annotated[
         str,
@@ -102,7 +102,7 @@ class ProxyFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def load(folder: Path) -> ProxyKind:
-    """The kind of proxy in `folder`; UsageError if its proxy.toml is not whole and right."""
+    """The kind of proxy in `folder`; UsageError if its proxy.toml is not valid."""
     file = folder / "proxy.toml"
     said = strict.read(file, ProxyFile)
     if not said.places or list(said.places) != [one for one in PLACES if one in said.places]:

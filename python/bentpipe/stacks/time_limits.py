@@ -10,8 +10,8 @@ SOCKETS_S = 60.0  # in socket mode, which has real transfers, and in which Java 
 
 
 def silence_s() -> int:
-    """How long an endpoint in virtual time may be silent (`endpoints/CONTRACT.md`, section 4), and take to
-    exit; tests of endpoints that hang make it short.
+    """The time for which an endpoint in virtual time may be silent (`endpoints/CONTRACT.md`, section 4), and
+    that it may take to exit; tests of endpoints that hang make it short.
     """
     text = os.environ.get("BENTPIPE_SILENCE_S", "30")
     if not text.isdigit() or int(text) == 0:

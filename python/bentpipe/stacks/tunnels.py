@@ -31,7 +31,7 @@ _SYSTEM = "/usr/local/sbin:/usr/sbin:/sbin"  # not on the PATH of ordinary users
 
 
 class TunnelFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a tunnel.toml may say."""
+    """The keys of a tunnel.toml."""
 
     name: str
     title: str
@@ -76,7 +76,7 @@ class TunnelProgram(Installable):
 
     @property
     def how_to_install(self) -> str:
-        """The command that brings it."""
+        """The command that installs it."""
         if self.build is None:
             return f"install it with: sudo apt install {self.package}"
         return super().how_to_install
@@ -91,11 +91,11 @@ class TunnelProgram(Installable):
 
     @cached_property
     def version(self) -> str:
-        """What it says of itself: its name and its version. BentpipeError if it is not there."""
+        """The name and version that it reports. BentpipeError if it is not there."""
         return _version((*self.command(), *self.version_words))
 
     def version_in(self, place: Path) -> str:
-        """The same of one whose {bin} is `place`."""
+        """The same for one whose {bin} is `place`."""
         return _version((*self.fill(self.words, place), *self.version_words))
 
     def _found(self) -> str | None:
@@ -114,7 +114,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def load(folder: Path) -> TunnelProgram:
-    """The program of `folder`; UsageError if its tunnel.toml is not whole and right."""
+    """The program of `folder`; UsageError if its tunnel.toml is not valid."""
     file = folder / TunnelProgram.FILE
     said = strict.read(file, TunnelFile)
     return TunnelProgram(
