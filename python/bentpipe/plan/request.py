@@ -41,7 +41,7 @@ class PlanRequest:
 
     @property
     def names_scenarios(self) -> bool:
-        """Whether it says which scenarios there are, or its campaign does."""
+        """Whether it says itself which scenarios there are, or its campaign does."""
         return self.name is not None or "scenarios" in self.changes
 
     def where(self, key: str, option: str) -> str:
