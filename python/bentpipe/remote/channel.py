@@ -1,4 +1,4 @@
-"""Messages to a host and from it, over the one connection that carries all there is to say.
+"""Messages to and from a host, all over one connection.
 
 Each question has an answer, and events of programs come when they come. Each second the host is asked the
 time, so that both sides know that there is somebody. Whoever loses the other end gives up: the host then ends
@@ -29,7 +29,7 @@ _LEAVE_S = 5.0
 
 
 class Refused(BentpipeError):
-    """What a host answers that it cannot do."""
+    """A host's answer that it cannot do what it was asked."""
 
 
 @dataclass
@@ -41,7 +41,7 @@ class _Events:
 
 
 class HostChannel:
-    """The way to a host's program and back. To be used by one thread, and closed."""
+    """The channel to a host's program. To be used by one thread, and closed."""
 
     def __init__(self, where: str, process: subprocess.Popen[bytes]) -> None:
         """`where` is what errors call the host, whose program is behind `process`."""
@@ -63,7 +63,7 @@ class HostChannel:
             thread.start()
 
     def close(self) -> None:
-        """Leave: the host ends what is left of this connection's, and that is waited for."""
+        """Leave: the host ends everything of this connection, and this waits for that."""
         self._why_gone = self._why_gone or "it was closed"
         self._gone.set()
         assert self._process.stdin is not None
@@ -82,8 +82,8 @@ class HostChannel:
         return self._gone.is_set()
 
     def ask(self, do: str, data: bytes, said: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-        """Have the host do something: its answer, and the bytes behind it. Refused if it cannot, HostGone if
-        it is not there.
+        """Ask the host to do something: its answer, and the bytes behind it. Refused if it cannot, HostGone
+        if it is not there.
         """
         answer = self._send(do, data, said)
         while True:
@@ -105,7 +105,7 @@ class HostChannel:
                 self._events.told.pop((name, kind), None)
 
     def wait(self, name: str, kinds: Sequence[str], seconds: float) -> dict[str, Any] | None:
-        """The first of these events of a program; None if none comes in time."""
+        """The first of these events of a program; None if none arrives in time."""
         deadline = time.monotonic() + seconds
         with self._events.changed:
             while True:

@@ -1,4 +1,4 @@
-"""What is noted of a link beside a trial: its way, its own statistics, the weather."""
+"""Notes on a link beside a trial: its route, its own statistics, the weather."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TIMEOUT_S = 30.0
 
 @dataclass
 class LinkNote:
-    """What was noted behind a trial."""
+    """The notes of a trial."""
 
     route: list[str] = field(default_factory=list)  # lines; found once in a run
     statistics: Any = None  # JSON, or a text
@@ -33,14 +33,14 @@ class LinkNote:
 
 
 class LinkNotes:
-    """Takes notes on a link."""
+    """The source of notes on a link."""
 
     def __init__(self, links: Links, name: str) -> None:
         self._links, self._link = links, links.named(name)
         self._route: list[str] | None = None
 
     def behind(self, session: LinkSession) -> LinkNote:
-        """What is to be noted behind a trial."""
+        """The notes to take after a trial."""
         if self._route is None:
             ip = 4 if self._link.server.ipv4 is not None else 6
             self._route = session.route(ip)

@@ -1,4 +1,4 @@
-"""How a host is reached: by OpenSSH's client, behind which Bentpipe's own program is started.
+"""Access to a host: by OpenSSH's client, behind which Bentpipe's own program is started.
 
 The ssh that the user has is used as it is, with its configuration, agent and keys; host keys are verified,
 always. The program goes by its hash: it is brought where it is absent, and hashed again before it is run.
@@ -35,7 +35,7 @@ _BRING = (
 
 
 class HostGone(BentpipeError):
-    """The connection to a host broke, or cannot be made."""
+    """A connection to a host that broke, or cannot be made."""
 
 
 class SshHost:
