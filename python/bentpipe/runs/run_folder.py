@@ -1,4 +1,4 @@
-"""The folder of a run: who may write in it, and what survives whatever ends the run."""
+"""The folder of a run: who may write to it, and what remains of it however the run ends."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def unused_folder(name: str) -> Path:
 
 
 class DiskError(BentpipeError):
-    """A file of the run could not be written. What was finished before is kept."""
+    """A failure to write a file of the run. What was finished before is kept."""
 
 
 class RunFolder:
@@ -63,7 +63,7 @@ class RunFolder:
 
     @classmethod
     def reopen(cls, path: Path) -> tuple[RunFolder, manifest.Manifest]:
-        """Open the folder of an earlier run, with the records that it has; and its manifest."""
+        """Open the folder of an earlier run, with its records; and its manifest."""
         found = manifest.read(path)
         folder = cls(path)
         try:
@@ -88,7 +88,7 @@ class RunFolder:
 
     def append(self, record: Record) -> None:
         """Add a record, or replace that of its trial; DiskError, and the file as it was before, if it cannot
-        be written whole.
+        be written completely.
         """
         try:
             self.records.add(record)
@@ -124,14 +124,16 @@ class RunFolder:
             raise self._disk_error("records.parquet", error) from error
 
     def trial_in_work(self, trial: str) -> Path:
-        """Where a trial's files go while it runs; nothing is there yet."""
+        """The folder of a trial's files while it runs; nothing is there yet."""
         folder = self.path / "trials" / f"{trial}{_PARTIAL}"
         if folder.exists():
             shutil.rmtree(folder)
         return folder
 
     def keep_trial(self, trial: str) -> None:
-        """Give the files that a trial left, if any, their name, in place of those of an earlier execution."""
+        """Move a trial's files, if there are any, to their final place, replacing those of an earlier
+        execution.
+        """
         work, final = self.path / "trials" / f"{trial}{_PARTIAL}", self.trial(trial)
         if work.exists():
             if final.exists():
@@ -139,14 +141,14 @@ class RunFolder:
             work.rename(final)
 
     def drop_trial(self, trial: str) -> None:
-        """Remove what an execution that did not end has left."""
+        """Remove the files of an execution that did not end."""
         shutil.rmtree(self.path / "trials" / f"{trial}{_PARTIAL}", ignore_errors=True)
 
     def has_trace(self, trial: str) -> bool:
         return is_traced(self.trial(trial))
 
     def forget_trace(self, trial: str) -> None:
-        """Remove a trial's trace, its analysis, requests and qlogs; what explains a failure stays."""
+        """Remove a trial's trace, its analysis, requests and qlogs; what explains a failure is kept."""
         folder = self.trial(trial)
         hops = [path.name for path in folder.glob(HOP_TRACES)]
         for name in (TRACE, *hops, PACKETS, SUMMARY, REQUESTS):
@@ -160,11 +162,13 @@ class RunFolder:
 
     @property
     def resume_command(self) -> str:
-        """What continues the run, for a shell."""
+        """The shell command that continues the run."""
         return shlex.join(["bentpipe", "run", "--resume", str(self.path), *self.resume_options])
 
     def disk_full(self, detail: str, scratch: str) -> DiskError:
-        """The error for a write that failed for want of room, to this folder or to that of scratch files."""
+        """The error for a write that failed because the disk is full, to this folder or to that of scratch
+        files.
+        """
         places = f"the run's folder {self.path} or the scratch folder {scratch}"
         return DiskError(f"the disk of {places} is full: {detail}", self._room_hint())
 
@@ -177,9 +181,8 @@ class RunFolder:
 
 
 def read(folder: Path, *, courses: bool = True) -> tuple[manifest.Manifest, list[Record]]:
-    """The manifest and the records of the run in `folder`, which stays as it is. Without `courses` records
-    have no curves, which are most of what they take in memory. BentpipeError if that is no run, or has no
-    records.
+    """The manifest and the records of the run in `folder`, which is not changed. Without `courses` records
+    have no curves, which take most of their memory. BentpipeError if that is no run, or has no records.
     """
     return manifest.read(folder), read_records(folder, courses=courses)
 
@@ -193,8 +196,8 @@ def read_records(folder: Path, *, courses: bool = True) -> list[Record]:
 
 
 def stored(folder: Path) -> StoredRecords:
-    """The records of the run in `folder`, on the disk; to be closed. BentpipeError if it has none, or lines
-    that are none.
+    """The records of the run in `folder`, left on the disk; to be closed. BentpipeError if it has none, or
+    invalid lines.
     """
     try:
         found = StoredRecords(folder)

@@ -1,4 +1,4 @@
-"""The records of a run on the disk: in memory is which trials there are, and where their lines begin.
+"""The records of a run on the disk: memory holds only which trials there are, and where their lines begin.
 
 So what is made of them cell by cell, or a few at a time, is made of any number. Of a trial that was run again
 the last line counts; a run that is complete has no other.
@@ -34,7 +34,7 @@ class _Identity(msgspec.Struct):
 
 
 class StoredRecords:
-    """The records of a run, read whenever somebody asks for them. It may be asked by several threads."""
+    """The records of a run, read when they are asked for. Several threads may use it."""
 
     def __init__(self, folder: Path) -> None:
         """BentpipeError if a line does not say which trial it is of, FileNotFoundError if the run has no file
@@ -79,7 +79,7 @@ class StoredRecords:
 
     @property
     def cells(self) -> list[CellKey]:
-        """In the order in which they first appear."""
+        """The cells, in the order in which they first appear."""
         return list(self._lines)
 
     def trials(self, key: CellKey) -> list[str]:
@@ -87,7 +87,7 @@ class StoredRecords:
         return list(self._lines[key])
 
     def of_cell(self, key: CellKey) -> list[Record]:
-        """The records of a cell. BentpipeError if one cannot be read, or not any more."""
+        """The records of a cell. BentpipeError if one cannot be read, or is gone."""
         return [self.of_trial(key, trial) for trial in self._lines[key]]
 
     def of_trial(self, key: CellKey, trial: str) -> Record:
@@ -141,7 +141,7 @@ class RecordsByTrial(Mapping[str, Record]):
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """BentpipeError for what cannot be read in the records of a run; FileNotFoundError stays."""
+    """BentpipeError for records of a run that cannot be read; FileNotFoundError is passed on."""
     try:
         yield
     except ValueError as error:
