@@ -1,4 +1,4 @@
-"""Whether all executions of a trial came to the same packets, where they must."""
+"""The agreement of all executions of a trial on its packets, where it repeats."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Agreement:
     _first: dict[str, int] = field(default_factory=dict)  # trial → the beginning of the hash
 
     def compare(self, trial: str, packets_sha256: str, where: str = "") -> None:
-        """An execution of `trial` ended well, with these packets."""
+        """Compare the packets of an execution of `trial` that ended well."""
         with self._lock:
             found = int(packets_sha256[:16], 16)
             first = self._first.setdefault(trial, found)

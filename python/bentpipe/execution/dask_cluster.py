@@ -1,5 +1,5 @@
-"""A cluster of Dask: one of worker processes on this machine that lives as long as the run, or one that is
-there already.
+"""A cluster of Dask: one of worker processes on this machine that lives as long as the run, or one that
+exists already.
 
 One that is started here listens on the loopback address alone, and speaks TLS with a key that is made for the
 run: nobody else on the machine can give it work.
@@ -47,7 +47,7 @@ _CONFIG = {
 
 @dataclass(frozen=True)
 class DaskSettings:
-    """Which cluster is used, `workers` of its own, or that of a scheduler, and what it keeps."""
+    """The settings of a cluster: `workers` of its own, or that of a scheduler, and what stays on it."""
 
     workers: int = 0
     scheduler: str = ""  # an address, or a file that a scheduler wrote
@@ -64,7 +64,7 @@ class DaskSettings:
 
     @property
     def address(self) -> str:
-        """That of the scheduler; UsageError if a file names none."""
+        """The address of the scheduler; UsageError if a file names none."""
         file = Path(self.scheduler)
         if not self.scheduler or not file.is_file():
             return self.scheduler
@@ -77,7 +77,7 @@ class DaskSettings:
             ) from None
 
     def is_open(self) -> bool:
-        """Whether its scheduler takes work from whoever reaches it over the network."""
+        """Whether its scheduler accepts work from anyone who can reach it over the network."""
         if not self.scheduler:
             return False
         scheme, _, place = self.address.rpartition("://")
@@ -90,7 +90,7 @@ class DaskSettings:
 
 
 def require(settings: DaskSettings) -> None:
-    """BentpipeError if Dask is not installed, or the scheduler's address is none."""
+    """BentpipeError if Dask is not installed, or the scheduler's address is not valid."""
     try:
         import distributed  # noqa: F401
         from distributed.comm.addressing import get_address_host_port

@@ -65,7 +65,7 @@ class _Attempt:
 
 
 class DaskExecutor:
-    """Hands bundles to those workers of a cluster that meet the requirements."""
+    """The executor that hands bundles to those workers of a cluster that meet the requirements."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class DaskExecutor:
         self._ended = False
 
     def begin(self) -> None:
-        """Make the cluster's workers ready. BentpipeError if one of them has no Bentpipe."""
+        """Prepare the cluster's workers. BentpipeError if one of them has no Bentpipe."""
         self._client.subscribe_topic(self.name, self._event)
         try:
             plugin = TrialWorker(self.name, self._requirements, self._settings.traces_stay)
@@ -112,7 +112,7 @@ class DaskExecutor:
             ) from error
 
     def end(self) -> None:
-        """Leave nothing of this run with the workers but programs that were brought, in their caches."""
+        """Remove everything of this run from the workers, except programs in their caches."""
         with self._lock:
             self._ended = True
         for carrier in self._carriers.values():
@@ -129,7 +129,7 @@ class DaskExecutor:
         return self._slots * (1 if self._testbed.needs_processors_in_time else _PER_SLOT)
 
     def prepare(self, files: Mapping[str, int], contents: Mapping[str, bytes]) -> None:
-        """Each worker makes the files itself."""
+        """Do nothing: each worker makes the files itself."""
 
     def submit(self, bundle: Bundle, folder: Path) -> Future[Answer]:
         attempt = _Attempt(bundle, folder, Future())
@@ -322,7 +322,7 @@ def opened(
     heard: Callable[[str, str, str], None],
     hosts: dict[str, int],
 ) -> Iterator[DaskExecutor]:
-    """An executor on the cluster that is asked for; what was started for it ends with it."""
+    """An executor on the requested cluster; what was started for it ends with it."""
     if settings.is_open():
         note(
             f"{settings.scheduler} has no authentication: who reaches it runs programs as the user of its "

@@ -1,4 +1,5 @@
-"""What runs in a worker of Dask: bundles of one run of Bentpipe, each in processes that end with their trial.
+"""The part that runs in a worker of Dask: bundles of one run of Bentpipe, each in processes that end with
+their trial.
 
 The plugin comes to every worker of the cluster, also to one that joins later. A worker that meets the
 requirements declares a resource with the run's name, as many as it has threads, and trials go to those that
@@ -36,7 +37,7 @@ REAL_TIME = "real-time"  # the resource of a worker that may run so many trials 
 
 
 class WorkerAnswer(TypedDict):
-    """An answer on its way to the client, with all that the trial left and that is not to stay."""
+    """An answer on its way to the client, with all files of the trial that do not stay on the worker."""
 
     values: dict[str, Any] | None
     failure: str
@@ -47,11 +48,11 @@ class WorkerAnswer(TypedDict):
 
 
 class UnfitWorker(BentpipeError):
-    """A worker has not any more what it had when the run began there: the trial is to run elsewhere."""
+    """A worker that no longer meets the requirements of the run: the trial must run elsewhere."""
 
 
 class TrialWorker(WorkerPlugin):
-    """Makes a worker ready for the trials of one run."""
+    """The plugin that prepares a worker for the trials of one run."""
 
     def __init__(self, name: str, requirements: Requirements, traces_stay: Path | None = None) -> None:
         """`name` is the run's in the cluster: that of the plugin, of its resource, of its events. Traces and
@@ -126,8 +127,8 @@ class TrialWorker(WorkerPlugin):
                 await worker.set_resources(**{self.name: 0})
 
     def transition(self, key: Any, start: str, finish: str, **_more: Any) -> None:
-        """Dask says what is to become of a task: `released` while it runs, if nobody waits for it any more.
-        It cannot end one that runs; this can.
+        """Follow the state of a task: `released` while it runs means that nobody waits for it any more. It
+        cannot end one that runs; this can.
         """
         if finish != "released" or start not in ("executing", "long-running"):
             return

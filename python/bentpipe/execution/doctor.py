@@ -1,4 +1,5 @@
-"""What this machine can do for real time, and what it lacks: kernel, privileges, tools, buffers, timers.
+"""The abilities of this machine for real time, and what is missing: kernel, privileges, tools, buffers,
+timers.
 
 What only the emulator can try, such as making namespaces, `bentpipe-emu probe` tries and reports. Each check
 ends as `ok`; as `warn` where other things work without it; or as `fail` where real time cannot work at all.
@@ -40,7 +41,7 @@ PROBE_TIMEOUT_S = 60
 
 @dataclass(frozen=True)
 class MachineCheck:
-    """One thing that was looked at."""
+    """The check of one property of the machine."""
 
     name: str
     status: Status
@@ -52,7 +53,7 @@ class MachineCheck:
 
 
 def checks() -> Iterator[MachineCheck]:
-    """Look at everything, one by one."""
+    """The checks, one by one."""
     yield _kernel()
     yield _privileges()
     yield from _emulator()

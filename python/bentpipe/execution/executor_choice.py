@@ -19,7 +19,7 @@ from bentpipe.remote.links import Links
 
 @dataclass(frozen=True)
 class ExecutorChoice:
-    """What decides which executor a run has, and what executors report to."""
+    """The properties of a run that decide its executor, and the functions that executors report to."""
 
     run: PreparedRun
     settings: Settings

@@ -1,4 +1,5 @@
-"""How many trials may run at once in real time, so that the links keep to the model.
+"""The guard of the load in real time: it limits how many trials run at once, so that the links keep to the
+model.
 
 What is too much depends on the stacks, the rates and what else the machine does. So the limit is found while
 trials run, as congestion control finds a window: each trial whose packets came out in time makes it larger by
@@ -29,7 +30,7 @@ _MOST_PRESSURE = 60.0  # percent of the last 10 s in which some task waited: non
 
 @dataclass(frozen=True)
 class Demand:
-    """What a trial takes of the machine."""
+    """The demand of a trial on the machine."""
 
     weight: float  # of its heaviest program, where most take 1
     processors: int = 0  # that are to be its own
@@ -37,7 +38,7 @@ class Demand:
 
 @dataclass
 class LoadGuard:
-    """The limit of how much runs at once, in weights of trials."""
+    """The guard, whose limit is in weights of trials."""
 
     most: float  # never more than this
     by_pressure: bool = True  # of no use where something runs all the time at a low priority
@@ -49,7 +50,7 @@ class LoadGuard:
     taken: int = 0  # processors of the others
 
     def admits(self, demand: Demand) -> bool:
-        """Whether a trial may be started now. One always may, if none is running."""
+        """Whether a trial may be started now. One may always run."""
         if self.running == 0:
             return True
         taken, sharing = self.taken + demand.processors, self.sharing + (not demand.processors)
@@ -72,7 +73,9 @@ class LoadGuard:
         self.sharing += 0 if demand.processors else trials
 
     def end(self, demand: Demand, record: Record) -> None:
-        """A trial has ended: learn from it. What ran far below the limit does not tell whether more can."""
+        """Learn from a trial that has ended. If far less than the limit ran, it does not show whether more
+        can.
+        """
         used = self.running > self.limit / 2
         self._count(demand, -1)
         late, limit = record.release_error_p999_ms, record.release_error_limit_ms

@@ -43,7 +43,7 @@ from bentpipe.workload import TESTCASES
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a job: `values` from the testbed's program, or its `failure` in words."""
+    """The answer to a job: `values` from the testbed's program, or its `failure` in words."""
 
     values: dict[str, Any] | None
     failure: str = ""
@@ -68,7 +68,7 @@ class LocalFlow:
     versions: tuple[str | None, str | None] = (None, None)  # of client and server, as far as they are known
 
     def of_job(self, mode: str) -> JobFlow:
-        """What a job says of it, where programs are started in `mode`."""
+        """The flow's entry in a job, where programs are started in `mode`."""
         client, server = self.versions
         return JobFlow(
             testcase=self.testcase,
@@ -105,8 +105,9 @@ class LocalTrial:
     treatment: Treatment = field(default_factory=Treatment)
 
     def job(self) -> Job:
-        """What the testbed's program is started with. BentpipeError if the program of a proxy or a tunnel is
-        missing."""
+        """The job that the testbed's program is started with. BentpipeError if the program of a proxy or a
+        tunnel is missing.
+        """
         return Job(
             format=FORMAT,
             scenario=dict(self.scenario),
@@ -155,7 +156,7 @@ class LocalTrial:
 
 
 class TrialProcesses:
-    """The processes of trials, each in a group of its own, started from any number of threads; `kill` ends
+    """The processes of trials, each in its own process group, started from any number of threads; `kill` ends
     all of them.
     """
 
@@ -204,7 +205,7 @@ class TrialProcesses:
         return _answer(trial.testbed.program, process.returncode, out, err)
 
     def kill(self) -> None:
-        """End all that run; they answer `killed`. Trials started later answer so at once."""
+        """End all processes; they answer `killed`. Trials started later answer so at once."""
         with self._lock:
             self._killed = True
             running = list(self._running)

@@ -1,4 +1,4 @@
-"""Whether trials can run over a link: both hosts, their programs and clocks, and the path between them."""
+"""The checks of a link: both hosts, their programs and clocks, and the path between them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CLOCK_BOUND_MS = 5.0
 
 
 def checks(links: Links, name: str) -> Iterator[MachineCheck]:
-    """Look at a link: reach both hosts, and see what is there."""
+    """The checks of a link: connect to both hosts, and see what is there."""
     begin = time.monotonic()
     try:
         session = LinkSession(links, name)
@@ -49,7 +49,7 @@ def checks(links: Links, name: str) -> Iterator[MachineCheck]:
 
 
 def clean(links: Links, name: str) -> Iterator[MachineCheck]:
-    """Remove what was brought to the hosts of a link."""
+    """Remove the programs that were brought to the hosts of a link."""
     session = LinkSession(links, name)
     try:
         for role, count in session.cleaned_bytes().items():

@@ -23,14 +23,14 @@ class ProcessorUse:
 
     @classmethod
     def of(cls, testbed: Testbed, settings: Settings) -> ProcessorUse:
-        """That of a run; on other machines, how much may run is theirs to say."""
+        """The use of a run; on other machines, their own settings decide how much may run."""
         if not testbed.needs_processors_in_time or settings.dask is not None:
             return cls()
         most, by_pressure = testbed.jobs(settings.jobs), not settings.awake
         return cls(LoadGuard(most, by_pressure, load=ProcessorLoad().since_last), settings.awake)
 
     def kept_awake(self) -> AbstractContextManager[None]:
-        """While it lasts, idle processors do not sleep, if that is wanted."""
+        """Keep idle processors from sleeping while the block lasts, if that is wanted."""
         return kept_awake() if self.awake else nullcontext()
 
     def admits(self, demand: Demand) -> bool:
@@ -47,7 +47,7 @@ class ProcessorUse:
             self.guard.end(demand, record)
 
     def corrected(self, values: dict[str, Any]) -> dict[str, Any]:
-        """What a testbed answered, without a pressure that is that of the program that keeps processors
-        awake: it waits for them whenever something else runs.
+        """A testbed's answer without a CPU pressure that comes from the program that keeps processors awake:
+        that one waits whenever something else runs.
         """
         return {**values, "cpu_pressure": None} if self.awake else values

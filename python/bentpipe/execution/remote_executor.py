@@ -87,7 +87,9 @@ def remote_executor(
     stopped: Callable[[], bool],
     note: Callable[[str], None],
 ) -> Iterator[RemoteExecutor]:
-    """The executor of the links in a file, which leaves their hosts at the end; `note` is told of them."""
+    """The executor of the links in a file, which disconnects from their hosts at the end; `note` reports on
+    them.
+    """
     trials = RemoteTrials(links, scratch, note)
     try:
         yield RemoteExecutor(trials, known, scratch, pool, stopped)
@@ -142,7 +144,7 @@ class RemoteTrials:
         return Answer(None, f"the connection broke {TRIES} times; at last: {why}")
 
     def kill(self) -> None:
-        """End what runs, and leave all hosts."""
+        """End the running trial, and leave all hosts."""
         self._killed.set()
         for session in list(self._sessions.values()):
             session.close()

@@ -1,4 +1,5 @@
-"""The programs of a trial over a link: what they need on their hosts, what they are told, how they end.
+"""The programs of a trial over a link: the files that they need on their hosts, their instructions, their
+ends.
 
 They are told their part by the environment (`endpoints/CONTRACT.md`, section 3), as in the other testbed of
 real time.
@@ -26,7 +27,7 @@ _DRAIN_S = 2.0  # what is under way when the client has ended has arrived after 
 
 @dataclass
 class ProgramEnd:
-    """What became of a program."""
+    """The end of a program."""
 
     failure: str | None = None
     ended: dict[str, Any] | None = None
@@ -53,11 +54,11 @@ class RemotePrograms:
 
     @property
     def is_logged(self) -> bool:
-        """Whether programs write qlogs: where nothing is captured, times are theirs."""
+        """Whether programs write qlogs: where nothing is captured, times are from these."""
         return self._trial.qlog or not self._session.can_capture
 
     def make_ready(self, role: str) -> None:
-        """Put what the program of `role` needs on its host."""
+        """Copy the files that the program of `role` needs to its host."""
         variant = self._variant(role)
         self._session.bring(variant.stack, role)
         for file in sorted(self._trial.testbed.certificates().glob("*")):
@@ -71,7 +72,9 @@ class RemotePrograms:
             self._session.on(role).ask("make", path=f"{FOLDER}/qlog")
 
     def run(self) -> tuple[int, int, bool]:
-        """When the client was started and ended, by its host's clock, and whether it did that by itself."""
+        """Run them: when the client was started and ended, by its host's clock, and whether it ended by
+        itself.
+        """
         client, server = (self._session.on(role) for role in ROLES)
         if not self._start(server, SERVER):
             at = self._now(client)
@@ -148,7 +151,7 @@ class RemotePrograms:
 
 
 def sender(trial: LocalTrial) -> str:
-    """Which end sends the files."""
+    """The end that sends the files."""
     return TESTCASES[trial.flows[0].testcase].sender
 
 

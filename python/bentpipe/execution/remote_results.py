@@ -1,4 +1,4 @@
-"""What a trial over a link has left on its hosts, brought home."""
+"""The files that a trial over a link has left on its hosts, copied to this machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LeftFiles:
         self.details: list[str] = []  # what is to be said beside the verdict
 
     def fetch(self, captures: bool) -> None:
-        """Bring home what was left."""
+        """Copy the files to this machine."""
         self._fetch_downloads()
         for role in ROLES:
             self._fetch_others(role, captures)
@@ -64,7 +64,8 @@ class LeftFiles:
 
 
 def left_there(role: str, names: Collection[str]) -> str:
-    """What is said of files whose names are no text: how many, and the first, of which a host has the say."""
+    """The note on files whose names are not valid text: how many, and the first one, whose name a host chose.
+    """
     first = ", ".join(repr(name) for name in sorted(names)[:_NAMED])
     more = ", …" if len(names) > _NAMED else ""
     return f"{len(names)} files of the {role} were left there, whose names are no text: {first}{more}"

@@ -1,4 +1,4 @@
-"""One trial over a link, from its first program to what was observed of it.
+"""A trial over a link, from its first program to the observations.
 
 The order is: captures, monitor, server, clocks, client; and back.
 """
@@ -27,7 +27,7 @@ _WHOLE = 10**9
 
 @dataclass(frozen=True)
 class Probes:
-    """What the small flow beside a trial saw."""
+    """The measurements of the monitor beside a trial."""
 
     samples: Sequence[dict[str, Any]] = ()
 
@@ -56,7 +56,7 @@ class RemoteTrial:
         self.notes: dict[str, Any] = {}
 
     def run(self) -> dict[str, Any]:
-        """Run it; what was observed, for `bentpipe-remote record`. HostGone if a connection breaks."""
+        """Run it; the observations, for `bentpipe-remote record`. HostGone if a connection breaks."""
         session = self._session
         session.forget_clock()
         for role in ROLES:

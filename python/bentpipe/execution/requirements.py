@@ -27,7 +27,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True)
 class Requirements:
-    """What is asked of a machine, and what the one that asks has of it."""
+    """The requirements of a run on a machine, and what the client has of them."""
 
     testbed: str
     stacks: tuple[str, ...]  # names
@@ -39,7 +39,7 @@ class Requirements:
 
     @classmethod
     def of(cls, plan: Plan, variants: PlanVariants, stack_folders: tuple[str, ...]) -> Requirements:
-        """Those of a plan's trials; BentpipeError if this machine lacks something itself."""
+        """The requirements of a plan's trials; BentpipeError if this machine does not meet them itself."""
         treatments = plan.parsed_treatments
         asked = cls(
             testbed=plan.testbed,
@@ -59,7 +59,8 @@ class Requirements:
         return catalogue.discover(Path(one) for one in self.stack_folders if Path(one).is_dir())
 
     def unmet(self) -> str | None:
-        """What this machine lacks beside programs, in words; None if it has all."""
+        """The requirements besides programs that this machine does not meet, in words; None if it meets all.
+        """
         try:
             here = dict(self._facts_here(self.known()))
         except BentpipeError as error:

@@ -48,7 +48,7 @@ class Progress(Protocol):
 
 @dataclass
 class Scheduler:
-    """The queue of a run's trials, with what has become of those that ended."""
+    """The queue of a run's trials, with the policy for retries and traces."""
 
     run: PreparedRun
     settings: Settings
@@ -79,7 +79,7 @@ class Scheduler:
         return [trial for trial in self.trials if trial in self.records]
 
     def plan_work(self) -> None:
-        """Queue what is left to do."""
+        """Queue the trials that remain."""
         left = [t for t in self.trials.values() if t.id not in self.records or t.id in self.retry]
         for trial in left:
             self._open[CellKey.of(trial)] = self._open.get(CellKey.of(trial), 0) + 1
@@ -91,8 +91,8 @@ class Scheduler:
                 self._settle(key)
 
     def work_off(self, executor: Executor, pool: ThreadPoolExecutor, scratch: Path) -> None:
-        """Have the executor run what is queued, until that is done or a stop is asked for. Captures are
-        analysed in the `pool`; `scratch` is named where a disk is full.
+        """Have the executor run the queue, until that is empty or a stop is requested. Captures are analysed
+        in the `pool`; `scratch` is named where a disk is full.
         """
         self._scratch = scratch
         self.progress.start(len(self._queue))
@@ -111,7 +111,7 @@ class Scheduler:
                 self._wind_up(executor, running, takes)
 
     def reduce_traces(self, pool: ThreadPoolExecutor) -> None:
-        """Wait until captures are analysed of which the analysis alone is kept."""
+        """Wait for the analyses of captures of which only the analysis is kept."""
         self._traces.reduce(pool)
         self._traces.say_what_failed()
 
@@ -208,8 +208,8 @@ class Scheduler:
             self.progress.more(self._settle(key))
 
     def compare(self, trial: str, packets_sha256: str, where: str = "") -> None:
-        """Hold the packets of an execution, here or on the host `where`, against others of its trial. Any
-        thread may call it; of a cluster, it does before the answer is here.
+        """Compare the packets of an execution, here or on the host `where`, with those of others of its
+        trial. Any thread may call it; a cluster does so before the answer has arrived.
         """
         if self.bundler.repeats(self.trials[trial]):
             self.agreement.compare(trial, packets_sha256, where)

@@ -10,7 +10,7 @@ from bentpipe.execution.pause import Pause
 
 @dataclass(frozen=True)
 class Settings:
-    """How a campaign is executed. None of it changes a result."""
+    """The settings of an execution. None of them changes a result."""
 
     jobs: int | None = None  # trials at a time; None: as many as suit the testbed, or a cluster
     dask: DaskSettings | None = None  # the cluster that runs them; None: this machine

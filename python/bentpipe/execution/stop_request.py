@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass
 class StopRequest:
-    """Whether the user has asked for an early end. A plain flag: a signal handler may interrupt another."""
+    """A request for an early end. A plain flag: a signal handler may interrupt another."""
 
     made: bool = False
 
