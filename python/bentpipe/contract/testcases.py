@@ -19,8 +19,8 @@ from bentpipe.workload.http import UPGRADE, VERSIONS, HttpWorkload
 
 @dataclass(frozen=True)
 class CaseCheck:
-    """The check of a test case: what it moves, one after the other, over which path, and what a stack that
-    fails may lack.
+    """The check of a test case: its transfers, one after the other, its path, and what a stack that fails may
+    lack.
     """
 
     workloads: tuple[str, ...]
@@ -30,7 +30,7 @@ class CaseCheck:
     shown_by_tcp: str | None = None  # where that is something else
 
     def shown_by(self, transport: str) -> str:
-        """What the wire shows."""
+        """The evidence in the capture."""
         return self.shown_by_tcp or self.shown if transport == "tcp" else self.shown
 
 

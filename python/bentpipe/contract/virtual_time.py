@@ -15,7 +15,9 @@ _MS = 1_000_000
 
 
 def checks(stack: Stack, role: str, folder: Path) -> Iterator[Check]:
-    """Whether it greets, refuses what it must refuse, runs and ends. The first one decides on the others."""
+    """The checks whether it greets, refuses what it must refuse, runs and ends. The first one decides on the
+    others.
+    """
     command = stack.command("virtual-time")
     if pipe.refusal(command, hello(stack, role, folder)) is None:
         yield Check(
