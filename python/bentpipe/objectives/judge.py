@@ -1,4 +1,4 @@
-"""Judges objectives by the trials of their cells.
+"""Judgement of objectives by the trials of their cells.
 
 A program that crashes, or moves something else than it was asked for, has failed, whatever its other trials
 did. Beside that, a trial says when it came how far, and the median decides (`bentpipe.analysis.sequential`).
@@ -23,7 +23,7 @@ from bentpipe.schema.verdicts import Decision, ObjectiveVerdict
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the trials of a question come to."""
+    """The judgement that the trials of a question allow."""
 
     outcome: Decision
     why: str
@@ -34,7 +34,7 @@ class Judgement:
 
 
 def judge(asked: Question, found: CellRecords, rigour: Rigour) -> Judgement:
-    """Whether the objective is met, by the trials that there are so far."""
+    """The judgement whether the objective is met, by the trials so far."""
     own = found.get(asked.cell, ())
     if told := _without_measuring(own):
         return told
@@ -66,8 +66,8 @@ def _without_measuring(records: Sequence[Record]) -> Judgement | None:
 
 
 def has_failed(record: Record) -> bool:
-    """Whether a program of it crashed, or moved something else than was asked for; or was of no use from the
-    start, so that no trial of it is to be trusted.
+    """Whether a program of it crashed or transferred something else than was requested, or breaks the
+    contract, so that no trial of it is to be trusted.
     """
     if record.outcome == "invalid":
         return BREACH in record.detail
@@ -162,7 +162,7 @@ def _ratio(value: float, reference: float) -> float:
 
 
 def verdict(asked: Question, judged: Judgement, found: CellRecords) -> ObjectiveVerdict:
-    """A judgement as files have it."""
+    """A judgement in the form of the verdicts' file."""
     own = list(found.get(asked.cell, ()))
     middle = telling(own)
     median: float | None = judged.ratio
@@ -183,7 +183,7 @@ def verdict(asked: Question, judged: Judgement, found: CellRecords) -> Objective
 
 
 def telling(records: Sequence[Record]) -> Record | None:
-    """The trial that tells most: the first that failed, or the one in the middle, whose trace is kept."""
+    """The most informative trial: the first that failed, or the one in the middle, whose trace is kept."""
     failed = next((record for record in records if has_failed(record)), None)
     return failed or (cells(records)[0].median if records else None)
 

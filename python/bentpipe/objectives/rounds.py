@@ -35,7 +35,7 @@ from bentpipe.stacks.model import Stack
 
 @dataclass(frozen=True)
 class Laboratory:
-    """What the trials of a check are carried out with."""
+    """The means by which the trials of a check are executed."""
 
     known: Mapping[str, Stack]
     named: tuple[str, ...]  # variants that the user named: each must be there
@@ -56,7 +56,7 @@ class GrowingRun:
 
     @classmethod
     def open(cls, path: Path, plan: Plan, laboratory: Laboratory, resume: bool) -> GrowingRun:
-        """A new run in `path`, or one there that goes on. UsageError if that is of another plan, or a stack
+        """A new run in `path`, or one that continues there. UsageError if that is of another plan, or a stack
         is missing.
         """
         variants = campaign.find_variants(plan, laboratory.known, laboratory.named)
@@ -79,7 +79,7 @@ class GrowingRun:
 
     @property
     def records(self) -> Mapping[str, Record]:
-        """Those of trials that ended."""
+        """The records of trials that ended."""
         return self.folder.records
 
     @property
@@ -88,11 +88,11 @@ class GrowingRun:
 
     @property
     def planned(self) -> dict[ComparedKey, int]:
-        """How many trials of each cell it was to have."""
+        """The planned number of trials of each cell."""
         return {cell_of(one): one.iterations for one in self.manifest.plan.cells}
 
     def why_not(self, key: ComparedKey) -> str | None:
-        """Why a cell cannot have trials; None if it can."""
+        """The reason why a cell cannot have trials; None if it can."""
         wanted = Combination(key.workload, key.treatment, key.client, key.server)
         for one in self.manifest.not_applicable:
             if any(Combination.of(cell) == wanted for cell in one.cells):
@@ -115,7 +115,7 @@ def _asked(plan: Plan) -> tuple[object, ...]:
 
 @dataclass(frozen=True)
 class Base:
-    """What a check is held against: a run that is there, or one that grows beside it."""
+    """The base that a check is compared with: an existing run, or one that grows beside it."""
 
     path: Path
     cells: Callable[[], CellRecords]
@@ -158,7 +158,7 @@ class Base:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What a check came to."""
+    """The result of a check."""
 
     judged: list[Judgement]  # one for each question
     changes: list[FoundChange]
@@ -182,7 +182,7 @@ class CheckRounds:
         return [self.own] if base is None else [self.own, base]
 
     def verdicts(self, found: CheckResult) -> Verdicts:
-        """What the check came to, as its file says it."""
+        """The verdicts of the check, as its file has them."""
         cells = self.own.cells
         return Verdicts(
             format=FORMAT,
