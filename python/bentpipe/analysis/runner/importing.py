@@ -61,7 +61,7 @@ class _Repetition:
 
 @dataclass(frozen=True)
 class ImportedRun:
-    """A file as a run."""
+    """A file, imported as a run."""
 
     path: Path
     file: ResultFile
@@ -70,7 +70,7 @@ class ImportedRun:
 
     @classmethod
     def read(cls, path: Path) -> ImportedRun:
-        """The file at `path`; UsageError or BentpipeError, with the key and the value, if it is none."""
+        """The file at `path`; UsageError or BentpipeError, with the key and the value, if it is not valid."""
         found = reader.read(path)
         return cls(path, found.file, found.unread, found.not_run)
 
@@ -93,7 +93,7 @@ class ImportedRun:
         ]
 
     def manifest(self) -> Manifest:
-        """Where it comes from, and what it says of paths and stacks."""
+        """The manifest: the file's origin, and what it says of paths and stacks."""
         records = self.records
         scenarios, workloads, treatments = (
             tuple(dict.fromkeys(getattr(record, column) for record in records))

@@ -34,7 +34,7 @@ Entry = TypeVar("Entry", bound=CaseResult)
 
 @dataclass(frozen=True)
 class ReadFile:
-    """What a file holds, as far as it can be read."""
+    """The content of a file, as far as it can be read."""
 
     file: ResultFile
     unread: list[str]  # what cannot be, with its place and why
