@@ -51,13 +51,13 @@ class Plots:
 
     @property
     def end_s(self) -> float:
-        """When the last packet passed, in seconds."""
+        """The time at which the last packet passed, in seconds."""
         times = (self.packets["sent_s"].to_numpy(), self.packets["received_s"].to_numpy())
         return float(max(np.nanmax(np.append(one, 0.0)) for one in times))
 
     @property
     def before_client_s(self) -> float:
-        """How much earlier data passes the place of the offset plot than the client."""
+        """The time by which data passes the place of the offset plot earlier than the client."""
         return self.rtt_s / 2 if self.side == "server" else 0.0
 
     def offset(self) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What the pages of a site know from the start, as JSON values: its runs, cells, columns and studies.
+"""The data that all pages of a site share, as JSON values: its runs, cells, columns and studies.
 
 `report-ui/src/collection/model.ts` declares the same shapes. `bentpipe site --json` prints it.
 """
@@ -29,7 +29,7 @@ _BUILD = 8  # digits of the hash of a stack's sources that tell two builds apart
 
 @dataclass(frozen=True)
 class ShownParts:
-    """What a site is made of, beside its runs."""
+    """The parts of a site besides its runs."""
 
     title: str
     columns: TrialColumns
