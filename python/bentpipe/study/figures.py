@@ -34,7 +34,7 @@ _MARK = "x"  # of a pair without a success
 
 @dataclass(frozen=True)
 class Line:
-    """A value that a distribution is held against."""
+    """A reference value in a figure of a distribution."""
 
     value: float
     label: str
@@ -44,7 +44,7 @@ class Line:
 
 @contextmanager
 def style() -> Iterator[None]:
-    """That of all figures, but with texts as texts: thousands of outlines would make large files."""
+    """The style of all figures, but with texts as texts: thousands of outlines would make large files."""
     with canvas.style(), matplotlib.rc_context({"svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans"]}):
         yield
 
