@@ -11,7 +11,7 @@ import errno
 from collections.abc import Iterable
 
 _LISTED = 24  # names of a hint, before the others are counted
-_LIKELY = 8  # of more than these: those that are told
+_LIKELY = 8  # names of a long list that are shown
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -48,9 +48,9 @@ def one_of(name: str, valid: Iterable[str], what: str) -> str:
     """
     valid = list(valid)
     near = difflib.get_close_matches(name, valid, n=1)
-    told = valid
+    shown = valid
     if len(valid) > _LISTED:
-        told = difflib.get_close_matches(name, valid, n=_LIKELY, cutoff=0) if name else valid[:_LIKELY]
-    more = f" and {len(valid) - len(told)} more" if len(told) < len(valid) else ""
-    listed = f"{what}: {', '.join(told)}{more}" if valid else f"{what}: none"
+        shown = difflib.get_close_matches(name, valid, n=_LIKELY, cutoff=0) if name else valid[:_LIKELY]
+    more = f" and {len(valid) - len(shown)} more" if len(shown) < len(valid) else ""
+    listed = f"{what}: {', '.join(shown)}{more}" if valid else f"{what}: none"
     return f'did you mean "{near[0]}"? {listed}' if near else listed

@@ -1,8 +1,8 @@
 """Files that other programs wrote, plain or compressed.
 
-gzip (RFC 1952) and zstd (RFC 8878) are told by how a file begins, never by its name. A file is unpacked as it
-is read, and no further than to a limit: a small one may hold gigabytes. `backports.zstd` is the standard
-library's `compression.zstd` of Python 3.14.
+gzip (RFC 1952) and zstd (RFC 8878) are recognised by how a file begins, never by its name. A file is unpacked
+as it is read, and no further than to a limit: a small one may hold gigabytes. `backports.zstd` is the
+standard library's `compression.zstd` of Python 3.14.
 """
 
 from __future__ import annotations

@@ -60,11 +60,11 @@ def connections_of(
     packets: Iterable[Row], starts_s: Mapping[int, float], *, is_later_visit: bool
 ) -> list[ConnectionPackets] | None:
     """The connections that began at `starts_s`, of packets as rows of `packets.parquet`."""
-    came: dict[int, list[Row]] = {number: [] for number in starts_s}
+    arrived: dict[int, list[Row]] = {number: [] for number in starts_s}
     for row in packets:
-        if row["connection"] in came and _has_come(row):
-            came[row["connection"]].append(row)
-    of = {number: _ConnectionRows(starts_s[number], rows) for number, rows in came.items()}
+        if row["connection"] in arrived and _has_arrived(row):
+            arrived[row["connection"]].append(row)
+    of = {number: _ConnectionRows(starts_s[number], rows) for number, rows in arrived.items()}
     firsts = [one.first_s for one in of.values() if one.rows]
     if not firsts:
         return None
@@ -75,14 +75,14 @@ def connections_of(
     ]
 
 
-def _has_come(row: Row) -> bool:
+def _has_arrived(row: Row) -> bool:
     """Whether it is a packet of the server's with parts of streams, and arrived."""
     is_servers = row["sender"] == "server" and not row["copy"]
     return is_servers and row["received_s"] is not None and any(row["stream_bytes"] or ())
 
 
 class _ConnectionRows:
-    """The packets of a connection that came to the client, in the order of arrival."""
+    """The packets of a connection that arrived to the client, in the order of arrival."""
 
     def __init__(self, start_s: float, rows: Iterable[Row]) -> None:
         self.start_s = start_s
@@ -117,7 +117,7 @@ def _parts(row: Row) -> Iterable[tuple[int, int, int]]:
 class _Reassembly:
     """A stream as its receiver puts it together."""
 
-    next: int = 0  # all before it has come
+    next: int = 0  # everything before it has arrived
     waiting: list[tuple[int, int]] = field(default_factory=list)  # disjoint, in order, behind a missing part
     held: int = 0  # bytes of these
     since_s: float = 0.0

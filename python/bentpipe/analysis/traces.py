@@ -52,7 +52,7 @@ _FIRST_FLOW = ("192.0.2.1:", "[2001:db8:1::1]:")
 
 ANALYSIS_ALONE = "in virtual time it can be had again: the page of its cell in the report has the command"
 _VISIBLE = 0.05  # of a transfer: a shorter span is hardly seen in a figure
-_SHORTEST_S = 0.1  # likewise, where neither transfer nor RTT are known
+_SHORTEST_S = 0.1  # the same where neither transfer nor RTT are known
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Keeping idle processors from sleeping while trials run in real time.
 
 A virtual machine gets a processor that it gave back late, by milliseconds on a busy host, and all that trials
-do comes late by as much. `bentpipe-emu awake` keeps processors busy with nothing, which gives way to all.
+do is late by as much. `bentpipe-emu awake` keeps processors busy with nothing, which gives way to all.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _FAREWELL_S = 5  # what a scheduler gets for a goodbye
 _CONFIG = {
     # A trial is blamed for the death of its worker, and so are those that waited there.
     "distributed.scheduler.allowed-failures": 100,
-    # What Dask has numeric libraries told, trials need not be told.
+    # Settings of numeric libraries that Dask makes, and trials do not need.
     "distributed.nanny.pre-spawn-environ": {},
     # Dask watches itself many times a second, which takes more than handing out trials does.
     "distributed.worker.profile.enabled": False,
@@ -52,7 +52,9 @@ class DaskSettings:
     workers: int = 0
     scheduler: str = ""  # an address, or a file that a scheduler wrote
     tls: Mapping[str, str] | None = None  # ca, cert, key → the file
-    traces_stay: Path | None = None  # the folder, on workers, in which traces stay; None: they come here
+    traces_stay: Path | None = (
+        None  # the folder, on workers, in which traces stay; None: they are copied here
+    )
 
     @property
     def options(self) -> list[str]:
@@ -117,7 +119,7 @@ def connected(settings: DaskSettings, testbed: Testbed, scratch: Path) -> Iterat
     from distributed import Client
 
     for name in [one for one in logging.root.manager.loggerDict if one.startswith("distributed")]:
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # workers come and go: that is no news
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # workers appear and disappear: that is normal
     with dask.config.set(_CONFIG), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with contextlib.ExitStack() as stack:

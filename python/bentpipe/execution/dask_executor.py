@@ -1,7 +1,7 @@
 """The executor that is a cluster of Dask.
 
 At least once, and kept once: Dask runs a task again when its worker is gone, and this submits a trial again
-that Dask has given up; whatever comes, the first answer is the trial's. Each execution has a folder of its
+that Dask has given up; the first answer is the trial's. Each execution has a folder of its
 own on its worker, and what it left arrives with the answer, but for traces that are to stay there.
 """
 

@@ -1,7 +1,7 @@
 """The part that runs in a worker of Dask: bundles of one run of Bentpipe, each in processes that end with
 their trial.
 
-The plugin comes to every worker of the cluster, also to one that joins later. A worker that meets the
+The plugin is sent to every worker of the cluster, also to one that joins later. A worker that meets the
 requirements declares a resource with the run's name, as many as it has threads, and trials go to those that
 have it alone. One that lacks programs says so first, and is brought them (`bentpipe.execution.kit`). A trial
 whose result nobody waits for any more, since the client cancelled it or is gone, is ended; those of a worker
@@ -33,7 +33,7 @@ from bentpipe.runs import trial_files
 from bentpipe.schema import reading
 from bentpipe.schema.bundle import FORMAT, Bundle
 
-REAL_TIME = "real-time"  # the resource of a worker that may run so many trials in real time at once
+REAL_TIME = "real-time"  # the resource of a worker: the number of trials that it may run in real time at once
 
 
 class WorkerAnswer(TypedDict):
@@ -232,7 +232,7 @@ def _of(answer: Answer, folder: Path) -> WorkerAnswer:
 
 def _leave_trace(folder: Path, stay: Path, trial: str) -> None:
     """Move the trace and the qlogs of a trial to where they stay, and say in its folder where. Each execution
-    has a place of its own: Dask may run a task again while it still runs elsewhere.
+    has its own folder: Dask may run a task again while it still runs elsewhere.
     """
     names = [name for name in _files(folder) if trial_files.is_of_trace(name)]
     if not names:

@@ -2,7 +2,7 @@
 model.
 
 What is too much depends on the stacks, the rates and what else the machine does. So the limit is found while
-trials run, as congestion control finds a window: each trial whose packets came out in time makes it larger by
+trials run, as congestion control finds a window: each trial whose packets left in time makes it larger by
 a part if it was in use, each that did not halves it; but one for each processor there may always be, since
 with so few it is not they that were too much. Trials of stacks that need much CPU time weigh more.
 
@@ -10,7 +10,7 @@ A trial that takes minutes since its link loses packets says late that it was in
 have next to nothing to do, the limit grows while trials run, too.
 
 Whether packets are in time says nothing of a browser, whose own work is part of what is measured: beside
-another one it loads a page later. Such stacks have processors of their own, whatever the limit.
+another one it loads a page later. Such stacks have their own processors, whatever the limit.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from pathlib import Path
 from bentpipe.runs.records import Record
 
 TRIES = 4  # of a trial whose testbed did not keep to the model, before its record says so
-_GOOD = 0.5  # a release error (p99.9) below this share of what it may be leaves room for more trials at once
-_IDLE = 0.25  # of the processors' time: with less taken there is room for one more trial
+_GOOD = 0.5  # a release error (p99.9) below this share of what it may be allows more trials at once
+_IDLE = 0.25  # of the processors' time: with less in use one more trial may run
 _MOST_PRESSURE = 60.0  # percent of the last 10 s in which some task waited: none is started above
 
 
@@ -46,7 +46,7 @@ class LoadGuard:
     limit: float = field(default_factory=lambda: 2.0 * (os.cpu_count() or 1))
     load: Callable[[], float | None] = lambda: None  # share of the processors' time, now and then
     running: float = 0.0
-    sharing: int = 0  # trials under way without processors of their own
+    sharing: int = 0  # trials under way that share processors
     taken: int = 0  # processors of the others
 
     def admits(self, demand: Demand) -> bool:

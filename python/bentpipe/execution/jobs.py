@@ -183,7 +183,7 @@ class TrialProcesses:
                 stderr=subprocess.PIPE,
                 text=True,
                 errors="replace",
-                # No session of its own: the kernel shares out processor time by session first, and what runs
+                # Not in its own session: the kernel shares out processor time by session first, and what runs
                 # in another at a lower priority (`bentpipe.execution.awake`) would not give way at once.
                 process_group=0,
                 env=self._environment,
@@ -196,7 +196,7 @@ class TrialProcesses:
         finally:
             with self._lock:
                 self._running.discard(process)
-            # An endpoint program may have left children of its own behind, in this group.
+            # An endpoint program may have left children behind, in this group.
             _signal(process, signal.SIGKILL)
             if self._watchdog:
                 self._watchdog.release(process.pid)

@@ -17,7 +17,7 @@ import threading
 import time
 from pathlib import Path
 
-GRACE_S = 2.0  # what a program that was told to end gets for ending its children
+GRACE_S = 2.0  # the time between SIGTERM and SIGKILL, in which a program can end its children
 
 
 class GroupWatchdog:

@@ -1,7 +1,7 @@
 """The executor of real links: trials between two hosts, over connections that stay.
 
 A trial that a connection breaks under is begun again; where a host stays away, the run ends and can be
-resumed. What is on hosts is started, and ended, by `bentpipe.remote`; what the trial came to is said by
+resumed. What is on hosts is started, and ended, by `bentpipe.remote`; the result of the trial is computed by
 `bentpipe-remote record`, as a testbed's program says it.
 """
 

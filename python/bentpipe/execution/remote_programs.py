@@ -1,7 +1,7 @@
 """The programs of a trial over a link: the files that they need on their hosts, their instructions, their
 ends.
 
-They are told their part by the environment (`endpoints/CONTRACT.md`, section 3), as in the other testbed of
+They get their part from the environment (`endpoints/CONTRACT.md`, section 3), as in the other testbed of
 real time.
 """
 
@@ -118,7 +118,7 @@ class RemotePrograms:
         flow, session = self._flow, self._session
         folder = session.places[role].folder
         port = session.link.server.udp_port
-        told = {
+        variables = {
             "ROLE": role,
             "TESTCASE": flow.testcase,
             "BENTPIPE_ALPN": flow.alpn,
@@ -127,17 +127,17 @@ class RemotePrograms:
         }
         if role == CLIENT:
             address = session.address(self._trial.ip)
-            told["REQUESTS"] = " ".join(f"https://{address}:{port}{path}" for path in flow.requests)
-            told["SSLKEYLOGFILE"] = f"{folder}/{FOLDER}/client.keys"
+            variables["REQUESTS"] = " ".join(f"https://{address}:{port}{path}" for path in flow.requests)
+            variables["SSLKEYLOGFILE"] = f"{folder}/{FOLDER}/client.keys"
         else:
-            told["BENTPIPE_LISTEN"] = f"{session.listening(self._trial.ip)}:{port}"
+            variables["BENTPIPE_LISTEN"] = f"{session.listening(self._trial.ip)}:{port}"
         if role == sender(self._trial):
-            told["WWW"] = f"{folder}/www"
+            variables["WWW"] = f"{folder}/www"
         else:
-            told["DOWNLOADS"] = f"{folder}/{FOLDER}/downloads"
+            variables["DOWNLOADS"] = f"{folder}/{FOLDER}/downloads"
         if self.is_logged:
-            told["QLOGDIR"] = f"{folder}/{FOLDER}/qlog"
-        return told
+            variables["QLOGDIR"] = f"{folder}/{FOLDER}/qlog"
+        return variables
 
     def _variant(self, role: str) -> Variant:
         return self._flow.client if role == CLIENT else self._flow.server

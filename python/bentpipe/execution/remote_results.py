@@ -64,8 +64,7 @@ class LeftFiles:
 
 
 def left_there(role: str, names: Collection[str]) -> str:
-    """The note on files whose names are not valid text: how many, and the first one, whose name a host chose.
-    """
+    """The note on files whose names are not valid text: how many, and the first, named by a host."""
     first = ", ".join(repr(name) for name in sorted(names)[:_NAMED])
     more = ", …" if len(names) > _NAMED else ""
     return f"{len(names)} files of the {role} were left there, whose names are no text: {first}{more}"

@@ -33,8 +33,8 @@ class Probes:
 
     @property
     def median_ms(self) -> float | None:
-        came = [one["rtt_ms"] for one in self.samples if one["rtt_ms"] is not None]
-        return statistics.median(came) if came else None
+        rtts_ms = [one["rtt_ms"] for one in self.samples if one["rtt_ms"] is not None]
+        return statistics.median(rtts_ms) if rtts_ms else None
 
     @property
     def loss_share(self) -> float | None:
@@ -114,7 +114,7 @@ class RemoteTrial:
             {"file": str(self._scratch / f"{role}.capture"), "code": code} for role, code in codes.items()
         ]
         client = self._session.on(CLIENT)
-        # Offsets are told by this machine's clock; the record wants them by the server's.
+        # Offsets are relative to this machine's clock; the record wants them by the server's.
         at = clock.at_ns + round(self._session.clock_of(SERVER).offset_ns)
         return {
             "job": msgspec.to_builtins(self._trial.job()) | {"qlog": self._programs.is_logged},

@@ -1,6 +1,6 @@
 """What a machine must have to run a campaign's trials for another one: the same Bentpipe, the same stacks.
 
-Both sides state the same facts of themselves, most of them hashes, and compare: who differs is told in what,
+Both sides state the same facts of themselves, most of them hashes: a machine that differs is told in what,
 and gets no trial. Programs are not among them: who has others, or none, is brought them
 (`bentpipe.execution.kit`). Of stacks that run with an interpreter, and of tunnels, that needs to be there
 already.
@@ -33,7 +33,7 @@ class Requirements:
     stacks: tuple[str, ...]  # names
     proxies: tuple[str, ...]  # kinds
     tunnels: tuple[str, ...]  # kinds
-    stack_folders: tuple[str, ...]  # beside those that come with Bentpipe
+    stack_folders: tuple[str, ...]  # besides those of Bentpipe
     facts: Mapping[str, str | None]  # by what people call them
     kit: Kit  # its programs
 
@@ -59,8 +59,7 @@ class Requirements:
         return catalogue.discover(Path(one) for one in self.stack_folders if Path(one).is_dir())
 
     def unmet(self) -> str | None:
-        """The requirements besides programs that this machine does not meet, in words; None if it meets all.
-        """
+        """The requirements besides programs that this machine does not meet, in words; None if it does."""
         try:
             here = dict(self._facts_here(self.known()))
         except BentpipeError as error:

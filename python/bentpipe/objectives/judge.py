@@ -1,7 +1,7 @@
 """Judgement of objectives by the trials of their cells.
 
 A program that crashes, or moves something else than it was asked for, has failed, whatever its other trials
-did. Beside that, a trial says when it came how far, and the median decides (`bentpipe.analysis.sequential`).
+did. Besides, trials say when they had received how much, and the median decides (`analysis.sequential`).
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class Judgement:
     trials: int = 0
     values: tuple[float, ...] = ()
     ratio: float | None = None  # of an objective that compares: the median
-    more: int | None = None  # so many trials of each cell may decide it
+    more: int | None = None  # the number of trials of each cell that may decide it
 
 
 def judge(asked: Question, found: CellRecords, rigour: Rigour) -> Judgement:
     """The judgement whether the objective is met, by the trials so far."""
     own = found.get(asked.cell, ())
-    if told := _without_measuring(own):
-        return told
+    if judged := _without_measuring(own):
+        return judged
     values = [asked.objective.measure.of(record) for record in own]
     if None in values:
         return Judgement("undecided", f"a trial has no {asked.objective.measure.title}", len(own))
@@ -144,8 +144,8 @@ def _by_reference(
     found = median_side([_beyond(value, objective, other) for value, other in both], rigour)
     seen = both[: found.trials]
     ratio = statistics.median_low([_ratio(value, other) for value, other in seen])
-    told = "never" if math.isinf(ratio) else f"{100 * ratio:.1f} %"
-    why = f"the median is {told} of {objective.differs}, trial by trial"
+    share = "never" if math.isinf(ratio) else f"{100 * ratio:.1f} %"
+    why = f"the median is {share} of {objective.differs}, trial by trial"
     used = tuple(value for value, _ in seen)
     if found.side is None:
         more = rigour.next_look(found.trials)

@@ -14,7 +14,7 @@ from bentpipe.workload.units import shown_size
 
 # Of `first_mb_s`, whose values stand in this order: millions of bytes.
 MARKS_MB = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-# The outcomes of a trial that did not come to its end in time: what it had not reached by then, it never did.
+# The outcomes of a trial that timed out: what it had not reached by then, it never did.
 TIMEOUTS = ("handshake_timeout", "transfer_timeout")
 
 _UNITS = {
@@ -64,7 +64,7 @@ class ObjectiveMeasure:
             known = record.first_mb_s[self.mark] if self.mark < len(record.first_mb_s) else None
         else:
             known = getattr(record, self.column)
-        # What was not decoded may have come; of a handshake that never ended nothing did.
+        # What was not decoded may have arrived; after a handshake that never ended nothing did.
         unseen = self.mark is not None and record.measured_from == "client"
         if known is None and record.outcome in TIMEOUTS and not (unseen and record.outcome == TIMEOUTS[1]):
             return self.never

@@ -17,7 +17,7 @@ from bentpipe.stacks.model import TRANSPORTS, Transport, Variant
 from bentpipe.workload import Workload
 
 KEYS = ("client", "server", "workload", "start")
-MOST = 63  # further flows: each has an address of its own
+MOST = 63  # further flows: each has its own address
 AND = workload.AND
 
 

@@ -54,8 +54,7 @@ def file_of(name: str) -> Path:
 
 
 def label(name: str, settings: Sequence[str]) -> str:
-    """The name that records give to the scenario `name` with `settings` (`KEY=VALUE`), without white space.
-    """
+    """The name in records of the scenario `name` with `settings` (`KEY=VALUE`), without white space."""
     stem = Path(name).stem if name.endswith(".toml") else name
     return str(ScenarioLabel(stem, tuple("".join(setting.split()) for setting in settings)))
 

@@ -26,7 +26,7 @@ from bentpipe.stacks import tunnels
 from bentpipe.stacks.proxies import PLACES, ProxyKind
 
 DIRECT = "direct"
-QUIC_PEP = "quic-pep"  # what chains are of that come without a kind
+QUIC_PEP = "quic-pep"  # the kind of chains that name none
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,7 @@ class Tunnel:
 
 @dataclass(frozen=True)
 class Treatment:
-    """The proxies between client and server, with their kind, and a tunnel through them; neither: `direct`.
-    """
+    """The proxies of one kind between client and server, and a tunnel through them; neither: `direct`."""
 
     proxies: tuple[Proxy, ...] = ()
     kind: str = QUIC_PEP

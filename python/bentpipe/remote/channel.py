@@ -1,6 +1,6 @@
 """Messages to and from a host, all over one connection.
 
-Each question has an answer, and events of programs come when they come. Each second the host is asked the
+Each question has an answer, and events of programs arrive at any time. Each second the host is asked the
 time, so that both sides know that there is somebody. Whoever loses the other end gives up: the host then ends
 all that it has started and removes its files.
 """
@@ -22,7 +22,7 @@ from bentpipe.errors import BentpipeError
 from bentpipe.remote.clock import Exchange
 from bentpipe.remote.ssh import HostGone
 
-SILENCE_S = 12.0  # nothing comes for so long: the other side is gone
+SILENCE_S = 12.0  # without any message: the other side is gone
 PART = 1 << 20  # bytes of a message
 _BEAT_S = 1.0
 _LEAVE_S = 5.0
@@ -34,9 +34,9 @@ class Refused(BentpipeError):
 
 @dataclass
 class _Events:
-    """What was told of programs."""
+    """What was events of programs."""
 
-    told: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    events: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     changed: threading.Condition = field(default_factory=threading.Condition)
 
 
@@ -91,7 +91,7 @@ class HostChannel:
                 found, content = answer.result(_BEAT_S)
                 break
             except Late:
-                # Large files take their time; whether anything comes is the beat's affair.
+                # Large files take their time; the beat notices whether anything arrives.
                 if self._gone.is_set():
                     raise self._lost() from None
         if "error" in found:
@@ -102,7 +102,7 @@ class HostChannel:
         """Forget the events of an earlier program of that name."""
         with self._events.changed:
             for kind in ("ready", "ended"):
-                self._events.told.pop((name, kind), None)
+                self._events.events.pop((name, kind), None)
 
     def wait(self, name: str, kinds: Sequence[str], seconds: float) -> dict[str, Any] | None:
         """The first of these events of a program; None if none arrives in time."""
@@ -110,7 +110,7 @@ class HostChannel:
         with self._events.changed:
             while True:
                 for kind in kinds:
-                    if found := self._events.told.get((name, kind)):
+                    if found := self._events.events.get((name, kind)):
                         return found
                 if self._gone.is_set():
                     raise self._lost()
@@ -175,7 +175,7 @@ class HostChannel:
     def _take(self, said: dict[str, Any], content: bytes, heard_ns: int) -> None:
         if "event" in said:
             with self._events.changed:
-                self._events.told[said["name"], said["event"]] = said
+                self._events.events[said["name"], said["event"]] = said
                 self._events.changed.notify_all()
             return
         with self._lock:

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_LEAST = 5  # exchanges that are used, if there are so many
-_DOUBT = 0.1  # by this share a told asymmetry may be wrong
-_LONG_NS = 20 * 10**9  # over that time a drift can be told from noise: 20 ppm are 0.4 ms
+_LEAST = 5  # exchanges that are used, where there are enough
+_DOUBT = 0.1  # the share by which a given asymmetry may be wrong
+_LONG_NS = 20 * 10**9  # the time after which a drift exceeds the noise: 20 ppm are 0.4 ms
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def offset(exchanges: Sequence[Exchange], asymmetry_ns: float = 0.0) -> Offset:
     if best[0].round_trip_ns < unequal_ns * (1 - _DOUBT):
         raise ValueError(f"an exchange took {best[0].round_trip_ns / 1e6:g} ms, there and back")
     # Each is off by half its round trip at most, so their mean is by half of theirs. Where the ways differ by
-    # what was told, so much of a round trip is accounted for.
+    # the given asymmetry, that part of a round trip is accounted for.
     round_trip = sum(one.round_trip_ns for one in best) / len(best)
     bound = (round_trip - unequal_ns) / 2 + _DOUBT * unequal_ns
     return Offset(mean - asymmetry_ns / 2, drift, middle, bound)

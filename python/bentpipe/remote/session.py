@@ -276,8 +276,7 @@ def bundle_hash(hashes: Mapping[str, str]) -> str:
 
 
 def connected(links: Links, name: str, stopped: Callable[[], bool]) -> LinkSession:
-    """A session on a link. Connecting is tried again as long as its hosts may be unreachable; then HostGone.
-    """
+    """A session on a link. Connecting is tried again while its hosts may be unreachable; then HostGone."""
     deadline = time.monotonic() + links.named(name).patience_s
     while True:
         try:

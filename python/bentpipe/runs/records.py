@@ -96,8 +96,7 @@ class Record(schema.Record, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def misses_packets(self) -> bool:
-        """Whether so many packets could not be decoded that its times are the client's own; `detail` says so.
-        """
+        """Whether too few packets could be decoded, so that its times are the client's; `detail` says so."""
         return self.measured_from == "client" and bool(self.undecoded_packets)
 
     @property
@@ -144,8 +143,7 @@ def unmeasured(trial: Trial, outcome: Outcome, detail: str) -> Record:
 
 
 def without_courses(record: Record) -> Record:
-    """A record without its curves of received data, and those of further flows, which are most of its size.
-    """
+    """A record without its curves of received data, its own and those of further flows: most of its size."""
     return msgspec.structs.replace(record, received_bytes=[], in_order_bytes=[], flows=[])
 
 

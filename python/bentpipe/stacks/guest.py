@@ -1,5 +1,4 @@
-"""The kernel of guests, in which programs that know only sockets and a clock run in virtual time (`guest/`).
-"""
+"""The kernel of guests (`guest/`), in which programs that know sockets and a clock run in virtual time."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from bentpipe.stacks import installed, needs
 from bentpipe.stacks.building import BuildJob, BuildResult
 from bentpipe.stacks.installable import Build, Installable
 
-KILL_AFTER_S = 3.0  # what builds that were told to stop get for it
+KILL_AFTER_S = 3.0  # the time that builds get to stop
 _UNKNOWN_MIB = 1024  # taken for what is free where the system does not say
 _ENTRY = re.compile(r"\.?([A-Za-z0-9-]+-[0-9a-f]{16})(?:\..*)?")
 
@@ -142,8 +142,8 @@ def _that_fit(left: list[BuildJob], running: list[BuildJob], cores: int, memory_
         at_work = [*running, *found]
         used = sum(other.build.memory_mib for other in at_work)
         in_use = {other.build.target for other in at_work} - {""}
-        room = len(at_work) < cores and used + job.build.memory_mib <= memory_mib
-        if not at_work or (room and job.build.target not in in_use):
+        fits = len(at_work) < cores and used + job.build.memory_mib <= memory_mib
+        if not at_work or (fits and job.build.target not in in_use):
             found.append(job)
     return found
 

@@ -27,7 +27,7 @@ from bentpipe.schema.bundle import BundleResource
 from bentpipe.stacks.model import Stack
 from bentpipe.stacks.time_limits import SOCKETS_S
 
-# What a program is told, and must not have from elsewhere.
+# Variables that this sets, and that a program must not inherit.
 _VARIABLES = (
     *("ROLE", "TESTCASE", "REQUESTS", "BENTPIPE_LISTEN", "BENTPIPE_ALPN", "BENTPIPE_OPTIONS"),
     "BENTPIPE_OWN_NAMESPACE",
@@ -264,6 +264,6 @@ def _folders(transfer: Transfer) -> None:
     for name in names:
         (transfer.folder / name).mkdir(parents=True, exist_ok=True)
     if transfer.page:
-        told = ("initiator", "found_after_bytes", "wait_ms", "urgency", "incremental")
-        page = [{name: getattr(one, name) for name in told} for one in transfer.page]
+        fields = ("initiator", "found_after_bytes", "wait_ms", "urgency", "incremental")
+        page = [{name: getattr(one, name) for name in fields} for one in transfer.page]
         (transfer.folder / _PAGE).write_text(json.dumps(page))

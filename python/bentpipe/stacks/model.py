@@ -20,7 +20,7 @@ Protocol = Literal["hq-interop", "h3", "http/0.9", "http/1.1", "h2", "h2-h3"]
 Transport = Literal["quic", "tcp"]
 Carries = Literal["udp", "ip"]
 Log = Literal["keylog", "qlog"]
-# Application protocols by their ALPN, and what they are over, or begin over; what comes first is preferred.
+# Application protocols by their ALPN, and the transport that they begin over; the first one is preferred.
 TRANSPORTS: dict[str, Transport] = {
     "hq-interop": "quic", "h3": "quic", "http/0.9": "tcp", "http/1.1": "tcp", "h2": "tcp",
     "h2-h3": "tcp",
@@ -53,10 +53,12 @@ class Stack(Installable):
     alpn: tuple[str, ...] = PROTOCOLS[:1]  # application protocols
     logs: tuple[str, ...] = LOGS  # those that it writes when it is asked to
     carries: Carries = "udp"  # what its datagrams are in virtual time
-    # Settings of both ends, as `tls=off`, with which a client waits for so many round trips less.
+    # Settings of both ends, as `tls=off`, with which a client waits for fewer round trips: how many.
     saves: Mapping[str, int] = field(default_factory=dict)
     weight: float = 1.0  # how much of a processor it takes in real time, where most take 1
-    processors: int = 0  # in real time: so many are its own, since its own work is measured; 0: it shares all
+    processors: int = (
+        0  # in real time: the number for it alone, since its own work is measured; 0: it shares all
+    )
 
     def command(self, mode: str) -> list[str]:
         """The argument list that starts the stack in `mode`, placeholders filled in."""

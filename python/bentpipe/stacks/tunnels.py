@@ -1,6 +1,6 @@
 """The programs that carry tunnels: the folders below `tunnels/` with a `tunnel.toml`.
 
-Some are built, as stacks are, others are those of the distribution. How their ends are told what to do knows
+Some are built, as stacks are, others are those of the distribution. How their ends are configured is known to
 the testbed (`crates/emulator/src/trial/tunnel`).
 """
 
@@ -58,7 +58,7 @@ class TunnelProgram(Installable):
     words: tuple[str, ...]  # how it is started, with placeholders
     version_words: tuple[str, ...]  # behind these: it prints its version
     package: str  # of the distribution, that has it
-    at_least: str  # the oldest version that knows what it is told; empty if any does
+    at_least: str  # the oldest version that knows its options; empty if any does
 
     def programs(self) -> list[str]:
         return [Path(self.words[0]).name] if self.build else []

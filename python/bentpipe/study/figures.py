@@ -168,7 +168,7 @@ def strips(
         middle = lines[-1].value
         axes.axvspan(middle * (1 - chance), middle * (1 + chance), color=PALE, alpha=0.5, lw=0, zorder=0)
         for row, (_, values) in enumerate(reversed(rows)):
-            # Dots of equal values lie beside each other: every third on a line of its own.
+            # Dots of equal values lie beside each other: every third on a separate line.
             heights = [row + 0.12 * (number % 3 - 1) for number in range(len(values))]
             axes.plot(values, heights, "o", ms=2, mew=0, color=BLUE, alpha=0.6, zorder=4)
             axes.plot([np.median(values)], [row], "|", ms=11, mew=1.2, color=VERMILLION, zorder=5)

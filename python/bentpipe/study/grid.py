@@ -1,9 +1,9 @@
 """Variants against settings: how near each gets to the ideal sender, and what its overshoot loses.
 
 A square is a variant in a setting. Its share of the limit is the median over the trials that succeeded;
-bytes that a queue dropped are told as a share of the file, by their median. Speed that is bought with
+bytes that a queue dropped are given as a share of the file, by their median. Speed that is bought with
 loss is no gain, so the best of a setting is sought among those that lose no more than CUBIC with
-HyStart++ does, if that is in the run. It is told as such only where its interval is above all others'.
+HyStart++ does, if that is in the run. It is marked only where its interval is above all others'.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bentpipe.study.figures import HeatSquare
 from bentpipe.study.markdown import literal, percent, table
 from bentpipe.study.means import GeometricMean
 
-_LITTLE = 0.0995  # shares below are told with a decimal
+_LITTLE = 0.0995  # shares below have a decimal
 
 
 def dropped(record: Record) -> float | None:

@@ -83,8 +83,7 @@ class SlowStartTrial:
 
     @property
     def taken_off(self) -> float | None:
-        """The share by which SEARCH reduced the window when it found the link full, or would have reduced it.
-        """
+        """The share by which SEARCH reduced the window, or would have, when it found the link full."""
         before, after = self._said("search_exit_from_bytes"), self._said("search_exit_to_bytes")
         return None if not before or after is None else 1 - after / before
 

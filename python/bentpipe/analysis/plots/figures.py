@@ -100,8 +100,7 @@ class FigureSubject:
 
     @property
     def rtt_s(self) -> float | None:
-        """The round-trip time without queues: of the path if it is known, else the least that was measured.
-        """
+        """The round-trip time without queues: that of the path if known, else the least measured one."""
         ms = self.link.rtt_ms or self.connection.metrics.rtt_min_ms
         if ms is None and (passive := self.connection.passive) is not None:
             ms = passive.matched_rtt.min_ms or passive.spin_rtt.min_ms or passive.handshake_rtt_ms

@@ -330,7 +330,7 @@ def _in_space(packets: pa.Table, space: str) -> Bools:
 
 def _by_time(time_s: Floats) -> Ints:
     """The indices of known times, in order of time; ties keep their order."""
-    order = np.argsort(time_s, kind="stable")  # NaN come last
+    order = np.argsort(time_s, kind="stable")  # NaN are last
     return order[: np.count_nonzero(~np.isnan(time_s))]
 
 

@@ -225,9 +225,9 @@ class ImportedRun:
 
     def _breaches(self) -> dict[str, str]:
         """Implementations that the fork found to take a test case that it does not know."""
-        told = self._implementations.items()
+        images = self._implementations.items()
         return {f"{name} as client or server": "not compliant, says the runner"
-                for name, image in told if image is not None and image.compliant is False}  # fmt: skip
+                for name, image in images if image is not None and image.compliant is False}  # fmt: skip
 
     def _source(self) -> dict[str, Any]:
         return {

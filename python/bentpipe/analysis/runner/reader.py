@@ -24,7 +24,7 @@ from bentpipe.schema import reading
 
 LARGEST_BYTES = 64 * 2**20  # the runner's matrix of twenty by twenty is below one
 LONGEST_NAME = 400
-_LARGEST_NUMBER = goodput.LARGEST_KBPS  # likewise of bit/s, seconds, bytes
+_LARGEST_NUMBER = goodput.LARGEST_KBPS  # also for bit/s, seconds, bytes
 _MOST_TRIALS = 1_000_000  # of a cell
 _LATEST_S = 253_402_300_799  # the last second of the year 9999
 _HINT = "give a result.json as the QUIC interop runner writes it"

@@ -104,12 +104,12 @@ def _stacks(run: ReadRun) -> list[dict[str, Any]]:
     """The stacks that took part: what they call their version, and the build, by its sources."""
     manifest = run.outline.manifest
     listed = manifest.versions.get("stacks")
-    told = {name: str(version) for name, version in listed.items()} if isinstance(listed, dict) else {}
+    reported = {name: str(version) for name, version in listed.items()} if isinstance(listed, dict) else {}
     names = {label for cell in run.outline.cells for label in (cell.client, cell.server)}
     return [
         {
             "name": name,
-            "version": run.stack_versions.get(name) or told.get(name),
+            "version": run.stack_versions.get(name) or reported.get(name),
             "build": _build(manifest, name),
         }
         for name in sorted({labels.variant(label).stack for label in names})

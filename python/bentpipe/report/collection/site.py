@@ -81,10 +81,10 @@ def _check_own(folder: Path) -> None:
 
 def _is_site(folder: Path) -> bool:
     try:
-        told = json.loads((folder / INDEX).read_text())
+        index = json.loads((folder / INDEX).read_text())
     except (OSError, ValueError):
         return False
-    return isinstance(told, dict) and "site_format" in told
+    return isinstance(index, dict) and "site_format" in index
 
 
 def _write(

@@ -22,7 +22,7 @@ _BEGIN = (
     "<!doctype html><html lang=en><meta charset=utf-8><title>A page</title><link rel=icon href=data:,>"
     "<style>img{width:9em}</style>"
 )
-# g(KIND, URL, WAIT, THEN): asks for it after so many milliseconds, and goes on with THEN when it is there.
+# g(KIND, URL, WAIT, THEN): requests it after WAIT milliseconds, and goes on with THEN when it is there.
 _ASKER = (
     "<script>g=(k,u,w,n=()=>0)=>{let a=()=>{let e;if(k=='font')return new FontFace('x',`url(${u})`).load()"
     ".then(n,n);if(k=='fetch')return fetch(u).then(r=>r.arrayBuffer()).then(n,n);e=document.createElement(k);"
@@ -101,7 +101,7 @@ class PageContent:
             return _padded("".join(self._styles(number)), one.bytes, "/*", "*/")
         if one.type == "script":
             return _padded("".join(self._call(other) for other in self._led(number)), one.bytes, "/*", "*/")
-        if one.type == "fetch":  # JSON: what comes as text browsers give back as text
+        if one.type == "fetch":  # JSON: browsers return text as text
             return _text(one.bytes, '"', '"').encode()
         return picture.png(one.bytes) if one.type == "image" else None
 

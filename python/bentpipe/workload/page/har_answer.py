@@ -55,7 +55,7 @@ def bytes_of(entry: Entry, is_of_firefox: bool) -> int | None:
         return 0
     content = _of_content(entry)
     if status == _NOT_MODIFIED:
-        return content or None  # one that came from the cache was not empty
+        return content or None  # one from the cache was not empty
     transferred = _transferred(entry, is_of_firefox)
     return content if transferred is None else transferred
 

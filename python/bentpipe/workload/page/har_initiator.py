@@ -1,8 +1,8 @@
 """The initiator of each resource of a recorded visit, and when the resource was found in it.
 
 Chromium names what led to a resource, or the scripts that had called each other when it was asked for. Of
-these the one that came last is what it waited for: the innermost is often a library that was there long
-before. Elsewhere the request's Referer tells what a stylesheet or a frame asked for, and all else counts as
+these it waited for the one that arrived last: the innermost is often a library that was there long
+before. Elsewhere the request's Referer shows what a stylesheet or a frame asked for, and all else counts as
 the document's.
 """
 

@@ -30,7 +30,7 @@ class Resource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     bytes: Annotated[int, Meta(ge=0, le=MOST_BYTES)]
     # The path of the resource that leads to it; the first resource has none.
     initiator: str = ""
-    # The share of the initiator's bytes that has come when it is found.
+    # The share of the initiator's bytes that has arrived when it is found.
     found_after: Annotated[float, Meta(ge=0, le=1, description="a number from 0 to 1")] = 1.0
     # From then until it is asked for: parsing, running a script, a timer.
     wait_ms: Annotated[int, Meta(ge=0, le=3_600_000, description="a whole number from 0 to 3600000")] = 0

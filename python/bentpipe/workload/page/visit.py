@@ -46,7 +46,7 @@ VISITS = {
     "resumed-cached": VisitKind("page-resumption", True, "with a session ticket and a cache"),
     "early-cached": VisitKind("page-zerortt", True, "with early data and a cache"),
 }
-# What was asked for then, as far as it matters here: the ticket comes with it.
+# What was requested then, as far as it matters here: the ticket arrives with it.
 _EARLIER = "earlier-visit.html"
 _EARLIER_BYTES = 1000
 _ENDING: dict[ResourceType, str] = {
