@@ -34,7 +34,7 @@ DEFAULT_SUITE = "quic-4-sat"
 VERDICTS = "verdicts.json"
 
 
-@click.command(short_help="Check stacks against objectives, or against yesterday.")
+@click.command(short_help="Check stacks against objectives, or against an earlier run.")
 @click.argument("suite_name", required=False, default=DEFAULT_SUITE, metavar="[SUITE]")
 @click.option(
     "--client",
@@ -50,19 +50,19 @@ VERDICTS = "verdicts.json"
     multiple=True,
     callback=split,
     metavar="STACK,…",
-    help=f"Likewise; each client is checked with each (default: {DEFAULT_STACK}).",
+    help=f"Stacks, as for --client; each client is checked with each (default: {DEFAULT_STACK}).",
 )
 @click.option(
     "--against",
     type=Folder(),
     metavar="RUN",
-    help="Hold the same trials of an earlier check against these, seed by seed.",
+    help="Compare with the same trials of an earlier check, seed by seed.",
 )
 @click.option(
     "--against-stack",
     type=Folder(),
     metavar="DIR",
-    help="Run the base, too: the stack in DIR, under its name, in place of the one of today.",
+    help="Run the base, too: the stack in DIR replaces the current one of its name.",
 )
 @click.option(
     "--margin",
@@ -70,7 +70,7 @@ VERDICTS = "verdicts.json"
     default="1%",
     show_default=True,
     metavar="SHARE",
-    help="With a base: changes that are smaller count as none.",
+    help="With a base: ignore changes smaller than this.",
 )
 @click.option(
     "--most",
@@ -78,16 +78,16 @@ VERDICTS = "verdicts.json"
     default=28,
     show_default=True,
     metavar="N",
-    help="Trials of a setting, at most, before a verdict is undecided. One looks after 7, 14, 28, 56 and 112 "
-    "of them, where a suite allows an error of 1 %.",
+    help="The most trials of a setting before a verdict is undecided. It is decided after 7, 14, 28, 56 and "
+    "112 of them, where a suite allows an error of 1 %.",
 )
 @click.option(
     "--least",
     type=click.IntRange(1, MOST),
     metavar="N",
-    help="Trials of a setting, at least, whatever fewer would say: 14 for what is to be a base.",
+    help="The fewest trials of a setting, even if fewer would decide: 14 for a later base.",
 )
-@click.option("--seed", type=click.IntRange(0), metavar="N", help="Other seeds than those of the suite.")
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="A seed other than that of the suite.")
 @click.option(
     "--testbed",
     type=click.Choice(HERE),
@@ -96,7 +96,7 @@ VERDICTS = "verdicts.json"
 )
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Trials at a time, as in bentpipe run.")
 @click.option("-o", "--out", type=Folder(), metavar="DIR", help="Folder (default: runs/check-SUITE-TIME).")
-@click.option("--resume", type=Folder(), metavar="DIR", help="Go on with the check in DIR.")
+@click.option("--resume", type=Folder(), metavar="DIR", help="Continue the check in DIR.")
 @click.option(
     "--stacks",
     "extra",

@@ -58,7 +58,7 @@ def cli() -> None:
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 def report(folder: Path) -> None:
-    """Make the web site of the run in FOLDER again, and print its path.
+    """Rebuild the web site of the run in FOLDER, and print its path.
 
     \b
     Example:

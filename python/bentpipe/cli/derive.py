@@ -68,8 +68,8 @@ def derive(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Derive objectives from what TCP reaches with an operator's proxies and without: the best, in whole
-    seconds, as a suite for `bentpipe check`.
+    """Derive objectives from what TCP achieves with an operator's proxies and without: the best times, in
+    whole seconds, as a suite for `bentpipe check`.
 
     \b
     Examples:
@@ -120,8 +120,8 @@ def _print(found: Sequence[Reached], made: Sequence[DerivedObjective], run: Deri
             )
             click.echo(f"{one.name:<{width}}{times}")
         wanted = {one.megabytes: one for one in made if one.scenario == scenario}
-        told = [f"{wanted[size].within_s} s" if size in wanted else "-" for size in sizes]
-        objective = "".join(f"{text:>10}{'':>9}" for text in told)
+        texts = [f"{wanted[size].within_s} s" if size in wanted else "-" for size in sizes]
+        objective = "".join(f"{text:>10}{'':>9}" for text in texts)
         click.echo(f"{'derived objective':<{width}}{objective}")
     trials = max(one.trials for one in found)
     click.echo(

@@ -1,4 +1,4 @@
-"""The exit code of a command: errors end here, in one form.
+"""The exit code of a command: errors are printed here, in one form.
 
     error: what is wrong, with the file, the key and the value
     hint: what to do about it

@@ -49,12 +49,12 @@ def run(
     as_json: bool,
     **given: Any,
 ) -> int:
-    """Run a campaign, in virtual time or in real time. Options change what its file says;
-    docs/reference/campaigns.md has its keys.
+    """Run a campaign, in virtual time or in real time. Options override its file; docs/reference/campaigns.md
+    has its keys.
 
-    Without a campaign, options change `demo`: what they leave open is as there, with 3 iterations, a file of
-    10 MiB, seed 20260401; the capture of each cell's median trial is kept, of which the demo itself keeps the
-    analysis alone (--trace analysis).
+    Without a campaign, options override those of `demo`, which has 3 iterations, a file of 10 MiB, and
+    the seed 20260401. Then the capture of each cell's median trial is kept; the demo itself keeps only
+    its analysis (--trace analysis).
 
     Ctrl-C leaves a run that can be continued with --resume.
 
@@ -166,7 +166,9 @@ def _note(text: str) -> None:
 
 
 def build_report(folder: Path) -> Path:
-    """Make the report of a finished run; its first page. Ended early, it can be made again at any time."""
+    """Build the report of a finished run; its first page. If that is interrupted, it can be repeated at any
+    time.
+    """
     from bentpipe.report import build
 
     again = f"bentpipe report {shlex.quote(str(folder))}"

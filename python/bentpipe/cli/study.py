@@ -53,12 +53,12 @@ def _command(one: Study) -> click.Command:
             multiple=True,
             type=click.Path(path_type=Path),
             metavar="RUN",
-            help="Write the page from this run, and run nothing; repeated for those that come after it.",
+            help="Write the page from this run, and run nothing; repeated for a page of several runs.",
         ),
         click.Option(
             ["--all", "every"],
             is_flag=True,
-            help="Run what the page can do without, too.",
+            help="Also run what the page does not need.",
             hidden=not _optional(one),
         ),
         click.Option(
@@ -85,7 +85,7 @@ def _command(one: Study) -> click.Command:
     "--skip",
     multiple=True,
     metavar="STUDY",
-    help="Leave this one out, as where its programs are missing; repeated for several.",
+    help="Leave this study out, for example if its programs are missing; can be repeated.",
 )
 @click.option(
     "-o",
@@ -97,8 +97,8 @@ def _command(one: Study) -> click.Command:
 def _all(skip: tuple[str, ...], out: Path | None) -> int:
     """Carry out every study, with all of its runs, and write all of their pages.
 
-    A study that fails leaves the others their turn. What was done is kept: the same command goes on where it
-    was left. At the end it says how long each took.
+    If a study fails, the others still run. Finished work is kept: the same command continues it. At the
+    end it prints how long each took.
 
     \b
     Examples:
@@ -116,7 +116,7 @@ def _all(skip: tuple[str, ...], out: Path | None) -> int:
             code = _carry_out(one, runs=(), every=True, out=out / one.name if out else None)
         except BentpipeError as error:
             failed[one.name] = error
-        except Exception as error:  # a study's code is not Bentpipe's, and hours of others come after it
+        except Exception as error:  # a study's code is not Bentpipe's, and hours of others follow it
             traceback.print_exc()
             failed[one.name] = BentpipeError(f"{type(error).__name__}: {error}; where that was is above")
         else:

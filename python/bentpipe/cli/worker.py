@@ -22,22 +22,22 @@ from bentpipe.stacks import catalogue
     "-o",
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Keep there what the trial leaves: trace, qlogs, logs of what failed.  [default: nothing is kept]",
+    help="Keep the trial's files there: trace, qlogs, logs of failures.  [default: nothing is kept]",
 )
 @click.option(
     "--stacks",
     "extra",
     multiple=True,
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="A folder of stacks, beside those that come with Bentpipe; can be repeated.",
+    help="A further folder of stacks; can be repeated.",
 )
 def worker(bundle: BinaryIO, out: Path | None, extra: tuple[Path, ...]) -> int:
     """Run the trial bundle in a file, or on standard input, and print its answer as JSON.
 
-    A bundle is all that a trial depends on (docs/reference/bundle.md); `bentpipe run --bundles DIR` writes
-    them.
-    The stacks that it names must be here, built from the same sources. The same bundle gives the same packets
-    on every machine, in virtual time. The exit code is 0 if there is an answer, 1 if the testbed failed.
+    A bundle is everything that a trial depends on (docs/reference/bundle.md); `bentpipe run --bundles
+    DIR` writes them. The stacks that it names must be here, built from the same sources. The same bundle
+    gives the same packets on every machine, in virtual time. The exit code is 0 if there is an answer, 1
+    if the testbed failed.
 
     \b
     Examples:

@@ -109,7 +109,7 @@ class WorkloadTables:
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> list[WorkloadTables]:
-        """Those of some records, of each kind that has tables of its own."""
+        """The tables of some records, one for each kind that has tables of its own."""
         records = list(records)
         return [cls(form, _started(form.kind, records)) for form in _FORMS]
 
@@ -122,7 +122,7 @@ class WorkloadTables:
 
     @property
     def legend(self) -> str:
-        """What the tables do not say themselves; empty if there are none."""
+        """The legend of the tables; empty if there are none."""
         if not self.cells:
             return ""
         long = [f"\n{name}: {text}" for text, name in self._treatments.items() if name.endswith(")")]
