@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 EXTRA = 'install it with: pip install "bentpipe[dask]"'
 _CONNECT_S = 15
-_FAREWELL_S = 5  # what a scheduler gets for a goodbye
+_DISCONNECT_S = 5  # the time that a scheduler gets to disconnect
 _CONFIG = {
     # A trial is blamed for the death of its worker, and so are those that waited there.
     "distributed.scheduler.allowed-failures": 100,
@@ -133,7 +133,7 @@ def connected(settings: DaskSettings, testbed: Testbed, scratch: Path) -> Iterat
                     f"--scheduler: no Dask scheduler answers at {settings.scheduler}: {error}",
                     "start one with: dask scheduler --host 127.0.0.1 --port 8786",
                 ) from error
-            stack.callback(client.close, timeout=_FAREWELL_S)
+            stack.callback(client.close, timeout=_DISCONNECT_S)
             yield client
 
 
@@ -160,11 +160,11 @@ def _own(workers: int, testbed: Testbed, scratch: Path) -> Iterator[Any]:
     try:
         yield cluster
     finally:
-        cluster.close(timeout=_FAREWELL_S)
+        cluster.close(timeout=_DISCONNECT_S)
 
 
 def _reached(settings: DaskSettings) -> dict[str, Any]:
-    """How a client is told of a scheduler that is there already."""
+    """The arguments by which a client finds an existing scheduler."""
     import dask
     from distributed import Security
 

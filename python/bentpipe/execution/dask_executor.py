@@ -73,15 +73,15 @@ class DaskExecutor:
         requirements: Requirements,
         testbed: Testbed,
         note: Callable[[str], None],
-        heard: Callable[[str, str, str], None],
+        executed: Callable[[str, str, str], None],
         hosts: dict[str, int],
         settings: DaskSettings,
     ) -> None:
-        """`heard` is told of every execution that ends well, also of one whose answer is lost: the trial, the
-        hash of its packets, where that was. `hosts` counts the trials that each host answers.
+        """`executed` is called for every execution that ends well, also if its answer is lost: with trial,
+        the hash of its packets, and the host. `hosts` counts the trials that each host answers.
         """
         self._client, self._requirements, self._testbed = client, requirements, testbed
-        self._note, self._heard, self._hosts, self._settings = note, heard, hosts, settings
+        self._note, self._executed, self._hosts, self._settings = note, executed, hosts, settings
         self.name = f"bentpipe-{secrets.token_hex(6)}"
         self._numbers = itertools.count()
         self._lock = threading.Lock()
@@ -267,7 +267,7 @@ class DaskExecutor:
             self._unfit[said["worker"]] = said["unfit"]
             self._note(f"worker {said['worker']} on {said['host']} gets no trials: {said['unfit']}")
         elif said["outcome"] == "ok" and said["packet_log_sha256"]:
-            self._heard(said["trial"], said["packet_log_sha256"], said["host"])
+            self._executed(said["trial"], said["packet_log_sha256"], said["host"])
 
     def _bring(self, worker: str, host: str) -> None:
         """Have a worker have the programs that it lacks."""
@@ -319,7 +319,7 @@ def opened(
     testbed: Testbed,
     scratch: Path,
     note: Callable[[str], None],
-    heard: Callable[[str, str, str], None],
+    executed: Callable[[str, str, str], None],
     hosts: dict[str, int],
 ) -> Iterator[DaskExecutor]:
     """An executor on the requested cluster; what was started for it ends with it."""
@@ -329,7 +329,7 @@ def opened(
             "workers; use TLS (docs/how-to/run-on-many-machines.md)"
         )
     with connected(settings, testbed, scratch) as client:
-        executor = DaskExecutor(client, requirements, testbed, note, heard, hosts, settings)
+        executor = DaskExecutor(client, requirements, testbed, note, executed, hosts, settings)
         executor.begin()
         try:
             yield executor

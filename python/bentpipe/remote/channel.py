@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as Late
+from concurrent.futures import TimeoutError as TimedOut
 from dataclasses import dataclass, field
 from typing import IO, Any
 
@@ -53,7 +53,7 @@ class HostChannel:
         self._events = _Events()
         self._why_gone = ""
         self._gone = threading.Event()
-        self._heard = time.monotonic()
+        self._last_message = time.monotonic()
         self._threads = [
             threading.Thread(target=self._listen, daemon=True),
             threading.Thread(target=self._beat, daemon=True),
@@ -90,7 +90,7 @@ class HostChannel:
             try:
                 found, content = answer.result(_BEAT_S)
                 break
-            except Late:
+            except TimedOut:
                 # Large files take their time; the beat notices whether anything arrives.
                 if self._gone.is_set():
                     raise self._lost() from None
@@ -144,11 +144,11 @@ class HostChannel:
         why = "the connection broke"
         try:
             while line := self._process.stdout.readline():
-                heard_ns = time.time_ns()
-                self._heard = time.monotonic()
+                arrived_ns = time.time_ns()
+                self._last_message = time.monotonic()
                 said = json.loads(line)
                 content = self._content(self._process.stdout, said.get("bytes", 0))
-                self._take(said, content, heard_ns)
+                self._take(said, content, arrived_ns)
         except OSError:
             pass
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -167,12 +167,12 @@ class HostChannel:
             part = out.read(min(count, PART))
             if not part:
                 raise OSError("it is cut short")
-            self._heard = time.monotonic()
+            self._last_message = time.monotonic()
             parts.append(part)
             count -= len(part)
         return b"".join(parts)
 
-    def _take(self, said: dict[str, Any], content: bytes, heard_ns: int) -> None:
+    def _take(self, said: dict[str, Any], content: bytes, arrived_ns: int) -> None:
         if "event" in said:
             with self._events.changed:
                 self._events.events[said["name"], said["event"]] = said
@@ -182,14 +182,14 @@ class HostChannel:
             answer, asked_ns = self._asked.pop(said["id"])
         if "received_unix_ns" in said:
             self.exchanges.append(
-                Exchange(asked_ns, said["received_unix_ns"], said["sent_unix_ns"], heard_ns)
+                Exchange(asked_ns, said["received_unix_ns"], said["sent_unix_ns"], arrived_ns)
             )
         answer.set_result((said, content))
 
     def _beat(self) -> None:
         """Let both sides know that there is somebody, and what time it is."""
         while not self._gone.wait(_BEAT_S):
-            if time.monotonic() - self._heard > SILENCE_S:
+            if time.monotonic() - self._last_message > SILENCE_S:
                 self._give_up(f"nothing came for {SILENCE_S:g} s")
                 return
             if self._lock.acquire(timeout=_BEAT_S):  # else something large is on its way

@@ -25,16 +25,16 @@ class Exchange:
     asked_ns: int  # here
     received_ns: int  # there
     answered_ns: int  # there
-    heard_ns: int  # here
+    arrived_ns: int  # here
 
     @property
     def offset_ns(self) -> int:
         """The lead of the host's clock, if both ways take equally long."""
-        return ((self.received_ns - self.asked_ns) + (self.answered_ns - self.heard_ns)) // 2
+        return ((self.received_ns - self.asked_ns) + (self.answered_ns - self.arrived_ns)) // 2
 
     @property
     def round_trip_ns(self) -> int:
-        return (self.heard_ns - self.asked_ns) - (self.answered_ns - self.received_ns)
+        return (self.arrived_ns - self.asked_ns) - (self.answered_ns - self.received_ns)
 
 
 @dataclass(frozen=True)
