@@ -74,7 +74,7 @@ def _unpacked(opened: io.BufferedReader, most_bytes: int) -> bytes:
 
 
 def _reader(begins: bytes) -> Callable[[BinaryIO], BinaryIO]:
-    """What reads a file that begins so."""
+    """The reader of a file that begins with these bytes."""
     if begins.startswith(_GZIP):
         return lambda opened: gzip.GzipFile(fileobj=opened)  # type: ignore[return-value]
     if begins.startswith(_ZSTD) or (begins[1:4] == _SKIPPABLE and begins[0] & 0xF0 == 0x50):

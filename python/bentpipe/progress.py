@@ -41,7 +41,7 @@ class _Failures(ProgressColumn):
 
 
 class _Latest(ProgressColumn):
-    """What ended last: numbers to look at, long before there is a table."""
+    """The result that arrived last: numbers to look at, long before there is a table."""
 
     def render(self, task: Task) -> Text:
         return Text(task.fields.get("latest", ""), style="dim", no_wrap=True, overflow="ellipsis")

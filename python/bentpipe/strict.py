@@ -130,7 +130,7 @@ def _keys(kind: inspect.Type) -> list[str]:
 
 
 def _wanted(kind: inspect.Type, key: str) -> str:
-    """What to write."""
+    """The hint on what to write."""
     match kind:
         case inspect.StrType():
             return "a text in quotes"

@@ -117,7 +117,7 @@ def _measured(direction: Direction, one: DirectionLosses, rate: str | None) -> d
 
 
 def _notes(losses: Losses, directions: Sequence[Direction]) -> Iterator[str]:
-    """What was fitted to what, and what could not be read."""
+    """The notes on the fit, and on files that could not be read completely."""
     files = ", ".join(losses.files)
     yield from (f"Not all was read: {error}" for error in losses.errors)
     for direction in directions:

@@ -131,6 +131,6 @@ def _interval(seen: Sequence[float], rigour: Rigour, margin: float) -> PairedCha
 
 
 def _tail(count: int, trials: int) -> float:
-    """How probable it is that a coin falls on one side so often, or more often."""
+    """The probability that a coin falls on one side this often, or more often."""
     often = sum(math.comb(trials, one) for one in range(count, trials + 1))
     return float(often / 2**trials)

@@ -260,7 +260,7 @@ def _writable(folder: Path) -> bool:
 
 
 def _logged(folder: Path) -> list[Path]:
-    """What endpoints logged in a trial: the files, and the folders that they are in."""
+    """The logs of endpoints in a trial: the files, and their folders."""
     place = folder / "qlog"
     return [place, *sorted(place.rglob("*"))] if place.is_dir() else []
 

@@ -181,7 +181,7 @@ def _refuse(request: CheckRequest, outputs: Mapping[str, Path | None]) -> None:
 
 
 def _say_what_differs(rounds: CheckRounds) -> None:
-    """What is left out of the check, and which stacks are not what they were when it began."""
+    """Print what is left out of the check, and which stacks have changed since it began."""
     for why in rounds.own.variants.left_out.values():
         click.echo(f"left out: {why}", err=True)
     for line in not_applicable(rounds.own.manifest):

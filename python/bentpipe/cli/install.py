@@ -115,7 +115,7 @@ class InstallScreen(InstallLines):
 
 
 def _told(result: BuildResult) -> list[str]:
-    """What became of a stack, in lines."""
+    """The result for a stack, in lines."""
     name, version = result.stack, f" ({result.version})" if result.version else ""
     if result.left_out:
         return [f"left out: {result.left_out}"]

@@ -166,7 +166,9 @@ def _tree(one: Page) -> Iterator[str]:
 
 
 def _found(one: Resource) -> str:
-    """When it is found, and how long after that it is asked for: `at 25 %`, `at its end + 20 ms`."""
+    """The time at which it is found, and how long after that it is requested: `at 25 %`, `at its end + 20
+    ms`.
+    """
     if not one.initiator:
         return ""
     when = "at its end" if one.found_after == 1 else f"at {100 * one.found_after:.0f} %"

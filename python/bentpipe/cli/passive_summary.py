@@ -67,7 +67,7 @@ def one_way(passive: Passive) -> Iterator[tuple[str, str, str]]:
 
 
 def _ratio(passive: Passive) -> str:
-    """How much more came from the server than from the client."""
+    """The ratio of bytes from the server to bytes from the client."""
     bytes_, datagrams = passive.bytes_ratio, passive.datagrams_ratio
     if bytes_ is None or datagrams is None:
         return UNKNOWN

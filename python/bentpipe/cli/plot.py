@@ -157,7 +157,7 @@ def plot(
 
 
 def _places(kinds: Sequence[str], out: Path | None, format_: str | None) -> dict[str, Path]:
-    """Where each kind goes. UsageError if -o cannot be meant."""
+    """The files of the kinds. UsageError if -o is not valid."""
     if out is None:
         return {kind: Path(f"{kind}.{format_ or FORMATS[0]}") for kind in kinds}
     if len(kinds) > 1:

@@ -156,7 +156,7 @@ def _execute(started: PreparedRun, settings: Settings, retry: str) -> RunExecuti
 
 
 def _left_out(manifest: Manifest) -> Iterator[str]:
-    """What of a plan is not run, in lines."""
+    """The parts of a plan that are not run, in lines."""
     yield from (f"left out: {why}" for why in manifest.left_out.values())
     yield from summary.not_applicable(manifest)
 

@@ -105,7 +105,7 @@ def _check_out(out: Path, force: bool) -> None:
 
 
 def _said(made: Export) -> list[str]:
-    """What is called how, and what was left out."""
+    """The names, and what was left out, in lines."""
     short = max(len(one.abbr) for one in made.settings)
     long = max(len(one.name) for one in made.settings)
     lines = [
@@ -162,7 +162,7 @@ def import_(files: tuple[Path, ...], out: Path | None, every: bool, as_json: boo
 
 
 def _missing(one: ImportedRun) -> list[str]:
-    """What was not run, and what cannot be read."""
+    """The pairs that were not run, and the entries that cannot be read, in lines."""
     pairs = [f"{client} with {server}" for client, server in one.not_run]
     lines = [f"not run: {', '.join(pairs[:_MOST_SAID])}{_more(pairs)}"] if pairs else []
     lines += [f"cannot be read: {said}" for said in one.unread[:_MOST_SAID]]
@@ -176,7 +176,7 @@ def _more(all_: Sequence[str]) -> str:
 
 
 def _folders(found: Sequence[ImportedRun], out: Path) -> list[Path]:
-    """Where each goes. UsageError if one of these is in use, before any is written."""
+    """The folders of the runs. UsageError if one of them is in use, before any is written."""
     if len(found) == 1:
         names = [out]
     else:

@@ -151,7 +151,7 @@ def _rate(summary: dict[str, Any], direction: str) -> str:
 
 
 def _delays(summary: dict[str, Any]) -> str | None:
-    """How delays change, if they do."""
+    """The changes of delays, if there are any."""
     delays = [(direction, summary[f"{direction}_delay"]) for direction in ("forward", "return")]
     return "; ".join(f"{direction} {delay}" for direction, delay in delays if delay) or None
 

@@ -60,7 +60,7 @@ def site(runs: tuple[Path, ...], out: Path, title: str, with_studies: bool, as_j
 
 
 def _studies() -> Iterator[ShownStudy]:
-    """Those that have a page, in order of name."""
+    """The studies that have a page, in order of name."""
     from bentpipe.report.collection import ShownStudy
     from bentpipe.study import catalogue
 

@@ -87,7 +87,7 @@ def show(records: Sequence[Record], scenarios: Mapping[str, ScenarioState], cons
 
 
 def _rest(tables: int) -> str:
-    """What is said of those that are not printed."""
+    """A line on those that are not printed."""
     return f"… and {tables} tables more: the report has all of them"
 
 
@@ -155,14 +155,14 @@ def _named(label: str, summary: Mapping[str, Any]) -> str:
 
 
 def _apart(one: Record | MatrixKey, others: Sequence[Record] | Sequence[MatrixKey]) -> str:
-    """What beside the scenario sets it apart from others of the run: workload, treatment."""
+    """The properties besides the scenario that set it apart from others of the run: workload, treatment."""
     between = {other.treatment for other in others}
     text = f", {workload.title(one.workload)}" if len({other.workload for other in others}) > 1 else ""
     return text + (f", {treatments.short(one.treatment, between)}" if len(between) > 1 else "")
 
 
 def _legend(shown: Sequence[Matrix]) -> str:
-    """What the texts in the tables mean, as far as they occur."""
+    """The meanings of the texts in the tables, as far as they occur."""
     marked = [text(matrix, cell) for matrix in shown for cell in matrix.cells]
     texts = [one.removesuffix(_H3) for one in marked]
     rates, times = (any(_has_goodput(one) is wanted for one in shown) for wanted in (True, False))

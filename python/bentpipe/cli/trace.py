@@ -195,7 +195,7 @@ def _row(name: str, forward: str, back: str) -> str:
 
 
 def _established(shown: Establishment, is_tcp: bool) -> str:
-    """How the connection came about."""
+    """The lines on the connection's establishment."""
     words = ["complete" if shown.complete else "not complete"]
     if shown.retry:
         words.append("after a Retry")

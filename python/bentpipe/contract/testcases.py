@@ -108,7 +108,7 @@ def checks(stack: Stack, folder: Path) -> Iterator[Check]:
 
 
 def _workloads(stack: Stack, name: str, case: CaseCheck) -> list[Workload]:
-    """What the check moves; what is of HTTP once for each version of it that the stack speaks."""
+    """The transfers of the check; those over HTTP once for each version of it that the stack speaks."""
     found: list[Workload] = []
     for moved in (workload.parse(text, name) for text in case.workloads):
         if isinstance(moved, HttpWorkload):
@@ -121,7 +121,7 @@ def _workloads(stack: Stack, name: str, case: CaseCheck) -> list[Workload]:
 
 
 def _name(work: Workload) -> str:
-    """What a check is called, by the test case and what it is over."""
+    """The name of a check, by the test case and its protocol."""
     over = work.over if isinstance(work, FrameViewing) else work.alpn
     return f"{work.testcase} over {over}" if over else work.testcase
 

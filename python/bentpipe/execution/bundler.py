@@ -98,7 +98,7 @@ class Bundler:
         return None
 
     def _flows(self, trial: Trial) -> list[PlannedFlow]:
-        """Those of a trial, its own first."""
+        """The flows of a trial, its own first."""
         return self._variants.flows(self._workloads[trial.workload], trial.client, trial.server)
 
     def _flow(self, flow: PlannedFlow) -> BundleFlow:
@@ -119,5 +119,5 @@ class Bundler:
 
 
 def _files(workloads: Sequence[Workload]) -> dict[str, int]:
-    """Those of workloads."""
+    """The files of workloads."""
     return {name: size for one in workloads for name, size in one.files.items()}

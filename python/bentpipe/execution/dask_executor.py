@@ -256,7 +256,7 @@ class DaskExecutor:
             self._send(attempt)
 
     def _event(self, event: tuple[float, dict[str, Any]]) -> None:
-        """What a worker says of itself, and of trials that ended there."""
+        """Handle an event of a worker: its state, or a trial that ended there."""
         said = event[1]
         if "lacks" in said:
             with self._lock:

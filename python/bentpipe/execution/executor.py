@@ -120,7 +120,7 @@ class LocalExecutor:
 
 
 def _contents(bundle: Bundle) -> dict[str, bytes]:
-    """What is in the files of its pages."""
+    """The contents of the files of its pages."""
     found: dict[str, bytes] = {}
     for flow in bundle.flows:
         if flow.page:

@@ -220,13 +220,13 @@ def _estimate(trial: LocalTrial) -> int:
 
 
 def _moved_bytes(values: dict[str, Any]) -> int:
-    """What went over the link, both ways; 0 where nobody counted it."""
+    """The bytes that crossed the link, both ways; 0 where nobody counted them."""
     both = values["forward_bytes"], values["return_bytes"]
     return sum(one or 0 for one in both)
 
 
 def _record(observed: dict[str, Any]) -> dict[str, Any]:
-    """What `bentpipe-remote record` makes of it."""
+    """The record that `bentpipe-remote record` makes of it."""
     done = subprocess.run(
         [str(paths.program("bentpipe-remote")), "record"],
         input=json.dumps(observed),

@@ -30,7 +30,7 @@ class LeftFiles:
             self._fetch_others(role, captures)
 
     def _fetch_downloads(self) -> None:
-        """What arrived. A file that is the one served is not sent once more."""
+        """Fetch the files that arrived. A file that is the served one is not copied once more."""
         host = self._session.on(SERVER if sender(self._trial) == CLIENT else CLIENT)
         served = {}
         for path in self._trial.flows[0].requests:

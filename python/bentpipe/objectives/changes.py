@@ -144,7 +144,7 @@ def _value(measure: ObjectiveMeasure, record: Record) -> float:
 
 
 def _log_ratio(base: float, now: float) -> float:
-    """Of now / base; 0 where both never came so far."""
+    """The logarithm of now / base; 0 where neither ever reached it."""
     if base == now:
         return 0.0
     if 0 in (base, now) or math.inf in (base, now):

@@ -49,7 +49,9 @@ def judge(asked: Question, found: CellRecords, rigour: Rigour) -> Judgement:
 
 
 def _without_measuring(records: Sequence[Record]) -> Judgement | None:
-    """What needs no measure: nothing ran, a program failed, it is not offered, the testbed failed."""
+    """The judgement that needs no measure: nothing ran, a program failed, it is unsupported, the testbed
+    failed.
+    """
     if not records:
         return Judgement("undecided", "no trial of it ran")
     failed = [record for record in records if has_failed(record)]
@@ -121,7 +123,7 @@ def _beyond(value: float, objective: Objective, reference: float | None = None) 
 
 
 def _what_decides(met: int, trials: int, rigour: Rigour) -> str:
-    """How many trials would decide, if further ones are as these were."""
+    """The number of trials that would decide, if further ones are like these."""
     against = min(met, trials - met) / trials
     whole = Rigour.of(rigour.error, MOST)
     for look in (one for one in whole.looks if one > trials):

@@ -108,7 +108,7 @@ class GrowingRun:
 
 
 def _asked(plan: Plan) -> tuple[object, ...]:
-    """What of a check's plan stays the same from round to round."""
+    """The parts of a check's plan that stay the same from round to round."""
     keys = {(one.scenario, one.workload, one.treatment, one.client, one.server) for one in plan.cells}
     return plan.seed, plan.testbed, frozenset(keys)
 
@@ -231,7 +231,7 @@ class CheckRounds:
         return CheckResult(judged, *changes(questions, base, own, self.rigour, self.margin))
 
     def _not_applicable(self, asked: Question) -> Judgement | None:
-        """What is said of a question whose trials cannot be; None if they can."""
+        """The judgement of a question whose trials are not applicable; None if they are."""
         if why := self.own.why_not(asked.cell):
             return Judgement("skipped", f"not applicable: {why}")
         if asked.reference is not None and (why := self.own.why_not(asked.reference)):
@@ -239,7 +239,7 @@ class CheckRounds:
         return None
 
     def _wanted(self, found: CheckResult) -> dict[ComparedKey, int]:
-        """How many trials cells need in the next round, those that need more."""
+        """The number of trials in the next round of those cells that need more."""
         wanted: dict[ComparedKey, int] = {}
 
         def want(keys: Iterable[ComparedKey], count: int | None) -> None:

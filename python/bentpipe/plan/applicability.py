@@ -85,7 +85,7 @@ def _told(reasons: Iterable[Reason]) -> str:
 
 
 class _Catalogue:
-    """What stacks and proxies say of themselves, asked about combinations of a plan."""
+    """The catalogues of stacks and proxies, asked about combinations of a plan."""
 
     def __init__(self, plan: Plan, variants: PlanVariants) -> None:
         self._variants, self._testbed = variants, TESTBEDS[plan.testbed]
@@ -102,7 +102,7 @@ class _Catalogue:
         return next(every, None)
 
     def _of_flow(self, flow: PlannedFlow, treatment: Treatment) -> Iterator[Reason]:
-        """What of a flow cannot be, the plainest first."""
+        """The reasons why a flow is not applicable, the plainest first."""
         ends = [flow.client.stack, flow.server.stack]
         for stack in ends:
             if self._testbed.is_elsewhere and (why := stack.not_portable):
@@ -140,7 +140,7 @@ _NOT_OF_THE_HOST = ("cc", "parallel", "record", "tls")
 
 
 def _settings(flow: PlannedFlow, role: str) -> tuple[tuple[str, str], ...] | None:
-    """What a flow's program sets for its whole host; None for none."""
+    """The settings that a flow's program makes for its whole host; None for none."""
     if flow.transport != "tcp":
         return None
     options = (flow.client if role == "client" else flow.server).options.items()

@@ -34,7 +34,7 @@ from bentpipe.workload import Workload
 
 @dataclass(frozen=True)
 class _Ends:
-    """Who takes part in a trial, and what stands between them."""
+    """The ends of a trial, and what is between them."""
 
     treatment: str
     client: str

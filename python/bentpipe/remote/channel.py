@@ -34,7 +34,7 @@ class Refused(BentpipeError):
 
 @dataclass
 class _Events:
-    """What was events of programs."""
+    """The events of programs that have arrived."""
 
     events: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     changed: threading.Condition = field(default_factory=threading.Condition)

@@ -72,7 +72,7 @@ class LinkNotes:
 
 
 def _here(command: Sequence[str]) -> str:
-    """What a command of this machine prints; what is wrong with it, if that is nothing."""
+    """The output of a command of this machine; what went wrong if there is none."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired) as error:

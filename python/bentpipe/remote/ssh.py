@@ -71,7 +71,7 @@ class SshHost:
             raise HostGone(f"{self.where}: Bentpipe's program cannot be brought there: {_last(err)}")
 
     def _first_line(self, process: subprocess.Popen[bytes]) -> bytes:
-        """What it says when it is asked something; HostGone if it says nothing."""
+        """The answer to the first question; HostGone if there is none."""
         timer = threading.Timer(_GREETING_S, process.kill)
         timer.start()
         assert process.stdin is not None and process.stdout is not None

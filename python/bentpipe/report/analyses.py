@@ -55,7 +55,7 @@ def read_traces(run: traces.TracedRun, site: Path) -> dict[str, ReadTrace]:
 
 
 def _said(trial: str, one: ReadTrace) -> list[str]:
-    """What is to be said of a trace; nothing if all of it was read."""
+    """The note on a trace; none if it was read completely."""
     if one.failure is not None:
         return [f"{trial}: the trace could not be read: {one.failure}"]
     return [f"{trial}: the trace was read in part: {error}" for error in one.errors]

@@ -141,7 +141,7 @@ class Plots:
         return self.link.forward_rate_bps if direction == "forward" else self.link.return_rate_bps
 
     def _rate_side(self) -> Side:
-        """Where data arrives, behind the bottleneck; its sender if nothing was captured there."""
+        """The side where data arrives, behind the bottleneck; its sender if nothing was captured there."""
         receiver = SENDER[OTHER[self.data]]
         return receiver if np.isfinite(series.seen(self.packets, receiver)).any() else SENDER[self.data]
 

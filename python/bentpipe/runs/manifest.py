@@ -146,7 +146,7 @@ def _check_scenarios(manifest: Manifest) -> None:
 
 
 def _same(installation: dict[str, Any]) -> dict[str, Any]:
-    """What of an installation makes results differ."""
+    """The parts of an installation that can make results differ."""
     return {key: installation.get(key) for key in ("inputs_sha256", "programs", "packages")}
 
 

@@ -22,7 +22,7 @@ _PART = 1 << 20  # bytes in which lines are counted at a time
 
 
 class _Identity(msgspec.Struct):
-    """Of a record what says which trial it is of."""
+    """The fields of a record that say which trial it is of."""
 
     trial: str
     scenario: str
@@ -109,7 +109,7 @@ class StoredRecords:
         return BentpipeError(f"{self._path} was changed while it was read", "try again")
 
     def _number(self, begin: int) -> int:
-        """Of the line that begins there, for an error."""
+        """The number of the line that begins there, for an error."""
         number, place = 1, 0
         while place < begin:
             part = os.pread(self._file.fileno(), min(begin - place, _PART), place)

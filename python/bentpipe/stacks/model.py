@@ -126,7 +126,7 @@ class Stack(Installable):
         return self._elsewhere(mode, ("{bin}/", "{programs}/", "{guest}/")) is None
 
     def _elsewhere(self, mode: str, places: tuple[str, ...]) -> str | None:
-        """What it runs in `mode` that is in none of `places`; None if that is nothing."""
+        """The file that it runs in `mode` and that is in none of `places`; None if there is none."""
         words = self.commands.get(mode, ())
         elsewhere = [word for word in words if word.startswith("{") and not word.startswith(places)]
         if not words or elsewhere or not words[0].startswith(places):

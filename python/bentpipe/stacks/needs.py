@@ -61,7 +61,7 @@ def versions(wanted: Installable) -> dict[str, str]:
 
 
 def _missing(need: Need, wanted_by: Installable) -> str | None:
-    """What is missing and how to get it, if the program is not there."""
+    """The program if it is missing or too old, and how to get it; None if it is not."""
     wanted, how = _wanted(need)
     if shutil.which(need.name) is None:
         return f"{wanted}; {how}"
@@ -74,7 +74,7 @@ def _missing(need: Need, wanted_by: Installable) -> str | None:
 
 
 def _missing_library(need: Need) -> str | None:
-    """What is missing and how to get it, if pkg-config does not find the library."""
+    """The library if it is missing or too old, and how to get it; None if it is not."""
     wanted, how = _wanted(need)
     if shutil.which("pkg-config") is None:
         return f"pkg-config, which knows of {need.name}; {_INSTALL['pkg-config']}"
@@ -87,7 +87,7 @@ def _missing_library(need: Need) -> str | None:
 
 
 def _wanted(need: Need) -> tuple[str, str]:
-    """What is needed, in words, and how to get it."""
+    """The need in words, and how to get it."""
     name = _NAMES.get(need.name, need.name) if need.version else need.name
     wanted = f"{name} {_dotted(need.version)} or newer" if need.version else name
     return wanted, _INSTALL.get(need.name, f"install {need.name}")

@@ -87,7 +87,7 @@ def distributions(
 
 
 def _span(values: Sequence[Sequence[float]]) -> tuple[float, float]:
-    """From the least finite value to the largest, and a bit to both sides."""
+    """The span from the least finite value to the largest, with a margin on both sides."""
     known = [value for some in values for value in some if math.isfinite(value)] or [0.0]
     margin = 0.04 * (max(known) - min(known)) or 1.0
     return min(known) - margin, max(known) + margin

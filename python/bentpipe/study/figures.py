@@ -197,7 +197,7 @@ def _mean(matrix: Matrix, name: str) -> float:
 
 
 def _goodputs(cells: Sequence[Cell]) -> list[float]:
-    """Of those that have one, in Mbit/s."""
+    """The goodputs of those that have one, in Mbit/s."""
     return [cell.goodput_mean_bps / 1e6 for cell in cells if cell.goodput_mean_bps is not None]
 
 

@@ -95,7 +95,7 @@ def _seconds(value: float | None) -> str:
 
 
 def _wall_s(manifest: Manifest) -> float | None:
-    """From start to finish; None if the run was continued, as nobody counted the pause."""
+    """The time from start to finish; None if the run was continued, since the pause is not known."""
     if manifest.finished is None or manifest.resumed:
         return None
     begin, end = (datetime.fromisoformat(text) for text in (manifest.started, manifest.finished))

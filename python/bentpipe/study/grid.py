@@ -82,7 +82,7 @@ def _fine(share: float) -> str:
 
 
 def _in_percent(share: float) -> float:
-    """As it is shown."""
+    """The share as it is shown."""
     return round(100 * share, 1 if 0 < share < _LITTLE else 0)
 
 

@@ -112,7 +112,7 @@ class SlowStartTrial:
         return self.record.completion_s if self.record.completion_s is not None else math.inf
 
     def _at(self, curve: Sequence[int], wanted: float) -> float:
-        """When a curve reaches that, between its points as if it were straight there."""
+        """The time at which a curve reaches that, interpolated between its points."""
         behind = bisect.bisect_left(curve, wanted)
         if behind == len(curve):
             return math.inf

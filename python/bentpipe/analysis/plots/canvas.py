@@ -207,7 +207,7 @@ class Panel:
 
 
 def _diameter(mark: Mark, count: int) -> float:
-    """In points."""
+    """The diameter in points."""
     return mark.size * (_LARGER if mark.shape == "o" and count < _FEW else 1)
 
 

@@ -263,7 +263,7 @@ class _Names:
 
 
 def _parts(key: MatrixKey, measured: bool) -> list[str]:
-    """What the name of a setting is made of: what it is not by default."""
+    """The parts of a setting's name: its properties other than the defaults."""
     between = [] if key.treatment == DIRECT else [labels.treatment(key.treatment).kind]
     moved = workload.known(key.workload)
     if not measured or not isinstance(moved, FileTransfer):
@@ -400,7 +400,7 @@ def _cell(one: ExportedSetting, client: str, server: str) -> Cell | None:
 
 
 def _image(label: str, manifest: Manifest, records: Iterable[Record]) -> Image:
-    """What the fork says of an implementation: its versions, and whether it takes unknown test cases."""
+    """The fork's description of an implementation: its versions, and whether it takes unknown test cases."""
     versions = {
         version
         for record in records

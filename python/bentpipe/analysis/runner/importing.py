@@ -190,7 +190,7 @@ class ImportedRun:
 
     @cached_property
     def _texts(self) -> dict[str, CaseText]:
-        """What the file says of the first test case of each scenario."""
+        """The descriptions in the file of the first test case of each scenario."""
         found: dict[str, CaseText] = {}
         for _, _, tests, measured in self.file.pairs():
             for entry in (*tests, *measured):
@@ -240,7 +240,7 @@ class ImportedRun:
         }
 
     def _summary(self, scenario: str) -> dict[str, Any]:
-        """What the file says of a path."""
+        """The description of a path in the file."""
         text = self._texts.get(scenario)
         if text is None:
             return {"name": scenario}
@@ -254,7 +254,7 @@ class ImportedRun:
 
 
 def _repetitions(entry: CaseResult) -> Iterator[_Repetition]:
-    """What an entry says of trials; nothing if it was not run."""
+    """The trials in an entry; none if it was not run."""
     values = (entry.values or []) if isinstance(entry, MeasuredResult) else []
     mean = goodput.parse(entry.details) if isinstance(entry, MeasuredResult) and entry.details else None
     note = mean.note if mean and len(values) < 2 else ""

@@ -57,7 +57,7 @@ def read(path: Path) -> ReadFile:
 
 
 def _decoded(content: bytes) -> dict[str, Any]:
-    """What stands in the file. ValueError if that is no JSON object."""
+    """The content of the file. ValueError if it is no JSON object."""
     try:
         values = msgspec.json.decode(content)
     except RecursionError:
@@ -117,7 +117,7 @@ def _in_kbps(text: CaseText, unit: float) -> CaseText:
 
 
 def _texts(tests: Any, unread: list[str]) -> Any:
-    """What can be read of the test cases' texts; their names alone, if not more."""
+    """The test cases' descriptions as far as they can be read; at least their names."""
     if not isinstance(tests, dict):
         return {} if tests is None else tests
     found = {}

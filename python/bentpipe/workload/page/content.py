@@ -40,7 +40,7 @@ _HEAD = 10
 
 @dataclass(frozen=True)
 class _Reference:
-    """What names a resource, and after how many bytes it is to be found."""
+    """A reference to a resource, and after how many bytes it is to be found."""
 
     text: str
     found_after: int
@@ -80,7 +80,7 @@ class PageContent:
         return None
 
     def _led(self, number: int) -> list[int]:
-        """What a resource leads to."""
+        """The resources that a resource leads to."""
         return [other for other, one in enumerate(self.page) if one.initiator == number]
 
     def _odd(self, led: Sequence[int]) -> str | None:

@@ -115,7 +115,7 @@ def _goes_on(entry: Entry, document: Entry) -> bool:
 
 
 def _answers(entries: list[Entry]) -> tuple[list[RequestedEntry], Counter[str]]:
-    """What came, by its start; and how much else there is."""
+    """The responses that arrived, by their start; and how many other entries there are."""
     answers: list[RequestedEntry] = []
     left_out: Counter[str] = Counter()
     first_asked: dict[str, datetime] = {}  # by the URL that was redirected to

@@ -49,7 +49,7 @@ def _known(urls: Iterable[str], earlier: dict[str, list[int]]) -> list[int]:
 
 
 def _last_to_come(called: list[int], own: Kept, kept: Sequence[Kept]) -> int:
-    """Of scripts and documents, the one whose last byte came latest before `own` was asked for."""
+    """The script or document whose last byte arrived latest before `own` was requested."""
     there = [number for number in called if kept[number].last_ms <= own.asked_ms + _ROUNDED_MS]
     return max(there, key=lambda number: kept[number].last_ms) if there else called[0]
 
