@@ -11,7 +11,7 @@ import errno
 from collections.abc import Iterable
 
 _LISTED = 24  # names of a hint, before the others are counted
-_LIKELY = 8  # of more than these: those that are told
+_LIKELY = 8  # names of a long list that are shown
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -26,31 +26,31 @@ class BentpipeError(Exception):
 
 
 class UsageError(BentpipeError):
-    """What the user wrote cannot be meant. The command ends with exit code 2, before anything has started."""
+    """What the user wrote is not valid. The command ends with exit code 2, before anything has started."""
 
     exit_code = 2
 
 
 class Interrupted(BentpipeError):
-    """The user asked for the end (Ctrl-C or SIGTERM). The command ends with exit code 130."""
+    """The user asked the command to stop (Ctrl-C or SIGTERM). The command ends with exit code 130."""
 
     exit_code = 130
 
 
 def is_full(error: OSError) -> bool:
-    """Whether an operation failed for want of room: a full disk, a quota, a limit on the size of files."""
+    """Whether an operation failed for lack of space: a full disk, a quota, a limit on the size of files."""
     return error.errno in _FULL
 
 
 def one_of(name: str, valid: Iterable[str], what: str) -> str:
-    """A hint for an unknown name: the nearest valid one, if any is near, and the list of all; of very many,
-    those that are most like it.
+    """A hint for an unknown name: the nearest valid one, if any is near, and the list of all; of a very long
+    list, the most similar ones.
     """
     valid = list(valid)
     near = difflib.get_close_matches(name, valid, n=1)
-    told = valid
+    shown = valid
     if len(valid) > _LISTED:
-        told = difflib.get_close_matches(name, valid, n=_LIKELY, cutoff=0) if name else valid[:_LIKELY]
-    more = f" and {len(valid) - len(told)} more" if len(told) < len(valid) else ""
-    listed = f"{what}: {', '.join(told)}{more}" if valid else f"{what}: none"
+        shown = difflib.get_close_matches(name, valid, n=_LIKELY, cutoff=0) if name else valid[:_LIKELY]
+    more = f" and {len(valid) - len(shown)} more" if len(shown) < len(valid) else ""
+    listed = f"{what}: {', '.join(shown)}{more}" if valid else f"{what}: none"
     return f'did you mean "{near[0]}"? {listed}' if near else listed

@@ -1,4 +1,4 @@
-"""Labels, taken apart: what plans, records and manifests call a variant, a scenario or a treatment.
+"""Parsed labels: the names that plans, records and manifests give to variants, scenarios and treatments.
 
 Each is taken apart here alone, once per text. Whether what it names is there, and can be meant, is for the
 rooms that know stacks, scenarios and proxies.
@@ -65,7 +65,7 @@ class TreatmentLabel:
 
     @property
     def as_option(self) -> str:
-        """As `--treatment` takes it."""
+        """The label in the form that `--treatment` takes."""
         if not self.chain:
             return self.kind
         first, plus, under = self.chain.partition(OVER) if self.kind == VPN else (self.chain, "", "")

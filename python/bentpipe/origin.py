@@ -1,5 +1,5 @@
-"""What Bentpipe's own programs were made from: the commit of the checkout, and in a package the compiler too,
-as they were when the wheel was made.
+"""The origin of Bentpipe's own programs: the commit of the checkout, and in a package the compiler too, as
+they were when the wheel was made.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PAGES = (":(exclude,glob)studies/*/*.md", ":(exclude,glob)studies/*/*.svg")
 
 
 def made_from() -> dict[str, str]:
-    """`commit`, and in a package `rustc`; what is not known is left out."""
+    """The entries `commit`, and in a package `rustc`; unknown ones are left out."""
     if paths.is_package():
         found: dict[str, str] = json.loads((paths.root() / paths.OF_A_PACKAGE).read_text())
         return found
@@ -25,15 +25,15 @@ def made_from() -> dict[str, str]:
 
 
 def of_a_package(root: Path) -> dict[str, str]:
-    """What `made_from` is to say in a package that is made from the checkout at `root`."""
+    """The entries of `made_from` for a package that is made from the checkout at `root`."""
     done = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True)
     commit = commit_of(root)
     return {"rustc": done.stdout.strip().removeprefix("rustc "), **({"commit": commit} if commit else {})}
 
 
 def commit_of(root: Path) -> str | None:
-    """The commit of a checkout, with `-dirty` if a file of it differs that is no page of a study; None if
-    it is no git checkout.
+    """The commit of a checkout, with `-dirty` if a file other than a page of a study has changed; None if it
+    is no git checkout.
     """
     if not (root / ".git").exists() or shutil.which("git") is None:
         return None

@@ -1,8 +1,8 @@
-"""Files that other programs wrote, plain or packed.
+"""Files that other programs wrote, plain or compressed.
 
-gzip (RFC 1952) and zstd (RFC 8878) are told by how a file begins, never by its name. A file is unpacked as it
-is read, and no further than to a limit: a small one may hold gigabytes. `backports.zstd` is the standard
-library's `compression.zstd` of Python 3.14.
+gzip (RFC 1952) and zstd (RFC 8878) are recognised by how a file begins, never by its name. A file is unpacked
+as it is read, and no further than to a limit: a small one may hold gigabytes. `backports.zstd` is the
+standard library's `compression.zstd` of Python 3.14.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _LONGEST_MAGIC = 6
 
 
 def read(file: Path, most_bytes: int, hint: str) -> bytes:
-    """The content of a file, unpacked. UsageError if there is no such file; BentpipeError if it is cut off or
-    damaged, or has more than `most_bytes`. Both name the file, and hint at what it should be.
+    """The content of a file, decompressed. UsageError if there is no such file; BentpipeError if it is cut
+    off or damaged, or has more than `most_bytes`. Both name the file, and hint at what it should be.
     """
     try:
         with file.open("rb") as opened:
@@ -54,7 +54,7 @@ def read(file: Path, most_bytes: int, hint: str) -> bytes:
 
 
 def plain_name(file: Path) -> str:
-    """The file's name without what packing it appended."""
+    """The file's name without the extension of the compression."""
     return next((file.name.removesuffix(one) for one in SUFFIXES if file.name.endswith(one)), file.name)
 
 
@@ -74,7 +74,7 @@ def _unpacked(opened: io.BufferedReader, most_bytes: int) -> bytes:
 
 
 def _reader(begins: bytes) -> Callable[[BinaryIO], BinaryIO]:
-    """What reads a file that begins so."""
+    """The reader of a file that begins with these bytes."""
     if begins.startswith(_GZIP):
         return lambda opened: gzip.GzipFile(fileobj=opened)  # type: ignore[return-value]
     if begins.startswith(_ZSTD) or (begins[1:4] == _SKIPPABLE and begins[0] & 0xF0 == 0x50):

@@ -31,7 +31,7 @@ OF_A_PACKAGE = "wheel.json"  # what the package was made from: see `bentpipe.ori
 
 
 def root() -> Path:
-    """Where Bentpipe's own files are: the checkout, or the package's folder that mirrors it."""
+    """The folder of Bentpipe's own files: the checkout, or the package's folder that mirrors it."""
     named = os.environ.get("BENTPIPE_ROOT")
     data = _HERE.parent / "data"
     place = Path(named).resolve() if named else data if data.is_dir() else _HERE.parents[2]
@@ -50,14 +50,14 @@ def is_package() -> bool:
 
 
 def repair() -> str:
-    """What brings back a part of Bentpipe that is missing, as a hint says it."""
+    """The command that restores a missing part of Bentpipe, for hints."""
     again = "install the package again: pip install --force-reinstall, with its wheel"
     return again if is_package() else "run `make setup`"
 
 
 def is_file(name: str) -> bool:
-    """Whether there is a file of this name. A text that is too long for a name, as a list of many variants
-    may be, is none.
+    """Whether there is a file of this name. A text that is too long for a name, such as a list of many
+    variants, is none.
     """
     try:
         return Path(name).is_file()
@@ -87,8 +87,8 @@ def program(name: str) -> Path:
 
 
 def work() -> Path:
-    """Where builds keep what they make on the way: in a checkout cargo's target folder, in a package a folder
-    of the cache; it need not exist yet.
+    """The folder for what builds produce on the way: in a checkout cargo's target folder, in a package a
+    folder of the cache; it need not exist yet.
     """
     if is_package():
         return cache() / "work"
@@ -109,8 +109,8 @@ def cache() -> Path:
 
 @contextlib.contextmanager
 def programs_in(kit: Path | None) -> Iterator[None]:
-    """Have this thread find programs in a kit (`bentpipe.execution.kit`) as long as the block lasts; None: in
-    their own places.
+    """Have this thread find programs in a kit (`bentpipe.execution.kit`) while the block lasts; None: in
+    their usual places.
     """
     before = _KIT.set(kit)
     try:
@@ -120,7 +120,7 @@ def programs_in(kit: Path | None) -> Iterator[None]:
 
 
 def brought(name: str) -> Path | None:
-    """The folder of an installation in the kit; None if there is no kit, or that has it not."""
+    """The folder of an installation in the kit; None if there is no kit, or it is not in the kit."""
     kit = _KIT.get()
     folder = None if kit is None else kit / "stacks" / name
     return folder if folder is not None and folder.is_dir() else None
@@ -144,8 +144,8 @@ def suites() -> Path:
 
 
 def campaigns() -> dict[str, Path]:
-    """Every campaign by its name: those of studies, of which a later folder's replace an earlier one's, and
-    those that stand alone, which none replaces.
+    """Every campaign by its name: those of studies, where a later folder replaces an earlier one of the same
+    name, and those that stand alone, which nothing replaces.
     """
     found: dict[str, Path] = {}
     for place in study_folders():
@@ -155,7 +155,7 @@ def campaigns() -> dict[str, Path]:
 
 
 def study_folders() -> list[Path]:
-    """Where studies are looked for, Bentpipe's own first."""
+    """The folders that are searched for studies, Bentpipe's own first."""
     named = os.environ.get("BENTPIPE_STUDIES", "")
     return [root() / "studies", *(Path(entry) for entry in named.split(":") if entry)]
 

@@ -1,5 +1,5 @@
-"""What a user sees while a campaign runs: a bar on a terminal, now and then a plain line elsewhere. On
-standard error.
+"""The progress that a user sees while a campaign runs: a bar on a terminal, an occasional plain line
+elsewhere. On standard error.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class _Failures(ProgressColumn):
 
 
 class _Latest(ProgressColumn):
-    """What ended last: numbers to look at, long before there is a table."""
+    """The result that arrived last: numbers to look at, long before there is a table."""
 
     def render(self, task: Task) -> Text:
         return Text(task.fields.get("latest", ""), style="dim", no_wrap=True, overflow="ellipsis")
 
 
 class ProgressBar:
-    """A progress bar with rate, time left, failures, and what ended last."""
+    """A progress bar with rate, time left, failures, and the trial that ended last."""
 
     def __init__(self, console: Console) -> None:
         self._failed = 0
@@ -70,7 +70,7 @@ class ProgressBar:
         self._progress.start()
 
     def more(self, trials: int) -> None:
-        """There are `trials` more than `start` was told."""
+        """Add `trials` to the total that `start` was given."""
         self._progress.update(self._task, total=(self._progress.tasks[0].total or 0) + trials)
 
     def advance(self, failed: bool, latest: str = "") -> None:
@@ -100,7 +100,7 @@ class ProgressLines:
         _say(f"{count(total)} {what}")
 
     def more(self, trials: int) -> None:
-        """There are `trials` more than `start` was told."""
+        """Add `trials` to the total that `start` was given."""
         self._total += trials
 
     def advance(self, failed: bool, latest: str = "") -> None:

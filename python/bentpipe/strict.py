@@ -1,4 +1,4 @@
-"""Reading TOML files strictly: an unknown key, a missing one or a wrong value is an error that says where it
+"""Strict reading of TOML files: an unknown key, a missing one or a wrong value is an error that says where it
 is, and what to write instead.
 
 What a file may say is a structure of msgspec. A hint comes from the type of the key, or is the `description`
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def read(path: Path, kind: type[T]) -> T:
-    """What a TOML file says, as a `kind`; UsageError if it cannot be read or is none."""
+    """The content of a TOML file, as a `kind`; UsageError if it cannot be read, or is not of that kind."""
     return convert(load(path), kind, str(path))
 
 
@@ -39,7 +39,7 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def convert(values: dict[str, Any], kind: type[T], file: str) -> T:
-    """The values of `file` as a `kind`; UsageError if they are none."""
+    """The values of `file` as a `kind`; UsageError if they are not valid."""
     try:
         return msgspec.convert(values, prepared(kind))
     except msgspec.ValidationError as error:
@@ -52,7 +52,7 @@ def convert(values: dict[str, Any], kind: type[T], file: str) -> T:
 
 
 def wrong(file: Path | str, key: str, value: object, wanted: str) -> UsageError:
-    """The error for a value that has the right type, and cannot be meant all the same."""
+    """The error for a value that has the right type, and is not valid all the same."""
     return UsageError(f"{file}: {key}: {shown(value)} is not valid", f"write {wanted}")
 
 
@@ -130,7 +130,7 @@ def _keys(kind: inspect.Type) -> list[str]:
 
 
 def _wanted(kind: inspect.Type, key: str) -> str:
-    """What to write."""
+    """The hint on what to write."""
     match kind:
         case inspect.StrType():
             return "a text in quotes"

@@ -12,7 +12,7 @@ from bentpipe import paths
 
 @dataclass(frozen=True)
 class Testbed:
-    """Where trials run, and what its trials ask of who runs them."""
+    """A testbed: how it runs trials, and what it requires of the machine that executes them."""
 
     name: str
     title: str
@@ -27,7 +27,7 @@ class Testbed:
     _jobs: Callable[[int], int]  # cores → trials at a time, at most
 
     def jobs(self, asked: int | None) -> int:
-        """How many trials run at a time, at most."""
+        """The maximum number of trials at a time."""
         return asked or self._jobs(os.cpu_count() or 1)
 
 

@@ -14,7 +14,7 @@ from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs.manifest import stack_versions
-from bentpipe.study import footing, markdown
+from bentpipe.study import final_sections, markdown
 from bentpipe.study.markdown import bytes_as, literal, several, table
 from bentpipe.study.quantiles import median
 from bentpipe.study.source import Source, pooled
@@ -160,7 +160,7 @@ def _sections(page: Page, real: Page, figure: str) -> list[str]:
     parts += _links(page)
     if real.cells:
         parts += ["## In real time", _REAL, *_links(real)]
-    return [*parts, *footing.of_all(page.sources, {"slides": known.source})]
+    return [*parts, *final_sections.of_all(page.sources, {"slides": known.source})]
 
 
 def _links(page: Page) -> list[str]:

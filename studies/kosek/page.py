@@ -10,7 +10,7 @@ from pathlib import Path
 from bentpipe import labels
 from bentpipe.errors import BentpipeError
 from bentpipe.schema.manifest import ScenarioState
-from bentpipe.study import catalogue, footing, markdown
+from bentpipe.study import catalogue, final_sections, markdown
 from bentpipe.study.markdown import code, literal, table, trials
 from bentpipe.study.source import Source
 
@@ -129,7 +129,7 @@ def _sections(
         *opened.sections(study, chains[QUIC]),
         *opened.aside(study, chains[QUIC]),
         *tables.real_time(study, chains, [KosekRuns((one,)) for one in runs if one.is_real_time]),
-        *footing.failures(records),
+        *final_sections.failures(records),
         *_made(runs),
         "## Sources",
         f"- {known.source}\n- {known.dataset}",

@@ -11,7 +11,7 @@ from bentpipe import labels, workload
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
 from bentpipe.schema.manifest import ScenarioState
-from bentpipe.study import figures, footing, markdown
+from bentpipe.study import figures, final_sections, markdown
 from bentpipe.study.grid import Grid, is_reference
 from bentpipe.study.markdown import bytes_as, literal, percent, several, table, trials
 from bentpipe.study.source import Source, pooled
@@ -120,7 +120,7 @@ def _sections(page: Page) -> list[str]:
             _facts(page, scenario),
             page.over(scenario).markdown("server"),
         ]
-    return [*parts, *footing.of_all(page.sources, definitions(list(page.variants)))]
+    return [*parts, *final_sections.of_all(page.sources, definitions(list(page.variants)))]
 
 
 def _opening(page: Page) -> str:

@@ -11,7 +11,7 @@ from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs.records import Record
-from bentpipe.study import footing, markdown
+from bentpipe.study import final_sections, markdown
 from bentpipe.study.markdown import path, table, trials
 from bentpipe.study.quantiles import median, quantile
 from bentpipe.study.source import Source, pooled
@@ -45,7 +45,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     parts = ["# Live streams and frames with deadlines", _TEXT]
     parts += _tables("Live streams", _LIVE, live, _live_row, _LIVE_HEAD)
     parts += _tables("Frames", _FRAMES, frames, _frames_row, _FRAMES_HEAD)
-    parts += footing.of_all(runs)
+    parts += final_sections.of_all(runs)
     file = folder / "media.md"
     file.write_text(markdown.page(parts))
     return [file]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
@@ -12,8 +11,7 @@ from bentpipe.analysis.plots import canvas
 from bentpipe.analysis.plots.canvas import BLUE, VERMILLION
 from bentpipe.study.figures import MM, WIDTH_MM, style
 
-if TYPE_CHECKING:
-    from .page import TimedTrial, Trend
+from .timed_trials import TimedTrial, Trend
 
 _HEIGHT_MM = 62
 

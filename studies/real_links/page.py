@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
-from bentpipe.study import footing, markdown
+from bentpipe.study import final_sections, markdown
 from bentpipe.study.markdown import mbit, percent, several, table
 from bentpipe.study.source import Source
 
 from .figure import draw
+from .timed_trials import LEAST, TimedTrial, Z, timed, trend
 
 NEAR = 0.03  # as a share: medians that are nearer agree
-_LEAST = 8  # trials: a line through fewer says nothing
-_Z = statistics.NormalDist().inv_cdf(0.975)
 SOURCES = {
     "thesis": "S. Endres, Evaluation and Optimization of the IETF QUIC Protocol for Satellite Networks, "
     "master's thesis, FAU Erlangen-Nürnberg, 2022: table 4.4, section 5.7.4, figures 5.23 and 5.24"
@@ -50,28 +47,6 @@ _LIMITS = """- Trials run one after the other: what differs between pairs may be
 - Who lost a packet, a queue or the medium, is not known."""
 
 
-@dataclass(frozen=True)
-class TimedTrial:
-    """A trial that succeeded: when it began, and its goodput beside that of its pair."""
-
-    record: Record
-    began: datetime
-    share: float
-
-    @property
-    def hour(self) -> float:
-        return self.began.hour + self.began.minute / 60
-
-
-@dataclass(frozen=True)
-class Trend:
-    """A regression line, with the interval of its slope."""
-
-    slope: float
-    intercept: float
-    error: float  # half of the interval
-
-
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     """Write the page and its figure to `folder`. BentpipeError if there is no run over a link."""
     real = [run for run in runs if run.manifest.plan.testbed == "remote"]
@@ -89,32 +64,6 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
         files.append(drawn)
     page.write_text(markdown.page(_sections(real, emulated, records, trials)))
     return files
-
-
-def timed(records: Iterable[Record]) -> list[TimedTrial]:
-    """The trials of which it is known when they began and how fast they were, in the order of time."""
-    found = []
-    for cell in cells(list(records)):
-        mean = cell.goodput_mean_bps
-        for one in cell.records:
-            if one.ok and one.began and one.goodput_bps is not None and mean:
-                began = datetime.strptime(one.began, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
-                found.append(TimedTrial(one, began, one.goodput_bps / mean))
-    return sorted(found, key=lambda trial: trial.began)
-
-
-def trend(trials: Sequence[TimedTrial]) -> Trend | None:
-    """The line through goodputs over days from the first trial; None if they are too few, or of one time."""
-    days = [(one.began - trials[0].began).total_seconds() / 86400 for one in trials]
-    shares = [one.share for one in trials]
-    count, mean_day, mean_share = len(days), statistics.fmean(days), statistics.fmean(shares)
-    spread = sum((day - mean_day) ** 2 for day in days)
-    if count < _LEAST or spread == 0:
-        return None
-    slope = sum((day - mean_day) * share for day, share in zip(days, shares, strict=True)) / spread
-    start = mean_share - slope * mean_day
-    left = sum((share - start - slope * day) ** 2 for day, share in zip(days, shares, strict=True))
-    return Trend(slope, start, _Z * math.sqrt(left / (count - 2) / spread))
 
 
 def _sections(
@@ -140,7 +89,7 @@ def _sections(
         parts += ["![goodput over time](real-links-time.svg)", _hours(trials)]
     if weather := _weather(trials):
         parts += ["## Weather", _WEATHER, weather]
-    return [*parts, "## Limits of this page", _LIMITS, *footing.of_all([*real, *emulated], SOURCES)]
+    return [*parts, "## Limits of this page", _LIMITS, *final_sections.of_all([*real, *emulated], SOURCES)]
 
 
 def _known(real: Sequence[Source]) -> dict[str, dict[str, Any]]:
@@ -297,11 +246,11 @@ def _range(values: Sequence[float]) -> tuple[float, float, float]:
 def _correlation(pairs: Sequence[tuple[float, float]]) -> str:
     """Pearson's, with the interval by Fisher's transformation."""
     values, shares = zip(*pairs, strict=True)
-    if len(pairs) < _LEAST or len(set(values)) == 1 or len(set(shares)) == 1:
+    if len(pairs) < LEAST or len(set(values)) == 1 or len(set(shares)) == 1:
         return "-"
     found = statistics.correlation(values, shares)
     if abs(found) >= 1:
         return f"{found:+.2f}"
-    reach = _Z / math.sqrt(len(pairs) - 3)
+    reach = Z / math.sqrt(len(pairs) - 3)
     low, high = (math.tanh(math.atanh(found) + side * reach) for side in (-1, 1))
     return f"{found:+.2f} ({low:+.2f} to {high:+.2f})"

@@ -11,7 +11,7 @@ from bentpipe import workload
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
 from bentpipe.plan.treatments import DIRECT
-from bentpipe.study import footing, markdown
+from bentpipe.study import final_sections, markdown
 from bentpipe.study.markdown import literal, table, trials
 from bentpipe.study.quantiles import quantile
 from bentpipe.study.source import Source, pooled
@@ -74,7 +74,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
         _courses([one for one in known if _page(one) == _LARGE]),
         _FIRST_WINDOW,
     ]
-    parts += footing.of_all(runs, {"Kuhn": _SOURCE})
+    parts += final_sections.of_all(runs, {"Kuhn": _SOURCE})
     file = folder / "simple-pages.md"
     file.write_text(markdown.page(parts))
     return [file]

@@ -11,10 +11,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bentpipe.errors import BentpipeError
-from bentpipe.study import footing, markdown
+from bentpipe.study import final_sections, markdown
 from bentpipe.study.source import Source
 
-from . import causes, control, drawn, handshakes, late, packets, published, return_link, whose
+from . import (
+    causes,
+    control,
+    drawn,
+    handshakes,
+    late_handshakes,
+    packets,
+    published,
+    return_link,
+    stack_or_controller,
+)
 from .control import Controlled
 from .handshakes import Handshakes
 from .packets import Transfers
@@ -38,12 +48,14 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
         made.append(folder / handshakes.FIGURE)
         handshakes.draw(shown, made[-1])
         short.append(handshakes.in_short(shown))
-        parts += [*handshakes.section(shown, mine.known.longrtt), *late.section(shown)]
+        parts += [*handshakes.section(shown, mine.known.longrtt), *late_handshakes.section(shown)]
     if (servers := Controlled(mine)).cells:
         made.append(folder / control.FIGURE)
         drawn.control(servers, made[-1])
-        short += whose.in_short(servers)
-        parts += control.section(servers, causes.section(mine), whose.section(servers, mine.known))
+        short += stack_or_controller.in_short(servers)
+        parts += control.section(
+            servers, causes.section(mine), stack_or_controller.section(servers, mine.known)
+        )
     if (transfers := Transfers(mine)).all:
         made += [folder / return_link.FIGURE, folder / packets.SIZES_FIGURE]
         drawn.return_rates(transfers.middle("client"), made[-2])
@@ -56,8 +68,8 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
             "make such a run with: bentpipe run interop",
         )
     path = folder / "stacks.md"
-    end = footing.failures([one for source in mine.sources for one in source.records])
-    end += footing.made(mine.sources[0], mine.known.sources, mine.sources[1:])
+    end = final_sections.failures([one for source in mine.sources for one in source.records])
+    end += final_sections.made(mine.sources[0], mine.known.sources, mine.sources[1:])
     opening = ["# What each stack does with a connection", _TEXT, "\n".join(f"- {one}" for one in short)]
     path.write_text(markdown.page([*opening, *parts, *end]))
     return [path, *made]

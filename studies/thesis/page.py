@@ -13,7 +13,7 @@ from bentpipe import workload
 from bentpipe.analysis.cells import Matrix
 from bentpipe.analysis.plots.canvas import GREY
 from bentpipe.errors import BentpipeError
-from bentpipe.study import compare, figures, footing, markdown
+from bentpipe.study import compare, figures, final_sections, markdown
 from bentpipe.study.figures import Line
 from bentpipe.study.markdown import literal, mbit, pair, percent, several, table
 from bentpipe.study.source import Source
@@ -79,10 +79,10 @@ def _sections(page: ThesisRuns, gallery: bool) -> list[str]:
     ]
     parts += then_and_now.sections(page.source.manifest, page.known, page.as_published)
     parts += literature.section(page)
-    parts += footing.failures(page.records)
-    parts += footing.cost(page.records, page.source.manifest)
-    parts += footing.limits([name for name in page.matrices if page.known.scenarios[name].real_link])
-    parts += footing.made(page.source, page.known.sources, page.sources[1:])
+    parts += final_sections.failures(page.records)
+    parts += final_sections.cost(page.records, page.source.manifest)
+    parts += final_sections.limits([name for name in page.matrices if page.known.scenarios[name].real_link])
+    parts += final_sections.made(page.source, page.known.sources, page.sources[1:])
     return parts
 
 
@@ -92,7 +92,7 @@ def _pairs(page: ThesisRuns) -> list[str]:
     parts += [f"![Mean efficiency of every pair, in percent]({_MATRICES})", _map_key(page)]
     for name, matrix in page.matrices.items():
         parts += _of_scenario(page, name, matrix)
-    return [*parts, *footing.made(page.source, page.known.sources, page.sources[1:])]
+    return [*parts, *final_sections.made(page.source, page.known.sources, page.sources[1:])]
 
 
 def _others(gallery: bool) -> str:

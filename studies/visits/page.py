@@ -11,7 +11,7 @@ from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs.records import CellKey
-from bentpipe.study import footing, markdown
+from bentpipe.study import final_sections, markdown
 from bentpipe.study.markdown import literal, path, table
 from bentpipe.study.quantiles import median
 from bentpipe.study.source import Source, pooled
@@ -42,7 +42,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     for scenario in dict.fromkeys(one.key.scenario for one in known):
         mine = [one for one in known if one.key.scenario == scenario]
         parts += [f"## {path(scenario)}", table(_HEAD, _rows(mine), left=4)]
-    parts += footing.of_all(runs)
+    parts += final_sections.of_all(runs)
     file = folder / "visits.md"
     file.write_text(markdown.page(parts))
     return [file]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
-from bentpipe.study import footing, markdown
+from bentpipe.study import final_sections, markdown
 from bentpipe.study.markdown import percent, several, table
 from bentpipe.study.source import Source
 
@@ -187,8 +187,8 @@ def sections(page: Page) -> list[str]:
         _effects(page),
         "## Limits",
         _LIMITS,
-        *footing.failures(page.source.records),
-        *footing.made(page.source, SOURCES),
+        *final_sections.failures(page.source.records),
+        *final_sections.made(page.source, SOURCES),
     ]
 
 

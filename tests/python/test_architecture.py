@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import import_graph
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -108,6 +109,37 @@ ENDPOINT_PROGRAMS_MAY_USE = {
     "bentpipe-noq-proto",
     "bentpipe-quinn-adapter",
     "bentpipe-units",
+}
+
+# Folder of a crate → the circles among its modules. The list only becomes shorter.
+CIRCLES = {
+    "crates/analysis": [
+        "connection/clock.rs connection/join.rs",
+        "connection/recorder.rs connection/unbegun.rs",
+        "findings/credit.rs findings/deliveries.rs findings/pauses.rs findings/retransmissions.rs "
+        "findings/rounds.rs findings/signals.rs findings/slow_start.rs findings/transfer.rs",
+        "ledger.rs link_facts.rs metrics/milestones.rs metrics/mod.rs metrics/one_way.rs metrics/reply.rs "
+        "metrics/together.rs passive/bursts.rs passive/mod.rs",
+    ],
+    "crates/emulator": ["trial/flow.rs trial/instructions.rs trial/tunnel/mod.rs"],
+    "crates/endpoint": ["hq/server.rs hq/upload.rs", "setup.rs stack.rs test_case.rs"],
+    "crates/link": ["delay.rs mahimahi.rs rate.rs reading.rs scenario.rs"],
+    "crates/noq-options": ["library.rs qlog.rs"],
+    "crates/pep": [
+        "config/mod.rs limits/flow_credit.rs",
+        "relay/direction.rs relay/stream.rs",
+        "relay/keep_alive.rs relay/pair.rs",
+    ],
+    "crates/qlog": ["reader.rs records.rs"],
+    "crates/quinn-adapter": ["adapter.rs inbox.rs", "library.rs options.rs"],
+    "crates/service": ["http.rs metrics.rs"],
+    "crates/trial": [
+        "verdict/files/mod.rs verdict/files/wire.rs verdict/frames.rs verdict/frames/wire.rs verdict/live.rs "
+        "verdict/page.rs verdict/resumption.rs verdict/verifier.rs"
+    ],
+    "crates/wire": ["datagram.rs link_layer.rs tunnels.rs"],
+    "endpoints/msquic": ["connection.rs messages.rs stream.rs"],
+    "endpoints/quiche": ["connection.rs stack.rs"],
 }
 
 # A quoted path in a source file that goes up.
@@ -321,6 +353,24 @@ def test_a_room_knows_only_what_lies_below_it(file: Path) -> None:
     assert not wrong
     if own != "cli" and where.name != "progress.py":
         assert not SHOWN & {name.partition(".")[0] for name in imported(file)}
+
+
+def test_modules_of_python_import_each_other_in_one_direction() -> None:
+    """Imports inside functions and for type checkers count: who reads one module must read the other."""
+    graph = import_graph.of_python([PACKAGE, ROOT / "studies", ROOT / "tools"])
+    assert {"bentpipe.cli.run", "studies.thesis.page", "tools.schemas.generate"} <= graph.keys()
+    assert not import_graph.circles(graph)
+
+
+def test_modules_of_a_crate_import_each_other_in_one_direction() -> None:
+    found = {
+        f"{source.parent.relative_to(ROOT)}: {' '.join(sorted(circle))}"
+        for source in (*ROOT.glob("crates/*/src"), *ROOT.glob("endpoints/*/src"))
+        for circle in import_graph.circles(import_graph.of_crate(source))
+    }
+    known = {f"{crate}: {circle}" for crate, circles in CIRCLES.items() for circle in circles}
+    assert not found - known, "modules that import each other in a circle"
+    assert not known - found, "circles that are gone: take them out of CIRCLES"
 
 
 def test_only_the_command_line_prints_errors_and_ends_the_process() -> None:

@@ -438,9 +438,9 @@ def test_the_first_answer_counts_and_a_later_one_must_agree() -> None:
     notes: list[str] = []
     agreement = Agreement(notes.append, {})
     for trial, packets, where in (("a", "0a" * 32, ""), ("b", "0b" * 32, "x"), ("a", "0a" * 32, "y")):
-        agreement.heard(trial, packets, where)
+        agreement.compare(trial, packets, where)
     assert notes == [] and agreement.disagreements == {}
-    agreement.heard("b", "0c" * 32, "z")
+    agreement.compare("b", "0c" * 32, "z")
     what = "packets 0b0b0b0b0b0b0b0b…, and on z 0c0c0c0c0c0c0c0c…"
     assert agreement.disagreements == {"b": what} and notes == [f"b: two executions disagree: {what}"]
 

@@ -130,8 +130,8 @@ def of_the_tunnel(bentpipe: Command, *words: str) -> tuple[dict[str, Any], dict[
     """The record of a trial without it, and of one through it, over the satellite with a trace."""
     done = bentpipe(
         "run", "--scenario", "geo-tum", "--client", "quinn", "--server", "quinn", "--bytes", "1MB",
-        "--treatment", "direct,echo-tunnel", "--iterations", "1", "--trace", "all", "--out", "A", "--no-report",
-        "--json", *words,
+        "--treatment", "direct,echo-tunnel", "--iterations", "1", "--trace", "all", "--out", "A",
+        "--no-report", "--json", *words,
     )  # fmt: skip
     assert done.code == 0, done.err
     direct, through = done.records()

@@ -20,11 +20,11 @@ from bentpipe.plan.campaign import Plan
 from bentpipe.remote import lab
 from bentpipe.remote.clock import Exchange, between, offset
 from bentpipe.remote.host import HostConnection
+from bentpipe.remote.link_notes import by_name
 from bentpipe.remote.links import LinkHost, Links
 from bentpipe.remote.session import LinkSession
 from bentpipe.remote.ssh import HostGone
 from bentpipe.remote.traffic import TrafficCount
-from bentpipe.remote.weather import by_name
 from bentpipe.runs.trial_files import within
 
 MS = 10**6  # nanoseconds

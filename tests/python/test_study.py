@@ -6,11 +6,13 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import click
 import pytest
 from conftest import Command
 
 from bentpipe import origin, paths
-from bentpipe.cli import commands
+from bentpipe.cli import exit_code
+from bentpipe.cli.run import run
 
 pytestmark = pytest.mark.usefixtures("fake_sim")
 
@@ -131,16 +133,17 @@ def test_trials_in_which_the_testbed_failed_are_repeated_once_the_others_are_don
     bentpipe: Command, mine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repeated: list[str] = []
-    run = commands.invoke
+    code_of = exit_code.of
 
-    def heal(words: list[str]) -> int:
-        code = run(words)
+    def heal(command: click.Command, words: list[str], name: str) -> int:
+        code = code_of(command, words, name)
         repeated.extend(word for word in words if word == "--retry-invalid")
-        monkeypatch.delenv("FAKE_SIM", raising=False)
+        if command is run:
+            monkeypatch.delenv("FAKE_SIM", raising=False)
         return code
 
     monkeypatch.setenv("FAKE_SIM", "broken")
-    monkeypatch.setattr(commands, "invoke", heal)
+    monkeypatch.setattr(exit_code, "of", heal)
     done = bentpipe("study", "mine", "-o", "out")
     assert done.code == 0 and repeated == ["--retry-invalid"]
 

@@ -1,5 +1,6 @@
-"""bentpipe-trace analyze against what others know of the same trial: the client's own report, which `tap.py`
-keeps, the counters of the link, and the metrics in the record, which are taken without a file between.
+"""bentpipe-trace analyze against what others know of the same trial: the client's own report, which
+`bye_recorder.py` keeps, the counters of the link, and the metrics in the record, which are taken without
+a file between.
 """
 
 import json
@@ -51,7 +52,12 @@ def analyze(out: Path, *arguments: str | Path) -> subprocess.CompletedProcess[st
 def tapped(client: str, place: Path) -> Path:
     """A stack of the same name whose reports are kept in `place`; the program is the installed one."""
     program = catalogue.discover()[client].command("virtual-time")
-    command = ["{python}", str(Path(__file__).with_name("tap.py")), str(place / "bye.json"), *program]
+    command = [
+        "{python}",
+        str(Path(__file__).with_name("bye_recorder.py")),
+        str(place / "bye.json"),
+        *program,
+    ]
     stack = place / client / "stack.toml"
     stack.parent.mkdir()
     stack.write_text(

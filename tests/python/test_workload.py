@@ -121,14 +121,14 @@ def test_many_small_files_need_room_too(tmp_path: Path) -> None:
     free = shutil.disk_usage(tmp_path).free
     small = workload.parse(f"multiplexing:{free // 4000}x1B", "--workload")
     with pytest.raises(UsageError, match=r"--workload: files of .* do not fit"):
-        workload.check_room(tmp_path, [small], "--workload", 1)
+        workload.check_space(tmp_path, [small], "--workload", 1)
 
 
 def test_trials_at_a_time_need_room_side_by_side(tmp_path: Path) -> None:
     quarter = workload.parse(f"transfer:{shutil.disk_usage(tmp_path).free // 4}", "--workload")
-    workload.check_room(tmp_path, [quarter], "--workload", 1)
+    workload.check_space(tmp_path, [quarter], "--workload", 1)
     with pytest.raises(UsageError, match=r"a file of .* and 4 copies of it, .* do not fit") as caught:
-        workload.check_room(tmp_path, [quarter], "--workload", 4)
+        workload.check_space(tmp_path, [quarter], "--workload", 4)
     assert "--jobs" in caught.value.hint
 
 

@@ -1,4 +1,4 @@
-"""What records and traces say: cells, comparisons with their statistics, traces and their plots.
+"""Analysis of records and traces: cells, comparisons with their statistics, traces and their plots.
 
 It executes nothing, and knows runs by their records.
 """

@@ -1,4 +1,4 @@
-"""What many records say together: cells of the result matrix and their summaries."""
+"""Many records together: cells of the result matrix and their summaries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Cell:
 
     @classmethod
     def of(cls, key: CellKey, records: Iterable[Record]) -> Cell:
-        """The cell of these records, which may come in any order."""
+        """The cell of these records, which may be in any order."""
         return cls(key, tuple(sorted(records, key=lambda record: record.iteration)))
 
     @cached_property
@@ -39,7 +39,7 @@ class Cell:
 
     @property
     def h3(self) -> bool:
-        """Whether it is over HTTP/3, whose frames make goodput and times other than hq-interop does."""
+        """Whether it is over HTTP/3, whose frames make goodput and times differ from those of hq-interop."""
         return any(record.alpn == "h3" for record in self.records)
 
     @property
@@ -62,7 +62,7 @@ class Cell:
 
     @property
     def median(self) -> Record | None:
-        """The iteration that stands for the cell: the (lower) median of those that succeeded, by goodput, or
+        """The iteration that represents the cell: the (lower) median of those that succeeded, by goodput, or
         by completion time if any of them came too fast for a goodput; of live streams by how long they
         stalled, then by rate, of frames by how many came in time, then by age. The first iteration if none
         succeeded.
@@ -75,7 +75,7 @@ class Cell:
 
     def values(self, column: str) -> list[float]:
         """The values of a column of numbers in the iterations that succeeded, where it was measured; the age
-        that frames never reached, as too many were lost, is infinite.
+        of frames is infinite where too many were lost.
         """
         taken = (getattr(record, column) for record in self.ok if column not in AGES or record.frames)
         values = (math.inf if value is None and column in AGES else value for value in taken)
@@ -106,7 +106,7 @@ def cells(records: Iterable[Record]) -> list[Cell]:
 
 
 class MatrixKey(NamedTuple):
-    """What all cells of a matrix have in common."""
+    """The properties that all cells of a matrix have in common."""
 
     scenario: str
     workload: str
@@ -157,11 +157,11 @@ class Spread(NamedTuple):
 
 
 def spread(values: Iterable[float | None]) -> Spread | None:
-    """Spread of the values that are known; None if there are none."""
+    """Spread of the known values; None if there are none."""
     known = sorted(value for value in values if value is not None)
     return Spread(known[0], statistics.median(known), known[-1]) if known else None
 
 
 def by_name(name: str) -> tuple[str, str]:
-    """By what names are sorted: without regard to case."""
+    """The key for sorting by name: without regard to case."""
     return name.casefold(), name

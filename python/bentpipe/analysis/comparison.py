@@ -1,4 +1,4 @@
-"""Two runs side by side: per cell the ratio of a measure, and whether the difference counts.
+"""A comparison of two runs: per cell the ratio of a measure, and whether the difference is significant.
 
 Cells are the same if scenario, workload, treatment, client and server are; the testbed may differ, and the
 version of anything. Or one treatment is held against another one: then the two runs may be one.
@@ -31,7 +31,7 @@ FALSE_DISCOVERIES = 0.05  # the share of differences called significant that may
 
 
 class ComparedKey(NamedTuple):
-    """The key of a cell that both runs have: what its trials have in common."""
+    """The key of a cell that both runs have: the properties that its trials have in common."""
 
     scenario: str
     workload: str
@@ -41,14 +41,14 @@ class ComparedKey(NamedTuple):
 
     @property
     def title(self) -> str:
-        """In a line of text."""
+        """The key in a line of text."""
         between = f", {self.treatment}" if self.treatment not in ("", DIRECT) else ""
         return f"{self.scenario} {self.client} → {self.server}{between}"
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A column of records whose values are 0 or more, and how people read it."""
+    """A measure: a column of records whose values are 0 or more, and how people read it."""
 
     column: str
     title: str
@@ -108,7 +108,7 @@ class ComparedRun:
         return cls(folder, *run_folder.read(folder, courses=False))
 
     def of(self, treatment: str) -> ComparedRun:
-        """What it has of one treatment. UsageError if this name means none of them, or several."""
+        """Its cells of one treatment. UsageError if this name means none of them, or several."""
         present = list(dict.fromkeys(record.treatment for record in self.records))
         found = [one for one in present if treatment in (one, labels.treatment(one).kind)]
         if treatment not in present and not found:
@@ -195,8 +195,8 @@ class ComparedCell:
 
     @property
     def distance(self) -> float:
-        """How far the ratio is from 1, either way; infinite if one side alone has values, or values above 0;
-        0 if nothing can be said.
+        """The distance of the ratio from 1, either way; infinite if only one side has values, or values above
+        0; 0 if nothing is known.
         """
         if self.ratio is not None:
             return abs(math.log(self.ratio.value))
@@ -213,7 +213,7 @@ class ComparedCell:
 
     @property
     def lost(self) -> bool:
-        """Succeeded in A, and never in B."""
+        """Whether it succeeded in A, and never in B."""
         return bool(self.a.ok) and not self.b.ok
 
     @property
@@ -222,9 +222,9 @@ class ComparedCell:
         return bool(self.a.alpn and self.b.alpn) and self.a.alpn != self.b.alpn
 
     def beyond(self, share: float) -> bool:
-        """Whether the sides differ by more than `share`, one way or the other, and not by chance alone; of
-        single trials, for which nobody knows, whether they differ by as much. What only one side has is
-        farther than any share.
+        """Whether the sides differ by more than `share`, either way, and significantly; for single trials,
+        which have no significance, whether they differ by as much. What only one side has is beyond any
+        share.
         """
         if self.lost or self.on_one_side:
             return True
@@ -310,7 +310,7 @@ def _some(names: Iterable[str]) -> str:
 
 
 def remarks(both: Comparison) -> list[str]:
-    """What a reader of the table should know of the two runs and the cells, a sentence each."""
+    """Remarks on the two runs and the cells that a reader of the table needs, a sentence each."""
     unfinished = [name for name, run in (("A", both.a), ("B", both.b)) if run.manifest.finished is None]
     return [
         *(f"{name} is not finished: what is still to come is not in it" for name in unfinished),

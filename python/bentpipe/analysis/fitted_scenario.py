@@ -1,4 +1,4 @@
-"""Scenario files that have fitted losses.
+"""Scenario files with fitted losses.
 
 Of a run's trial the path is known: its manifest's scenario, in which the losses of what the capture is of are
 replaced: of the whole path, or, with proxies, of one hop. Of captures
@@ -31,8 +31,8 @@ def of_run(
     known: Mapping[str, Any], losses: Losses, directions: Sequence[Direction], segments: Sequence[str]
 ) -> str:
     """The file of a trial's scenario with the losses of these directions in place of those of its `segments`,
-    which the capture is of. They lie where the scenario loses packets, if that is one segment alone, else on
-    the satellite; where nothing was lost, the scenario's own stay.
+    which the capture is of. They go to the segment where the scenario loses packets, if it is only one, else
+    to the satellite; where nothing was lost, the scenario's own losses stay.
     """
     scenario = json.loads(json.dumps(known))
     del scenario["name"]
@@ -62,8 +62,8 @@ def segments_between(first: str, last: str) -> tuple[str, ...]:
 
 
 def of_captures(losses: Losses, directions: Sequence[Direction], rates: Mapping[Direction, str]) -> str:
-    """The file of a path that captures show; `rates` are those that are known. UsageError if the captures
-    do not show what the file needs.
+    """The file of a path by captures of it; `rates` are those that are known. UsageError if the captures do
+    not show what the file needs.
     """
     satellite: dict[str, dict[str, Loss]] = {
         direction: _measured(direction, losses.of(direction), rates.get(direction))
@@ -117,7 +117,7 @@ def _measured(direction: Direction, one: DirectionLosses, rate: str | None) -> d
 
 
 def _notes(losses: Losses, directions: Sequence[Direction]) -> Iterator[str]:
-    """What was fitted to what, and what could not be read."""
+    """The notes on the fit, and on files that could not be read completely."""
     files = ", ".join(losses.files)
     yield from (f"Not all was read: {error}" for error in losses.errors)
     for direction in directions:

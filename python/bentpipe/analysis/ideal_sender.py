@@ -22,9 +22,9 @@ def round_trips(testcase: str, transport: str = "quic", saved: int = 0) -> tuple
 def curve(
     testcase: str, size_bytes: int, limit_s: float, rtt_s: float, transport: str = "quic", saved: int = 0
 ) -> list[tuple[float, float]] | None:
-    """What the ideal sender has brought, headers counted, as (seconds, bytes): nothing until handshake and
-    request have had their round trips, then files and headers at the link's rate, or the mean of one that
-    changes. None if its time is too short for that.
+    """The bytes that the ideal sender has delivered, with headers, as (seconds, bytes): nothing until
+    handshake and request have had their round trips, then files and headers at the link's rate, or the mean
+    of one that changes. None if its time is too short for that.
     """
     before, after = round_trips(testcase, transport, saved)
     begin, end = before * rtt_s, limit_s - after * rtt_s

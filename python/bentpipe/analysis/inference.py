@@ -1,5 +1,5 @@
-"""What repeated measurements allow to be said: the ratio of two means with its interval, and which of many
-differences count.
+"""Inference from repeated measurements: the ratio of two means with its interval, and which of many
+differences are significant.
 
 Model: the logarithms of a measure are about normal in each of two samples, whose variances may differ. Then
 the difference of their means has Welch's t distribution (B. L. Welch, Biometrika 34, 1947), and its exponent
@@ -25,7 +25,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times as large the second of two samples is; without interval and p where one of them has a
+    """The ratio of the second of two samples to the first; without interval and p where one of them has a
     single value.
     """
 
@@ -60,7 +60,7 @@ def ratio(first: Sequence[float], second: Sequence[float]) -> Ratio | None:
 
 
 def geometric_mean(values: Sequence[float]) -> float | None:
-    """Of positive values; None if there are none, or others."""
+    """The geometric mean of positive values; None if there are none, or others."""
     if not values or not all(0 < value < math.inf for value in values):
         return None
     return math.exp(_on_logarithms(values)[0])
@@ -83,7 +83,7 @@ def _exp(exponent: float) -> float:
 
 def adjusted(p_values: Sequence[float | None]) -> list[float | None]:
     """Each p by the rule of Benjamini and Hochberg (J. R. Stat. Soc. B 57, 1995): if all differences whose
-    adjusted p is at most 5 % are called significant, some 5 % of these are none at the most, on average.
+    adjusted p is at most 5 % are called significant, at most 5 % of these are false discoveries on average.
     Where nothing could be tested, None stays None and does not count.
     """
     known = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
@@ -97,8 +97,8 @@ def adjusted(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def t_test(t: float, freedom: float) -> float:
-    """How probable |t| or more is under Student's t distribution: the regularised incomplete beta function of
-    freedom / (freedom + t²).
+    """The probability of |t| or more under Student's t distribution: the regularised incomplete beta function
+    of freedom / (freedom + t²).
     """
     whole = freedom + t * t
     return _beta(freedom / whole, t * t / whole, freedom / 2, 0.5)
@@ -106,7 +106,7 @@ def t_test(t: float, freedom: float) -> float:
 
 @functools.cache
 def t_quantile(confidence: float, freedom: float) -> float:
-    """The t that so great a share of values does not exceed, of either sign."""
+    """The two-sided quantile of Student's t: the value that the given share of |t| does not exceed."""
     low, high = 0.0, 1.0
     while t_test(high, freedom) > 1 - confidence:
         high *= 2

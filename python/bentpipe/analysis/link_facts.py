@@ -1,4 +1,4 @@
-"""What is known of a trial's path and files beside its trace: rates, delay, queues, the ideal sender's time.
+"""Facts about a trial's path and files besides its trace: rates, delay, queues, the ideal sender's time.
 
 `bentpipe-trace analyze --link` takes these facts, and figures draw them as lines. They come from the summary
 of the scenario in the run's manifest; runs of earlier versions know fewer. Where proxies split the path, what
@@ -18,7 +18,9 @@ from bentpipe.runs.records import Record
 
 @dataclass(frozen=True)
 class LinkFacts:
-    """Each may be unknown. Rates and queues are those of the bottleneck, in bit/s and bytes of IP packets."""
+    """Facts about a path, each of which may be unknown. Rates and queues are those of the bottleneck, in
+    bit/s and bytes of IP packets.
+    """
 
     forward_rate_bps: int | None = None
     return_rate_bps: int | None = None

@@ -54,7 +54,7 @@ class GilbertElliott(msgspec.Struct, frozen=True):
 
 
 class ModelFit(msgspec.Struct, frozen=True):
-    """How well a model fits."""
+    """The goodness of a model's fit."""
 
     model: Model
     parameters: int
@@ -64,7 +64,7 @@ class ModelFit(msgspec.Struct, frozen=True):
 
 
 class LengthCount(msgspec.Struct, frozen=True):
-    """How many runs have a length."""
+    """The number of runs of a length."""
 
     length: int
     count: int
@@ -95,7 +95,7 @@ class Test(msgspec.Struct, frozen=True):
 
 
 class MarkovTests(msgspec.Struct, frozen=True):
-    """How far losses depend on what was lost before."""
+    """The tests whether losses depend on earlier losses."""
 
     order_0_against_1: Test | None
     order_1_against_2: Test | None
@@ -117,7 +117,7 @@ class Periodicity(msgspec.Struct, frozen=True):
 
 
 class TimeBin(msgspec.Struct, frozen=True):
-    """What was sent and lost in a bin of time."""
+    """The packets sent and lost in a bin of time."""
 
     start_s: float
     packets: int
@@ -125,7 +125,7 @@ class TimeBin(msgspec.Struct, frozen=True):
 
 
 class MeasuredPath(msgspec.Struct, frozen=True):
-    """What packets show of the path beside losses."""
+    """The properties of the path, besides losses, that packets show."""
 
     delay_s: float | None
     rate_bps: int | None
@@ -165,13 +165,13 @@ class Losses(msgspec.Struct, frozen=True, rename={"return_": "return"}):
     return_: DirectionLosses
 
     def of(self, direction: Direction) -> DirectionLosses:
-        """Those of one direction."""
+        """The losses of one direction."""
         return self.forward if direction == "forward" else self.return_
 
 
 @dataclass(frozen=True)
 class FittedLosses:
-    """Losses, and the JSON that says them."""
+    """Losses, and the JSON that they are from."""
 
     losses: Losses
     json: bytes

@@ -1,4 +1,4 @@
-"""What held a page up: rules about its requests and the packets that carried them.
+"""Findings on what delayed a page: rules about its requests and the packets that carried them.
 
 Each answers yes, no or not sure, and says with which numbers. `docs/reference/pages.md` lists them.
 """
@@ -34,7 +34,7 @@ _NO_TRACE = "there is no analysis of its trace, or the trace cannot be read"
 
 @dataclass(frozen=True)
 class PageFinding:
-    """What a rule says of a page: whether the flaw is there, and the numbers behind that in words."""
+    """The finding of a rule on a page: whether the flaw is there, and the numbers behind that in words."""
 
     rule: str
     title: str
@@ -44,7 +44,7 @@ class PageFinding:
 
 @dataclass(frozen=True)
 class PageEvidence:
-    """The evidence of a page that was loaded in a trial: what its client and the packets on its hop say."""
+    """The evidence on a page that was loaded in a trial: from its client and from the packets on its hop."""
 
     record: Record
     requests: Sequence[PageRequest]  # in the order of the page
@@ -52,13 +52,13 @@ class PageEvidence:
 
     @property
     def has_path_rtt(self) -> bool:
-        """Whether the round trip of the client's hop is that of the path, and long enough to tell by."""
+        """Whether the round trip of the client's hop is that of the path, and long enough for the rules."""
         rtt_ms = self.record.rtt_min_ms
         return not self.record.proxies and rtt_ms is not None and rtt_ms / 1e3 >= _SHORTEST_RTT_S
 
 
 def of_trial(folder: Path, record: Record, requests: Sequence[PageRequest]) -> list[PageFinding]:
-    """What rules say of the page of the trial in RUN/trials/ID. Errors are those of `traces.of_folder`."""
+    """The findings on the page of the trial in RUN/trials/ID. Errors are those of `traces.of_folder`."""
     visit = workload.known(record.workload)
     is_later = isinstance(visit, PageVisit) and visit.is_later
     return of_page(
@@ -67,7 +67,7 @@ def of_trial(folder: Path, record: Record, requests: Sequence[PageRequest]) -> l
 
 
 def of_page(page: PageEvidence) -> list[PageFinding]:
-    """What rules say of a page."""
+    """The findings on a page."""
     found = [_handshake(page), _connections(page), _head_of_line(page)]
     return [*found, _priorities(page)] if page.record.alpn != "http/1.1" else found
 

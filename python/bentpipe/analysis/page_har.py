@@ -1,4 +1,4 @@
-"""What a trial did with its page as an HTTP Archive, which other tools open.
+"""The page of a trial as an HTTP Archive, which other tools open.
 
 Virtual time begins on 1 January 2000. When a trial in real time began is not kept: there it is when the run
 did.

@@ -1,4 +1,4 @@
-"""What the packets of a page carried, and what had to wait at the client for what was missing."""
+"""The packets of a page, and the data that had to wait at the client for missing packets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Row = Mapping[str, Any]  # of `packets.parquet`
 
 @dataclass(frozen=True)
 class Hold:
-    """A time in which bytes of a stream had come, and an earlier part had not, in seconds of one clock."""
+    """A time in which bytes of a stream had arrived, and an earlier part had not, in seconds of one clock."""
 
     begin_s: float
     end_s: float
@@ -34,7 +34,7 @@ class Hold:
 
 @dataclass(frozen=True)
 class ConnectionPackets:
-    """What came to the client on a connection."""
+    """The data that reached the client on a connection."""
 
     began_s: float
     response_bytes: int  # of streams that the client opened
@@ -43,7 +43,7 @@ class ConnectionPackets:
 
 def of_connections(folder: Path, *, is_later_visit: bool) -> list[ConnectionPackets] | None:
     """The connections of the page of the trial in `folder`, on the client's hop; on a later visit those that
-    began when something had come of the earlier one. None where its trace was not analysed, or its streams
+    began when something of the earlier one had arrived. None where its trace was not analysed, or its streams
     cannot be read. Errors are those of `traces.of_folder`.
     """
     if not (folder / trial_files.PACKETS).is_file():
@@ -59,12 +59,12 @@ def of_connections(folder: Path, *, is_later_visit: bool) -> list[ConnectionPack
 def connections_of(
     packets: Iterable[Row], starts_s: Mapping[int, float], *, is_later_visit: bool
 ) -> list[ConnectionPackets] | None:
-    """Those that began at `starts_s`, of packets as rows of `packets.parquet` have them."""
-    came: dict[int, list[Row]] = {number: [] for number in starts_s}
+    """The connections that began at `starts_s`, of packets as rows of `packets.parquet`."""
+    arrived: dict[int, list[Row]] = {number: [] for number in starts_s}
     for row in packets:
-        if row["connection"] in came and _has_come(row):
-            came[row["connection"]].append(row)
-    of = {number: _ConnectionRows(starts_s[number], rows) for number, rows in came.items()}
+        if row["connection"] in arrived and _has_arrived(row):
+            arrived[row["connection"]].append(row)
+    of = {number: _ConnectionRows(starts_s[number], rows) for number, rows in arrived.items()}
     firsts = [one.first_s for one in of.values() if one.rows]
     if not firsts:
         return None
@@ -75,14 +75,14 @@ def connections_of(
     ]
 
 
-def _has_come(row: Row) -> bool:
+def _has_arrived(row: Row) -> bool:
     """Whether it is a packet of the server's with parts of streams, and arrived."""
     is_servers = row["sender"] == "server" and not row["copy"]
     return is_servers and row["received_s"] is not None and any(row["stream_bytes"] or ())
 
 
 class _ConnectionRows:
-    """The packets of a connection that came to the client, in the order of arrival."""
+    """The packets of a connection that arrived to the client, in the order of arrival."""
 
     def __init__(self, start_s: float, rows: Iterable[Row]) -> None:
         self.start_s = start_s
@@ -117,7 +117,7 @@ def _parts(row: Row) -> Iterable[tuple[int, int, int]]:
 class _Reassembly:
     """A stream as its receiver puts it together."""
 
-    next: int = 0  # all before it has come
+    next: int = 0  # everything before it has arrived
     waiting: list[tuple[int, int]] = field(default_factory=list)  # disjoint, in order, behind a missing part
     held: int = 0  # bytes of these
     since_s: float = 0.0
@@ -125,7 +125,7 @@ class _Reassembly:
     holds: list[Hold] = field(default_factory=list)
 
     def take(self, at_s: float, begin: int, end: int) -> None:
-        """The part from `begin` to `end` comes."""
+        """Add the part from `begin` to `end`."""
         if not self.waiting:
             self.since_s, self.most = at_s, 0
         self._keep(max(begin, self.next), end)

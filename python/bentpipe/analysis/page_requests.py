@@ -19,7 +19,7 @@ from bentpipe.workload.page.visit import PageVisit
 
 
 def of_trial(folder: Path, record: Record) -> PageRequests:
-    """Those of the trial in RUN/trials/ID. Errors are those of `requests.read`."""
+    """The requests of the trial in RUN/trials/ID. Errors are those of `requests.read`."""
     found = requests.read(folder)
     names = _names(found, record)
     own = {one.path: name for one, name in zip(found.requests, names, strict=True)}
@@ -33,7 +33,7 @@ def of_trial(folder: Path, record: Record) -> PageRequests:
 
 
 def in_order_of_asking(found: PageRequests) -> PageRequests:
-    """The same, that which was asked for first before all others; what never was comes last."""
+    """The same in the order of their requests; those that were never sent are last."""
 
     def place(number: int) -> tuple[bool, float, int]:
         asked_s = found.requests[number].asked_s

@@ -32,8 +32,8 @@ class StreamPackets:
 
 
 def of_requests(folder: Path, requests: Sequence[PageRequest]) -> list[StreamPackets] | None:
-    """Those of each request of the trial in `folder`, on the client's hop. None where its trace was not
-    analysed, and where it cannot be told which stream is whose. Errors are those of `traces.of_folder`.
+    """The packets of each request's stream of the trial in `folder`, on the client's hop. None where its
+    trace was not analysed, or streams cannot be matched to requests. Errors are those of `traces.of_folder`.
     """
     if not (folder / trial_files.PACKETS).is_file():
         return None

@@ -24,15 +24,17 @@ _FIRST = 0.8  # the part of the error that is spent at the first look; the other
 
 @dataclass(frozen=True)
 class Rigour:
-    """How sure verdicts are to be, and the numbers of trials at which one looks whether they are."""
+    """The rigour of verdicts: the allowed error, and the numbers of trials at which it is decided whether
+    they are sure.
+    """
 
     error: float  # the chance of a wrong verdict
     looks: tuple[int, ...]
 
     @classmethod
     def of(cls, error: float, most: int, least: int = 1) -> Rigour:
-        """The first look is where trials that all agree are enough, each further one at twice as many; none
-        at fewer than `least`, or, but the first, at more than `most`.
+        """The rigour whose first look is where trials that all agree are enough, each further one at twice as
+        many; none at fewer than `least`, or, but the first, at more than `most`.
         """
         enough = math.ceil(-math.log2(_FIRST * error))
         looks = [enough * 2**number for number in range(MOST_LOOKS)]
@@ -40,8 +42,8 @@ class Rigour:
         return cls(error, tuple(one for one in looks if first <= one <= max(most, first)))
 
     def shared(self, among: int) -> Rigour:
-        """For each of so many verdicts, where the error is to be that of any of them. A look is none at which
-        not even trials that all agree would be enough.
+        """The rigour of each of several verdicts, where the error is that of any of them. Looks at which not
+        even trials that all agree would be enough are left out.
         """
         error = self.error / max(among, 1)
         least = math.ceil(1 - math.log2(_FIRST * error))  # an interval has two sides
@@ -53,25 +55,25 @@ class Rigour:
         return self.error * (_FIRST if look == self.looks[0] else (1 - _FIRST) / (MOST_LOOKS - 1))
 
     def next_look(self, trials: int) -> int | None:
-        """How many trials the look after this one needs; None if there is none."""
+        """The number of trials that the look after this one needs; None if there is none."""
         return next((look for look in self.looks if trials < look), None)
 
     def seen(self, values: Sequence[float]) -> list[Sequence[float]]:
-        """The values of each look, as far as there are so many."""
+        """The values of each look for which there are enough."""
         return [values[:look] for look in self.looks if look <= len(values)]
 
 
 @dataclass(frozen=True)
 class SideFound:
-    """On which side something lies, and how many trials say so; no side: chance could have made either."""
+    """The side on which something lies, and how many trials say so; no side: it could be chance."""
 
     side: Side | None
     trials: int
 
 
 def median_side(logarithms: Sequence[float], rigour: Rigour) -> SideFound:
-    """On which side of 0 the median lies. 0 itself is below. `logarithms` are of measure / bound, in order of
-    trials.
+    """The side of 0 on which the median lies. 0 itself is below. `logarithms` are of measure / bound, in
+    order of trials.
     """
     for seen in rigour.seen(logarithms):
         look, above = len(seen), sum(one > 0 for one in seen)
@@ -81,15 +83,15 @@ def median_side(logarithms: Sequence[float], rigour: Rigour) -> SideFound:
 
 
 def most_that_disagree(rigour: Rigour, look: int) -> int:
-    """Of the trials of a look, how many may lie on the other side of a median that is sure; -1: none is."""
+    """The number of trials of a look that may lie on the other side of a median that is sure; -1: none is."""
     allowed = rigour.spent(look)
     return next((count - 1 for count in range(look) if _tail(look - count, look) > allowed), look)
 
 
 @dataclass(frozen=True)
 class PairedChange:
-    """What became of a measure between two samples with the same seeds: of the logarithms of now / base the
-    median and its interval. Infinite: one of the two never came so far.
+    """The change of a measure between two samples with the same seeds: of the logarithms of now / base the
+    median and its interval. Infinite: one of the two never reached it.
     """
 
     sure: Side | Literal["same"] | None  # of the margin; "above": now more than in the base
@@ -100,8 +102,8 @@ class PairedChange:
 
 
 def paired_change(logarithms: Sequence[float], rigour: Rigour, margin: float) -> PairedChange:
-    """What the logarithms of ratios, pair by pair, say: a change by more than `margin` that is not 0, or one
-    that is less. At least one pair.
+    """The result of the logarithms of ratios, pair by pair: a change by more than `margin` that is not 0, or
+    one that is less. At least one pair.
     """
     found = _interval(logarithms[: rigour.looks[0]], rigour, margin)
     for seen in rigour.seen(logarithms):
@@ -129,6 +131,6 @@ def _interval(seen: Sequence[float], rigour: Rigour, margin: float) -> PairedCha
 
 
 def _tail(count: int, trials: int) -> float:
-    """How probable it is that a coin falls on one side so often, or more often."""
+    """The probability that a coin falls on one side this often, or more often."""
     often = sum(math.comb(trials, one) for one in range(count, trials + 1))
     return float(often / 2**trials)

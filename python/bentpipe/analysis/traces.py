@@ -1,4 +1,4 @@
-"""Analyses of captures: found where they stand, made by `bentpipe-trace analyze` where they do not.
+"""Analyses of captures: found where they are, made by `bentpipe-trace analyze` where they are not.
 
 An analysis is two files, `packets.parquet` with a row per packet and `analysis.json` with metrics and
 findings. In a run they stand in `trials/<id>/` beside `trace.pcapng`; they are made when first needed, and
@@ -52,12 +52,12 @@ _FIRST_FLOW = ("192.0.2.1:", "[2001:db8:1::1]:")
 
 ANALYSIS_ALONE = "in virtual time it can be had again: the page of its cell in the report has the command"
 _VISIBLE = 0.05  # of a transfer: a shorter span is hardly seen in a figure
-_SHORTEST_S = 0.1  # likewise, where neither transfer nor RTT are known
+_SHORTEST_S = 0.1  # the same where neither transfer nor RTT are known
 
 
 @dataclass(frozen=True)
 class TracedRun:
-    """A run whose trials have traces: what it knows of them."""
+    """A run whose trials have traces, with what is known of them."""
 
     folder: Path
     scenarios: dict[str, ScenarioState]  # of the manifest, by their labels
@@ -75,14 +75,14 @@ class TracedRun:
         return cls(folder, found.scenarios, records)
 
     def link(self, trial: str) -> LinkFacts | None:
-        """What is known of a trial's path; None if the run has no record of the trial."""
+        """The facts about a trial's path; None if the run has no record of the trial."""
         record = self.records.get(trial)
         return link_facts.of_trial(self.scenarios[record.scenario].summary, record) if record else None
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """An analysis in a folder; packets are read when asked for."""
+    """An analysis in a folder; packets are read when needed."""
 
     folder: Path
     summary: Summary
@@ -222,8 +222,8 @@ def of_trial(folder: Path, run: TracedRun | None = None, out: Path | None = None
 
 def reduce_to_analysis(folder: Path, run: TracedRun) -> None:
     """Make the analysis of the trial in RUN/trials/<id>, and remove its capture. Errors are those of
-    `of_trial`, and BentpipeError if not all of the capture could be read; it then stays. So do those of other
-    hops, of which nothing is made.
+    `of_trial`, and BentpipeError if not all of the capture could be read; it is then kept, as are those of
+    other hops, which are not analysed.
     """
     if errors := of_trial(folder, run).summary.errors:
         raise BentpipeError(*with_hint(errors[0]))
@@ -260,7 +260,7 @@ def _writable(folder: Path) -> bool:
 
 
 def _logged(folder: Path) -> list[Path]:
-    """What endpoints logged in a trial: the files, and the folders that they are in."""
+    """The logs of endpoints in a trial: the files, and their folders."""
     place = folder / "qlog"
     return [place, *sorted(place.rglob("*"))] if place.is_dir() else []
 

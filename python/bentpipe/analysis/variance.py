@@ -1,4 +1,4 @@
-"""Whose the variance of a measure is: the client's, the server's, that of how the two suit each other, or
+"""The split of the variance of a measure: the client's share, the server's, that of their interaction, and
 chance.
 
 Model: two-way random effects with replication, `value = mean + client + server + pair + trial`, each effect
@@ -36,7 +36,7 @@ class VarianceShares:
 
 @dataclass(frozen=True)
 class VarianceSplit:
-    """The shares with their intervals, and what they are of."""
+    """The shares with their intervals, and what they are shares of."""
 
     shares: VarianceShares
     low: VarianceShares
@@ -58,8 +58,8 @@ class _Tables:
     trials: Floats
 
     def drawn(self, many: int, all_servers: bool) -> _Tables:
-        """So many tables whose clients and, but for `all_servers`, servers are drawn from those of this one,
-        with repetition.
+        """The given number of tables whose clients and, unless `all_servers`, servers are drawn from those of
+        this one, with repetition.
         """
         random = np.random.default_rng(_SEED)
         down, across = self.mean.shape

@@ -29,10 +29,10 @@ def main() -> None:
             signal.signal(number, signal.default_int_handler)
         sys.unraisablehook = _unraisable
         code = commands.invoke(sys.argv[1:])
-        _be_deaf()
+        _ignore_signals()
     except KeyboardInterrupt:  # before or after the command itself
         code = 130
-        _be_deaf()
+        _ignore_signals()
     sys.exit(code)
 
 
@@ -43,7 +43,7 @@ def invoke(arguments: list[str]) -> int:
     return commands.invoke(arguments)
 
 
-def _be_deaf() -> None:
+def _ignore_signals() -> None:
     """All is done and said: a signal that comes while Python winds up would change the exit code."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
         signal.signal(number, signal.SIG_IGN)

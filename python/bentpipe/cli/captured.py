@@ -1,4 +1,4 @@
-"""What `bentpipe trace` and `bentpipe plot` are told to look at: captures, a trial's folder, an analysis."""
+"""The captures that `bentpipe trace` and `bentpipe plot` look at: files, a trial's folder, an analysis."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LINK_KEYS = [field.name for field in dataclasses.fields(LinkFacts)]
 _OPTIONS = (
     click.argument("files", type=_PATH, nargs=-1, required=True, metavar="FILE…"),
     click.option(
-        "--keylog", type=_PATH, metavar="KEYS", help="TLS secrets (SSLKEYLOGFILE), beside those in captures."
+        "--keylog", type=_PATH, metavar="KEYS", help="TLS secrets (SSLKEYLOGFILE), besides those in captures."
     ),
     click.option(
         "--qlog", "qlogs", type=_PATH, multiple=True, metavar="FILE", help="An endpoint's qlog; repeatable."
@@ -52,7 +52,7 @@ class CaptureArguments:
 
 
 def captured(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The arguments that say what to look at; the command gets them as `named`."""
+    """The arguments that name the captures; the command gets them as `named`."""
 
     @functools.wraps(function)
     def command(
@@ -67,8 +67,8 @@ def captured(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def find(named: CaptureArguments, out: Path | None = None) -> Analysis:
-    """The analysis of what is named, made anew in `out` if that is given. UsageError if it is nothing that
-    can be looked at; else errors are those of `traces`.
+    """The analysis of the captures that are named, made anew in `out` if that is given. UsageError if they
+    are no captures; other errors are those of `traces`.
     """
     for file in named.files:
         check_capture(file)
@@ -164,7 +164,7 @@ def check_capture(file: Path) -> None:
 
 
 def check_file(option: str, file: Path) -> None:
-    """UsageError if what an option names is no file."""
+    """UsageError if the value of an option is no file."""
     if not file.exists():
         raise UsageError(f"{option}: {file}: there is no such file")
     if not file.is_file():

@@ -1,4 +1,4 @@
-"""What `bentpipe check` prints at its end."""
+"""The summary that `bentpipe check` prints at its end."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def show(found: Verdicts, objectives: Sequence[Objective], run: Path, console: C
     titled = dict(zip(map(id, found.verdicts), objectives, strict=True))
     groups = groupby(found.verdicts, lambda one: (one.client, one.server))
     pairs = {pair: list(verdicts) for pair, verdicts in groups}
-    told = pairs if len(pairs) <= _PAIRS else dict(sorted(pairs.items(), key=_passes)[:_PAIRS])
-    for (client, server), several in told.items():
+    listed = pairs if len(pairs) <= _PAIRS else dict(sorted(pairs.items(), key=_passes)[:_PAIRS])
+    for (client, server), several in listed.items():
         console.print(f"{client} → {server}", style="bold", soft_wrap=True)
         table = Table(box=None, pad_edge=False)
         for heading in ("objective", "asked", "came to", "trials", "verdict"):
@@ -40,7 +40,7 @@ def show(found: Verdicts, objectives: Sequence[Objective], run: Path, console: C
             table.add_row(one.objective, one.asked, came_to, str(one.trials), _word(one.outcome))
         console.print(table)
         _reasons(several, run, console)
-    _others([one for pair, one in pairs.items() if pair not in told], console)
+    _others([one for pair, one in pairs.items() if pair not in listed], console)
     if found.against:
         _against(found, run, console)
     console.print(f"{tally(found)}; a verdict is wrong in at most {100 * found.error:g} % of cases")
@@ -77,9 +77,9 @@ def _reasons(verdicts: Sequence[ObjectiveVerdict], run: Path, console: Console) 
     """Why objectives are open, or missed other than by their bound; and what held up trials that missed
     it.
     """
-    told = [one for one in verdicts if one.outcome != "pass" and not _is_plain(one)]
-    for why in dict.fromkeys(one.why for one in told):
-        same = [one for one in told if one.why == why]
+    unmet = [one for one in verdicts if one.outcome != "pass" and not _is_plain(one)]
+    for why in dict.fromkeys(one.why for one in unmet):
+        same = [one for one in unmet if one.why == why]
         names = ", ".join(one.objective for one in same)
         console.print(f"  {names}: {same[0].outcome}: {why}", soft_wrap=True)
     missed = [one for one in verdicts if one.outcome == "fail" and one.trial]

@@ -35,7 +35,7 @@ _METHOD = (
 
 
 class Share(click.ParamType[float]):
-    """`5%` as 0.05."""
+    """A share, written `5%`: 0.05."""
 
     name = "share"
 
@@ -50,7 +50,7 @@ class Share(click.ParamType[float]):
         return float(found[1]) / 100
 
 
-@click.command(short_help="Hold two runs against each other, cell by cell.")
+@click.command(short_help="Compare two runs, cell by cell.")
 @click.argument("run_a", type=click.Path(path_type=Path), metavar="RUN_A")
 @click.argument("run_b", type=click.Path(path_type=Path), metavar="RUN_B")
 @click.option(
@@ -59,14 +59,14 @@ class Share(click.ParamType[float]):
     metavar="COLUMN",
     default="goodput_bps",
     show_default=True,
-    help=f"A column of the records: {', '.join(MEASURES)}. Trials that failed do not count.",
+    help=f"A column of the records: {', '.join(MEASURES)}. Failed trials do not count.",
 )
 @click.option(
     "--treatments",
     "between",
     nargs=2,
     metavar="A B",
-    help="Hold cells of treatment A in RUN_A against those of B in RUN_B, as in direct quic-pep; where a run "
+    help="Compare cells of treatment A in RUN_A with those of B in RUN_B, as in direct quic-pep; where a run "
     "has several chains of proxies, name one in full.",
 )
 @click.option(
@@ -98,7 +98,7 @@ def compare(
 ) -> None:
     """Compare the cells of RUN_A and RUN_B: the same scenario, workload, treatment, client and server.
     Testbeds, and versions of stacks and of IP, may differ. With --treatments, what stands between the ends
-    differs: then RUN_A and RUN_B may be the same run. The largest difference comes first.
+    differs: then RUN_A and RUN_B may be the same run. The largest difference is first.
 
     \b
     Examples:
@@ -145,7 +145,7 @@ def _print(both: Comparison, listed: Sequence[ComparedCell], rows: int) -> None:
     if listed:
         table = [_head(both), *(_row(both, cell) for cell in listed[:rows])]
         columns = len(table[0])
-        # The cell, what tells it from others, and the counts.
+        # The cell, what distinguishes it from others, and the counts.
         for line in aligned(table, {*range(columns - 7), columns - 2, columns - 1}):
             click.echo(line)
         if len(listed) > rows:

@@ -1,4 +1,4 @@
-"""How what changes with time is drawn: a line of blocks, with figures below it."""
+"""Drawings of values that change with time: a line of blocks, with figures below it."""
 
 from __future__ import annotations
 

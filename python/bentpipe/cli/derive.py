@@ -14,19 +14,14 @@ from typing import Any
 import click
 from rich.console import Console
 
-from bentpipe import progress, workload
-from bentpipe.cli.run import unused_folder
+from bentpipe import progress
 from bentpipe.cli.run_options import Folder, split, split_treatments
-from bentpipe.errors import BentpipeError, Interrupted, UsageError
-from bentpipe.execution.scheduler import Settings
+from bentpipe.errors import UsageError
 from bentpipe.objectives import derivation
-from bentpipe.objectives.derivation import SIZES_MB, DerivedObjective, Reached
-from bentpipe.objectives.rounds import GrowingRun, Laboratory
-from bentpipe.plan import treatments
-from bentpipe.plan.campaign import Plan
+from bentpipe.objectives.derivation import DerivedObjective, Reached
+from bentpipe.objectives.derivation_request import DerivationRequest, DerivationRun
 from bentpipe.runs.records import Record
-from bentpipe.stacks import catalogue
-from bentpipe.stacks.patience import silence_s
+from bentpipe.runs.run_folder import unused_folder
 
 _STEP_S = 0.1
 
@@ -73,8 +68,8 @@ def derive(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Derive objectives from what TCP reaches with an operator's proxies and without: the best, in whole
-    seconds, as a suite for `bentpipe check`.
+    """Derive objectives from what TCP achieves with an operator's proxies and without: the best times, in
+    whole seconds, as a suite for `bentpipe check`.
 
     \b
     Examples:
@@ -89,8 +84,8 @@ def derive(
             raise UsageError(
                 f"{option}: there is no folder {path.parent}", "name a file in one that is there"
             )
-    plan = _plan(scenarios, given)
-    records, run = _carry_out(plan, folder or unused_folder("derive"), given["jobs"])
+    run = DerivationRequest(scenarios, **given).run(folder or unused_folder("derive"))
+    records = run.in_order
     found = derivation.reached(records)
     made = derivation.derive(found)
     if figure is not None:
@@ -109,55 +104,12 @@ def derive(
         click.echo(f"suite: {out}")
 
 
-def _plan(scenarios: tuple[str, ...], given: dict[str, Any]) -> Plan:
-    (moved,) = workload.canonical([f"transfer:{given['size']}"], "--bytes")
-    if workload.size(given["size"], "--bytes") < SIZES_MB[0] * 10**6:
-        least = f"{SIZES_MB[0]} MB"
-        raise UsageError(f"--bytes: {given['size']} is less than {least}", f"objectives begin with {least}")
-    named = treatments.named(given["treatment"] or ("direct", "tcp-pep"), "--treatment")
-    return Plan(
-        name="derive",
-        title="What TCP reaches",
-        seed=given["seed"],
-        iterations=given["iterations"],
-        scenarios=scenarios,
-        workloads=(moved,),
-        treatments=derivation.expanded(named),
-        clients=(given["stack"].partition(":")[0],),
-        servers=(given["stack"],),
-        trace="none",
-    )
-
-
-def _carry_out(plan: Plan, place: Path, jobs: int | None) -> tuple[list[Record], GrowingRun]:
-    laboratory = Laboratory(
-        known=catalogue.discover(),
-        named=(*plan.clients, *plan.servers),
-        stack_folders=(),
-        settings=Settings(jobs=jobs, silence_s=silence_s()),
-        progress=progress.choose,
-    )
-    run = GrowingRun.open(place, plan, laboratory, resume=False)
-    try:
-        run.extend(plan)
-    except (KeyboardInterrupt, Interrupted):
-        raise Interrupted("interrupted", f"trials that ended are in {place}") from None
-    finally:
-        run.folder.close()
-    records = list(run.records.values())
-    odd = next((one for one in records if not one.ok and one.outcome != "transfer_timeout"), None)
-    if odd is not None:
-        raise BentpipeError(f"{odd.trial}: {odd.outcome.replace('_', ' ')}: {odd.detail}")
-    order = {trial.id: number for number, trial in enumerate(plan.trials())}
-    return sorted(records, key=lambda one: order[one.trial]), run
-
-
-def _print(found: Sequence[Reached], made: Sequence[DerivedObjective], run: GrowingRun) -> None:
+def _print(found: Sequence[Reached], made: Sequence[DerivedObjective], run: DerivationRun) -> None:
     console = Console(highlight=False)
     for scenario in dict.fromkeys(one.key.scenario for one in found):
         here = [one for one in found if one.key.scenario == scenario]
         sizes = sorted({size for one in here for size in one.times_s})
-        title = derivation.title_of(scenario, run.manifest.scenarios)
+        title = derivation.title_of(scenario, run.scenarios)
         console.print(title, style="bold", markup=False, soft_wrap=True)
         width = max(len("derived objective"), *(len(one.name) for one in here))
         heads = "".join(f"{f'{size} MB':>10}{'request':>9}" for size in sizes)
@@ -168,15 +120,15 @@ def _print(found: Sequence[Reached], made: Sequence[DerivedObjective], run: Grow
             )
             click.echo(f"{one.name:<{width}}{times}")
         wanted = {one.megabytes: one for one in made if one.scenario == scenario}
-        told = [f"{wanted[size].within_s} s" if size in wanted else "-" for size in sizes]
-        objective = "".join(f"{text:>10}{'':>9}" for text in told)
+        texts = [f"{wanted[size].within_s} s" if size in wanted else "-" for size in sizes]
+        objective = "".join(f"{text:>10}{'':>9}" for text in texts)
         click.echo(f"{'derived objective':<{width}}{objective}")
     trials = max(one.trials for one in found)
     click.echo(
         f"seconds, medians of {progress.count(trials)}, from the client's first packet; request: from its"
     )
     click.echo("request on, without the handshakes of TCP and TLS. Objectives: the best, in whole seconds.")
-    click.echo(f"run: {run.folder.path}")
+    click.echo(f"run: {run.path}")
 
 
 def _seconds(time: float) -> str:

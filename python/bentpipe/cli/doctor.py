@@ -17,23 +17,23 @@ from bentpipe.execution.doctor import MachineCheck
 from bentpipe.remote.links import Links
 
 
-@click.command(short_help="Say whether real time works on this machine, or over a real link.")
+@click.command(short_help="Check whether real time works on this machine, or over a real link.")
 @click.option(
     "--link",
     "links",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Look at the links of FILE and their hosts instead.",
+    help="Check the links of FILE and their hosts instead.",
 )
 @click.option(
     "--clean", is_flag=True, help="With --link: remove the programs that were brought to the hosts."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 def doctor(links: Path | None, clean: bool, as_json: bool) -> int:
-    """Look at what real time (bentpipe shell, bentpipe run --testbed emu) needs from this machine: kernel,
-    privileges, namespaces, timers, processors, buffers, tools, stacks. It takes some seconds.
+    """Check whether this machine has what real time (bentpipe shell, bentpipe run --testbed emu) needs:
+    kernel, privileges, namespaces, timers, processors, buffers, tools, stacks. It takes some seconds.
 
-    With --link, look at what real links need (bentpipe run --testbed remote): whether both hosts of each link
+    With --link, check what real links need (bentpipe run --testbed remote): whether both hosts of each link
     of FILE can be reached by SSH, what they are, whether packets can be captured there, how far apart their
     clocks are, and whether packets cross the link.
 

@@ -1,4 +1,4 @@
-"""`bentpipe stacks install` and `prune`, and what is seen while stacks are built."""
+"""`bentpipe stacks install` and `prune`, and the progress of builds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bentpipe.stacks.installable import Installable
 
 
 def install(wanted: Sequence[Installable], force: bool, as_json: bool, strict: Collection[str]) -> int:
-    """Install `wanted` and say what became of each; the exit code. Those named in `strict` may not be left
+    """Install `wanted` and print the result of each; the exit code. Those named in `strict` may not be left
     out.
     """
     console = Console(stderr=as_json, highlight=False, soft_wrap=True)
@@ -53,7 +53,7 @@ def prune(known: Sequence[Installable]) -> int:
 
 
 class InstallLines:
-    """A line when something begins or ends."""
+    """The progress as a line whenever something begins or ends."""
 
     every_s: float | None = None
 
@@ -81,7 +81,9 @@ class InstallLines:
 
 
 class InstallScreen(InstallLines):
-    """As `Lines`, and below them what is at work: for how long, and what it printed last."""
+    """The progress as `InstallLines`, and below them the builds under way: for how long, and their last line
+    of output.
+    """
 
     every_s = 0.25
 
@@ -113,7 +115,7 @@ class InstallScreen(InstallLines):
 
 
 def _told(result: BuildResult) -> list[str]:
-    """What became of a stack, in lines."""
+    """The result for a stack, in lines."""
     name, version = result.stack, f" ({result.version})" if result.version else ""
     if result.left_out:
         return [f"left out: {result.left_out}"]

@@ -11,7 +11,7 @@ from bentpipe.errors import Interrupted
 from bentpipe.remote.lab import LinkLaboratory
 
 
-@click.command(short_help="A link of known properties between two SSH servers, to try real links on.")
+@click.command(short_help="Run a link of known properties between two SSH servers, to test real links on.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 @click.option(
     "--scenario", default="sat", show_default=True, metavar="NAME", help="The scenario of the link."
@@ -24,11 +24,11 @@ from bentpipe.remote.lab import LinkLaboratory
     help="Change the scenario, as in forward.queue=1BDP; can be repeated.",
 )
 def lab(command: tuple[str, ...], scenario: str, settings: tuple[str, ...]) -> int:
-    """Be a laboratory for --testbed remote: two SSH servers on this machine, in network namespaces of their
-    own, and between them nothing but the emulated link of a scenario. It is examples/links.toml that names
-    its hosts. It is there until Ctrl-C, or as long as COMMAND runs, whose exit code is then this command's.
+    """Run a laboratory for --testbed remote: two SSH servers on this machine, each in its own network
+    namespaces, connected only by the emulated link of a scenario. Its hosts are named in examples/links.toml.
+    It runs until Ctrl-C, or until COMMAND ends, whose exit code is then this command's.
 
-    It needs root, and sshd of Debian's openssh-server, which it starts with keys of its own.
+    It needs root, and sshd of Debian's openssh-server, which it starts with its own keys.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""How commands lay out what people read: 80 columns, and no more rows than a screen has unless asked."""
+"""The layout of what commands print: 80 columns, and no more rows than a screen has unless asked."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ ROWS = 20  # of a table, before the others are counted
 
 
 def folded(text: str, first: str = "", further: str = "") -> str:
-    """Text in lines, the first of which begins with `first` and all others with `further`. Words, as paths,
-    stay whole.
+    """Text in lines, the first of which begins with `first` and all others with `further`. Words, such as
+    paths, are not broken.
     """
     return textwrap.fill(
         text,
@@ -24,7 +24,7 @@ def folded(text: str, first: str = "", further: str = "") -> str:
 
 
 def more(count: int, what: str, option: str = "--all") -> str:
-    """What stands below a table that leaves out so many."""
+    """The line below a table that leaves out `count` rows."""
     return f"… and {count} {what} more: {option} shows them"
 
 

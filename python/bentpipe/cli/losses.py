@@ -49,10 +49,12 @@ _OPTIONS = (
         help="Write a scenario that has these losses.",
     ),
     click.option(
-        "--forward-rate", metavar="RATE", help="Of that scenario, as '20 Mbit/s'. Default: measured."
+        "--forward-rate",
+        metavar="RATE",
+        help="The forward rate of that scenario, as '20 Mbit/s'. Default: measured.",
     ),
-    click.option("--return-rate", metavar="RATE", help="Likewise, of the way back."),
-    click.option("--force", is_flag=True, help="Write over a file that is there."),
+    click.option("--return-rate", metavar="RATE", help="The return rate, as for --forward-rate."),
+    click.option("--force", is_flag=True, help="Overwrite an existing file."),
 )
 
 
@@ -62,7 +64,7 @@ def _options(function: Any) -> Any:
     return function
 
 
-@click.command("losses", short_help="Fit models of losses to captures of both sides.")
+@click.command("losses", short_help="Fit loss models to captures of both sides.")
 @_options
 def losses_command(
     files: tuple[Path, ...],
@@ -75,9 +77,9 @@ def losses_command(
     return_rate: str | None,
     force: bool,
 ) -> int:
-    """Fit models of losses to captures of both sides of the same connections, or to a trial's trace.
+    """Fit loss models to captures of both sides of the same connections, or to a trial's trace.
 
-    Printed are, with 95 % intervals, the loss rate, the simplified Gilbert model in both notations,
+    It prints, with 95 % intervals, the loss rate, the simplified Gilbert model in both notations,
     Gilbert-Elliott by maximum likelihood, and which of them the losses support; how long bursts and gaps are;
     and tests: whether losses are independent, whether a Markov chain is enough, whether they return in time.
 

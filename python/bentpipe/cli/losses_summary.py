@@ -1,4 +1,4 @@
-"""What `bentpipe losses` prints of a direction."""
+"""The summary that `bentpipe losses` prints of a direction."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ANSWERS: dict[Answer, str] = {"yes": "not refused", "no": "refused", "not_sure"
 
 
 def lines(direction: Direction, one: DirectionLosses) -> Iterator[str]:
-    """All that is said of a direction."""
+    """The lines on a direction."""
     yield f"{direction} ({_WAYS[direction]}): {one.packets:,} packets, {one.losses:,} lost"
     yield from _left_out(one)
     if not one.losses:

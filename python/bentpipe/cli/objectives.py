@@ -12,13 +12,11 @@ from bentpipe.objectives import suite
 from bentpipe.objectives.suite import Objective
 
 
-@click.group(
-    invoke_without_command=True, short_help="The suites of objectives that `bentpipe check` holds stacks to."
-)
+@click.group(invoke_without_command=True, short_help="List the suites of objectives for `bentpipe check`.")
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 @click.pass_context
 def objectives(context: click.Context, as_json: bool) -> None:
-    """List the suites that `bentpipe check` holds stacks to, show one, or derive one from what TCP reaches.
+    """List the suites for `bentpipe check`, show one, or derive one from what TCP achieves.
 
     \b
     Examples:
@@ -47,7 +45,7 @@ def objectives(context: click.Context, as_json: bool) -> None:
 @click.argument("name", metavar="SUITE")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def show(name: str, as_json: bool) -> None:
-    """Show what SUITE, a name or a .toml file, asks of stacks.
+    """Show what SUITE, a name or a .toml file, requires of stacks.
 
     \b
     Example:
@@ -67,8 +65,8 @@ def show(name: str, as_json: bool) -> None:
             }
             for each in one.objectives
         ]
-        told = {"name": one.name, "title": one.title, "source": one.source, "error": one.error}
-        click.echo(json.dumps({**told, "seed": one.seed, "objectives": listed}, indent=1))
+        about = {"name": one.name, "title": one.title, "source": one.source, "error": one.error}
+        click.echo(json.dumps({**about, "seed": one.seed, "objectives": listed}, indent=1))
         return
     click.echo(folded(f"{one.name}: {one.title}", further="  "))
     if one.source:

@@ -22,7 +22,7 @@ from bentpipe.workload.page import Page, Resource, har, toml
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 @click.pass_context
 def page(context: click.Context, as_json: bool) -> None:
-    """List the pages, show one, make one of a recorded visit, or write what a trial did.
+    """List the pages, show one, make one of a recorded visit, or export the page of a trial.
 
     \b
     Examples:
@@ -52,7 +52,7 @@ def page(context: click.Context, as_json: bool) -> None:
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print the page in full as JSON.")
 def show(name: str, as_json: bool) -> None:
-    """Show a page: what it consists of, and what leads to what. NAME may be a path to a .toml file.
+    """Show a page: its resources, and which of them leads to which. NAME may be a path to a .toml file.
 
     \b
     Examples:
@@ -79,9 +79,9 @@ def show(name: str, as_json: bool) -> None:
 @click.option("--page", "number", type=click.IntRange(min=1), metavar="N",
               help="The page of a file that has several, as Browsertime and WebPageTest write: the Nth "
               "(default: that of the first document).")  # fmt: skip
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 def import_(file: Path, out: Path | None, number: int | None, force: bool) -> None:
-    """Make a page of a recorded visit: an HTTP Archive (HAR), as a browser's developer tools save it, plain
+    """Make a page from a recorded visit: an HTTP Archive (HAR), as a browser's developer tools save it, plain
     or packed by gzip or zstd.
 
     \b
@@ -111,7 +111,7 @@ def import_(file: Path, out: Path | None, number: int | None, force: bool) -> No
               help="Where it goes (default: ID.har in the current folder).")  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 def har_(trial: Path, out: Path | None, force: bool) -> None:
-    """Write what a trial did with its page as an HTTP Archive (HAR), which other tools open.
+    """Export the page of a trial as an HTTP Archive (HAR), which other tools open.
 
     Runs keep what it is made of with the traces of their trials.
 
@@ -166,7 +166,9 @@ def _tree(one: Page) -> Iterator[str]:
 
 
 def _found(one: Resource) -> str:
-    """When it is found, and how long after that it is asked for: `at 25 %`, `at its end + 20 ms`."""
+    """The time at which it is found, and how long after that it is requested: `at 25 %`, `at its end + 20
+    ms`.
+    """
     if not one.initiator:
         return ""
     when = "at its end" if one.found_after == 1 else f"at {100 * one.found_after:.0f} %"

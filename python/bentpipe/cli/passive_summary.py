@@ -1,4 +1,4 @@
-"""What `bentpipe trace` prints of a connection that needs no secrets."""
+"""The summary that `bentpipe trace` prints of a connection without secrets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NO_SPIN: dict[SpinBit, str] = {
 
 
 def names(passive: Passive) -> Iterator[str]:
-    """Lines that say whose connection it is."""
+    """Lines with the server name, the application protocols and the later addresses of a connection."""
     said = [f"server name {passive.server_name}"] if passive.server_name else []
     if passive.alpn:
         said.append(f"ALPN {', '.join(passive.alpn)}")
@@ -32,7 +32,7 @@ def names(passive: Passive) -> Iterator[str]:
 
 
 def connection_ids(passive: Passive) -> Iterator[str]:
-    """A line with the connection IDs that are known."""
+    """A line with the known connection IDs."""
     ids = passive.connection_ids
     said = [
         f"to the {end} {_some(known)}"
@@ -44,7 +44,7 @@ def connection_ids(passive: Passive) -> Iterator[str]:
 
 
 def whole(passive: Passive) -> Iterator[tuple[str, str]]:
-    """What can be measured of the whole without secrets, by its name."""
+    """The measures of the whole connection that need no secrets, by name."""
     handshake_ms = passive.handshake_rtt_ms
     yield "handshake round trip", UNKNOWN if handshake_ms is None else f"{handshake_ms:.1f} ms"
     if passive.spin_bit is not None:
@@ -55,7 +55,7 @@ def whole(passive: Passive) -> Iterator[tuple[str, str]]:
 
 
 def one_way(passive: Passive) -> Iterator[tuple[str, str, str]]:
-    """Rows with a value for each way, forward first."""
+    """Rows with a value for each direction, forward first."""
     bursts = (passive.bursts.server, passive.bursts.client)
     yield "bursts", *_both(bursts, lambda it: f"{it.bursts:,}")
     yield "  longest, datagrams", *_both(bursts, lambda it: f"{it.longest_datagrams:,}")
@@ -67,7 +67,7 @@ def one_way(passive: Passive) -> Iterator[tuple[str, str, str]]:
 
 
 def _ratio(passive: Passive) -> str:
-    """How much more came from the server than from the client."""
+    """The ratio of bytes from the server to bytes from the client."""
     bytes_, datagrams = passive.bytes_ratio, passive.datagrams_ratio
     if bytes_ is None or datagrams is None:
         return UNKNOWN

@@ -31,7 +31,7 @@ def _finite(_: click.Context, __: click.Parameter, value: float | None) -> float
     return value
 
 
-# Below, axes and legend take all the room; above, 600 dpi take all the memory.
+# Below, axes and legend take all the space; above, 600 dpi take all the memory.
 _WIDTH_MM, _HEIGHT_MM = click.FloatRange(60, 420), click.FloatRange(50, 420)
 _PLACE = (
     click.option(
@@ -52,7 +52,7 @@ _WHAT = (
     click.option(
         "--side",
         type=click.Choice(("client", "server")),
-        help="Where times are read. Default: at the data's sender; for acks, at its receiver.",
+        help="The side whose times are shown. Default: the data's sender; for acks, its receiver.",
     ),
     click.option(
         "--connection", type=int, metavar="N", help="Default: the connection with the most packets."
@@ -80,7 +80,7 @@ _LOOK = (
     click.option(
         "--others/--no-others", default=True, help="offset: the cell's other iterations, pale. Default: on."
     ),
-    click.option("--title/--no-title", default=False, help="Say above what it is of. Default: off."),
+    click.option("--title/--no-title", default=False, help="Show a title above it. Default: off."),
 )
 
 
@@ -90,7 +90,7 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-@click.command(short_help="Draw figures of what was on the wire.")
+@click.command(short_help="Draw figures of a trial's packets.")
 @captured
 @_options
 def plot(
@@ -107,7 +107,7 @@ def plot(
     \b
     Kinds:
       offset      offset of each STREAM frame: retransmissions, losses, flow control
-      number      packet numbers and losses; Initial and Handshake packets have numbers of their own
+      number      packet numbers and losses; Initial and Handshake packets are numbered separately
       size        sizes of IP packets
       rate        bytes per bin of a quarter of the RTT, at least 50 ms, both ways
       in_flight   bytes in flight, and the congestion window where a qlog has it
@@ -157,7 +157,7 @@ def plot(
 
 
 def _places(kinds: Sequence[str], out: Path | None, format_: str | None) -> dict[str, Path]:
-    """Where each kind goes. UsageError if -o cannot be meant."""
+    """The files of the kinds. UsageError if -o is not valid."""
     if out is None:
         return {kind: Path(f"{kind}.{format_ or FORMATS[0]}") for kind in kinds}
     if len(kinds) > 1:
@@ -172,7 +172,7 @@ def _places(kinds: Sequence[str], out: Path | None, format_: str | None) -> dict
 
 
 def check_figure(out: Path, example: str = "losses") -> str:
-    """How the file of a figure ends. UsageError if it cannot be one."""
+    """The extension of a figure's file. UsageError if it is none of a figure."""
     if out.is_dir():
         raise UsageError(f"-o: {out} is a folder", f"name a file in it, as in {out / example}.pdf")
     if not out.parent.is_dir():

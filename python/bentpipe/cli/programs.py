@@ -1,4 +1,4 @@
-"""Commands that are programs of their own: `bentpipe perf`, `bentpipe pep` and `bentpipe tcp-pep`."""
+"""Commands that are separate programs: `bentpipe perf`, `bentpipe pep` and `bentpipe tcp-pep`."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from bentpipe.runs.trial_files import TracePlace
 _FILE = click.Path(path_type=Path)
 
 
-@click.command(short_help="Say what qlogs hold, and convert them for qvis.")
+@click.command(short_help="Summarise qlogs, and convert them for qvis.")
 @click.argument("files", type=_FILE, nargs=-1, required=True, metavar="FILE…")
 @click.option("-o", "--out", type=_FILE, metavar="OUT", help="Convert all to qlog 0.3, into this one file.")
 @click.option(
@@ -27,7 +27,7 @@ _FILE = click.Path(path_type=Path)
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object per file.")
 def qlog(files: tuple[Path, ...], out: Path | None, epoch: str | None, as_json: bool) -> int:
-    """Say what endpoints' qlogs hold; with -o, convert them to one that qvis opens.
+    """Summarise endpoints' qlogs; with -o, convert them to one that qvis opens.
 
     They are JSON, JSON-SEQ or lines of JSON, also printed over many lines, of any version from draft-00 to
     the current schema. One that says no version is read as what it looks like. Of one that is cut off, what

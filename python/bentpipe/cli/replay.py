@@ -1,4 +1,4 @@
-"""`bentpipe replay`: one endpoint program alone, through what was said to it in a trial that failed."""
+"""`bentpipe replay`: one endpoint program alone, given the messages of a trial that failed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ENDS = ".frames"
     help="A further folder of stacks; can be repeated.",
 )  # fmt: skip
 def replay(place: Path, command: tuple[str, ...], stack: str | None, extra: tuple[Path, ...]) -> None:
-    """Drive one endpoint program alone through what was said to it in a trial in which it failed.
+    """Run one endpoint program alone, on the messages that it received in a trial in which it failed.
 
     TRIAL is the folder of the trial, RUN/trials/ID or the one that `bentpipe stacks test` names, or the
     .frames file in it. There is no partner, no link and no clock, so it fails in the same way each time.

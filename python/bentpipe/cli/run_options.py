@@ -1,4 +1,4 @@
-"""The options of `bentpipe run`: those that change a campaign's plan, and those that say how it is run."""
+"""The options of `bentpipe run`: those that change a campaign's plan, and those of its execution."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ PLAN = _options(
         multiple=True,
         callback=split,
         metavar="STACK,…",
-        help="Likewise; comma-separated, can be repeated.",
+        help="Stacks, as for --client; comma-separated, can be repeated.",
     ),
     click.option(
         "--pairs",
@@ -123,18 +123,18 @@ PLAN = _options(
         multiple=True,
         callback=split_treatments,
         metavar="WHAT,…",
-        help="What stands between the ends: direct (default: nothing), or a kind of proxies, such as "
+        help="What is between the ends: direct (default: nothing), or a kind of proxies, such as "
         "quic-pep, which split the connection, or, in real time, vpn, a tunnel, which may lead through such "
-        "proxies (vpn+tcp-pep); comma-separated, can be repeated. With a chain it stands alone: "
-        "--treatment quic-pep=terminal:iw=100,gateway, --treatment vpn=gateway:kind=openvpn-udp.",
+        "proxies (vpn+tcp-pep); comma-separated, can be repeated. Each with a chain needs an option to "
+        "itself: --treatment quic-pep=terminal:iw=100,gateway, --treatment vpn=gateway:kind=openvpn-udp.",
     ),
     click.option(
         "--pep",
         multiple=True,
         metavar="PROXIES",
         help="The chain of --treatment quic-pep, as in terminal:iw=100:cc=newreno,gateway:iw=100:cc=newreno "
-        "(default: terminal,gateway; docs/reference/pep.md has their options). Repeated: each is a treatment "
-        "of its own.",
+        "(default: terminal,gateway; docs/reference/pep.md has their options). Repeated: each is a separate "
+        "treatment.",
     ),
     click.option("--bytes", "size", metavar="SIZE", help="Short for --workload transfer:SIZE."),
     click.option(
@@ -144,7 +144,7 @@ PLAN = _options(
         metavar="KEY=VALUE",
         help="Change the scenarios, as in forward.queue=1BDP; can be repeated.",
     ),
-    click.option("--seed", type=click.IntRange(0), metavar="N", help="All randomness comes from it."),
+    click.option("--seed", type=click.IntRange(0), metavar="N", help="The seed of all randomness."),
     click.option(
         "--testbed",
         type=click.Choice(list(TESTBEDS)),
@@ -167,7 +167,7 @@ PLAN = _options(
     click.option(
         "--trace",
         type=click.Choice(TRACES),
-        help="Which trials leave a trace: the median of each cell, all, or none. "
+        help="Which trials keep a trace: the median of each cell, all, or none. "
         "analysis: that of the median, without its capture.",
     ),
     click.option(
@@ -200,27 +200,33 @@ EXECUTION = _options(
     click.option(
         "--scheduler",
         metavar="ADDRESS",
-        help="With --executor dask: the address of a Dask scheduler that runs, as tls://HOST:8786 or "
+        help="With --executor dask: the address of a running Dask scheduler, as tls://HOST:8786 or "
         "tcp://127.0.0.1:8786, or the file that it wrote.",
     ),
-    click.option("--tls-ca", metavar="FILE", help="With --scheduler tls://…: whom to trust, in PEM."),
-    click.option("--tls-cert", metavar="FILE", help="Likewise: the client's certificate."),
-    click.option("--tls-key", metavar="FILE", help="Likewise: its key."),
+    click.option(
+        "--tls-ca", metavar="FILE", help="With --scheduler tls://…: the certificate authority, in PEM."
+    ),
+    click.option(
+        "--tls-cert", metavar="FILE", help="With --scheduler tls://…: the client's certificate, in PEM."
+    ),
+    click.option(
+        "--tls-key", metavar="FILE", help="With --scheduler tls://…: the key of that certificate, in PEM."
+    ),
     click.option(
         "--traces-stay",
         type=Folder(),
         metavar="DIR",
-        help="With --executor dask and --trace all: traces and qlogs stay in this folder of the host that "
-        "ran the trial, and the run says where.",
+        help="With --executor dask and --trace all: keep traces and qlogs in this folder of the host "
+        "that ran the trial; the run names the place.",
     ),
     click.option(
         "--awake/--no-awake",
         "awake",
         default=None,
-        help="In real time: keep idle processors from sleeping, so that packets come out in time. It "
-        "takes all that the processors have left over (default: in virtual machines).",
+        help="In real time: keep idle processors from sleeping, so that packets leave in time. It takes "
+        "all spare processor time (default: in virtual machines).",
     ),
-    click.option("--shuffle", is_flag=True, help="Run trials in random order. Results stay the same."),
+    click.option("--shuffle", is_flag=True, help="Run trials in random order. Results are the same."),
     click.option(
         "--pause-between", "pause", metavar="HH:MM-HH:MM", help="Start no trial in this local time."
     ),
@@ -235,12 +241,12 @@ EXECUTION = _options(
     click.option(
         "--retry-failed",
         is_flag=True,
-        help="With --resume: run failed trials again. Those that are ok or unsupported are left alone.",
+        help="With --resume: run failed trials again; those that are ok or unsupported are kept.",
     ),
     click.option(
         "--retry-invalid",
         is_flag=True,
-        help="With --resume: run those trials again that are invalid, so that say nothing of the stacks.",
+        help="With --resume: run invalid trials again, which say nothing about the stacks.",
     ),
     click.option(
         "--stacks",
@@ -248,9 +254,9 @@ EXECUTION = _options(
         multiple=True,
         type=Folder(),
         metavar="DIR",
-        help="A further folder of stacks; can be repeated. A resumed run knows those it began with.",
+        help="A further folder of stacks; can be repeated. A resumed run remembers its folders.",
     ),
-    click.option("--no-report", is_flag=True, help="Make no report at the end."),
+    click.option("--no-report", is_flag=True, help="Do not make a report at the end."),
     click.option("--json", "as_json", is_flag=True, help="Print the records, one JSON object per line."),
 )
 

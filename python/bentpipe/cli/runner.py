@@ -46,10 +46,20 @@ def runner() -> None:
 @click.option(
     "-o", "--out", type=click.Path(path_type=Path), metavar="FILE", help="Where to.  [default: print it]"
 )
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
-@click.option("--scenario", multiple=True, metavar="LABEL", help="Of this scenario alone; may be repeated.")
-@click.option("--workload", "moved", multiple=True, metavar="WORKLOAD", help="Likewise, of this workload.")
-@click.option("--treatment", multiple=True, metavar="TREATMENT", help="Likewise, of this treatment.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@click.option(
+    "--scenario", multiple=True, metavar="LABEL", help="Export this scenario only; can be repeated."
+)
+@click.option(
+    "--workload",
+    "moved",
+    multiple=True,
+    metavar="WORKLOAD",
+    help="Export this workload only; can be repeated.",
+)
+@click.option(
+    "--treatment", multiple=True, metavar="TREATMENT", help="Export this treatment only; can be repeated."
+)
 def export(
     run: Path,
     out: Path | None,
@@ -58,9 +68,9 @@ def export(
     moved: tuple[str, ...],
     treatment: tuple[str, ...],
 ) -> None:
-    """Write the run in the folder RUN as a result.json. Each scenario, workload and treatment is a
-    measurement, or a test case where the runner has it; what is called how, and what the file has no place
-    for, is printed.
+    """Write the run in the folder RUN as a result.json. Each scenario, workload and treatment becomes a
+    measurement, or a test case where the runner has it; the names, and what the file has no place for, are
+    printed.
 
     \b
     Examples:
@@ -95,7 +105,7 @@ def _check_out(out: Path, force: bool) -> None:
 
 
 def _said(made: Export) -> list[str]:
-    """What is called how, and what was left out."""
+    """The names, and what was left out, in lines."""
     short = max(len(one.abbr) for one in made.settings)
     long = max(len(one.name) for one in made.settings)
     lines = [
@@ -117,8 +127,7 @@ def _kind(one: ExportedSetting) -> str:
     "--out",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Write a run to this folder; of several files, one run each, in folders in it that are called by "
-    "when they began.",
+    help="Write a run to this folder; of several files, one run each, in subfolders named by their start.",
 )
 @click.option(
     "--all", "every", is_flag=True, help=f"Print every row, not the first {ROWS}, failures before others."
@@ -126,8 +135,8 @@ def _kind(one: ExportedSetting) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Print what is read as JSON.")
 def import_(files: tuple[Path, ...], out: Path | None, every: bool, as_json: bool) -> None:
     """Read the result.json files of the QUIC interop runner, or of its fork for satellites, plain or packed
-    by gzip or zstd, and print what is in them. With --out they become runs, which report, compare and all
-    else that reads runs can take. An entry that cannot be read is named, and costs no other.
+    by gzip or zstd, and print what is in them. With --out they become runs, for report, compare and
+    everything else that reads runs. An entry that cannot be read is named and skipped.
 
     \b
     Examples:
@@ -153,7 +162,7 @@ def import_(files: tuple[Path, ...], out: Path | None, every: bool, as_json: boo
 
 
 def _missing(one: ImportedRun) -> list[str]:
-    """What was not run, and what cannot be read."""
+    """The pairs that were not run, and the entries that cannot be read, in lines."""
     pairs = [f"{client} with {server}" for client, server in one.not_run]
     lines = [f"not run: {', '.join(pairs[:_MOST_SAID])}{_more(pairs)}"] if pairs else []
     lines += [f"cannot be read: {said}" for said in one.unread[:_MOST_SAID]]
@@ -167,7 +176,7 @@ def _more(all_: Sequence[str]) -> str:
 
 
 def _folders(found: Sequence[ImportedRun], out: Path) -> list[Path]:
-    """Where each goes. UsageError if one of these is in use, before any is written."""
+    """The folders of the runs. UsageError if one of them is in use, before any is written."""
     if len(found) == 1:
         names = [out]
     else:

@@ -69,7 +69,7 @@ def _list(summaries: dict[str, dict[str, Any]]) -> None:
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a key first.")
 @click.option("--json", "as_json", is_flag=True, help="Print the scenario in full as JSON.")
 def show(name: str, settings: tuple[str, ...], as_json: bool) -> None:
-    """Show a scenario as it is understood, with its source. NAME may be a path to a .toml file.
+    """Show a scenario as Bentpipe reads it, with its source. NAME may be a path to a .toml file.
 
     What changes with time is drawn in a line; --json has every step of it.
 
@@ -151,7 +151,7 @@ def _rate(summary: dict[str, Any], direction: str) -> str:
 
 
 def _delays(summary: dict[str, Any]) -> str | None:
-    """How delays change, if they do."""
+    """The changes of delays, if there are any."""
     delays = [(direction, summary[f"{direction}_delay"]) for direction in ("forward", "return")]
     return "; ".join(f"{direction} {delay}" for direction, delay in delays if delay) or None
 

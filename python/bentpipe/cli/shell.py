@@ -71,7 +71,7 @@ class _Shell(click.Command):
     type=click.IntRange(0, 2**64 - 1),
     default=1,
     show_default=True,
-    help="All randomness of the link comes from it.",
+    help="The seed of all randomness of the link.",
 )
 @click.option(
     "--meters", is_flag=True, help="emu: each second rate, queue and losses of the link, on standard error."
@@ -105,11 +105,11 @@ def shell(
     ip: str | None,
     trace: Path | None,
 ) -> int:
-    """Run COMMAND, or an interactive shell, behind the link of SCENARIO, in real time. No root is needed.
+    """Run COMMAND, or an interactive shell, behind the link of SCENARIO, in real time. Root is not needed.
 
-    There are four hosts, each in network namespaces of its own, that know each other by name, in IPv4 and
-    IPv6: client, terminal, gateway, server. The satellite link lies between terminal and gateway. Nothing
-    else can be reached from them, and nothing is left of them at the end. The exit code is the command's.
+    There are four hosts, each in its own network namespaces, that know each other by name, in IPv4 and
+    IPv6: client, terminal, gateway, server. The satellite link lies between terminal and gateway. They
+    reach nothing else, and nothing of them remains at the end. The exit code is the command's.
 
     A shell that is started on the client of another lies inside it: its path goes on through the outer one,
     to the outer one's server.
@@ -122,11 +122,12 @@ def shell(
       bentpipe shell sat
       bentpipe shell sat -- bentpipe shell leo-tum -- ping server
 
-    With --testbed sim, the commands of client and server live in virtual time, each on a Linux kernel of
-    its own: seconds pass in a moment, and the same command, seed and files give the same packets. COMMAND
-    starts when the server's listens, and has no standard input. Both see this machine's files; they write in
-    the current folder and in TMPDIR alone. Standard output is COMMAND's; what the server prints goes to
-    standard error, and so does the line of times, packets and their hash at the end. Ctrl-C ends everything.
+    With --testbed sim, the commands of client and server run in virtual time, each on its own Linux
+    kernel: seconds pass in a moment, and the same command, seed and files give the same packets. COMMAND
+    starts when the server's listens, and has no standard input. Both see this machine's files; they write
+    in the current folder and in TMPDIR alone. Standard output is COMMAND's; what the server prints goes
+    to standard error, and so does the line of times, packets and their hash at the end. Ctrl-C ends
+    everything.
 
     \b
     Example:

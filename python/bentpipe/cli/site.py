@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _TITLE = "Runs"
 
 
-@click.command(short_help="Make one web site of many runs.")
+@click.command(short_help="Build one web site of many runs.")
 @click.argument("runs", type=click.Path(path_type=Path), nargs=-1, metavar="RUN...")
 @click.option(
     "-o",
@@ -26,18 +26,18 @@ _TITLE = "Runs"
     show_default=True,
     metavar="DIR",
     help="The folder of the site. One that holds an older site is replaced; one that holds anything else "
-    "stays as it is.",
+    "is not changed.",
 )
-@click.option("--title", default=_TITLE, show_default=True, help="What the site is called.")
+@click.option("--title", default=_TITLE, show_default=True, help="The title of the site.")
 @click.option(
     "--studies/--no-studies",
     "with_studies",
     default=True,
-    help="Whether the pages of studies are in it.  [default: --studies]",
+    help="Include the pages of studies.  [default: --studies]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the index of the site, as its site.json has it.")
 def site(runs: tuple[Path, ...], out: Path, title: str, with_studies: bool, as_json: bool) -> None:
-    """Make a static web site of the runs in the folders RUN, and print the path of its first page: the runs
+    """Build a static web site of the runs in the folders RUN, and print the path of its first page: the runs
     over time, what changed from one to the next, any two of them compared, distributions of every number in
     their records, failures, and the studies. It opens from the file system.
 
@@ -60,7 +60,7 @@ def site(runs: tuple[Path, ...], out: Path, title: str, with_studies: bool, as_j
 
 
 def _studies() -> Iterator[ShownStudy]:
-    """Those that have a page, in order of name."""
+    """The studies that have a page, in order of name."""
     from bentpipe.report.collection import ShownStudy
     from bentpipe.study import catalogue
 

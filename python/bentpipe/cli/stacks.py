@@ -22,7 +22,7 @@ from bentpipe.stacks.state import StackStatus
 from bentpipe.workload import TESTCASES
 
 _SHORT = ("roles", "repeats", "installed")  # columns that are as wide as their headings
-_WIDEST = 10  # characters: longer words than this are broken where there is no room
+_WIDEST = 10  # characters: longer words than this are broken where space is short
 _LETTERS = {case: case[0].upper() for case in TESTCASES} | {
     "live": "V",
     "page-resumption": "r",
@@ -136,8 +136,8 @@ def _legend(found: Sequence[StackStatus]) -> Iterator[str]:
 
 def note_replaced(known: dict[str, Stack]) -> None:
     """Say so if a folder of the user's stands in for a stack of the project."""
-    for stack in catalogue.replaced(known):
-        click.echo(f"note: {stack.folder} stands in for the stack {stack.name} of Bentpipe", err=True)
+    for replacement in catalogue.replacements(known):
+        click.echo(f"note: {replacement}", err=True)
 
 
 @stacks.command()
@@ -146,7 +146,7 @@ def note_replaced(known: dict[str, Stack]) -> None:
 @_extra
 @click.pass_obj
 def show(known: dict[str, Stack], name: str, as_json: bool, extra: tuple[Path, ...]) -> None:
-    """Show what is known of a stack.
+    """Show everything that is known of a stack.
 
     \b
     Example:
@@ -222,9 +222,11 @@ def test(known: dict[str, Stack], name: str, as_json: bool, extra: tuple[Path, .
 
 @stacks.command()
 @click.argument("names", nargs=-1, metavar="NAME...")
-@click.option("--all", "every", is_flag=True, help="All stacks, but those whose tools are missing.")
-@click.option("--force", is_flag=True, help="Build anew what is installed already.")
-@click.option("--json", "as_json", is_flag=True, help="Print what became of each as JSON.")
+@click.option(
+    "--all", "every", is_flag=True, help="Install all stacks, except those whose tools are missing."
+)
+@click.option("--force", is_flag=True, help="Rebuild what is installed already.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result of each as JSON.")
 @_extra
 @click.pass_obj
 def install(
@@ -265,7 +267,7 @@ def install(
 @_extra
 @click.pass_obj
 def prune(known: dict[str, Stack], extra: tuple[Path, ...]) -> int:
-    """Remove from the cache what was installed from other sources than those of the stacks that are here.
+    """Remove from the cache what was built from other sources than those of the stacks that are here.
 
     Other checkouts and packages may use it; they can install it again. What builds keep on the way, to be
     quicker the next time, stays: in a checkout below target, else in the cache's folder `work`.

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import shlex
-import shutil
 import time
 import traceback
 from collections.abc import Mapping
@@ -13,10 +11,12 @@ from typing import Any
 
 import click
 
-from bentpipe import paths
-from bentpipe.errors import BentpipeError, Interrupted, UsageError
+from bentpipe.cli import exit_code
+from bentpipe.cli.run import run
+from bentpipe.errors import BentpipeError, Interrupted
 from bentpipe.runs.manifest import FILE
 from bentpipe.study import catalogue
+from bentpipe.study import page as study_page
 from bentpipe.study.catalogue import PlannedRun, Study
 
 
@@ -53,12 +53,12 @@ def _command(one: Study) -> click.Command:
             multiple=True,
             type=click.Path(path_type=Path),
             metavar="RUN",
-            help="Write the page from this run, and run nothing; repeated for those that come after it.",
+            help="Write the page from this run, and run nothing; repeated for a page of several runs.",
         ),
         click.Option(
             ["--all", "every"],
             is_flag=True,
-            help="Run what the page can do without, too.",
+            help="Also run what the page does not need.",
             hidden=not _optional(one),
         ),
         click.Option(
@@ -85,7 +85,7 @@ def _command(one: Study) -> click.Command:
     "--skip",
     multiple=True,
     metavar="STUDY",
-    help="Leave this one out, as where its programs are missing; repeated for several.",
+    help="Leave this study out, for example if its programs are missing; can be repeated.",
 )
 @click.option(
     "-o",
@@ -97,8 +97,8 @@ def _command(one: Study) -> click.Command:
 def _all(skip: tuple[str, ...], out: Path | None) -> int:
     """Carry out every study, with all of its runs, and write all of their pages.
 
-    A study that fails leaves the others their turn. What was done is kept: the same command goes on where it
-    was left. At the end it says how long each took.
+    If a study fails, the others still run. Finished work is kept: the same command continues it. At the
+    end it prints how long each took.
 
     \b
     Examples:
@@ -116,7 +116,7 @@ def _all(skip: tuple[str, ...], out: Path | None) -> int:
             code = _carry_out(one, runs=(), every=True, out=out / one.name if out else None)
         except BentpipeError as error:
             failed[one.name] = error
-        except Exception as error:  # a study's code is not Bentpipe's, and hours of others come after it
+        except Exception as error:  # a study's code is not Bentpipe's, and hours of others follow it
             traceback.print_exc()
             failed[one.name] = BentpipeError(f"{type(error).__name__}: {error}; where that was is above")
         else:
@@ -152,36 +152,7 @@ def _carry_out(one: Study, runs: tuple[Path, ...], every: bool, out: Path | None
         if code := _run_whole(one, planned, folder):
             return code
         folders.append(folder)
-    needed = sum(planned.needed for planned in one.runs)
-    # A page that can do without a run takes further ones, too: more trials of the same, or real time.
-    takes_more = needed < len(one.runs)
-    if len(folders) < needed or not folders or (len(folders) > needed and not takes_more):
-        many = f"{needed} runs" if needed > 1 else "one run"
-        raise UsageError(
-            f"{one.name}: its page is written from {many}{' or more' if takes_more else ''}; "
-            f"given: {len(folders)}",
-            "repeat --run, in the order in which `--help` lists them",
-        )
-    # Where it cannot keep its settings, it takes a temporary folder, and warns of that.
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    from bentpipe.study.source import Source
-
-    command = shlex.join(
-        ["bentpipe", "study", one.name, *(word for run in folders for word in ("--run", str(run)))]
-    )
-    sources = [Source.read(folder, command) for folder in folders]
-    shipped = paths.is_package() and one.folder.is_relative_to(paths.root())
-    place = out or (Path() if shipped else one.folder)
-    write = one.page()
-    is_new = not place.exists()
-    place.mkdir(parents=True, exist_ok=True)
-    try:
-        files = write(sources, place)
-    except BentpipeError:
-        if is_new:  # of what is refused, nothing is left
-            shutil.rmtree(place)
-        raise
-    for file in files:
+    for file in study_page.write(one, folders, out):
         click.echo(file)
     return 0
 
@@ -193,7 +164,7 @@ def _run_whole(one: Study, planned: PlannedRun, folder: Path) -> int:
     for _ in range(2):
         if code := _run(planned, folder):
             return code
-        if not (invalid := _invalid(folder)):
+        if not (invalid := study_page.invalid_trials(folder)):
             return 0
     page = shlex.join(["bentpipe", "study", one.name, "--run", str(folder)])
     raise BentpipeError(
@@ -204,26 +175,13 @@ def _run_whole(one: Study, planned: PlannedRun, folder: Path) -> int:
 
 def _run(planned: PlannedRun, folder: Path) -> int:
     """Carry out a run, or go on with it, also with trials in which the testbed failed; its exit code."""
-    from bentpipe.cli import commands
-
     where = ["--resume", str(folder), "--retry-invalid"]
     if not (folder / FILE).is_file():
         where = ["--out", str(folder)]
-    words = ["run", str(planned.campaign), *planned.options, *where]
-    click.echo(f"study: bentpipe {shlex.join(words)}", err=True)
-    code = commands.invoke([*words, "--no-report"])
-    return 0 if code == 1 else code  # `_invalid` says what the records and the manifest tell
-
-
-def _invalid(folder: Path) -> int:
-    """In how many trials of a run the testbed failed. BentpipeError if the run did not come to its end."""
-    from bentpipe.runs import run_folder
-
-    manifest, records = run_folder.read_unfinished(folder)
-    if manifest.finished is None:
-        again = shlex.join(["bentpipe", "run", "--resume", str(folder)])
-        raise BentpipeError(f"{folder}: the run did not come to its end", f"go on with: {again}")
-    return sum(record.outcome == "invalid" for record in records)
+    words = [str(planned.campaign), *planned.options, *where]
+    click.echo(f"study: bentpipe run {shlex.join(words)}", err=True)
+    code = exit_code.of(run, [*words, "--no-report"], "bentpipe run")
+    return 0 if code == 1 else code  # records and manifest say what failed
 
 
 def _optional(one: Study) -> bool:

@@ -48,15 +48,15 @@ _LETTERS = {
 
 
 def show(records: Sequence[Record], scenarios: Mapping[str, ScenarioState], console: Console) -> None:
-    """Print the matrix of every scenario and workload, of pages a table, then the failures in words."""
+    """Print the matrix of every scenario and workload, tables for pages, then the failures in words."""
     for tables in WorkloadTables.of(records):
-        room, left = _ROWS, 0
+        space, left = _ROWS, 0
         for scenario, what, table in tables:
             rows = table.row_count + _HEAD
-            if room < _ROWS and room < rows:
+            if space < _ROWS and space < rows:
                 left += 1
                 continue
-            room -= rows
+            space -= rows
             summary = scenarios[scenario].summary if scenario in scenarios else {}
             title = f"{_named(scenario, summary)}, {what}"
             console.print(title, style="bold", markup=False, soft_wrap=True)
@@ -87,12 +87,12 @@ def show(records: Sequence[Record], scenarios: Mapping[str, ScenarioState], cons
 
 
 def _rest(tables: int) -> str:
-    """What is said of those that are not printed."""
+    """A line on those that are not printed."""
     return f"… and {tables} tables more: the report has all of them"
 
 
 def _most_telling(every: Sequence[Matrix]) -> Sequence[Matrix]:
-    """The matrices whose tables are printed: of many those with failures first, as far as there is room."""
+    """The matrices whose tables are printed: of many those with failures first, as far as there is space."""
     rows = {id(one): sum(table.row_count + _HEAD for table in _tables(one)) for one in every}
     if sum(rows.values()) <= _ROWS:
         return every
@@ -102,7 +102,7 @@ def _most_telling(every: Sequence[Matrix]) -> Sequence[Matrix]:
 
 
 def not_applicable(manifest: Manifest) -> list[str]:
-    """What of a run's plan cannot be: a line for each reason."""
+    """The combinations of a run's plan that are not applicable: a line for each reason."""
     return [
         f"not applicable: {one.reason}: {one.combinations} of {one.of} combinations"
         for one in manifest.not_applicable
@@ -155,14 +155,14 @@ def _named(label: str, summary: Mapping[str, Any]) -> str:
 
 
 def _apart(one: Record | MatrixKey, others: Sequence[Record] | Sequence[MatrixKey]) -> str:
-    """What beside the scenario sets it apart from others of the run: workload, treatment."""
+    """The properties besides the scenario that set it apart from others of the run: workload, treatment."""
     between = {other.treatment for other in others}
     text = f", {workload.title(one.workload)}" if len({other.workload for other in others}) > 1 else ""
     return text + (f", {treatments.short(one.treatment, between)}" if len(between) > 1 else "")
 
 
 def _legend(shown: Sequence[Matrix]) -> str:
-    """What the texts in the tables mean, as far as they occur."""
+    """The meanings of the texts in the tables, as far as they occur."""
     marked = [text(matrix, cell) for matrix in shown for cell in matrix.cells]
     texts = [one.removesuffix(_H3) for one in marked]
     rates, times = (any(_has_goodput(one) is wanted for one in shown) for wanted in (True, False))
@@ -239,14 +239,14 @@ def _tables(matrix: Matrix) -> list[Table]:
     return [_table(down, corner, {name: columns[name] for name in block}, few) for block in blocks]
 
 
-def _blocks(widths: Mapping[str, int], room: int) -> list[list[str]]:
-    """Servers in groups that fit the room."""
+def _blocks(widths: Mapping[str, int], space: int) -> list[list[str]]:
+    """Servers in groups that fit the space."""
     blocks: list[list[str]] = [[]]
-    left = room
+    left = space
     for name, width in widths.items():
         if blocks[-1] and width + 1 > left:
             blocks.append([])
-            left = room
+            left = space
         blocks[-1].append(name)
         left -= width + 1
     return blocks

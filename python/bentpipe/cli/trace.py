@@ -27,11 +27,15 @@ _ENOUGH = 10  # data packets, for a ratio to mean something
 _BOUND = "\u00a0"  # between a number and its unit, which stay on one line
 
 
-@click.command(short_help="Measure what captures hold, and explain it.")
+@click.command(short_help="Measure and explain the connections in captures.")
 @captured
-@click.option("--explain", is_flag=True, help="Also say what held the transfer up, and on what evidence.")
+@click.option("--explain", is_flag=True, help="Also say what delayed the transfer, with the evidence.")
 @click.option(
-    "-o", "--out", type=click.Path(path_type=Path), metavar="DIR", help="Leave packets and analysis here."
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write packets and analysis to this folder.",
 )
 @click.option(
     "--all",
@@ -44,7 +48,7 @@ def trace(named: CaptureArguments, explain: bool, out: Path | None, every: bool,
     """Measure the QUIC and TCP connections in captures (pcapng, pcap) or in the folder of a trial.
 
     Two captures of the same connections, one taken at each side, are given together. Forward is from server
-    to client. Times count from the connection's first packet; - is what cannot be measured.
+    to client. Times count from the connection's first packet; - means not measured.
 
     With -o, DIR has the packets in packets.parquet and the analysis in analysis.json;
     docs/reference/traces.md says what is in them.
@@ -191,7 +195,7 @@ def _row(name: str, forward: str, back: str) -> str:
 
 
 def _established(shown: Establishment, is_tcp: bool) -> str:
-    """How the connection came about."""
+    """The lines on the connection's establishment."""
     words = ["complete" if shown.complete else "not complete"]
     if shown.retry:
         words.append("after a Retry")

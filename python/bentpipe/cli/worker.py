@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import tempfile
-import threading
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,14 +10,10 @@ import click
 import msgspec
 
 from bentpipe.errors import BentpipeError, UsageError
-from bentpipe.execution import bundle as bundles
-from bentpipe.execution.executor import LocalExecutor
-from bentpipe.execution.jobs import Answer
+from bentpipe.execution import single_bundle
 from bentpipe.schema import reading
 from bentpipe.schema.bundle import FORMAT, Bundle, BundleAnswer
 from bentpipe.stacks import catalogue
-
-_TICK_S = 0.25  # how soon a signal is noticed
 
 
 @click.command(short_help="Run one trial bundle, and print the answer.")
@@ -32,22 +22,22 @@ _TICK_S = 0.25  # how soon a signal is noticed
     "-o",
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Keep there what the trial leaves: trace, qlogs, logs of what failed.  [default: nothing is kept]",
+    help="Keep the trial's files there: trace, qlogs, logs of failures.  [default: nothing is kept]",
 )
 @click.option(
     "--stacks",
     "extra",
     multiple=True,
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="A folder of stacks, beside those that come with Bentpipe; can be repeated.",
+    help="A further folder of stacks; can be repeated.",
 )
 def worker(bundle: BinaryIO, out: Path | None, extra: tuple[Path, ...]) -> int:
     """Run the trial bundle in a file, or on standard input, and print its answer as JSON.
 
-    A bundle is all that a trial depends on (docs/reference/bundle.md); `bentpipe run --bundles DIR` writes
-    them.
-    The stacks that it names must be here, built from the same sources. The same bundle gives the same packets
-    on every machine, in virtual time. The exit code is 0 if there is an answer, 1 if the testbed failed.
+    A bundle is everything that a trial depends on (docs/reference/bundle.md); `bentpipe run --bundles
+    DIR` writes them. The stacks that it names must be here, built from the same sources. The same bundle
+    gives the same packets on every machine, in virtual time. The exit code is 0 if there is an answer, 1
+    if the testbed failed.
 
     \b
     Examples:
@@ -56,20 +46,12 @@ def worker(bundle: BinaryIO, out: Path | None, extra: tuple[Path, ...]) -> int:
     """
     asked = _read(bundle)
     known = catalogue.discover(extra)
-    with (
-        tempfile.TemporaryDirectory(prefix="bentpipe-", ignore_cleanup_errors=True) as scratch,
-        ThreadPoolExecutor(1) as pool,
-    ):
-        executor = LocalExecutor(known, Path(scratch), pool)
-        folder = out.resolve() if out else Path(scratch, "trial")
-        try:
-            bundles.resolve(asked, known, Path(scratch), folder)  # what is not here is said at once
-        except BentpipeError as error:
-            raise type(error)(f"{bundle.name}: {error}", error.hint) from error
-        with _told_to_end() as told:
-            answer = _wait(executor.submit(asked, folder), executor, told)
-        if answer.killed:
-            raise KeyboardInterrupt
+    try:
+        answer = single_bundle.execute(asked, known, out)
+    except BentpipeError as error:
+        raise type(error)(f"{bundle.name}: {error}", error.hint) from error
+    if answer.killed:
+        raise KeyboardInterrupt
     said = BundleAnswer(trial=asked.trial, seed=asked.seed, values=answer.values, failure=answer.failure)
     click.echo(json.dumps(msgspec.to_builtins(said)))
     return 0 if answer.values is not None else 1
@@ -82,25 +64,3 @@ def _read(bundle: BinaryIO) -> Bundle:
     except ValueError as error:
         hint = "`bentpipe run --bundles DIR` writes bundles; docs/reference/bundle.md says what is in them"
         raise UsageError(f"{bundle.name}: no bundle: {error}", hint) from error
-
-
-def _wait(future: Future[Answer], executor: LocalExecutor, told: threading.Event) -> Answer:
-    """The answer; once the process is told to end, that of the trial that was ended."""
-    while not future.done() and not told.is_set():
-        wait([future], timeout=_TICK_S)
-    if told.is_set():
-        executor.kill()
-    return future.result()
-
-
-@contextmanager
-def _told_to_end() -> Iterator[threading.Event]:
-    """Set by Ctrl-C, SIGTERM and SIGHUP, which end nothing by themselves meanwhile."""
-    told = threading.Event()
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, lambda *_: told.set()) for number in numbers}
-    try:
-        yield told
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -40,7 +40,7 @@ class _Column:
 
 @dataclass(frozen=True)
 class _Form:
-    """What tables of a kind of workload show."""
+    """The form of the tables of a kind of workload."""
 
     kind: type[Workload]
     carrier: str  # the head of the column that says what it is over
@@ -109,7 +109,7 @@ class WorkloadTables:
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> list[WorkloadTables]:
-        """Those of some records, of each kind that has tables of its own."""
+        """The tables of some records, one for each kind that has tables of its own."""
         records = list(records)
         return [cls(form, _started(form.kind, records)) for form in _FORMS]
 
@@ -122,7 +122,7 @@ class WorkloadTables:
 
     @property
     def legend(self) -> str:
-        """What the tables do not say themselves; empty if there are none."""
+        """The legend of the tables; empty if there are none."""
         if not self.cells:
             return ""
         long = [f"\n{name}: {text}" for text, name in self._treatments.items() if name.endswith(")")]
@@ -130,7 +130,7 @@ class WorkloadTables:
 
     @cached_property
     def _treatments(self) -> dict[str, str]:
-        """What tables call them."""
+        """The names of treatments in tables."""
         between = list(dict.fromkeys(one.key.treatment for one in self.cells))
         names = {text: treatments.short(text, between) for text in between}
         long = [text for text, name in names.items() if len(name) > _LONGEST]
@@ -192,7 +192,7 @@ def _key(one: Cell) -> tuple[str, str, tuple[str, ...]]:
 
 
 def _over(found: Workload) -> str:
-    """What carries it, and on which visit, in a word each."""
+    """The protocol that carries it, and the visit, in a word each."""
     if isinstance(found, HttpWorkload):
         visit = f" {found.visit}" if isinstance(found, PageVisit) and found.visit != FIRST else ""
         return TITLES[found.http].removeprefix("HTTP/") + visit

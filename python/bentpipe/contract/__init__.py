@@ -1,6 +1,6 @@
-"""`bentpipe stacks test`: a stack against the endpoint contract, check by check, in words for its author.
+"""`bentpipe stacks test`: checks of a stack against the endpoint contract, in words for its author.
 
-Checks come in the order in which an author meets the questions: does it start, does it greet, does it refuse
+Checks are in the order in which an author meets the questions: does it start, does it greet, does it refuse
 what it must refuse, does it move files, does it repeat. A check that needs something that failed before is
 skipped. What failed trials leave behind is kept.
 """

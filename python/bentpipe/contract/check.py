@@ -1,4 +1,4 @@
-"""One check of a stack, and what all checks share."""
+"""A check of a stack, and what all checks share."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Check:
     replay: str = ""  # the command that runs the program alone through what it was sent
 
     def to_mapping(self) -> dict[str, Any]:
-        """As `--json` prints it."""
+        """The check in the form that `--json` prints."""
         values: dict[str, Any] = {"name": self.name, "passed": self.passed, "detail": self.detail}
         if self.passed is False:
             values["hint"] = self.hint
@@ -40,7 +40,7 @@ class Check:
 
 
 class ContractBreach(Exception):
-    """What a check found, in words."""
+    """A breach of the contract, in words."""
 
 
 def attempt(name: str, body: Callable[[], None], hint: str) -> Check:
@@ -54,7 +54,7 @@ def attempt(name: str, body: Callable[[], None], hint: str) -> Check:
 
 
 def shown(value: object) -> str:
-    """A value as it stands in JSON, cut where it is long."""
+    """A value in JSON, shortened where it is long."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 200 else f"{text[:200]}…"
 

@@ -1,5 +1,5 @@
-"""Trials of two stacks in the simulator, for checks: the path, the files that they leave, and what they
-mean in words.
+"""Trials of two stacks in the simulator, for checks: the path, the files that they leave, and what they mean
+in words.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bentpipe.schema.bundle import BundleFrameStream, BundleLiveStream, BundleRe
 from bentpipe.schema.job import Program
 from bentpipe.stacks import protocol
 from bentpipe.stacks.model import PROTOCOLS, Stack, Variant
-from bentpipe.stacks.patience import silence_s
+from bentpipe.stacks.time_limits import silence_s
 
 SCENARIO = "goodput"
 PATH = "10/10 Mbit/s, 30 ms RTT, 25-packet queue"
@@ -43,7 +43,7 @@ _HINTS = {
 
 @dataclass(frozen=True)
 class TrialRequest:
-    """The request for a trial: what it is to find out."""
+    """The request for a trial, by its purpose."""
 
     label: str  # its folder's name
     seed: int = 1
@@ -94,7 +94,7 @@ class StackPair:
         return f"{self.client.name} → {self.server.name}"
 
     def left(self, request: TrialRequest) -> Path:
-        """Where the trial of `request` leaves its files."""
+        """The folder of the files that the trial of `request` leaves."""
         return self.folder / "trials" / request.label
 
     def culprit(self, request: TrialRequest) -> str | None:
@@ -136,14 +136,14 @@ class StackPair:
         return answer.values or {"outcome": "invalid", "detail": answer.failure}
 
     def check(self, name: str, request: TrialRequest, result: Mapping[str, Any]) -> Check:
-        """The check `name`, which passes if the trial came to a good end."""
+        """The check `name`, which passes if the trial ends well."""
         outcome = str(result["outcome"])
         if outcome == "ok":
             return Check(name, True)
         return self.failed(name, request, result, _HINTS.get(outcome, "see endpoints/CONTRACT.md"))
 
     def failed(self, name: str, request: TrialRequest, result: Mapping[str, Any], hint: str) -> Check:
-        """The failed check `name`, with all that helps to find out why."""
+        """The failed check `name`, with everything that helps to find the cause."""
         folder, role = self.left(request), self.culprit(request)
         if misses_packets(result):
             hint = _GAP_HINT
@@ -160,7 +160,7 @@ class StackPair:
 
 
 def misses_packets(result: Mapping[str, Any]) -> bool:
-    """Whether so many packets could not be decoded that the wire says nothing; the detail says so."""
+    """Whether so many packets could not be decoded that the capture proves nothing; the detail says so."""
     return result.get("measured_from") == "client" and bool(result.get("undecoded_packets"))
 
 

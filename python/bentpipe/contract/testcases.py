@@ -22,8 +22,8 @@ _MEDIA = "endpoints/contract/media.md"
 
 @dataclass(frozen=True)
 class CaseCheck:
-    """The check of a test case: what it moves, one after the other, over which path, and what a stack that
-    fails may lack.
+    """The check of a test case: its transfers, one after the other, its path, and what a stack that fails may
+    lack.
     """
 
     workloads: tuple[str, ...]
@@ -34,7 +34,7 @@ class CaseCheck:
     page: str = "endpoints/contract/test-cases.md"  # of the contract, which has its rules
 
     def shown_by(self, transport: str) -> str:
-        """What the wire shows."""
+        """The evidence in the capture."""
         return self.shown_by_tcp or self.shown if transport == "tcp" else self.shown
 
 
@@ -117,7 +117,7 @@ def checks(stack: Stack, folder: Path) -> Iterator[Check]:
 
 
 def _workloads(stack: Stack, name: str, case: CaseCheck) -> list[Workload]:
-    """What the check moves; what is of HTTP once for each version of it that the stack speaks."""
+    """The transfers of the check; those over HTTP once for each version of it that the stack speaks."""
     found: list[Workload] = []
     for moved in (workload.parse(text, name) for text in case.workloads):
         if isinstance(moved, HttpWorkload):
@@ -130,7 +130,7 @@ def _workloads(stack: Stack, name: str, case: CaseCheck) -> list[Workload]:
 
 
 def _name(work: Workload) -> str:
-    """What a check is called, by the test case and what it is over."""
+    """The name of a check, by the test case and its protocol."""
     over = work.over if isinstance(work, FrameViewing) else work.alpn
     return f"{work.testcase} over {over}" if over else work.testcase
 

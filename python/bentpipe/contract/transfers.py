@@ -19,7 +19,7 @@ PLAIN = f"{SIZE} bytes arrive whole over {SCENARIO} ({PATH})"  # without it, no 
 
 
 def checks(stack: Stack, folder: Path) -> Iterator[Check]:
-    """A transfer, and if it comes to a good end, all that is built on it."""
+    """A transfer, and if it ends well, all checks that are built on it."""
     partner = partner_of(stack, "virtual-time", stack.file_protocol)
     if partner is None:
         yield Check(PLAIN, None, f"{stack.name} has one role, and none of {', '.join(PARTNERS)} is built")

@@ -15,7 +15,9 @@ _MS = 1_000_000
 
 
 def checks(stack: Stack, role: str, folder: Path) -> Iterator[Check]:
-    """Whether it greets, refuses what it must refuse, runs and ends. The first one decides on the others."""
+    """The checks whether it greets, refuses what it must refuse, runs and ends. The first one decides on the
+    others.
+    """
     command = stack.command("virtual-time")
     if pipe.refusal(command, hello(stack, role, folder)) is None:
         yield Check(
@@ -140,4 +142,4 @@ def _goes_away(stack: Stack, role: str, folder: Path) -> None:
         program.ready(hello(stack, role, folder))
         program.hang_up()
         if program.exit_code() is None:
-            raise ContractBreach(f"it still runs after {program.patience_s:g} s")
+            raise ContractBreach(f"it still runs after {program.timeout_s:g} s")

@@ -1,4 +1,4 @@
-"""Whether all executions of a trial came to the same packets, where they must."""
+"""The agreement of all executions of a trial on its packets, where it repeats."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Agreement:
-    """Holds every answer to a trial against the first one. Any thread may tell it of one."""
+    """Comparison of every execution of a trial with the first one. Any thread may call it."""
 
     note: Callable[[str], None]
     disagreements: dict[str, str]  # trial → what was found
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _first: dict[str, int] = field(default_factory=dict)  # trial → the beginning of the hash
 
-    def heard(self, trial: str, packets_sha256: str, where: str = "") -> None:
-        """An execution of `trial` ended well, with these packets."""
+    def compare(self, trial: str, packets_sha256: str, where: str = "") -> None:
+        """Compare the packets of an execution of `trial` that ended well."""
         with self._lock:
             found = int(packets_sha256[:16], 16)
             first = self._first.setdefault(trial, found)

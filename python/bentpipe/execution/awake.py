@@ -1,7 +1,7 @@
 """Keeping idle processors from sleeping while trials run in real time.
 
 A virtual machine gets a processor that it gave back late, by milliseconds on a busy host, and all that trials
-do comes late by as much. `bentpipe-emu awake` keeps processors busy with nothing, which gives way to all.
+do is late by as much. `bentpipe-emu awake` keeps processors busy with nothing, which gives way to all.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bentpipe.testbed import EMU
 
 
 def is_virtual_machine(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
-    """Whether the processor says that it is a virtual one. Not all do: those of ARM never."""
+    """Whether the processor says that it is virtual. Some do not: those of ARM never."""
     try:
         lines = cpuinfo.read_text().splitlines()
     except OSError:
@@ -26,7 +26,7 @@ def is_virtual_machine(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
 
 @contextmanager
 def kept_awake() -> Iterator[None]:
-    """While it lasts, idle processors do not sleep. If this process is killed, they may again."""
+    """Keep idle processors from sleeping while the block lasts. If this process is killed, that ends."""
     program = [str(paths.program(EMU.program)), "awake"]
     # Its priority counts within a session, so it must be of the same one as the trials.
     process = subprocess.Popen(program, stdin=subprocess.PIPE, process_group=0)

@@ -1,4 +1,5 @@
-"""Trial bundles: all that a trial depends on, without a path of this machine, and what is made of one here.
+"""Trial bundles: everything that a trial depends on, without a path of this machine, and the job that is made
+of one here.
 
 Who executes a bundle has the same version of Bentpipe, finds its stacks by their names and by the hash of
 what they were built from, with the same versions of packages, and makes its files (`schemas/bundle.toml`).

@@ -1,4 +1,4 @@
-"""Makes bundles of a plan's trials, and says of a trial what can be said before it runs."""
+"""Bundles of a plan's trials, and what can be said of a trial before it runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BREACH = "breaks the contract"  # what the detail of a record says of a program 
 
 
 class Bundler:
-    """Knows a run's plan, its scenarios and its stacks."""
+    """The maker of bundles, which knows a run's plan, its scenarios and its stacks."""
 
     def __init__(self, manifest: Manifest, variants: PlanVariants, silence_s: int) -> None:
         plan = manifest.plan
@@ -36,7 +36,7 @@ class Bundler:
         self._versions: Mapping[str, str | None] = {}
 
     def ask_versions(self) -> None:
-        """Ask the stacks for their versions, where programs do not say them anew."""
+        """Ask the stacks for their versions, where programs do not report them in each trial."""
         if not self._testbed.programs_say_versions:
             self._versions = {name: state.of(stack).version for name, stack in self._variants.stacks.items()}
 
@@ -47,7 +47,7 @@ class Bundler:
 
     @property
     def contents(self) -> dict[str, bytes]:
-        """What is in those of them that have a content of their own."""
+        """The contents of those files whose bytes are not arbitrary."""
         return {name: content for one in self._moved for name, content in one.contents.items()}
 
     @property
@@ -57,7 +57,7 @@ class Bundler:
         return [*self._workloads.values(), *further]
 
     def bundle(self, trial: Trial) -> Bundle:
-        """All that a trial depends on."""
+        """The bundle of a trial."""
         planned = self._flows(trial)
         return Bundle(
             format=FORMAT,
@@ -77,7 +77,7 @@ class Bundler:
         )
 
     def demand(self, trial: Trial) -> Demand:
-        """How much of the machine a trial takes in real time."""
+        """The share of the machine that a trial takes in real time."""
         flows = self._flows(trial)
         stacks = [variant.stack for flow in flows for variant in (flow.client, flow.server)]
         return Demand(max(one.weight for one in stacks), max(one.processors for one in stacks))
@@ -88,7 +88,7 @@ class Bundler:
         return self._testbed.repeats and all(one.deterministic and not one.repeats_except for one in stacks)
 
     def breach(self, trial: Trial) -> str | None:
-        """Why a trial is not to be trusted: one of its ends breaks the contract."""
+        """The reason why a trial is not to be trusted: one of its ends breaks the contract."""
         known = self._manifest.contract_breaches
         for flow in self._flows(trial):
             for role, variant in (("client", flow.client), ("server", flow.server)):
@@ -98,7 +98,7 @@ class Bundler:
         return None
 
     def _flows(self, trial: Trial) -> list[PlannedFlow]:
-        """Those of a trial, its own first."""
+        """The flows of a trial, its own first."""
         return self._variants.flows(self._workloads[trial.workload], trial.client, trial.server)
 
     def _flow(self, flow: PlannedFlow) -> BundleFlow:
@@ -119,5 +119,5 @@ class Bundler:
 
 
 def _files(workloads: Sequence[Workload]) -> dict[str, int]:
-    """Those of workloads."""
+    """The files of workloads."""
     return {name: size for one in workloads for name, size in one.files.items()}

@@ -1,4 +1,4 @@
-"""Proves of every endpoint, with a random test case, that it says so when it does not know one."""
+"""A check that every endpoint refuses a test case that it does not know, with a random one."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from bentpipe.testbed import Testbed
 
 @dataclass(frozen=True)
 class ContractCheck:
-    """The question to the stacks of a plan whether they refuse what they do not know, on a testbed;
-    what is needed for it is in `scratch`.
-    """
+    """The check of a plan's stacks on a testbed; its files go to `scratch`."""
 
     variants: PlanVariants
     testbed: Testbed
@@ -25,7 +23,7 @@ class ContractCheck:
     silence_s: int
 
     def breaches(self, pool: ThreadPoolExecutor) -> dict[str, str]:
-        """`stack as role`, and what it did instead of ending with 127, of those that broke the contract."""
+        """The breaches of the contract: `stack as role` → what it did instead of ending with 127."""
         word = f"unknown-{random.SystemRandom().getrandbits(32):08x}"
         wanted = {}
         for role, variants in (("client", self.variants.clients), ("server", self.variants.servers)):

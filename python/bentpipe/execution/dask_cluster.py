@@ -1,5 +1,5 @@
-"""A cluster of Dask: one of worker processes on this machine that lives as long as the run, or one that is
-there already.
+"""A cluster of Dask: one of worker processes on this machine that lives as long as the run, or one that
+exists already.
 
 One that is started here listens on the loopback address alone, and speaks TLS with a key that is made for the
 run: nobody else on the machine can give it work.
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 EXTRA = 'install it with: pip install "bentpipe[dask]"'
 _CONNECT_S = 15
-_FAREWELL_S = 5  # what a scheduler gets for a goodbye
+_DISCONNECT_S = 5  # the time that a scheduler gets to disconnect
 _CONFIG = {
     # A trial is blamed for the death of its worker, and so are those that waited there.
     "distributed.scheduler.allowed-failures": 100,
-    # What Dask has numeric libraries told, trials need not be told.
+    # Settings of numeric libraries that Dask makes, and trials do not need.
     "distributed.nanny.pre-spawn-environ": {},
     # Dask watches itself many times a second, which takes more than handing out trials does.
     "distributed.worker.profile.enabled": False,
@@ -47,12 +47,14 @@ _CONFIG = {
 
 @dataclass(frozen=True)
 class DaskSettings:
-    """Which cluster is used, `workers` of its own, or that of a scheduler, and what it keeps."""
+    """The settings of a cluster: `workers` of its own, or that of a scheduler, and what stays on it."""
 
     workers: int = 0
     scheduler: str = ""  # an address, or a file that a scheduler wrote
     tls: Mapping[str, str] | None = None  # ca, cert, key → the file
-    traces_stay: Path | None = None  # the folder, on workers, in which traces stay; None: they come here
+    traces_stay: Path | None = (
+        None  # the folder, on workers, in which traces stay; None: they are copied here
+    )
 
     @property
     def options(self) -> list[str]:
@@ -64,7 +66,7 @@ class DaskSettings:
 
     @property
     def address(self) -> str:
-        """That of the scheduler; UsageError if a file names none."""
+        """The address of the scheduler; UsageError if a file names none."""
         file = Path(self.scheduler)
         if not self.scheduler or not file.is_file():
             return self.scheduler
@@ -77,7 +79,7 @@ class DaskSettings:
             ) from None
 
     def is_open(self) -> bool:
-        """Whether its scheduler takes work from whoever reaches it over the network."""
+        """Whether its scheduler accepts work from anyone who can reach it over the network."""
         if not self.scheduler:
             return False
         scheme, _, place = self.address.rpartition("://")
@@ -90,7 +92,7 @@ class DaskSettings:
 
 
 def require(settings: DaskSettings) -> None:
-    """BentpipeError if Dask is not installed, or the scheduler's address is none."""
+    """BentpipeError if Dask is not installed, or the scheduler's address is not valid."""
     try:
         import distributed  # noqa: F401
         from distributed.comm.addressing import get_address_host_port
@@ -117,7 +119,7 @@ def connected(settings: DaskSettings, testbed: Testbed, scratch: Path) -> Iterat
     from distributed import Client
 
     for name in [one for one in logging.root.manager.loggerDict if one.startswith("distributed")]:
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # workers come and go: that is no news
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # workers appear and disappear: that is normal
     with dask.config.set(_CONFIG), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with contextlib.ExitStack() as stack:
@@ -131,7 +133,7 @@ def connected(settings: DaskSettings, testbed: Testbed, scratch: Path) -> Iterat
                     f"--scheduler: no Dask scheduler answers at {settings.scheduler}: {error}",
                     "start one with: dask scheduler --host 127.0.0.1 --port 8786",
                 ) from error
-            stack.callback(client.close, timeout=_FAREWELL_S)
+            stack.callback(client.close, timeout=_DISCONNECT_S)
             yield client
 
 
@@ -158,11 +160,11 @@ def _own(workers: int, testbed: Testbed, scratch: Path) -> Iterator[Any]:
     try:
         yield cluster
     finally:
-        cluster.close(timeout=_FAREWELL_S)
+        cluster.close(timeout=_DISCONNECT_S)
 
 
 def _reached(settings: DaskSettings) -> dict[str, Any]:
-    """How a client is told of a scheduler that is there already."""
+    """The arguments by which a client finds an existing scheduler."""
     import dask
     from distributed import Security
 

@@ -1,7 +1,7 @@
 """The executor that is a cluster of Dask.
 
 At least once, and kept once: Dask runs a task again when its worker is gone, and this submits a trial again
-that Dask has given up; whatever comes, the first answer is the trial's. Each execution has a folder of its
+that Dask has given up; the first answer is the trial's. Each execution has a folder of its
 own on its worker, and what it left arrives with the answer, but for traces that are to stay there.
 """
 
@@ -65,7 +65,7 @@ class _Attempt:
 
 
 class DaskExecutor:
-    """Hands bundles to those workers of a cluster that meet the requirements."""
+    """The executor that hands bundles to those workers of a cluster that meet the requirements."""
 
     def __init__(
         self,
@@ -73,15 +73,15 @@ class DaskExecutor:
         requirements: Requirements,
         testbed: Testbed,
         note: Callable[[str], None],
-        heard: Callable[[str, str, str], None],
+        executed: Callable[[str, str, str], None],
         hosts: dict[str, int],
         settings: DaskSettings,
     ) -> None:
-        """`heard` is told of every execution that ends well, also of one whose answer is lost: the trial, the
-        hash of its packets, where that was. `hosts` counts the trials that each host answers.
+        """`executed` is called for every execution that ends well, also if its answer is lost: with trial,
+        the hash of its packets, and the host. `hosts` counts the trials that each host answers.
         """
         self._client, self._requirements, self._testbed = client, requirements, testbed
-        self._note, self._heard, self._hosts, self._settings = note, heard, hosts, settings
+        self._note, self._executed, self._hosts, self._settings = note, executed, hosts, settings
         self.name = f"bentpipe-{secrets.token_hex(6)}"
         self._numbers = itertools.count()
         self._lock = threading.Lock()
@@ -98,7 +98,7 @@ class DaskExecutor:
         self._ended = False
 
     def begin(self) -> None:
-        """Make the cluster's workers ready. BentpipeError if one of them has no Bentpipe."""
+        """Prepare the cluster's workers. BentpipeError if one of them has no Bentpipe."""
         self._client.subscribe_topic(self.name, self._event)
         try:
             plugin = TrialWorker(self.name, self._requirements, self._settings.traces_stay)
@@ -112,7 +112,7 @@ class DaskExecutor:
             ) from error
 
     def end(self) -> None:
-        """Leave nothing of this run with the workers but programs that were brought, in their caches."""
+        """Remove everything of this run from the workers, except programs in their caches."""
         with self._lock:
             self._ended = True
         for carrier in self._carriers.values():
@@ -129,7 +129,7 @@ class DaskExecutor:
         return self._slots * (1 if self._testbed.needs_processors_in_time else _PER_SLOT)
 
     def prepare(self, files: Mapping[str, int], contents: Mapping[str, bytes]) -> None:
-        """Each worker makes the files itself."""
+        """Do nothing: each worker makes the files itself."""
 
     def submit(self, bundle: Bundle, folder: Path) -> Future[Answer]:
         attempt = _Attempt(bundle, folder, Future())
@@ -256,7 +256,7 @@ class DaskExecutor:
             self._send(attempt)
 
     def _event(self, event: tuple[float, dict[str, Any]]) -> None:
-        """What a worker says of itself, and of trials that ended there."""
+        """Handle an event of a worker: its state, or a trial that ended there."""
         said = event[1]
         if "lacks" in said:
             with self._lock:
@@ -267,7 +267,7 @@ class DaskExecutor:
             self._unfit[said["worker"]] = said["unfit"]
             self._note(f"worker {said['worker']} on {said['host']} gets no trials: {said['unfit']}")
         elif said["outcome"] == "ok" and said["packet_log_sha256"]:
-            self._heard(said["trial"], said["packet_log_sha256"], said["host"])
+            self._executed(said["trial"], said["packet_log_sha256"], said["host"])
 
     def _bring(self, worker: str, host: str) -> None:
         """Have a worker have the programs that it lacks."""
@@ -319,17 +319,17 @@ def opened(
     testbed: Testbed,
     scratch: Path,
     note: Callable[[str], None],
-    heard: Callable[[str, str, str], None],
+    executed: Callable[[str, str, str], None],
     hosts: dict[str, int],
 ) -> Iterator[DaskExecutor]:
-    """An executor on the cluster that is asked for; what was started for it ends with it."""
+    """An executor on the requested cluster; what was started for it ends with it."""
     if settings.is_open():
         note(
             f"{settings.scheduler} has no authentication: who reaches it runs programs as the user of its "
             "workers; use TLS (docs/how-to/run-on-many-machines.md)"
         )
     with connected(settings, testbed, scratch) as client:
-        executor = DaskExecutor(client, requirements, testbed, note, heard, hosts, settings)
+        executor = DaskExecutor(client, requirements, testbed, note, executed, hosts, settings)
         executor.begin()
         try:
             yield executor

@@ -1,10 +1,11 @@
-"""What runs in a worker of Dask: bundles of one run of Bentpipe, each in processes that end with their trial.
+"""The part that runs in a worker of Dask: bundles of one run of Bentpipe, each in processes that end with
+their trial.
 
-The plugin comes to every worker of the cluster, also to one that joins later. A worker that meets the
+The plugin is sent to every worker of the cluster, also to one that joins later. A worker that meets the
 requirements declares a resource with the run's name, as many as it has threads, and trials go to those that
 have it alone. One that lacks programs says so first, and is brought them (`bentpipe.execution.kit`). A trial
 whose result nobody waits for any more, since the client cancelled it or is gone, is ended; those of a worker
-that is killed are ended by its keeper.
+that is killed are ended by its watchdog.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ from bentpipe import paths
 from bentpipe.errors import BentpipeError, is_full
 from bentpipe.execution.executor import BundleRunner
 from bentpipe.execution.jobs import Answer, TrialProcesses
-from bentpipe.execution.keeper import GroupKeeper
 from bentpipe.execution.kit import KitStore
+from bentpipe.execution.process_watchdog import GroupWatchdog
 from bentpipe.execution.requirements import Requirements
 from bentpipe.runs import trial_files
 from bentpipe.schema import reading
 from bentpipe.schema.bundle import FORMAT, Bundle
 
-REAL_TIME = "real-time"  # the resource of a worker that may run so many trials in real time at once
+REAL_TIME = "real-time"  # the resource of a worker: the number of trials that it may run in real time at once
 
 
 class WorkerAnswer(TypedDict):
-    """An answer on its way to the client, with all that the trial left and that is not to stay."""
+    """An answer on its way to the client, with all files of the trial that do not stay on the worker."""
 
     values: dict[str, Any] | None
     failure: str
@@ -47,11 +48,11 @@ class WorkerAnswer(TypedDict):
 
 
 class UnfitWorker(BentpipeError):
-    """A worker has not any more what it had when the run began there: the trial is to run elsewhere."""
+    """A worker that no longer meets the requirements of the run: the trial must run elsewhere."""
 
 
 class TrialWorker(WorkerPlugin):
-    """Makes a worker ready for the trials of one run."""
+    """The plugin that prepares a worker for the trials of one run."""
 
     def __init__(self, name: str, requirements: Requirements, traces_stay: Path | None = None) -> None:
         """`name` is the run's in the cluster: that of the plugin, of its resource, of its events. Traces and
@@ -66,7 +67,7 @@ class TrialWorker(WorkerPlugin):
         self._running: dict[str, TrialProcesses] = {}
         self._unwanted: set[str] = set()  # tasks that are not to begin any more
         self._worker = worker
-        self._keeper: GroupKeeper | None = None
+        self._watchdog: GroupWatchdog | None = None
         self._ended = self._given_up = False
         self.store = KitStore(self._requirements.kit)
         try:
@@ -107,7 +108,7 @@ class TrialWorker(WorkerPlugin):
             return
         self._kit = kit
         self._scratch = Path(tempfile.mkdtemp(prefix="bentpipe-"))
-        self._keeper = GroupKeeper(self._scratch)
+        self._watchdog = GroupWatchdog(self._scratch)
         self._runner = BundleRunner(known, self._scratch)
         await self._worker.set_resources(**{self.name: self._worker.state.nthreads})
 
@@ -120,14 +121,14 @@ class TrialWorker(WorkerPlugin):
         if self._stay is not None:
             with contextlib.suppress(OSError):  # something is in it
                 self._stay.rmdir()
-        if self._keeper is not None:
-            self._keeper.close()
+        if self._watchdog is not None:
+            self._watchdog.close()
             with contextlib.suppress(OSError):  # the scheduler may be gone
                 await worker.set_resources(**{self.name: 0})
 
     def transition(self, key: Any, start: str, finish: str, **_more: Any) -> None:
-        """Dask says what is to become of a task: `released` while it runs, if nobody waits for it any more.
-        It cannot end one that runs; this can.
+        """Follow the state of a task: `released` while it runs means that nobody waits for it any more. It
+        cannot end one that runs; this can.
         """
         if finish != "released" or start not in ("executing", "long-running"):
             return
@@ -142,7 +143,7 @@ class TrialWorker(WorkerPlugin):
         """Run a bundle for the task `key`."""
         own = Path(tempfile.mkdtemp(prefix="trial-", dir=self._scratch))
         folder = own / "left"  # not there unless the trial leaves something
-        processes = TrialProcesses(self._scratch, self._keeper)
+        processes = TrialProcesses(self._scratch, self._watchdog)
         with self._lock:
             self._running[key] = processes
             if key in self._unwanted:
@@ -231,7 +232,7 @@ def _of(answer: Answer, folder: Path) -> WorkerAnswer:
 
 def _leave_trace(folder: Path, stay: Path, trial: str) -> None:
     """Move the trace and the qlogs of a trial to where they stay, and say in its folder where. Each execution
-    has a place of its own: Dask may run a task again while it still runs elsewhere.
+    has its own folder: Dask may run a task again while it still runs elsewhere.
     """
     names = [name for name in _files(folder) if trial_files.is_of_trace(name)]
     if not names:

@@ -1,4 +1,5 @@
-"""What this machine can do for real time, and what it lacks: kernel, privileges, tools, buffers, timers.
+"""The abilities of this machine for real time, and what is missing: kernel, privileges, tools, buffers,
+timers.
 
 What only the emulator can try, such as making namespaces, `bentpipe-emu probe` tries and reports. Each check
 ends as `ok`; as `warn` where other things work without it; or as `fail` where real time cannot work at all.
@@ -40,7 +41,7 @@ PROBE_TIMEOUT_S = 60
 
 @dataclass(frozen=True)
 class MachineCheck:
-    """One thing that was looked at."""
+    """The check of one property of the machine."""
 
     name: str
     status: Status
@@ -52,7 +53,7 @@ class MachineCheck:
 
 
 def checks() -> Iterator[MachineCheck]:
-    """Look at everything, one by one."""
+    """The checks, one by one."""
     yield _kernel()
     yield _privileges()
     yield from _emulator()
@@ -81,7 +82,7 @@ def _privileges() -> MachineCheck:
 
 
 def _emulator() -> Iterator[MachineCheck]:
-    """What `bentpipe-emu probe` says."""
+    """The results of `bentpipe-emu probe`."""
     try:
         program = paths.program("bentpipe-emu")
     except BentpipeError as error:
@@ -109,7 +110,7 @@ _QUANTILES = {"p50": "p50_ms", "p99": "p99_ms", "p99.9": "p999_ms", "most": "max
 
 
 def _timer(timer: dict[str, Any]) -> MachineCheck:
-    """How late the machine wakes who sleeps until an instant."""
+    """The delay with which the machine wakes a program that sleeps until an instant."""
     found = ", ".join(f"{name} {timer[key]:.3g} ms" for name, key in _QUANTILES.items())
     if timer["p999_ms"] > LATE_MS:
         return MachineCheck(
@@ -132,7 +133,7 @@ def _processors() -> MachineCheck:
 
 
 def _pressure() -> MachineCheck:
-    """How much of the last ten seconds something waited for a processor."""
+    """The share of the last ten seconds in which something waited for a processor."""
     try:
         text = Path("/proc/pressure/cpu").read_text()
     except OSError as error:
@@ -151,7 +152,7 @@ def _pressure() -> MachineCheck:
 
 
 def _buffers() -> Iterator[MachineCheck]:
-    """How much a UDP socket may keep for its program."""
+    """The bytes that a UDP socket may buffer for its program."""
     for name in ("rmem_max", "wmem_max"):
         try:
             limit = int(Path(f"/proc/sys/net/core/{name}").read_text())
@@ -180,7 +181,7 @@ def _tools() -> Iterator[MachineCheck]:
 
 
 def _browsers(known: Iterable[Stack]) -> Iterator[MachineCheck]:
-    """Those that load pages, and in which reports are looked at in tests."""
+    """The browsers that load pages, and that tests look at reports with."""
     for stack in known:
         if stack.browser:
             path = stack.browser_path()
@@ -191,7 +192,7 @@ def _browsers(known: Iterable[Stack]) -> Iterator[MachineCheck]:
 
 
 def _stacks(known: Sequence[Stack]) -> MachineCheck:
-    """Those that are built."""
+    """The stacks that are built."""
     absent = [stack.name for stack in known if stack.not_installed() is not None]
     found = f"{len(known) - len(absent)} of {len(known)} installed"
     if absent:

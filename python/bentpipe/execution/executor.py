@@ -1,4 +1,4 @@
-"""Executors: who runs trial bundles. Here: this machine; `dask_executor`: many.
+"""Executors, which run trial bundles. Here: this machine; `dask_executor`: many.
 
 Whoever runs a bundle does it as `BundleRunner` does.
 """
@@ -21,36 +21,36 @@ from bentpipe.workload.page.content import PageContent
 
 
 class LostExecutor(BentpipeError):
-    """What runs bundles is gone. What was finished before is kept."""
+    """The loss of what runs bundles. What was finished before is kept."""
 
 
 class Executor(Protocol):
-    """What runs bundles, and answers in its own time."""
+    """An executor, which runs bundles and answers when they end."""
 
     @property
     def window(self) -> int:
-        """How many bundles it takes at a time, now: those that run, and a few that it has ready."""
+        """The number of bundles that it takes at a time, now: those that run, and a few in reserve."""
         ...
 
     def prepare(self, files: Mapping[str, int], contents: Mapping[str, bytes]) -> None:
-        """Make these files, by name and size, before the trials that are served them; `contents` are those of
-        some of them. OSError if there is no room.
+        """Create these files, by name and size, before the trials that are served them; `contents` are those
+        of some of them. OSError if the disk is full.
         """
         ...
 
     def submit(self, bundle: Bundle, folder: Path) -> Future[Answer]:
-        """Have `bundle` run; what it leaves goes to `folder`. In place of an answer there may be an OSError:
-        there was no room for its files; or a LostExecutor: nothing can be run there any more.
+        """Run `bundle`; the files that it leaves go to `folder`. Instead of an answer there may be an
+        OSError, if its files do not fit on the disk, or a LostExecutor, if nothing can be run there any more.
         """
         ...
 
     def kill(self) -> None:
-        """End all that runs; it answers `killed`, as does what is submitted later."""
+        """End everything that runs; it answers `killed`, as does what is submitted later."""
         ...
 
 
 class BundleRunner:
-    """Runs bundles on this machine, each in a process of its own, in the thread that asks."""
+    """The runner of bundles on this machine, each in its own process, in the thread that calls it."""
 
     def __init__(
         self,
@@ -67,7 +67,9 @@ class BundleRunner:
         self._made: set[str] = set()  # files in www
 
     def prepare(self, files: Mapping[str, int], contents: Mapping[str, bytes]) -> None:
-        """As an executor does. Where trials need the processors in time, nothing of it is left for later."""
+        """Create files as an executor does. Where trials need the processors in time, nothing of it is left
+        for later.
+        """
         with self._making:
             self._www.mkdir(exist_ok=True)
             for name, size in files.items():
@@ -76,7 +78,7 @@ class BundleRunner:
                     self._made.add(name)
 
     def run(self, bundle: Bundle, folder: Path, processes: TrialProcesses) -> Answer:
-        """Run a bundle to its end, among `processes`; what it leaves goes to `folder`."""
+        """Run a bundle to its end, among `processes`; the files that it leaves go to `folder`."""
         if not self._made.issuperset(bundle.files):
             self.prepare(bundle.files, _contents(bundle))
         if self._stopped():
@@ -118,7 +120,7 @@ class LocalExecutor:
 
 
 def _contents(bundle: Bundle) -> dict[str, bytes]:
-    """What is in the files of its pages."""
+    """The contents of the files of its pages."""
     found: dict[str, bytes] = {}
     for flow in bundle.flows:
         if flow.page:

@@ -1,7 +1,8 @@
-"""How many trials may run at once in real time, so that the links keep to the model.
+"""The guard of the load in real time: it limits how many trials run at once, so that the links keep to the
+model.
 
 What is too much depends on the stacks, the rates and what else the machine does. So the limit is found while
-trials run, as congestion control finds a window: each trial whose packets came out in time makes it larger by
+trials run, as congestion control finds a window: each trial whose packets left in time makes it larger by
 a part if it was in use, each that did not halves it; but one for each processor there may always be, since
 with so few it is not they that were too much. Trials of stacks that need much CPU time weigh more.
 
@@ -9,7 +10,7 @@ A trial that takes minutes since its link loses packets says late that it was in
 have next to nothing to do, the limit grows while trials run, too.
 
 Whether packets are in time says nothing of a browser, whose own work is part of what is measured: beside
-another one it loads a page later. Such stacks have processors of their own, whatever the limit.
+another one it loads a page later. Such stacks have their own processors, whatever the limit.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from pathlib import Path
 from bentpipe.runs.records import Record
 
 TRIES = 4  # of a trial whose testbed did not keep to the model, before its record says so
-_GOOD = 0.5  # a release error (p99.9) below this share of what it may be leaves room for more trials at once
-_IDLE = 0.25  # of the processors' time: with less taken there is room for one more trial
+_GOOD = 0.5  # a release error (p99.9) below this share of what it may be allows more trials at once
+_IDLE = 0.25  # of the processors' time: with less in use one more trial may run
 _MOST_PRESSURE = 60.0  # percent of the last 10 s in which some task waited: none is started above
 
 
 @dataclass(frozen=True)
 class Demand:
-    """What a trial takes of the machine."""
+    """The demand of a trial on the machine."""
 
     weight: float  # of its heaviest program, where most take 1
     processors: int = 0  # that are to be its own
@@ -37,7 +38,7 @@ class Demand:
 
 @dataclass
 class LoadGuard:
-    """The limit of how much runs at once, in weights of trials."""
+    """The guard, whose limit is in weights of trials."""
 
     most: float  # never more than this
     by_pressure: bool = True  # of no use where something runs all the time at a low priority
@@ -45,11 +46,11 @@ class LoadGuard:
     limit: float = field(default_factory=lambda: 2.0 * (os.cpu_count() or 1))
     load: Callable[[], float | None] = lambda: None  # share of the processors' time, now and then
     running: float = 0.0
-    sharing: int = 0  # trials under way without processors of their own
+    sharing: int = 0  # trials under way that share processors
     taken: int = 0  # processors of the others
 
     def admits(self, demand: Demand) -> bool:
-        """Whether a trial may be started now. One always may, if none is running."""
+        """Whether a trial may be started now. One may always run."""
         if self.running == 0:
             return True
         taken, sharing = self.taken + demand.processors, self.sharing + (not demand.processors)
@@ -72,7 +73,9 @@ class LoadGuard:
         self.sharing += 0 if demand.processors else trials
 
     def end(self, demand: Demand, record: Record) -> None:
-        """A trial has ended: learn from it. What ran far below the limit does not tell whether more can."""
+        """Learn from a trial that has ended. If far less than the limit ran, it does not show whether more
+        can.
+        """
         used = self.running > self.limit / 2
         self._count(demand, -1)
         late, limit = record.release_error_p999_ms, record.release_error_limit_ms

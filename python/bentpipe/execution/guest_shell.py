@@ -18,7 +18,7 @@ from typing import Any
 from bentpipe import paths
 from bentpipe.errors import BentpipeError
 from bentpipe.stacks import guest
-from bentpipe.stacks.patience import silence_s
+from bentpipe.stacks.time_limits import silence_s
 
 MEMORY_MIB = 512  # of each guest; what it does not touch costs nothing
 

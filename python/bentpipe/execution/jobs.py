@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from bentpipe import paths
-from bentpipe.execution.keeper import GRACE_S, GroupKeeper
+from bentpipe.execution.process_watchdog import GRACE_S, GroupWatchdog
 from bentpipe.plan.treatments import Treatment
 from bentpipe.schema.bundle import BundleFrameStream, BundleLiveStream, BundleResource
 from bentpipe.schema.job import (
@@ -43,7 +43,7 @@ from bentpipe.workload import TESTCASES
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a job: `values` from the testbed's program, or its `failure` in words."""
+    """The answer to a job: `values` from the testbed's program, or its `failure` in words."""
 
     values: dict[str, Any] | None
     failure: str = ""
@@ -68,7 +68,7 @@ class LocalFlow:
     versions: tuple[str | None, str | None] = (None, None)  # of client and server, as far as they are known
 
     def of_job(self, mode: str) -> JobFlow:
-        """What a job says of it, where programs are started in `mode`."""
+        """The flow's entry in a job, where programs are started in `mode`."""
         client, server = self.versions
         return JobFlow(
             testcase=self.testcase,
@@ -105,8 +105,9 @@ class LocalTrial:
     treatment: Treatment = field(default_factory=Treatment)
 
     def job(self) -> Job:
-        """What the testbed's program is started with. BentpipeError if the program of a proxy or a tunnel is
-        missing."""
+        """The job that the testbed's program is started with. BentpipeError if the program of a proxy or a
+        tunnel is missing.
+        """
         return Job(
             format=FORMAT,
             scenario=dict(self.scenario),
@@ -157,15 +158,15 @@ class LocalTrial:
 
 
 class TrialProcesses:
-    """The processes of trials, each in a group of its own, started from any number of threads; `kill` ends
+    """The processes of trials, each in its own process group, started from any number of threads; `kill` ends
     all of them.
     """
 
-    def __init__(self, scratch: Path, keeper: GroupKeeper | None = None) -> None:
-        """`scratch` is where what is needed for a trial is put; it is the caller's to remove. A `keeper` ends
-        them where this process is killed.
+    def __init__(self, scratch: Path, watchdog: GroupWatchdog | None = None) -> None:
+        """Files that trials need go to `scratch`, which the caller removes. A `watchdog` ends the processes
+        where this one is killed.
         """
-        self._keeper = keeper
+        self._watchdog = watchdog
         self._environment = {**os.environ, "TMPDIR": str(scratch)}
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[str]] = set()
@@ -184,29 +185,29 @@ class TrialProcesses:
                 stderr=subprocess.PIPE,
                 text=True,
                 errors="replace",
-                # No session of its own: the kernel shares out processor time by session first, and what runs
+                # Not in its own session: the kernel shares out processor time by session first, and what runs
                 # in another at a lower priority (`bentpipe.execution.awake`) would not give way at once.
                 process_group=0,
                 env=self._environment,
             )
             self._running.add(process)
         try:
-            if self._keeper:  # before it has its job: until then it ends when this process does
-                self._keeper.keep(process.pid)
+            if self._watchdog:  # before it has its job: until then it ends when this process does
+                self._watchdog.watch(process.pid)
             out, err = process.communicate(job)
         finally:
             with self._lock:
                 self._running.discard(process)
-            # An endpoint program may have left children of its own behind, in this group.
+            # An endpoint program may have left children behind, in this group.
             _signal(process, signal.SIGKILL)
-            if self._keeper:
-                self._keeper.release(process.pid)
+            if self._watchdog:
+                self._watchdog.release(process.pid)
         if self._killed:
             return Answer(None, killed=True)
         return _answer(trial.testbed.program, process.returncode, out, err)
 
     def kill(self) -> None:
-        """End all that run; they answer `killed`. Trials started later answer so at once."""
+        """End all processes; they answer `killed`. Trials started later answer so at once."""
         with self._lock:
             self._killed = True
             running = list(self._running)

@@ -1,4 +1,4 @@
-"""Which traces a run keeps: that of the trial that stands for its cell, or what was made of it."""
+"""The traces that a run keeps: that of the trial that represents its cell, or its analysis."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bentpipe.testbed import TESTBEDS
 
 @dataclass
 class KeptTraces:
-    """Looks after the traces of cells as they become complete."""
+    """The traces of cells that have become complete."""
 
     folder: RunFolder
     manifest: Manifest
@@ -25,10 +25,10 @@ class KeptTraces:
     _analyses: dict[str, Future[None]] = field(default_factory=dict)  # trial → its capture is being reduced
 
     def settle(self, cell: Cell, executed: set[str]) -> str | None:
-        """Of a complete cell, keep the trace of the trial that stands for it. If that has none, because its
-        record is from before a resume, and its trial is not among those `executed` since, it is the trial to
-        be executed again: same seed, same packets. A failed one is not: it may have ended before there was
-        anything to trace.
+        """Keep, of a complete cell, the trace of the trial that represents it. If that has none, because its
+        record is from before a resume, and its trial is not among those `executed` since, return the trial:
+        it must be executed again, with the same seed and so the same packets. A failed one need not be: it
+        may have ended before there was anything to trace.
         """
         self._complete.append(cell)
         plan, median = self.manifest.plan, cell.median
@@ -45,7 +45,7 @@ class KeptTraces:
         return median.trial
 
     def reduce(self, pool: ThreadPoolExecutor) -> None:
-        """Of the traces of cells that are complete now keep the analyses alone, if that is asked for."""
+        """Replace the traces of cells that are now complete by their analyses, if the plan says so."""
         complete, self._complete = self._complete, []
         if self.manifest.plan.trace != "analysis":
             return

@@ -1,5 +1,5 @@
-"""The kit of a run: the programs of its trials, each named by what is in it, as a worker of a cluster is
-brought them.
+"""The kit of a run: the programs of its trials, each named by the hash of its content, as workers of a
+cluster receive them.
 
 A worker that has other programs than the client, or none, keeps those it was brought in its user's cache:
 
@@ -46,14 +46,14 @@ class KitFile:
 
 @dataclass(frozen=True)
 class Kit:
-    """Which files there are, and of what machine their programs are."""
+    """The files of a kit, and the kind of machine that its programs are for."""
 
     files: Mapping[str, KitFile]  # by their paths in the kit
     machine: str = ""  # processor and C library, in words
 
     @classmethod
     def here(cls, programs: Iterable[Path], folders: Iterable[Path]) -> Kit:
-        """That of some of Bentpipe's own programs, and of the folders of some installations."""
+        """The kit of some of Bentpipe's own programs, and of the folders of some installations."""
         found = {f"{PROGRAMS}/{one.name}": KitFile(installed.sha256(one), True) for one in programs}
         for folder in folders:
             names = [*_contents(folder), installed.FILE]
@@ -61,12 +61,12 @@ class Kit:
         return cls(dict(sorted(found.items())), _machine())
 
     def content(self, sha256: str) -> bytes:
-        """What is in a file, on the machine whose kit it is. OSError if it is gone."""
+        """The content of a file, on the machine whose kit it is. OSError if it is gone."""
         path = next(path for path, file in self.files.items() if file.sha256 == sha256)
         return _own(path).read_bytes()
 
     def is_own(self) -> bool:
-        """Whether this machine has the same programs of its own, byte by byte, none of them damaged."""
+        """Whether this machine has the same programs itself, byte by byte, none of them damaged."""
         for path, file in self.files.items():
             if _is_statement(path):  # it differs in when and how that was installed
                 if _entry(path).why_not() is not None:
@@ -77,7 +77,7 @@ class Kit:
 
     def gone(self, folder: Path | None) -> Path | None:
         """A file that is not there or cannot be executed, in the folder of a kit that was brought, or,
-        without one, among this machine's own; None if all are there. What is in them is not read.
+        without one, among this machine's own; None if all are there. Their contents are not read.
         """
         for path, file in self.files.items():
             place = _own(path) if folder is None else folder / path
@@ -86,7 +86,7 @@ class Kit:
         return None
 
     def misfit(self) -> str | None:
-        """Why its programs cannot run on this machine, in words; None if nothing is known against that."""
+        """The reason why its programs cannot run on this machine, in words; None if there is none."""
         if self.machine == _machine():
             return None
         return (
@@ -96,13 +96,13 @@ class Kit:
 
     @property
     def sha256(self) -> str:
-        """A hash over the paths of its files and what is in them."""
+        """A hash over the paths and contents of its files."""
         lines = (f"{file.sha256} {file.executable:d} {path}\n" for path, file in self.files.items())
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 class KitStore:
-    """What this machine was brought of a kit."""
+    """The files of a kit that this machine has."""
 
     def __init__(self, kit: Kit) -> None:
         self._kit = kit
@@ -110,8 +110,8 @@ class KitStore:
         self._files, self.folder = self._place / "files", self._place / "kits" / kit.sha256[:_DIGITS]
 
     def absent(self) -> list[str]:
-        """The hashes of files that are to be brought: those that this machine has already, also where its
-        own programs are, are taken from there.
+        """The hashes of the files that must be brought; those that this machine has already, also among its
+        own programs, are copied from there.
         """
         with self._locked():
             return self._absent()
@@ -129,7 +129,7 @@ class KitStore:
         return list(left)
 
     def put(self, sha256: str, content: bytes) -> None:
-        """Keep a file. BentpipeError if it is not what its hash says, or none of the kit."""
+        """Store a file. BentpipeError if its content does not match its hash, or it is none of the kit."""
         with self._locked():
             if not _has(self._files / sha256, sha256):  # else another worker of this host was brought it
                 self._put(sha256, content)
@@ -146,8 +146,8 @@ class KitStore:
             file.replace(self._files / sha256)
 
     def complete(self) -> Path:
-        """The kit's folder, made or mended if need be. BentpipeError if a file is not what its hash says, or
-        a program lacks a library.
+        """The kit's folder, created or repaired if need be. BentpipeError if a file does not match its hash,
+        or a program lacks a library.
         """
         with self._locked():
             if damaged := self._damaged():

@@ -1,4 +1,6 @@
-"""Whether the shared libraries of a program that was brought are on this machine, as its loader sees it."""
+"""The shared libraries of a program that was brought, and whether this machine has them, as its loader sees
+it.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,9 @@ _LIBRARY = re.compile(r"\s*(\S+) => not found")
 
 
 def lack(program: Path, brought: Collection[str]) -> str | None:
-    """What a program needs and is not here, in the words of `ldd`: a library, or a version of its symbols;
-    None also where that cannot be told. `brought` are the names of files that came with the program: some
-    bring their loader and libraries along, where `ldd` does not look.
+    """The libraries, or versions of their symbols, that a program needs and that are missing here, in the
+    words of `ldd`; None also where that is not known. `brought` are the names of files that came with the
+    program: some bring their loader and libraries along, where `ldd` does not look.
     """
     ldd = shutil.which("ldd")
     with program.open("rb") as file:

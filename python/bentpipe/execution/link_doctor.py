@@ -1,4 +1,4 @@
-"""Whether trials can run over a link: both hosts, their programs and clocks, and the path between them."""
+"""The checks of a link: both hosts, their programs and clocks, and the path between them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CLOCK_BOUND_MS = 5.0
 
 
 def checks(links: Links, name: str) -> Iterator[MachineCheck]:
-    """Look at a link: reach both hosts, and see what is there."""
+    """The checks of a link: connect to both hosts, and see what is there."""
     begin = time.monotonic()
     try:
         session = LinkSession(links, name)
@@ -49,7 +49,7 @@ def checks(links: Links, name: str) -> Iterator[MachineCheck]:
 
 
 def clean(links: Links, name: str) -> Iterator[MachineCheck]:
-    """Remove what was brought to the hosts of a link."""
+    """Remove the programs that were brought to the hosts of a link."""
     session = LinkSession(links, name)
     try:
         for role, count in session.cleaned_bytes().items():
@@ -111,12 +111,14 @@ def _path(session: LinkSession, ip: int) -> MachineCheck:
         return MachineCheck(name, "warn", "no monitor is wanted, or none could be started")
     time.sleep(_PROBES_S)
     samples: list[dict[str, Any]] = json.loads(session.end_monitor())
-    came = [one["rtt_ms"] for one in samples if one["rtt_ms"] is not None]
+    rtts_ms = [one["rtt_ms"] for one in samples if one["rtt_ms"] is not None]
     port = session.link.server.udp_port
-    if not came:
+    if not rtts_ms:
         hint = f"are the UDP ports {port} and {port + 1} of the server open, and is its address right?"
         return MachineCheck(name, "fail", f"none of {len(samples)} packets came back", hint)
-    found = f"{statistics.median(came):.1f} ms to and fro, {len(came)} of {len(samples)} packets came back"
+    found = (
+        f"{statistics.median(rtts_ms):.1f} ms to and fro, {len(rtts_ms)} of {len(samples)} packets came back"
+    )
     return MachineCheck(name, "ok", found)
 
 

@@ -41,7 +41,7 @@ def over_links(plan: Plan, are_named: bool) -> Plan:
 
 
 def scenarios_of(plan: Plan) -> list[Scenario]:
-    """What is nominal of each link."""
+    """The scenarios of a plan's links, by their nominal properties."""
     links = Links(Path(plan.link))
     return [links.scenario(name) for name in plan.scenarios]
 

@@ -17,7 +17,7 @@ class Pause:
 
     @classmethod
     def parse(cls, text: str) -> Pause:
-        """From `HH:MM-HH:MM`."""
+        """The pause in a text `HH:MM-HH:MM`."""
         try:
             first, last = (datetime.strptime(part.strip(), "%H:%M") for part in text.split("-"))
         except ValueError:

@@ -1,4 +1,4 @@
-"""How busy this machine's processors are."""
+"""The load of this machine's processors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SPARE = ("nice", "idle", "iowait")
 
 @dataclass
 class ProcessorLoad:
-    """The share of the processors' time that programs took, without those that give way to all others."""
+    """The share of the processors' time that programs took, except those of the lowest priority."""
 
     stat: Path = _STAT
     every_s: float = _EVERY_S
@@ -23,8 +23,8 @@ class ProcessorLoad:
     _before: dict[str, int] = field(default_factory=dict)
 
     def since_last(self) -> float | None:
-        """Since it was last said, from 0 to 1; None the first time, until `every_s` later, and where the
-        system does not tell.
+        """The load since the last call, from 0 to 1; None the first time, until `every_s` later, and where
+        the system does not report it.
         """
         now = time.monotonic()
         if self._before and now - self._at < self.every_s:

@@ -1,7 +1,7 @@
 """The executor of real links: trials between two hosts, over connections that stay.
 
 A trial that a connection breaks under is begun again; where a host stays away, the run ends and can be
-resumed. What is on hosts is started, and ended, by `bentpipe.remote`; what the trial came to is said by
+resumed. What is on hosts is started, and ended, by `bentpipe.remote`; the result of the trial is computed by
 `bentpipe-remote record`, as a testbed's program says it.
 """
 
@@ -24,11 +24,11 @@ from bentpipe.execution import bundle as bundles
 from bentpipe.execution.executor import LostExecutor
 from bentpipe.execution.jobs import Answer, LocalTrial
 from bentpipe.execution.remote_trial import RemoteTrial
+from bentpipe.remote.link_notes import LinkNotes
 from bentpipe.remote.links import Links
 from bentpipe.remote.session import LinkSession, connected
 from bentpipe.remote.ssh import HostGone
 from bentpipe.remote.traffic import TrafficCount
-from bentpipe.remote.weather import LinkNotes
 from bentpipe.schema.bundle import Bundle
 from bentpipe.stacks.model import Stack
 from bentpipe.workload import www_file
@@ -87,7 +87,9 @@ def remote_executor(
     stopped: Callable[[], bool],
     note: Callable[[str], None],
 ) -> Iterator[RemoteExecutor]:
-    """The executor of the links in a file, which leaves their hosts at the end; `note` is told of them."""
+    """The executor of the links in a file, which disconnects from their hosts at the end; `note` reports on
+    them.
+    """
     trials = RemoteTrials(links, scratch, note)
     try:
         yield RemoteExecutor(trials, known, scratch, pool, stopped)
@@ -142,7 +144,7 @@ class RemoteTrials:
         return Answer(None, f"the connection broke {TRIES} times; at last: {why}")
 
     def kill(self) -> None:
-        """End what runs, and leave all hosts."""
+        """End the running trial, and leave all hosts."""
         self._killed.set()
         for session in list(self._sessions.values()):
             session.close()
@@ -218,13 +220,13 @@ def _estimate(trial: LocalTrial) -> int:
 
 
 def _moved_bytes(values: dict[str, Any]) -> int:
-    """What went over the link, both ways; 0 where nobody counted it."""
+    """The bytes that crossed the link, both ways; 0 where nobody counted them."""
     both = values["forward_bytes"], values["return_bytes"]
     return sum(one or 0 for one in both)
 
 
 def _record(observed: dict[str, Any]) -> dict[str, Any]:
-    """What `bentpipe-remote record` makes of it."""
+    """The record that `bentpipe-remote record` makes of it."""
     done = subprocess.run(
         [str(paths.program("bentpipe-remote")), "record"],
         input=json.dumps(observed),

@@ -1,6 +1,7 @@
-"""The programs of a trial over a link: what they need on their hosts, what they are told, how they end.
+"""The programs of a trial over a link: the files that they need on their hosts, their instructions, their
+ends.
 
-They are told their part by the environment (`endpoints/contract/socket-mode.md`), as in the other testbed of
+They get their part from the environment (`endpoints/contract/socket-mode.md`), as in the other testbed of
 real time.
 """
 
@@ -26,7 +27,7 @@ _DRAIN_S = 2.0  # what is under way when the client has ended has arrived after 
 
 @dataclass
 class ProgramEnd:
-    """What became of a program."""
+    """The end of a program."""
 
     failure: str | None = None
     ended: dict[str, Any] | None = None
@@ -53,11 +54,11 @@ class RemotePrograms:
 
     @property
     def is_logged(self) -> bool:
-        """Whether programs write qlogs: where nothing is captured, times are theirs."""
+        """Whether programs write qlogs: where nothing is captured, times are from these."""
         return self._trial.qlog or not self._session.can_capture
 
     def make_ready(self, role: str) -> None:
-        """Put what the program of `role` needs on its host."""
+        """Copy the files that the program of `role` needs to its host."""
         variant = self._variant(role)
         self._session.bring(variant.stack, role)
         for file in sorted(self._trial.testbed.certificates().glob("*")):
@@ -71,14 +72,16 @@ class RemotePrograms:
             self._session.on(role).ask("make", path=f"{FOLDER}/qlog")
 
     def run(self) -> tuple[int, int, bool]:
-        """When the client was started and ended, by its host's clock, and whether it did that by itself."""
+        """Run them: when the client was started and ended, by its host's clock, and whether it ended by
+        itself.
+        """
         client, server = (self._session.on(role) for role in ROLES)
         if not self._start(server, SERVER):
             at = self._now(client)
             return at, at, False
         self._session.ask_clocks(CLOCK_EXCHANGES)
         begun = self._start_program(client, CLIENT, None)
-        ended = client.wait(CLIENT, ["ended"], self._patience_s)
+        ended = client.wait(CLIENT, ["ended"], self._end_timeout_s)
         is_done = ended is not None
         at_end = ended["at_unix_ns"] if ended else self._now(client)
         if ended is None:
@@ -115,7 +118,7 @@ class RemotePrograms:
         flow, session = self._flow, self._session
         folder = session.places[role].folder
         port = session.link.server.udp_port
-        told = {
+        variables = {
             "ROLE": role,
             "TESTCASE": flow.testcase,
             "BENTPIPE_ALPN": flow.alpn,
@@ -124,23 +127,23 @@ class RemotePrograms:
         }
         if role == CLIENT:
             address = session.address(self._trial.ip)
-            told["REQUESTS"] = " ".join(f"https://{address}:{port}{path}" for path in flow.requests)
-            told["SSLKEYLOGFILE"] = f"{folder}/{FOLDER}/client.keys"
+            variables["REQUESTS"] = " ".join(f"https://{address}:{port}{path}" for path in flow.requests)
+            variables["SSLKEYLOGFILE"] = f"{folder}/{FOLDER}/client.keys"
         else:
-            told["BENTPIPE_LISTEN"] = f"{session.listening(self._trial.ip)}:{port}"
+            variables["BENTPIPE_LISTEN"] = f"{session.listening(self._trial.ip)}:{port}"
         if role == sender(self._trial):
-            told["WWW"] = f"{folder}/www"
+            variables["WWW"] = f"{folder}/www"
         else:
-            told["DOWNLOADS"] = f"{folder}/{FOLDER}/downloads"
+            variables["DOWNLOADS"] = f"{folder}/{FOLDER}/downloads"
         if self.is_logged:
-            told["QLOGDIR"] = f"{folder}/{FOLDER}/qlog"
-        return told
+            variables["QLOGDIR"] = f"{folder}/{FOLDER}/qlog"
+        return variables
 
     def _variant(self, role: str) -> Variant:
         return self._flow.client if role == CLIENT else self._flow.server
 
     @property
-    def _patience_s(self) -> float:
+    def _end_timeout_s(self) -> float:
         return milliseconds(str(self._trial.scenario["timeout"]), "timeout") / 1000
 
     def _now(self, host: HostConnection) -> int:
@@ -148,7 +151,7 @@ class RemotePrograms:
 
 
 def sender(trial: LocalTrial) -> str:
-    """Which end sends the files."""
+    """The end that sends the files."""
     return TESTCASES[trial.flows[0].testcase].sender
 
 

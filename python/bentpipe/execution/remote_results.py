@@ -1,4 +1,4 @@
-"""What a trial over a link has left on its hosts, brought home."""
+"""The files that a trial over a link has left on its hosts, copied to this machine."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class LeftFiles:
         self.details: list[str] = []  # what is to be said beside the verdict
 
     def fetch(self, captures: bool) -> None:
-        """Bring home what was left."""
+        """Copy the files to this machine."""
         self._fetch_downloads()
         for role in ROLES:
             self._fetch_others(role, captures)
 
     def _fetch_downloads(self) -> None:
-        """What arrived. A file that is the one served is not sent once more."""
+        """Fetch the files that arrived. A file that is the served one is not copied once more."""
         host = self._session.on(SERVER if sender(self._trial) == CLIENT else CLIENT)
         served = {}
         for path in self._trial.flows[0].requests:
@@ -64,7 +64,7 @@ class LeftFiles:
 
 
 def left_there(role: str, names: Collection[str]) -> str:
-    """What is said of files whose names are no text: how many, and the first, of which a host has the say."""
+    """The note on files whose names are not valid text: how many, and the first, named by a host."""
     first = ", ".join(repr(name) for name in sorted(names)[:_NAMED])
     more = ", …" if len(names) > _NAMED else ""
     return f"{len(names)} files of the {role} were left there, whose names are no text: {first}{more}"

@@ -1,4 +1,4 @@
-"""One trial over a link, from its first program to what was observed of it.
+"""A trial over a link, from its first program to the observations.
 
 The order is: captures, monitor, server, clocks, client; and back.
 """
@@ -27,14 +27,14 @@ _WHOLE = 10**9
 
 @dataclass(frozen=True)
 class Probes:
-    """What the small flow beside a trial saw."""
+    """The measurements of the monitor beside a trial."""
 
     samples: Sequence[dict[str, Any]] = ()
 
     @property
     def median_ms(self) -> float | None:
-        came = [one["rtt_ms"] for one in self.samples if one["rtt_ms"] is not None]
-        return statistics.median(came) if came else None
+        rtts_ms = [one["rtt_ms"] for one in self.samples if one["rtt_ms"] is not None]
+        return statistics.median(rtts_ms) if rtts_ms else None
 
     @property
     def loss_share(self) -> float | None:
@@ -56,7 +56,7 @@ class RemoteTrial:
         self.notes: dict[str, Any] = {}
 
     def run(self) -> dict[str, Any]:
-        """Run it; what was observed, for `bentpipe-remote record`. HostGone if a connection breaks."""
+        """Run it; the observations, for `bentpipe-remote record`. HostGone if a connection breaks."""
         session = self._session
         session.forget_clock()
         for role in ROLES:
@@ -114,7 +114,7 @@ class RemoteTrial:
             {"file": str(self._scratch / f"{role}.capture"), "code": code} for role, code in codes.items()
         ]
         client = self._session.on(CLIENT)
-        # Offsets are told by this machine's clock; the record wants them by the server's.
+        # Offsets are relative to this machine's clock; the record wants them by the server's.
         at = clock.at_ns + round(self._session.clock_of(SERVER).offset_ns)
         return {
             "job": msgspec.to_builtins(self._trial.job()) | {"qlog": self._programs.is_logged},

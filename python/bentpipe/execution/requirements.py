@@ -1,6 +1,6 @@
 """What a machine must have to run a campaign's trials for another one: the same Bentpipe, the same stacks.
 
-Both sides state the same facts of themselves, most of them hashes, and compare: who differs is told in what,
+Both sides state the same facts of themselves, most of them hashes: a machine that differs is told in what,
 and gets no trial. Programs are not among them: who has others, or none, is brought them
 (`bentpipe.execution.kit`). Of stacks that run with an interpreter, and of tunnels, that needs to be there
 already.
@@ -27,19 +27,19 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True)
 class Requirements:
-    """What is asked of a machine, and what the one that asks has of it."""
+    """The requirements of a run on a machine, and what the client has of them."""
 
     testbed: str
     stacks: tuple[str, ...]  # names
     proxies: tuple[str, ...]  # kinds
     tunnels: tuple[str, ...]  # kinds
-    stack_folders: tuple[str, ...]  # beside those that come with Bentpipe
+    stack_folders: tuple[str, ...]  # besides those of Bentpipe
     facts: Mapping[str, str | None]  # by what people call them
     kit: Kit  # its programs
 
     @classmethod
     def of(cls, plan: Plan, variants: PlanVariants, stack_folders: tuple[str, ...]) -> Requirements:
-        """Those of a plan's trials; BentpipeError if this machine lacks something itself."""
+        """The requirements of a plan's trials; BentpipeError if this machine does not meet them itself."""
         treatments = plan.parsed_treatments
         asked = cls(
             testbed=plan.testbed,
@@ -59,7 +59,7 @@ class Requirements:
         return catalogue.discover(Path(one) for one in self.stack_folders if Path(one).is_dir())
 
     def unmet(self) -> str | None:
-        """What this machine lacks beside programs, in words; None if it has all."""
+        """The requirements besides programs that this machine does not meet, in words; None if it does."""
         try:
             here = dict(self._facts_here(self.known()))
         except BentpipeError as error:

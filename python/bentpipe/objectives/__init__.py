@@ -1,1 +1,3 @@
-"""Objectives: what a stack is to reach, and whether it does, now and since yesterday (`bentpipe check`)."""
+"""Objectives: what a stack is to reach, and whether it does, now and compared with an earlier run (`bentpipe
+check`).
+"""

@@ -12,7 +12,7 @@ _GREEN, _RED, _GREY = "#2c7a3f", "#b3261e", "#5f6368"  # white on them has a con
 
 
 def svg(found: Verdicts) -> str:
-    """The badge as SVG: the suite, and how many of its objectives that stacks can be asked for are met."""
+    """The badge as SVG: the suite, and how many of its applicable objectives are met."""
     asked = [one for one in found.verdicts if one.outcome != "skipped"]
     met = f"{sum(one.outcome == 'pass' for one in asked)}/{len(asked)}"
     colour = {PASSED: _GREEN, FAILED: _RED}.get(exit_code(found), _GREY)

@@ -1,4 +1,4 @@
-"""What became of a suite's measures since a base: trials with the same seeds, pair by pair."""
+"""The changes of a suite's measures since a base: trials with the same seeds, pair by pair."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bentpipe.schema.verdicts import Direction, MeasuredChange
 
 @dataclass(frozen=True)
 class FoundChange:
-    """A change, and how many trials of its cell may say more; None: none."""
+    """A change, and how many more trials of its cell may decide it; None: none."""
 
     change: MeasuredChange
     more: int | None = None
@@ -35,8 +35,8 @@ class _Pairs:
 def changes(
     asked: Sequence[Question], base: CellRecords, now: CellRecords, rigour: Rigour, margin: float
 ) -> tuple[list[FoundChange], list[str]]:
-    """What changed, the largest change first, and what cannot be compared. The error is that of one wrong
-    answer among all: each change gets its part of it (Bonferroni).
+    """The changes, the largest first, and what cannot be compared. The error is the probability of any wrong
+    answer among all: each change gets its share of it (Bonferroni).
     """
     comparable, left_out = [], []
     for one in _once(asked):
@@ -144,7 +144,7 @@ def _value(measure: ObjectiveMeasure, record: Record) -> float:
 
 
 def _log_ratio(base: float, now: float) -> float:
-    """Of now / base; 0 where both never came so far."""
+    """The logarithm of now / base; 0 where neither ever reached it."""
     if base == now:
         return 0.0
     if 0 in (base, now) or math.inf in (base, now):

@@ -1,5 +1,5 @@
-"""Objectives made of what TCP reaches: how soon its first bytes are there, with an operator's proxies and
-without, and the best of it, rounded up.
+"""Objectives derived from what TCP reaches: how soon its first bytes have arrived, with an operator's proxies
+and without, and the best of these times, rounded up.
 
 So N. Kuhn et al. (QUIC: Opportunities and threats in SATCOM, 2020, section IV) read their objectives off
 received data over time (figures 7 and 9): what TCP reaches in the best possible configuration of the proxies
@@ -51,7 +51,9 @@ def name_of(treatment: str) -> str:
 
 @dataclass(frozen=True)
 class Reached:
-    """How soon the first bytes were there over one path, with one treatment: medians over the trials."""
+    """The times after which the first bytes had arrived over one path, with one treatment: medians over the
+    trials.
+    """
 
     key: ComparedKey
     trials: int
@@ -64,7 +66,7 @@ class Reached:
 
 
 def reached(records: Sequence[Record]) -> list[Reached]:
-    """What each cell reached, in the order of the records."""
+    """The times of each cell, in the order of the records."""
     found = []
     for key, several in by_cell(records).items():
         sizes = [one for one in SIZES_MB if one * 10**6 <= several[0].size_bytes]
@@ -87,7 +89,7 @@ def _since_request(record: Record, megabytes: int) -> float:
 
 @dataclass(frozen=True)
 class DerivedObjective:
-    """An objective for one path: the first megabytes within so many seconds."""
+    """An objective for one path: the first megabytes within a number of seconds."""
 
     scenario: str
     megabytes: int
@@ -96,8 +98,8 @@ class DerivedObjective:
 
 
 def derive(found: Sequence[Reached]) -> list[DerivedObjective]:
-    """The best of each path and size in whole seconds, from the client's first packet on; none where nobody
-    came so far.
+    """The best of each path and size in whole seconds, from the client's first packet on; none where no trial
+    received that many bytes.
     """
     made = []
     for scenario in dict.fromkeys(one.key.scenario for one in found):
@@ -110,7 +112,7 @@ def derive(found: Sequence[Reached]) -> list[DerivedObjective]:
 
 
 def suite_toml(made: Sequence[DerivedObjective], paths: Mapping[str, str], command: str) -> str:
-    """The suite of these objectives as a file. `paths` has what a scenario is named by in it."""
+    """The file of a suite of these objectives. `paths` has the names of scenarios in it."""
     lines = [
         "# What TCP reached with an operator's proxies and without: the best, in whole seconds, from the",
         "# client's first packet on. Made by:",
@@ -134,8 +136,8 @@ def suite_toml(made: Sequence[DerivedObjective], paths: Mapping[str, str], comma
 
 
 def curve_mb(record: Record, times: Sequence[float]) -> list[float]:
-    """Megabytes of payload that had reached the client at each time since its request; between the steps of
-    the record a straight line.
+    """Megabytes of payload that had reached the client at each time since its request, with linear
+    interpolation between the steps of the record.
     """
     step, start = record.received_step_s, record.handshake_s or 0.0
     course = [0, *record.received_bytes]
@@ -149,6 +151,6 @@ def curve_mb(record: Record, times: Sequence[float]) -> list[float]:
 
 
 def title_of(scenario: str, known: Mapping[str, ScenarioState]) -> str:
-    """A path in words."""
+    """The title of a path."""
     summary = known[scenario].summary if scenario in known else {}
     return f"{scenario}: {summary['title']}" if summary.get("title") else scenario

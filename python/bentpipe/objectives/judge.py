@@ -1,7 +1,7 @@
-"""Judges objectives by the trials of their cells.
+"""Judgement of objectives by the trials of their cells.
 
 A program that crashes, or moves something else than it was asked for, has failed, whatever its other trials
-did. Beside that, a trial says when it came how far, and the median decides (`bentpipe.analysis.sequential`).
+did. Besides, trials say when they had received how much, and the median decides (`analysis.sequential`).
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from bentpipe.schema.verdicts import Decision, ObjectiveVerdict
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the trials of a question come to."""
+    """The judgement that the trials of a question allow."""
 
     outcome: Decision
     why: str
     trials: int = 0
     values: tuple[float, ...] = ()
     ratio: float | None = None  # of an objective that compares: the median
-    more: int | None = None  # so many trials of each cell may decide it
+    more: int | None = None  # the number of trials of each cell that may decide it
 
 
 def judge(asked: Question, found: CellRecords, rigour: Rigour) -> Judgement:
-    """Whether the objective is met, by the trials that there are so far."""
+    """The judgement whether the objective is met, by the trials so far."""
     own = found.get(asked.cell, ())
-    if told := _without_measuring(own):
-        return told
+    if judged := _without_measuring(own):
+        return judged
     values = [asked.objective.measure.of(record) for record in own]
     if None in values:
         return Judgement("undecided", f"a trial has no {asked.objective.measure.title}", len(own))
@@ -49,7 +49,9 @@ def judge(asked: Question, found: CellRecords, rigour: Rigour) -> Judgement:
 
 
 def _without_measuring(records: Sequence[Record]) -> Judgement | None:
-    """What needs no measure: nothing ran, a program failed, it is not offered, the testbed failed."""
+    """The judgement that needs no measure: nothing ran, a program failed, it is unsupported, the testbed
+    failed.
+    """
     if not records:
         return Judgement("undecided", "no trial of it ran")
     failed = [record for record in records if has_failed(record)]
@@ -66,8 +68,8 @@ def _without_measuring(records: Sequence[Record]) -> Judgement | None:
 
 
 def has_failed(record: Record) -> bool:
-    """Whether a program of it crashed, or moved something else than was asked for; or was of no use from the
-    start, so that no trial of it is to be trusted.
+    """Whether a program of it crashed or transferred something else than was requested, or breaks the
+    contract, so that no trial of it is to be trusted.
     """
     if record.outcome == "invalid":
         return BREACH in record.detail
@@ -121,7 +123,7 @@ def _beyond(value: float, objective: Objective, reference: float | None = None) 
 
 
 def _what_decides(met: int, trials: int, rigour: Rigour) -> str:
-    """How many trials would decide, if further ones are as these were."""
+    """The number of trials that would decide, if further ones are like these."""
     against = min(met, trials - met) / trials
     whole = Rigour.of(rigour.error, MOST)
     for look in (one for one in whole.looks if one > trials):
@@ -144,8 +146,8 @@ def _by_reference(
     found = median_side([_beyond(value, objective, other) for value, other in both], rigour)
     seen = both[: found.trials]
     ratio = statistics.median_low([_ratio(value, other) for value, other in seen])
-    told = "never" if math.isinf(ratio) else f"{100 * ratio:.1f} %"
-    why = f"the median is {told} of {objective.differs}, trial by trial"
+    share = "never" if math.isinf(ratio) else f"{100 * ratio:.1f} %"
+    why = f"the median is {share} of {objective.differs}, trial by trial"
     used = tuple(value for value, _ in seen)
     if found.side is None:
         more = rigour.next_look(found.trials)
@@ -162,7 +164,7 @@ def _ratio(value: float, reference: float) -> float:
 
 
 def verdict(asked: Question, judged: Judgement, found: CellRecords) -> ObjectiveVerdict:
-    """A judgement as files have it."""
+    """A judgement in the form of the verdicts' file."""
     own = list(found.get(asked.cell, ()))
     middle = telling(own)
     median: float | None = judged.ratio
@@ -183,7 +185,7 @@ def verdict(asked: Question, judged: Judgement, found: CellRecords) -> Objective
 
 
 def telling(records: Sequence[Record]) -> Record | None:
-    """The trial that tells most: the first that failed, or the one in the middle, whose trace is kept."""
+    """The most informative trial: the first that failed, or the one in the middle, whose trace is kept."""
     failed = next((record for record in records if has_failed(record)), None)
     return failed or (cells(records)[0].median if records else None)
 

@@ -10,8 +10,8 @@ from bentpipe.schema.verdicts import MeasuredChange, ObjectiveVerdict, Verdicts
 
 
 def write(found: Verdicts, path: Path) -> None:
-    """Write them to `path`. A failed objective and a change for the worse are failures, an objective that is
-    undecided is an error, what was skipped is skipped.
+    """Write the verdicts to `path`. A failed objective and a change for the worse are failures, an undecided
+    objective is an error, a skipped one is skipped.
     """
     root = xml.Element("testsuites", name=f"bentpipe check {found.suite}")
     for (client, server), verdicts in groupby(found.verdicts, lambda one: (one.client, one.server)):

@@ -12,7 +12,9 @@ _LARGEST = 3  # changes that are named with their findings
 
 
 def text(found: Verdicts, run: str) -> str:
-    """A heading with the count, a table of what is not met, one of changes, and all verdicts folded away."""
+    """A heading with the count, a table of what is not met, one of changes, and all verdicts in a collapsed
+    section.
+    """
     lines = [f"### `bentpipe check {found.suite}`: {tally(found)}", ""]
     missed = [one for one in found.verdicts if one.outcome in ("fail", "undecided")]
     if missed:

@@ -1,4 +1,4 @@
-"""What objectives measure, and the bounds that they set, as people write them."""
+"""The measures of objectives, and their bounds as people write them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bentpipe.workload.units import shown_size
 
 # Of `first_mb_s`, whose values stand in this order: millions of bytes.
 MARKS_MB = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-# The outcomes of a trial that did not come to its end in time: what it had not reached by then, it never did.
+# The outcomes of a trial that timed out: what it had not reached by then, it never did.
 TIMEOUTS = ("handshake_timeout", "transfer_timeout")
 
 _UNITS = {
@@ -31,40 +31,40 @@ _LARGER_IS_BETTER = frozenset({"goodput_bps", "media_rate_bps"})
 
 @dataclass(frozen=True)
 class ObjectiveMeasure:
-    """A measure of a trial: a column of its record, or the time until its first bytes were there."""
+    """A measure of a trial: a column of its record, or the time until its first bytes have arrived."""
 
     column: str
     mark: int | None = None  # which value of `first_mb_s`
 
     @property
     def bytes(self) -> int | None:
-        """How many first bytes it is of; None of a column."""
+        """The number of first bytes; None for a column."""
         return None if self.mark is None else MARKS_MB[self.mark] * 10**6
 
     @property
     def title(self) -> str:
-        """In words, before a bound: `first 2 MB`, `page load time`."""
+        """The measure in words, before a bound: `first 2 MB`, `page load time`."""
         if self.bytes is not None:
             return f"first {shown_size(self.bytes)}"
         return MEASURES[self.column].title.rpartition(" in ")[0] or MEASURES[self.column].title
 
     @property
     def more_is_better(self) -> bool:
-        """Whether a greater value is what people want."""
+        """Whether a greater value is better."""
         return self.column in _LARGER_IS_BETTER or self.column.endswith(("share", "efficiency", "_of_limit"))
 
     @property
     def never(self) -> float:
-        """The value of a trial that did not come so far."""
+        """The value of a trial that did not receive so many bytes."""
         return 0.0 if self.more_is_better else math.inf
 
     def of(self, record: Record) -> float | None:
-        """Its value in a trial that succeeded or came to its timeout; None where it was not measured."""
+        """Its value in a trial that succeeded or timed out; None where it was not measured."""
         if self.mark is not None:
             known = record.first_mb_s[self.mark] if self.mark < len(record.first_mb_s) else None
         else:
             known = getattr(record, self.column)
-        # What was not decoded may have come; of a handshake that never ended nothing did.
+        # What was not decoded may have arrived; after a handshake that never ended nothing did.
         unseen = self.mark is not None and record.measured_from == "client"
         if known is None and record.outcome in TIMEOUTS and not (unseen and record.outcome == TIMEOUTS[1]):
             return self.never
@@ -94,15 +94,15 @@ class ObjectiveMeasure:
 
 
 def measure(name: str, where: str) -> ObjectiveMeasure:
-    """The measure that a suite names, a column. UsageError that names `where` for what is none."""
+    """The measure that a suite names, a column. UsageError that names `where` for an unknown one."""
     if name not in MEASURES:
         raise UsageError(f'{where}: "{name}" is not valid', one_of(name, MEASURES, "measures"))
     return ObjectiveMeasure(name)
 
 
 def first_bytes(size: int, where: str) -> ObjectiveMeasure:
-    """The time until so many bytes of a file were there. UsageError that names `where` for a size without a
-    mark.
+    """The time until the first bytes of a file have arrived. UsageError that names `where` for a size without
+    a mark in the records.
     """
     if size % 10**6 or size // 10**6 not in MARKS_MB:
         marks = ", ".join(shown_size(one * 10**6) for one in MARKS_MB)

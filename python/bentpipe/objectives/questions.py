@@ -1,4 +1,6 @@
-"""What a check asks: each objective of a suite, of each client and server, and the trials that answer it."""
+"""The questions of a check: each objective of a suite, of each client and server, and the trials that answer
+it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ CellRecords = Mapping[ComparedKey, Sequence[Record]]  # in order of iteration
 
 @dataclass(frozen=True)
 class Question:
-    """Whether a client and a server meet an objective."""
+    """A question whether a client and a server meet an objective."""
 
     objective: Objective
     cell: ComparedKey
@@ -32,8 +34,8 @@ class Question:
 
 
 def questions(suite: Suite, clients: Sequence[str], servers: Sequence[str]) -> list[Question]:
-    """Each objective with each client and server, but where it fixes them itself; each once, those of a pair
-    one after the other. UsageError where one is of nobody.
+    """Each objective with each client and server, unless it fixes them itself; each once, those of a pair one
+    after the other. UsageError where one has no client or server.
     """
     found = []
     for objective in suite.objectives:
@@ -62,7 +64,7 @@ def _key(setting: Setting, client: str, server: str) -> ComparedKey:
 
 @dataclass(frozen=True)
 class CheckPlan:
-    """How a check is carried out, but for how many trials that takes."""
+    """The plan of a check, except for the number of trials."""
 
     suite: Suite
     asked: tuple[Question, ...]
@@ -70,7 +72,7 @@ class CheckPlan:
     testbed: str
 
     def plan(self, iterations: Mapping[ComparedKey, int]) -> Plan:
-        """The campaign of so many trials of each cell. Cells of one path come one after the other."""
+        """The campaign with the given number of trials of each cell. Cells of one path follow each other."""
         settings = [one.setting for one in self.suite.objectives]
         settings += [one.reference for one in self.suite.objectives if one.reference]
         keys = unique_keys(self.asked)

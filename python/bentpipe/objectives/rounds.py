@@ -9,9 +9,12 @@ from pathlib import Path
 from bentpipe.analysis.comparison import ComparedKey
 from bentpipe.analysis.sequential import Rigour
 from bentpipe.errors import UsageError
-from bentpipe.execution.scheduler import Progress, Scheduler, Settings
+from bentpipe.execution.prepared_run import PreparedRun
+from bentpipe.execution.run_execution import RunExecution
+from bentpipe.execution.scheduler import Progress
+from bentpipe.execution.settings import Settings
 from bentpipe.objectives.changes import FoundChange, changes
-from bentpipe.objectives.judge import Judgement, judge
+from bentpipe.objectives.judge import Judgement, judge, verdict
 from bentpipe.objectives.questions import (
     CellRecords,
     CheckPlan,
@@ -26,12 +29,13 @@ from bentpipe.plan.campaign import Plan, PlanVariants
 from bentpipe.runs import manifest, run_folder
 from bentpipe.runs.records import Record
 from bentpipe.runs.run_folder import RunFolder
+from bentpipe.schema.verdicts import FORMAT, Verdicts
 from bentpipe.stacks.model import Stack
 
 
 @dataclass(frozen=True)
 class Laboratory:
-    """What the trials of a check are carried out with."""
+    """The means by which the trials of a check are executed."""
 
     known: Mapping[str, Stack]
     named: tuple[str, ...]  # variants that the user named: each must be there
@@ -52,7 +56,7 @@ class GrowingRun:
 
     @classmethod
     def open(cls, path: Path, plan: Plan, laboratory: Laboratory, resume: bool) -> GrowingRun:
-        """A new run in `path`, or one there that goes on. UsageError if that is of another plan, or a stack
+        """A new run in `path`, or one that continues there. UsageError if that is of another plan, or a stack
         is missing.
         """
         variants = campaign.find_variants(plan, laboratory.known, laboratory.named)
@@ -75,7 +79,7 @@ class GrowingRun:
 
     @property
     def records(self) -> Mapping[str, Record]:
-        """Those of trials that ended."""
+        """The records of trials that ended."""
         return self.folder.records
 
     @property
@@ -84,11 +88,11 @@ class GrowingRun:
 
     @property
     def planned(self) -> dict[ComparedKey, int]:
-        """How many trials of each cell it was to have."""
+        """The planned number of trials of each cell."""
         return {cell_of(one): one.iterations for one in self.manifest.plan.cells}
 
     def why_not(self, key: ComparedKey) -> str | None:
-        """Why a cell cannot have trials; None if it can."""
+        """The reason why a cell cannot have trials; None if it can."""
         wanted = Combination(key.workload, key.treatment, key.client, key.server)
         for one in self.manifest.not_applicable:
             if any(Combination.of(cell) == wanted for cell in one.cells):
@@ -96,29 +100,22 @@ class GrowingRun:
         return None
 
     def extend(self, plan: Plan) -> None:
-        """Run the trials of `plan` that have no record yet. Errors are those of a scheduler."""
+        """Run the trials of `plan` that have no record yet. Errors are those of an execution."""
         self.manifest.options = plan.in_full
         self.folder.write_manifest(self.manifest)
-        scheduler = Scheduler(
-            self.folder,
-            self.manifest,
-            self.variants,
-            self.laboratory.settings,
-            self.laboratory.progress(),
-        )
-        scheduler.run()
-        scheduler.finish()
+        run = PreparedRun(self.folder, self.manifest, self.variants)
+        RunExecution(run, self.laboratory.settings, self.laboratory.progress()).execute()
 
 
 def _asked(plan: Plan) -> tuple[object, ...]:
-    """What of a check's plan stays the same from round to round."""
+    """The parts of a check's plan that stay the same from round to round."""
     keys = {(one.scenario, one.workload, one.treatment, one.client, one.server) for one in plan.cells}
     return plan.seed, plan.testbed, frozenset(keys)
 
 
 @dataclass(frozen=True)
 class Base:
-    """What a check is held against: a run that is there, or one that grows beside it."""
+    """The base that a check is compared with: an existing run, or one that grows beside it."""
 
     path: Path
     cells: Callable[[], CellRecords]
@@ -161,7 +158,7 @@ class Base:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What a check came to."""
+    """The result of a check."""
 
     judged: list[Judgement]  # one for each question
     changes: list[FoundChange]
@@ -177,24 +174,51 @@ class CheckRounds:
     rigour: Rigour
     base: Base | None = None
     margin: float = 0.01
-    note: Callable[[str], None] = lambda _text: None
 
-    def run(self) -> CheckResult:
-        """Run trials until every verdict is sure, or has had its most. Errors are those of a scheduler."""
+    @property
+    def runs(self) -> list[GrowingRun]:
+        """The check's run, and that of its base if it grows."""
+        base = self.base.grows if self.base is not None else None
+        return [self.own] if base is None else [self.own, base]
+
+    def verdicts(self, found: CheckResult) -> Verdicts:
+        """The verdicts of the check, as its file has them."""
+        cells = self.own.cells
+        return Verdicts(
+            format=FORMAT,
+            suite=self.asked.suite.name,
+            title=self.asked.suite.title,
+            source=self.asked.suite.source,
+            testbed=self.asked.testbed,
+            error=self.rigour.error,
+            most=self.rigour.looks[-1],
+            verdicts=[
+                verdict(question, judged, cells)
+                for question, judged in zip(self.asked.asked, found.judged, strict=True)
+            ],
+            against="" if self.base is None else str(self.base.path),
+            margin=self.margin,
+            changes=[one.change for one in found.changes],
+            left_out=found.left_out,
+        )
+
+    def run(self, note: Callable[[str], None]) -> CheckResult:
+        """Run trials until every verdict is sure, or has had its most; a `note` announces each further round.
+        Errors are those of an execution.
+        """
         keys = unique_keys(self.asked.asked)
         iterations = {key: max(self.rigour.looks[0], self.own.planned.get(key, 0)) for key in keys}
         while True:
             plan = self.asked.plan(iterations)
-            self.own.extend(plan)
-            if self.base is not None and self.base.grows is not None:
-                self.base.grows.extend(plan)
+            for each in self.runs:
+                each.extend(plan)
             found = self._judge(iterations)
             wanted = self._wanted(found)
             grown = {key: max(count, wanted.get(key, 0)) for key, count in iterations.items()}
             if grown == iterations:
                 return found
             several = sum(count > iterations[key] for key, count in grown.items())
-            self.note(f"{several} of {len(keys)} settings need more trials to be sure")
+            note(f"{several} of {len(keys)} settings need more trials to be sure")
             iterations = grown
 
     def _judge(self, iterations: Mapping[ComparedKey, int]) -> CheckResult:
@@ -207,7 +231,7 @@ class CheckRounds:
         return CheckResult(judged, *changes(questions, base, own, self.rigour, self.margin))
 
     def _not_applicable(self, asked: Question) -> Judgement | None:
-        """What is said of a question whose trials cannot be; None if they can."""
+        """The judgement of a question whose trials are not applicable; None if they are."""
         if why := self.own.why_not(asked.cell):
             return Judgement("skipped", f"not applicable: {why}")
         if asked.reference is not None and (why := self.own.why_not(asked.reference)):
@@ -215,7 +239,7 @@ class CheckRounds:
         return None
 
     def _wanted(self, found: CheckResult) -> dict[ComparedKey, int]:
-        """How many trials cells need in the next round, those that need more."""
+        """The number of trials in the next round of those cells that need more."""
         wanted: dict[ComparedKey, int] = {}
 
         def want(keys: Iterable[ComparedKey], count: int | None) -> None:

@@ -37,7 +37,7 @@ Name = Annotated[str, msgspec.Meta(pattern=r"\S", description="a text in quotes"
 
 
 class Reference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What an objective compares with, as a suite writes it: in what its trials differ."""
+    """The reference of a ratio, as a suite writes it: the properties in which its trials differ."""
 
     scenario: Name | None = None
     workload: Name | None = None
@@ -63,7 +63,7 @@ class ObjectiveTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class SuiteFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the file of a suite may say."""
+    """The keys of a suite's file."""
 
     title: str
     objectives: Annotated[tuple[ObjectiveTable, ...], msgspec.Meta(min_length=1)]
@@ -75,7 +75,9 @@ class SuiteFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 @dataclass(frozen=True)
 class Setting:
-    """What the trials of an objective have in common. An end that is None is for the command line to name."""
+    """The properties that the trials of an objective have in common. An end that is None is for the command
+    line to name.
+    """
 
     scenario: str  # a name or a path
     workload: str  # in canonical form, as the treatment
@@ -85,13 +87,13 @@ class Setting:
 
     @property
     def label(self) -> str:
-        """The scenario's, as records have it."""
+        """The scenario's label, as records have it."""
         return scenarios.label(self.scenario, ())
 
 
 @dataclass(frozen=True)
 class Objective:
-    """What the median trial of a setting is to reach."""
+    """An objective: what the median trial of a setting is to reach."""
 
     name: str
     setting: Setting
@@ -102,7 +104,7 @@ class Objective:
 
     @property
     def asked(self) -> str:
-        """In words: `first 2 MB ≤ 3 s`."""
+        """The objective in words: `first 2 MB ≤ 3 s`."""
         sign = "≤" if self.at_most else "≥"
         if self.reference is None:
             return f"{self.measure.title} {sign} {self.measure.text(self.bound)}"
@@ -110,7 +112,7 @@ class Objective:
 
     @property
     def differs(self) -> str:
-        """In what its reference differs, in words."""
+        """The difference of its reference, in words."""
         assert self.reference is not None
         pairs = zip(dataclasses.astuple(self.setting), dataclasses.astuple(self.reference), strict=True)
         return ", ".join(str(other) for own, other in pairs if own != other)
@@ -118,7 +120,7 @@ class Objective:
 
 @dataclass(frozen=True)
 class Suite:
-    """Objectives that are checked together."""
+    """A suite: objectives that are checked together."""
 
     name: str
     title: str
@@ -129,7 +131,7 @@ class Suite:
     objectives: tuple[Objective, ...]
 
     def takes(self, role: str) -> bool:
-        """Whether an objective leaves it to the command line who is the client, or the server."""
+        """Whether an objective leaves the client, or the server, to the command line."""
         return any(getattr(one.setting, role) is None for one in self.objectives)
 
 

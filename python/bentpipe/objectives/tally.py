@@ -1,4 +1,4 @@
-"""What verdicts come to in all."""
+"""The tally of verdicts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ PASSED, FAILED, UNDECIDED = 0, 1, 3  # exit codes; 2 is for what is not understo
 
 
 def exit_code(found: Verdicts) -> int:
-    """FAILED if an objective is missed or something became worse; UNDECIDED if chance could have made an
-    objective's outcome either way, or nothing of a pair could be checked; else PASSED.
+    """The exit code: FAILED if an objective is missed or something became worse; UNDECIDED if an objective's
+    outcome could be chance, or nothing of a pair could be checked; else PASSED.
     """
     words = Counter(one.outcome for one in found.verdicts)
     if words["fail"] or any(one.outcome == "worse" for one in found.changes):

@@ -1,4 +1,4 @@
-"""Which combinations of a plan can be, by what the catalogues of stacks and proxies say.
+"""The applicability of a plan's combinations, by the catalogues of stacks and proxies.
 
 A proxy of TCP ends no connection of QUIC, and a stack has the protocols and test cases that its `stack.toml`
 lists. What cannot be is *not applicable*: it has no trial, and its reason is said once for the whole plan.
@@ -27,7 +27,7 @@ _NAMED = 3  # of what a reason is about, before the others are counted
 
 
 class Combination(NamedTuple):
-    """What decides whether trials can be; their scenario and iteration do not."""
+    """The parts of a trial that decide whether it is applicable; its scenario and iteration do not."""
 
     workload: str
     treatment: str
@@ -41,15 +41,17 @@ class Combination(NamedTuple):
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a combination cannot be. Reasons that differ in `about` alone are told together."""
+    """The reason why a combination is not applicable. Reasons that differ in `about` alone are reported
+    together.
+    """
 
     form: str  # with a place for what it is about: `noq does not speak {}`
     about: str
 
 
 def not_applicable(plan: Plan, variants: PlanVariants) -> list[NotApplicable]:
-    """What of a plan cannot be, as a manifest has it: an entry for each reason, the most frequent first.
-    UsageError if nothing is left.
+    """The combinations of a plan that are not applicable, as a manifest has them: an entry for each reason,
+    the most frequent first. UsageError if nothing is left.
     """
     planned = plan.trials(tuple(variants.left_out))
     cells = Counter(one for _, one in {(trial.scenario, Combination.of(trial)) for trial in planned})
@@ -83,7 +85,7 @@ def _told(reasons: Iterable[Reason]) -> str:
 
 
 class _Catalogue:
-    """What stacks and proxies say of themselves, asked about combinations of a plan."""
+    """The catalogues of stacks and proxies, asked about combinations of a plan."""
 
     def __init__(self, plan: Plan, variants: PlanVariants) -> None:
         self._variants, self._testbed = variants, TESTBEDS[plan.testbed]
@@ -100,7 +102,7 @@ class _Catalogue:
         return next(every, None)
 
     def _of_flow(self, flow: PlannedFlow, treatment: Treatment) -> Iterator[Reason]:
-        """What of a flow cannot be, the plainest first."""
+        """The reasons why a flow is not applicable, the plainest first."""
         ends = [flow.client.stack, flow.server.stack]
         for stack in ends:
             if self._testbed.is_elsewhere and (why := stack.not_portable):
@@ -138,7 +140,7 @@ _NOT_OF_THE_HOST = ("cc", "parallel", "record", "tls")
 
 
 def _settings(flow: PlannedFlow, role: str) -> tuple[tuple[str, str], ...] | None:
-    """What a flow's program sets for its whole host; None for none."""
+    """The settings that a flow's program makes for its whole host; None for none."""
     if flow.transport != "tcp":
         return None
     options = (flow.client if role == "client" else flow.server).options.items()

@@ -34,7 +34,7 @@ from bentpipe.workload import Workload
 
 @dataclass(frozen=True)
 class _Ends:
-    """Who takes part in a trial, and what stands between them."""
+    """The ends of a trial, and what is between them."""
 
     treatment: str
     client: str
@@ -42,13 +42,13 @@ class _Ends:
 
 
 class Plan(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a campaign is to run, as the user wrote it (`schemas/manifest.toml`). It is kept in the manifest
-    and decides what a resumed run does.
+    """The plan of a campaign, as the user wrote it (`schemas/manifest.toml`). It is kept in the manifest and
+    decides what a resumed run does.
     """
 
     def changed(self, changes: Mapping[str, Any]) -> Plan:
-        """The plan with what the command line says instead. A key that is set there is no longer swept; a
-        scenario key set on both sides takes the value of the command line.
+        """The plan, changed as the command line says. A key that is set there is no longer swept; a scenario
+        key set on both sides takes the value of the command line.
         """
         new = replace(self, **changes)
         keys = [setting.partition("=")[0].strip() for setting in changes.get("set", ())]
@@ -75,7 +75,7 @@ class Plan(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ]
 
     def cases(self) -> list[tuple[str, tuple[str, ...]]]:
-        """(scenario, settings) of everything that is run."""
+        """The (scenario, settings) of everything that is run."""
         return [(name, settings) for name in self.scenarios for settings in self.settings()]
 
     def labels(self) -> list[str]:
@@ -94,7 +94,7 @@ class Plan(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def parsed_workloads(self) -> list[Workload]:
-        """The plan's workloads, with their further flows; UsageError for one in a manifest that is none."""
+        """The plan's workloads, with their further flows; UsageError for an invalid one in a manifest."""
         return [
             dataclasses.replace(
                 workload.parse(one, "workloads"), flows=tuple(text for text in beside.split(AND) if text)
@@ -110,20 +110,18 @@ class Plan(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def in_full(self) -> Plan:
-        """The plan with the chains in it that kinds of proxies have by default: these may change."""
+        """The plan, with the default chains of kinds of proxies written out: these may change."""
         return replace(self, treatments=treatments.in_full(self.treatments, self.pep))
 
     @property
     def parsed_treatments(self) -> tuple[Treatment, ...]:
-        """What stands between the ends; UsageError for one in a manifest that is none."""
+        """The plan's treatments; UsageError for an invalid one in a manifest."""
         return tuple(
             treatments.parse(text, "treatments") for text in treatments.labels(self.treatments, self.pep)
         )
 
     def trials(self, left_out: Sequence[str] = ()) -> list[Trial]:
-        """Every trial, in the order in which a table reads. Variants of the stacks `left_out` are passed
-        over.
-        """
+        """Every trial, in the order of a table's rows. Variants of the stacks `left_out` are passed over."""
         if self.cells:
             return [
                 self._trial(one.scenario, workload.parse(one.workload, "cells"), one, iteration)
@@ -164,7 +162,7 @@ Names = Annotated[
 
 
 class CampaignFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a campaign file may say."""
+    """The keys of a campaign file."""
 
     scenarios: Names
     clients: Names
@@ -295,7 +293,7 @@ class PlanVariants:
         return {variant.stack.name: variant.stack for variant in both}
 
     def flows(self, own: Workload, client: str, server: str) -> list[PlannedFlow]:
-        """The flows of a trial of these ends with the workload `own`, that which is measured first."""
+        """The flows of a trial of these ends with the workload `own`; the one that is measured first."""
         return [
             PlannedFlow(
                 client=self.clients[flow.client or client],

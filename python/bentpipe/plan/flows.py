@@ -1,4 +1,4 @@
-"""Further flows: what shares the path with the flow that a trial measures.
+"""Further flows: those that share the path with the flow that a trial measures.
 
 A flow is written as `server=noq:cc=cubic,start=1s`, with any of the keys `client`, `server`, `workload` and
 `start`; what is left out is as in the trial's own flow, which starts at 0. Several are joined by ` + `. The
@@ -17,7 +17,7 @@ from bentpipe.stacks.model import TRANSPORTS, Transport, Variant
 from bentpipe.workload import Workload
 
 KEYS = ("client", "server", "workload", "start")
-MOST = 63  # further flows: each has an address of its own
+MOST = 63  # further flows: each has its own address
 AND = workload.AND
 
 
@@ -44,7 +44,7 @@ class FurtherFlow:
 
 @dataclass(frozen=True)
 class PlannedFlow:
-    """A flow of a trial: who, with what, from when on."""
+    """A flow of a trial: its ends, its workload, and its start."""
 
     client: Variant
     server: Variant
@@ -59,7 +59,7 @@ class PlannedFlow:
 
     @property
     def transport(self) -> Transport | None:
-        """What that is over."""
+        """The transport of that protocol."""
         return TRANSPORTS[self.protocol] if self.protocol else None
 
 
@@ -74,7 +74,7 @@ def every(workloads: Iterable[Workload]) -> list[FurtherFlow]:
 
 
 def parse(text: str, where: str) -> FurtherFlow:
-    """The flow that `text` names; UsageError that names `where` it was given otherwise."""
+    """The flow that `text` names; otherwise a UsageError that names `where` it was given."""
     values: dict[str, str] = {}
     for part in text.split(","):
         key, equals, value = (piece.strip() for piece in part.partition("="))
@@ -106,7 +106,7 @@ def from_mapping(values: Mapping[str, object], where: str) -> FurtherFlow:
 
 
 def canonical(flows: Iterable[FurtherFlow], where: str) -> str:
-    """A set of flows as one text."""
+    """The canonical form of a set of flows."""
     texts = [str(flow) for flow in flows]
     if len(texts) > MOST:
         raise UsageError(f"{where}: {len(texts)} flows are too many", f"give up to {MOST}")
@@ -114,7 +114,7 @@ def canonical(flows: Iterable[FurtherFlow], where: str) -> str:
 
 
 def from_table(value: object, where: str) -> tuple[str, ...]:
-    """What a campaign file says: a list of tables, or, for several such sets, a list of lists of them."""
+    """The flows of a campaign file: a list of tables, or, for several such sets, a list of lists of them."""
     if not isinstance(value, list):
         raise UsageError(f"{where}: {value!r} is not valid", f"write {TABLE}")
     sets = value if value and all(isinstance(one, list) for one in value) else [value]

@@ -30,7 +30,7 @@ class Scenario:
 
 
 class ScenarioError(UsageError):
-    """The text of `bentpipe-sim scenario` about a file or setting that is not valid, passed on as it is."""
+    """An error of `bentpipe-sim scenario` about a file or setting that is not valid, in its own words."""
 
 
 def names() -> list[str]:
@@ -54,7 +54,7 @@ def file_of(name: str) -> Path:
 
 
 def label(name: str, settings: Sequence[str]) -> str:
-    """What records call the scenario `name` with `settings` (`KEY=VALUE`), written without white space."""
+    """The name in records of the scenario `name` with `settings` (`KEY=VALUE`), without white space."""
     stem = Path(name).stem if name.endswith(".toml") else name
     return str(ScenarioLabel(stem, tuple("".join(setting.split()) for setting in settings)))
 
@@ -81,7 +81,7 @@ def resolve(name: str, settings: Sequence[str] = ()) -> Scenario:
 
 
 def resolve_all(wanted: Sequence[tuple[str, tuple[str, ...]]]) -> list[Scenario]:
-    """Several at once, in order: (name, settings) each."""
+    """The scenarios of several (name, settings) at once, in order."""
     with ThreadPoolExecutor(4) as pool:
         return list(pool.map(lambda one: resolve(*one), wanted))
 

@@ -25,7 +25,7 @@ from bentpipe.stacks import middleboxes
 from bentpipe.stacks.middleboxes import PLACES, Middlebox
 
 DIRECT = "direct"
-QUIC_PEP = "quic-pep"  # what chains are of that come without a kind
+QUIC_PEP = "quic-pep"  # the kind of chains that name none
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,7 @@ class Tunnel:
 
 @dataclass(frozen=True)
 class Treatment:
-    """The proxies between client and server, and of what kind they are, and a tunnel through them; neither:
-    `direct`.
-    """
+    """The proxies of one kind between client and server, and a tunnel through them; neither: `direct`."""
 
     proxies: tuple[Proxy, ...] = ()
     kind: str = QUIC_PEP
@@ -92,8 +90,8 @@ def parse(text: str, where: str) -> Treatment:
 
 
 def chain(text: str, where: str, name: str = QUIC_PEP) -> Treatment:
-    """The chain of proxies of a kind that `text` names. UsageError that names `where` it was given
-    otherwise.
+    """The chain of proxies of a kind that `text` names; otherwise a UsageError that names `where` it was
+    given.
     """
     kind = _kind(name, where)
     proxies = [_proxy(part.strip(), text, where, kind) for part in text.split(",")]
@@ -198,13 +196,13 @@ def _named_tunnel(text: str, where: str) -> str | None:
 
 
 def specs(texts: Iterable[str], where: str) -> tuple[str, ...]:
-    """Chains of `quic-pep` in canonical form, each once."""
+    """The given chains of `quic-pep` in canonical form, each once."""
     return tuple(dict.fromkeys(chain(text, where).chain for text in texts))
 
 
 def named(texts: Iterable[str], where: str) -> tuple[str, ...]:
     """Treatments as plans name them, each once: `direct`, a kind of proxies, or `KIND=CHAIN`. UsageError for
-    what there is not.
+    an unknown one.
     """
     found = []
     for text in texts:
@@ -229,8 +227,8 @@ def _hint(name: str, known: Sequence[str]) -> str:
 
 
 def in_full(names: Sequence[str], chains: Sequence[str]) -> tuple[str, ...]:
-    """The treatments of a plan, with a proxy at each place of its kind where one has no chain; `quic-pep` has
-    those of `chains`, if there are some. UsageError for a kind that is not here.
+    """The treatments of a plan, with a proxy at each place of its kind where one has no chain; `quic-pep`
+    gets the `chains`, if there are any. UsageError for a kind that is not here.
     """
     given = {DIRECT, QUIC_PEP} if chains else {DIRECT}
     return tuple(

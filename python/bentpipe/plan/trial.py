@@ -16,7 +16,7 @@ IP_VERSIONS = (4, 6)
 
 @dataclass(frozen=True)
 class Trial:
-    """Which trial it is."""
+    """The identity of a trial."""
 
     campaign_seed: int
     scenario: str  # its label
@@ -31,7 +31,7 @@ class Trial:
 
     @cached_property
     def seed(self) -> str:
-        """64 bits in hexadecimal, from what the trial is; neither order nor parallelism, nor testbed nor
+        """64 bits in hexadecimal, from the trial's identity; neither order nor parallelism, nor testbed nor
         version of IP changes it.
         """
         identity = [

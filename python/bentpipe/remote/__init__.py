@@ -1,4 +1,5 @@
-"""Real links: where their hosts are, connections to these, their clocks, and what is brought there.
+"""Real links: their hosts, the connections to these, their clocks, and the programs that are brought there.
+Beside them a laboratory: a link of known properties between two SSH servers on this machine.
 
 Beside them a laboratory: a link of known properties between two SSH servers on this machine.
 """

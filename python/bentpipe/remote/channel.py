@@ -1,6 +1,6 @@
-"""Messages to a host and from it, over the one connection that carries all there is to say.
+"""Messages to and from a host, all over one connection.
 
-Each question has an answer, and events of programs come when they come. Each second the host is asked the
+Each question has an answer, and events of programs arrive at any time. Each second the host is asked the
 time, so that both sides know that there is somebody. Whoever loses the other end gives up: the host then ends
 all that it has started and removes its files.
 """
@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as Late
+from concurrent.futures import TimeoutError as TimedOut
 from dataclasses import dataclass, field
 from typing import IO, Any
 
@@ -22,26 +22,26 @@ from bentpipe.errors import BentpipeError
 from bentpipe.remote.clock import Exchange
 from bentpipe.remote.ssh import HostGone
 
-SILENCE_S = 12.0  # nothing comes for so long: the other side is gone
+SILENCE_S = 12.0  # without any message: the other side is gone
 PART = 1 << 20  # bytes of a message
 _BEAT_S = 1.0
 _LEAVE_S = 5.0
 
 
 class Refused(BentpipeError):
-    """What a host answers that it cannot do."""
+    """A host's answer that it cannot do what it was asked."""
 
 
 @dataclass
 class _Events:
-    """What was told of programs."""
+    """The events of programs that have arrived."""
 
-    told: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    events: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     changed: threading.Condition = field(default_factory=threading.Condition)
 
 
 class HostChannel:
-    """The way to a host's program and back. To be used by one thread, and closed."""
+    """The channel to a host's program. To be used by one thread, and closed."""
 
     def __init__(self, where: str, process: subprocess.Popen[bytes]) -> None:
         """`where` is what errors call the host, whose program is behind `process`."""
@@ -53,7 +53,7 @@ class HostChannel:
         self._events = _Events()
         self._why_gone = ""
         self._gone = threading.Event()
-        self._heard = time.monotonic()
+        self._last_message = time.monotonic()
         self._threads = [
             threading.Thread(target=self._listen, daemon=True),
             threading.Thread(target=self._beat, daemon=True),
@@ -63,7 +63,7 @@ class HostChannel:
             thread.start()
 
     def close(self) -> None:
-        """Leave: the host ends what is left of this connection's, and that is waited for."""
+        """Leave: the host ends everything of this connection, and this waits for that."""
         self._why_gone = self._why_gone or "it was closed"
         self._gone.set()
         assert self._process.stdin is not None
@@ -82,16 +82,16 @@ class HostChannel:
         return self._gone.is_set()
 
     def ask(self, do: str, data: bytes, said: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-        """Have the host do something: its answer, and the bytes behind it. Refused if it cannot, HostGone if
-        it is not there.
+        """Ask the host to do something: its answer, and the bytes behind it. Refused if it cannot, HostGone
+        if it is not there.
         """
         answer = self._send(do, data, said)
         while True:
             try:
                 found, content = answer.result(_BEAT_S)
                 break
-            except Late:
-                # Large files take their time; whether anything comes is the beat's affair.
+            except TimedOut:
+                # Large files take their time; the beat notices whether anything arrives.
                 if self._gone.is_set():
                     raise self._lost() from None
         if "error" in found:
@@ -102,15 +102,15 @@ class HostChannel:
         """Forget the events of an earlier program of that name."""
         with self._events.changed:
             for kind in ("ready", "ended"):
-                self._events.told.pop((name, kind), None)
+                self._events.events.pop((name, kind), None)
 
     def wait(self, name: str, kinds: Sequence[str], seconds: float) -> dict[str, Any] | None:
-        """The first of these events of a program; None if none comes in time."""
+        """The first of these events of a program; None if none arrives in time."""
         deadline = time.monotonic() + seconds
         with self._events.changed:
             while True:
                 for kind in kinds:
-                    if found := self._events.told.get((name, kind)):
+                    if found := self._events.events.get((name, kind)):
                         return found
                 if self._gone.is_set():
                     raise self._lost()
@@ -144,11 +144,11 @@ class HostChannel:
         why = "the connection broke"
         try:
             while line := self._process.stdout.readline():
-                heard_ns = time.time_ns()
-                self._heard = time.monotonic()
+                arrived_ns = time.time_ns()
+                self._last_message = time.monotonic()
                 said = json.loads(line)
                 content = self._content(self._process.stdout, said.get("bytes", 0))
-                self._take(said, content, heard_ns)
+                self._take(said, content, arrived_ns)
         except OSError:
             pass
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -167,29 +167,29 @@ class HostChannel:
             part = out.read(min(count, PART))
             if not part:
                 raise OSError("it is cut short")
-            self._heard = time.monotonic()
+            self._last_message = time.monotonic()
             parts.append(part)
             count -= len(part)
         return b"".join(parts)
 
-    def _take(self, said: dict[str, Any], content: bytes, heard_ns: int) -> None:
+    def _take(self, said: dict[str, Any], content: bytes, arrived_ns: int) -> None:
         if "event" in said:
             with self._events.changed:
-                self._events.told[said["name"], said["event"]] = said
+                self._events.events[said["name"], said["event"]] = said
                 self._events.changed.notify_all()
             return
         with self._lock:
             answer, asked_ns = self._asked.pop(said["id"])
         if "received_unix_ns" in said:
             self.exchanges.append(
-                Exchange(asked_ns, said["received_unix_ns"], said["sent_unix_ns"], heard_ns)
+                Exchange(asked_ns, said["received_unix_ns"], said["sent_unix_ns"], arrived_ns)
             )
         answer.set_result((said, content))
 
     def _beat(self) -> None:
         """Let both sides know that there is somebody, and what time it is."""
         while not self._gone.wait(_BEAT_S):
-            if time.monotonic() - self._heard > SILENCE_S:
+            if time.monotonic() - self._last_message > SILENCE_S:
                 self._give_up(f"nothing came for {SILENCE_S:g} s")
                 return
             if self._lock.acquire(timeout=_BEAT_S):  # else something large is on its way

@@ -1,4 +1,4 @@
-"""How far a host's clock is ahead of this machine's, by exchanges of four time stamps.
+"""The offset of a host's clock from this machine's, by exchanges of four time stamps.
 
 The offset is half the difference of both ways, if these take equally long; of many exchanges the tenth with
 the shortest round trips is used. Half of what these took in the mean bounds the error: on a control
@@ -13,33 +13,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_LEAST = 5  # exchanges that are used, if there are so many
-_DOUBT = 0.1  # by this share a told asymmetry may be wrong
-_LONG_NS = 20 * 10**9  # over that time a drift can be told from noise: 20 ppm are 0.4 ms
+_LEAST = 5  # exchanges that are used, where there are enough
+_DOUBT = 0.1  # the share by which a given asymmetry may be wrong
+_LONG_NS = 20 * 10**9  # the time after which a drift exceeds the noise: 20 ppm are 0.4 ms
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """A question and its answer: when it was sent and received, and when the answer was."""
+    """A question and its answer: when each was sent and received."""
 
     asked_ns: int  # here
     received_ns: int  # there
     answered_ns: int  # there
-    heard_ns: int  # here
+    arrived_ns: int  # here
 
     @property
     def offset_ns(self) -> int:
-        """By how much the host's clock is ahead, if both ways take equally long."""
-        return ((self.received_ns - self.asked_ns) + (self.answered_ns - self.heard_ns)) // 2
+        """The lead of the host's clock, if both ways take equally long."""
+        return ((self.received_ns - self.asked_ns) + (self.answered_ns - self.arrived_ns)) // 2
 
     @property
     def round_trip_ns(self) -> int:
-        return (self.heard_ns - self.asked_ns) - (self.answered_ns - self.received_ns)
+        return (self.arrived_ns - self.asked_ns) - (self.answered_ns - self.received_ns)
 
 
 @dataclass(frozen=True)
 class Offset:
-    """By how much one clock is ahead of another."""
+    """The lead of one clock over another."""
 
     offset_ns: float  # at `at_ns`
     drift: float  # and so much more with each nanosecond
@@ -51,8 +51,8 @@ class Offset:
 
 
 def offset(exchanges: Sequence[Exchange], asymmetry_ns: float = 0.0) -> Offset:
-    """The offset that exchanges show; there is one at least. `asymmetry_ns` is by how much longer the way
-    there takes than the way back. ValueError if they took less than that, there and back together.
+    """The offset that exchanges show; there is one at least. `asymmetry_ns` is the difference of the delay
+    there and the delay back. ValueError if they took less than that, there and back together.
     """
     unequal_ns = abs(asymmetry_ns)
     best = sorted(exchanges, key=lambda one: one.round_trip_ns)
@@ -67,14 +67,14 @@ def offset(exchanges: Sequence[Exchange], asymmetry_ns: float = 0.0) -> Offset:
     if best[0].round_trip_ns < unequal_ns * (1 - _DOUBT):
         raise ValueError(f"an exchange took {best[0].round_trip_ns / 1e6:g} ms, there and back")
     # Each is off by half its round trip at most, so their mean is by half of theirs. Where the ways differ by
-    # what was told, so much of a round trip is accounted for.
+    # the given asymmetry, that part of a round trip is accounted for.
     round_trip = sum(one.round_trip_ns for one in best) / len(best)
     bound = (round_trip - unequal_ns) / 2 + _DOUBT * unequal_ns
     return Offset(mean - asymmetry_ns / 2, drift, middle, bound)
 
 
 def between(client: Offset, server: Offset) -> Offset:
-    """By how much the server's clock is ahead of the client's, from both against this machine's."""
+    """The lead of the server's clock over the client's, from both against this machine's."""
     at = (client.at_ns + server.at_ns) // 2
     return Offset(
         server.at(at) - client.at(at), server.drift - client.drift, at, client.error_ns + server.error_ns

@@ -1,4 +1,4 @@
-"""A connection to a host: what it is asked to do, and what its programs come to.
+"""A connection to a host: the requests to it, and the events of its programs.
 
 Behind it is Bentpipe's own program, `bentpipe-remote host`, which `ssh` reaches and `channel` talks to.
 """
@@ -20,7 +20,7 @@ _ANSWER_S = 60.0
 
 
 class HostConnection:
-    """A host that is reached. To be used by one thread, and closed."""
+    """A connected host. To be used by one thread, and closed."""
 
     def __init__(self, role: str, host: LinkHost, links: Path) -> None:
         """Connect. `links` is the folder that paths count from. HostGone, with why, if that fails."""
@@ -31,7 +31,7 @@ class HostConnection:
         self._channel = HostChannel(self.where, process)
 
     def close(self) -> None:
-        """Leave: the host ends what is left of this connection's, and that is waited for."""
+        """Leave: the host ends everything of this connection, and this waits for that."""
         self._channel.close()
 
     @property
@@ -40,20 +40,20 @@ class HostConnection:
 
     @property
     def exchanges(self) -> list[Exchange]:
-        """What its clock said so far."""
+        """The exchanges with its clock so far."""
         return self._channel.exchanges
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """What the host is, and which programs it has."""
+        """The properties of the host, and the programs that it has."""
         return self.ask("facts")
 
     def ask(self, do: str, data: bytes = b"", **said: Any) -> dict[str, Any]:
-        """Have the host do something; its answer. Refused if it cannot, HostGone if it is not there."""
+        """Ask the host to do something; its answer. Refused if it cannot, HostGone if it is not there."""
         return self._channel.ask(do, data, said)[0]
 
     def exchange(self, times: int) -> None:
-        """Ask what time it is there, so many times."""
+        """Ask for its time, `times` times."""
         for _ in range(times):
             self.ask("time")
 
@@ -97,7 +97,7 @@ class HostConnection:
         return at
 
     def wait(self, name: str, kinds: Sequence[str], seconds: float) -> dict[str, Any] | None:
-        """The first of these events of a program; None if none comes in time."""
+        """The first of these events of a program; None if none arrives in time."""
         return self._channel.wait(name, kinds, seconds)
 
     def run(self, name: str, command: Sequence[str], seconds: float = 30.0) -> dict[str, Any] | None:
@@ -112,7 +112,7 @@ class HostConnection:
         self.ask("signal", name=name, signal=signal)
 
     def end(self, name: str, signal: str, seconds: float) -> dict[str, Any]:
-        """Have a program end, at last by force; how it ended."""
+        """End a program, by force if need be; how it ended."""
         self.signal(name, signal)
         if (ended := self.wait(name, ["ended"], seconds)) is None:
             self.signal(name, "KILL")

@@ -26,17 +26,17 @@ from bentpipe.plan import scenarios
 HOSTS = ("client", "server")
 PACKAGE = "openssh-server"
 _CONFIG = "ssh_config"
-_PATIENCE_S = 20.0
+_TIMEOUT_S = 20.0
 _SSHD = "127.0.0.1:22"
 
 
 def folder() -> Path:
-    """Where a laboratory keeps what it needs; gone when it ends."""
+    """The folder in which a laboratory keeps its files; it is removed with the laboratory."""
     return paths.cache() / "lab"
 
 
 def ssh_config(host: str) -> Path | None:
-    """Where the laboratory says how this host is reached; None of a host that is none of its own."""
+    """The laboratory's SSH configuration for this host; None if it is none of its own."""
     return folder() / _CONFIG if host in map(_alias, HOSTS) else None
 
 
@@ -45,12 +45,12 @@ def _alias(host: str) -> str:
 
 
 def is_missing(config: Path) -> bool:
-    """Whether the laboratory is not there, or not any more, whose hosts are reached by this ssh_config."""
+    """Whether the laboratory whose hosts this ssh_config reaches is not running."""
     return not config.exists() or ((config.parent / "pid").exists() and not _is_alive(config.parent))
 
 
 def lack() -> str | None:
-    """Why there can be no laboratory here, in words; None if there can."""
+    """The reason why there can be no laboratory here, in words; None if there can."""
     for name, there in (("sshd", _sshd()), ("ssh-keygen", shutil.which("ssh-keygen"))):
         if there is None:
             return f"there is no {name} here: apt install {PACKAGE}"
@@ -64,7 +64,7 @@ def _sshd() -> str | None:
 
 
 class LinkLaboratory:
-    """A laboratory that is there as long as the block that it is opened for."""
+    """A laboratory that runs while the block that opens it lasts."""
 
     def __init__(self, scenario: str, settings: tuple[str, ...] = (), place: Path | None = None) -> None:
         """Nothing is made yet. UsageError if there can be none, or there is one already."""
@@ -98,7 +98,7 @@ class LinkLaboratory:
         self.close()
 
     def close(self) -> None:
-        """End the servers and whatever is left on their hosts."""
+        """End the servers and all remaining processes on their hosts."""
         if self._process is not None:
             self._process.kill()  # with it the kernel ends all that is in its namespaces
             self._process.wait()
@@ -172,7 +172,7 @@ class LinkLaboratory:
                 start_new_session=True,
             )
         (self.place / "pid").write_text(str(self._process.pid))
-        deadline = time.monotonic() + _PATIENCE_S
+        deadline = time.monotonic() + _TIMEOUT_S
         while not all((self.place / f"{host}.door").exists() for host in HOSTS):
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise BentpipeError("the laboratory does not come up", "look at: bentpipe doctor")

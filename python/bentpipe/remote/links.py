@@ -46,7 +46,7 @@ class LinkHost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class LinkServer(LinkHost, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The server's host, and where clients find it over the link."""
+    """The server's host, and its address over the link."""
 
     ipv4: Word | None = None
     ipv6: Word | None = None
@@ -55,7 +55,7 @@ class LinkServer(LinkHost, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Nominal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is said of a link, in the words of scenarios."""
+    """The nominal properties of a link, in the terms of scenarios."""
 
     delay: Text  # one way, each way: half of what an idle ping takes, where nobody says
     forward_rate: Text | None = None
@@ -64,28 +64,28 @@ class Nominal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Traffic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How much may go over a link, both ways together."""
+    """The allowance of a link, both ways together."""
 
     allowance: Text
     period: Literal["day", "month", "ever"] = "month"
 
 
 class Statistics(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A command that prints what the link says of itself, after each trial."""
+    """A command that prints the link's own statistics, after each trial."""
 
     command: Command
     on: Literal["client", "server", "here"] = "client"
 
 
 class Weather(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where the weather is known: one of a file and a command of this machine."""
+    """The source of the weather: either a file or a command of this machine."""
 
     file: Text | None = None
     command: Command | None = None
 
 
 class Monitor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The small flow beside trials."""
+    """The monitor: a small flow beside trials."""
 
     every_ms: Annotated[int, msgspec.Meta(ge=10, description="milliseconds, at least 10")] = 200
 
@@ -109,7 +109,7 @@ class Link(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class LinksFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a file of links says."""
+    """The keys of a file of links."""
 
     links: dict[str, Link]
 
@@ -137,11 +137,11 @@ class Links:
         return self._links[name]
 
     def path(self, text: str) -> Path:
-        """A path in the file: it counts from there."""
+        """A path in the file, relative to the file's folder."""
         return self.file.parent / Path(text).expanduser()
 
     def scenario(self, name: str) -> Scenario:
-        """The scenario of a link: what is nominal of it, under the link's name."""
+        """The scenario of a link: its nominal properties, under the link's name."""
         link = self.named(name)
         with tempfile.TemporaryDirectory(prefix="bentpipe-") as folder:
             file = Path(folder) / f"{name}.toml"
@@ -157,7 +157,7 @@ class Links:
         return Scenario(name, found.scenario, {**found.summary, "link": known}, found.courses)
 
     def allowance_bytes(self, name: str) -> int | None:
-        """How much may go over a link in its period; None: nobody says."""
+        """The allowance of a link in its period; None: not given."""
         traffic = self.named(name).traffic
         where = f"{self.file}: links.{name}.traffic.allowance"
         return None if traffic is None else workload.size(traffic.allowance, where)

@@ -1,4 +1,6 @@
-"""A session on a link: connections to both hosts, what was brought there, and what a trial needs there."""
+"""A session on a link: connections to both hosts, the programs that were brought there, and what a trial
+needs there.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ PROBE, ECHO, CAPTURE = "probe", "echo", "capture"
 
 @dataclass(frozen=True)
 class BroughtStack:
-    """A stack's programs on a host: how its command begins there."""
+    """A stack's programs on a host, and how its command begins there."""
 
     folder: str
     hashes: Mapping[str, str]  # path there → SHA-256
@@ -36,7 +38,7 @@ class BroughtStack:
 
 @dataclass
 class HostPlace:
-    """What a session knows of a host."""
+    """The state of a host in a session."""
 
     connection: HostConnection
     stacks: dict[str, BroughtStack] = field(default_factory=dict)
@@ -51,7 +53,7 @@ class HostPlace:
 
 
 class LinkSession:
-    """Both hosts of a link, as long as they are connected."""
+    """Both hosts of a link while they are connected."""
 
     def __init__(self, links: Links, name: str) -> None:
         """Connect to both. HostGone if one cannot be reached."""
@@ -67,7 +69,7 @@ class LinkSession:
             raise
 
     def close(self) -> None:
-        """Leave both hosts, where nothing stays but programs in the cache."""
+        """Leave both hosts, where nothing remains but programs in the cache."""
         for place in self.places.values():
             place.connection.close()
 
@@ -79,7 +81,7 @@ class LinkSession:
         return self.places[role].connection
 
     def address(self, ip: int) -> str:
-        """Where clients find the server over the link. BentpipeError if it has no address of that version."""
+        """The server's address for clients. BentpipeError if it has none of that version."""
         server = self.link.server
         found = server.ipv4 if ip == 4 else server.ipv6
         if found is None:
@@ -90,14 +92,14 @@ class LinkSession:
         return f"[{found}]" if ip == 6 else found
 
     def listening(self, ip: int) -> str:
-        """Where the server is told to listen."""
+        """The address on which the server listens."""
         listen = self.link.server.listen
         if listen is not None:
             return f"[{listen}]" if ip == 6 else listen
         return "[::]" if ip == 6 else "0.0.0.0"
 
     def bring(self, stack: Stack, role: str) -> BroughtStack:
-        """Have a stack's programs on a host, in its cache, each checked by its hash."""
+        """Bring a stack's programs to a host's cache, each checked by its hash."""
         place = self.places[role]
         if stack.name not in place.stacks:
             place.stacks[stack.name] = _bring(place.connection, stack.entry.folder)
@@ -110,7 +112,7 @@ class LinkSession:
         return BroughtStack(path, {path: digest})
 
     def put_once(self, role: str, path: str, content: bytes | Path) -> str:
-        """Have a file in the folder of a host; its path there."""
+        """Put a file into the folder of a host, if it is not there; its path."""
         place = self.places[role]
         if path not in place.files:
             place.connection.put(path, content)
@@ -132,11 +134,13 @@ class LinkSession:
 
     @property
     def can_capture(self) -> bool:
-        """Whether packets can be seen at both ends: at one alone they cannot be joined."""
+        """Whether packets can be captured at both ends: a single side cannot be joined."""
         return all(place.capture is not None for place in self.places.values())
 
     def start_capture(self, role: str, folder: str, what: str) -> str | None:
-        """Begin to capture `what` into a file of that folder; why that cannot be, in words, or None."""
+        """Start to capture `what` into a file of that folder; the reason why that cannot be, in words, or
+        None.
+        """
         place = self.places[role]
         assert place.capture is not None
         tool = place.connection.facts["tools"][place.capture]
@@ -157,11 +161,11 @@ class LinkSession:
         return f"{place.capture}: {lines[-1] if lines else 'it does not begin'}"
 
     def end_capture(self, role: str) -> dict[str, Any]:
-        """End a capture; what its program came to."""
+        """End a capture; how its program ended."""
         return self.on(role).end(CAPTURE, "INT", _TOOL_S)
 
     def start_monitor(self, ip: int) -> bool:
-        """Start the small flow; whether it is there."""
+        """Start the monitor; whether it runs."""
         if self.link.monitor is None:
             return False
         port = self.link.server.udp_port + 1
@@ -177,19 +181,19 @@ class LinkSession:
         return True
 
     def end_monitor(self) -> str:
-        """End the small flow; what it saw, as JSON."""
+        """End the monitor; its measurements, as JSON."""
         ended = self.on("client").end(PROBE, "TERM", _TOOL_S)
         self.on("server").end(ECHO, "TERM", _TOOL_S)
         return str(ended["said"]) if ended["code"] == 0 else "[]"
 
     def clock(self) -> Offset:
-        """By how much the server's clock is ahead of the client's. BentpipeError, as of `clock_of`."""
+        """The lead of the server's clock over the client's. BentpipeError, as of `clock_of`."""
         client, server = (self.clock_of(role) for role in ROLES)
         return between(client, server)
 
     def clock_of(self, role: str) -> Offset:
-        """By how much a host's clock is ahead of this machine's. BentpipeError where the file says of its
-        connection what cannot be.
+        """The lead of a host's clock over this machine's. BentpipeError where the asymmetry in the file is
+        impossible.
         """
         told_ms = self._host(role).control_asymmetry_ms
         try:
@@ -200,7 +204,7 @@ class LinkSession:
             raise BentpipeError(f"{where}: {told_ms:g} cannot be: {error}", hint) from None
 
     def forget_clock(self) -> None:
-        """Have only what comes from now on count."""
+        """Let only exchanges from now on count."""
         for role in ROLES:
             self.on(role).exchanges.clear()
 
@@ -209,7 +213,7 @@ class LinkSession:
             self.on(role).exchange(times)
 
     def route(self, ip: int) -> list[str]:
-        """The way from client to server, by what the client's host has for that; empty if that is nothing."""
+        """The route from client to server, by the tool that the client's host has; empty if it has none."""
         tools = self.on("client").facts["tools"]
         address = self.address(ip).strip("[]")
         for tool, options in (
@@ -223,7 +227,7 @@ class LinkSession:
         return []
 
     def cleaned_bytes(self) -> dict[str, int]:
-        """Remove what was brought; how much that was, by role."""
+        """Remove the programs that were brought; their bytes, by role."""
         return {role: int(self.on(role).ask("clean")["removed_bytes"]) for role in ROLES}
 
     def _host(self, role: str) -> LinkHost:
@@ -272,7 +276,7 @@ def bundle_hash(hashes: Mapping[str, str]) -> str:
 
 
 def connected(links: Links, name: str, stopped: Callable[[], bool]) -> LinkSession:
-    """A session on a link, tried again as long as its hosts may stay away; at last HostGone."""
+    """A session on a link. Connecting is tried again while its hosts may be unreachable; then HostGone."""
     deadline = time.monotonic() + links.named(name).patience_s
     while True:
         try:

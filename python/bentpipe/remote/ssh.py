@@ -1,4 +1,4 @@
-"""How a host is reached: by OpenSSH's client, behind which Bentpipe's own program is started.
+"""Access to a host: by OpenSSH's client, behind which Bentpipe's own program is started.
 
 The ssh that the user has is used as it is, with its configuration, agent and keys; host keys are verified,
 always. The program goes by its hash: it is brought where it is absent, and hashed again before it is run.
@@ -35,7 +35,7 @@ _BRING = (
 
 
 class HostGone(BentpipeError):
-    """The connection to a host broke, or cannot be made."""
+    """A connection to a host that broke, or cannot be made."""
 
 
 class SshHost:
@@ -71,7 +71,7 @@ class SshHost:
             raise HostGone(f"{self.where}: Bentpipe's program cannot be brought there: {_last(err)}")
 
     def _first_line(self, process: subprocess.Popen[bytes]) -> bytes:
-        """What it says when it is asked something; HostGone if it says nothing."""
+        """The answer to the first question; HostGone if there is none."""
         timer = threading.Timer(_GREETING_S, process.kill)
         timer.start()
         assert process.stdin is not None and process.stdout is not None

@@ -1,4 +1,4 @@
-"""How much went over a link in a day or a month, so that an allowance is kept over runs.
+"""The traffic over a link in a day or a month, so that an allowance is kept over runs.
 
 The count is a file of this user, by the link's name and that of its file: `~/.local/state/bentpipe/traffic`.
 """
@@ -24,7 +24,7 @@ def _folder() -> Path:
 
 
 class TrafficCount:
-    """What went over a link in the period that is now."""
+    """The traffic over a link in the current period."""
 
     def __init__(self, links: Links, name: str) -> None:
         traffic = links.named(name).traffic
@@ -35,15 +35,15 @@ class TrafficCount:
 
     @property
     def used_bytes(self) -> int:
-        """How much it was so far."""
+        """The bytes that have crossed it so far."""
         return self._read().get(self._period, 0)
 
     def lacks(self, estimate: int) -> bool:
-        """Whether so much more is more than is allowed."""
+        """Whether this many more bytes exceed the allowance."""
         return self.allowed_bytes is not None and self.used_bytes + estimate > self.allowed_bytes
 
     def add(self, count: int) -> None:
-        """Count what went over it."""
+        """Count bytes that have crossed it."""
         known = self._read()
         known[self._period] = known.get(self._period, 0) + count
         self.file.parent.mkdir(parents=True, exist_ok=True)

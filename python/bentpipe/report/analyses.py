@@ -1,4 +1,4 @@
-"""Read the traces of a run, a few at once, and write a script for each.
+"""The traces of a run, read a few at once, with a script for each.
 
 Where a trace cannot be read, or not to its end, the report says why in its place and is otherwise whole;
 standard error names each of them.
@@ -23,7 +23,7 @@ _AT_ONCE = 2
 
 @dataclass(frozen=True)
 class ReadTrace:
-    """What became of the trace of a trial: a script or a failure."""
+    """The result of reading the trace of a trial: a script or a failure."""
 
     script: str | None = None  # its address from the site's root
     failure: str | None = None
@@ -55,7 +55,7 @@ def read_traces(run: traces.TracedRun, site: Path) -> dict[str, ReadTrace]:
 
 
 def _said(trial: str, one: ReadTrace) -> list[str]:
-    """What is to be said of a trace; nothing if all of it was read."""
+    """The note on a trace; none if it was read completely."""
     if one.failure is not None:
         return [f"{trial}: the trace could not be read: {one.failure}"]
     return [f"{trial}: the trace was read in part: {error}" for error in one.errors]

@@ -1,4 +1,4 @@
-"""What the page of one cell shows, as JSON values. Every number is computed here; the bundle only draws.
+"""The content of the page of one cell, as JSON values. Every number is computed here; the bundle only draws.
 
 Keys carry their unit, as in records. `report-ui/src/model.ts` declares the same shapes.
 """
@@ -30,7 +30,9 @@ from bentpipe.workload import TESTCASES, Workload
 
 
 def cell_data(outline: RunOutline, slug: str, cell: Cell, traces: Mapping[str, ReadTrace]) -> dict[str, Any]:
-    """What the page of one cell needs beside what every page has; `traces` by the names of their trials."""
+    """The data of the page of one cell, besides those that every page has; `traces` by the names of their
+    trials.
+    """
     median = cell.median
     first = cell.records[0]
     moved = workload.known(first.workload)  # None: of the interop runner, or of a newer version

@@ -51,13 +51,13 @@ class Plots:
 
     @property
     def end_s(self) -> float:
-        """When the last packet passed, in seconds."""
+        """The time at which the last packet passed, in seconds."""
         times = (self.packets["sent_s"].to_numpy(), self.packets["received_s"].to_numpy())
         return float(max(np.nanmax(np.append(one, 0.0)) for one in times))
 
     @property
     def before_client_s(self) -> float:
-        """How much earlier data passes the place of the offset plot than the client."""
+        """The time by which data passes the place of the offset plot earlier than the client."""
         return self.rtt_s / 2 if self.side == "server" else 0.0
 
     def offset(self) -> list[dict[str, Any]]:
@@ -141,7 +141,7 @@ class Plots:
         return self.link.forward_rate_bps if direction == "forward" else self.link.return_rate_bps
 
     def _rate_side(self) -> Side:
-        """Where data arrives, behind the bottleneck; its sender if nothing was captured there."""
+        """The side where data arrives, behind the bottleneck; its sender if nothing was captured there."""
         receiver = SENDER[OTHER[self.data]]
         return receiver if np.isfinite(series.seen(self.packets, receiver)).any() else SENDER[self.data]
 

@@ -1,4 +1,4 @@
-"""What a run's site is made of: its cells, in their matrices, with the names of their pages."""
+"""The outline of a run's site: its cells, in their matrices, with the names of their pages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMED = 4  # names that a heading lists before it counts them
 
 @dataclass(frozen=True)
 class RunOutline:
-    """A run without what its trials came to."""
+    """A run without the results of its trials."""
 
     folder: Path
     manifest: Manifest
@@ -29,8 +29,8 @@ class RunOutline:
 
     @cached_property
     def matrices(self) -> dict[MatrixKey, list[CellKey]]:
-        """In the manifest's order of scenarios, then of workloads and of treatments; what it does not name
-        comes last.
+        """The matrices in the manifest's order of scenarios, then of workloads and of treatments; others are
+        last.
         """
         labels, plan = list(self.manifest.scenarios), self.manifest.plan
         between = treatments.labels(plan.treatments, plan.pep)
@@ -46,7 +46,7 @@ class RunOutline:
 
     @cached_property
     def slugs(self) -> dict[str, CellKey]:
-        """File name → cell, over all matrices."""
+        """The cells by file name, over all matrices."""
         return slugs.assign(cell for cells in self.matrices.values() for cell in cells)
 
     @cached_property

@@ -1,4 +1,5 @@
-"""What every page of a run's site needs, as JSON: the manifest, and the matrices with a summary of each cell.
+"""The data that every page of a run's site needs, as JSON: the manifest, and the matrices with a summary of
+each cell.
 
 Of a cell no more than its summary is kept, as JSON, so that any number of trials can be shown.
 `report-ui/src/model.ts` declares the shapes; keys carry their unit, as in records.
@@ -31,7 +32,7 @@ _SPREADS = (
 
 @dataclass(frozen=True, slots=True)
 class CellSummary:
-    """What is kept of a cell while the others are read."""
+    """The part of a cell that is kept while the others are read."""
 
     shown: str  # its entry in the matrix, as JSON
     goodput_mean_bps: float | None

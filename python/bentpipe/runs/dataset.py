@@ -25,9 +25,9 @@ _OF_RUNS = pa.schema([("run", pa.string()), ("started", pa.string())])
 
 def open_dataset(folders: Iterable[Path]) -> ds.Dataset:
     """The trials of the finished runs in `folders`: the columns of `records.parquet`, and `run`, the run's
-    name, and `started`, when it began (UTC, as in its manifest). What a run does not have is null there.
-    BentpipeError, which names the folder, if no finished run is in one, or two have a column in ways that do
-    not go together.
+    name, and `started`, when it began (UTC, as in its manifest). Values that a run does not have are null.
+    BentpipeError, naming the folder, if one holds no finished run, or two runs have incompatible types in a
+    column.
     """
     places = list({folder.resolve(): folder for folder in folders}.values())
     if not places:

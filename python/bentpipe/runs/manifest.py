@@ -40,13 +40,13 @@ _DAMAGED = "restore the file, or repeat the run; it may also be of another versi
 
 
 class Manifest(schema.Manifest, kw_only=True, forbid_unknown_fields=True):
-    """What is known of a run beside its records (`schemas/manifest.toml`)."""
+    """The state of a run beside its records (`schemas/manifest.toml`)."""
 
     options: Plan
 
     def resumed_with(self, stacks: Mapping[str, Stack]) -> list[str]:
-        """Keep what the `stacks` are now, where it is not what they were; their names. A manifest of an older
-        version does not know what they were.
+        """Record the current installation of the `stacks` that have changed; their names. A manifest of an
+        older version does not know the earlier one.
         """
         changed = []
         for name, stack in stacks.items():
@@ -62,15 +62,15 @@ class Manifest(schema.Manifest, kw_only=True, forbid_unknown_fields=True):
         return self.options
 
     def trials(self, recorded: Collection[str] = ()) -> list[Trial]:
-        """The trials of the run: those of its plan that can be, by stacks that take part, and those that are
-        `recorded`, since older versions recorded what cannot be.
+        """The trials of the run: those of its plan that are applicable, by stacks that take part, and those
+        that are `recorded`, since older versions recorded others, too.
         """
         cannot = {Combination.of(cell) for one in self.not_applicable for cell in one.cells}
         planned = self.plan.trials(tuple(self.left_out))
         return [one for one in planned if one.id in recorded or Combination.of(one) not in cannot]
 
     def write(self, folder: Path) -> None:
-        """Write it to `folder`, replacing an older one only once it is complete. OSError if that fails."""
+        """Write it to `folder`, replacing an older one only when it is complete. OSError if that fails."""
         partial = folder / f"{FILE}.partial"
         with partial.open("w") as file:
             json.dump(msgspec.to_builtins(self), file, indent=1)
@@ -81,7 +81,7 @@ class Manifest(schema.Manifest, kw_only=True, forbid_unknown_fields=True):
 def new(
     plan: Plan, scenarios: Iterable[Scenario], variants: PlanVariants, stack_folders: Sequence[str] = ()
 ) -> Manifest:
-    """The manifest of a run that starts now. UsageError if nothing of the plan can be."""
+    """The manifest of a run that starts now. UsageError if nothing of the plan is applicable."""
     return Manifest(
         campaign=plan.name,
         title=plan.title,
@@ -112,7 +112,7 @@ def new(
 
 def read(folder: Path) -> Manifest:
     """The manifest of the run in `folder`; UsageError if there is no such folder, BentpipeError if it has no
-    manifest that can be understood.
+    valid manifest.
     """
     path = folder / FILE
     if not folder.is_dir():
@@ -146,7 +146,7 @@ def _check_scenarios(manifest: Manifest) -> None:
 
 
 def _same(installation: dict[str, Any]) -> dict[str, Any]:
-    """What of an installation makes results differ."""
+    """The parts of an installation that can make results differ."""
     return {key: installation.get(key) for key in ("inputs_sha256", "programs", "packages")}
 
 

@@ -1,4 +1,4 @@
-"""The records of a run under way: which trials have one is known, what it says is on the disk.
+"""The records of a run under way: which trials have one is in memory, their content is on the disk.
 
 A record is one append of one line. If that fails half way, for want of space, the half line is taken back; if
 the process dies half way, the next one takes it back. So every line that stands is a whole record. One that
@@ -18,7 +18,9 @@ _PARTIAL = ".partial"
 
 
 class RecordBook(Mapping[str, Record]):
-    """Trial → record, in the order of their lines. What is looked up is read; nothing of it is kept."""
+    """Trial → record, in the order of their lines. A record that is looked up is read from the disk; none is
+    cached.
+    """
 
     def __init__(self, path: Path) -> None:
         """OSError if the file cannot be opened. One that is there already wants `load`."""
@@ -29,7 +31,7 @@ class RecordBook(Mapping[str, Record]):
         self._closed = False
 
     def load(self) -> None:
-        """Find the records of an earlier process. ValueError, with the line, if one is none."""
+        """Find the records of an earlier process. ValueError, with the line, if one is not valid."""
         with self._path.open("rb") as file:
             begin = 0
             for number, line in enumerate(file, start=1):
@@ -57,8 +59,8 @@ class RecordBook(Mapping[str, Record]):
         self._lines[record.trial] = before, len(line)
 
     def compact(self, order: Iterable[str]) -> None:
-        """Drop lines that others have replaced, if there are any, and bring the rest into `order`. The file
-        is replaced only once the new one is complete.
+        """Drop lines that later ones have replaced, if there are any, and bring the rest into `order`. The
+        file is replaced only once the new one is complete.
         """
         if not self._superseded:
             return
@@ -80,7 +82,7 @@ class RecordBook(Mapping[str, Record]):
         self._file, self._lines, self._superseded = fresh, lines, 0
 
     def close(self) -> None:
-        """Nothing is added any more. What is there can still be read."""
+        """Close the file for writing. The records can still be read."""
         os.close(self._file)
         self._closed = True
 

@@ -51,7 +51,7 @@ class _OfACell(Protocol):
 
 
 class CellKey(NamedTuple):
-    """What all iterations of a cell have in common."""
+    """The properties that all iterations of a cell have in common."""
 
     scenario: str
     workload: str
@@ -62,7 +62,7 @@ class CellKey(NamedTuple):
 
     @classmethod
     def of(cls, one: _OfACell) -> CellKey:
-        """Of a trial, or of what is told of one."""
+        """The key of a trial, or of anything with a trial's properties."""
         return cls(one.scenario, one.workload, one.treatment, one.testbed, one.client, one.server)
 
     @property
@@ -83,7 +83,7 @@ class CellKey(NamedTuple):
 
 
 class Record(schema.Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One trial: which it was, how it ended, what was measured (`schemas/record.toml`)."""
+    """The record of a trial: its identity, its outcome, its measures (`schemas/record.toml`)."""
 
     @property
     def ok(self) -> bool:
@@ -91,12 +91,12 @@ class Record(schema.Record, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def failed(self) -> bool:
-        """Whether it went wrong. What a stack does not offer is no failure."""
+        """Whether the trial failed. An unsupported one has not."""
         return self.outcome not in ("ok", "unsupported")
 
     @property
     def misses_packets(self) -> bool:
-        """Whether so many packets could not be decoded that its times are the client's; `detail` says so."""
+        """Whether too few packets could be decoded, so that its times are the client's; `detail` says so."""
         return self.measured_from == "client" and bool(self.undecoded_packets)
 
     @property
@@ -105,7 +105,7 @@ class Record(schema.Record, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def in_a_line(self) -> str:
-        """What the trial came to, for people: `sat noq → quinn 9.15 Mbit/s`."""
+        """The result of the trial, for people: `sat noq → quinn 9.15 Mbit/s`."""
         came_to = self.outcome.replace("_", " ")
         if self.ok and self.goodput_bps is not None:
             came_to = f"{self.goodput_bps / 1e6:.2f} Mbit/s"
@@ -114,13 +114,13 @@ class Record(schema.Record, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return f"{self.scenario} {self.client} → {self.server} {came_to}"
 
     def to_json(self) -> str:
-        """The record as one line of JSON, without the line's end."""
+        """The record as one line of JSON, without the newline."""
         return json.dumps(msgspec.to_builtins(self), separators=(",", ":"))
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Record:
-        """A record from a JSON object, of this format or an older one, whose columns that came later are
-        empty. ValueError, with the column, for anything else.
+        """A record from a JSON object, of this format or an older one, whose missing columns are empty.
+        ValueError, with the column, for anything else.
         """
         if isinstance(values, dict) and (absent := REQUIRED - values.keys()):
             reading.check_format(values, FORMAT)
@@ -130,7 +130,7 @@ class Record(schema.Record, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def measured(trial: Trial, values: Mapping[str, Any]) -> Record:
-    """The record of a trial from what the testbed measured. ValueError if these are not its columns."""
+    """The record of a trial from the testbed's measurements. ValueError if these are not its columns."""
     if values.keys() != MEASURED:
         odd = sorted(values.keys() ^ MEASURED)
         raise ValueError(f"the testbed's columns are not those of a record: {', '.join(odd)}")
@@ -143,7 +143,7 @@ def unmeasured(trial: Trial, outcome: Outcome, detail: str) -> Record:
 
 
 def without_courses(record: Record) -> Record:
-    """A record without the courses of what had come, its own and those of further flows: most of it."""
+    """A record without its curves of received data, its own and those of further flows: most of its size."""
     return msgspec.structs.replace(record, received_bytes=[], in_order_bytes=[], flows=[])
 
 
@@ -164,7 +164,7 @@ def _identity(trial: Trial) -> dict[str, Any]:
 
 
 def read_jsonl(path: Path) -> Iterator[Record]:
-    """The records of a `records.jsonl`. A last line that was cut off while it was written is passed over."""
+    """The records of a `records.jsonl`. A last line that was cut off while it was written is skipped."""
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if line.strip():
@@ -177,12 +177,12 @@ def read_jsonl(path: Path) -> Iterator[Record]:
 
 
 def was_cut_off(line: bytes, error: ValueError) -> bool:
-    """Whether a line is no record since it was cut off while it was written: the last one of a file."""
+    """Whether a line is incomplete because its writing was interrupted: the last one of a file."""
     return not line.endswith(b"\n") and isinstance(error.__cause__, json.JSONDecodeError)
 
 
 def parse_line(path: Path, number: int, line: str | bytes) -> Record:
-    """The record in a line of the file `path`; ValueError, which names both, if it is none."""
+    """The record in a line of the file `path`; ValueError, which names both, if it is not valid."""
     try:
         return Record.from_mapping(json.loads(line))
     except ValueError as error:

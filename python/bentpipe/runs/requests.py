@@ -1,4 +1,4 @@
-"""The requests of a page that a trial left: when each was asked for, and when it came."""
+"""The requests of a page in a trial: when each was sent, and when its response was complete."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _AGAIN = "in virtual time it can be had again: the page of its cell in the repor
 
 
 def read(folder: Path) -> PageRequests:
-    """Those of the trial in `folder`. FileNotFoundError if it left none, BentpipeError, naming the file and
-    what is wrong, if they cannot be read.
+    """The requests of the trial in `folder`. FileNotFoundError if it has none, BentpipeError, naming the file
+    and what is wrong, if they cannot be read.
     """
     path = folder / REQUESTS
     try:

@@ -1,12 +1,14 @@
-"""The folder of a run: who may write in it, and what survives whatever ends the run."""
+"""The folder of a run: who may write to it, and what remains of it however the run ends."""
 
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import shlex
 import shutil
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from bentpipe.errors import BentpipeError, UsageError, is_full
@@ -20,8 +22,15 @@ from bentpipe.schema.reading import FormatError
 _PARTIAL = ".partial"
 
 
+def unused_folder(name: str) -> Path:
+    """A folder for a run that nobody named: of two that begin in the same second, the later has a number."""
+    first = Path("runs") / f"{name}-{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}"
+    further = (first.with_name(f"{first.name}-{number}") for number in itertools.count(2))
+    return next(path for path in itertools.chain([first], further) if not path.exists())
+
+
 class DiskError(BentpipeError):
-    """A file of the run could not be written. What was finished before is kept."""
+    """A failure to write a file of the run. What was finished before is kept."""
 
 
 class RunFolder:
@@ -54,7 +63,7 @@ class RunFolder:
 
     @classmethod
     def reopen(cls, path: Path) -> tuple[RunFolder, manifest.Manifest]:
-        """Open the folder of an earlier run, with the records that it has; and its manifest."""
+        """Open the folder of an earlier run, with its records; and its manifest."""
         found = manifest.read(path)
         folder = cls(path)
         try:
@@ -79,7 +88,7 @@ class RunFolder:
 
     def append(self, record: Record) -> None:
         """Add a record, or replace that of its trial; DiskError, and the file as it was before, if it cannot
-        be written whole.
+        be written completely.
         """
         try:
             self.records.add(record)
@@ -91,6 +100,15 @@ class RunFolder:
             values.write(self.path)
         except OSError as error:
             raise self._disk_error(manifest.FILE, error) from error
+
+    def complete(self, values: manifest.Manifest, order: Sequence[str]) -> None:
+        """Seal the records of a run that has ended; its manifest says when that was, and of which versions
+        the stacks were.
+        """
+        values.finished = manifest.now()
+        values.versions["stacks"] = manifest.stack_versions(self.records[trial] for trial in order)
+        self.seal(order)
+        self.write_manifest(values)
 
     def seal(self, order: Sequence[str]) -> None:
         """Give each trial one line, and write `records.parquet`, with the trials in `order`."""
@@ -106,14 +124,16 @@ class RunFolder:
             raise self._disk_error("records.parquet", error) from error
 
     def trial_in_work(self, trial: str) -> Path:
-        """Where a trial's files go while it runs; nothing is there yet."""
+        """The folder of a trial's files while it runs; nothing is there yet."""
         folder = self.path / "trials" / f"{trial}{_PARTIAL}"
         if folder.exists():
             shutil.rmtree(folder)
         return folder
 
     def keep_trial(self, trial: str) -> None:
-        """Give the files that a trial left, if any, their name, in place of those of an earlier execution."""
+        """Move a trial's files, if there are any, to their final place, replacing those of an earlier
+        execution.
+        """
         work, final = self.path / "trials" / f"{trial}{_PARTIAL}", self.trial(trial)
         if work.exists():
             if final.exists():
@@ -121,14 +141,14 @@ class RunFolder:
             work.rename(final)
 
     def drop_trial(self, trial: str) -> None:
-        """Remove what an execution that did not end has left."""
+        """Remove the files of an execution that did not end."""
         shutil.rmtree(self.path / "trials" / f"{trial}{_PARTIAL}", ignore_errors=True)
 
     def has_trace(self, trial: str) -> bool:
         return is_traced(self.trial(trial))
 
     def forget_trace(self, trial: str) -> None:
-        """Remove a trial's trace, its analysis, requests and qlogs; what explains a failure stays."""
+        """Remove a trial's trace, its analysis, requests and qlogs; what explains a failure is kept."""
         folder = self.trial(trial)
         hops = [path.name for path in folder.glob(HOP_TRACES)]
         for name in (TRACE, *hops, PACKETS, SUMMARY, REQUESTS):
@@ -142,11 +162,13 @@ class RunFolder:
 
     @property
     def resume_command(self) -> str:
-        """What continues the run, for a shell."""
+        """The shell command that continues the run."""
         return shlex.join(["bentpipe", "run", "--resume", str(self.path), *self.resume_options])
 
     def disk_full(self, detail: str, scratch: str) -> DiskError:
-        """The error for a write that failed for want of room, to this folder or to that of scratch files."""
+        """The error for a write that failed because the disk is full, to this folder or to that of scratch
+        files.
+        """
         places = f"the run's folder {self.path} or the scratch folder {scratch}"
         return DiskError(f"the disk of {places} is full: {detail}", self._room_hint())
 
@@ -159,9 +181,8 @@ class RunFolder:
 
 
 def read(folder: Path, *, courses: bool = True) -> tuple[manifest.Manifest, list[Record]]:
-    """The manifest and the records of the run in `folder`, which stays as it is. Without `courses` records
-    have no curves, which are most of what they take in memory. BentpipeError if that is no run, or has no
-    records.
+    """The manifest and the records of the run in `folder`, which is not changed. Without `courses` records
+    have no curves, which take most of their memory. BentpipeError if that is no run, or has no records.
     """
     return manifest.read(folder), read_records(folder, courses=courses)
 
@@ -175,8 +196,8 @@ def read_records(folder: Path, *, courses: bool = True) -> list[Record]:
 
 
 def stored(folder: Path) -> StoredRecords:
-    """The records of the run in `folder`, on the disk; to be closed. BentpipeError if it has none, or lines
-    that are none.
+    """The records of the run in `folder`, left on the disk; to be closed. BentpipeError if it has none, or
+    invalid lines.
     """
     try:
         found = StoredRecords(folder)

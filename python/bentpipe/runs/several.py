@@ -49,15 +49,15 @@ class SkippedFolder:
 
 @dataclass(frozen=True)
 class SeveralRuns(Generic[T]):
-    """What was made of the runs in several folders, of that which started first first."""
+    """The results for the runs in several folders, in the order in which the runs started."""
 
     runs: tuple[T, ...]
     skipped: tuple[SkippedFolder, ...]
 
 
 def each(folders: Iterable[Path], make: Callable[[FoundRun], T]) -> SeveralRuns[T]:
-    """Make something of the runs in `folders`, of each once, one after the other. A folder that is no run is
-    skipped, and one of which `make` says by a BentpipeError that it cannot be read.
+    """Call `make` for each of the runs in `folders`, one after the other. A folder that is no run is skipped,
+    as is one for which `make` raises a BentpipeError.
     """
     places = list({folder.resolve(): folder for folder in folders}.values())
     made: list[tuple[FoundRun, T]] = []
@@ -73,7 +73,7 @@ def each(folders: Iterable[Path], make: Callable[[FoundRun], T]) -> SeveralRuns[
 
 
 def read(folders: Iterable[Path]) -> SeveralRuns[NamedRun]:
-    """The runs in `folders`. One that has no records, or of a format that cannot be read, is skipped."""
+    """The runs in `folders`. One without records, or of a format that cannot be read, is skipped."""
     return each(
         folders,
         lambda run: NamedRun(run.name, run.folder, run.manifest, run_folder.read_records(run.folder)),
@@ -83,7 +83,7 @@ def read(folders: Iterable[Path]) -> SeveralRuns[NamedRun]:
 def trials(folders: Iterable[Path]) -> pa.Table:
     """All trials of the runs in `folders`, a row each: `run`, the run's name, and `started`, when it began
     (UTC, as in its manifest), then the columns of `records.parquet`. BentpipeError if no folder can be read;
-    of one that cannot while others can, a warning says why.
+    if only some cannot, a warning for each says why.
     """
     from bentpipe.runs.table import of_runs
 
@@ -92,11 +92,11 @@ def trials(folders: Iterable[Path]) -> pa.Table:
         warnings.warn(f"left out: {one.why}", stacklevel=2)
     if not found.runs:
         raise nothing_to_read(found)
-    return of_runs(found.runs)
+    return of_runs((run.name, run.manifest.started, run.records) for run in found.runs)
 
 
 def nothing_to_read(found: SeveralRuns[Any]) -> BentpipeError:
-    """The error for folders of which none can be read."""
+    """The error for folders none of which can be read."""
     if not found.skipped:
         return BentpipeError("no runs are given", "give the folders of runs, as in runs/*")
     more = f", and {len(found.skipped) - 1} more are none either" if len(found.skipped) > 1 else ""

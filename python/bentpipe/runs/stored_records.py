@@ -1,4 +1,4 @@
-"""The records of a run on the disk: in memory is which trials there are, and where their lines begin.
+"""The records of a run on the disk: memory holds only which trials there are, and where their lines begin.
 
 So what is made of them cell by cell, or a few at a time, is made of any number. Of a trial that was run again
 the last line counts; a run that is complete has no other.
@@ -22,7 +22,7 @@ _PART = 1 << 20  # bytes in which lines are counted at a time
 
 
 class _Identity(msgspec.Struct):
-    """Of a record what says which trial it is of."""
+    """The fields of a record that say which trial it is of."""
 
     trial: str
     scenario: str
@@ -34,7 +34,7 @@ class _Identity(msgspec.Struct):
 
 
 class StoredRecords:
-    """The records of a run, read whenever somebody asks for them. It may be asked by several threads."""
+    """The records of a run, read when they are asked for. Several threads may use it."""
 
     def __init__(self, folder: Path) -> None:
         """BentpipeError if a line does not say which trial it is of, FileNotFoundError if the run has no file
@@ -79,7 +79,7 @@ class StoredRecords:
 
     @property
     def cells(self) -> list[CellKey]:
-        """In the order in which they first appear."""
+        """The cells, in the order in which they first appear."""
         return list(self._lines)
 
     def trials(self, key: CellKey) -> list[str]:
@@ -87,7 +87,7 @@ class StoredRecords:
         return list(self._lines[key])
 
     def of_cell(self, key: CellKey) -> list[Record]:
-        """The records of a cell. BentpipeError if one cannot be read, or not any more."""
+        """The records of a cell. BentpipeError if one cannot be read, or is gone."""
         return [self.of_trial(key, trial) for trial in self._lines[key]]
 
     def of_trial(self, key: CellKey, trial: str) -> Record:
@@ -109,7 +109,7 @@ class StoredRecords:
         return BentpipeError(f"{self._path} was changed while it was read", "try again")
 
     def _number(self, begin: int) -> int:
-        """Of the line that begins there, for an error."""
+        """The number of the line that begins there, for an error."""
         number, place = 1, 0
         while place < begin:
             part = os.pread(self._file.fileno(), min(begin - place, _PART), place)
@@ -141,7 +141,7 @@ class RecordsByTrial(Mapping[str, Record]):
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """BentpipeError for what cannot be read in the records of a run; FileNotFoundError stays."""
+    """BentpipeError for records of a run that cannot be read; FileNotFoundError is passed on."""
     try:
         yield
     except ValueError as error:

@@ -16,15 +16,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bentpipe.runs.records import Record
-from bentpipe.runs.several import NamedRun
 from bentpipe.schema.record import TYPES
 
 _GROUP = 2_000  # records in memory at a time, and rows of a group of the Parquet file
 
 
 class SaidNames:
-    """What endpoints say of themselves in some records, by the field that has it: name → whether one of them
-    says a text.
+    """The names in what endpoints report of themselves in some records, by field: name → whether a value of
+    it is a text.
     """
 
     def __init__(self, records: Iterable[Record]) -> None:
@@ -37,7 +36,7 @@ class SaidNames:
 
     @property
     def texts(self) -> set[str]:
-        """The columns that are of texts."""
+        """The columns whose values are texts."""
         return {
             f"{field}.{name}"
             for field, found in self._texts.items()
@@ -46,14 +45,14 @@ class SaidNames:
         }
 
     def columns(self, field: str, values: list[Any]) -> Iterator[tuple[str, pa.Array[Any]]]:
-        """The columns of a field whose values in the rows are these objects."""
+        """The columns of a field whose values in the rows are the given objects."""
         for name, is_text in sorted(self._texts[field].items()):
             yield f"{field}.{name}", _said([value.get(name) for value in values], is_text)
 
 
 def to_arrow(records: Sequence[Record], said: SaidNames | None = None) -> pa.Table:
     """The table of `records.parquet`: a column per field of a record, in their order, and a column per name
-    in place of a field that is an object, of those that are `said`, or of those that are in the records.
+    in place of a field that is an object: the names that `said` has, or those in the records.
     """
     said = said or SaidNames(records)
     rows = [msgspec.to_builtins(record) for record in records]
@@ -67,22 +66,22 @@ def to_arrow(records: Sequence[Record], said: SaidNames | None = None) -> pa.Tab
     return pa.table(columns)
 
 
-def of_runs(runs: Sequence[NamedRun]) -> pa.Table:
-    """The tables of several runs, one below the other, with two columns in front: the run's name, and when it
-    started. What the endpoints of a run do not say is null there; where one run has numbers and another one
-    texts under the same name, all are texts.
+def of_runs(runs: Iterable[tuple[str, str, Sequence[Record]]]) -> pa.Table:
+    """The tables of several runs, each given by its name, when it started, and its records: one below the
+    other, with the first two as columns in front. Values that a run does not have are null; where one run has
+    numbers and another one texts under the same name, all are texts.
     """
-    tables = [to_arrow(run.records) for run in runs]
+    tables = [(name, started, to_arrow(records)) for name, started, records in runs]
     kinds: dict[str, set[pa.DataType]] = {}
-    for table in tables:
+    for _, _, table in tables:
         for column in table.schema:
             kinds.setdefault(column.name, set()).add(column.type)
     mixed = {name for name, found in kinds.items() if len(found) > 1}
     named = [
         _as_texts(table, mixed)
-        .add_column(0, "run", pa.array([run.name] * table.num_rows, pa.string()))
-        .add_column(1, "started", pa.array([run.manifest.started] * table.num_rows, pa.string()))
-        for run, table in zip(runs, tables, strict=True)
+        .add_column(0, "run", pa.array([name] * table.num_rows, pa.string()))
+        .add_column(1, "started", pa.array([started] * table.num_rows, pa.string()))
+        for name, started, table in tables
     ]
     return pa.concat_tables(named, promote_options="default")
 
@@ -137,15 +136,15 @@ def _said(values: list[Any], is_text: bool) -> pa.Array[Any]:
 
 
 def groups(records: Iterable[Record]) -> Iterator[list[Record]]:
-    """The records, so many at a time as memory holds without noticing."""
+    """The records in groups of limited size, so that few are in memory at a time."""
     left = iter(records)
     while group := list(itertools.islice(left, _GROUP)):
         yield group
 
 
 def write_parquet(records: Callable[[], Iterable[Record]], path: Path) -> None:
-    """Write what `records` gives, each time that it is asked, to `path`, replacing it only once it is
-    complete.
+    """Write the records that `records` gives, each time that it is called, to `path`, replacing it only when
+    it is complete.
     """
     said = SaidNames(records())
     partial = path.with_suffix(".partial")

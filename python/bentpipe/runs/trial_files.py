@@ -16,7 +16,7 @@ TRACE = "trace.pcapng"  # with proxies, of the hop at the client
 HOP_TRACES = "trace-*.pcapng"  # with proxies, of the other hops: trace-terminal-gateway.pcapng
 PACKETS = "packets.parquet"
 REQUESTS = "requests.json"  # of a page that its client reports on
-PICTURE = "page.png"  # what a browser shows of a page that did not come whole
+PICTURE = "page.png"  # what a browser shows of a page that did not arrive completely
 SUMMARY = "analysis.json"
 QLOGS = "qlog"  # the folder of the endpoints' logs
 ELSEWHERE = "elsewhere.json"  # of a trial whose trace stays on the host that ran it: where it is
@@ -25,7 +25,7 @@ _HOST = re.compile("[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def is_traced(folder: Path) -> bool:
-    """Whether a trial left a trace: a capture, or with `trace = "analysis"` what was made of it."""
+    """Whether a trial left a trace: a capture, or with `trace = "analysis"` the capture's analysis."""
     return has_capture(folder) or (folder / SUMMARY).is_file()
 
 
@@ -36,20 +36,20 @@ def is_of_trace(name: str) -> bool:
 
 @dataclass(frozen=True)
 class TracePlace:
-    """Where the trace and the qlogs of a trial are that stay on the host that ran it."""
+    """The place of a trial's trace and qlogs that stay on the host that ran it."""
 
     host: str
     folder: str  # there
     files: Mapping[str, int]  # by their paths in that folder: bytes
 
     def write(self, trial: Path) -> None:
-        """Say so in the trial's folder."""
+        """Write the place to the trial's folder."""
         (trial / ELSEWHERE).write_text(json.dumps(asdict(self), indent=1) + "\n")
 
     @classmethod
     def of(cls, trial: Path) -> TracePlace | None:
-        """What a trial's folder says; None if nothing of it is elsewhere, or all has been brought here.
-        BentpipeError if it cannot be understood: a worker wrote it.
+        """The place that a trial's folder names; None if nothing of it is elsewhere, or everything has been
+        brought here. BentpipeError if it is not valid: a worker wrote it.
         """
         file = trial / ELSEWHERE
         if not file.is_file():
@@ -83,7 +83,7 @@ class TracePlace:
 
 
 def within(folder: Path, name: str) -> Path:
-    """A file that another machine names, below `folder`; BentpipeError if that leads out of it."""
+    """A file that another machine names, below `folder`; BentpipeError if it is outside of that."""
     parts = PurePosixPath(name).parts
     if not parts or parts[0].startswith("/") or ".." in parts or "\0" in name:
         raise BentpipeError(f"a file is called {name!r}, which leads out of its folder")

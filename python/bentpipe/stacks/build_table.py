@@ -17,7 +17,7 @@ _MIB = {"MiB": 1, "GiB": 1024}
 
 
 class BuildTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What `[build]` of a stack.toml may say."""
+    """The keys of `[build]` in a stack.toml."""
 
     needs: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class BuildTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def build_of(said: BuildTable, file: Path) -> Build:
-    """What `[build]` of `file` says; UsageError if it cannot be meant."""
+    """The `[build]` of `file`; UsageError if it is not valid."""
     if any("{bin}" in place or not place.startswith(("{root}", "{folder}")) for place in said.inputs):
         wanted = 'files and folders: ["{root}/crates/endpoint"]'
         if any(Path(place).is_absolute() for place in said.inputs):

@@ -35,7 +35,9 @@ _ASK_AGAIN_S = 0.2  # whether a lock is free
 
 @dataclass(frozen=True)
 class BuildResult:
-    """What became of a stack: one of the last three says why it is not installed, or none does."""
+    """The result of building a stack. One of the last three fields says why it is not installed, or none
+    does.
+    """
 
     stack: str
     version: str | None = None
@@ -47,7 +49,7 @@ class BuildResult:
     log: Path | None = None
 
     def to_mapping(self) -> dict[str, object]:
-        """As `--json` prints it."""
+        """The result in the form that `--json` prints."""
         state = "left out" if self.left_out else "failed" if self.failed else "installed"
         return {
             "name": self.stack,
@@ -61,7 +63,7 @@ class BuildResult:
 
 
 class BuildError(Exception):
-    """The build failed, in words."""
+    """A failed build, with the reason in words."""
 
 
 class _Stopped(Exception):
@@ -186,8 +188,8 @@ class BuildJob:
 
 
 def greet(wanted: Installable, place: Path) -> tuple[str | None, str | None]:
-    """The version that something gives whose {bin} is `place`, and a note if it gives none. BuildError if a
-    program is absent.
+    """The version that a program whose {bin} is `place` reports, and a note if it reports none. BuildError if
+    a program is absent.
     """
     for program in wanted.programs():
         if not (place / program).is_file():
@@ -212,7 +214,7 @@ def _version(wanted: Installable, place: Path) -> str | None:
 
 
 def describe(wanted: Installable, place: Path, version: str | None, seconds: float) -> installed.Installation:
-    """What `installed.json` says of something whose {bin} is `place`."""
+    """The content of `installed.json` for a program whose {bin} is `place`."""
     files = installed.files(place)
     return installed.Installation(
         stack=wanted.name,

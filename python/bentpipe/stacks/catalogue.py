@@ -1,4 +1,4 @@
-"""Which stacks there are: the folders with a `stack.toml` (`endpoints/contract/stack-toml.md`).
+"""The catalogue of stacks: the folders with a `stack.toml` (`endpoints/contract/stack-toml.md`).
 
 Folders are looked for in Bentpipe's own `endpoints/`, in `BENTPIPE_STACKS` and in `--stacks`. A later folder
 replaces an earlier one of the same name, so that an unreleased build of a known stack can stand in for it.
@@ -35,7 +35,7 @@ _OPTION = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 class StackFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a stack.toml may say."""
+    """The keys of a stack.toml."""
 
     name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9-]+\Z", description="letters, digits and -")]
     title: str = ""
@@ -70,7 +70,7 @@ class StackFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def load(folder: Path) -> Stack:
-    """The stack in `folder`; UsageError if its stack.toml is not as the contract says."""
+    """The stack in `folder`; UsageError if its stack.toml is not valid by the contract."""
     file = folder / "stack.toml"
     said = _of_the_runner(strict.read(file, StackFile), file)
     if not said.testcases or not set(said.testcases) <= set(TESTCASES):
@@ -115,11 +115,15 @@ def _of_the_runner(said: StackFile, file: Path) -> StackFile:
     return msgspec.structs.replace(said, commands=commands, carries="ip", logs=logs)
 
 
-def replaced(known: Mapping[str, Stack]) -> list[Stack]:
-    """Those of `known` that come from elsewhere and have the name of a stack that comes with Bentpipe."""
+def replacements(known: Mapping[str, Stack]) -> list[str]:
+    """A sentence for each of the `known` stacks from elsewhere that replaces one that comes with Bentpipe."""
     own = paths.endpoints().resolve()
     names = {load(folder).name for folder in _with_stack(own)}
-    return [stack for stack in known.values() if stack.name in names and stack.folder.parent != own]
+    return [
+        f"{stack.folder} stands in for the stack {stack.name} of Bentpipe"
+        for stack in known.values()
+        if stack.name in names and stack.folder.parent != own
+    ]
 
 
 def discover(extra: Iterable[Path] = ()) -> dict[str, Stack]:
@@ -141,7 +145,7 @@ def discover(extra: Iterable[Path] = ()) -> dict[str, Stack]:
 
 
 def stacks_in(place: Path) -> list[Stack]:
-    """The stacks in a folder of theirs, or the one whose folder it is. UsageError if there is none."""
+    """The stacks in a folder of stacks, or the one whose own folder it is. UsageError if there is none."""
     return [load(folder) for folder in _folders(place)]
 
 

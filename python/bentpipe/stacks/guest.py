@@ -1,4 +1,4 @@
-"""The kernel of guests, in which programs live in virtual time that know sockets and a clock (`guest/`)."""
+"""The kernel of guests (`guest/`), in which programs that know sockets and a clock run in virtual time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SOURCE = "BENTPIPE_LINUX_SOURCE"  # names another source of the kernel
 
 
 class GuestFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What `guest.toml` says."""
+    """The keys of `guest.toml`."""
 
     name: str
     source: str
@@ -62,6 +62,6 @@ def load() -> Guest:
 
 
 def version(kernel: Path) -> str:
-    """The version of a guest's kernel, as it says it."""
+    """The version that a guest's kernel reports."""
     done = subprocess.run([kernel, "--version"], capture_output=True, text=True, check=True)
     return f"Linux {done.stdout.strip()}"

@@ -1,4 +1,4 @@
-"""What an installed stack was built from: one hash over its sources, which names its folder in the cache.
+"""The inputs of an installed stack: one hash over its sources, which names its folder in the cache.
 
 Two checkouts with the same sources share what is installed, wherever they lie; a change of one byte asks for
 a new installation. The inputs are the files of the stack's folder, the further ones that `[build]` names, its

@@ -1,4 +1,4 @@
-"""Installing stacks: which are to be built, and as many builds side by side as cores and memory allow.
+"""Installing stacks: which of them are built, and as many builds in parallel as cores and memory allow.
 
 What is finished stays finished, whatever becomes of the others. Compilers keep to one number of processes for
 all builds together, by a jobserver as GNU make has it, which cargo keeps to as well.
@@ -25,13 +25,13 @@ from bentpipe.stacks import installed, needs
 from bentpipe.stacks.building import BuildJob, BuildResult
 from bentpipe.stacks.installable import Build, Installable
 
-KILL_AFTER_S = 3.0  # what builds that were told to stop get for it
+KILL_AFTER_S = 3.0  # the time that builds get to stop
 _UNKNOWN_MIB = 1024  # taken for what is free where the system does not say
 _ENTRY = re.compile(r"\.?([A-Za-z0-9-]+-[0-9a-f]{16})(?:\..*)?")
 
 
 class Watcher(Protocol):
-    """Who is told how it goes."""
+    """An observer of the progress of builds."""
 
     every_s: float | None  # how often it wants to see what is at work; None: never
 
@@ -43,7 +43,7 @@ class Watcher(Protocol):
 
 
 def install(wanted: Sequence[Installable], watcher: Watcher, force: bool = False) -> list[BuildResult]:
-    """Install stacks; what became of them, in the order given. KeyboardInterrupt ends all builds first."""
+    """Install stacks; their results, in the order given. KeyboardInterrupt ends all builds first."""
     results: dict[str, BuildResult] = {}
     left: list[tuple[Installable, Build]] = []
     for stack in wanted:
@@ -63,8 +63,8 @@ def install(wanted: Sequence[Installable], watcher: Watcher, force: bool = False
 
 
 def prune(known: Iterable[Installable]) -> tuple[int, int]:
-    """Remove from the cache what none of the stacks `known` is installed from; how many folders, and bytes.
-    Builds that are at work are left alone.
+    """Remove from the cache what none of the `known` stacks is installed from; how many folders, and bytes.
+    Builds under way are left alone.
     """
     keep = {stack.entry.name for stack in known if stack.build is not None}
     count = size = 0
@@ -142,8 +142,8 @@ def _that_fit(left: list[BuildJob], running: list[BuildJob], cores: int, memory_
         at_work = [*running, *found]
         used = sum(other.build.memory_mib for other in at_work)
         in_use = {other.build.target for other in at_work} - {""}
-        room = len(at_work) < cores and used + job.build.memory_mib <= memory_mib
-        if not at_work or (room and job.build.target not in in_use):
+        fits = len(at_work) < cores and used + job.build.memory_mib <= memory_mib
+        if not at_work or (fits and job.build.target not in in_use):
             found.append(job)
     return found
 

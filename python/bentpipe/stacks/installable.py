@@ -29,7 +29,7 @@ class Need:
 
 @dataclass(frozen=True)
 class Build:
-    """How something is made."""
+    """The way in which something is built."""
 
     needs: tuple[Need, ...]  # programs
     libraries: tuple[Need, ...]  # as pkg-config names them
@@ -50,13 +50,13 @@ class Installable:
     build: Build | None
 
     def fill(self, arguments: Iterable[str], bin_folder: Path | None = None) -> list[str]:
-        """Arguments with their placeholders replaced; while it is built its `bin_folder` is elsewhere."""
+        """Arguments with their placeholders replaced; during its build `bin_folder` is elsewhere."""
         places = self._places() | {"{bin}": lambda: bin_folder or self.entry.folder}
         return [PLACE.sub(lambda found: str(places[found[0]]()), argument) for argument in arguments]
 
     @property
     def how_to_install(self) -> str:
-        """What to do if it is not there."""
+        """The hint for when it is not installed."""
         return f"install it with `bentpipe stacks install {self.name}`"
 
     def _places(self) -> dict[str, Callable[[], str | Path]]:
@@ -70,7 +70,7 @@ class Installable:
 
     @cached_property
     def entry(self) -> installed.CacheEntry:
-        """Where it is installed, made of the sources that were there when this was first asked."""
+        """Its place in the cache, for the sources that were there when this was first asked."""
         if self.build is None:
             raise UsageError(f"{self.file}: {{bin}} is of stacks that are built", "add a table [build]")
         further = [(raw, Path(*self.fill([raw]))) for raw in self.build.inputs]
@@ -84,7 +84,7 @@ class Installable:
             raise UsageError(f"{self.file}: the sources of {self.name}: {why}", "see `inputs`") from error
 
     def anew(self) -> Self:
-        """The same, whose sources are looked at again."""
+        """A copy of it that reads its sources again."""
         return dataclasses.replace(self)
 
     def programs(self) -> list[str]:
@@ -92,11 +92,13 @@ class Installable:
         raise NotImplementedError
 
     def missing_source(self) -> str | None:
-        """What the build lacks beside tools and libraries, and how to get it; None if it lacks nothing."""
+        """What the build needs besides tools and libraries and is missing, and how to get it; None if nothing
+        is.
+        """
         return None
 
     def not_installed(self) -> str | None:
-        """Why it is not installed, in words; None if it is."""
+        """The reason why it is not installed, in words; None if it is."""
         try:
             return self.entry.why_not()
         except UsageError as error:
@@ -104,5 +106,5 @@ class Installable:
 
     @property
     def file(self) -> Path:
-        """The file that says what it is."""
+        """The TOML file that describes it."""
         return self.folder / self.FILE

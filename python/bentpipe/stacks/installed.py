@@ -33,7 +33,7 @@ _REQUIRED = re.compile(r"[A-Za-z0-9._-]+")
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """Where a stack made of certain sources is, or would be."""
+    """The place of a stack that was built from certain sources, whether it is there or not."""
 
     stack: str
     inputs_sha256: str
@@ -49,8 +49,8 @@ class CacheEntry:
 
     @property
     def folder(self) -> Path:
-        """Where it is: in a kit that was brought; in the cache; or in the package if that has it and the
-        cache not, or not intact.
+        """The folder where it is: in a kit that was brought; in the cache; or in the package if that has it
+        and the cache does not, or not intact.
         """
         if (brought := paths.brought(self.name)) is not None:
             return brought
@@ -66,7 +66,7 @@ class CacheEntry:
         return paths.cache() / "locks" / self.name
 
     def why_not(self) -> str | None:
-        """Why it is not installed, in words; None if it is."""
+        """The reason why it is not installed, in words; None if it is."""
         why = _why_not(self.folder)
         if why != NOT_BUILT:
             return why
@@ -90,7 +90,7 @@ def _why_not(folder: Path) -> str | None:
 
 @dataclass(frozen=True)
 class Installation:
-    """What `installed.json` says."""
+    """The content of `installed.json`."""
 
     stack: str
     inputs_sha256: str
@@ -106,7 +106,7 @@ class Installation:
         (folder / FILE).write_text(json.dumps(asdict(self), indent=1) + "\n")
 
     def damages(self, folder: Path) -> Iterator[str]:
-        """The files that are gone or changed. One that looks as it was left is not read again."""
+        """The files that are gone or changed. One whose size and time are unchanged is not read again."""
         for name, known in self.files.items():
             try:
                 looks = _looks(folder / name)
@@ -117,12 +117,12 @@ class Installation:
                 yield name
 
     def to_mapping(self) -> dict[str, object]:
-        """What a manifest keeps of it."""
+        """The entry that a manifest has of it."""
         return {key: value for key, value in asdict(self).items() if key not in ("stack", "files")}
 
 
 def read(folder: Path) -> Installation | None:
-    """What is installed in `folder`; None if that cannot be told."""
+    """The installation in `folder`; None if there is none that can be read."""
     try:
         found = Installation(**json.loads((folder / FILE).read_text()))
     except (OSError, ValueError, TypeError):
@@ -190,7 +190,7 @@ def packages_of(names: tuple[str, ...]) -> dict[str, str | None]:
 
 @contextlib.contextmanager
 def unused(name: str) -> Iterator[bool]:
-    """Whether the entry called `name` is not being built; while the block lasts it will not be."""
+    """Whether the entry called `name` is not being built; while the block lasts no build of it begins."""
     lock = paths.cache() / "locks" / name
     if not lock.parent.is_dir():
         yield True

@@ -25,9 +25,9 @@ from typing import IO
 from bentpipe import paths
 from bentpipe.schema.bundle import BundleResource
 from bentpipe.stacks.model import Stack
-from bentpipe.stacks.patience import SOCKETS_S
+from bentpipe.stacks.time_limits import SOCKETS_S
 
-# What a program is told, and must not have from elsewhere.
+# Variables that this sets, and that a program must not inherit.
 _VARIABLES = (
     *("ROLE", "TESTCASE", "REQUESTS", "BENTPIPE_LISTEN", "BENTPIPE_ALPN", "BENTPIPE_OPTIONS"),
     "BENTPIPE_OWN_NAMESPACE",
@@ -38,12 +38,12 @@ REPORT = "report.json"  # in the transfer's folder, of a page's client
 
 
 class LoopbackError(Exception):
-    """An endpoint did not do what socket mode asks for."""
+    """A failure of an endpoint to do what socket mode requires."""
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """What shall be moved, and the folders for it."""
+    """A transfer: its files, and the folders for them."""
 
     www: Path
     requests: tuple[str, ...]  # paths: `/10485760`
@@ -93,16 +93,16 @@ class SocketProcess:
             self._process.stdout.close()
         self._log.close()
 
-    def wait_ready(self, patience_s: float) -> None:
+    def wait_ready(self, timeout_s: float) -> None:
         """Wait for the server's line `ready`."""
         out = self._process.stdout
         assert out is not None  # it was asked for
-        deadline, seen = time.monotonic() + patience_s, b""
+        deadline, seen = time.monotonic() + timeout_s, b""
         with selectors.DefaultSelector() as selector:
             selector.register(out, selectors.EVENT_READ)
             while b"ready\n" not in seen:
                 if not selector.select(max(deadline - time.monotonic(), 0.0)):
-                    raise LoopbackError(f"the server did not print a line `ready` within {patience_s:g} s")
+                    raise LoopbackError(f"the server did not print a line `ready` within {timeout_s:g} s")
                 chunk = os.read(out.fileno(), 4096)
                 if not chunk:
                     raise LoopbackError(f"the server exited before it was ready{self.said()}")
@@ -112,9 +112,9 @@ class SocketProcess:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._process.pid, signal.SIGTERM)
 
-    def wait(self, patience_s: float) -> ProcessEnd:
-        """Wait for the end; LoopbackError if it does not come in time."""
-        deadline = time.monotonic() + patience_s
+    def wait(self, timeout_s: float) -> ProcessEnd:
+        """Wait for the process to end; LoopbackError if it does not in time."""
+        deadline = time.monotonic() + timeout_s
         while self._ending is None:
             pid, status, usage = os.wait4(self._process.pid, os.WNOHANG)
             if pid:
@@ -122,7 +122,7 @@ class SocketProcess:
                 self._process.returncode = code  # it is reaped: keep subprocess from trying to
                 self._ending = ProcessEnd(code, usage.ru_utime + usage.ru_stime)
             elif time.monotonic() >= deadline:
-                raise LoopbackError(f"it did not exit within {patience_s:g} s{self.said()}")
+                raise LoopbackError(f"it did not exit within {timeout_s:g} s{self.said()}")
             else:
                 time.sleep(0.002)
         return self._ending
@@ -164,7 +164,7 @@ def environment(role: str, transfer: Transfer, port: int) -> dict[str, str]:
 
 @contextlib.contextmanager
 def free_port() -> Iterator[int]:
-    """A UDP port of the loopback addresses that is free, and that nobody else takes until the end."""
+    """A free UDP port of the loopback addresses, reserved until the process ends."""
     for port in _candidates():
         # In the kernel's table of names, which is of the same network namespace as its ports are, and forgets
         # a name with whoever has it, however that ends.
@@ -205,27 +205,27 @@ def _probe(port: int) -> None:
                 raise  # anything else: there is no such address here, so nobody has it
 
 
-def refusal(stack: Stack, role: str, transfer: Transfer, patience_s: float = SOCKETS_S) -> str | None:
+def refusal(stack: Stack, role: str, transfer: Transfer, timeout_s: float = SOCKETS_S) -> str | None:
     """None if the program answers with exit code 127; otherwise what it did instead, in words."""
     _folders(transfer)
     with free_port() as port, SocketProcess(stack, environment(role, transfer, port)) as process:
         try:
-            code = process.wait(patience_s).code
+            code = process.wait(timeout_s).code
         except LoopbackError as error:
             return str(error)
         return None if code == 127 else f"it exited with {code}{process.said()}"
 
 
-def version(command: Sequence[str], patience_s: float = SOCKETS_S) -> str:
-    """What a program in socket mode says of its stack when it is started with `--version`; LoopbackError or
-    OSError if it says nothing.
+def version(command: Sequence[str], timeout_s: float = SOCKETS_S) -> str:
+    """The version that a program in socket mode reports when it is started with `--version`; LoopbackError or
+    OSError if it reports none.
     """
     try:
         done = subprocess.run(
-            [*command, "--version"], capture_output=True, text=True, timeout=patience_s, check=False
+            [*command, "--version"], capture_output=True, text=True, timeout=timeout_s, check=False
         )
     except subprocess.TimeoutExpired:
-        raise LoopbackError(f"with --version it did not exit within {patience_s:g} s") from None
+        raise LoopbackError(f"with --version it did not exit within {timeout_s:g} s") from None
     lines = done.stdout.strip().splitlines()
     if done.returncode != 0 or len(lines) != 1:
         said = f"; it wrote: {done.stderr.strip()[-600:]}" if done.stderr.strip() else ""
@@ -236,18 +236,18 @@ def version(command: Sequence[str], patience_s: float = SOCKETS_S) -> str:
 
 
 def run(
-    client: Stack, server: Stack, transfer: Transfer, patience_s: float = SOCKETS_S
+    client: Stack, server: Stack, transfer: Transfer, timeout_s: float = SOCKETS_S
 ) -> tuple[ProcessEnd, ProcessEnd]:
-    """Move the files once; the endings of client and server. LoopbackError if any step fails."""
+    """Transfer the files once; how client and server ended. LoopbackError if any step fails."""
     _folders(transfer)
     with free_port() as port, SocketProcess(server, environment("server", transfer, port)) as serving:
-        serving.wait_ready(patience_s)
+        serving.wait_ready(timeout_s)
         with SocketProcess(client, environment("client", transfer, port)) as fetching:
-            fetched = fetching.wait(patience_s)
+            fetched = fetching.wait(timeout_s)
             if fetched.code != 0:
                 raise LoopbackError(f"the client exited with {fetched.code}{fetching.said()}{serving.said()}")
         serving.terminate()
-        served = serving.wait(patience_s)
+        served = serving.wait(timeout_s)
         if served.code != 0:
             raise LoopbackError(f"the server exited with {served.code} after SIGTERM{serving.said()}")
     for path in transfer.requests:
@@ -264,6 +264,6 @@ def _folders(transfer: Transfer) -> None:
     for name in names:
         (transfer.folder / name).mkdir(parents=True, exist_ok=True)
     if transfer.page:
-        told = ("initiator", "found_after_bytes", "wait_ms", "urgency", "incremental")
-        page = [{name: getattr(one, name) for name in told} for one in transfer.page]
+        fields = ("initiator", "found_after_bytes", "wait_ms", "urgency", "incremental")
+        page = [{name: getattr(one, name) for name in fields} for one in transfer.page]
         (transfer.folder / _PAGE).write_text(json.dumps(page))

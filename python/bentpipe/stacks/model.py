@@ -1,4 +1,4 @@
-"""What a stack is: what its `stack.toml` says (`endpoints/contract/stack-toml.md`), and variants of it."""
+"""The model of a stack: its `stack.toml` (`endpoints/contract/stack-toml.md`), and variants of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Protocol = Literal["hq-interop", "h3", "http/0.9", "http/1.1", "h2", "h2-h3"]
 Transport = Literal["quic", "tcp"]
 Carries = Literal["udp", "ip"]
 Log = Literal["keylog", "qlog"]
-# Application protocols by their ALPN, and what they are over, or begin over; what comes first is preferred.
+# Application protocols by their ALPN, and the transport that they begin over; the first one is preferred.
 TRANSPORTS: dict[str, Transport] = {
     "hq-interop": "quic", "h3": "quic", "http/0.9": "tcp", "http/1.1": "tcp", "h2": "tcp",
     "h2-h3": "tcp",
@@ -34,7 +34,7 @@ OF_THE_RUNNER = "{programs}/bentpipe-interop"  # keeps the contract for programs
 
 @dataclass(frozen=True, kw_only=True)
 class Stack(Installable):
-    """What a `stack.toml` says."""
+    """A stack, as its `stack.toml` describes it."""
 
     FILE = "stack.toml"
 
@@ -53,10 +53,12 @@ class Stack(Installable):
     alpn: tuple[str, ...] = PROTOCOLS[:1]  # application protocols
     logs: tuple[str, ...] = LOGS  # those that it writes when it is asked to
     carries: Carries = "udp"  # what its datagrams are in virtual time
-    # Settings of both ends, as `tls=off`, with which a client waits for so many round trips less.
+    # Settings of both ends, as `tls=off`, with which a client waits for fewer round trips: how many.
     saves: Mapping[str, int] = field(default_factory=dict)
     weight: float = 1.0  # how much of a processor it takes in real time, where most take 1
-    processors: int = 0  # in real time: so many are its own, since its own work is measured; 0: it shares all
+    processors: int = (
+        0  # in real time: the number for it alone, since its own work is measured; 0: it shares all
+    )
 
     def command(self, mode: str) -> list[str]:
         """The argument list that starts the stack in `mode`, placeholders filled in."""
@@ -66,7 +68,7 @@ class Stack(Installable):
         return super()._places() | {"{guest}": lambda: guest.load().entry.folder}
 
     def not_installed(self) -> str | None:
-        """Why the stack is not installed, in words; None if it is, or needs no installation."""
+        """The reason why the stack is not installed, in words; None if it is, or needs no installation."""
         if self.build is not None:
             return super().not_installed()
         absent = [name for name, version in installed.packages_of(self.packages).items() if version is None]
@@ -81,7 +83,7 @@ class Stack(Installable):
         return next((found for name in self.browser if (found := shutil.which(name))), None)
 
     def missing(self, mode: str) -> str | None:
-        """Why the stack cannot be started in `mode`, in words; None if it can."""
+        """The reason why the stack cannot be started in `mode`, in words; None if it can."""
         if mode not in self.commands:
             return f"{self.name} offers no mode {mode}"
         why = self.not_installed()
@@ -98,7 +100,7 @@ class Stack(Installable):
 
     @property
     def how_to_install(self) -> str:
-        """What to do about a stack that cannot be started."""
+        """The hint for a stack that cannot be started."""
         first = [words[0] for words in self.commands.values() if words[0].startswith("{programs}/")]
         if not all(Path(word).is_file() for word in self.fill(first)):
             return paths.repair()
@@ -110,21 +112,21 @@ class Stack(Installable):
 
     @property
     def not_portable(self) -> str | None:
-        """Why its programs cannot be brought to another host, in words; None if they can: they are all in
-        its own folder.
+        """The reason why its programs cannot be brought to another host, in words; None if they can: they are
+        all in its own folder.
         """
         if (what := self._elsewhere("sockets", ("{bin}/",))) is not None:
             return f"{self.name} cannot be brought to another host: it runs {what}"
         return None
 
     def is_whole(self, mode: str) -> bool:
-        """Whether all that it runs in `mode` are files that can be copied: those of its own folder in the
-        cache, Bentpipe's own programs, the kernel of guests; not an interpreter, nor its packages.
+        """Whether everything that it runs in `mode` is files that can be copied: those of its own folder in
+        the cache, Bentpipe's own programs, the kernel of guests; not an interpreter, nor its packages.
         """
         return self._elsewhere(mode, ("{bin}/", "{programs}/", "{guest}/")) is None
 
     def _elsewhere(self, mode: str, places: tuple[str, ...]) -> str | None:
-        """What it runs in `mode` that is in none of `places`; None if that is nothing."""
+        """The file that it runs in `mode` and that is in none of `places`; None if there is none."""
         words = self.commands.get(mode, ())
         elsewhere = [word for word in words if word.startswith("{") and not word.startswith(places)]
         if not words or elsewhere or not words[0].startswith(places):
@@ -137,26 +139,28 @@ class Stack(Installable):
 
     @property
     def version_mode(self) -> Mode:
-        """The mode in which it is asked for its version. One that lives in a guest says that of the guest's
-        kernel there, which need not be installed.
+        """The mode in which it is asked for its version. In a guest a stack's version is that of the guest's
+        kernel, which need not be installed to know it.
         """
         lives = "virtual-time" not in self.commands or self.lives_in_guest("virtual-time")
         return "sockets" if lives and "sockets" in self.commands else "virtual-time"
 
     @property
     def transports(self) -> tuple[Transport, ...]:
-        """What its application protocols are over."""
+        """The transports of its application protocols."""
         return tuple(dict.fromkeys(TRANSPORTS[one] for one in PROTOCOLS if one in self.alpn))
 
     @property
     def file_protocol(self) -> str:
-        """The application protocol that it is asked for a single file over, if nothing else is said."""
+        """The application protocol for a single file, unless another one is asked for."""
         files: tuple[str, ...] = TESTCASES["transfer"].protocols
         return next((one for one in files if one in self.alpn), self.alpn[0])
 
     @property
     def is_of_the_runner(self) -> bool:
-        """Whether its program was written for the QUIC interop runner, and is given what that gives it."""
+        """Whether its program was written for the QUIC interop runner, and gets the environment that the
+        runner provides.
+        """
         return any(OF_THE_RUNNER in command for command in self.commands.values())
 
     def programs(self) -> list[str]:
@@ -184,7 +188,7 @@ class Variant:
         return sum(self.stack.saves.get(f"{name}={value}", 0) for name, value in both)
 
     def program(self, mode: str, version: str | None = None) -> Program:
-        """What a job says about an end that is started in `mode`, and is of a version that is known."""
+        """The entry in a job for an end that is started in `mode`, and whose version is known."""
         return Program(
             name=self.label,
             command=self.stack.command(mode),

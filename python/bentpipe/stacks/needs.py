@@ -1,5 +1,5 @@
-"""What building a stack needs: the tools and libraries of the `[build]` of its `stack.toml`, whether they are
-here, how to get them, and their versions.
+"""The needs of a build: the tools and libraries of the `[build]` of a `stack.toml`, whether they are here,
+how to get them, and their versions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NAMES = {"cargo": "Rust", "go": "Go"}  # what has the version that people look 
 
 
 def what_is_missing(wanted: Installable) -> str | None:
-    """What a build lacks here, and how to get it; None if it lacks nothing."""
+    """What a build needs and is missing here, and how to get it; None if nothing is."""
     if wanted.build is None:
         return None
     missing = [why for need in wanted.build.needs if (why := _missing(need, wanted)) is not None]
@@ -49,7 +49,7 @@ def what_is_missing(wanted: Installable) -> str | None:
 
 
 def versions(wanted: Installable) -> dict[str, str]:
-    """The versions of the tools and libraries that something is built with, as far as they say them."""
+    """The versions of the tools and libraries of a build, as far as they report them."""
     if wanted.build is None:
         return {}
     tools = [need.name for need in wanted.build.needs]
@@ -61,7 +61,7 @@ def versions(wanted: Installable) -> dict[str, str]:
 
 
 def _missing(need: Need, wanted_by: Installable) -> str | None:
-    """What is missing and how to get it, if the program is not there."""
+    """The program if it is missing or too old, and how to get it; None if it is not."""
     wanted, how = _wanted(need)
     if shutil.which(need.name) is None:
         return f"{wanted}; {how}"
@@ -74,7 +74,7 @@ def _missing(need: Need, wanted_by: Installable) -> str | None:
 
 
 def _missing_library(need: Need) -> str | None:
-    """What is missing and how to get it, if pkg-config does not find the library."""
+    """The library if it is missing or too old, and how to get it; None if it is not."""
     wanted, how = _wanted(need)
     if shutil.which("pkg-config") is None:
         return f"pkg-config, which knows of {need.name}; {_INSTALL['pkg-config']}"
@@ -87,7 +87,7 @@ def _missing_library(need: Need) -> str | None:
 
 
 def _wanted(need: Need) -> tuple[str, str]:
-    """What is needed, in words, and how to get it."""
+    """The need in words, and how to get it."""
     name = _NAMES.get(need.name, need.name) if need.version else need.name
     wanted = f"{name} {_dotted(need.version)} or newer" if need.version else name
     return wanted, _INSTALL.get(need.name, f"install {need.name}")

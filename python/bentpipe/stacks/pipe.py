@@ -23,7 +23,7 @@ from typing import IO, Any
 
 from bentpipe import paths
 from bentpipe.stacks.model import PROTOCOLS
-from bentpipe.stacks.patience import silence_s
+from bentpipe.stacks.time_limits import silence_s
 from bentpipe.workload import TESTCASES
 
 HELLO, READY, RUN, RAN, FINISH, BYE = range(1, 7)
@@ -36,7 +36,7 @@ _DATAGRAM = struct.Struct("<QBH")
 
 
 class PipeError(Exception):
-    """The program broke the contract on its pipe, or went away."""
+    """A breach of the contract on the pipe, or the end of the program."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class RanFrame:
 def hello(
     role: str, testcase: str, options: Mapping[str, str], folder: Path, alpn: str = PROTOCOLS[0]
 ) -> dict[str, Any]:
-    """A HELLO for an endpoint that shall fetch or serve one file of 1000 bytes below `folder`; in `upload`,
-    send or store it.
+    """A HELLO for an endpoint that is to fetch or serve one file of 1000 bytes below `folder`; in `upload`,
+    to send or store it.
     """
     client = role == "client"
     known = TESTCASES.get(testcase)  # an unknown one is tried too
@@ -81,8 +81,8 @@ class PipeProgram:
     still runs, and reaps it.
     """
 
-    def __init__(self, command: Sequence[str], patience_s: float | None = None) -> None:
-        self.patience_s = float(silence_s()) if patience_s is None else patience_s
+    def __init__(self, command: Sequence[str], timeout_s: float | None = None) -> None:
+        self.timeout_s = float(silence_s()) if timeout_s is None else timeout_s
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in __exit__
         self._buffer = b""
         self._code: int | None = None
@@ -104,12 +104,12 @@ class PipeProgram:
         self._scratch.cleanup()
 
     def send(self, kind: int, body: bytes) -> None:
-        """Write a message. A program that is gone already is found out when its answer is read."""
+        """Write a message. If the program has ended already, reading its answer shows that."""
         with contextlib.suppress(BrokenPipeError):
             os.write(self._to, _HEADER.pack(len(body), kind) + body)
 
     def receive(self, kind: int) -> bytes:
-        """Read a message, which must be of `kind`; PipeError if it is not, or if none comes in time."""
+        """Read a message, which must be of `kind`; PipeError if it is not, or if none arrives in time."""
         length, found = _HEADER.unpack(self._read(_HEADER.size))
         if length > BODY_LIMIT:
             raise PipeError(
@@ -121,12 +121,12 @@ class PipeProgram:
         return body
 
     def ready(self, greeting: Mapping[str, Any]) -> Any:
-        """Say HELLO; the JSON of READY."""
+        """Send HELLO; the JSON of READY."""
         self.send(HELLO, json.dumps(greeting).encode())
         return _json(self.receive(READY), "READY")
 
     def run(self, until: int) -> RanFrame:
-        """RUN without arrivals until the time `until` in ns."""
+        """Send RUN without arrivals until the time `until` in ns."""
         self.send(RUN, _RUN.pack(until, 0))
         body = self.receive(RAN)
         try:
@@ -145,7 +145,7 @@ class PipeProgram:
         return RanFrame(next_wake, done, tuple(departures))
 
     def finish(self) -> Any:
-        """Say FINISH; the JSON of BYE."""
+        """Send FINISH; the JSON of BYE."""
         self.send(FINISH, b"")
         return _json(self.receive(BYE), "BYE")
 
@@ -155,9 +155,9 @@ class PipeProgram:
             os.close(self._to)
             self._to = -1
 
-    def exit_code(self, patience_s: float | None = None) -> int | None:
+    def exit_code(self, timeout_s: float | None = None) -> int | None:
         """The program's exit code (negative: the signal that ended it); None if it does not exit in time."""
-        deadline = time.monotonic() + (self.patience_s if patience_s is None else patience_s)
+        deadline = time.monotonic() + (self.timeout_s if timeout_s is None else timeout_s)
         while self._code is None:
             pid, status = os.waitpid(self._pid, os.WNOHANG)
             if pid:
@@ -169,16 +169,16 @@ class PipeProgram:
         return self._code
 
     def output(self) -> str:
-        """The end of what it wrote to standard output and standard error."""
+        """The end of its standard output and standard error."""
         self._log.seek(0)
         return self._log.read().decode(errors="replace").strip()[-600:]
 
     def _read(self, size: int) -> bytes:
-        deadline = time.monotonic() + self.patience_s
+        deadline = time.monotonic() + self.timeout_s
         while len(self._buffer) < size:
             left = max(deadline - time.monotonic(), 0.0)
             if not select.select([self._from], [], [], left)[0]:
-                raise PipeError(f"it said nothing for {self.patience_s:g} s")
+                raise PipeError(f"it said nothing for {self.timeout_s:g} s")
             chunk = os.read(self._from, 1 << 16)
             if not chunk:
                 code = self.exit_code()
@@ -190,11 +190,11 @@ class PipeProgram:
 
 
 def refusal(
-    command: Sequence[str], greeting: Mapping[str, Any], patience_s: float | None = None
+    command: Sequence[str], greeting: Mapping[str, Any], timeout_s: float | None = None
 ) -> str | None:
     """None if the program answers `greeting` by exiting with 127; otherwise what it did instead, in words."""
     try:
-        with PipeProgram(command, patience_s) as program:
+        with PipeProgram(command, timeout_s) as program:
             try:
                 answer = program.ready(greeting)
                 return f"it answered READY {json.dumps(answer)[:100]}"
@@ -206,7 +206,7 @@ def refusal(
 
 
 def version(command: Sequence[str], role: str, alpn: str) -> str:
-    """The version of the stack that the program gives when it is greeted. PipeError or OSError if it gives
+    """The version of the stack that the program reports in its READY. PipeError or OSError if it reports
     none.
     """
     with tempfile.TemporaryDirectory() as folder, PipeProgram(command) as program:

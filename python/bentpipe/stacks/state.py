@@ -1,4 +1,4 @@
-"""What is known of a stack here and now: its version, whether it is installed, and what made it."""
+"""The state of a stack on this machine: its version, whether it is installed, and what it was built with."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bentpipe.testbed import TESTBEDS
 
 @dataclass(frozen=True)
 class StackStatus:
-    """The status of a stack: what there is of it here."""
+    """The status of a stack on this machine."""
 
     stack: Stack
     version: str | None  # None: it is not installed, or gives none
@@ -35,11 +35,11 @@ class StackStatus:
 
     @property
     def made_with(self) -> dict[str, str]:
-        """Tools, libraries and Python packages, and their versions."""
+        """The tools, libraries and Python packages that it was built with, and their versions."""
         return {**self.found.tools, **self.found.packages} if self.found else _packages(self.stack)
 
     def to_mapping(self) -> dict[str, Any]:
-        """As `--json` prints it."""
+        """The status in the form that `--json` prints."""
         stack = self.stack
         return {
             "name": stack.name,
@@ -66,7 +66,7 @@ class StackStatus:
 
 
 def of(stack: Stack) -> StackStatus:
-    """What there is of `stack`. Only a stack that need not be built is started, to tell its version."""
+    """The status of `stack`. Only a stack that need not be built is started, to report its version."""
     why_not = stack.not_installed()
     if stack.build is None:
         why_not = why_not or _not_startable(stack)
@@ -89,7 +89,7 @@ def _no_guest(stack: Stack) -> str | None:
 
 
 def installation(stack: Stack) -> dict[str, Any] | None:
-    """What a manifest keeps of how an installed stack came about; None if it is not installed."""
+    """The entry of a manifest that says how an installed stack was built; None if it is not installed."""
     if stack.not_installed() is not None:
         return None
     if stack.build is None:

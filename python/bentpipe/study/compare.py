@@ -57,7 +57,7 @@ class ScenarioResult:
 
 
 def over_pairs(matrix: Matrix) -> ScenarioResult:
-    """A scenario's pairs."""
+    """The result of a scenario over all pairs."""
     clean = [cell for cell in matrix.cells if not cell.failures]
     goodputs = [cell.goodput_mean_bps for cell in clean if cell.goodput_mean_bps is not None]
     efficiencies = [cell.efficiency_mean for cell in clean if cell.efficiency_mean is not None]
@@ -92,8 +92,8 @@ class ServerChange:
 
     @property
     def verdict(self) -> str:
-        """What the two sets of pairs allow to be said. Their clients are not the same ones, so more than they
-        must differ only where the slowest of one time is faster than the fastest of the other.
+        """The conclusion that the two sets of pairs allow. Their clients differ, so they are said to differ
+        only where the slowest of one time is faster than the fastest of the other.
         """
         if not self.then and not self.now:
             return "failed with every client, then and now"
@@ -145,7 +145,7 @@ class Failure:
 
 
 def failures(records: Iterable[Record]) -> list[Failure]:
-    """What did not go well, the most frequent first within each scenario."""
+    """The trials that did not end well, the most frequent kind first within each scenario."""
     groups: dict[tuple[str, str, str], list[Record]] = {}
     for one in records:
         if not one.ok:
@@ -167,7 +167,7 @@ def failures(records: Iterable[Record]) -> list[Failure]:
 
 @dataclass(frozen=True)
 class StackCost:
-    """What a stack's programs used over all trials of it that ran."""
+    """The CPU time of a stack's programs over all of its trials that ran."""
 
     stack: str
     client_cpu_s: float | None  # mean per trial
@@ -177,7 +177,7 @@ class StackCost:
 
 
 def costs(records: Sequence[Record]) -> list[StackCost]:
-    """Every stack, the most expensive first. Trials that were not started are left out."""
+    """The costs of every stack, the most expensive first. Trials that were not started are left out."""
     ran = [one for one in records if one.wall_s > 0]
     names = dict.fromkeys(labels.variant(label).stack for one in ran for label in (one.client, one.server))
     return sorted((_cost(name, ran) for name in names), key=lambda one: -one.total_cpu_s)

@@ -36,7 +36,7 @@ _MANY = 2000  # dots beyond which they become an image
 
 @dataclass(frozen=True)
 class Distribution:
-    """The distribution of a value over all trials. Its number decides how it looks."""
+    """The distribution of a value over all trials. Its number decides its colour and dashes."""
 
     name: str
     values: Sequence[float]
@@ -44,7 +44,7 @@ class Distribution:
 
 
 def look(number: int) -> tuple[str, object]:
-    """Colour and dashes of a series by its number."""
+    """The colour and dashes of a series by its number."""
     return _LOOKS[number % len(_LOOKS)]
 
 
@@ -87,7 +87,7 @@ def distributions(
 
 
 def _span(values: Sequence[Sequence[float]]) -> tuple[float, float]:
-    """From the least finite value to the largest, and a bit to both sides."""
+    """The span from the least finite value to the largest, with a margin on both sides."""
     known = [value for some in values for value in some if math.isfinite(value)] or [0.0]
     margin = 0.04 * (max(known) - min(known)) or 1.0
     return min(known) - margin, max(known) + margin
@@ -119,7 +119,7 @@ def _legend(made: Figure, drawn: Sequence[Distribution | MeanCurve], lines: Sequ
 
 @dataclass(frozen=True)
 class MeanCurve:
-    """A curve of means, with the values that it is of at each x. Its number decides how it looks."""
+    """A curve of means, with the values behind each. Its number decides its colour and dashes."""
 
     name: str
     x: Sequence[float]
@@ -130,8 +130,8 @@ class MeanCurve:
 def quartiles(
     curves: Sequence[MeanCurve], labels: tuple[str, str], path: Path, lines: Sequence[Line] = ()
 ) -> None:
-    """The median of each curve, with a band from quartile to quartile; both end where they are not
-    finite. Of single values there is a line alone.
+    """The median of each curve, with a band from quartile to quartile; both end where they are not finite.
+    Single values have a line and no band.
     """
     with style():
         made = Figure((0.7 * WIDTH_MM * MM, (_HEIGHT_MM + _LEGEND_MM) * MM), layout="constrained")

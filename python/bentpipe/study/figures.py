@@ -34,7 +34,7 @@ _MARK = "x"  # of a pair without a success
 
 @dataclass(frozen=True)
 class Line:
-    """A value that a distribution is held against."""
+    """A reference value in a figure of a distribution."""
 
     value: float
     label: str
@@ -44,7 +44,7 @@ class Line:
 
 @contextmanager
 def style() -> Iterator[None]:
-    """That of all figures, but with texts as texts: thousands of outlines would make large files."""
+    """The style of all figures, but with texts as texts: thousands of outlines would make large files."""
     with canvas.style(), matplotlib.rc_context({"svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans"]}):
         yield
 
@@ -168,7 +168,7 @@ def strips(
         middle = lines[-1].value
         axes.axvspan(middle * (1 - chance), middle * (1 + chance), color=PALE, alpha=0.5, lw=0, zorder=0)
         for row, (_, values) in enumerate(reversed(rows)):
-            # Dots of equal values lie beside each other: every third on a line of its own.
+            # Dots of equal values lie beside each other: every third on a separate line.
             heights = [row + 0.12 * (number % 3 - 1) for number in range(len(values))]
             axes.plot(values, heights, "o", ms=2, mew=0, color=BLUE, alpha=0.6, zorder=4)
             axes.plot([np.median(values)], [row], "|", ms=11, mew=1.2, color=VERMILLION, zorder=5)
@@ -197,7 +197,7 @@ def _mean(matrix: Matrix, name: str) -> float:
 
 
 def _goodputs(cells: Sequence[Cell]) -> list[float]:
-    """Of those that have one, in Mbit/s."""
+    """The goodputs of those that have one, in Mbit/s."""
     return [cell.goodput_mean_bps / 1e6 for cell in cells if cell.goodput_mean_bps is not None]
 
 

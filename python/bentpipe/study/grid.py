@@ -1,9 +1,9 @@
-"""Variants against settings: how near each comes to the ideal sender, and what its overshoot loses.
+"""Variants against settings: how near each gets to the ideal sender, and what its overshoot loses.
 
 A square is a variant in a setting. Its share of the limit is the median over the trials that succeeded;
-bytes that a queue dropped are told as a share of the file, by their median. Speed that is bought with
+bytes that a queue dropped are given as a share of the file, by their median. Speed that is bought with
 loss is no gain, so the best of a setting is sought among those that lose no more than CUBIC with
-HyStart++ does, if that is in the run. It is told as such only where its interval is above all others'.
+HyStart++ does, if that is in the run. It is marked only where its interval is above all others'.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from bentpipe.study.figures import HeatSquare
 from bentpipe.study.markdown import literal, percent, table
 from bentpipe.study.means import GeometricMean
 
-_LITTLE = 0.0995  # shares below are told with a decimal
+_LITTLE = 0.0995  # shares below have a decimal
 
 
 def dropped(record: Record) -> float | None:
-    """What the queue towards the client dropped, as a share of the file; None where nobody knows."""
+    """The bytes that the queue towards the client dropped, as a share of the file; None where that is not
+    known.
+    """
     if not record.forward_packets or not record.size_bytes:
         return None
     if record.forward_bytes is None or record.forward_queue_drops is None:
@@ -45,7 +47,7 @@ class GridCell:
 
     @cached_property
     def mean(self) -> GeometricMean | None:
-        """Of the shares, with what chance leaves open of it."""
+        """The mean of the shares, with its interval."""
         return GeometricMean.of(self.cell.values("share_of_limit"))
 
     @cached_property
@@ -57,7 +59,7 @@ class GridCell:
         return sum(self.cell.failures.values())
 
     def written(self, best: bool) -> list[str]:
-        """Share of the limit, and what was dropped."""
+        """The share of the limit and the drops, as text."""
         if self.share is None:
             return [self.cell.failures.most_common(1)[0][0].replace("_", " "), "-"]
         text = percent(self.share)
@@ -80,7 +82,7 @@ def _fine(share: float) -> str:
 
 
 def _in_percent(share: float) -> float:
-    """As it is shown."""
+    """The share as it is shown."""
     return round(100 * share, 1 if 0 < share < _LITTLE else 0)
 
 
@@ -109,8 +111,8 @@ class Grid:
         return {one for one, share in fit.items() if round(share, 2) == highest}
 
     def rivals(self, setting: str) -> set[str]:
-        """The variants that chance could have put behind the best: their intervals overlap, or one has none,
-        as there is a single trial.
+        """The variants that are not significantly behind the best: their intervals overlap, or one has none,
+        with a single trial.
         """
         best = self.best(setting)
         means = {one: self.spots[one, setting].mean for one in self._fit(setting)}
@@ -122,7 +124,7 @@ class Grid:
         }
 
     def bold(self, setting: str) -> set[str]:
-        """The best, if chance could not have made them so."""
+        """The best, if they are so significantly."""
         return set() if self.rivals(setting) else self.best(setting)
 
     def _fit(self, setting: str) -> dict[str, float]:
@@ -142,7 +144,7 @@ class Grid:
         }
 
     def markdown(self, first: str) -> str:
-        """A row per variant; of each setting two columns."""
+        """A table with a row for each variant, and two columns for each setting."""
         best = {setting: self.bold(setting) for setting in self.settings}
         rows = [
             [literal(one), *(text for setting in self.settings for text in self._written(one, setting, best))]
@@ -156,7 +158,7 @@ class Grid:
         return ["", ""] if spot is None else spot.written(variant in best[setting])
 
     def squares(self, variants: Sequence[str]) -> list[list[HeatSquare]]:
-        """For a heat map, a row for each of `variants`."""
+        """The squares of a heat map, a row for each of `variants`."""
         nothing = HeatSquare(float("nan"), "")
         return [
             [
@@ -168,6 +170,6 @@ class Grid:
 
 
 def is_reference(label: str) -> bool:
-    """CUBIC with HyStart++."""
+    """Whether it is CUBIC with HyStart++."""
     chosen = labels.variant(label).options
     return (chosen.get("cc"), chosen.get("ss")) == ("cubic", "hystart++")

@@ -1,4 +1,4 @@
-"""Markdown as the pages of results use it."""
+"""Markdown for the pages of results."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def literal(text: str) -> str:
-    """A text from outside as it is: no markup of its own, in one line, without this machine's folders."""
+    """A text from outside, escaped: no markup of its own, in one line, without this machine's folders."""
     plain = " ".join(without_folders(text).split())
     for mark in "\\`*_[]<>|":
         plain = plain.replace(mark, f"\\{mark}")
@@ -60,7 +60,7 @@ def literal(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Commands in a block of their own, a long one over several lines."""
+    """Commands in a code block, a long one over several lines."""
     lines = [
         " \\\n  ".join(textwrap.wrap(line, WIDTH - 4, break_long_words=False, break_on_hyphens=False))
         for line in without_folders(text).splitlines()
@@ -94,7 +94,7 @@ def several(count: int, one: str) -> str:
 
 
 def trials(counts: Collection[int]) -> str:
-    """How many trials there are of each of several: `3 trials`, `3 to 5 trials`."""
+    """The numbers of trials in words: `3 trials`, `3 to 5 trials`."""
     least, most = min(counts), max(counts)
     return several(most, "trial") if least == most else f"{least} to {most} trials"
 

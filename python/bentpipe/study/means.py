@@ -1,4 +1,4 @@
-"""Geometric means of trials with their intervals, and when one is told from others by more than chance.
+"""Geometric means of trials with their intervals, and whether they differ significantly.
 
 Model: that of `bentpipe.analysis.inference`, logarithms that are about normal, Student's t.
 """
@@ -27,7 +27,7 @@ class GeometricMean:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> GeometricMean | None:
-        """Of positive values; None of none."""
+        """The mean of positive values; None of none."""
         if not values:
             return None
         logarithms = [math.log(one) for one in values]
@@ -39,7 +39,7 @@ class GeometricMean:
         return cls(math.exp(middle), math.exp(middle - reach), math.exp(middle + reach), len(values))
 
     def written(self, factor: float = 1.0, digits: int = 2) -> str:
-        """`8.74 (8.70 to 8.79)`; the value alone where nothing varies that would be seen."""
+        """The mean as text: `8.74 (8.70 to 8.79)`; the value alone where the interval would round to it."""
         text = f"{self.value * factor:.{digits}f}"
         if self.low is None or self.high is None:
             return text
@@ -47,12 +47,12 @@ class GeometricMean:
         return text if low == high else f"{text} ({low} to {high})"
 
     def is_above(self, other: GeometricMean) -> bool:
-        """Whether the intervals do not overlap; what has none is told from nothing."""
+        """Whether it is greater and the intervals do not overlap; without an interval it is not."""
         return self.low is not None and other.high is not None and self.low > other.high
 
 
 def best(means: Mapping[Key, GeometricMean]) -> Key | None:
-    """The one whose interval is above that of every other; None if chance could have made it."""
+    """The one whose interval is above that of every other; None if it could be chance."""
     if len(means) < 2:
         return None
     first = max(means, key=lambda one: means[one].value)

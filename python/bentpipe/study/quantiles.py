@@ -1,4 +1,4 @@
-"""Quantiles of values of which some may lie beyond the end of a measurement: those are infinite."""
+"""Quantiles of values some of which may lie beyond the end of a measurement: those are infinite."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 
 def quantile(values: Iterable[float], share: float) -> float | None:
-    """The least of the values that so great a share of them does not exceed; None if there are none."""
+    """The least value that the given share of values does not exceed; None if there are none."""
     ordered = sorted(values)
     if not ordered:
         return None

@@ -1,4 +1,4 @@
-"""The runs of the page on SEARCH: what the source measures of each, out of records.
+"""The trials of the page on SEARCH, with the measures of the source, computed from records.
 
 The source counts a baseline run as clean if its first loss comes later than 9 s, which is when its link
 begins to be full; a loss before that it takes for one of the medium. Here that time is the earliest first
@@ -27,7 +27,7 @@ BASELINE = (
 
 @dataclass(frozen=True)
 class SlowStartTrial:
-    """A trial, seen for how its slow start ended."""
+    """A trial, with how its slow start ended."""
 
     record: Record
 
@@ -37,18 +37,18 @@ class SlowStartTrial:
 
     @property
     def left_s(self) -> float | None:
-        """When slow start ended, from the client's first packet on."""
+        """The time at which slow start ended, from the client's first packet on."""
         return self._said("slow_start_left_s")
 
     @property
     def left_mb(self) -> float | None:
-        """The window with which it ended, before anything was taken off, in MB."""
+        """The window at the end of slow start, before any reduction, in MB."""
         size = self._said("slow_start_left_from_bytes")
         return None if size is None else size / MB
 
     @property
     def left_by(self) -> str | None:
-        """`loss`, or what found that it should end."""
+        """The cause of the end: `loss`, or the algorithm that ended it."""
         word = self.record.server_statistics.get("slow_start_left_by")
         return word if isinstance(word, str) else None
 
@@ -61,18 +61,18 @@ class SlowStartTrial:
 
     @property
     def first_loss_s(self) -> float | None:
-        """When the server noticed its first loss."""
+        """The time at which the server noticed its first loss."""
         return self._said("first_loss_s")
 
     @property
     def declared_s(self) -> float | None:
-        """When SEARCH said for the first time that slow start should end, whether it then did or not."""
+        """The first time at which SEARCH declared that slow start should end, whether it then did or not."""
         return self._said("search_exit_s")
 
     @property
     def lead_round_trips(self) -> float | None:
-        """How long before the first loss SEARCH said so, in round trips of that time; below zero: after the
-        loss, or not at all, which is minus infinity. None where that cannot be said.
+        """The lead of this declaration over the first loss, in round trips of that time; below zero: after
+        the loss, or not at all, which is minus infinity. None where it is not known.
         """
         loss, declared, rtt_s = self.first_loss_s, self.declared_s, self._said("search_exit_rtt_s")
         if loss is None:
@@ -83,7 +83,7 @@ class SlowStartTrial:
 
     @property
     def taken_off(self) -> float | None:
-        """Share of the window that SEARCH took off when it found the link full, or would have taken off."""
+        """The share by which SEARCH reduced the window, or would have, when it found the link full."""
         before, after = self._said("search_exit_from_bytes"), self._said("search_exit_to_bytes")
         return None if not before or after is None else 1 - after / before
 
@@ -94,12 +94,15 @@ class SlowStartTrial:
         return received[-1] / self.record.size_bytes if self.record.ok and received else None
 
     def reached_s(self, size: int) -> float:
-        """When the client could read so many bytes of the file, none before them missing; infinite if that
-        was not to be seen."""
+        """The time at which the client could read the first bytes of the file up to this number, without a
+        gap; infinite if that was not observed.
+        """
         return self._whole_s if size >= self.record.size_bytes else self._at(self.record.in_order_bytes, size)
 
     def arrived_s(self, size: int, overhead: float) -> float:
-        """When so many bytes of the file had arrived, in whatever order; likewise."""
+        """The time at which this many bytes of the file had arrived, in any order; infinite if that was not
+        observed.
+        """
         if size >= self.record.size_bytes:
             return self._whole_s
         return self._at(self.record.received_bytes, size * overhead)
@@ -109,7 +112,7 @@ class SlowStartTrial:
         return self.record.completion_s if self.record.completion_s is not None else math.inf
 
     def _at(self, curve: Sequence[int], wanted: float) -> float:
-        """When a curve reaches that, between its points as if it were straight there."""
+        """The time at which a curve reaches that, interpolated between its points."""
         behind = bisect.bisect_left(curve, wanted)
         if behind == len(curve):
             return math.inf
@@ -139,11 +142,11 @@ class VariantTrials:
         return lost and (run.left_s or 0) < self.earliest_s
 
     def times(self, size: int) -> list[float]:
-        """When each clean run could read so many bytes."""
+        """The times at which each clean run could read this many bytes."""
         return [one.reached_s(size) for one in self.clean]
 
     def arrivals(self, size: int) -> list[float]:
-        """When so many bytes had arrived in each clean run, in whatever order."""
+        """The times at which this many bytes had arrived in each clean run, in any order."""
         return [one.arrived_s(size, self.overhead) for one in self.clean]
 
     def reaching(self, size: int) -> int:
@@ -151,8 +154,8 @@ class VariantTrials:
 
 
 def groups(records: Sequence[Record], otherwise_s: float = 0.0) -> list[VariantTrials]:
-    """A group per variant, in the order of the records. Trials that measured nothing are left out. A loss
-    before `otherwise_s` is one of the medium where no trial tells when the link is full.
+    """A group per variant, in the order of the records. Trials without measurements are left out. Where no
+    trial shows when the link is full, a loss before `otherwise_s` counts as one of the medium.
     """
     runs = [SlowStartTrial(one) for one in records if one.received_bytes]
     known = [one.overhead for one in runs if one.overhead is not None]

@@ -57,7 +57,7 @@ class Source:
 
 
 def pooled(sources: Iterable[Source]) -> list[Record]:
-    """The records of several runs; a trial that is in more than one of them, once."""
+    """The records of several runs; one that is in more than one of them, once."""
     found: dict[tuple[str, ...], Record] = {}
     for one in (record for source in sources for record in source.in_order):
         setting = (one.testbed, one.scenario, one.workload, one.treatment, one.client, one.server)

@@ -1,4 +1,5 @@
-"""What is transferred: workloads, of several kinds, and the test cases of `endpoints/contract/test-cases.md`.
+"""Workloads: what is transferred, of several kinds, and the test cases of
+`endpoints/contract/test-cases.md`.
 
 A workload is written `TESTCASE:SIZE` or `TESTCASE:COUNTxSIZE`, as in `transfer:10MiB` or
 `multiplexing:2000x32B`, where SIZE is that of each file, `duration:30s`, `page:NAME:HTTP`, `live:60s:HTTP` or
@@ -21,12 +22,12 @@ from bentpipe.workload.http import over
 from bentpipe.workload.model import AND, Workload
 from bentpipe.workload.page import visit
 from bentpipe.workload.page.visit import from_folder
-from bentpipe.workload.served import check_room, write_files, www_file
+from bentpipe.workload.served import check_space, write_files, www_file
 from bentpipe.workload.testcase import TestCase
 from bentpipe.workload.units import milliseconds, shown_size, shown_time, size
 
 __all__ = [
-    "AND", "DURATION", "TESTCASES", "FileTransfer", "TestCase", "Workload", "canonical", "check_room",
+    "AND", "DURATION", "TESTCASES", "FileTransfer", "TestCase", "Workload", "canonical", "check_space",
     "from_folder", "is_page", "known", "milliseconds", "over", "parse", "shown_size", "shown_time", "size",
     "title", "write_files", "www_file",
 ]  # fmt: skip
@@ -49,7 +50,7 @@ def parse(text: str, where: str) -> Workload:
 
 
 def canonical(texts: Iterable[str], where: str) -> tuple[str, ...]:
-    """Workloads in canonical form, each once. UsageError, naming `where`, for what is none."""
+    """Workloads in canonical form, each once. UsageError, naming `where`, for an invalid one."""
     texts = list(texts)
     for text in texts:
         if AND.strip() in text:
@@ -58,7 +59,7 @@ def canonical(texts: Iterable[str], where: str) -> tuple[str, ...]:
 
 
 def title(text: str) -> str:
-    """A record's workload in words; one that this version does not know as it is written."""
+    """A record's workload in words; one that this version does not know stays as it is written."""
     found = known(text)
     return found.title if found else text
 

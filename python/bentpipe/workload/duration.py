@@ -1,4 +1,6 @@
-"""Workloads that last for a time: `duration:30s` is a file too large to go through in it, and cut then."""
+"""Workloads of a given duration: `duration:30s` transfers a file that is too large for this time, and stops
+then.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ DURATION = "duration"
 
 @dataclass(frozen=True)
 class Duration(Workload):
-    """As much as goes through in a time."""
+    """A transfer of as many bytes as a given time allows."""
 
     lasts_ms: int
 

@@ -53,7 +53,7 @@ class FileTransfer(Workload):
 
     @property
     def files(self) -> Mapping[str, int]:
-        """One file is called by its size, several also have a number."""
+        """The files; a single one is named by its size, several also have a number."""
         if self.count == 1:
             return {str(self.file_bytes): self.file_bytes}
         numbers = range(1, self.count + 1)
@@ -68,12 +68,12 @@ class FileTransfer(Workload):
         return self.count * self.file_bytes
 
     @property
-    def room(self) -> int:
+    def disk_bytes(self) -> int:
         return self.count * on_disk(self.file_bytes)
 
     @property
     def measured_bytes(self) -> int:
-        """Where there are two connections, of the files of the second."""
+        """The bytes that are measured; where there are two connections, those of the second."""
         first = TESTCASES[self.name].connections - 1
         return (self.count - first) * self.file_bytes
 

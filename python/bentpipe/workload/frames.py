@@ -32,7 +32,7 @@ _LONGEST_DEADLINE_MS = 25_000
 
 @dataclass(frozen=True)
 class FrameViewing(Workload):
-    """A stream of frames that is watched for a time."""
+    """A stream of frames that is watched for a given time."""
 
     lasts_ms: int
     over: str  # one of CARRIERS

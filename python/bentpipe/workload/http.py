@@ -1,4 +1,4 @@
-"""Workloads that are asked for in a version of HTTP: pages and live streams."""
+"""Workloads over a version of HTTP: pages and live streams."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TITLES = {"h1": "HTTP/1.1", "h2": "HTTP/2", "h3": "HTTP/3", UPGRADE: "HTTP/2→3
 
 @dataclass(frozen=True)
 class HttpWorkload(Workload, abc.ABC):
-    """What is asked for over a version of HTTP, a key of VERSIONS."""
+    """A workload over a version of HTTP, a key of VERSIONS."""
 
     http: str
 
@@ -42,8 +42,8 @@ def check(http: str, where: str) -> None:
 
 
 def over(workloads: Sequence[Workload], versions: Sequence[str], where: str) -> list[Workload]:
-    """Workloads, of which each that is of HTTP is asked for over these versions. UsageError, naming `where`
-    these were given, for one that there is not, and where no workload is of HTTP.
+    """Workloads in which each one of HTTP is requested over these versions. UsageError, naming `where` they
+    were given, for an unknown version, and where no workload is of HTTP.
     """
     for http in versions:
         check(http, where)

@@ -26,7 +26,7 @@ _LONGEST_MS = 600_000
 
 @dataclass(frozen=True)
 class LiveSession(HttpWorkload):
-    """A live stream that is watched for a time."""
+    """A live stream that is watched for a given time."""
 
     lasts_ms: int
 

@@ -1,4 +1,4 @@
-"""What every kind of workload has."""
+"""The properties of every kind of workload."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BLOCK = 4096  # of a file system: what a small file takes
 
 @dataclass(frozen=True, kw_only=True)
 class Workload(abc.ABC):
-    """What a flow of a trial is to do, and beside which further flows."""
+    """The task of a flow of a trial, and the further flows beside it."""
 
     flows: tuple[str, ...] = ()  # in canonical form
 
@@ -26,7 +26,7 @@ class Workload(abc.ABC):
 
     @property
     def alone(self) -> Workload:
-        """Without further flows."""
+        """The workload without further flows."""
         return dataclasses.replace(self, flows=())
 
     @property
@@ -52,30 +52,30 @@ class Workload(abc.ABC):
     @property
     @abc.abstractmethod
     def requests(self) -> tuple[str, ...]:
-        """What the client asks for, in this order: paths."""
+        """The paths that the client requests, in this order."""
 
     @property
     @abc.abstractmethod
     def files(self) -> Mapping[str, int]:
-        """The files that are served, by their names, and their bytes; none where the testbed makes them."""
+        """The files that are served, by name, and their sizes in bytes; none where the testbed makes them."""
 
     @property
     def contents(self) -> Mapping[str, bytes]:
-        """What is in those of its files that have a content of their own."""
+        """The contents of those files whose bytes are not arbitrary."""
         return {}
 
     @property
     def misfit(self) -> str | None:
-        """Why what is in its files cannot lead a browser from one to the next, in words; None if it can."""
+        """The reason why its files cannot lead a browser from one to the next, in words; None if they can."""
         return None
 
     @property
     @abc.abstractmethod
     def measured_bytes(self) -> int:
-        """Bytes of what measures are of; 0 where nobody knows them beforehand."""
+        """Bytes that measures are based on; 0 where the number is not known beforehand."""
 
     def measured_of(self, size_bytes: int) -> int:
-        """The same of a record, which says how many bytes all files had."""
+        """The same for a record, which says how many bytes all files had."""
         return self.measured_bytes
 
     @property
@@ -85,32 +85,32 @@ class Workload(abc.ABC):
 
     @property
     def resources(self) -> tuple[BundleResource, ...]:
-        """For each request of a page, what leads to it; else none."""
+        """The initiator of each request of a page; otherwise none."""
         return ()
 
     @property
     def live(self) -> BundleLiveStream | None:
-        """What a client is told of the live stream that it is; None if it is none."""
+        """The parameters of its live stream that the client is given; None if it is none."""
         return None
 
     @property
     def frames(self) -> BundleFrameStream | None:
-        """What both ends are told of the stream of frames that it is; None if it is none."""
+        """The parameters of its stream of frames that both ends are given; None if it is none."""
         return None
 
     @property
     def duration_ms(self) -> int | None:
-        """When it is cut; None: it lasts until all has come."""
+        """The time after which it is stopped; None: it lasts until everything has arrived."""
         return None
 
     @property
     def least_ms(self) -> int | None:
-        """How long it lasts at least; None: nobody knows."""
+        """Its minimum duration; None: not known."""
         return self.duration_ms
 
     @property
     def file_count(self) -> int:
-        """How many files are served."""
+        """The number of files that are served."""
         return len(self.files)
 
     @property
@@ -119,13 +119,13 @@ class Workload(abc.ABC):
         return sum(self.files.values())
 
     @property
-    def room(self) -> int:
+    def disk_bytes(self) -> int:
         """Bytes that the files take on a disk."""
         return sum(on_disk(size) for size in self.files.values())
 
 
 def on_disk(size: int) -> int:
-    """Bytes that a file of so many takes on a disk."""
+    """Bytes that a file of `size` bytes takes on a disk."""
     return -(-size // _BLOCK) * _BLOCK
 
 

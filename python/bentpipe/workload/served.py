@@ -1,4 +1,4 @@
-"""The files of workloads on a disk."""
+"""The files of workloads, on a disk."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from bentpipe.workload.model import Workload
 _CHUNK = 1 << 20
 
 
-def check_room(scratch: Path, workloads: Iterable[Workload], where: str, trials: int) -> None:
-    """UsageError, naming `where` the workloads were given, if `scratch` has no room for all of their files
-    and for the copies that the receivers of so many trials at a time make of those of the largest.
+def check_space(scratch: Path, workloads: Iterable[Workload], where: str, trials: int) -> None:
+    """UsageError, naming `where` the workloads were given, if `scratch` has no space for all of their files
+    and for the copies that the receivers of so many concurrent trials make of the largest ones.
     """
     workloads = list(workloads)
     free = shutil.disk_usage(scratch).free
-    served, largest = sum(one.room for one in workloads), max((one.room for one in workloads), default=0)
+    served, largest = (
+        sum(one.disk_bytes for one in workloads),
+        max((one.disk_bytes for one in workloads), default=0),
+    )
     if served + trials * largest > free:
         one_file = len(workloads) == 1 and workloads[0].file_count == 1
         what = f"a file of {_amount(served)}" if one_file else f"files of {_amount(served)}"
@@ -45,8 +48,8 @@ def www_file(
     content: bytes | None = None,
 ) -> Path:
     """A file that is served: its content, or `size` bytes that do not compress, always the same ones for its
-    name, which is its size unless given. OSError if it has no room. Once `stopped` says so, what is missing
-    of it is not written any more.
+    name, which is its size unless given. OSError if the disk is full. Once `stopped` says so, the rest of it
+    is not written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / (name or str(size))

@@ -23,13 +23,13 @@ class TestCase:
     protocols: tuple[str, ...] = ("hq-interop", "http/0.9")
 
     def before_first(self, transport: str, saved: int = 0) -> float:
-        """`before`; TCP needs one more, for its own handshake before that of TLS. `saved` are those that a
-        stack's options save.
+        """Round trips before the first byte; TCP needs one more, for its own handshake before that of TLS.
+        `saved` are those that a stack's options save.
         """
         return self.before + (transport == "tcp") - saved
 
     def facts(self, transport: str = "quic", saved: int = 0) -> TestCaseFacts:
-        """What a job says of it."""
+        """The properties of the test case that a job has."""
         round_trips = self.before_first(transport, saved) + self.after
         assert round_trips.is_integer(), "an ideal sender's last byte comes with an answer"
         return TestCaseFacts(

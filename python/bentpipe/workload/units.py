@@ -36,7 +36,7 @@ def milliseconds(text: str, where: str) -> int:
 
 
 def shown_time(time_ms: int) -> str:
-    """In the largest unit that leaves a whole number, as `30s` or `1500ms`."""
+    """A time in the largest unit that gives a whole number, as `30s` or `1500ms`."""
     return f"{time_ms}ms" if time_ms % 1000 else f"{time_ms // 1000}s"
 
 

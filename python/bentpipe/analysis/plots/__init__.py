@@ -1,1 +1,1 @@
-"""Figures of what was on the wire in a trial: series out of its packets, and drawings of them."""
+"""Figures of the packets of a trial: series computed from them, and drawings of these."""

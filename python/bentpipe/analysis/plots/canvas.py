@@ -1,4 +1,4 @@
-"""What all figures have in common: sizes, colours, marks, legends, and how they are written to a file.
+"""The elements that all figures share: sizes, colours, marks, legends, and how they are written to a file.
 
 Figures are made for papers: as wide as a column, fonts embedded in a form that printers accept (type 42), the
 same bytes for the same packets. Colours are those of Okabe and Ito (Color Universal Design, 2008), which
@@ -58,7 +58,7 @@ _STYLE: Any = {
 
 @dataclass(frozen=True)
 class Mark:
-    """How a series looks."""
+    """The appearance of a series."""
 
     label: str  # of the legend; "" for none
     colour: str
@@ -71,7 +71,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class FigureStyle:
-    """The style of a figure: what is shown of it, and how large it is."""
+    """The style of a figure: which parts it shows, and its size."""
 
     width_mm: float = 85
     height_mm: float = 60
@@ -83,7 +83,7 @@ class FigureStyle:
 
 @dataclass
 class Panel:
-    """A pair of axes that shows times from `start_s` to `end_s`, and of y what is marked in between."""
+    """A pair of axes for the times from `start_s` to `end_s`, with y fitted to the marks in between."""
 
     axes: Axes
     start_s: float
@@ -132,7 +132,7 @@ class Panel:
         line.set_rasterized(len(x) > _MANY)
 
     def line(self, time_s: Sequence[float] | Floats, y: Sequence[float] | Floats, mark: Mark) -> None:
-        """A line that may leave the figure."""
+        """A line that may extend beyond the figure."""
         self.marks[mark.label] = mark
         self.axes.plot(time_s, y, color=mark.colour, ls=mark.dashes, lw=mark.width, zorder=mark.above)
 
@@ -193,7 +193,7 @@ class Panel:
         self.axes.yaxis.set_major_locator(MaxNLocator(5, min_n_ticks=2, integer=counts))
 
     def finish_bytes(self, y_label: str) -> None:
-        """Likewise, where y counts bytes: shown in kB or MB."""
+        """As `finish`, where y counts bytes: shown in kB or MB."""
         size, unit = (1e6, "MB") if self._top >= 1e6 else (1e3, "kB")
         self.finish(f"{y_label} ({unit})")
         self.axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / size:g}"))
@@ -207,7 +207,7 @@ class Panel:
 
 
 def _diameter(mark: Mark, count: int) -> float:
-    """In points."""
+    """The diameter in points."""
     return mark.size * (_LARGER if mark.shape == "o" and count < _FEW else 1)
 
 

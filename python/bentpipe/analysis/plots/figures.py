@@ -1,4 +1,4 @@
-"""The kinds of figures: what was on the wire, over time.
+"""The kinds of figures: packets on the wire, over time.
 
 | kind      | shows                                                                              |
 |-----------|------------------------------------------------------------------------------------|
@@ -70,7 +70,7 @@ class FigureSubject:
 
     @cached_property
     def first_s(self) -> float:
-        """0, or less if the clocks of two captures differ."""
+        """The first time: 0, or less if the clocks of two captures differ."""
         return float(np.nanmin(series.seen(self.packets, self.side), initial=0.0))
 
     @cached_property
@@ -79,7 +79,9 @@ class FigureSubject:
 
     @property
     def is_tcp(self) -> bool:
-        """Whether segments stand for packets, and the sequence space for stream 0."""
+        """Whether it is TCP: then segments take the place of packets, and the sequence space that of stream
+        0.
+        """
         return self.connection.protocol == "tcp"
 
     @property
@@ -98,7 +100,7 @@ class FigureSubject:
 
     @property
     def rtt_s(self) -> float | None:
-        """Without queues: of the path if that is known, else the least that was measured."""
+        """The round-trip time without queues: that of the path if known, else the least measured one."""
         ms = self.link.rtt_ms or self.connection.metrics.rtt_min_ms
         if ms is None and (passive := self.connection.passive) is not None:
             ms = passive.matched_rtt.min_ms or passive.spin_rtt.min_ms or passive.handshake_rtt_ms
@@ -106,7 +108,7 @@ class FigureSubject:
 
     @property
     def rate_bps(self) -> int | None:
-        """Of the bottleneck that the data goes through."""
+        """The rate of the bottleneck that the data crosses."""
         return self.link.forward_rate_bps if self.direction == "forward" else self.link.return_rate_bps
 
 

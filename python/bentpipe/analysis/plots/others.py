@@ -1,4 +1,4 @@
-"""The other iterations of a trial's cell, as curves that lie behind a figure of stream offsets.
+"""The other iterations of a trial's cell, as curves behind a figure of stream offsets.
 
 Of an iteration with a trace, the curve is the highest offset sent (seen at the sender's side) or the bytes
 received. Of one without, it is its record's `received_bytes`, which count UDP payload, so all headers and
@@ -23,7 +23,7 @@ from bentpipe.runs.records import Record
 
 
 def curves(analysis: Analysis, direction: Direction, side: Side) -> Iterator[ByteCurve]:
-    """A curve per other iteration of which something is known; none if `analysis` is not of a trial."""
+    """A curve for each other iteration with a trace or a record; none if `analysis` is not of a trial."""
     run, trial = analysis.run, analysis.trial
     if run is None or trial is None or trial not in run.records:
         return

@@ -1,4 +1,4 @@
-"""Series: what figures show, computed out of a connection's packets (`packets.parquet`).
+"""Series: the content of figures, computed from a connection's packets (`packets.parquet`).
 
 Every function takes the packets of one connection (`of_connection`) and a direction, that of the packets
 which carry the data, and returns arrays ordered by time. `side` says at which side times are read (see
@@ -56,7 +56,7 @@ class OffsetSeries:
 
 @dataclass(frozen=True)
 class ByteCurve:
-    """A curve of bytes over time, which changes at some times and stays in between."""
+    """A curve of bytes over time, constant between its times."""
 
     time_s: Floats
     bytes: Ints
@@ -151,7 +151,7 @@ def received(packets: pa.Table, direction: Direction) -> ByteCurve:
 
 
 def acknowledged(packets: pa.Table, direction: Direction) -> ByteCurve:
-    """Distinct stream bytes that the sender knew to have arrived, over its time."""
+    """Distinct stream bytes that were acknowledged, over the sender's time."""
     return _distinct(in_direction(packets, direction), "acked_s")
 
 
@@ -269,7 +269,7 @@ def spin_rtt(packets: pa.Table) -> RttSeries:
 
 
 def delays(packets: pa.Table, direction: Direction, side: Side | None = None) -> DelaySeries:
-    """One-way delays of packets over time. What they are above the least is time in queues."""
+    """One-way delays of packets over time. The excess over the least is time in queues."""
     mine = in_direction(packets, direction)
     delay_ms = (floats(mine, "received_s") - floats(mine, "sent_s")) * 1e3
     time_s = seen(mine, side or best_side(packets, direction))
@@ -293,7 +293,7 @@ def acks(
 
 
 def gaps(ranges: AckSeries) -> AckSeries:
-    """What lies between the ranges of each ACK frame: packets that had not arrived, or were forgotten."""
+    """The gaps between the ranges of each ACK frame: packets that had not arrived, or were forgotten."""
     below = np.flatnonzero(~ranges.highest)
     return AckSeries(
         ranges.time_s[below], ranges.last[below] + 1, ranges.first[below - 1] - 1, ranges.highest[below]
@@ -330,7 +330,7 @@ def _in_space(packets: pa.Table, space: str) -> Bools:
 
 def _by_time(time_s: Floats) -> Ints:
     """The indices of known times, in order of time; ties keep their order."""
-    order = np.argsort(time_s, kind="stable")  # NaN come last
+    order = np.argsort(time_s, kind="stable")  # NaN are last
     return order[: np.count_nonzero(~np.isnan(time_s))]
 
 
@@ -366,7 +366,7 @@ class _Ranges:
         self._ends: list[int] = []
 
     def add(self, start: int, end: int) -> int:
-        """Add the bytes from `start` up to `end`; how many of them were not in it."""
+        """Add the bytes from `start` up to `end`; how many of them are new."""
         if start == end:
             return 0
         low = bisect_left(self._ends, start)  # the first range that touches or lies behind

@@ -1,4 +1,4 @@
-"""A connection's packets as arrays: the columns of `packets.parquet` that series are made of.
+"""A connection's packets as arrays: the columns of `packets.parquet` that series are computed from.
 
 Times belong to a place. At the side `client`, packets of the client are seen when they are sent, those of the
 server when they arrive; a packet that was lost on its way is never seen at the other side. All times of one
@@ -56,7 +56,7 @@ def texts(packets: pa.Table, column: str) -> npt.NDArray[Any]:
 
 
 def lost(packets: pa.Table) -> Bools:
-    """Which packets did not arrive."""
+    """The packets that did not arrive."""
     return np.isin(texts(packets, "fate").astype(str), LOST)
 
 
@@ -85,13 +85,13 @@ def flat(packets: pa.Table, *columns: str) -> FrameTable:
 
 
 def seen(packets: pa.Table, side: Side) -> Floats:
-    """When each packet passed `side`, in seconds; NaN if it was not seen there."""
+    """The time at which each packet passed `side`, in seconds; NaN if it was not seen there."""
     own = texts(packets, "sender") == side
     return np.where(own, floats(packets, "sent_s"), floats(packets, "received_s"))
 
 
 def best_side(packets: pa.Table, direction: Direction) -> Side:
-    """The side from which packets of `direction` are best seen: their sender's, where it was captured."""
+    """The side with the best view of packets of `direction`: their sender's, where it was captured."""
     mine = in_direction(packets, direction)
     sender = SENDER[direction]
     receiver = SENDER[OTHER[direction]]

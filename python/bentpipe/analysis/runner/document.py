@@ -23,7 +23,7 @@ Result = Literal["succeeded", "failed", "unsupported"]
 
 
 class CaseText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a file says of a test case or a measurement."""
+    """The description of a test case or a measurement in a file."""
 
     name: str
     desc: str = ""
@@ -41,7 +41,7 @@ class ExportedTrial(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CaseResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a test case came to with one client and one server; `result` is null where it was not run."""
+    """The result of a test case with one client and one server; `result` is null where it was not run."""
 
     abbr: str
     name: str = ""  # absent in files of the fork
@@ -51,14 +51,14 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class MeasuredResult(CaseResult, frozen=True, kw_only=True, omit_defaults=True):
-    """Likewise a measurement. The page shows `details` even if it is empty."""
+    """The result of a measurement. The page shows `details` even if it is empty."""
 
     details: str = ""
     values: list[float] | None = None
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True):
-    """What the fork says of an implementation."""
+    """The fork's description of an implementation."""
 
     image: str | None = ""
     id: str | None = None
@@ -69,7 +69,7 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExportedCase(msgspec.Struct, frozen=True, kw_only=True):
-    """What a test case or measurement was in the run that Bentpipe wrote it from."""
+    """The setting, in the run that Bentpipe wrote, of a test case or measurement."""
 
     scenario: str
     workload: str
@@ -79,7 +79,7 @@ class ExportedCase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """The key `bentpipe`, with what the rest of the file has no place for."""
+    """The key `bentpipe`, with everything that has no place in the rest of the file."""
 
     version: str
     campaign: str

@@ -1,4 +1,4 @@
-"""A run as the runner writes one.
+"""Export of a run in the format of the runner.
 
 Each setting of a run, which is a scenario, a workload and a treatment, is a test case or a measurement. A
 test case of the contract that the runner has too keeps the runner's name and letters; what has a goodput
@@ -58,7 +58,7 @@ _WHAT_CAN = "transfers and uploads can, and the test cases of files, such as han
 
 @dataclass(frozen=True)
 class ExportedSetting:
-    """A setting of a run, and what it is called in a `result.json`."""
+    """A setting of a run, and its name in a `result.json`."""
 
     matrix: Matrix
     name: str
@@ -67,7 +67,7 @@ class ExportedSetting:
 
     @property
     def title(self) -> str:
-        """What it was, in words."""
+        """The setting in words."""
         return setting_title(self.matrix.key)
 
     @cached_property
@@ -93,7 +93,7 @@ def _as_the_runner(record: Record) -> float | None:
 
 @dataclass(frozen=True)
 class Export:
-    """A file, and what is to be said of it."""
+    """A file, and the notes on it."""
 
     file: ResultFile
     settings: tuple[ExportedSetting, ...]
@@ -104,7 +104,7 @@ class Export:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The settings that are wanted: scenarios, workloads and treatments as records have them; none: all."""
+    """The chosen settings: scenarios, workloads and treatments as records have them; none: all."""
 
     scenarios: tuple[str, ...] = ()
     workloads: tuple[str, ...] = ()
@@ -141,8 +141,8 @@ def setting_title(key: MatrixKey) -> str:
 def export(
     manifest: Manifest, records: Sequence[Record], log_dir: str, homes: Mapping[str, str], chosen: Chosen
 ) -> Export:
-    """The file of a run. `homes` are the addresses of stacks, `log_dir` is what the runner's pages look for
-    logs in. UsageError if nothing of the run can be said in it.
+    """The file of a run. `homes` are the addresses of stacks, `log_dir` is where the runner's pages look for
+    logs. UsageError if nothing of the run has a place in it.
     """
     names = _Names()
     settings, left_out = _settings(matrices(chosen.of(records)), names)
@@ -263,7 +263,7 @@ class _Names:
 
 
 def _parts(key: MatrixKey, measured: bool) -> list[str]:
-    """What the name of a setting is made of: what it is not by default."""
+    """The parts of a setting's name: its properties other than the defaults."""
     between = [] if key.treatment == DIRECT else [labels.treatment(key.treatment).kind]
     moved = workload.known(key.workload)
     if not measured or not isinstance(moved, FileTransfer):
@@ -400,7 +400,7 @@ def _cell(one: ExportedSetting, client: str, server: str) -> Cell | None:
 
 
 def _image(label: str, manifest: Manifest, records: Iterable[Record]) -> Image:
-    """What the fork says of an implementation: its versions, and whether it takes unknown test cases."""
+    """The fork's description of an implementation: its versions, and whether it takes unknown test cases."""
     versions = {
         version
         for record in records

@@ -25,7 +25,7 @@ _MEAN = re.compile(rf"a mean, ± (?P<deviation>{_NUMBER}) kbit/s")
 
 @dataclass(frozen=True)
 class Goodput:
-    """What a text says, in kbit/s."""
+    """A goodput in a text, in kbit/s."""
 
     mean: float
     deviation: float | None
@@ -33,12 +33,12 @@ class Goodput:
 
     @property
     def note(self) -> str:
-        """What a record says of a mean that stands for several repetitions; of one alone, nothing."""
+        """The note of a record on a mean of several repetitions; empty for a single one."""
         return "" if self.deviation is None else f"a mean, ± {self.deviation:.12g} kbit/s"
 
 
 def deviation(note: str) -> float | None:
-    """The deviation that a record's note says."""
+    """The deviation in a record's note."""
     found = _MEAN.fullmatch(note)
     return float(found["deviation"]) if found else None
 
@@ -54,7 +54,7 @@ def parse(text: str) -> Goodput:
 
 
 def in_range(kbps: float) -> float:
-    """ValueError for what no goodput can be."""
+    """ValueError for a value that no goodput can have."""
     if not 0 <= kbps <= LARGEST_KBPS:
         raise ValueError(f"{kbps!r} is no number from 0 to {LARGEST_KBPS:g}")
     return kbps

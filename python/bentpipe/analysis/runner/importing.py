@@ -61,7 +61,7 @@ class _Repetition:
 
 @dataclass(frozen=True)
 class ImportedRun:
-    """A file as a run."""
+    """A file, imported as a run."""
 
     path: Path
     file: ResultFile
@@ -70,7 +70,7 @@ class ImportedRun:
 
     @classmethod
     def read(cls, path: Path) -> ImportedRun:
-        """The file at `path`; UsageError or BentpipeError, with the key and the value, if it is none."""
+        """The file at `path`; UsageError or BentpipeError, with the key and the value, if it is not valid."""
         found = reader.read(path)
         return cls(path, found.file, found.unread, found.not_run)
 
@@ -93,7 +93,7 @@ class ImportedRun:
         ]
 
     def manifest(self) -> Manifest:
-        """Where it comes from, and what it says of paths and stacks."""
+        """The manifest: the file's origin, and what it says of paths and stacks."""
         records = self.records
         scenarios, workloads, treatments = (
             tuple(dict.fromkeys(getattr(record, column) for record in records))
@@ -190,7 +190,7 @@ class ImportedRun:
 
     @cached_property
     def _texts(self) -> dict[str, CaseText]:
-        """What the file says of the first test case of each scenario."""
+        """The descriptions in the file of the first test case of each scenario."""
         found: dict[str, CaseText] = {}
         for _, _, tests, measured in self.file.pairs():
             for entry in (*tests, *measured):
@@ -225,9 +225,9 @@ class ImportedRun:
 
     def _breaches(self) -> dict[str, str]:
         """Implementations that the fork found to take a test case that it does not know."""
-        told = self._implementations.items()
+        images = self._implementations.items()
         return {f"{name} as client or server": "not compliant, says the runner"
-                for name, image in told if image is not None and image.compliant is False}  # fmt: skip
+                for name, image in images if image is not None and image.compliant is False}  # fmt: skip
 
     def _source(self) -> dict[str, Any]:
         return {
@@ -240,7 +240,7 @@ class ImportedRun:
         }
 
     def _summary(self, scenario: str) -> dict[str, Any]:
-        """What the file says of a path."""
+        """The description of a path in the file."""
         text = self._texts.get(scenario)
         if text is None:
             return {"name": scenario}
@@ -254,7 +254,7 @@ class ImportedRun:
 
 
 def _repetitions(entry: CaseResult) -> Iterator[_Repetition]:
-    """What an entry says of trials; nothing if it was not run."""
+    """The trials in an entry; none if it was not run."""
     values = (entry.values or []) if isinstance(entry, MeasuredResult) else []
     mean = goodput.parse(entry.details) if isinstance(entry, MeasuredResult) and entry.details else None
     note = mean.note if mean and len(values) < 2 else ""

@@ -24,7 +24,7 @@ from bentpipe.schema import reading
 
 LARGEST_BYTES = 64 * 2**20  # the runner's matrix of twenty by twenty is below one
 LONGEST_NAME = 400
-_LARGEST_NUMBER = goodput.LARGEST_KBPS  # likewise of bit/s, seconds, bytes
+_LARGEST_NUMBER = goodput.LARGEST_KBPS  # also for bit/s, seconds, bytes
 _MOST_TRIALS = 1_000_000  # of a cell
 _LATEST_S = 253_402_300_799  # the last second of the year 9999
 _HINT = "give a result.json as the QUIC interop runner writes it"
@@ -34,7 +34,7 @@ Entry = TypeVar("Entry", bound=CaseResult)
 
 @dataclass(frozen=True)
 class ReadFile:
-    """What a file holds, as far as it can be read."""
+    """The content of a file, as far as it can be read."""
 
     file: ResultFile
     unread: list[str]  # what cannot be, with its place and why
@@ -57,7 +57,7 @@ def read(path: Path) -> ReadFile:
 
 
 def _decoded(content: bytes) -> dict[str, Any]:
-    """What stands in the file. ValueError if that is no JSON object."""
+    """The content of the file. ValueError if it is no JSON object."""
     try:
         values = msgspec.json.decode(content)
     except RecursionError:
@@ -117,7 +117,7 @@ def _in_kbps(text: CaseText, unit: float) -> CaseText:
 
 
 def _texts(tests: Any, unread: list[str]) -> Any:
-    """What can be read of the test cases' texts; their names alone, if not more."""
+    """The test cases' descriptions as far as they can be read; at least their names."""
     if not isinstance(tests, dict):
         return {} if tests is None else tests
     found = {}

@@ -1,4 +1,4 @@
-"""The runner's test cases and measurements: their names, abbreviations, and words for why one failed."""
+"""The runner's test cases and measurements: their names, abbreviations, and reasons for failures."""
 
 from __future__ import annotations
 
@@ -68,5 +68,5 @@ def code(outcome: Outcome) -> str:
 
 
 def outcome(error_code: str | None) -> Outcome:
-    """What a failure with that code is here: where the runner does not say it, `unproven`."""
+    """The outcome here of a failure with that code: where the runner does not say, `unproven`."""
     return _OUTCOMES.get(error_code or "", "unproven")

@@ -31,7 +31,7 @@ _NO_MEASURE = frozenset({"format"})
 
 
 class Coding(Generic[T]):
-    """Names by their numbers, in the order in which they first appear."""
+    """Numbers for names, in the order in which they first appear."""
 
     def __init__(self) -> None:
         self._numbers: dict[T, int] = {}
@@ -55,7 +55,7 @@ class RunColumns:
         self._texts: set[str] = set()
 
     def add(self, records: Sequence[Record]) -> None:
-        """Add the trials that these records are of."""
+        """Add the trials of these records."""
         for record in records:
             for name, of in _CODED.items():
                 self._codes[name].append(self._codings[name].number(of(record)))
@@ -102,7 +102,7 @@ class TrialColumns:
     protocols: list[str]  # of applications
 
     def values(self, name: str) -> Numbers:
-        """A column of what was measured."""
+        """A column of measured values."""
         return np.concatenate([piece for run in self.runs for piece in run.values(name)])
 
     def cells_of(self, run: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""Trials that did not end well, grouped by outcome and by what was said of them.
+"""Trials that did not end well, grouped by outcome and detail.
 
 Details that differ in their numbers alone, as `7340032 of 10485760 bytes after 120 s` and `9961472 of …`, are
 one group.
@@ -51,8 +51,8 @@ def failed_trial(record: Record, cell: CellKey, links: ReportLinks) -> FailedTri
 
 
 def groups(runs: Sequence[Sequence[FailedTrial]], cells: Mapping[ComparedKey, int]) -> list[dict[str, Any]]:
-    """The groups of the runs' failed trials as JSON values, the largest first, and those of what is not
-    offered, which is no failure, last.
+    """The groups of the runs' failed trials as JSON values, the largest first, and the unsupported ones,
+    which are no failures, last.
     """
     found: dict[tuple[str, str], FailureGroup] = {}
     for number, trials in enumerate(runs):

@@ -26,11 +26,11 @@ class ReportLinks:
 
     @cached_property
     def index(self) -> str | None:
-        """To its first page; None where there is none."""
+        """The link to its first page; None where there is none."""
         return self._link("index.html")
 
     def of_cell(self, key: CellKey) -> str | None:
-        """To the page of a cell; None where there is none."""
+        """The link to the page of a cell; None where there is none."""
         return None if self.index is None else self._cells.get(key)
 
     @cached_property

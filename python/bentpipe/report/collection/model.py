@@ -1,4 +1,4 @@
-"""What the pages of a site know from the start, as JSON values: its runs, cells, columns and studies.
+"""The data that all pages of a site share, as JSON values: its runs, cells, columns and studies.
 
 `report-ui/src/collection/model.ts` declares the same shapes. `bentpipe site --json` prints it.
 """
@@ -29,7 +29,7 @@ _BUILD = 8  # digits of the hash of a stack's sources that tell two builds apart
 
 @dataclass(frozen=True)
 class ShownParts:
-    """What a site is made of, beside its runs."""
+    """The parts of a site besides its runs."""
 
     title: str
     columns: TrialColumns
@@ -104,12 +104,12 @@ def _stacks(run: ReadRun) -> list[dict[str, Any]]:
     """The stacks that took part: what they call their version, and the build, by its sources."""
     manifest = run.outline.manifest
     listed = manifest.versions.get("stacks")
-    told = {name: str(version) for name, version in listed.items()} if isinstance(listed, dict) else {}
+    reported = {name: str(version) for name, version in listed.items()} if isinstance(listed, dict) else {}
     names = {label for cell in run.outline.cells for label in (cell.client, cell.server)}
     return [
         {
             "name": name,
-            "version": run.stack_versions.get(name) or told.get(name),
+            "version": run.stack_versions.get(name) or reported.get(name),
             "build": _build(manifest, name),
         }
         for name in sorted({labels.variant(label).stack for label in names})

@@ -1,4 +1,4 @@
-"""What a site keeps of a run while the others are read: its columns, its failures, what it came to."""
+"""The part of a run that a site keeps while the others are read: its columns, its failures, its results."""
 
 from __future__ import annotations
 

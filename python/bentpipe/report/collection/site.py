@@ -35,7 +35,7 @@ _ASSETS = ("collection.js", "collection.css", "licenses.txt")
 
 @dataclass(frozen=True)
 class Collection:
-    """What a site is to be made of."""
+    """The request for a site."""
 
     runs: Sequence[Path]
     title: str
@@ -43,7 +43,7 @@ class Collection:
 
 
 def build(collection: Collection, out: Path) -> tuple[dict[str, Any], Sequence[SkippedFolder]]:
-    """Write the site to the folder `out`; what its `site.json` says, and what was skipped.
+    """Write the site to the folder `out`; the content of its `site.json`, and the folders that were skipped.
 
     An older site is replaced, and kept if anything goes wrong. UsageError where `out` holds anything else,
     BentpipeError if no run can be read, OSError if the site cannot be written.
@@ -81,10 +81,10 @@ def _check_own(folder: Path) -> None:
 
 def _is_site(folder: Path) -> bool:
     try:
-        told = json.loads((folder / INDEX).read_text())
+        index = json.loads((folder / INDEX).read_text())
     except (OSError, ValueError):
         return False
-    return isinstance(told, dict) and "site_format" in told
+    return isinstance(index, dict) and "site_format" in index
 
 
 def _write(

@@ -101,7 +101,7 @@ def _children(
 
 
 def _place(href: str, page: Path, names: Mapping[Path, str]) -> str | None:
-    """Where a link of the page leads in the site; None where that is not in it."""
+    """The target of a link of the page in the site; None where that is not in it."""
     parts = urlsplit(href)
     if parts.scheme in ("http", "https"):
         return href

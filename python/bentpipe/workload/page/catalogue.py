@@ -1,4 +1,4 @@
-"""Which pages there are, and reading them."""
+"""The pages that there are, and how they are read."""
 
 from __future__ import annotations
 

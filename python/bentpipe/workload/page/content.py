@@ -1,4 +1,5 @@
-"""What is in the files of a page: markup, styles, scripts and pictures.
+"""The contents of a page's files: markup, styles, scripts and pictures, which lead a browser to the page's
+other resources.
 
 They lead a browser to its other resources. Documents name what they lead to as far from their beginning as
 the page says; between stand bytes that do not compress well. What cannot lead to anything, as fonts, has no
@@ -21,7 +22,7 @@ _BEGIN = (
     "<!doctype html><html lang=en><meta charset=utf-8><title>A page</title><link rel=icon href=data:,>"
     "<style>img{width:9em}</style>"
 )
-# g(KIND, URL, WAIT, THEN): asks for it after so many milliseconds, and goes on with THEN when it is there.
+# g(KIND, URL, WAIT, THEN): requests it after WAIT milliseconds, and goes on with THEN when it is there.
 _ASKER = (
     "<script>g=(k,u,w,n=()=>0)=>{let a=()=>{let e;if(k=='font')return new FontFace('x',`url(${u})`).load()"
     ".then(n,n);if(k=='fetch')return fetch(u).then(r=>r.arrayBuffer()).then(n,n);e=document.createElement(k);"
@@ -39,7 +40,7 @@ _HEAD = 10
 
 @dataclass(frozen=True)
 class _Reference:
-    """What names a resource, and after how many bytes it is to be found."""
+    """A reference to a resource, and after how many bytes it is to be found."""
 
     text: str
     found_after: int
@@ -54,7 +55,7 @@ class PageContent:
 
     @cached_property
     def files(self) -> dict[str, bytes]:
-        """By name, what the files hold that have a content of their own."""
+        """The files whose bytes are not arbitrary: name → content."""
         found = {}
         for number, name in enumerate(self.names):
             body = self._body(number)
@@ -64,7 +65,7 @@ class PageContent:
 
     @property
     def misfit(self) -> str | None:
-        """Why no browser can load the page, in words; None if one can."""
+        """The reason why no browser can load the page, in words; None if one can."""
         for number, one in enumerate(self.page):
             led = self._led(number)
             if one.type not in NAMING or not led:
@@ -79,7 +80,7 @@ class PageContent:
         return None
 
     def _led(self, number: int) -> list[int]:
-        """What a resource leads to."""
+        """The resources that a resource leads to."""
         return [other for other, one in enumerate(self.page) if one.initiator == number]
 
     def _odd(self, led: Sequence[int]) -> str | None:
@@ -100,7 +101,7 @@ class PageContent:
             return _padded("".join(self._styles(number)), one.bytes, "/*", "*/")
         if one.type == "script":
             return _padded("".join(self._call(other) for other in self._led(number)), one.bytes, "/*", "*/")
-        if one.type == "fetch":  # JSON: what comes as text browsers give back as text
+        if one.type == "fetch":  # JSON: browsers return text as text
             return _text(one.bytes, '"', '"').encode()
         return picture.png(one.bytes) if one.type == "image" else None
 
@@ -188,7 +189,7 @@ class PageContent:
 
 
 def empty_document(size: int) -> bytes:
-    """A document of so many bytes that leads to nothing."""
+    """A document of the given number of bytes that leads to no other resource."""
     return _padded(_BEGIN, size, "<!--", "-->")
 
 

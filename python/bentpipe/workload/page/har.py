@@ -1,7 +1,7 @@
 """Pages from recorded visits: HTTP Archives (HAR 1.2), as browsers' developer tools save them.
 
-A HAR says when each resource was asked for, when it came and how large it was; `har_initiator` says what led
-to it. The moment at which it was found is put as a share of the initiator's bytes, or as a time after the
+A HAR says when each resource was requested, when it arrived and how large it was; `har_initiator` says what
+led to it. The moment at which it was found is put as a share of the initiator's bytes, or as a time after the
 last of them, so that it moves with the network as it would in life. Urgency comes from the type: what
 browsers note as `_priority` is of their own scale.
 """
@@ -27,7 +27,7 @@ _MOST_LISTED = 12  # pages in a hint
 
 @dataclass(frozen=True)
 class Imported:
-    """A page, and what of the file is not in it: reasons, and how many entries each."""
+    """A page, and what was left out of it: reasons, and how many entries each."""
 
     page: Page
     left_out: Counter[str]

@@ -1,4 +1,4 @@
-"""What an entry of a HAR says of its answer: its type, its size, and when it came.
+"""The response in an entry of a HAR: its type, its size, and when it arrived.
 
 Where writers differ. Firefox's `connect` is that of TCP alone, with `ssl` after it; elsewhere `ssl` is a part
 of `connect`, as HAR 1.2 has it. Firefox's `bodySize` is that of body and headers. Playwright's `time` counts
@@ -35,7 +35,7 @@ _BY_WORD: dict[str, ResourceType] = {
 
 
 def type_of(entry: Entry) -> ResourceType:
-    """As Chromium says, or the request's Sec-Fetch-Dest; otherwise by the media type."""
+    """The resource type by Chromium's field, by the request's Sec-Fetch-Dest, or else by the media type."""
     if entry.resource_type:
         return _BY_CHROMIUM.get(entry.resource_type, "other")
     destination = entry.request.header("sec-fetch-dest").strip().lower()
@@ -49,13 +49,13 @@ def type_of(entry: Entry) -> ResourceType:
 
 
 def bytes_of(entry: Entry, is_of_firefox: bool) -> int | None:
-    """Of the body as it was transferred; of one from the cache, of its content. None: not known."""
+    """The size of the body as transferred; from the cache, the size of its content. None: not known."""
     status = entry.response.status
     if status == _NO_CONTENT or entry.method == "HEAD":
         return 0
     content = _of_content(entry)
     if status == _NOT_MODIFIED:
-        return content or None  # one that came from the cache was not empty
+        return content or None  # one from the cache was not empty
     transferred = _transferred(entry, is_of_firefox)
     return content if transferred is None else transferred
 
@@ -84,7 +84,7 @@ def _whole(size: float) -> int:
 
 
 def came_ms(entry: Entry, is_of_firefox: bool) -> tuple[float, float]:
-    """When its first and its last byte came, since it was started."""
+    """The times at which its first and its last byte arrived, since it was started."""
     timings = entry.timings or Timings()
     steps = [timings.blocked, timings.dns, timings.connect, timings.send, timings.wait]
     first = sum(map(_known, [*steps, timings.ssl] if is_of_firefox else steps))

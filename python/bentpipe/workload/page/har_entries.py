@@ -1,4 +1,4 @@
-"""Which entries of a HAR are resources of its page, and which are left out, and why.
+"""The entries of a HAR that are resources of its page, and those that are left out, with the reason.
 
 A log may hold several visits, preflights, redirections, and what was asked for again. The page is that of the
 first document, or of the first of those that a page of the log has. What was redirected counts as asked for
@@ -27,7 +27,7 @@ _PARTIAL = 206
 
 
 class RequestedEntry(NamedTuple):
-    """An entry, and when it was asked for, which is before it was started if it was redirected."""
+    """An entry, and when it was requested, which is before it was started if it was redirected."""
 
     entry: Entry
     when: datetime
@@ -50,7 +50,7 @@ class Kept:
 
 
 def kept_of(log: Log, file: Path, page_id: str | None = None) -> tuple[list[Kept], Counter[str]]:
-    """The resources in the order in which they were asked for, the document first, and how many entries are
+    """The resources in the order in which they were requested, the document first, and how many entries are
     left out for which reason. With a `page_id`, they are those of this page of the log. UsageError, naming
     `file`, if there is no document or its size is not known.
     """
@@ -115,7 +115,7 @@ def _goes_on(entry: Entry, document: Entry) -> bool:
 
 
 def _answers(entries: list[Entry]) -> tuple[list[RequestedEntry], Counter[str]]:
-    """What came, by its start; and how much else there is."""
+    """The responses that arrived, by their start; and how many other entries there are."""
     answers: list[RequestedEntry] = []
     left_out: Counter[str] = Counter()
     first_asked: dict[str, datetime] = {}  # by the URL that was redirected to

@@ -63,7 +63,7 @@ class Response(Part):
 
 
 class Timings(Part):
-    """In milliseconds; below 0: not known."""
+    """Times in milliseconds; below 0: not known."""
 
     blocked: float | None = None
     dns: float | None = None
@@ -149,7 +149,7 @@ class _Har(Part):
 
 @dataclass(frozen=True)
 class Log:
-    """What a HAR holds, as far as it can be read."""
+    """The content of a HAR, as far as it can be read."""
 
     entries: list[Entry]
     places: list[str]  # of the entries in the file, as in `log.entries[3]`
@@ -163,8 +163,8 @@ def without_fragment(url: str) -> str:
 
 
 def log_of(file: Path) -> Log:
-    """What the file holds, which may be packed by gzip or zstd. BentpipeError, naming the file and what is
-    wrong, if it is not a HAR.
+    """The content of the file, which may be compressed by gzip or zstd. BentpipeError, naming the file and
+    what is wrong, if it is not a HAR.
     """
     data = packed.read(file, MOST_FILE_BYTES, _HINT)
     try:

@@ -1,8 +1,8 @@
-"""Which resource of a recorded visit led to which, and when it was found.
+"""The initiator of each resource of a recorded visit, and when the resource was found in it.
 
 Chromium names what led to a resource, or the scripts that had called each other when it was asked for. Of
-these the one that came last is what it waited for: the innermost is often a library that was there long
-before. Elsewhere the request's Referer tells what a stylesheet or a frame asked for, and all else counts as
+these it waited for the one that arrived last: the innermost is often a library that was there long
+before. Elsewhere the request's Referer shows what a stylesheet or a frame asked for, and all else counts as
 the document's.
 """
 
@@ -20,7 +20,7 @@ _ROUNDED_MS = 1.0  # starts are whole milliseconds
 
 
 def initiators(kept: Sequence[Kept]) -> list[int | None]:
-    """The number of what led to each; nothing led to the document, which is the first."""
+    """The number of each resource's initiator; the document, which is the first, has none."""
     named: list[int | None] = []
     earlier: dict[str, list[int]] = {}
     for number, one in enumerate(kept):
@@ -49,7 +49,7 @@ def _known(urls: Iterable[str], earlier: dict[str, list[int]]) -> list[int]:
 
 
 def _last_to_come(called: list[int], own: Kept, kept: Sequence[Kept]) -> int:
-    """Of scripts and documents, the one whose last byte came latest before `own` was asked for."""
+    """The script or document whose last byte arrived latest before `own` was requested."""
     there = [number for number in called if kept[number].last_ms <= own.asked_ms + _ROUNDED_MS]
     return max(there, key=lambda number: kept[number].last_ms) if there else called[0]
 
@@ -66,7 +66,7 @@ def _referer(own: Kept) -> str:
 
 
 def found(own: Kept, initiator: Kept) -> tuple[float, int]:
-    """The share of the initiator's bytes that had come, and the milliseconds after the last of them."""
+    """The share of the initiator's bytes that had arrived, and the milliseconds after the last of them."""
     came_ms = initiator.last_ms - initiator.first_ms
     if own.asked_ms >= initiator.last_ms:
         return 1.0, min(round(own.asked_ms - initiator.last_ms), LONGEST_MS)

@@ -1,4 +1,4 @@
-"""Writing HTTP Archives (HAR 1.2): what the requests of a page came to in a trial.
+"""Writing HTTP Archives (HAR 1.2): the requests of a page in a trial, with their times.
 
 Source: the HAR 1.2 specification (softwareishard.com/blog/har-12-spec). Types and initiators stand where
 Chromium puts them, in `_resourceType` and `_initiator`, so that `har` reads them back. What is not known is

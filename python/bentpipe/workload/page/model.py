@@ -30,7 +30,7 @@ class Resource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     bytes: Annotated[int, Meta(ge=0, le=MOST_BYTES)]
     # The path of the resource that leads to it; the first resource has none.
     initiator: str = ""
-    # The share of the initiator's bytes that has come when it is found.
+    # The share of the initiator's bytes that has arrived when it is found.
     found_after: Annotated[float, Meta(ge=0, le=1, description="a number from 0 to 1")] = 1.0
     # From then until it is asked for: parsing, running a script, a timer.
     wait_ms: Annotated[int, Meta(ge=0, le=3_600_000, description="a whole number from 0 to 3600000")] = 0
@@ -42,12 +42,12 @@ class Resource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 
     @property
     def is_cached(self) -> bool:
-        """Whether a browser that was here before has it."""
+        """Whether a returning browser has it in its cache."""
         return self.type in CACHED if self.cached is None else self.cached
 
     @property
     def asked_with(self) -> int:
-        """The urgency that it is asked for with."""
+        """The urgency of its request."""
         return URGENCY[self.type] if self.urgency is None else self.urgency
 
 
@@ -66,8 +66,8 @@ class Page(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
     @property
     def without_cached(self) -> Page:
-        """What is asked for by a browser that was here before. What is in its cache is there at once: to what
-        that leads, its own initiator does.
+        """The resources that a returning browser requests. A cached one is available at once: what it leads
+        to has the cached one's initiator instead.
         """
         cached: dict[str, Resource] = {}
         asked = []
@@ -87,7 +87,7 @@ class Page(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
     @property
     def by_type(self) -> dict[ResourceType, tuple[int, int]]:
-        """How many resources there are of each type, and their bytes; types without any are left out."""
+        """The number of resources of each type, and their bytes; types without any are left out."""
         count = Counter(one.type for one in self.resource)
         total = Counter[ResourceType]()
         for one in self.resource:
@@ -96,7 +96,9 @@ class Page(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
     @cached_property
     def depth(self) -> dict[str, int]:
-        """By path, how many requests come one after the other until it is there: 1 for the document."""
+        """The number of requests, one after the other, until each resource is there, by path: 1 for the
+        document.
+        """
         found: dict[str, int] = {}
         for one in self.resource:
             found[one.path] = found.get(one.initiator, 0) + 1
@@ -104,7 +106,7 @@ class Page(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
     @property
     def longest_chain(self) -> list[str]:
-        """Paths of the resources that must come one after the other: the most there are."""
+        """The longest chain of resources that must be requested one after the other, by path."""
         initiators = {one.path: one.initiator for one in self.resource}
         path = max(self.depth, key=lambda one: self.depth[one])
         chain = []

@@ -12,8 +12,8 @@ _FRAME = len(_SIGNATURE) + (_CHUNK + 13) + _CHUNK + _CHUNK  # with a header, one
 
 
 def png(size: int) -> bytes | None:
-    """A picture of noise, a PNG (W3C, third edition) of `size` bytes that do not compress; None if it has no
-    room for one of a few pixels.
+    """A picture of noise, a PNG (W3C, third edition) of `size` incompressible bytes; None if that is too
+    small for a few pixels.
     """
     side = math.isqrt(size // 3)
     while side > 0:

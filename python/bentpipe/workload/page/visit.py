@@ -31,7 +31,7 @@ TESTCASE = "page"
 
 @dataclass(frozen=True)
 class VisitKind:
-    """What is left of an earlier visit when a page is loaded."""
+    """What remains of an earlier visit when a page is loaded."""
 
     testcase: str
     is_cached: bool  # what a browser keeps is not asked for
@@ -46,7 +46,7 @@ VISITS = {
     "resumed-cached": VisitKind("page-resumption", True, "with a session ticket and a cache"),
     "early-cached": VisitKind("page-zerortt", True, "with early data and a cache"),
 }
-# What was asked for then, as far as it matters here: the ticket comes with it.
+# What was requested then, as far as it matters here: the ticket arrives with it.
 _EARLIER = "earlier-visit.html"
 _EARLIER_BYTES = 1000
 _ENDING: dict[ResourceType, str] = {
@@ -59,8 +59,8 @@ _INCREMENTAL: tuple[ResourceType, ...] = ("document", "image", "media")
 
 @dataclass(frozen=True)
 class PageVisit(HttpWorkload):
-    """A page that is loaded over a version of HTTP, on a first visit or a later one. UsageError for what
-    there is not.
+    """A page that is loaded over a version of HTTP, on a first visit or a later one. UsageError for an
+    unknown one.
     """
 
     name: str  # of the page, or the path of its file
@@ -80,7 +80,7 @@ class PageVisit(HttpWorkload):
 
     @cached_property
     def page(self) -> Page:
-        """What is asked for of it. UsageError if its file is not there any more, or is not what it was."""
+        """The resources that are requested of it. UsageError if its file is gone, or has changed."""
         if self.digest and (now := _digest(self.name)) != self.digest:
             raise UsageError(
                 f"{self.name} is not what it was: its digest is {now}, not {self.digest}",
@@ -106,7 +106,7 @@ class PageVisit(HttpWorkload):
 
     @property
     def is_later(self) -> bool:
-        """Whether something is left of an earlier visit."""
+        """Whether something remains of an earlier visit."""
         return self.testcase != TESTCASE
 
     @property
@@ -127,7 +127,7 @@ class PageVisit(HttpWorkload):
 
     @cached_property
     def content(self) -> PageContent:
-        """What is in its files."""
+        """The contents of its files."""
         return PageContent(self._names, self.resources)
 
     @property
@@ -223,7 +223,7 @@ def _digest(file: str) -> str:
 
 
 def from_folder(folder: Path, text: str) -> str:
-    """A workload as a file in `folder` names it: the path of a page counts from there."""
+    """A workload as a file in `folder` names it: the path of a page is relative to that folder."""
     name, colon, value = text.partition(":")
     if name.strip() != TESTCASE or ".toml" not in value:
         return text

@@ -1,8 +1,8 @@
-"""Ends process groups when the process that started them is gone, however it ended.
+"""A watchdog that ends process groups when the process that started them is gone, however it ended.
 
-A keeper is a small process in a session of its own, with a pipe from the process that it serves: `+N` has it
-look after the group N, `-N` no more. When the pipe closes, even by `kill -9`, the groups that are left are
-told to end, and shortly after are killed; then the folder goes that they had for their files.
+It is a small process in its own session, with a pipe from the process that it serves: `+N` has it watch the
+group N, `-N` no more. When the pipe closes, even by `kill -9`, the remaining groups get SIGTERM, and shortly
+after SIGKILL; then it removes the folder that they had for their files.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import threading
 import time
 from pathlib import Path
 
-GRACE_S = 2.0  # what a program that was told to end gets for ending its children
+GRACE_S = 2.0  # the time between SIGTERM and SIGKILL, in which a program can end its children
 
 
-class GroupKeeper:
-    """Looks after process groups of this process; threads may share it. `close` ends what is left of them,
-    and removes `folder`.
+class GroupWatchdog:
+    """The watchdog of the process groups of this process; threads may share it. `close` ends the remaining
+    ones, and removes `folder`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -34,12 +34,12 @@ class GroupKeeper:
             start_new_session=True,  # Ctrl-C in a terminal is not for it
         )
 
-    def keep(self, group: int) -> None:
-        """Look after a process group from now on. OSError if the keeper is gone."""
+    def watch(self, group: int) -> None:
+        """Watch a process group from now on. OSError if the watchdog is gone."""
         self._tell(f"+{group}\n")
 
     def release(self, group: int) -> None:
-        """It has ended: its number may become another's."""
+        """Watch a group no longer that has ended: its number may become another's."""
         with contextlib.suppress(OSError):
             self._tell(f"-{group}\n")
 

@@ -1,4 +1,4 @@
-"""What is noted of a link beside a trial: its way, its own statistics, the weather."""
+"""Notes on a link beside a trial: its route, its own statistics, the weather."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from bentpipe.remote.channel import Refused
 from bentpipe.remote.links import OURS, Links
 from bentpipe.remote.session import LinkSession
 
-_PATIENCE_S = 30.0
+_TIMEOUT_S = 30.0
 
 
 @dataclass
 class LinkNote:
-    """What was noted behind a trial."""
+    """The notes of a trial."""
 
     route: list[str] = field(default_factory=list)  # lines; found once in a run
     statistics: Any = None  # JSON, or a text
@@ -33,14 +33,14 @@ class LinkNote:
 
 
 class LinkNotes:
-    """Takes notes on a link."""
+    """The source of notes on a link."""
 
     def __init__(self, links: Links, name: str) -> None:
         self._links, self._link = links, links.named(name)
         self._route: list[str] | None = None
 
     def behind(self, session: LinkSession) -> LinkNote:
-        """What is to be noted behind a trial."""
+        """The notes to take after a trial."""
         if self._route is None:
             ip = 4 if self._link.server.ipv4 is not None else 6
             self._route = session.route(ip)
@@ -53,7 +53,7 @@ class LinkNotes:
         if asked.on == OURS:
             return _json(_here(asked.command))
         try:
-            ended = session.on(asked.on).run("statistics", asked.command, _PATIENCE_S)
+            ended = session.on(asked.on).run("statistics", asked.command, _TIMEOUT_S)
         except Refused as error:  # the trial is done, and worth more than this
             return str(error)
         return None if ended is None else _json(str(ended["said"]))
@@ -72,9 +72,9 @@ class LinkNotes:
 
 
 def _here(command: Sequence[str]) -> str:
-    """What a command of this machine prints; what is wrong with it, if that is nothing."""
+    """The output of a command of this machine; what went wrong if there is none."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PATIENCE_S)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"{command[0]}: {error}"
     return done.stdout or done.stderr

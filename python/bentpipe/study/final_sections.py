@@ -1,4 +1,4 @@
-"""What a results page ends with: what failed, what it cost, what it cannot show, how it was made."""
+"""The last sections of a results page: failures, cost, limits, and how it was made."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _seconds(value: float | None) -> str:
 
 
 def _wall_s(manifest: Manifest) -> float | None:
-    """From start to finish; None if the run was continued, as nobody counted the pause."""
+    """The time from start to finish; None if the run was continued, since the pause is not known."""
     if manifest.finished is None or manifest.resumed:
         return None
     begin, end = (datetime.fromisoformat(text) for text in (manifest.started, manifest.finished))
@@ -103,7 +103,7 @@ def _wall_s(manifest: Manifest) -> float | None:
 
 
 def limits(real_links: Sequence[str]) -> list[str]:
-    """The section on what virtual time cannot show."""
+    """The section on the limits of virtual time."""
     real = [_REAL.format(", ".join(real_links))] if real_links else []
     lines = [f"- {text}" for text in (*_LIMITS, *real)]
     return ["## What virtual time cannot show", "\n".join(lines)]

@@ -1,7 +1,7 @@
 """Stands between the coordinator and an endpoint program, and keeps what the program reports at the end.
 
-tap.py FILE COMMAND...: COMMAND keeps the contract of virtual time on the file descriptors 3 and 4; its BYE
-goes to FILE, too.
+bye_recorder.py FILE COMMAND...: COMMAND keeps the contract of virtual time on the file descriptors 3 and 4;
+its BYE goes to FILE, too.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""How long programs are waited for, in wall time: longer than any that works needs on a busy machine."""
+"""Limits of the wall time that programs get: longer than any that works needs on a busy machine."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ SOCKETS_S = 60.0  # in socket mode, which has real transfers, and in which Java 
 
 
 def silence_s() -> int:
-    """How long an endpoint in virtual time may be silent (`endpoints/CONTRACT.md`), and take to
-    exit; tests of endpoints that hang make it short.
+    """The time for which an endpoint in virtual time may be silent (`endpoints/CONTRACT.md`), and that
+    it may take to exit; tests of endpoints that hang make it short.
     """
     text = os.environ.get("BENTPIPE_SILENCE_S", "30")
     if not text.isdigit() or int(text) == 0:

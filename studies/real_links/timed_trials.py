@@ -1,0 +1,63 @@
+"""Trials in the order of time, and the line through their goodputs."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from bentpipe.analysis.cells import cells
+from bentpipe.runs.records import Record
+
+LEAST = 8  # trials: a line through fewer says nothing
+Z = statistics.NormalDist().inv_cdf(0.975)
+
+
+@dataclass(frozen=True)
+class TimedTrial:
+    """A trial that succeeded: when it began, and its goodput beside that of its pair."""
+
+    record: Record
+    began: datetime
+    share: float
+
+    @property
+    def hour(self) -> float:
+        return self.began.hour + self.began.minute / 60
+
+
+@dataclass(frozen=True)
+class Trend:
+    """A regression line, with the interval of its slope."""
+
+    slope: float
+    intercept: float
+    error: float  # half of the interval
+
+
+def timed(records: Iterable[Record]) -> list[TimedTrial]:
+    """The trials of which it is known when they began and how fast they were, in the order of time."""
+    found = []
+    for cell in cells(list(records)):
+        mean = cell.goodput_mean_bps
+        for one in cell.records:
+            if one.ok and one.began and one.goodput_bps is not None and mean:
+                began = datetime.strptime(one.began, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+                found.append(TimedTrial(one, began, one.goodput_bps / mean))
+    return sorted(found, key=lambda trial: trial.began)
+
+
+def trend(trials: Sequence[TimedTrial]) -> Trend | None:
+    """The line through goodputs over days from the first trial; None if they are too few, or of one time."""
+    days = [(one.began - trials[0].began).total_seconds() / 86400 for one in trials]
+    shares = [one.share for one in trials]
+    count, mean_day, mean_share = len(days), statistics.fmean(days), statistics.fmean(shares)
+    spread = sum((day - mean_day) ** 2 for day in days)
+    if count < LEAST or spread == 0:
+        return None
+    slope = sum((day - mean_day) * share for day, share in zip(days, shares, strict=True)) / spread
+    start = mean_share - slope * mean_day
+    left = sum((share - start - slope * day) ** 2 for day, share in zip(days, shares, strict=True))
+    return Trend(slope, start, Z * math.sqrt(left / (count - 2) / spread))
