@@ -1,4 +1,6 @@
-"""One concept, one name: the glossary of ARCHITECTURE.md against the types that modules export."""
+"""One concept, one name: the glossary of ARCHITECTURE.md against the types that modules export; and phrases
+that do not come back.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from documents import prose, tracked
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPORTED = re.compile(r"^ *pub (?:struct|enum|trait|type) (\w+)", re.MULTILINE)
@@ -101,3 +104,87 @@ def test_no_name_has_to_be_decoded() -> None:
     found = {*every_rust_type(), *python_types()}
     assert "TraceEntry" in found, "private types count too"
     assert not found & DECODED
+
+
+# Phrases that a reader of this field has to decode, with what to say. A pattern is matched across line ends
+# and without regard to case; it names a phrase that is wrong wherever it stands, never a common word.
+PHRASES = {
+    r"hands back what it is sent": "relays without on-board processing",
+    r"to be chosen apart|chosen apart from": "selectable independently",
+    r"how they came\b": "loss models fitted from captures",
+    r"\bin both times\b": "in simulation and in emulation",
+    r"built from other sources than": "binaries are verified against their source hash",
+    r"lives? by a time": "has its own clock",
+    r"last words\b": "final reports",
+    r"the same luck": "the same random streams",
+    r"found no room|finds no room|has no room|have no room|as much room as": "overflow, capacity, space",
+    r"\bas in life\b|\bslow in life\b|^in life\b|\bin life,": "in practice",
+    r"cannot be had\b|is not to be had|are not to be had|can be had (again|as well|from)": "is not available",
+    r"\bat hand\b": "available",
+    r"comes? along\b|brings? along\b|brought along\b": "is included, installs",
+    r"(is|are|was|were) told (is|are)\b|^told (is|are)\b|\. told (is|are)\b": "reported is; or the table's name",
+    r"\b(that|which|what) it came to\b|come(s)? to the same": "result; agree",
+    r"plays? (it|them|four stacks|each stack|stacks) against": "run against",
+    r"held it up|holds? (the sender|a sender|the peer) back": "limited it; stops the sender",
+    r"and its kin\b|and their kin\b": "and related columns",
+    r"\bso many (bytes|seconds|megabytes|mb|trials|packets|requests)\b": "the number, or nothing",
+    r"what is (not there yet|left to do|packed|missing is (said|named))": "a noun",
+    r"with what (that means|became)": "a noun",
+    r"\bask(s|ed)? for so many\b": "the number",
+    r"takes? the place of\b": "replaces",
+    r"\bheld against\b|\bhold(s)? .{1,40} against each other": "compared with",
+    r"\bwants? (room|memory|kernel|namespaces)\b": "needs",
+    r"\b(is|are) mended\b|\bto be mended\b|\bwould mend\b": "fixed, would fix",
+    r"\bgoes? its own way\b": "say how it differs",
+    r"\bnone of these was tried\b": "tested",
+    r"real time alone\b|virtual time alone\b": "emulation only, simulation only",
+    r"\| likewise\b|: likewise\b|because likewise\b": "the cell's own content",
+}
+# The places that keep to it: globs of git. Others join when they have been gone over: docstrings of Python
+# ("python/**/*.py"), help texts ("crates/*/src/**/help.txt"), doc comments of Rust, the contract.
+PLACES = (
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "LIMITATIONS.md",
+    "docs/**/*.md",
+    "endpoints/*/README.md",
+    "guest/README.md",
+    "tunnels/README.md",
+    "studies/README.md",
+)
+# Pages, or parts of pages, that are generated: their words are those of their sources.
+GENERATED = {
+    "analysis", "bundle", "commands", "job", "manifest", "records", "requests", "scenarios", "stacks",
+    "test-times", "verdicts",
+}  # fmt: skip
+QUOTED = re.compile(r"`[^`]*`")
+
+
+def decoded_phrases(text: str) -> list[str]:
+    """The phrases of a text that do not come back, with what to say instead."""
+    plain = re.sub(r"\s+", " ", QUOTED.sub("", text))
+    return [
+        f"{found[0]!r}: say {instead}"
+        for pattern, instead in PHRASES.items()
+        for found in re.finditer(pattern, plain, re.IGNORECASE)
+    ]
+
+
+def hand_written() -> list[Path]:
+    """The files of the places above that people write."""
+    pages = tracked(*(f":(glob){place}" for place in PLACES))
+    return [page for page in pages if page.parent.name != "reference" or page.stem not in GENERATED]
+
+
+@pytest.mark.parametrize("page", hand_written(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_phrases_that_had_to_be_decoded_do_not_come_back(page: Path) -> None:
+    text = prose(page) if page.suffix == ".md" else page.read_text()
+    assert not decoded_phrases(text.partition("<!-- findings: begin")[0])
+
+
+def test_a_phrase_is_found_across_line_ends_and_not_in_code() -> None:
+    assert decoded_phrases("a satellite that hands back\n  what it is sent") == [
+        "'hands back what it is sent': say relays without on-board processing"
+    ]
+    assert not decoded_phrases("`the same luck`")
