@@ -138,7 +138,7 @@ PHRASES = {
     r"[|:] likewise\b|\bbecause likewise\b": "the cell's own content",
     r"\bits own affair\b|\bown business\b": "say who decides",
     r"\bwants to go where\b|\bwherever it likes\b": "destination; anywhere",
-    r"\bthe way is known\b|\bwhat is understood\b": "the parsed file",
+    r"\bwhat is understood\b": "the parsed file",
 }
 # The places that keep to them, as globs of git. A place joins when it has been gone over. Still to come: the
 # contract, docstrings and help ("python/**/*.py", "crates/*/src/**/help.txt"), doc comments of Rust.
@@ -149,16 +149,18 @@ PLACES = (
     "LIMITATIONS.md",
     "docs/**/*.md",
     "endpoints/*/README.md",
+    "endpoints/*/stack.toml",
+    "examples/*",
     "guest/README.md",
     "tunnels/README.md",
     "studies/README.md",
 )
-# Pages of the reference that are generated: their words are those of their sources, which join by themselves.
+# Generated pages of the reference: their words are those of their sources.
 GENERATED = {
     "analysis", "bundle", "commands", "job", "manifest", "records", "requests", "scenarios", "stacks",
     "test-times", "verdicts",
 }  # fmt: skip
-QUOTED = re.compile(r"`[^`]*`")
+QUOTED = re.compile(r"`[^`\n]*`")
 
 
 def decoded_phrases(text: str) -> list[str]:
@@ -172,7 +174,7 @@ def decoded_phrases(text: str) -> list[str]:
 
 
 def hand_written() -> list[Path]:
-    """The files of the places above that people write."""
+    """The files of the places above, without generated pages."""
     pages = tracked(*(f":(glob){place}" for place in PLACES))
     return [page for page in pages if page.parent.name != "reference" or page.stem not in GENERATED]
 
