@@ -1,4 +1,6 @@
-"""One concept, one name: the glossary of ARCHITECTURE.md against the types that modules export."""
+"""One concept, one name: the glossary of ARCHITECTURE.md against the types that modules export; and phrases
+that do not come back.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from documents import prose, tracked
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPORTED = re.compile(r"^ *pub (?:struct|enum|trait|type) (\w+)", re.MULTILINE)
@@ -101,3 +104,89 @@ def test_no_name_has_to_be_decoded() -> None:
     found = {*every_rust_type(), *python_types()}
     assert "TraceEntry" in found, "private types count too"
     assert not found & DECODED
+
+
+# Phrases that a reader of this field has to decode, each with what to say. A pattern is matched across line
+# ends and without regard to case. It names a phrase that is wrong wherever it stands, never a common word: a
+# test cannot judge prose.
+PHRASES = {
+    r"hands? back what it is sent": "relays without on-board processing",
+    r"to be chosen apart|chosen apart from": "selectable independently",
+    r"losses of captures": "loss models fitted from captures",
+    r"\bin both times\b": "in simulation and in emulation",
+    r"(real|virtual) time alone\b": "emulation only, simulation only",
+    r"built from other sources than|built from something else": "verified against its source hash",
+    r"lives? by a time": "has its own clock",
+    r"(their|for|the) last words\b": "final reports",
+    r"\bsame luck\b": "the same random streams",
+    r"(found|finds|find|has|have|wants|want) (no )?room\b|fiftieth of the room": "overflow; capacity, space",
+    r"\bfell silent\b": "stopped answering, became silent",
+    r"\bas in life\b|\bslow in life\b|\bin life[,:]": "in practice",
+    r"\b(can|cannot) be had\b|\bnot to be had\b": "is available, is not available",
+    r"\bwas at hand\b|\bis at hand\b": "was available",
+    r"\bcomes? along\b|\bbr(ing|ings|ought) along\b": "is included, installs, copies",
+    r"\. told (is|are)\b|^told (is|are)\b|\bis told alone\b": "reported; or name the column",
+    r"\bwhat (it|they|a run|a trial|a campaign) came to\b|\bcomes? to the same\b": "the result; agree",
+    r"\bplays? (it|them|each|four|stacks|two|each stack) against\b": "run against",
+    r"\bheld (it|them|the transfer|the page) up\b": "limited, delayed",
+    r"\bholds? (the|a) (sender|peer|client|server) back\b": "stops, limits",
+    r"\band (its|their) kin\b": "and related columns, and other programs",
+    r"\bso many (bytes|seconds|megabytes|mb|packets|requests|streams)\b": "the number, or nothing",
+    r"\bheld against\b|\bholds? (the two|two runs|them) against\b": "compared with",
+    r"\btakes? the place of\b": "replaces",
+    r"\bto be mended\b|\b(is|are|was|were) mended\b|\bwould mend\b": "fixed, would fix",
+    r"[|:] likewise\b|\bbecause likewise\b": "the cell's own content",
+    r"\bits own affair\b|\bown business\b": "say who decides",
+    r"\bwants to go where\b|\bwherever it likes\b": "destination; anywhere",
+    r"\bwhat is understood\b": "the parsed file",
+}
+# The places that keep to them, as globs of git. A place joins when it has been gone over. Still to come: the
+# contract, docstrings and help ("python/**/*.py", "crates/*/src/**/help.txt"), doc comments of Rust.
+PLACES = (
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "LIMITATIONS.md",
+    "docs/**/*.md",
+    "endpoints/*/README.md",
+    "endpoints/*/stack.toml",
+    "examples/*",
+    "guest/README.md",
+    "tunnels/README.md",
+    "studies/README.md",
+)
+# Generated pages of the reference: their words are those of their sources.
+GENERATED = {
+    "analysis", "bundle", "commands", "job", "manifest", "records", "requests", "scenarios", "stacks",
+    "test-times", "verdicts",
+}  # fmt: skip
+QUOTED = re.compile(r"`[^`\n]*`")
+
+
+def decoded_phrases(text: str) -> list[str]:
+    """The phrases of a text that do not come back, with what to say instead."""
+    plain = re.sub(r"\s+", " ", QUOTED.sub("", text))
+    return [
+        f"{found[0]!r}: say {instead}"
+        for pattern, instead in PHRASES.items()
+        for found in re.finditer(pattern, plain, re.IGNORECASE)
+    ]
+
+
+def hand_written() -> list[Path]:
+    """The files of the places above, without generated pages."""
+    pages = tracked(*(f":(glob){place}" for place in PLACES))
+    return [page for page in pages if page.parent.name != "reference" or page.stem not in GENERATED]
+
+
+@pytest.mark.parametrize("page", hand_written(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_phrases_that_had_to_be_decoded_do_not_come_back(page: Path) -> None:
+    text = prose(page) if page.suffix == ".md" else page.read_text()
+    assert not decoded_phrases(text.partition("<!-- findings: begin")[0])
+
+
+def test_a_phrase_is_found_across_line_ends_and_not_in_code() -> None:
+    assert decoded_phrases("a satellite that hands back\n  what it is sent") == [
+        "'hands back what it is sent': say relays without on-board processing"
+    ]
+    assert not decoded_phrases("`the same luck`")
