@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +25,8 @@ from bentpipe.analysis.comparison import (
 from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
 from bentpipe.study import footing, markdown
-from bentpipe.study.markdown import code, literal, path, percent, several, table
+from bentpipe.study.markdown import code, literal, number, path, percent, several, table
+from bentpipe.study.quantiles import median, quantile
 from bentpipe.study.source import Source
 
 EXPLANATIONS = Path(__file__).with_name("explanations.toml")
@@ -282,23 +283,13 @@ def _kept(records: Sequence[Record]) -> list[str]:
     return [
         str(len(records)),
         str(sum(one.outcome == "invalid" for one in records)),
-        _of((one.release_error_p50_ms for one in records), statistics.median),
-        _of((one.release_error_p99_ms for one in records), statistics.median),
-        _of((one.release_error_p999_ms for one in records), statistics.median),
-        _of((one.release_error_max_ms for one in records), max),
+        number(median(one.release_error_p50_ms for one in records), 3),
+        number(median(one.release_error_p99_ms for one in records), 3),
+        number(median(one.release_error_p999_ms for one in records), 3),
+        number(quantile((one.release_error_max_ms for one in records), 1), 3),
         str(sum(drops)) if drops else "-",
-        percent(_known((one.cpu_pressure for one in records), statistics.median)),
+        percent(median(one.cpu_pressure for one in records)),
     ]
-
-
-def _known(values: Iterable[float | None], over: Callable[[list[float]], float]) -> float | None:
-    known = [value for value in values if value is not None]
-    return over(known) if known else None
-
-
-def _of(values: Iterable[float | None], over: Callable[[list[float]], float]) -> str:
-    found = _known(values, over)
-    return "-" if found is None else f"{found:.3f}"
 
 
 def _facts(page: Page, scenario: str) -> str:

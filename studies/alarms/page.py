@@ -96,10 +96,7 @@ def _pools(source: Source) -> list[Pool]:
     for scenario, times in found.items():
         short = [name for name in (BASE, LARGER, SMALLER) if len(times.get(name, ())) < 2 * MOST]
         if short:
-            raise BentpipeError(
-                f"{source.folder}: {scenario} has fewer than {2 * MOST} trials of {short[0]}",
-                "make such a run with: bentpipe run alarms",
-            )
+            raise source.refused(f"{scenario} has fewer than {2 * MOST} trials of {short[0]}", "run alarms")
     return [Pool(scenario, times) for scenario, times in found.items()]
 
 

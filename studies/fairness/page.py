@@ -12,7 +12,6 @@ from pathlib import Path
 
 from bentpipe import workload
 from bentpipe.analysis.cells import Cell, cells
-from bentpipe.errors import BentpipeError
 from bentpipe.plan import flows
 from bentpipe.plan.flows import FurtherFlow
 from bentpipe.runs.records import Record
@@ -77,10 +76,9 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
             continue
         page = Page(mine)
         if not page.cells:
-            raise BentpipeError(
-                f"{mine[0].folder}: wanted are trials of several flows, as with --flow; the run has none "
-                f"that was measured",
-                f"make such a run with: bentpipe run {name}",
+            raise mine[0].refused(
+                "wanted are trials of several flows, as with --flow; the run has none that was measured",
+                f"run {name}",
             )
         file = folder / f"{name}.md"
         file.write_text(markdown.page(write_sections(page)))

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bentpipe import labels
-from bentpipe.errors import BentpipeError
 from bentpipe.schema.manifest import ScenarioState
 from bentpipe.study import catalogue, footing, markdown
 from bentpipe.study.markdown import code, literal, table, trials
@@ -76,9 +75,8 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     study = KosekRuns(tuple(main))
     chains = {one: chain for one in (QUIC, TCP) if (chain := study.chain(one)) is not None}
     if QUIC not in chains or study.until_s <= 0:
-        raise BentpipeError(
-            f"{runs[0].folder}: wanted are trials of a duration, over the same path with proxies and without",
-            "make such a run with: bentpipe run kosek",
+        raise runs[0].refused(
+            "wanted are trials of a duration, over the same path with proxies and without", "run kosek"
         )
     known = published.load()
     figures = Drawing(study, chains, known).draw(folder)
@@ -190,12 +188,10 @@ def _made(runs: Sequence[Source]) -> list[str]:
         ]
         for one in runs
     ]
-    stacks = {name: text for one in runs for name, text in one.manifest.versions.get("stacks", {}).items()}
     return [
         "## How this page was made",
         code(_command(runs)),
         "Its runs; `bentpipe study kosek --help` says which each is:",
         table(["run", "trials", "seed", "finished"], rows),
-        "Stacks, as they say themselves:",
-        table(["stack", "version"], [[name, literal(text)] for name, text in stacks.items()], left=2),
+        *footing.stacks(runs),
     ]

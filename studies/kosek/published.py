@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from functools import cached_property
-from pathlib import Path
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from bentpipe import strict
+from bentpipe.study.published import Table, read
 
-FILE = Path(__file__).with_name("published.toml")
 Floats = npt.NDArray[np.float64]
 
 
-class KosekScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class KosekScenario(Table, frozen=True):
     """What the text says of one path: bytes as multiples of those without, seconds."""
 
     most: float
@@ -26,7 +23,7 @@ class KosekScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tcp_response_start_proxies_s: float
 
 
-class GoodputRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class GoodputRow(Table, frozen=True):
     """Mean goodputs of each second over one path with one loss, in kbit/s."""
 
     scenario: str
@@ -54,7 +51,7 @@ class GoodputRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return result
 
 
-class Kosek(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
+class Kosek(Table, frozen=True, dict=True):
     """What was published of proxies around a satellite hop."""
 
     source: str
@@ -74,4 +71,4 @@ class Kosek(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 
 
 def load() -> Kosek:
-    return strict.read(FILE, Kosek)
+    return read(__file__, Kosek)

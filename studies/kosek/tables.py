@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from bentpipe.analysis.inference import Ratio
-from bentpipe.study.markdown import table
+from bentpipe.study.markdown import number, table
 from bentpipe.study.quantiles import median
 
 from .means import times_as_much
@@ -142,14 +142,10 @@ def ends(study: KosekRuns, chains: dict[str, str]) -> str:
                     continue
                 proxied, direct = both
                 rate = study.rate_bps(road)
-                slow = [_time(median(finite(one.slow_start_s))) for one in (direct, proxied)]
+                slow = [number(median(finite(one.slow_start_s)), 1, " s") for one in (direct, proxied)]
                 full = [one.when_full(rate) for one in (direct, proxied)]
                 rows.append([f"{road.title}: {WORDS[transport]}", *slow, *full])
     return table(["", "slow start ends: direct", "proxies", "link full: direct", "proxies"], rows)
-
-
-def _time(seconds: float | None) -> str:
-    return "-" if seconds is None else f"{seconds:.1f} s"
 
 
 def growth(study: KosekRuns, chains: dict[str, str], known: Kosek) -> str:

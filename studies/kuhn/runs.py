@@ -83,7 +83,7 @@ class Transfers:
     @cached_property
     def times_s(self) -> list[float]:
         """From the client's first packet on, of those that came to their end."""
-        return sorted(one.completion_s for one in self.cell.ok if one.completion_s is not None)
+        return sorted(self.cell.values("completion_s"))
 
     @cached_property
     def from_request_s(self) -> list[float]:
@@ -148,7 +148,7 @@ class Losing:
     @cached_property
     def goodputs(self) -> list[float]:
         """In Mbit/s."""
-        return [one.goodput_bps / 1e6 for one in self.cell.ok if one.goodput_bps is not None]
+        return [bps / 1e6 for bps in self.cell.values("goodput_bps")]
 
     @property
     def values(self) -> dict[str, str]:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bentpipe.study.markdown import percent
+from bentpipe.study.intervals import with_ends
 from bentpipe.study.quantiles import median
 
 _CONFIDENCE = 0.95
@@ -43,8 +43,7 @@ class ShareInterval:
         """`83 % (65 to 92)`; a dash without trials."""
         if not self.trials:
             return "-"
-        low, high = self.ends
-        return f"{percent(self.value)} ({100 * low:.0f} to {100 * high:.0f})"
+        return with_ends(self.value, *self.ends, 0, unit=" %", factor=100)
 
 
 def share_above(values: Sequence[float], border: float) -> ShareInterval:

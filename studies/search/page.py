@@ -61,10 +61,10 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     source = runs[0]
     study = PublishedComparison(source.in_order, source, published.load())
     if not study.is_one:
-        raise BentpipeError(
-            f"{source.folder}: wanted is one path, one file and one client, a server with "
+        raise source.refused(
+            "wanted is one path, one file and one client, a server with "
             f"ss={' or ss='.join(BASELINE)}, and others beside it",
-            "make such a run with: bentpipe run search",
+            "run search",
         )
     for one in runs:
         if any(record.ok and not record.in_order_bytes for record in one.records):

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import msgspec
-
-from bentpipe import strict
-
-FILE = Path(__file__).with_name("published.toml")
+from bentpipe.study.published import Table, read
 
 
-class PublishedCounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PublishedCounts(Table, frozen=True):
     """How many runs of a slow start the source of SEARCH in QUIC has, why it leaves some out, and how
     many of those that are left reach so many MB.
     """
@@ -23,7 +17,7 @@ class PublishedCounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reaching: dict[str, int]
 
 
-class Search(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Search(Table, frozen=True):
     """What was published of SEARCH in QUIC; shares in percent, `runs` by slow start."""
 
     source: str
@@ -41,4 +35,4 @@ class Search(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def load() -> Search:
-    return strict.read(FILE, Search)
+    return read(__file__, Search)

@@ -11,7 +11,6 @@ from functools import cached_property
 from pathlib import Path
 
 from bentpipe.analysis.cells import Cell, cells
-from bentpipe.errors import BentpipeError
 from bentpipe.schema.manifest import ScenarioState
 from bentpipe.study import figures, footing, markdown
 from bentpipe.study.grid import Grid
@@ -89,10 +88,10 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     """
     page = Page(tuple(runs))
     if len(page.variants) < 2:
-        raise BentpipeError(
-            f"{runs[0].folder}: wanted are servers with ss=, and a sweep of forward.queue; the run has "
+        raise runs[0].refused(
+            "wanted are servers with ss=, and a sweep of forward.queue; the run has "
             f"{several(len(page.variants), 'server')} with both",
-            "make such a run with: bentpipe run slow-start",
+            "run slow-start",
         )
     grids = [(path, page.over(path)) for path in page.paths]
     figures.grids(

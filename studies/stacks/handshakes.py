@@ -7,7 +7,6 @@ longer than the first probe timeout, 999 ms by RFC 9002 section 6.2.2.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +21,9 @@ from bentpipe.analysis.traces import Analysis
 from bentpipe.runs.records import Record
 from bentpipe.study import figures
 from bentpipe.study.figures import HeatSquare
+from bentpipe.study.intervals import span
 from bentpipe.study.markdown import literal, percent, several, table
+from bentpipe.study.quantiles import median_of
 
 from .published import LongRtt
 from .runs import HANDSHAKES, StackRuns, in_order
@@ -112,8 +113,8 @@ class Handshakes:
 
     def round_trips(self, cell: Cell) -> float | None:
         """Until the file is there, the median."""
-        times = cell.values("completion_s")
-        return statistics.median(times) / self.rtt_s if times else None
+        middle_s = median_of(cell, "completion_s")
+        return None if middle_s is None else middle_s / self.rtt_s
 
 
 def draw(found: Handshakes, path: Path) -> None:
@@ -269,12 +270,3 @@ def _needless(found: Handshakes) -> str:
         f"the earliest, if it follows its section 6.2.2; sooner do: {literal(', '.join(early)) or 'none'}."
     )
     return text + (f" Never: {literal(', '.join(never))}." if never else "")
-
-
-def span(values: Iterable[float], digits: int) -> str:
-    """`3`, or `3 to 5` of several, which are written with so many digits."""
-    known: Sequence[float] = sorted(values)
-    if not known:
-        return "-"
-    least, most = f"{known[0]:.{digits}f}", f"{known[-1]:.{digits}f}"
-    return least if least == most else f"{least} to {most}"

@@ -11,9 +11,10 @@ from bentpipe.analysis.plots import series
 from bentpipe.analysis.plots.table import floats, ints
 from bentpipe.analysis.traces import Analysis
 from bentpipe.runs.records import Record
+from bentpipe.study.intervals import span
 from bentpipe.study.markdown import literal, several, table
 
-from .handshakes import LATE, Handshakes, span
+from .handshakes import LATE, Handshakes
 from .runs import HANDSHAKES, HANDSHAKES_CAUSES, in_order
 
 _HEADERS = 28  # bytes of IPv4 and UDP

@@ -20,9 +20,9 @@ from bentpipe.analysis.plots import series
 from bentpipe.analysis.plots.table import Floats, Ints, ints, texts
 from bentpipe.analysis.traces import Analysis
 from bentpipe.runs.records import Record
+from bentpipe.study.intervals import span, with_ends
 from bentpipe.study.markdown import literal, several, table
 
-from .handshakes import span
 from .published import Published
 from .runs import PACKETS, StackRuns, in_order
 
@@ -196,11 +196,10 @@ def section(found: Transfers, known: Published, return_link: list[str]) -> list[
 
 def over(mine: Sequence[TracedTransfer], value: Callable[[TracedTransfer], float | None], digits: int) -> str:
     """Median, least and most."""
-    known = sorted(one for each in mine if (one := value(each)) is not None)
+    known = [one for each in mine if (one := value(each)) is not None]
     if not known:
         return "-"
-    texts_ = [f"{one:.{digits}f}" for one in (statistics.median(known), known[0], known[-1])]
-    return texts_[0] if texts_[1] == texts_[2] else f"{texts_[0]} ({texts_[1]} to {texts_[2]})"
+    return with_ends(statistics.median(known), min(known), max(known), digits, always=False)
 
 
 def _numbers(found: Transfers) -> str:

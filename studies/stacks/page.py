@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from bentpipe.errors import BentpipeError
 from bentpipe.study import footing, markdown
 from bentpipe.study.source import Source
 
@@ -51,9 +50,8 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
         short.append(return_link.in_short(transfers, mine.known))
         parts += packets.section(transfers, mine.known, return_link.section(transfers, mine.known))
     if not parts:
-        raise BentpipeError(
-            f"{runs[0].folder}: nothing here is on this page: wanted is a run of the campaign interop",
-            "make such a run with: bentpipe run interop",
+        raise runs[0].refused(
+            "nothing here is on this page: wanted is a run of the campaign interop", "run interop"
         )
     path = folder / "stacks.md"
     end = footing.failures([one for source in mine.sources for one in source.records])

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from bentpipe import labels
 from bentpipe.analysis import inference, variance
 from bentpipe.analysis.variance import VarianceSplit
+from bentpipe.study.intervals import with_ends
 from bentpipe.study.markdown import literal, mbit, percent, several, table
 from bentpipe.study.means import GeometricMean
 
@@ -57,8 +58,11 @@ def in_short(found: Controlled) -> Iterator[str]:
 
 
 def _told(one: VarianceSplit, part: str) -> str:
-    share, low, high = (100 * getattr(each, part) for each in (one.shares, one.low, one.high))
-    return f"{share:.0f} % ({low:.0f} to {high:.0f})"
+    return _share(*(getattr(each, part) for each in (one.shares, one.low, one.high)))
+
+
+def _share(value: float, low: float, high: float) -> str:
+    return with_ends(value, low, high, 0, unit=" %", factor=100)
 
 
 def section(found: Controlled, known: Published) -> list[str]:
@@ -76,10 +80,7 @@ def section(found: Controlled, known: Published) -> list[str]:
 def _split(found: Controlled) -> list[str]:
     rows, lines = [], []
     for scenario, families, one in splits(found):
-        shares = [
-            f"{100 * share:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
-            for _, share, low, high in variance.rows(one)
-        ]
+        shares = [_share(*ends) for _, *ends in variance.rows(one)]
         rows.append([short(scenario), ", ".join(families), *shares, str(one.clients), str(one.trials)])
         lines.append(f"- **{short(scenario)}**, {', '.join(families)}: {_whose(one)}")
     if not rows:

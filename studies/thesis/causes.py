@@ -72,7 +72,7 @@ def _goodputs(cells: Iterable[Cell | None]) -> list[float]:
 def _shown(cells: Iterable[Cell | None]) -> str:
     """The geometric mean of their trials."""
     mean = geometric_mean(_goodputs(cells))
-    return "-" if mean is None else mbit(mean)
+    return mbit(mean)
 
 
 def _drops(cell: Cell | None) -> str:

@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
-from bentpipe import strict
 from bentpipe.analysis import traces
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.analysis.plots import series
@@ -17,13 +14,12 @@ from bentpipe.runs.trial_files import is_traced
 from bentpipe.schema.analysis import Finding
 from bentpipe.study import footing, markdown
 from bentpipe.study.markdown import literal, table
+from bentpipe.study.published import Table, read
 from bentpipe.study.source import Source
 
 from . import gallery_drawn
 from .gallery_drawn import TracePicture
 from .runs import ThesisRuns
-
-FILE = Path(__file__).with_name("gallery.toml")
 
 _TEXT = """Offset and rate over time, as in the thesis's section 5.6: at the left every STREAM frame where
 its server sends it, blue at first, vermilion again, black crosses what did not arrive; pale what other
@@ -55,7 +51,7 @@ _LOOKED = (
 )
 
 
-class PlannedTrace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PlannedTrace(Table, frozen=True):
     """A pair whose trace stands beside a figure of the thesis."""
 
     figure: str
@@ -72,7 +68,7 @@ class PlannedTrace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"thesis-trace-{'-'.join(words).replace('.', '-')}.svg"
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _File(Table, frozen=True):
     traces: list[PlannedTrace]
 
 
@@ -90,7 +86,7 @@ class ShownTrace:
 
 
 def load() -> list[PlannedTrace]:
-    return strict.read(FILE, _File).traces
+    return read(__file__, _File, "gallery.toml").traces
 
 
 def shown(galleries: Sequence[Source]) -> list[ShownTrace]:

@@ -59,10 +59,9 @@ def _nothing(page: ThesisRuns) -> BentpipeError:
     has = sorted({f"{r.scenario} with {r.workload}" for r in page.source.records})
     listed = ", ".join(has[:5]) + (f" and {len(has) - 5} more" if len(has) > 5 else "")
     wanted = ", ".join(page.known.scenarios)
-    return BentpipeError(
-        f"{page.source.folder}: nothing here can be compared: wanted is {WORKLOAD} over one of {wanted}; "
-        f"the run has {listed}",
-        "make such a run with: bentpipe run thesis",
+    return page.source.refused(
+        f"nothing here can be compared: wanted is {WORKLOAD} over one of {wanted}; the run has {listed}",
+        "run thesis",
     )
 
 

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-import msgspec
-
-from bentpipe import strict
 from bentpipe.study.compare import PairGoodputs
+from bentpipe.study.published import Table, read
 
-FILE = Path(__file__).with_name("published.toml")
 
-
-class Overview(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Overview(Table, frozen=True):
     """What was published of a scenario, over all pairs: Mbit/s and percent."""
 
     source: str
@@ -26,14 +21,14 @@ class Overview(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     real_link: bool = False
 
 
-class PublishedStack(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PublishedStack(Table, frozen=True):
     """What was published of a stack; texts are empty where nothing is known for sure."""
 
     version: str
     congestion_control: str
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _File(Table, frozen=True):
     """What the file says."""
 
     sources: dict[str, str]
@@ -53,7 +48,7 @@ class Published:
 
 
 def load() -> Published:
-    said = strict.read(FILE, _File)
+    said = read(__file__, _File)
     pairs = {name: _pairs(table) for name, table in said.pairs.items()}
     return Published(said.sources, said.scenarios, said.stacks, pairs)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell
-from bentpipe.study.markdown import literal, mbit, several, table
+from bentpipe.study.markdown import literal, mbit, number, several, table
 
 from . import intervals
 from .runs import ThesisRuns
@@ -117,4 +117,4 @@ def _shown(pair: _Pair, queue: str) -> list[str]:
     words = [mbit(statistics.fmean(values))] if values else ["failed"]
     words += [f"±{statistics.stdev(values) / 1e6:.2f}"] if len(values) > 1 else []
     words += [f"({cell.failures.total()}!)"] if cell.failures else []
-    return [" ".join(words), "-" if ratio is None else f"{ratio:.2f}"]
+    return [" ".join(words), number(ratio)]

@@ -139,7 +139,7 @@ def quartiles(
         for curve in curves:
             colour, dashes = look(curve.number)
             low, middle, high = (
-                np.array([_finite(quantile(_known(values), share)) for values in curve.values])
+                np.array([_finite(quantile(values, share)) for values in curve.values])
                 for share in (0.25, 0.5, 0.75)
             )
             axes.plot(curve.x, middle, color=colour, ls=dashes, lw=1, zorder=4)
@@ -203,7 +203,3 @@ def differences(curves: Sequence[MeanCurve], labels: tuple[str, str], path: Path
 
 def _finite(value: float | None) -> float:
     return value if value is not None and math.isfinite(value) else math.nan
-
-
-def _known(values: Sequence[float | None]) -> list[float]:
-    return [value for value in values if value is not None]

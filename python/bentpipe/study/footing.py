@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from bentpipe import paths
 from bentpipe.runs.manifest import Manifest
 from bentpipe.runs.records import Record
 from bentpipe.study import compare
-from bentpipe.study.markdown import code, literal, percent, several, table
+from bentpipe.study.markdown import code, literal, number, percent, several, table
 from bentpipe.study.source import Source
 
 _PAIRS = 4  # that are named before they are counted
@@ -66,8 +66,8 @@ def cost(records: Sequence[Record], manifest: Manifest) -> list[str]:
     rows = [
         [
             literal(one.stack),
-            _seconds(one.client_cpu_s),
-            _seconds(one.server_cpu_s),
+            number(one.client_cpu_s),
+            number(one.server_cpu_s),
             percent(one.wall_share),
             percent(one.total_cpu_s / (own + sim)) if own + sim else "-",
         ]
@@ -88,10 +88,6 @@ def cost(records: Sequence[Record], manifest: Manifest) -> list[str]:
         names = ", ".join(literal(one.stack) for one in slow)
         text += f" More than half of the time of their trials passes in the programs of: {names}."
     return ["## What slows which stack down", text, table(head, rows)]
-
-
-def _seconds(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
 
 
 def _wall_s(manifest: Manifest) -> float | None:
@@ -132,6 +128,13 @@ def _commands(sources: Sequence[Source]) -> list[str]:
     return [*runs, sources[0].command]
 
 
+def stacks(sources: Iterable[Source]) -> list[str]:
+    """The versions of all stacks of these runs, with a sentence that says whose word that is."""
+    stacks = {name: text for one in sources for name, text in one.manifest.versions.get("stacks", {}).items()}
+    rows = [[name, literal(text)] for name, text in stacks.items()]
+    return ["Stacks, as they say themselves:", table(["stack", "version"], rows, left=2)]
+
+
 def made(source: Source, sources: Mapping[str, str], further: Sequence[Source] = ()) -> list[str]:
     """The section on how the page was made; `further` are its runs beside the first."""
     manifest = source.manifest
@@ -144,17 +147,11 @@ def made(source: Source, sources: Mapping[str, str], further: Sequence[Source] =
         ("host", f"{manifest.host.get('cpu', '')}, {manifest.host.get('cores', '?')} cores, "
                  f"{manifest.host.get('system', '')} {manifest.host.get('kernel', '')}"),
     ]  # fmt: skip
-    stacks = {
-        name: text
-        for one in (source, *further)
-        for name, text in one.manifest.versions.get("stacks", {}).items()
-    }
     parts = [
         "## How this page was made",
         code("\n".join(_commands((source, *further)))),
         table(["made with", ""], [[name, literal(text)] for name, text in facts], left=2),
-        "Stacks, as they say themselves:",
-        table(["stack", "version"], [[name, literal(text)] for name, text in stacks.items()], left=2),
+        *stacks((source, *further)),
     ]
     if further:
         listed = "; ".join(

@@ -8,10 +8,9 @@ HyStart++ does, if that is in the run. It is told as such only where its interva
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import median
 
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell
@@ -19,6 +18,7 @@ from bentpipe.runs.records import Record
 from bentpipe.study.figures import HeatSquare
 from bentpipe.study.markdown import literal, percent, table
 from bentpipe.study.means import GeometricMean
+from bentpipe.study.quantiles import median
 
 _LITTLE = 0.0995  # shares below are told with a decimal
 
@@ -41,7 +41,7 @@ class GridCell:
 
     @cached_property
     def share(self) -> float | None:
-        return _median(one.share_of_limit for one in self.cell.ok)
+        return median(one.share_of_limit for one in self.cell.ok)
 
     @cached_property
     def mean(self) -> GeometricMean | None:
@@ -50,7 +50,7 @@ class GridCell:
 
     @cached_property
     def dropped(self) -> float | None:
-        return _median(dropped(one) for one in self.cell.ok)
+        return median(dropped(one) for one in self.cell.ok)
 
     @property
     def failed(self) -> int:
@@ -68,11 +68,6 @@ class GridCell:
         if self.share is None:
             return HeatSquare(float("nan"), "x")
         return HeatSquare(min(self.share, 1), f"{100 * self.share:.0f}" + ("!" if self.failed else ""))
-
-
-def _median(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return median(known) if known else None
 
 
 def _fine(share: float) -> str:

@@ -72,6 +72,11 @@ def mbit(bps: float | None) -> str:
     return "-" if bps is None else f"{bps / 1e6:.2f}"
 
 
+def number(value: float | None, digits: int = 2, unit: str = "") -> str:
+    """`8.74 s`, with so many digits; a dash where it is not known."""
+    return "-" if value is None else f"{value:.{digits}f}{unit}"
+
+
 def percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.0f} %"
 

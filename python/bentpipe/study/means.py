@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from bentpipe.analysis.inference import CONFIDENCE, t_quantile
+from bentpipe.study.intervals import with_ends
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -40,11 +41,7 @@ class GeometricMean:
 
     def written(self, factor: float = 1.0, digits: int = 2) -> str:
         """`8.74 (8.70 to 8.79)`; the value alone where nothing varies that would be seen."""
-        text = f"{self.value * factor:.{digits}f}"
-        if self.low is None or self.high is None:
-            return text
-        low, high = (f"{one * factor:.{digits}f}" for one in (self.low, self.high))
-        return text if low == high else f"{text} ({low} to {high})"
+        return with_ends(self.value, self.low, self.high, digits, factor=factor, always=False)
 
     def is_above(self, other: GeometricMean) -> bool:
         """Whether the intervals do not overlap; what has none is told from nothing."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from bentpipe.analysis.cells import Cell, cells
+from bentpipe.errors import BentpipeError
 from bentpipe.runs import run_folder
 from bentpipe.runs.manifest import Manifest
 from bentpipe.runs.records import Record
@@ -51,6 +53,10 @@ class Source:
 
         return sorted(self.records, key=place)
 
+    def refused(self, why: str, command: str) -> BentpipeError:
+        """That no page can be written from this run; `command` makes one that has what is wanted."""
+        return BentpipeError(f"{self.folder}: {why}", f"make such a run with: bentpipe {command}")
+
     @property
     def is_real_time(self) -> bool:
         return self.manifest.plan.testbed == "emu"
@@ -63,6 +69,18 @@ def pooled(sources: Iterable[Source]) -> list[Record]:
         setting = (one.testbed, one.scenario, one.workload, one.treatment, one.client, one.server)
         found.setdefault((*setting, one.seed), one)
     return list(found.values())
+
+
+def single_transfers(records: Iterable[Record]) -> list[Cell]:
+    """The cells of those that transfer one file."""
+    known = [one for one in cells(records) if one.key.workload.startswith("transfer:")]
+    return [one for one in known if "x" not in one.key.workload]
+
+
+def title(sources: Iterable[Source], scenario: str) -> str:
+    """What the runs call a path; its label where they do not know it."""
+    known = (one.manifest.scenarios[scenario] for one in sources if scenario in one.manifest.scenarios)
+    return next((str(one.summary.get("title", scenario)) for one in known), scenario)
 
 
 def without_folders(text: str) -> str:
