@@ -24,7 +24,7 @@ from bentpipe.analysis.comparison import (
 )
 from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
-from bentpipe.study import footing, markdown
+from bentpipe.study import closing, markdown
 from bentpipe.study.markdown import code, literal, number, path, percent, several, table
 from bentpipe.study.quantiles import median, quantile
 from bentpipe.study.source import Source
@@ -186,10 +186,10 @@ def _sections(page: Page) -> list[str]:
         parts += [f"## {path(scenario)}", _facts(page, scenario), _rows(page, scenario)]
     parts += ["## How exact real time was", _FIDELITY, _fidelity(page)]
     for source, name in ((page.virtual, "virtual time"), (page.real, "real time")):
-        heading, *said = footing.failures(source.records)
+        heading, *said = closing.failures(source.records)
         parts += [f"{heading} in {name}", *said]
     for source, name in ((page.virtual, "virtual time"), (page.real, "real time")):
-        heading, _, *said = footing.made(source, {})
+        heading, _, *said = closing.made(source, {})
         parts += [f"{heading}: {name}", code(source.manifest.command), *said]
     return [*parts, "The page:", code(page.virtual.command)]
 

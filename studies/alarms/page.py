@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bentpipe.analysis.sequential import Rigour, paired_change
 from bentpipe.errors import BentpipeError
-from bentpipe.study import footing, markdown
+from bentpipe.study import closing, markdown
 from bentpipe.study.markdown import several, table
 from bentpipe.study.source import Source
 
@@ -112,7 +112,7 @@ def _sections(source: Source, pools: Sequence[Pool]) -> list[str]:
         "## A slower stack",
         _unequal(pools, rigour),
         _slower(pools, rigour),
-        *footing.of_all([source]),
+        *closing.of_all([source]),
     ]
 
 

@@ -13,7 +13,7 @@ from bentpipe import labels
 from bentpipe.analysis.cells import Cell
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs.manifest import stack_versions
-from bentpipe.study import footing, markdown
+from bentpipe.study import closing, markdown
 from bentpipe.study.markdown import bytes_as, literal, number, several, table
 from bentpipe.study.quantiles import median_of
 from bentpipe.study.source import Source, pooled, single_transfers, title
@@ -148,7 +148,7 @@ def _sections(page: Page, real: Page, figure: str) -> list[str]:
     parts += _links(page)
     if real.cells:
         parts += ["## In real time", _REAL, *_links(real)]
-    return [*parts, *footing.of_all(page.sources, {"slides": known.source})]
+    return [*parts, *closing.of_all(page.sources, {"slides": known.source})]
 
 
 def _links(page: Page) -> list[str]:

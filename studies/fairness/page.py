@@ -15,7 +15,7 @@ from bentpipe.analysis.cells import Cell, cells
 from bentpipe.plan import flows
 from bentpipe.plan.flows import FurtherFlow
 from bentpipe.runs.records import Record
-from bentpipe.study import footing, markdown
+from bentpipe.study import closing, markdown
 from bentpipe.study.markdown import literal, mbit, path, percent, several, table, trials
 from bentpipe.study.source import Source, pooled
 
@@ -92,14 +92,14 @@ def _has_tcp(source: Source) -> bool:
 
 def _sections(page: Page) -> list[str]:
     parts = ["# Flows that share a path", _opening(page), _HOW.format(_FAIR), _equals(page)]
-    return [*parts, *_paths(page), *footing.of_all(page.sources, SOURCES)]
+    return [*parts, *_paths(page), *closing.of_all(page.sources, SOURCES)]
 
 
 def _sections_tcp(page: Page) -> list[str]:
     parts = ["# Flows of TCP and QUIC that share a path", _opening(page)]
     parts += beside_tcp.sections(page.cells, page.real)
     parts += ["## In numbers", _HOW.format(_FAIR)]
-    return [*parts, *_paths(page), *footing.of_all(page.sources, SOURCES)]
+    return [*parts, *_paths(page), *closing.of_all(page.sources, SOURCES)]
 
 
 def _paths(page: Page) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bentpipe import labels
 from bentpipe.schema.manifest import ScenarioState
-from bentpipe.study import catalogue, footing, markdown
+from bentpipe.study import catalogue, closing, markdown
 from bentpipe.study.markdown import code, literal, table, trials
 from bentpipe.study.source import Source
 
@@ -127,7 +127,7 @@ def _sections(
         *opened.sections(study, chains[QUIC]),
         *opened.aside(study, chains[QUIC]),
         *tables.real_time(study, chains, [KosekRuns((one,)) for one in runs if one.is_real_time]),
-        *footing.failures(records),
+        *closing.failures(records),
         *_made(runs),
         "## Sources",
         f"- {known.source}\n- {known.dataset}",
@@ -193,5 +193,5 @@ def _made(runs: Sequence[Source]) -> list[str]:
         code(_command(runs)),
         "Its runs; `bentpipe study kosek --help` says which each is:",
         table(["run", "trials", "seed", "finished"], rows),
-        *footing.stacks(runs),
+        *closing.stacks(runs),
     ]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bentpipe.study import footing, markdown
+from bentpipe.study import closing, markdown
 from bentpipe.study.markdown import code, literal, number, several, table
 from bentpipe.study.source import Source
 
@@ -380,5 +380,5 @@ def _made(runs: KuhnRuns) -> list[str]:
         code(f"bentpipe study kuhn{every}"),
         "It carries out these campaigns; `bentpipe run NAME` runs one of them.",
         table(["campaign", "", "trials", "seed", "finished"], rows, left=2),
-        *footing.stacks(runs.sources),
+        *closing.stacks(runs.sources),
     ]

@@ -10,7 +10,7 @@ from pathlib import Path
 from bentpipe import labels, workload
 from bentpipe.analysis.cells import Cell
 from bentpipe.schema.manifest import ScenarioState
-from bentpipe.study import figures, footing, markdown
+from bentpipe.study import closing, figures, markdown
 from bentpipe.study.grid import Grid, is_reference
 from bentpipe.study.markdown import bytes_as, literal, percent, several, table, trials
 from bentpipe.study.source import Source, pooled, single_transfers, title
@@ -118,7 +118,7 @@ def _sections(page: Page) -> list[str]:
             _facts(page, scenario),
             page.over(scenario).markdown("server"),
         ]
-    return [*parts, *footing.of_all(page.sources, definitions(list(page.variants)))]
+    return [*parts, *closing.of_all(page.sources, definitions(list(page.variants)))]
 
 
 def _opening(page: Page) -> str:

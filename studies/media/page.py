@@ -10,7 +10,7 @@ from bentpipe import workload
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs.records import Record
-from bentpipe.study import footing, markdown
+from bentpipe.study import closing, markdown
 from bentpipe.study.intervals import with_quantiles
 from bentpipe.study.markdown import number, path, table, trials
 from bentpipe.study.quantiles import median, median_of
@@ -41,7 +41,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     parts = ["# Live streams and frames with deadlines", _TEXT]
     parts += _tables("Live streams", _LIVE, live, _live_row, _LIVE_HEAD)
     parts += _tables("Frames", _FRAMES, frames, _frames_row, _FRAMES_HEAD)
-    parts += footing.of_all(runs)
+    parts += closing.of_all(runs)
     file = folder / "media.md"
     file.write_text(markdown.page(parts))
     return [file]

@@ -17,7 +17,7 @@ from typing import Any
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
-from bentpipe.study import footing, markdown
+from bentpipe.study import closing, markdown
 from bentpipe.study.markdown import mbit, number, percent, several, table
 from bentpipe.study.quantiles import median, median_of
 from bentpipe.study.source import Source
@@ -141,7 +141,7 @@ def _sections(
         parts += ["![goodput over time](real-links-time.svg)", _hours(trials)]
     if weather := _weather(trials):
         parts += ["## Weather", _WEATHER, weather]
-    return [*parts, "## Limits of this page", _LIMITS, *footing.of_all([*real, *emulated], SOURCES)]
+    return [*parts, "## Limits of this page", _LIMITS, *closing.of_all([*real, *emulated], SOURCES)]
 
 
 def _known(real: Sequence[Source]) -> dict[str, dict[str, Any]]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.runs.records import Record
-from bentpipe.study import figures, footing, markdown
+from bentpipe.study import closing, figures, markdown
 from bentpipe.study.figures import Line
 from bentpipe.study.markdown import literal, mbit, percent, several, table
 from bentpipe.study.source import Source
@@ -232,8 +232,8 @@ def _sections(source: Source, rows: Sequence[StackRow], client: str, loss: float
         _COLUMNS,
         *_yardsticks(rows[0].ideal, loss),
         *_apart(rows),
-        *footing.failures(records),
-        *footing.made(source, SOURCES),
+        *closing.failures(records),
+        *closing.made(source, SOURCES),
     ]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bentpipe.errors import BentpipeError
-from bentpipe.study import footing, markdown
+from bentpipe.study import closing, markdown
 from bentpipe.study.markdown import literal, percent, several, table
 from bentpipe.study.quantiles import median, quantile, share_of
 from bentpipe.study.slow_starts import BASELINE, MB
@@ -111,7 +111,7 @@ def _sections(study: PublishedComparison, runs: Sequence[Source], drawn: dict[st
         *windows.sections(runs, drawn),
         "## Versions of SEARCH",
         _VERSIONS,
-        *footing.of_all(runs, {"published": study.known.source}),
+        *closing.of_all(runs, {"published": study.known.source}),
     ]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from bentpipe import workload
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.plan.treatments import DIRECT
-from bentpipe.study import footing, markdown
+from bentpipe.study import closing, markdown
 from bentpipe.study.markdown import literal, number, table, trials
 from bentpipe.study.quantiles import quantile
 from bentpipe.study.source import Source, pooled
@@ -73,7 +73,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
         _courses([one for one in known if _page(one) == _LARGE]),
         _FIRST_WINDOW,
     ]
-    parts += footing.of_all(runs, {"Kuhn": _SOURCE})
+    parts += closing.of_all(runs, {"Kuhn": _SOURCE})
     file = folder / "simple-pages.md"
     file.write_text(markdown.page(parts))
     return [file]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.schema.manifest import ScenarioState
-from bentpipe.study import figures, footing, markdown
+from bentpipe.study import closing, figures, markdown
 from bentpipe.study.grid import Grid
 from bentpipe.study.markdown import literal, several, table, trials
 from bentpipe.study.slow_starts import MB, SlowStartTrial
@@ -119,7 +119,7 @@ def _sections(page: Page) -> list[str]:
         grid = page.over(path)
         parts += [f"## {path[0]}", _title(page, path[0]), grid.markdown("server")]
         parts += [_left(page, grid)] if page.tells else []
-    return [*parts, *footing.of_all(page.sources, definitions(list(page.variants)))]
+    return [*parts, *closing.of_all(page.sources, definitions(list(page.variants)))]
 
 
 def _opening(page: Page) -> str:

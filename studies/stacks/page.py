@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from bentpipe.study import footing, markdown
+from bentpipe.study import closing, markdown
 from bentpipe.study.source import Source
 
-from . import causes, control, drawn, handshakes, late, packets, published, return_link, whose
+from . import causes, control, drawn, handshakes, late_pairs, packets, published, return_link, variance_shares
 from .control import Controlled
 from .handshakes import Handshakes
 from .packets import Transfers
@@ -37,12 +37,12 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
         made.append(folder / handshakes.FIGURE)
         handshakes.draw(shown, made[-1])
         short.append(handshakes.in_short(shown))
-        parts += [*handshakes.section(shown, mine.known.longrtt), *late.section(shown)]
+        parts += [*handshakes.section(shown, mine.known.longrtt), *late_pairs.section(shown)]
     if (servers := Controlled(mine)).cells:
         made.append(folder / control.FIGURE)
         drawn.control(servers, made[-1])
-        short += whose.in_short(servers)
-        parts += control.section(servers, causes.section(mine), whose.section(servers, mine.known))
+        short += variance_shares.in_short(servers)
+        parts += control.section(servers, causes.section(mine), variance_shares.section(servers, mine.known))
     if (transfers := Transfers(mine)).all:
         made += [folder / return_link.FIGURE, folder / packets.SIZES_FIGURE]
         drawn.return_rates(transfers.middle("client"), made[-2])
@@ -54,8 +54,8 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
             "nothing here is on this page: wanted is a run of the campaign interop", "run interop"
         )
     path = folder / "stacks.md"
-    end = footing.failures([one for source in mine.sources for one in source.records])
-    end += footing.made(mine.sources[0], mine.known.sources, mine.sources[1:])
+    end = closing.failures([one for source in mine.sources for one in source.records])
+    end += closing.made(mine.sources[0], mine.known.sources, mine.sources[1:])
     opening = ["# What each stack does with a connection", _TEXT, "\n".join(f"- {one}" for one in short)]
     path.write_text(markdown.page([*opening, *parts, *end]))
     return [path, *made]

@@ -12,7 +12,7 @@ from bentpipe.analysis.plots import series
 from bentpipe.analysis.traces import Analysis, TracedRun
 from bentpipe.runs.trial_files import is_traced
 from bentpipe.schema.analysis import Finding
-from bentpipe.study import footing, markdown
+from bentpipe.study import closing, markdown
 from bentpipe.study.markdown import literal, table
 from bentpipe.study.published import Table, read
 from bentpipe.study.source import Source
@@ -123,7 +123,7 @@ def write(runs: ThesisRuns, folder: Path) -> list[Path]:
         files.append(folder / one.plan.file)
         parts += _section(one)
     parts += ["## Not found", _ABSENT, markdown.code(_LOOKED)]
-    parts += [*footing.of_all(runs.galleries, {"endres": runs.known.sources["endres"]})]
+    parts += [*closing.of_all(runs.galleries, {"endres": runs.known.sources["endres"]})]
     page = folder / "thesis-gallery.md"
     page.write_text(markdown.page(parts))
     return [page, *files]

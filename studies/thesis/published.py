@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bentpipe.study.compare import PairGoodputs
 from bentpipe.study.published import Table, read
+
+from .pairs import PairGoodputs
 
 
 class Overview(Table, frozen=True):

@@ -12,12 +12,11 @@ import msgspec
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell, Matrix, cells, matrices
 from bentpipe.runs.records import Record
-from bentpipe.study import compare
-from bentpipe.study.compare import ScenarioResult
 from bentpipe.study.source import Source, pooled
 from bentpipe.testbed import EMU
 
 from .intervals import Pairs
+from .pairs import ScenarioResult, over_pairs
 from .published import Published
 
 WORKLOAD = "transfer:10485760"
@@ -78,7 +77,7 @@ class ThesisRuns:
     @cached_property
     def results(self) -> dict[str, ScenarioResult]:
         """Of each scenario over all pairs, as the source counts and times."""
-        return {name: compare.over_pairs(one) for name, one in self.as_published.items()}
+        return {name: over_pairs(one) for name, one in self.as_published.items()}
 
     @cached_property
     def planned(self) -> Counter[str]:

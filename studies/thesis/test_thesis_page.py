@@ -12,13 +12,14 @@ import msgspec
 import numpy as np
 import pytest
 from conftest import Command
-from thesis import claims, controllers, gallery, intervals, published
+from thesis import claims, controllers, gallery, intervals, published, virtual_time
 from thesis.intervals import Estimate
+from thesis.pairs import ServerChange, over_pairs
 
 from bentpipe.analysis.cells import matrices
 from bentpipe.plan import campaign, scenarios
 from bentpipe.runs.records import Record
-from bentpipe.study import catalogue, compare
+from bentpipe.study import catalogue
 from bentpipe.study.markdown import literal
 from bentpipe.study.source import without_folders
 
@@ -260,14 +261,14 @@ def test_verdicts(then: list[float], now: list[float], verdict: str) -> None:
     def clients(values: list[float]) -> dict[str, float]:
         return {str(number): value for number, value in enumerate(values)}
 
-    assert compare.ServerChange("x", clients(then), clients(now)).verdict == verdict
+    assert ServerChange("x", clients(then), clients(now)).verdict == verdict
 
 
 def test_trials_without_a_start_cost_nothing() -> None:
     made = fake_run.record("sat", "noq", "quinn", 1)
     unsupported = msgspec.structs.replace(made, outcome="unsupported", wall_s=0.0, cpu_client_s=9.0)
-    assert compare.costs([unsupported]) == []
-    assert {one.stack for one in compare.costs([made, unsupported])} == {"noq", "quinn"}
+    assert virtual_time.costs([unsupported]) == []
+    assert {one.stack for one in virtual_time.costs([made, unsupported])} == {"noq", "quinn"}
 
 
 def test_published_figures_are_those_of_the_papers() -> None:
@@ -309,7 +310,7 @@ def test_pairs_that_failed_in_part_are_failed() -> None:
             ("aioquic", 2, "transfer_timeout", 0.0),
         )
     ]
-    ours = compare.over_pairs(matrices(made)[0])
+    ours = over_pairs(matrices(made)[0])
     assert (ours.pairs, ours.failed, ours.timeout, ours.unsupported) == (3, 1, 1, 0)
     assert (ours.mean_bps, ours.mean_efficiency) == (7e6, 0.35)
     assert (ours.max_bps, ours.max_efficiency) == (9e6, 0.45)  # of a trial, as in the source

@@ -10,7 +10,7 @@ from bentpipe import workload
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs.records import CellKey
-from bentpipe.study import footing, markdown
+from bentpipe.study import closing, markdown
 from bentpipe.study.markdown import literal, number, path, table
 from bentpipe.study.quantiles import median_of
 from bentpipe.study.source import Source, pooled
@@ -38,7 +38,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     for scenario in dict.fromkeys(one.key.scenario for one in known):
         mine = [one for one in known if one.key.scenario == scenario]
         parts += [f"## {path(scenario)}", table(_HEAD, _rows(mine), left=4)]
-    parts += footing.of_all(runs)
+    parts += closing.of_all(runs)
     file = folder / "visits.md"
     file.write_text(markdown.page(parts))
     return [file]

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 
 from bentpipe.runs.records import Record
-from bentpipe.study import footing, markdown
+from bentpipe.study import closing, markdown
 from bentpipe.study.intervals import with_ends
 from bentpipe.study.markdown import percent, several, table
 from bentpipe.study.source import Source
@@ -188,8 +188,8 @@ def sections(page: Page) -> list[str]:
         _effects(page),
         "## Limits",
         _LIMITS,
-        *footing.failures(page.source.records),
-        *footing.made(page.source, SOURCES),
+        *closing.failures(page.source.records),
+        *closing.made(page.source, SOURCES),
     ]
 
 

@@ -1,37 +1,56 @@
-"""What a results page ends with: what failed, what it cost, what it cannot show, how it was made."""
+"""The closing sections of a page: which trials failed, how the page was made, and from what."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass
 from pathlib import Path
 
 from bentpipe import paths
 from bentpipe.runs.manifest import Manifest
 from bentpipe.runs.records import Record
-from bentpipe.study import compare
-from bentpipe.study.markdown import code, literal, number, percent, several, table
+from bentpipe.study.markdown import code, literal, several, table
 from bentpipe.study.source import Source
 
 _PAIRS = 4  # that are named before they are counted
 
-_LIMITS = [
-    """**Slow machines.** Programs take no virtual time to compute. The source suspects its old processor
-  behind some timeouts; here a stack that needs long costs wall time alone, and no goodput.""",
-    """**Kernels and sockets.** Socket buffers, segmentation offload, timer granularity and scheduling are not
-  there. Arrivals are handled one by one, where a socket hands over bursts; what each program does instead is
-  in the records' `client_driver` and `server_driver`.""",
-    """**What surrounds a stack.** The source ran the containers that stacks publish, with their settings.
-  Here each is a small program around the library, with the library's defaults.""",
-    """**Competing traffic**, and queues other than the scenario's. The source states none of its queues.""",
-]
-_REAL = """**Real links** ({}): the source puts their RTT at 600 to 1000 ms; what their queues and medium
-  access did is not known. The stand-ins have a fixed RTT, a fixed queue and independent losses."""
+
+@dataclass(frozen=True)
+class _Failure:
+    """Trials of a scenario that ended in one outcome, for the same reason but for its numbers."""
+
+    scenario: str
+    outcome: str
+    trials: int
+    pairs: tuple[str, ...]
+    detail: str  # of the first of them
+
+
+def _failures(records: Iterable[Record]) -> list[_Failure]:
+    """What did not go well, the most frequent first within each scenario."""
+    groups: dict[tuple[str, str, str], list[Record]] = {}
+    for one in records:
+        if not one.ok:
+            reason = re.sub(r"\d+(\.\d+)?", "#", one.detail)
+            groups.setdefault((one.scenario, one.outcome, reason), []).append(one)
+    order = list(dict.fromkeys(scenario for scenario, _, _ in groups))
+    made = [
+        _Failure(
+            scenario,
+            outcome,
+            len(group),
+            tuple(dict.fromkeys(f"{one.client} → {one.server}" for one in group)),
+            group[0].detail,
+        )
+        for (scenario, outcome, _), group in groups.items()
+    ]
+    return sorted(made, key=lambda one: (order.index(one.scenario), -one.trials))
 
 
 def failures(records: Sequence[Record]) -> list[str]:
     """The section on trials that failed."""
-    found = compare.failures(records)
+    found = _failures(records)
     if not found:
         return ["## Failed trials", f"None of {several(len(records), 'trial')} failed."]
     failed = sum(one.failed for one in records)
@@ -55,54 +74,6 @@ def _named(pairs: Sequence[str]) -> str:
     if len(pairs) > _PAIRS:
         return f"{len(pairs)} pairs, {', '.join(map(literal, pairs[:_PAIRS]))}, …"
     return ", ".join(map(literal, pairs))
-
-
-def cost(records: Sequence[Record], manifest: Manifest) -> list[str]:
-    """The section on time."""
-    found = compare.costs(records)
-    if not found:
-        return ["## What slows which stack down", "No trial was started."]
-    own, sim = sum(one.total_cpu_s for one in found), sum(r.cpu_sim_s for r in records)
-    rows = [
-        [
-            literal(one.stack),
-            number(one.client_cpu_s),
-            number(one.server_cpu_s),
-            percent(one.wall_share),
-            percent(one.total_cpu_s / (own + sim)) if own + sim else "-",
-        ]
-        for one in found
-    ]
-    head = ["stack", "as client, CPU s", "as server, CPU s", "of the wall time", "of the run's CPU time"]
-    slow = [one for one in found if one.wall_share is not None and one.wall_share > 0.5]
-    text = (
-        f"All trials together used {own + sim:.0f} s of CPU time: {own:.0f} s the programs of the stacks, "
-        f"{sim:.0f} s the coordinator, which moves, decodes and checks. In the table, means per trial; *of "
-        "the wall time* is the CPU time of the stack's program / the wall time, over its trials with others."
-    )
-    wall = _wall_s(manifest)
-    if wall is not None:
-        cores = manifest.host.get("cores")
-        text += f" From start to finish the run took {wall / 60:.1f} minutes on {cores} cores."
-    if slow:
-        names = ", ".join(literal(one.stack) for one in slow)
-        text += f" More than half of the time of their trials passes in the programs of: {names}."
-    return ["## What slows which stack down", text, table(head, rows)]
-
-
-def _wall_s(manifest: Manifest) -> float | None:
-    """From start to finish; None if the run was continued, as nobody counted the pause."""
-    if manifest.finished is None or manifest.resumed:
-        return None
-    begin, end = (datetime.fromisoformat(text) for text in (manifest.started, manifest.finished))
-    return (end - begin).total_seconds()
-
-
-def limits(real_links: Sequence[str]) -> list[str]:
-    """The section on what virtual time cannot show."""
-    real = [_REAL.format(", ".join(real_links))] if real_links else []
-    lines = [f"- {text}" for text in (*_LIMITS, *real)]
-    return ["## What virtual time cannot show", "\n".join(lines)]
 
 
 def of_all(sources: Sequence[Source], published: Mapping[str, str] | None = None) -> list[str]:

@@ -1,4 +1,4 @@
-"""Whose goodput is, the stack's or its congestion control's: by variance, within a stack, and beside 2021."""
+"""The stack's share of the variance of goodput and its congestion control's; within a stack; beside 2021."""
 
 from __future__ import annotations
 
