@@ -1,4 +1,4 @@
-"""Goodput of every stack with every congestion control that it offers: what the stack and what the control make of it."""
+"""Goodput of every stack with every congestion control that it offers: what each of the two makes of it."""
 
 from __future__ import annotations
 
