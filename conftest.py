@@ -155,7 +155,7 @@ class Command:
         return Done(code, out, err)
 
     def page(self, study: str, *words: str | Path) -> str:
-        """The page of a study, from the runs that these words name; every file of it is there."""
+        """Write the page of a study from the runs that these arguments name, and return its text."""
         done = self("study", study, *words, "-o", "out")
         assert done.code == 0, done.err
         files = [Path(line) for line in done.out.splitlines()]

@@ -1,4 +1,4 @@
-"""What virtual time costs, by stack, and what it cannot show."""
+"""The CPU time of virtual time by stack, and the limits of what it can show."""
 
 from __future__ import annotations
 

@@ -97,18 +97,18 @@ def write_campaign(name: str, records: Sequence[Record]) -> list[str]:
 
 
 def named(runs: Iterable[Path | str]) -> list[str]:
-    """The words of `bentpipe study` that name these runs."""
+    """The arguments of `bentpipe study` for these runs."""
     return [word for run in runs for word in ("--run", str(run))]
 
 
 def write_records(folder: Path, records: Iterable[Record]) -> None:
-    """Make these the records of a run."""
+    """Replace the records of a run."""
     (folder / "records.jsonl").write_text("".join(f"{one.to_json()}\n" for one in records))
 
 
 @contextmanager
 def changed_manifest(folder: Path) -> Iterator[dict[str, Any]]:
-    """The manifest of a run, which is written again as it was left."""
+    """The manifest of a run, to be changed in the block and then written back."""
     file = folder / "manifest.json"
     manifest = json.loads(file.read_text())
     yield manifest

@@ -1,4 +1,4 @@
-"""What studies share: tables, figures, intervals, and what they are made of; and which studies there are.
+"""The catalogue of studies, and what their pages share: tables, figures, intervals, published values.
 
 A study is a folder: its question, its campaigns, what was published, the code that makes its page, the page.
 """

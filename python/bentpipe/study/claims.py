@@ -1,4 +1,4 @@
-"""Claims of a publication, each with a verdict from an interval of what trials say of it."""
+"""Verdicts on the claims of a publication, by the interval of what trials measured."""
 
 from __future__ import annotations
 

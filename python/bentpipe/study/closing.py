@@ -18,7 +18,7 @@ _PAIRS = 4  # that are named before they are counted
 
 @dataclass(frozen=True)
 class _Failure:
-    """Trials of a scenario that ended in one outcome, for the same reason but for its numbers."""
+    """Trials of a scenario with the same outcome, whose details differ in numbers at most."""
 
     scenario: str
     outcome: str
@@ -28,7 +28,7 @@ class _Failure:
 
 
 def _failures(records: Iterable[Record]) -> list[_Failure]:
-    """What did not go well, the most frequent first within each scenario."""
+    """Trials that failed, the most frequent reason first within each scenario."""
     groups: dict[tuple[str, str, str], list[Record]] = {}
     for one in records:
         if not one.ok:
@@ -84,7 +84,7 @@ def of_all(sources: Sequence[Source], published: Mapping[str, str] | None = None
 
 
 def _command(manifest: Manifest) -> str:
-    """The run's command. A campaign that comes along is known by its name, wherever its file was."""
+    """The run's command; a campaign that is part of Bentpipe is written as its name."""
     words = manifest.command.split(" ")
     names = {word: Path(word).stem for word in words if word.endswith(".toml")}
     known = paths.campaigns()
@@ -92,7 +92,7 @@ def _command(manifest: Manifest) -> str:
 
 
 def _commands(sources: Sequence[Source]) -> list[str]:
-    """Those that make the page: of a study one alone, where it has made all of its runs."""
+    """The commands that make the page; only `bentpipe study` where that made all of its runs."""
     runs = list(dict.fromkeys(_command(one.manifest) for one in sources))
     if len(runs) == 1 and runs[0].startswith("bentpipe study "):
         return runs
@@ -100,7 +100,7 @@ def _commands(sources: Sequence[Source]) -> list[str]:
 
 
 def stacks(sources: Iterable[Source]) -> list[str]:
-    """The versions of all stacks of these runs, with a sentence that says whose word that is."""
+    """The table of the versions that the stacks of these runs report, and the sentence above it."""
     stacks = {name: text for one in sources for name, text in one.manifest.versions.get("stacks", {}).items()}
     rows = [[name, literal(text)] for name, text in stacks.items()]
     return ["Stacks, as they say themselves:", table(["stack", "version"], rows, left=2)]

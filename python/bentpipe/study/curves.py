@@ -35,7 +35,7 @@ _MANY = 2000  # dots beyond which they become an image
 
 @dataclass(frozen=True)
 class Distribution:
-    """The distribution of a value over all trials. Its number decides how it looks."""
+    """The distribution of a value over all trials. Its number determines colour and dashes."""
 
     name: str
     values: Sequence[float]
@@ -79,7 +79,7 @@ def distributions(
 
 
 def _span(values: Sequence[Sequence[float]]) -> tuple[float, float]:
-    """From the least finite value to the largest, and a bit to both sides."""
+    """The range of the finite values, with a margin on both sides."""
     known = [value for some in values for value in some if math.isfinite(value)] or [0.0]
     margin = 0.04 * (max(known) - min(known)) or 1.0
     return min(known) - margin, max(known) + margin
@@ -110,7 +110,7 @@ def _legend(made: Figure, drawn: Sequence[Distribution | MeanCurve], lines: Sequ
 
 @dataclass(frozen=True)
 class MeanCurve:
-    """A curve of means, with the values that it is of at each x. Its number decides how it looks."""
+    """A curve of means and the values behind it at each x. Its number determines colour and dashes."""
 
     name: str
     x: Sequence[float]
@@ -172,7 +172,7 @@ def scatter(curves: Sequence[MeanCurve], labels: tuple[str, str], path: Path) ->
 
 
 def differences(curves: Sequence[MeanCurve], labels: tuple[str, str], path: Path) -> None:
-    """Lines about zero: of three values at each x the middle one, in a band of the others."""
+    """Differences from zero: at each x the middle one of three values, in a band between the others."""
     with drawing(path, labels[1], _HEIGHT_MM + _LEGEND_MM, 0.7) as made:
         axes = made.subplots()
         axes.axhline(0, color=GREY, lw=0.6, zorder=1)

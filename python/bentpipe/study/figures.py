@@ -34,7 +34,7 @@ _MARK = "x"  # of a pair without a success
 
 @dataclass(frozen=True)
 class Line:
-    """A value that a distribution is held against."""
+    """A reference value, drawn as a line across a distribution."""
 
     value: float
     label: str
@@ -44,7 +44,7 @@ class Line:
 
 @contextmanager
 def style() -> Iterator[None]:
-    """That of all figures, but with texts as texts: thousands of outlines would make large files."""
+    """The style of all figures, except that text stays text: thousands of outlines would make large files."""
     with canvas.style(), matplotlib.rc_context({"svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans"]}):
         yield
 
@@ -53,7 +53,7 @@ def style() -> Iterator[None]:
 def drawing(
     path: Path, title: str, height_mm: float, width: float = 1.0, dpi: float | None = None
 ) -> Iterator[Figure]:
-    """A figure so wide, as a share of a page, and so high, which is written to `path` when it is drawn."""
+    """A new figure, `width` pages wide, that is saved to `path` at the end of the block."""
     with style():
         made = Figure((WIDTH_MM * MM * width, height_mm * MM), layout="constrained", dpi=dpi)
         yield made
@@ -61,12 +61,12 @@ def drawing(
 
 
 def legend_above(made: Figure, keys: Sequence[Line2D], columns: int) -> None:
-    """What colours and dashes mean, above all panels."""
+    """Place the legend above all panels."""
     made.legend(handles=keys, loc="outside upper center", ncols=columns, frameon=False)
 
 
 def panels_of(made: Figure, count: int, across: int, *, share: bool = False) -> list[Axes]:
-    """So many panels in rows of `across` at the most; with `share` their axes are the same."""
+    """Add `count` panels, at most `across` in a row; `share` gives them the same axes."""
     across = min(across, count)
     grid = made.subplots(-(-count // across), across, squeeze=False, sharex=share, sharey=share)
     panels = list(grid.flat)
@@ -95,7 +95,7 @@ def _heat_map(axes: Axes, title: str, matrix: Matrix) -> None:
 
 @dataclass(frozen=True)
 class HeatSquare:
-    """A square of a heat map: from 0 to 1, or NaN for a white one; and what is written on it."""
+    """A square of a heat map: its shade from 0 to 1, NaN for white, and its text."""
 
     share: float
     text: str
@@ -123,7 +123,7 @@ def draw_squares(
 
 
 def _square(cell: Cell | None) -> HeatSquare:
-    """Mean efficiency in percent, of a pair."""
+    """The square of a pair: its mean efficiency in percent."""
     if cell is None:
         return HeatSquare(float("nan"), "")
     mean = cell.efficiency_mean
@@ -206,12 +206,12 @@ def _mean(matrix: Matrix, name: str) -> float:
 
 
 def _goodputs(cells: Sequence[Cell]) -> list[float]:
-    """Of those that have one, in Mbit/s."""
+    """Mean goodputs in Mbit/s, of the cells that have one."""
     return [cell.goodput_mean_bps / 1e6 for cell in cells if cell.goodput_mean_bps is not None]
 
 
 def _in_view(matrix: Matrix, lines: Sequence[Line]) -> list[Line]:
-    """Without the lines that would press all dots to the left."""
+    """The lines that do not squeeze all dots to the left."""
     farthest = _FAR * max(_goodputs(matrix.cells), default=float("inf"))
     return [line for line in lines if line.value / 1e6 <= farthest]
 

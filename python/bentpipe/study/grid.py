@@ -24,7 +24,7 @@ _LITTLE = 0.0995  # shares below are told with a decimal
 
 
 def dropped(record: Record) -> float | None:
-    """What the queue towards the client dropped, as a share of the file; None where nobody knows."""
+    """Bytes dropped by the queue towards the client, as a share of the file; None if unknown."""
     if not record.forward_packets or not record.size_bytes:
         return None
     if record.forward_bytes is None or record.forward_queue_drops is None:
@@ -45,7 +45,7 @@ class GridCell:
 
     @cached_property
     def mean(self) -> GeometricMean | None:
-        """Of the shares, with what chance leaves open of it."""
+        """The geometric mean of the shares, with its interval."""
         return GeometricMean.of(self.cell.values("share_of_limit"))
 
     @cached_property
@@ -75,7 +75,7 @@ def _fine(share: float) -> str:
 
 
 def _in_percent(share: float) -> float:
-    """As it is shown."""
+    """The share in percent, rounded as it is shown."""
     return round(100 * share, 1 if 0 < share < _LITTLE else 0)
 
 
@@ -117,11 +117,11 @@ class Grid:
         }
 
     def bold(self, setting: str) -> set[str]:
-        """The best, if chance could not have made them so."""
+        """The best, if their lead is more than chance."""
         return set() if self.rivals(setting) else self.best(setting)
 
     def _fit(self, setting: str) -> dict[str, float]:
-        """The variants that may be the best, with their shares."""
+        """The shares of the variants that qualify as best."""
         here = {one: self.spots[one, setting] for one in self.variants if (one, setting) in self.spots}
         allowed = [
             _in_percent(spot.dropped)

@@ -1,4 +1,4 @@
-"""How a value is written with its interval, or with the least and the largest of what it stands for."""
+"""Values written as text with their interval, or with the range of what they summarise."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def with_ends(
     factor: float = 1.0,
     always: bool = True,
 ) -> str:
-    """`8.74 s (8.70 to 8.79)`; the value alone without an interval. Not `always`: also where both ends are
-    written alike.
+    """`8.74 s (8.70 to 8.79)`. Only the value if there is no interval, or, unless `always`, if both ends round
+    to the same text.
     """
     text = f"{factor * value:.{digits}f}{unit}"
     if low is None or high is None:
@@ -30,7 +30,7 @@ def with_ends(
 
 
 def span(values: Iterable[float], digits: int = 2) -> str:
-    """From the least to the largest: `3 to 5`; `3` where both are written alike, a dash for no values."""
+    """The range, `3 to 5`; `3` if both ends round to the same text, a dash for no values."""
     known = sorted(values)
     if not known:
         return "-"
@@ -41,7 +41,7 @@ def span(values: Iterable[float], digits: int = 2) -> str:
 def with_quantiles(
     values: Sequence[float | None], ends: tuple[float, float], digits: int = 2, *, unit: str = ""
 ) -> str:
-    """The median of the known values, with these quantiles where they differ by more than 2 %; a dash for no
+    """The median of the known values, with these two quantiles if they differ by more than 2 %; a dash for no
     values.
     """
     middle, low, high = median(values), *(quantile(values, one) for one in ends)

@@ -1,4 +1,4 @@
-"""Markdown as the pages of results use it."""
+"""Markdown for the pages of studies: tables, numbers, escaped text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ITEM = re.compile(r"(?:[-*]|\d+\.) ")
 
 
 def page(parts: Iterable[str]) -> str:
-    """A page of these parts, the lines of its prose broken. Tables, code and headings stay as they are."""
+    """A page of these parts. Prose is wrapped; tables, code and headings stay as they are."""
     return "\n\n".join(_folded(part) for part in parts) + "\n"
 
 
@@ -52,7 +52,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def literal(text: str) -> str:
-    """A text from outside as it is: no markup of its own, in one line, without this machine's folders."""
+    """Text from outside, escaped: no markup, one line, without this machine's folders."""
     plain = " ".join(without_folders(text).split())
     for mark in "\\`*_[]<>|":
         plain = plain.replace(mark, f"\\{mark}")
@@ -60,7 +60,7 @@ def literal(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Commands in a block of their own, a long one over several lines."""
+    """A code block of commands; a long one is continued on the next line."""
     lines = [
         " \\\n  ".join(textwrap.wrap(line, WIDTH - 4, break_long_words=False, break_on_hyphens=False))
         for line in without_folders(text).splitlines()
@@ -73,7 +73,7 @@ def mbit(bps: float | None) -> str:
 
 
 def number(value: float | None, digits: int = 2, unit: str = "") -> str:
-    """`8.74 s`, with so many digits; a dash where it is not known."""
+    """A number such as `8.74 s`; a dash if it is not known."""
     return "-" if value is None else f"{value:.{digits}f}{unit}"
 
 
@@ -99,7 +99,7 @@ def several(count: int, one: str) -> str:
 
 
 def trials(counts: Collection[int]) -> str:
-    """How many trials there are of each of several: `3 trials`, `3 to 5 trials`."""
+    """The number of trials per setting: `3 trials`, `3 to 5 trials`."""
     least, most = min(counts), max(counts)
     return several(most, "trial") if least == most else f"{least} to {most} trials"
 

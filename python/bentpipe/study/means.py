@@ -1,4 +1,4 @@
-"""Geometric means of trials with their intervals, and when one is told from others by more than chance.
+"""Geometric means of trials with their intervals, and which of several differs by more than chance.
 
 Model: that of `bentpipe.analysis.inference`, logarithms that are about normal, Student's t.
 """
@@ -28,7 +28,7 @@ class GeometricMean:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> GeometricMean | None:
-        """Of positive values; None of none."""
+        """The mean of positive values; None of no values."""
         if not values:
             return None
         logarithms = [math.log(one) for one in values]
@@ -40,16 +40,16 @@ class GeometricMean:
         return cls(math.exp(middle), math.exp(middle - reach), math.exp(middle + reach), len(values))
 
     def written(self, factor: float = 1.0, digits: int = 2) -> str:
-        """`8.74 (8.70 to 8.79)`; the value alone where nothing varies that would be seen."""
+        """`8.74 (8.70 to 8.79)`; only the value if both ends round to the same text."""
         return with_ends(self.value, self.low, self.high, digits, factor=factor, always=False)
 
     def is_above(self, other: GeometricMean) -> bool:
-        """Whether the intervals do not overlap; what has none is told from nothing."""
+        """Whether this interval lies above the other one; never without an interval."""
         return self.low is not None and other.high is not None and self.low > other.high
 
 
 def best(means: Mapping[Key, GeometricMean]) -> Key | None:
-    """The one whose interval is above that of every other; None if chance could have made it."""
+    """The key whose interval lies above all others; None if there is none."""
     if len(means) < 2:
         return None
     first = max(means, key=lambda one: means[one].value)

@@ -1,7 +1,4 @@
-"""What was published of a study's question: figures that somebody typed into a TOML file beside its page.
-
-A file has the tables that its study's types say, all of them and no others.
-"""
+"""Published values that a study compares with: a TOML file beside its page, read strictly."""
 
 from __future__ import annotations
 
@@ -14,12 +11,12 @@ from bentpipe import strict
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A table of such a file; its fields are the keys."""
+    """A table of such a file. Its fields are the keys, and no others are allowed."""
 
 
 Said = TypeVar("Said", bound=Table)
 
 
 def read(module: str, kind: type[Said], name: str = "published.toml") -> Said:
-    """The file of that name beside a module, which says its own place: `__file__`."""
+    """Read the file of that name in the folder of a module, which passes its `__file__`."""
     return strict.read(Path(module).with_name(name), kind)

@@ -1,4 +1,4 @@
-"""Medians and quantiles of values, some of which are not known. Infinite: not by the end of the trial."""
+"""Medians and quantiles of values, some of them unknown, some infinite: not reached by the end of a trial."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bentpipe.analysis.cells import Cell
 
 
 def quantile(values: Iterable[float | None], share: float) -> float | None:
-    """The least of the known values that so great a share of them does not exceed; None if there are none."""
+    """The smallest known value that at least this share of them does not exceed; None without values."""
     ordered = sorted(value for value in values if value is not None)
     if not ordered:
         return None
@@ -18,13 +18,13 @@ def quantile(values: Iterable[float | None], share: float) -> float | None:
 
 
 def median(values: Iterable[float | None]) -> float | None:
-    """The middle one of the known values, or the mean of the two in the middle; None if there are none."""
+    """The median of the known values; None if there are none."""
     known = [value for value in values if value is not None]
     return statistics.median(known) if known else None
 
 
 def median_of(cell: Cell | None, column: str) -> float | None:
-    """The median of a column over the trials of a cell that succeeded."""
+    """The median of a column over the trials of a cell that succeeded; None without one."""
     return None if cell is None else median(cell.values(column))
 
 

@@ -1,4 +1,4 @@
-"""The run that a page is written from."""
+"""The runs that a page is written from."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Source:
         return sorted(self.records, key=place)
 
     def refused(self, why: str, command: str) -> BentpipeError:
-        """That no page can be written from this run; `command` makes one that has what is wanted."""
+        """The error that no page can be written from this run; `command` makes a suitable one."""
         return BentpipeError(f"{self.folder}: {why}", f"make such a run with: bentpipe {command}")
 
     @property
@@ -63,7 +63,7 @@ class Source:
 
 
 def pooled(sources: Iterable[Source]) -> list[Record]:
-    """The records of several runs; a trial that is in more than one of them, once."""
+    """The records of several runs; a trial that several of them have counts once."""
     found: dict[tuple[str, ...], Record] = {}
     for one in (record for source in sources for record in source.in_order):
         setting = (one.testbed, one.scenario, one.workload, one.treatment, one.client, one.server)
@@ -72,17 +72,17 @@ def pooled(sources: Iterable[Source]) -> list[Record]:
 
 
 def single_transfers(records: Iterable[Record]) -> list[Cell]:
-    """The cells of those that transfer one file."""
+    """The cells whose workload is the transfer of one file."""
     known = [one for one in cells(records) if one.key.workload.startswith("transfer:")]
     return [one for one in known if "x" not in one.key.workload]
 
 
 def title(sources: Iterable[Source], scenario: str) -> str:
-    """What the runs call a path; its label where they do not know it."""
+    """The title of a scenario; its label if no run has one."""
     known = (one.manifest.scenarios[scenario] for one in sources if scenario in one.manifest.scenarios)
     return next((str(one.summary.get("title", scenario)) for one in known), scenario)
 
 
 def without_folders(text: str) -> str:
-    """`text` with the files of this machine named without their folders: pages are read elsewhere."""
+    """`text` with files named without their folders: pages are read on other machines."""
     return _ABSOLUTE.sub(r"\1", text)
