@@ -19,8 +19,8 @@ def with_ends(
     factor: float = 1.0,
     always: bool = True,
 ) -> str:
-    """`8.74 s (8.70 to 8.79)`. Only the value if there is no interval, or, unless `always`, if both ends round
-    to the same text.
+    """`8.74 s (8.70 to 8.79)`. Only the value if there is no interval, or, unless `always`, if both its ends
+    round to the same text.
     """
     text = f"{factor * value:.{digits}f}{unit}"
     if low is None or high is None:
