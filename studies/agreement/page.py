@@ -70,19 +70,19 @@ def _names(cell: ComparedCell) -> set[str]:
 
 
 class Explanations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the file of explanations says."""
+    """The file of explanations."""
 
     explanation: tuple[Explanation, ...] = ()
 
 
 def explanations(file: Path = EXPLANATIONS) -> tuple[Explanation, ...]:
-    """Those on file; UsageError if one is not as it should be."""
+    """The explanations on file; UsageError if one is malformed."""
     return strict.read(file, Explanations).explanation
 
 
 @dataclass(frozen=True)
 class Page:
-    """What the page is written from."""
+    """The two runs that are compared, and the explanations on file."""
 
     virtual: Source
     real: Source
@@ -215,7 +215,7 @@ def _opening(page: Page) -> str:
 
 
 def _with_losses(compared: Sequence[ComparedCell]) -> str:
-    """What these cells say together, over paths that all lose at random."""
+    """A summary of these cells, all over paths that lose at random."""
     if not compared:
         return ""
     apart = sum(cell.significant for cell in compared)

@@ -45,7 +45,7 @@ _NEAR = 1.02
 
 @dataclass(frozen=True)
 class Page:
-    """What the page is written from, in one of the testbeds."""
+    """The runs of the page in one testbed."""
 
     sources: tuple[Source, ...]
     testbed: str
@@ -184,7 +184,7 @@ def _glance(page: Page, known: Slides) -> str:
 
 
 def _implementations(page: Page, known: Slides) -> str:
-    """Those of the slides, and their variants here."""
+    """The stacks of the slides, and their variants here."""
     versions = stack_versions(pooled(page.sources))
     link, rows = page.links[0], []
     trips = several(known.quic_round_trips, "round trip")

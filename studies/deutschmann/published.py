@@ -1,4 +1,4 @@
-"""What the slides say of set-up, as far as the page compares with it."""
+"""Connection set-up as the slides state it."""
 
 from __future__ import annotations
 

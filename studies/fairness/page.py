@@ -35,7 +35,7 @@ SOURCES = {
 
 @dataclass(frozen=True)
 class Page:
-    """What a page is written from."""
+    """The runs of a page, and their cells."""
 
     sources: tuple[Source, ...]
 

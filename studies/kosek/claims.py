@@ -1,4 +1,4 @@
-"""What the paper says of figure 2, claim by claim, and what is found here."""
+"""The paper's claims about figure 2, each with the result here."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Pairs = list[tuple[LossyPath, Ratio | None]]
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, what is found here, and whether it is the same."""
+    """A claim of the paper, the result here, and the verdict."""
 
     text: str
     here: str
@@ -70,7 +70,7 @@ def verdict(pairs: Pairs, above: bool = True) -> str:
 
 
 def _word(one: Ratio | None, above: bool) -> str:
-    """What a ratio says of a claim that it lies above 1, or below it."""
+    """The verdict of a ratio on the claim that it lies above 1, or below it."""
     return OPEN if one is None else claims.verdict(one.low, one.high, 1, above=above, same=_SAME)
 
 
@@ -130,7 +130,7 @@ def _ends(study: KosekRuns, chain: str) -> Iterator[Claim]:
 
 
 def _late(study: KosekRuns, chain: str) -> Iterator[Claim]:
-    """What follows slow start over the low orbit."""
+    """Claims on the time after slow start over the low orbit."""
     for loss, text, above in (
         ("0.1 %", "Almost throughout a benefit with 0.1 % of loss", True),
         ("1 %", "With 1 % of loss QUIC with proxies falls off after slow start", False),

@@ -38,7 +38,7 @@ _LOOKS: dict[tuple[str, bool], tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Drawing:
-    """What is drawn: the runs, the proxies of each transport, and what was published."""
+    """The figures' data: the runs, the proxies of each transport, and the published values."""
 
     study: KosekRuns
     chains: dict[str, str]  # transport → chain

@@ -1,4 +1,4 @@
-"""What the paper on proxies left open: controllers of the satellite hop, handshake modes, stepping aside."""
+"""Questions that the paper left open: controllers of the satellite hop, handshake modes, stepping aside."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ def _lossless(study: KosekRuns, name: str) -> LossyPath | None:
 
 
 def _trials(study: KosekRuns) -> str:
-    """How much a number says that losses have a part in."""
+    """The number of trials, with a caution about random losses."""
     mine = [treatment for treatment in _treatments(study) if _has_duration(study, treatment)]
     counts = [len(one.records) for (_, _, treatment), one in study.arrivals.items() if treatment in mine]
     return f"{trials(counts)} of each: where packets are lost at random, means of so few vary."
 
 
 def _treatments(study: KosekRuns) -> list[str]:
-    """Those of QUIC."""
+    """The treatments of QUIC."""
     return [DIRECT, *(one for one in study.chains if labels.treatment(one).kind == "quic-pep")]
 
 
@@ -267,7 +267,7 @@ def _plain(chain: str) -> str:
 
 
 class _Setting:
-    """How long a treatment takes over a path, as a share of what `direct` takes."""
+    """The time that a treatment takes over a path, as a share of the time of `direct`."""
 
     def __init__(self, study: KosekRuns, road: LossyPath, size: str | None) -> None:
         self._study, self._road, self._size = study, road, size

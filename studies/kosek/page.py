@@ -169,7 +169,7 @@ def _title(scenarios: dict[str, ScenarioState], name: str) -> str:
 
 
 def _command(runs: Sequence[Source]) -> str:
-    """What makes the page again: the study, if these are its runs, or else the page from these."""
+    """The command that makes the page again: `bentpipe study`, or else the command of the first run."""
     planned = catalogue.load(Path(__file__).parent).runs
     here = sorted(one.manifest.campaign for one in runs)
     for words, those in (("", [one for one in planned if not one.optional]), (" --all", planned)):

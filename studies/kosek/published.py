@@ -1,4 +1,4 @@
-"""What was published of proxies around a satellite hop: the figures of `published.toml`."""
+"""Published values on proxies around a satellite hop: the types of `published.toml`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class KosekScenario(Table, frozen=True):
-    """What the text says of one path: bytes as multiples of those without, seconds."""
+    """Values from the text on one path: bytes as multiples of those without proxies, seconds."""
 
     most: float
     slow_start: str
@@ -52,7 +52,7 @@ class GoodputRow(Table, frozen=True):
 
 
 class Kosek(Table, frozen=True, dict=True):
-    """What was published of proxies around a satellite hop."""
+    """Published values on proxies around a satellite hop."""
 
     source: str
     dataset: str

@@ -58,7 +58,7 @@ def draw(runs: KuhnRuns, objectives: dict[str, Objectives], folder: Path) -> dic
 
 
 def _drawn(runs: KuhnRuns, place: str) -> list[tuple[str, Sender, tuple[str, object]]]:
-    """Those with curves, and what they look like."""
+    """The senders with curves, and their looks."""
     tcp = [
         (f"TCP, {'no proxies' if word == 'none' else f'proxies {word}'}", sender, _LOOKS[word])
         for word, sender in runs.configured(place).items()

@@ -192,7 +192,7 @@ def _moved(runs: KuhnRuns, known: Kuhn) -> list[str]:
 
 
 def _fastest(changed: Sequence[Losing], known: Kuhn) -> str:
-    """How near the best of them comes where the most is missing."""
+    """The best of these goodputs beside the published one."""
     means = {
         row.loss: max(statistics.fmean(one.goodputs) for one in here)
         for row in known.losses.rows
@@ -226,7 +226,7 @@ def _bursts(runs: KuhnRuns, known: Kuhn) -> list[str]:
 
 
 def _of(loss: float, found: Sequence[Losing]) -> Losing | None:
-    """That with about this loss: bursts come to it but for a hundredth."""
+    """The goodputs at about this loss: that of bursts is within a hundredth of it."""
     return next((one for one in found if one.goodputs and math.isclose(one.loss, loss, rel_tol=0.02)), None)
 
 

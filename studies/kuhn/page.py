@@ -139,7 +139,7 @@ def _glance(runs: KuhnRuns, known: Kuhn) -> str:
 
 
 def _claims(runs: KuhnRuns, known: Kuhn) -> list[tuple[str, str, str]]:
-    """What the source says of its configurations in words, and the same in numbers from here."""
+    """Rows with the source's statements on its configurations, and our numbers beside them."""
     found = []
     mine = runs.configured(CLEAN)
     base = _middle(runs.transfer(CLEAN, mine.get("none"), 100))
@@ -169,7 +169,7 @@ def _gain(runs: KuhnRuns, place: str, pair: tuple[str, str], size: int) -> float
 
 
 def _met(runs: KuhnRuns, known: Kuhn) -> list[list[str]]:
-    """Who meets all objectives of a path."""
+    """Rows with the senders that meet all objectives of a path."""
     rows = []
     for place in PLACES:
         senders = runs.senders(place)

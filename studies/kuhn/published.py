@@ -1,4 +1,4 @@
-"""What was published of TCP proxies and of losses over a satellite: the figures of `published.toml`."""
+"""Published values on TCP proxies and on losses over a satellite: the types of `published.toml`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bentpipe.study.published import Table, read
 
 
 class Objectives(Table, frozen=True):
-    """How soon a file should be there over one path: megabytes → seconds."""
+    """Objectives for the completion of a file over one path: megabytes → seconds."""
 
     place: str
     times_s: dict[str, float]

@@ -35,7 +35,7 @@ _KEY = "Numbers are percent; `!`: some trials failed, the median is over the oth
 
 @dataclass(frozen=True)
 class Page:
-    """What the page is written from."""
+    """The runs of the page, and their cells."""
 
     sources: tuple[Source, ...]
 

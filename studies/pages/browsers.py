@@ -61,7 +61,7 @@ def _table(scenario: str, columns: dict[str, dict[Row, Cell]]) -> str:
 
 
 def _agreement(name: str, virtual: dict[Row, Cell], real: dict[Row, Cell]) -> str:
-    """How far page load times agree, and the order of versions of HTTP."""
+    """The agreement of page load times, and of the order of HTTP versions."""
     both = {row: real[row] for row in virtual if row in real}
     shares = []
     for row, one in both.items():

@@ -1,4 +1,4 @@
-"""What was published of pages, as far as the page compares with it."""
+"""Published values on the loading of pages: the types of `published.toml`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page's runs came to, by what its tables ask for."""
+"""The runs of the page: their cells by path, HTTP version, proxies and loss."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NONE = "0%"
 
 
 def loss(cell: Cell) -> str:
-    """That of the satellite, as labels have it; where a campaign sets none there is none."""
+    """The loss of the satellite link, as in labels; `0%` if the campaign sets none."""
     return labels.scenario(cell.key.scenario).values.get(_LOSS, NONE)
 
 
@@ -85,7 +85,7 @@ class PageRuns:
         return {name: cells(pooled(mine)) for name, mine in found.items()}
 
     def of_campaign(self, name: str) -> list[Cell]:
-        """Those of a campaign; none if it did not run."""
+        """The cells of a campaign; none if it was not run."""
         return self.by_campaign.get(name, [])
 
     def of_table(self, scenario: str, version: str, proxies: bool, at: str) -> Cell | None:

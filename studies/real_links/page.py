@@ -145,7 +145,7 @@ def _sections(
 
 
 def _known(real: Sequence[Source]) -> dict[str, dict[str, Any]]:
-    """What is said of each link, by its name."""
+    """The summary of each link, by name."""
     return {
         name: {"link": {}, **state.summary} for run in real for name, state in run.manifest.scenarios.items()
     }
@@ -181,7 +181,7 @@ def _links(links: Mapping[str, dict[str, Any]], records: Sequence[Record]) -> st
 
 
 def _traffic(moved_bytes: Sequence[int], trials: int) -> str:
-    """What moved in those trials of a link in which it was counted."""
+    """The traffic of a link, of the trials in which it was counted."""
     if not moved_bytes:
         return "-"
     some = f" of {len(moved_bytes)} of {several(trials, 'trial')}" if len(moved_bytes) < trials else ""

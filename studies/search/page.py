@@ -136,7 +136,7 @@ def _differs(study: PublishedComparison) -> str:
 
 
 def _of_kinds(study: PublishedComparison) -> list[PublishedCounts]:
-    """What was published of the kinds of runs that are here."""
+    """The published counts of the kinds of runs that are here."""
     return [known for group in study.groups if (known := study.then(group)) is not None]
 
 

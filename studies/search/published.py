@@ -1,4 +1,4 @@
-"""What was published of SEARCH in QUIC: the figures of `published.toml`."""
+"""Published values on SEARCH in QUIC: the types of `published.toml`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class PublishedCounts(Table, frozen=True):
 
 
 class Search(Table, frozen=True):
-    """What was published of SEARCH in QUIC; shares in percent, `runs` by slow start."""
+    """Published values on SEARCH in QUIC; shares in percent, `runs` by slow start."""
 
     source: str
     threshold_s: float

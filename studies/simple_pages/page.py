@@ -167,7 +167,7 @@ def _rate(came: Course, time: float) -> float:
 
 
 def _glance(known: Sequence[Cell]) -> str:
-    """What the source says in words, and the same in numbers from here."""
+    """The statements of the source, each with our numbers."""
     lines = []
     for name, theirs in _SAID.items():
         for loss in dict.fromkeys(map(_loss, known)):

@@ -37,7 +37,7 @@ first slows down, as HyStart++ does:"""
 
 @dataclass(frozen=True)
 class Page:
-    """What the page is written from."""
+    """The runs of the page, and their cells."""
 
     sources: tuple[Source, ...]
 

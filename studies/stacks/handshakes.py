@@ -42,7 +42,7 @@ the partners of the column beside; a single number holds with all of them."""
 
 @dataclass(frozen=True)
 class TracedHandshake:
-    """What both ends of a trial sent until their handshake was complete."""
+    """The packets that both ends of a trial sent until the handshake was complete."""
 
     record: Record
     client_hellos: int
@@ -136,7 +136,7 @@ def _square(found: Handshakes, cell: Cell | None) -> HeatSquare:
 
 
 def in_short(found: Handshakes) -> str:
-    """What a line says of it."""
+    """The summary in a line."""
     through = sum(bool(one.ok and not one.failures) for one in found.cells)
     text = (
         f"{through} of {several(len(found.cells), 'pair')} get through over a round trip of {found.rtt_s:g} s"
@@ -256,7 +256,7 @@ def _servers(found: Handshakes) -> str:
 
 
 def _needless(found: Handshakes) -> str:
-    """Who repeats before the probe timeout of the RFC, and who does not repeat."""
+    """The clients that repeat before the probe timeout of the RFC, and those that never do."""
     early, never = [], []
     for name in found.names("client"):
         mine = [one for one in found.traced if one.record.client == name]

@@ -1,4 +1,4 @@
-"""What each stack puts on the wire besides the data (the thesis's section 5.6.9): acknowledgements, packet
+"""Packets of each stack besides the data (the thesis's section 5.6.9): acknowledgements, packet
 numbers, sizes of packets.
 
 Rates are of IP packets in bins of 1 s from the connection's first packet on. Packet numbers are those of
@@ -83,7 +83,7 @@ class TracedTransfer:
 
     @property
     def largest_at(self) -> float:
-        """When the return link was used most, as a share of the time to completion."""
+        """The time of the busiest second of the return link, as a share of the time to completion."""
         middle_s = (int(self.return_bps.argmax()) + 0.5) * BIN_S
         return min(middle_s / (self.record.completion_s or middle_s), 1.0)
 
@@ -252,7 +252,7 @@ def _server_sizes(found: Transfers, known: Published) -> str:
 
 
 def _small(found: Transfers) -> str:
-    """Who sends small packets in the middle of a transfer, as the source has it of nginx and xquic."""
+    """Servers that send small packets in the middle of a transfer, as the source says of nginx and xquic."""
     shares = {
         name: statistics.median(one.small_share for one in mine) for name, mine in found.by("server").items()
     }

@@ -1,4 +1,4 @@
-"""What was published of handshakes, congestion control and packets: `published.toml`."""
+"""Published values on handshakes, congestion control and packets: the types of `published.toml`."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class ReturnLink(Table, frozen=True):
 
 
 class PacketNumbers(Table, frozen=True):
-    """What was seen of packet numbers."""
+    """Observations on packet numbers."""
 
     source: str
     text: str
 
 
 class _File(Table, frozen=True):
-    """What the file says."""
+    """The tables of the file."""
 
     sources: dict[str, str]
     longrtt: LongRtt

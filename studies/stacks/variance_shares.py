@@ -47,7 +47,7 @@ def splits(found: Controlled) -> Iterator[tuple[str, Sequence[str], VarianceSpli
 
 
 def in_short(found: Controlled) -> Iterator[str]:
-    """What a line says of each path."""
+    """The summary of each path in a line."""
     for scenario, families, one in splits(found):
         if families == FAMILIES:
             yield (
@@ -90,7 +90,7 @@ def _split(found: Controlled) -> list[str]:
 
 
 def _whose(one: VarianceSplit) -> str:
-    """What the intervals allow to be said; the stack stands where the split has clients."""
+    """The conclusion from the intervals; the stack takes the place of the client in the split."""
     if one.low.server > one.high.client:
         return "the controller has more of it than the stack."
     if one.low.client > one.high.server:
@@ -181,7 +181,7 @@ def _published(found: Controlled, known: Published) -> list[str]:
 
 
 def _reno(found: Controlled) -> str:
-    """What the thesis's figure 5.6b says of Reno, held against these servers."""
+    """The statement of the thesis's figure 5.6b on Reno, compared with these servers."""
     name = next((one for one in found.scenarios if short(one) == "satloss"), "")
     groups: Mapping[str, list[float]] = {word: [] for word in FAMILIES}
     for server, mean in (found.means(name) if name else {}).items():

@@ -162,7 +162,7 @@ def _controllers(runs: ThesisRuns) -> list[str]:
 
 
 def _replaced(known: dict[tuple[str, str, str], Cell], clients: Sequence[str]) -> str:
-    """What the mean over pairs of satloss becomes, if BBR is used wherever there is one."""
+    """The mean over the pairs of satloss if BBR is used wherever a stack has it."""
     servers = list(dict.fromkeys(server for _, _, server in known))
     stacks = dict.fromkeys(labels.variant(one).stack for one in servers if controller(one) == BBR)
     chosen = {

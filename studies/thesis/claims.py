@@ -30,7 +30,7 @@ _ALIKE = 0.05
 
 @dataclass(frozen=True)
 class Claim:
-    """What the thesis says, and what was found."""
+    """A claim of the thesis, and the result here."""
 
     text: str
     published: str
@@ -120,7 +120,7 @@ def _extremes(runs: ThesisRuns) -> Iterator[Claim]:
 
 
 def _timeouts(runs: ThesisRuns) -> Iterator[Claim]:
-    """Whose the pairs are that time out over satloss."""
+    """The servers of the pairs that time out over satloss."""
     late = Counter(c.key.server for c in runs.matrices["satloss"].cells if c.failures["transfer_timeout"])
     if late:
         said = ", ".join(f"{short(server)} {pairs}" for server, pairs in late.most_common())

@@ -140,7 +140,7 @@ def _split_table(runs: ThesisRuns) -> list[str]:
 
 
 def _verdict(known: dict[str, VarianceSplit]) -> str:
-    """What the intervals allow to be said of whether the server alone decides."""
+    """The conclusion from the intervals on whether the server alone decides."""
     lines = []
     for name, one in known.items():
         more = one.low.server > one.high.client

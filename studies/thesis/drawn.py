@@ -110,7 +110,7 @@ def swarms(
 
 
 def _spread(heights: npt.NDArray[np.float64], near: float) -> npt.NDArray[np.float64]:
-    """How many steps aside each dot goes, so that none lies upon another: 0, 1, -1, 2, -2, …"""
+    """The number of steps by which each dot is moved aside to avoid overlaps: 0, 1, -1, 2, -2, …"""
     taken: list[tuple[float, int]] = []
     found: list[int] = []
     for height in heights:

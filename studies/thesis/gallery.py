@@ -90,7 +90,7 @@ def load() -> list[PlannedTrace]:
 
 
 def shown(galleries: Sequence[Source]) -> list[ShownTrace]:
-    """Those of the planned traces that the runs have."""
+    """The planned traces that the runs have."""
     found = []
     known = {
         (cell.key.scenario, cell.key.client, cell.key.server): (source, cell)
@@ -165,7 +165,7 @@ def _section(one: ShownTrace) -> list[str]:
 
 
 def _likeness(one: ShownTrace) -> list[str]:
-    """What the rule says that names the flaw of the thesis's figure."""
+    """The verdict of the rule that names the flaw in the thesis's figure."""
     rule = one.plan.rule
     if not rule or any(finding.rule == rule for finding in one.findings):
         return []

@@ -25,7 +25,7 @@ _MB = 1e6
 
 @dataclass(frozen=True)
 class TracePicture:
-    """What is drawn: the packets of a trial, and the records of its cell."""
+    """The data of a picture: the packets of a trial, and the records of its cell."""
 
     packets: pa.Table  # of one connection
     link: LinkFacts
@@ -88,7 +88,7 @@ def _rates(axes: Axes, picture: TracePicture) -> None:
 
 
 def _other(left: Axes, right: Axes, record: Record, earlier_s: float) -> None:
-    """What another iteration received, at the client: half a round trip after it was sent."""
+    """Draw what another iteration received at the client: half a round trip after it was sent."""
     counts: npt.NDArray[np.int64] = np.asarray([0, *record.received_bytes], np.int64)
     counts = counts[: int(np.searchsorted(counts, counts[-1])) + 1]
     times = np.arange(len(counts)) * record.received_step_s - earlier_s

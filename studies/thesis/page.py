@@ -169,7 +169,7 @@ def _overview(page: ThesisRuns) -> str:
 
 
 def _sentences(page: ThesisRuns) -> str:
-    """What the overview says, in words."""
+    """The overview in words."""
     lines = []
     for name, ours in page.results.items():
         then = page.known.scenarios[name]
@@ -233,7 +233,7 @@ def _of_scenario(page: ThesisRuns, name: str, matrix: Matrix) -> list[str]:
 
 
 def _facts(summary: dict[str, object]) -> str:
-    """What else the path has, as far as the manifest says it."""
+    """Queue, loss and timeout of the path, as far as the manifest has them."""
     known = [
         ("Queue", "forward_queue", ""),
         ("loss", "forward_loss", ""),

@@ -88,7 +88,7 @@ class ServerChange:
 
     @property
     def verdict(self) -> str:
-        """What the two sets of pairs allow to be said. Their clients are not the same ones, so more than they
+        """The conclusion from the two sets of pairs. Their clients are not the same ones, so more than they
         must differ only where the slowest of one time is faster than the fastest of the other.
         """
         if not self.then and not self.now:

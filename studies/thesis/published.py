@@ -1,4 +1,4 @@
-"""What was published of the thesis's paths: the figures of `published.toml`."""
+"""Published values on the thesis's paths: the types of `published.toml`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .pairs import PairGoodputs
 
 
 class Overview(Table, frozen=True):
-    """What was published of a scenario, over all pairs: Mbit/s and percent."""
+    """Published values of a scenario, over all pairs: Mbit/s and percent."""
 
     source: str
     mean: float
@@ -23,14 +23,14 @@ class Overview(Table, frozen=True):
 
 
 class PublishedStack(Table, frozen=True):
-    """What was published of a stack; texts are empty where nothing is known for sure."""
+    """Published facts on a stack; texts are empty where nothing is certain."""
 
     version: str
     congestion_control: str
 
 
 class _File(Table, frozen=True):
-    """What the file says."""
+    """The tables of the file."""
 
     sources: dict[str, str]
     scenarios: dict[str, Overview]

@@ -68,7 +68,7 @@ def _pairs(runs: ThesisRuns) -> list[_Pair]:
 
 
 def _counted(pairs: list[_Pair], queues: list[str]) -> str:
-    """How many trials of each pair there were over each queue."""
+    """The number of trials of each pair over each queue."""
     words = []
     for queue in (_USUAL, *queues):
         counts = {len(pair.by_queue[queue].records) for pair in pairs if queue in pair.by_queue}

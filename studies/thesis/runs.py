@@ -34,7 +34,7 @@ _QUEUES = {"forward.queue", "return.queue"}
 
 @dataclass(frozen=True)
 class ThesisRuns:
-    """What the pages are written from."""
+    """The runs of the pages, and the published values."""
 
     sources: tuple[Source, ...]
     known: Published
@@ -46,13 +46,13 @@ class ThesisRuns:
 
     @cached_property
     def whole(self) -> list[Source]:
-        """That run, and what else was run of its campaign: more trials of the same pairs."""
+        """The main run, and further runs of its campaign: more trials of the same pairs."""
         name = self.source.manifest.campaign
         return [self.source, *(one for one in self.sources[1:] if one.manifest.campaign == name)]
 
     @cached_property
     def records(self) -> list[Record]:
-        """Those that can be compared: the source's scenarios as they are, and its workload."""
+        """The records that can be compared: of the source's scenarios, unchanged, and its workload."""
         return [
             one
             for one in pooled(self.whole)
@@ -67,7 +67,7 @@ class ThesisRuns:
 
     @cached_property
     def as_published(self) -> dict[str, Matrix]:
-        """The same with goodput by equation 4.1 and efficiency by 4.2, for all that stands beside what was
+        """The matrices by equation 4.1 (goodput) and 4.2 (efficiency), for all that stands beside what was
         published.
         """
         found = matrices([by_equation(one, self.rate_bps(one.scenario)) for one in self.records])
@@ -105,7 +105,7 @@ class ThesisRuns:
         return _means(self.matrices.get(scenario), column)
 
     def pairs_as_published(self, scenario: str, column: str = "goodput_bps") -> Pairs:
-        """The same with goodput by equation 4.1 and efficiency by 4.2."""
+        """The mean of a column for every pair that never failed, by equations 4.1 and 4.2."""
         return _means(self.as_published.get(scenario), column)
 
     def beside(self, campaign: str) -> Source | None:

@@ -28,7 +28,7 @@ _REAL = """**Real links** ({}): the source puts their RTT at 600 to 1000 ms; wha
 
 @dataclass(frozen=True)
 class StackCost:
-    """What a stack's programs used over all trials of it that ran."""
+    """The CPU time of a stack's programs over all of its trials that ran."""
 
     stack: str
     client_cpu_s: float | None  # mean per trial

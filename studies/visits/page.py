@@ -55,7 +55,7 @@ def _is_later(one: Cell) -> bool:
 
 
 def _key(one: Cell) -> CellKey:
-    """That of the first visit of the same page."""
+    """The key of the first visit of the same page."""
     found = _visit(one)
     assert found is not None
     return one.key._replace(workload=str(dataclasses.replace(found, visit=FIRST)))

@@ -65,7 +65,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What both simulators came to in a setting, in seconds."""
+    """The results of both simulators in a setting, in seconds."""
 
     setting: Setting
     ours: dict[tuple[bool, bool], list[float]]  # (is the rate of payload?, is the certificate RSA's?) → times
@@ -97,7 +97,7 @@ def _ended(one: Times) -> float:
 
 @dataclass(frozen=True)
 class Page:
-    """What the page is written from. `simulate` runs pico_sim."""
+    """The run of the page. `simulate` runs pico_sim."""
 
     source: Source
     simulate: Callable[[SimulatedPath], Times]
