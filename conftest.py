@@ -154,6 +154,14 @@ class Command:
         out, err = self._capsys.readouterr()
         return Done(code, out, err)
 
+    def page(self, study: str, *words: str | Path) -> str:
+        """Write the page of a study from the runs that these arguments name, and return its text."""
+        done = self("study", study, *words, "-o", "out")
+        assert done.code == 0, done.err
+        files = [Path(line) for line in done.out.splitlines()]
+        assert all(file.is_file() for file in files)
+        return files[0].read_text()
+
     def trials(self, *arguments: str) -> list[dict[str, Any]]:
         """The records of a run with one iteration, without traces and report."""
         words = ["--iterations", "1", "--no-report", "--json", "--trace", "none", *arguments]

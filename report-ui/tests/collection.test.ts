@@ -96,6 +96,7 @@ function made(values: number[][], versions: string[]): [Site, Trials] {
     cells: [{ scenario: "sat", workload: "w", treatment: "direct", client: "s", server: "s:iw=3" }],
     testbeds: ["sim"],
     outcomes: ["ok", "crashed"],
+    protocols: ["hq-interop"],
     false_discoveries: 0.05,
   } as unknown as Site;
   const flat = values.flatMap((of, run) => of.map((value) => ({ value, run })));

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,8 +24,9 @@ from bentpipe.analysis.comparison import (
 )
 from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
-from bentpipe.study import final_sections, markdown
-from bentpipe.study.markdown import code, literal, path, percent, several, table
+from bentpipe.study import closing, markdown
+from bentpipe.study.markdown import code, literal, number, path, percent, several, table
+from bentpipe.study.quantiles import median, quantile
 from bentpipe.study.source import Source
 
 EXPLANATIONS = Path(__file__).with_name("explanations.toml")
@@ -69,19 +70,19 @@ def _names(cell: ComparedCell) -> set[str]:
 
 
 class Explanations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the file of explanations says."""
+    """The file of explanations."""
 
     explanation: tuple[Explanation, ...] = ()
 
 
 def explanations(file: Path = EXPLANATIONS) -> tuple[Explanation, ...]:
-    """Those on file; UsageError if one is not as it should be."""
+    """The explanations on file; UsageError if one is malformed."""
     return strict.read(file, Explanations).explanation
 
 
 @dataclass(frozen=True)
 class Page:
-    """What the page is written from."""
+    """The two runs that are compared, and the explanations on file."""
 
     virtual: Source
     real: Source
@@ -185,10 +186,10 @@ def _sections(page: Page) -> list[str]:
         parts += [f"## {path(scenario)}", _facts(page, scenario), _rows(page, scenario)]
     parts += ["## How exact real time was", _FIDELITY, _fidelity(page)]
     for source, name in ((page.virtual, "virtual time"), (page.real, "real time")):
-        heading, *said = final_sections.failures(source.records)
+        heading, *said = closing.failures(source.records)
         parts += [f"{heading} in {name}", *said]
     for source, name in ((page.virtual, "virtual time"), (page.real, "real time")):
-        heading, _, *said = final_sections.made(source, {})
+        heading, _, *said = closing.made(source, {})
         parts += [f"{heading}: {name}", code(source.manifest.command), *said]
     return [*parts, "The page:", code(page.virtual.command)]
 
@@ -214,7 +215,7 @@ def _opening(page: Page) -> str:
 
 
 def _with_losses(compared: Sequence[ComparedCell]) -> str:
-    """What these cells say together, over paths that all lose at random."""
+    """A summary of these cells, all over paths that lose at random."""
     if not compared:
         return ""
     apart = sum(cell.significant for cell in compared)
@@ -282,23 +283,13 @@ def _kept(records: Sequence[Record]) -> list[str]:
     return [
         str(len(records)),
         str(sum(one.outcome == "invalid" for one in records)),
-        _of((one.release_error_p50_ms for one in records), statistics.median),
-        _of((one.release_error_p99_ms for one in records), statistics.median),
-        _of((one.release_error_p999_ms for one in records), statistics.median),
-        _of((one.release_error_max_ms for one in records), max),
+        number(median(one.release_error_p50_ms for one in records), 3),
+        number(median(one.release_error_p99_ms for one in records), 3),
+        number(median(one.release_error_p999_ms for one in records), 3),
+        number(quantile((one.release_error_max_ms for one in records), 1), 3),
         str(sum(drops)) if drops else "-",
-        percent(_known((one.cpu_pressure for one in records), statistics.median)),
+        percent(median(one.cpu_pressure for one in records)),
     ]
-
-
-def _known(values: Iterable[float | None], over: Callable[[list[float]], float]) -> float | None:
-    known = [value for value in values if value is not None]
-    return over(known) if known else None
-
-
-def _of(values: Iterable[float | None], over: Callable[[list[float]], float]) -> str:
-    found = _known(values, over)
-    return "-" if found is None else f"{found:.3f}"
 
 
 def _facts(page: Page, scenario: str) -> str:

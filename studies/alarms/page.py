@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bentpipe.analysis.sequential import Rigour, paired_change
 from bentpipe.errors import BentpipeError
-from bentpipe.study import final_sections, markdown
+from bentpipe.study import closing, markdown
 from bentpipe.study.markdown import several, table
 from bentpipe.study.source import Source
 
@@ -64,13 +64,13 @@ class Pool:
         return [math.log(factor * now / base) for base, now in zip(drawn[:MOST], drawn[MOST:], strict=True)]
 
     def with_some_late(self, chance: random.Random) -> list[float]:
-        """The same, where one trial in ten takes four times as long, on both sides."""
+        """The share of alarms where one trial in ten takes four times as long, on both sides."""
         late = ([math.log(4) if chance.random() < 0.1 else 0.0 for _ in range(2)] for _ in range(MOST))
         pairs = zip(self.with_other_seeds(chance), late, strict=True)
         return [logarithm + now - base for logarithm, (base, now) in pairs]
 
     def with_same_seeds(self, chance: random.Random, variant: str, factor: float = 1.0) -> list[float]:
-        """The same of pairs of the same seeds."""
+        """The share of alarms among pairs with the same seeds."""
         numbers = chance.sample(range(self.count), MOST)
         own, other = self.times_s[BASE], self.times_s[variant]
         return [math.log(factor * other[number] / own[number]) for number in numbers]
@@ -96,10 +96,7 @@ def _pools(source: Source) -> list[Pool]:
     for scenario, times in found.items():
         short = [name for name in (BASE, LARGER, SMALLER) if len(times.get(name, ())) < 2 * MOST]
         if short:
-            raise BentpipeError(
-                f"{source.folder}: {scenario} has fewer than {2 * MOST} trials of {short[0]}",
-                "make such a run with: bentpipe run alarms",
-            )
+            raise source.refused(f"{scenario} has fewer than {2 * MOST} trials of {short[0]}", "run alarms")
     return [Pool(scenario, times) for scenario, times in found.items()]
 
 
@@ -115,7 +112,7 @@ def _sections(source: Source, pools: Sequence[Pool]) -> list[str]:
         "## A slower stack",
         _unequal(pools, rigour),
         _slower(pools, rigour),
-        *final_sections.of_all([source]),
+        *closing.of_all([source]),
     ]
 
 

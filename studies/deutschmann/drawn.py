@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from bentpipe.analysis.plots import canvas
 from bentpipe.study.curves import look
-from bentpipe.study.figures import MM, WIDTH_MM, style
+from bentpipe.study.figures import drawing, legend_above, panels_of
 from bentpipe.study.markdown import bytes_as
 
 _PANEL_MM, _LEGEND_MM, _ACROSS = 55, 10, 3
@@ -31,15 +29,10 @@ class Curve:
 def draw(panels: Sequence[tuple[str, dict[str, Curve]]], path: Path) -> None:
     names = list(dict.fromkeys(name for _, curves in panels for name in curves))
     across = min(_ACROSS, len(panels))
-    down = -(-len(panels) // across)
     sizes = sorted({size for _, curves in panels for curve in curves.values() for size in curve.sizes})
-    with style():
-        made = Figure((WIDTH_MM * MM, (_PANEL_MM * down + _LEGEND_MM) * MM), layout="constrained")
-        grid = made.subplots(down, across, squeeze=False, sharex=True, sharey=True)
-        for place, axes in enumerate(grid.flat):
-            if place >= len(panels):
-                axes.set_axis_off()
-                continue
+    height_mm = _PANEL_MM * -(-len(panels) // across) + _LEGEND_MM
+    with drawing(path, "download time by object size", height_mm) as made:
+        for place, axes in enumerate(panels_of(made, len(panels), _ACROSS, share=True)):
             title, curves = panels[place]
             axes.set_title(title)
             for name, curve in curves.items():
@@ -62,5 +55,4 @@ def draw(panels: Sequence[tuple[str, dict[str, Curve]]], path: Path) -> None:
         keys = [Line2D([], [], color=colour, ls=dashes, lw=1, label=name)
                 for name, (colour, dashes) in looks.items()]  # fmt: skip
         keys.append(Line2D([], [], color="black", marker=">", ms=3, ls="", label="set-up"))
-        made.legend(handles=keys, loc="outside upper center", ncols=4, frameon=False)
-        canvas.save(made, path, "download time by object size")
+        legend_above(made, keys, 4)

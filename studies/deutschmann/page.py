@@ -10,14 +10,13 @@ from functools import cached_property
 from pathlib import Path
 
 from bentpipe import labels
-from bentpipe.analysis.cells import Cell, cells
-from bentpipe.errors import BentpipeError
+from bentpipe.analysis.cells import Cell
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs.manifest import stack_versions
-from bentpipe.study import final_sections, markdown
-from bentpipe.study.markdown import bytes_as, literal, several, table
-from bentpipe.study.quantiles import median
-from bentpipe.study.source import Source, pooled
+from bentpipe.study import closing, markdown
+from bentpipe.study.markdown import bytes_as, literal, number, several, table
+from bentpipe.study.quantiles import median_of
+from bentpipe.study.source import Source, pooled, single_transfers, title
 
 from . import drawn, published
 from .published import Slides
@@ -46,16 +45,14 @@ _NEAR = 1.02
 
 @dataclass(frozen=True)
 class Page:
-    """What the page is written from, in one of the testbeds."""
+    """The runs of the page in one testbed."""
 
     sources: tuple[Source, ...]
     testbed: str
 
     @cached_property
     def cells(self) -> list[Cell]:
-        known = [one for one in cells(pooled(self.sources)) if one.key.testbed == self.testbed]
-        transfers = [one for one in known if one.key.workload.startswith("transfer:")]
-        return [one for one in transfers if "x" not in one.key.workload]
+        return [one for one in single_transfers(pooled(self.sources)) if one.key.testbed == self.testbed]
 
     @cached_property
     def links(self) -> list[str]:
@@ -78,15 +75,7 @@ class Page:
 
     def time_s(self, link: str, name: str, size: int, column: str = "completion_s") -> float | None:
         """The median over the trials that succeeded."""
-        cell = self.by_key.get((link, name, size))
-        times = [] if cell is None else [getattr(one, column) for one in cell.ok]
-        return median(one for one in times if one is not None)
-
-    def title(self, link: str) -> str:
-        for one in self.sources:
-            if link in one.manifest.scenarios:
-                return str(one.manifest.scenarios[link].summary.get("title", link))
-        return link
+        return median_of(self.by_key.get((link, name, size)), column)
 
     def rtt_s(self, link: str) -> float:
         known = [
@@ -118,9 +107,8 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     """
     page, real = Page(tuple(runs), "sim"), Page(tuple(runs), "emu")
     if len(page.sizes) < 2:
-        raise BentpipeError(
-            f"{runs[0].folder}: wanted are transfers of one file in virtual time, in several sizes",
-            "make such a run with: bentpipe run deutschmann",
+        raise runs[0].refused(
+            "wanted are transfers of one file in virtual time, in several sizes", "run deutschmann"
         )
     figure = folder / "deutschmann.svg"
     panels = [(labels.scenario(link).name, _curves(page, link)) for link in page.links]
@@ -160,14 +148,18 @@ def _sections(page: Page, real: Page, figure: str) -> list[str]:
     parts += _links(page)
     if real.cells:
         parts += ["## In real time", _REAL, *_links(real)]
-    return [*parts, *final_sections.of_all(page.sources, {"slides": known.source})]
+    return [*parts, *closing.of_all(page.sources, {"slides": known.source})]
 
 
 def _links(page: Page) -> list[str]:
     """A table of each link."""
     parts = []
     for link in page.links:
-        parts += [f"### {labels.scenario(link).name}", f"{literal(page.title(link))}.", _times(page, link)]
+        parts += [
+            f"### {labels.scenario(link).name}",
+            f"{literal(title(page.sources, link))}.",
+            _times(page, link),
+        ]
     return parts
 
 
@@ -192,7 +184,7 @@ def _glance(page: Page, known: Slides) -> str:
 
 
 def _implementations(page: Page, known: Slides) -> str:
-    """Those of the slides, and their variants here."""
+    """The stacks of the slides, and their variants here."""
     versions = stack_versions(pooled(page.sources))
     link, rows = page.links[0], []
     trips = several(known.quic_round_trips, "round trip")
@@ -242,7 +234,7 @@ def _times(page: Page, link: str) -> str:
             continue
         up = page.time_s(link, name, page.sizes[0], "handshake_s")
         times = [_cell(page, link, name, size, best.get(size, 0.0)) for size in page.sizes]
-        rows.append([literal(name), "-" if up is None else f"{up:.2f}", *times])
+        rows.append([literal(name), number(up), *times])
     return table(["", "set-up", *(bytes_as(size) for size in page.sizes)], rows)
 
 

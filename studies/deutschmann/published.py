@@ -1,17 +1,11 @@
-"""What the slides say of set-up, as far as the page compares with it."""
+"""Connection set-up as the slides state it."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import msgspec
-
-from bentpipe import strict
-
-FILE = Path(__file__).with_name("published.toml")
+from bentpipe.study.published import Table, read
 
 
-class Slides(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Slides(Table, frozen=True):
     """Round trips of set-up, over which link, and the version of each implementation of QUIC, by name."""
 
     source: str
@@ -22,4 +16,4 @@ class Slides(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def load() -> Slides:
-    return strict.read(FILE, Slides)
+    return read(__file__, Slides)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -32,17 +31,14 @@ def trial(stack: str, size: int, done_s: float, **values: Any) -> Record:
 
 def write(name: str, records: list[Record]) -> Path:
     fake_run.write(Path(name))
-    manifest = json.loads(Path(name, "manifest.json").read_text())
-    manifest["options"] |= {"treatments": ["direct", PROXIES.replace(" ", "=", 1)]}
-    Path(name, "manifest.json").write_text(json.dumps(manifest))
-    Path(name, "records.jsonl").write_text("".join(f"{one.to_json()}\n" for one in records))
+    with fake_run.changed_manifest(Path(name)) as manifest:
+        manifest["options"] |= {"treatments": ["direct", PROXIES.replace(" ", "=", 1)]}
+    fake_run.write_records(Path(name), records)
     return Path(name)
 
 
 def page(bentpipe: Command, *runs: Path) -> str:
-    done = bentpipe(
-        "study", "deutschmann", *(word for run in runs for word in ("--run", str(run))), "-o", "out"
-    )
+    done = bentpipe("study", "deutschmann", *fake_run.named(runs), "-o", "out")
     assert done.code == 0, done.err
     ElementTree.parse("out/deutschmann.svg")
     return Path("out/deutschmann.md").read_text()

@@ -55,7 +55,7 @@ class Two:
 
 
 def sections(cells: Sequence[Cell], real: Sequence[Cell]) -> list[str]:
-    """Who gets what, over each path."""
+    """The share of each flow, over each path."""
     mine = _two(cells)
     parts = ["## Who gets what", _TEXT]
     scenarios = dict.fromkeys(one.scenario for one in mine)

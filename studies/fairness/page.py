@@ -12,11 +12,10 @@ from pathlib import Path
 
 from bentpipe import workload
 from bentpipe.analysis.cells import Cell, cells
-from bentpipe.errors import BentpipeError
 from bentpipe.plan import flows
 from bentpipe.plan.flows import FurtherFlow
 from bentpipe.runs.records import Record
-from bentpipe.study import final_sections, markdown
+from bentpipe.study import closing, markdown
 from bentpipe.study.markdown import literal, mbit, path, percent, several, table, trials
 from bentpipe.study.source import Source, pooled
 
@@ -36,7 +35,7 @@ SOURCES = {
 
 @dataclass(frozen=True)
 class Page:
-    """What a page is written from."""
+    """The runs of a page, and their cells."""
 
     sources: tuple[Source, ...]
 
@@ -77,10 +76,9 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
             continue
         page = Page(mine)
         if not page.cells:
-            raise BentpipeError(
-                f"{mine[0].folder}: wanted are trials of several flows, as with --flow; the run has none "
-                f"that was measured",
-                f"make such a run with: bentpipe run {name}",
+            raise mine[0].refused(
+                "wanted are trials of several flows, as with --flow; the run has none that was measured",
+                f"run {name}",
             )
         file = folder / f"{name}.md"
         file.write_text(markdown.page(write_sections(page)))
@@ -94,14 +92,14 @@ def _has_tcp(source: Source) -> bool:
 
 def _sections(page: Page) -> list[str]:
     parts = ["# Flows that share a path", _opening(page), _HOW.format(_FAIR), _equals(page)]
-    return [*parts, *_paths(page), *final_sections.of_all(page.sources, SOURCES)]
+    return [*parts, *_paths(page), *closing.of_all(page.sources, SOURCES)]
 
 
 def _sections_tcp(page: Page) -> list[str]:
     parts = ["# Flows of TCP and QUIC that share a path", _opening(page)]
     parts += beside_tcp.sections(page.cells, page.real)
     parts += ["## In numbers", _HOW.format(_FAIR)]
-    return [*parts, *_paths(page), *final_sections.of_all(page.sources, SOURCES)]
+    return [*parts, *_paths(page), *closing.of_all(page.sources, SOURCES)]
 
 
 def _paths(page: Page) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -44,16 +43,13 @@ def trial(workload: str, iteration: int, index: float | None, goodputs: tuple[fl
 
 def write(records: list[Record]) -> None:
     fake_run.write(Path("run"))
-    manifest = json.loads(Path("run/manifest.json").read_text())
-    manifest["options"] |= {"workloads": ["duration:30s"], "flows": ["start=1s"]}
-    Path("run/manifest.json").write_text(json.dumps(manifest))
-    Path("run/records.jsonl").write_text("".join(f"{one.to_json()}\n" for one in records))
+    with fake_run.changed_manifest(Path("run")) as manifest:
+        manifest["options"] |= {"workloads": ["duration:30s"], "flows": ["start=1s"]}
+    fake_run.write_records(Path("run"), records)
 
 
 def page(bentpipe: Command) -> str:
-    done = bentpipe("study", "fairness", "--run", "run", "-o", "out")
-    assert done.code == 0, done.err
-    return Path("out/fairness.md").read_text()
+    return bentpipe.page("fairness", "--run", "run")
 
 
 def test_each_setting_has_its_median_and_its_worst_trial(bentpipe: Command) -> None:
@@ -128,9 +124,8 @@ def test_real_time_stands_beside_virtual_time(bentpipe: Command) -> None:
     write([two(CUBIC, NOQ, (12e6, 4e6))])
     Path("run").rename("virtual")
     write([two(CUBIC, NOQ, (10e6, 6e6), testbed="emu")])
-    manifest = json.loads(Path("run/manifest.json").read_text())
-    manifest["options"]["testbed"] = "emu"
-    Path("run/manifest.json").write_text(json.dumps(manifest))
+    with fake_run.changed_manifest(Path("run")) as manifest:
+        manifest["options"]["testbed"] = "emu"
     done = bentpipe("study", "fairness", "--run", "virtual", "--run", "run", "-o", "out")
     assert done.code == 0, done.err
     row = "| sat | linux:cc=cubic | noq:cc=cubic | 12.00 / 4.00 | 10.00 / 6.00 | 75 % / 62 % | 1 |"

@@ -1,4 +1,4 @@
-"""What makes the results differ from what was published: runs in which one thing is changed at a time."""
+"""Causes of the differences from the publication: runs in which one thing is changed at a time."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _WHY = {
 
 @dataclass(frozen=True)
 class Setting:
-    """What was run: a path, its nominal loss, and what differs from the control."""
+    """A setting: a path, its nominal loss, and the changes against the control."""
 
     road: LossyPath
     changes: tuple[str, ...]
@@ -189,7 +189,7 @@ def _change(control: Pair, both: Pair, at_s: float) -> Ratio | None:
 def _summary(
     causes: Causes, road: LossyPath, row: GoodputRow, control: Pair, moved: Mapping[Setting, Ratio | None]
 ) -> str | None:
-    """What brings the ratio nearer to the published one over a road, what does not, and what does nothing."""
+    """The changes that bring the ratio nearer to the published one over a path, and those that do not."""
     found: dict[str, list[str]] = {"nearer": [], "farther": [], "no difference shown": []}
     at_s = _judged_s(road, causes.until_s)
     then = float(row.ratio(QUIC)[round(at_s) - 1])

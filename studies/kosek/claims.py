@@ -1,4 +1,4 @@
-"""What the paper says of figure 2, claim by claim, and what is found here."""
+"""The paper's claims about figure 2, each with the result here."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from bentpipe.analysis.inference import Ratio
 from bentpipe.plan.treatments import DIRECT
+from bentpipe.study import claims
+from bentpipe.study.claims import CONTRADICTED, OPEN, REPEATED
 from bentpipe.study.markdown import table
 from bentpipe.study.quantiles import median
 
@@ -20,7 +22,6 @@ GEO, LEO = "geo-tum", "leo-tum"
 _EARLY_S = 5.0
 _REAL_WORLD = 1e-4  # the paper's word for losses up to this
 _SOONER_S, _SAME_S = 1.0, 0.5  # whole seconds are what the paper reads off its figure
-_REPEATED, _CONTRADICTED, _OPEN = "repeated", "contradicted", "open"
 _NEAR = 1.2  # times as much, or less: about the same
 _SAME = 1.02  # times as much, or less: no difference
 _WHY = "; [tried](#what-differs-tried-one-by-one)"
@@ -36,7 +37,7 @@ Pairs = list[tuple[LossyPath, Ratio | None]]
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, what is found here, and whether it is the same."""
+    """A claim of the paper, the result here, and the verdict."""
 
     text: str
     here: str
@@ -62,21 +63,19 @@ def verdict(pairs: Pairs, above: bool = True) -> str:
     by_word: dict[str, list[str]] = {}
     for road, one in pairs:
         by_word.setdefault(_word(one, above), []).append(road.loss)
-    if list(by_word) == [_REPEATED]:
-        return _REPEATED
-    words = (_CONTRADICTED, _OPEN, _REPEATED)
+    if list(by_word) == [REPEATED]:
+        return REPEATED
+    words = (CONTRADICTED, OPEN, REPEATED)
     return "; ".join(f"{word} at {', '.join(by_word[word])}" for word in words if word in by_word)
 
 
 def _word(one: Ratio | None, above: bool) -> str:
-    """What a ratio says of a claim that it lies above 1, or below it."""
-    if one is None or one.low is None or one.high is None or (one.low <= _SAME and one.high >= 1 / _SAME):
-        return _OPEN
-    return _REPEATED if (one.value > 1) == above else _CONTRADICTED
+    """The verdict of a ratio on the claim that it lies above 1, or below it."""
+    return OPEN if one is None else claims.verdict(one.low, one.high, 1, above=above, same=_SAME)
 
 
 def _differing(pairs: Pairs, above: bool = True) -> tuple[LossyPath, ...]:
-    return tuple(road for road, one in pairs if _word(one, above) != _REPEATED)
+    return tuple(road for road, one in pairs if _word(one, above) != REPEATED)
 
 
 def _told(pairs: Pairs) -> str:
@@ -127,11 +126,11 @@ def _ends(study: KosekRuns, chain: str) -> Iterator[Claim]:
                 for road, seconds in saved.items()
                 if (seconds < _SOONER_S if name == GEO else abs(seconds) > _SAME_S)
             ]
-            yield Claim(f"{text}: {name}", here, _CONTRADICTED if other else _REPEATED, tuple(other))
+            yield Claim(f"{text}: {name}", here, CONTRADICTED if other else REPEATED, tuple(other))
 
 
 def _late(study: KosekRuns, chain: str) -> Iterator[Claim]:
-    """What follows slow start over the low orbit."""
+    """Claims on the time after slow start over the low orbit."""
     for loss, text, above in (
         ("0.1 %", "Almost throughout a benefit with 0.1 % of loss", True),
         ("1 %", "With 1 % of loss QUIC with proxies falls off after slow start", False),

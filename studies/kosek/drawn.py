@@ -8,13 +8,11 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from bentpipe.analysis.plots import canvas
 from bentpipe.analysis.plots.canvas import BLUE, GREEN, GREY, PURPLE, VERMILLION
-from bentpipe.study.figures import MM, WIDTH_MM, style
+from bentpipe.study.figures import drawing, legend_above
 
 from .published import GoodputRow, Kosek
 from .runs import QUIC, TCP, KosekRuns, LossyPath, ratio
@@ -40,7 +38,7 @@ _LOOKS: dict[tuple[str, bool], tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Drawing:
-    """What is drawn: the runs, the proxies of each transport, and what was published."""
+    """The figures' data: the runs, the proxies of each transport, and the published values."""
 
     study: KosekRuns
     chains: dict[str, str]  # transport → chain
@@ -70,9 +68,7 @@ class Drawing:
     ) -> None:
         rows = [self.study.of_scenario(name) for name in self.study.scenarios]
         across = max(map(len, rows))
-        with style():
-            height = _ROW_MM * len(rows) + _LEGEND_MM
-            made = Figure((WIDTH_MM * MM, height * MM), layout="constrained")
+        with drawing(path, label, _ROW_MM * len(rows) + _LEGEND_MM) as made:
             grid = made.subplots(len(rows), across, squeeze=False, sharex=True, sharey=True)
             for line, roads in zip(grid, rows, strict=True):
                 for place, axes in enumerate(line):
@@ -85,8 +81,7 @@ class Drawing:
                 line[0].set_ylabel(label)
             for axes in grid[-1]:
                 axes.set_xlabel("time since the first byte (s)")
-            made.legend(handles=keys, loc="outside upper center", ncols=len(keys), frameon=False)
-            canvas.save(made, path, label)
+            legend_above(made, keys, len(keys))
 
     def _pairs(self, road: LossyPath) -> list[str]:
         """The transports that this road has been measured with, with proxies and without."""

@@ -38,7 +38,7 @@ def highest(proxied: Arrivals, direct: Arrivals) -> tuple[float, float]:
 
 
 def _of(study: KosekRuns, name: str, transport: str, chain: str, known: Kosek) -> list[list[str]]:
-    """What proxies bring one transport over one path."""
+    """Rows on the benefit of proxies for one transport over one path."""
     pairs = [(road, both) for road in study.of_scenario(name) if (both := study.pair(road, chain))]
     if not pairs:
         return []
@@ -73,7 +73,7 @@ def _of(study: KosekRuns, name: str, transport: str, chain: str, known: Kosek) -
 def _by_seconds(
     pairs: list[tuple[LossyPath, tuple[Arrivals, Arrivals]]], word: str, transport: str, known: Kosek
 ) -> list[str]:
-    """The same where both have figures: by the end of a whole second."""
+    """The largest multiple by the end of a whole second, for which there are published figures."""
     here = [(float(many), place + 1, road) for road, both in pairs
             for place, many in enumerate(ratio(*both)[9::10][:_EARLY_S]) if math.isfinite(many)]  # fmt: skip
     rows = [(row, road) for road, _ in pairs if (row := known.row(road.scenario, road.loss)) is not None]

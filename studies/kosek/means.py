@@ -1,4 +1,4 @@
-"""How many times as much proxies bring: the ratio of two means, as the source has it, with an interval."""
+"""The gain by proxies: the ratio of two arithmetic means, as in the source, with an interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the paper on proxies left open: controllers of the satellite hop, handshake modes, stepping aside."""
+"""Questions that the paper left open: controllers of the satellite hop, handshake modes, stepping aside."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bentpipe import labels, workload
-from bentpipe.analysis.cells import Cell
 from bentpipe.analysis.inference import Ratio, adjusted
 from bentpipe.plan.treatments import DIRECT
-from bentpipe.study.markdown import literal, percent, table, trials
-from bentpipe.study.quantiles import median
+from bentpipe.study.markdown import literal, number, percent, table, trials
+from bentpipe.study.quantiles import median, median_of
 
 from .means import ratio_of_means, times_as_much
 from .published import Kosek
@@ -74,14 +73,14 @@ def _lossless(study: KosekRuns, name: str) -> LossyPath | None:
 
 
 def _trials(study: KosekRuns) -> str:
-    """How much a number says that losses have a part in."""
+    """The number of trials, with a caution about random losses."""
     mine = [treatment for treatment in _treatments(study) if _has_duration(study, treatment)]
     counts = [len(one.records) for (_, _, treatment), one in study.arrivals.items() if treatment in mine]
     return f"{trials(counts)} of each: where packets are lost at random, means of so few vary."
 
 
 def _treatments(study: KosekRuns) -> list[str]:
-    """Those of QUIC."""
+    """The treatments of QUIC."""
     return [DIRECT, *(one for one in study.chains if labels.treatment(one).kind == "quic-pep")]
 
 
@@ -127,8 +126,7 @@ def _per_packet(arrivals: Arrivals | None, what: str) -> str:
     if arrivals is None:
         return "-"
     known = [one for one in arrivals.records if one.forward_packets and getattr(one, what) is not None]
-    middle = median([100 * getattr(one, what) / one.forward_packets for one in known])
-    return "-" if middle is None else f"{middle:.1f} %"
+    return number(median(100 * getattr(one, what) / one.forward_packets for one in known), 1, " %")
 
 
 def _of_files(study: KosekRuns, name: str) -> str:
@@ -141,24 +139,14 @@ def _of_files(study: KosekRuns, name: str) -> str:
         mine = {size: study.files.get((road, one, size)) for size in sizes}
         if not any(mine.values()):
             continue
-        first = _against(_median(mine[sizes[0]], "ttfb_s"), _median(direct[sizes[0]], "ttfb_s"))
+        first = _against(median_of(mine[sizes[0]], "ttfb_s"), median_of(direct[sizes[0]], "ttfb_s"))
         done = [
-            _against(_median(mine[size], "completion_s"), _median(direct[size], "completion_s"))
+            _against(median_of(mine[size], "completion_s"), median_of(direct[size], "completion_s"))
             for size in sizes
         ]
         rows.append([literal(shown(one)), first, *done])
     titles = [workload.title(size).removeprefix("transfer of ") for size in sizes]
     return table(["", "first byte", *titles], rows)
-
-
-def _median(cell: Cell | None, column: str) -> float | None:
-    return median(_values(cell, column))
-
-
-def _values(cell: Cell | None, column: str) -> list[float]:
-    """Of the trials that went well."""
-    ok = () if cell is None else cell.ok
-    return [value for one in ok if (value := getattr(one, column)) is not None]
 
 
 def _against(value: float | None, direct: float | None) -> str:
@@ -203,11 +191,11 @@ def first_bytes(study: KosekRuns, chains: dict[str, str], known: Kosek) -> list[
 def _first_byte(study: KosekRuns, road: LossyPath, transport: str, treatment: str | None) -> str:
     """The median over all trials of a treatment, whatever they transfer."""
     mine = study.arrivals.get((road, transport, treatment or ""))
-    times = [] if mine is None else [one.ttfb_s for one in mine.records if one.ttfb_s is not None]
+    times = [] if mine is None else [one.ttfb_s for one in mine.records]
     for size in study.workloads if transport == QUIC else []:
-        times += _values(study.files.get((road, treatment or "", size)), "ttfb_s")
-    middle = median(times)
-    return "-" if middle is None else f"{middle:.3f} s"
+        cell = study.files.get((road, treatment or "", size))
+        times += cell.values("ttfb_s") if cell else []
+    return number(median(times), 3, " s")
 
 
 def _in_mode(study: KosekRuns, chain: str, mode: str) -> str | None:
@@ -279,7 +267,7 @@ def _plain(chain: str) -> str:
 
 
 class _Setting:
-    """How long a treatment takes over a path, as a share of what `direct` takes."""
+    """The time that a treatment takes over a path, as a share of the time of `direct`."""
 
     def __init__(self, study: KosekRuns, road: LossyPath, size: str | None) -> None:
         self._study, self._road, self._size = study, road, size
@@ -290,10 +278,8 @@ class _Setting:
             pair = self._study.pair(self._road, treatment)
             proxied, direct = ([], []) if pair is None else (one.bytes[:, -1].tolist() for one in pair)
             return proxied, direct
-        direct, proxied = (
-            _values(self._study.files.get((self._road, one, self._size)), "completion_s")
-            for one in (DIRECT, treatment)
-        )
+        both = (self._study.files.get((self._road, one, self._size)) for one in (DIRECT, treatment))
+        direct, proxied = ([] if cell is None else cell.values("completion_s") for cell in both)
         return direct, proxied
 
 

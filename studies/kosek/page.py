@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bentpipe import labels
-from bentpipe.errors import BentpipeError
 from bentpipe.schema.manifest import ScenarioState
-from bentpipe.study import catalogue, final_sections, markdown
+from bentpipe.study import catalogue, closing, markdown
 from bentpipe.study.markdown import code, literal, table, trials
 from bentpipe.study.source import Source
 
@@ -76,9 +75,8 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     study = KosekRuns(tuple(main))
     chains = {one: chain for one in (QUIC, TCP) if (chain := study.chain(one)) is not None}
     if QUIC not in chains or study.until_s <= 0:
-        raise BentpipeError(
-            f"{runs[0].folder}: wanted are trials of a duration, over the same path with proxies and without",
-            "make such a run with: bentpipe run kosek",
+        raise runs[0].refused(
+            "wanted are trials of a duration, over the same path with proxies and without", "run kosek"
         )
     known = published.load()
     figures = Drawing(study, chains, known).draw(folder)
@@ -129,7 +127,7 @@ def _sections(
         *opened.sections(study, chains[QUIC]),
         *opened.aside(study, chains[QUIC]),
         *tables.real_time(study, chains, [KosekRuns((one,)) for one in runs if one.is_real_time]),
-        *final_sections.failures(records),
+        *closing.failures(records),
         *_made(runs),
         "## Sources",
         f"- {known.source}\n- {known.dataset}",
@@ -171,7 +169,7 @@ def _title(scenarios: dict[str, ScenarioState], name: str) -> str:
 
 
 def _command(runs: Sequence[Source]) -> str:
-    """What makes the page again: the study, if these are its runs, or else the page from these."""
+    """The command that makes the page again: `bentpipe study`, or else the command of the first run."""
     planned = catalogue.load(Path(__file__).parent).runs
     here = sorted(one.manifest.campaign for one in runs)
     for words, those in (("", [one for one in planned if not one.optional]), (" --all", planned)):
@@ -190,12 +188,10 @@ def _made(runs: Sequence[Source]) -> list[str]:
         ]
         for one in runs
     ]
-    stacks = {name: text for one in runs for name, text in one.manifest.versions.get("stacks", {}).items()}
     return [
         "## How this page was made",
         code(_command(runs)),
         "Its runs; `bentpipe study kosek --help` says which each is:",
         table(["run", "trials", "seed", "finished"], rows),
-        "Stacks, as they say themselves:",
-        table(["stack", "version"], [[name, literal(text)] for name, text in stacks.items()], left=2),
+        *closing.stacks(runs),
     ]

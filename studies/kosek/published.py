@@ -1,22 +1,19 @@
-"""What was published of proxies around a satellite hop: the figures of `published.toml`."""
+"""Published values on proxies around a satellite hop: the types of `published.toml`."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from pathlib import Path
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from bentpipe import strict
+from bentpipe.study.published import Table, read
 
-FILE = Path(__file__).with_name("published.toml")
 Floats = npt.NDArray[np.float64]
 
 
-class KosekScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the text says of one path: bytes as multiples of those without, seconds."""
+class KosekScenario(Table, frozen=True):
+    """Values from the text on one path: bytes as multiples of those without proxies, seconds."""
 
     most: float
     slow_start: str
@@ -26,7 +23,7 @@ class KosekScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tcp_response_start_proxies_s: float
 
 
-class GoodputRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class GoodputRow(Table, frozen=True):
     """Mean goodputs of each second over one path with one loss, in kbit/s."""
 
     scenario: str
@@ -54,8 +51,8 @@ class GoodputRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return result
 
 
-class Kosek(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
-    """What was published of proxies around a satellite hop."""
+class Kosek(Table, frozen=True, dict=True):
+    """Published values on proxies around a satellite hop."""
 
     source: str
     dataset: str
@@ -74,4 +71,4 @@ class Kosek(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 
 
 def load() -> Kosek:
-    return strict.read(FILE, Kosek)
+    return read(__file__, Kosek)

@@ -92,7 +92,7 @@ def _lasted_s(label: str) -> float:
 
 @dataclass(frozen=True)
 class Arrivals:
-    """What arrived in all trials of one treatment over one path."""
+    """The bytes that arrived in all trials of one treatment over one path."""
 
     records: tuple[Record, ...]
     bytes: Floats  # trials, by instants
@@ -136,11 +136,11 @@ class Arrivals:
 
     @property
     def slow_start_s(self) -> list[float]:
-        """When slow start ended in each trial; infinite where nothing arrived."""
+        """The end of slow start in each trial; infinite where nothing arrived."""
         return [_peak(row) for row in self.rates]
 
     def full_s(self, rate_bps: float) -> list[float]:
-        """When the link was first full in each trial; infinite if it never was."""
+        """The time at which the link was first full in each trial; infinite if it never was."""
         return [_first(row >= FULL * rate_bps) for row in self.rates]
 
     def when_full(self, rate_bps: float) -> str:

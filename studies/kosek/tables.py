@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from bentpipe.analysis.inference import Ratio
-from bentpipe.study.markdown import table
+from bentpipe.study.markdown import number, table
 from bentpipe.study.quantiles import median
 
 from .means import times_as_much
@@ -68,7 +68,7 @@ def multiples(study: KosekRuns, chains: dict[str, str], known: Kosek) -> str:
 
 
 def len_of(both: tuple[Arrivals, Arrivals]) -> str:
-    """How many trials there are, with proxies and without."""
+    """The number of trials, with proxies and without."""
     counts = [len(one.records) for one in both]
     return str(counts[0]) if counts[0] == counts[1] else f"{counts[0]} and {counts[1]}"
 
@@ -132,7 +132,7 @@ def last_rate(study: KosekRuns, one: Arrivals) -> str:
 
 
 def ends(study: KosekRuns, chains: dict[str, str]) -> str:
-    """When slow start ended, and when the link was full."""
+    """The table of the end of slow start and of the time at which the link was full."""
     rows = []
     for name in study.scenarios:
         for road in study.of_scenario(name):
@@ -142,18 +142,14 @@ def ends(study: KosekRuns, chains: dict[str, str]) -> str:
                     continue
                 proxied, direct = both
                 rate = study.rate_bps(road)
-                slow = [_time(median(finite(one.slow_start_s))) for one in (direct, proxied)]
+                slow = [number(median(finite(one.slow_start_s)), 1, " s") for one in (direct, proxied)]
                 full = [one.when_full(rate) for one in (direct, proxied)]
                 rows.append([f"{road.title}: {WORDS[transport]}", *slow, *full])
     return table(["", "slow start ends: direct", "proxies", "link full: direct", "proxies"], rows)
 
 
-def _time(seconds: float | None) -> str:
-    return "-" if seconds is None else f"{seconds:.1f} s"
-
-
 def growth(study: KosekRuns, chains: dict[str, str], known: Kosek) -> str:
-    """How fast proxies get up to speed over the first path without loss, here and there."""
+    """The growth of the rate with proxies over the first path without loss, here and as published."""
     road = next((one for one in study.roads if not one.share), None)
     both = None if road is None else study.pair(road, chains[QUIC])
     row = None if road is None else known.row(road.scenario, road.loss)
@@ -195,7 +191,7 @@ many they would be as slow."""
 
 
 def real_time(study: KosekRuns, chains: dict[str, str], runs: Sequence[KosekRuns]) -> list[str]:
-    """The same in real time, where there is a run of it."""
+    """The multiples in real time, if there is such a run."""
     parts = []
     for real in runs:
         instants = [one for one in _INSTANTS_S if one <= min(study.until_s, real.until_s)]

@@ -87,22 +87,24 @@ def trial(
 def write(name: str, records: list[Record], **options: Any) -> Path:
     folder = Path(name)
     fake_run.write(folder, stacks=("noq",))
-    manifest = json.loads((folder / "manifest.json").read_text())
-    labels = list(dict.fromkeys(one.scenario for one in records))
-    summary = manifest["scenarios"]["sat"]["summary"] | {"forward_rate_bps": RATE, "title": "A made-up path"}
-    manifest["scenarios"] = {one: {"scenario": {}, "summary": summary} for one in labels}
-    named = [one.replace(" ", "=", 1) for one in dict.fromkeys(r.treatment for r in records)]
-    manifest["options"] |= {
-        "scenarios": list(dict.fromkeys(one.partition(",")[0] for one in labels)),
-        "sweep": {
-            "forward.loss, return.loss": [one for one in LOSSES if any(f"={one}" in r for r in labels)]
-        },
-        "workloads": list(dict.fromkeys(one.workload for one in records)),
-        "treatments": named,
-        **options,
-    }
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    (folder / "records.jsonl").write_text("".join(f"{one.to_json()}\n" for one in records))
+    with fake_run.changed_manifest(folder) as manifest:
+        labels = list(dict.fromkeys(one.scenario for one in records))
+        summary = manifest["scenarios"]["sat"]["summary"] | {
+            "forward_rate_bps": RATE,
+            "title": "A made-up path",
+        }
+        manifest["scenarios"] = {one: {"scenario": {}, "summary": summary} for one in labels}
+        named = [one.replace(" ", "=", 1) for one in dict.fromkeys(r.treatment for r in records)]
+        manifest["options"] |= {
+            "scenarios": list(dict.fromkeys(one.partition(",")[0] for one in labels)),
+            "sweep": {
+                "forward.loss, return.loss": [one for one in LOSSES if any(f"={one}" in r for r in labels)]
+            },
+            "workloads": list(dict.fromkeys(one.workload for one in records)),
+            "treatments": named,
+            **options,
+        }
+    fake_run.write_records(folder, records)
     return folder
 
 
@@ -123,7 +125,7 @@ def first_run() -> Path:
 
 
 def study(bentpipe: Command, *runs: Path) -> Done:
-    return bentpipe("study", "kosek", *(word for run in runs for word in ("--run", run)), "-o", "out")
+    return bentpipe("study", "kosek", *fake_run.named(runs), "-o", "out")
 
 
 def page(bentpipe: Command, *runs: Path) -> str:
@@ -482,7 +484,7 @@ def test_a_setting_whose_trials_failed_is_left_out(bentpipe: Command) -> None:
         else one
         for one in records
     ]
-    (run / "records.jsonl").write_text("".join(f"{one.to_json()}\n" for one in failed))
+    fake_run.write_records(run, failed)
     text = page(bentpipe, run)
     assert "leo-tum, 1 %: QUIC |" not in text and "gateway: killed by signal 6" in text
 

@@ -6,13 +6,11 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from bentpipe.analysis.plots import canvas
 from bentpipe.analysis.plots.canvas import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILLION
-from bentpipe.study.figures import MM, WIDTH_MM, style
+from bentpipe.study.figures import drawing, legend_above
 
 from .published import Objectives
 from .runs import ACCESS, CLEAN, SATELLITE, SIZES, KuhnRuns, Sender, rate
@@ -45,8 +43,7 @@ def draw(runs: KuhnRuns, objectives: dict[str, Objectives], folder: Path) -> dic
     files = {name: folder / f"kuhn-{name}.svg" for name in NAMES}
     places = [place for place in TITLES if runs.senders(place)]
     for name, path in files.items():
-        with style():
-            made = Figure((WIDTH_MM * MM, (_HEIGHT_MM + _LEGEND_MM) * MM), layout="constrained")
+        with drawing(path, NAMES[name], _HEIGHT_MM + _LEGEND_MM) as made:
             grid = made.subplots(1, len(places), squeeze=False)[0]
             for place, axes in zip(places, grid, strict=True):
                 _panel(runs, place, axes, name)
@@ -56,13 +53,12 @@ def draw(runs: KuhnRuns, objectives: dict[str, Objectives], folder: Path) -> dic
                 axes.set_xlim(0, _UNTIL_S[place])
                 axes.set_xlabel("time since the request (s)")
             grid[0].set_ylabel("received (MB)" if name == "data" else "received rate (Mbit/s)")
-            made.legend(handles=_keys(runs, places, name), loc="outside upper center", ncols=5, frameon=False)
-            canvas.save(made, path, NAMES[name])
+            legend_above(made, _keys(runs, places, name), 5)
     return files
 
 
 def _drawn(runs: KuhnRuns, place: str) -> list[tuple[str, Sender, tuple[str, object]]]:
-    """Those with curves, and what they look like."""
+    """The senders with curves, and their looks."""
     tcp = [
         (f"TCP, {'no proxies' if word == 'none' else f'proxies {word}'}", sender, _LOOKS[word])
         for word, sender in runs.configured(place).items()

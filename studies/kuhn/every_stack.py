@@ -68,7 +68,7 @@ def _path(cells: Sequence[Cell], wanted: Objectives) -> list[str]:
 
 
 def _broken(cells: Sequence[Cell]) -> list[str]:
-    """Who did not run out of time, but failed, and how."""
+    """The stacks that failed other than by a timeout, with the outcomes."""
     found = []
     for cell in cells:
         odd = next((one for one in cell.records if not one.ok and one.outcome != "transfer_timeout"), None)

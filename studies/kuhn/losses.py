@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from bentpipe import labels
 from bentpipe.analysis.inference import CONFIDENCE, ratio, t_quantile
+from bentpipe.study.intervals import with_ends
 from bentpipe.study.markdown import several, table
 
 from .published import Kuhn, LossRow
@@ -55,7 +56,7 @@ def with_interval(values: Sequence[float]) -> str:
     if len(values) < 2:
         return f"{mean:.2f}"
     reach = t_quantile(CONFIDENCE, len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
-    return f"{mean:.2f} ({mean - reach:.2f} to {mean + reach:.2f})"
+    return with_ends(mean, mean - reach, mean + reach)
 
 
 def glance(runs: KuhnRuns, known: Kuhn) -> list[list[str]]:
@@ -191,7 +192,7 @@ def _moved(runs: KuhnRuns, known: Kuhn) -> list[str]:
 
 
 def _fastest(changed: Sequence[Losing], known: Kuhn) -> str:
-    """How near the best of them comes where the most is missing."""
+    """The best of these goodputs beside the published one."""
     means = {
         row.loss: max(statistics.fmean(one.goodputs) for one in here)
         for row in known.losses.rows
@@ -225,16 +226,14 @@ def _bursts(runs: KuhnRuns, known: Kuhn) -> list[str]:
 
 
 def _of(loss: float, found: Sequence[Losing]) -> Losing | None:
-    """That with about this loss: bursts come to it but for a hundredth."""
+    """The goodputs at about this loss: that of bursts is within a hundredth of it."""
     return next((one for one in found if one.goodputs and math.isclose(one.loss, loss, rel_tol=0.02)), None)
 
 
 def _line(one: Losing, changed: str, base: dict[float, Losing]) -> list[str]:
     unchanged = base.get(one.loss)
     factor = ratio(unchanged.goodputs, one.goodputs) if unchanged is not None else None
-    told = "-" if factor is None else f"{factor.value:.2f}"
-    if factor is not None and factor.low is not None and factor.high is not None:
-        told += f" ({factor.low:.2f} to {factor.high:.2f})"
+    told = "-" if factor is None else with_ends(factor.value, factor.low, factor.high)
     return [changed, _percent(one.loss), with_interval(one.goodputs), told]
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bentpipe.errors import BentpipeError
-from bentpipe.study import markdown
-from bentpipe.study.markdown import code, literal, several, table
+from bentpipe.study import closing, markdown
+from bentpipe.study.markdown import code, literal, number, several, table
 from bentpipe.study.source import Source
 
 from . import drawn, every_stack, losses, published
@@ -63,9 +62,8 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     known = KuhnRuns.of(runs)
     configured = known.configured(CLEAN)
     if "none" not in configured or len(configured) < 2:
-        raise BentpipeError(
-            f"{runs[0].folder}: wanted are files over cnes-50-10, over TCP without proxies and with them",
-            "make such a run with: bentpipe run kuhn",
+        raise runs[0].refused(
+            "wanted are files over cnes-50-10, over TCP without proxies and with them", "run kuhn"
         )
     then = published.load()
     files = drawn.draw(known, then.objectives, folder)
@@ -141,7 +139,7 @@ def _glance(runs: KuhnRuns, known: Kuhn) -> str:
 
 
 def _claims(runs: KuhnRuns, known: Kuhn) -> list[tuple[str, str, str]]:
-    """What the source says of its configurations in words, and the same in numbers from here."""
+    """Rows with the source's statements on its configurations, and our numbers beside them."""
     found = []
     mine = runs.configured(CLEAN)
     base = _middle(runs.transfer(CLEAN, mine.get("none"), 100))
@@ -171,7 +169,7 @@ def _gain(runs: KuhnRuns, place: str, pair: tuple[str, str], size: int) -> float
 
 
 def _met(runs: KuhnRuns, known: Kuhn) -> list[list[str]]:
-    """Who meets all objectives of a path."""
+    """Rows with the senders that meet all objectives of a path."""
     rows = []
     for place in PLACES:
         senders = runs.senders(place)
@@ -292,7 +290,7 @@ def _order(runs: KuhnRuns, known: Kuhn) -> list[str]:
         _ORDER.format(
             round_trip_mb=float(rows[0][2]) * 0.6 / 8,
             published=known.initial_window_gain_s,
-            gain="-" if gain is None else f"{gain:.2f}",
+            gain=number(gain),
             why="; the next table shows why it is less" if _changes(runs) else "",
         ),
     ]
@@ -376,15 +374,11 @@ def _made(runs: KuhnRuns) -> list[str]:
         ]
         for one in runs.sources
     ]
-    stacks = {
-        name: text for one in runs.sources for name, text in one.manifest.versions.get("stacks", {}).items()
-    }
     every = " --all" if len(runs.sources) > 5 else ""
     return [
         "## How this page was made",
         code(f"bentpipe study kuhn{every}"),
         "It carries out these campaigns; `bentpipe run NAME` runs one of them.",
         table(["campaign", "", "trials", "seed", "finished"], rows, left=2),
-        "Stacks, as they say themselves:",
-        table(["stack", "version"], [[name, literal(text)] for name, text in stacks.items()], left=2),
+        *closing.stacks(runs.sources),
     ]

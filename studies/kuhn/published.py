@@ -1,18 +1,12 @@
-"""What was published of TCP proxies and of losses over a satellite: the figures of `published.toml`."""
+"""Published values on TCP proxies and on losses over a satellite: the types of `published.toml`."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import msgspec
-
-from bentpipe import strict
-
-FILE = Path(__file__).with_name("published.toml")
+from bentpipe.study.published import Table, read
 
 
-class Objectives(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How soon a file should be there over one path: megabytes → seconds."""
+class Objectives(Table, frozen=True):
+    """Objectives for the completion of a file over one path: megabytes → seconds."""
 
     place: str
     times_s: dict[str, float]
@@ -21,7 +15,7 @@ class Objectives(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.times_s.get(str(megabytes))
 
 
-class LossRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class LossRow(Table, frozen=True):
     """A column of table II."""
 
     loss: float
@@ -29,7 +23,7 @@ class LossRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     goodput_mbps: float
 
 
-class Losses(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Losses(Table, frozen=True):
     """Table II."""
 
     place: str
@@ -37,7 +31,7 @@ class Losses(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows: tuple[LossRow, ...]
 
 
-class Kuhn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Kuhn(Table, frozen=True):
     """All that the page compares with."""
 
     source: str
@@ -47,4 +41,4 @@ class Kuhn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def load() -> Kuhn:
-    return strict.read(FILE, Kuhn)
+    return read(__file__, Kuhn)

@@ -34,7 +34,7 @@ _BASE = "linux:cc=cubic"
 
 @dataclass(frozen=True)
 class Sender:
-    """Who sends, and what stands between."""
+    """A sender: the server, and the treatment between the ends."""
 
     server: str
     treatment: str
@@ -83,7 +83,7 @@ class Transfers:
     @cached_property
     def times_s(self) -> list[float]:
         """From the client's first packet on, of those that came to their end."""
-        return sorted(one.completion_s for one in self.cell.ok if one.completion_s is not None)
+        return sorted(self.cell.values("completion_s"))
 
     @cached_property
     def from_request_s(self) -> list[float]:
@@ -108,13 +108,13 @@ class Transfers:
 
     @property
     def reached_mb(self) -> float | None:
-        """What had come by the end of the trials, where none has all of it; their median."""
+        """The median of the MB that had arrived by the end of the trials, where none is complete."""
         known = [one.received_bytes[-1] / MB for one in self.cell.records if one.received_bytes]
         return median(known)
 
     @property
     def until_s(self) -> float:
-        """When the trials ended, where none came to its end: their timeout."""
+        """The timeout of the trials, where none was complete."""
         return max((len(one.received_bytes) * one.received_step_s for one in self.cell.records), default=0.0)
 
     def curve(self, times: Floats) -> Floats:
@@ -148,7 +148,7 @@ class Losing:
     @cached_property
     def goodputs(self) -> list[float]:
         """In Mbit/s."""
-        return [one.goodput_bps / 1e6 for one in self.cell.ok if one.goodput_bps is not None]
+        return [bps / 1e6 for bps in self.cell.values("goodput_bps")]
 
     @property
     def values(self) -> dict[str, str]:
@@ -244,7 +244,7 @@ class KuhnRuns:
         return float(next((one for one in rates if one), math.inf))
 
     def cells_of(self, campaign: str) -> list[Cell]:
-        """Those of one campaign; none if that was not run."""
+        """The cells of one campaign; none if it was not run."""
         return [cell for name, cell in self._cells if name == campaign]
 
     def losing(self, campaign: str) -> list[Losing]:
@@ -253,7 +253,7 @@ class KuhnRuns:
 
 
 def place_of(cell: Cell) -> str:
-    """Where its packets are lost."""
+    """The place where the packets of a cell are lost."""
     return {"cnes-250-3-loss1": ACCESS, "cnes-250-3-loss1-satellite": SATELLITE}.get(
         cell.key.scenario_label.name, CLEAN
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -62,13 +61,12 @@ def losing(loss: str, mbps: float, iteration: int) -> Record:
 def write(name: str, records: list[Record]) -> Path:
     folder = Path(name)
     fake_run.write(folder, stacks=("noq",))
-    manifest = json.loads((folder / "manifest.json").read_text())
-    label = manifest["scenarios"]["sat"]
-    manifest["campaign"] = name
-    manifest["scenarios"] = dict.fromkeys((one.scenario for one in records), label)
-    manifest["options"] |= {"scenarios": list(dict.fromkeys(one.scenario for one in records))}
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    (folder / "records.jsonl").write_text("".join(f"{one.to_json()}\n" for one in records))
+    with fake_run.changed_manifest(folder) as manifest:
+        label = manifest["scenarios"]["sat"]
+        manifest["campaign"] = name
+        manifest["scenarios"] = dict.fromkeys((one.scenario for one in records), label)
+        manifest["options"] |= {"scenarios": list(dict.fromkeys(one.scenario for one in records))}
+    fake_run.write_records(folder, records)
     return folder
 
 
@@ -94,7 +92,7 @@ def carry_out(bentpipe: Command) -> str:
         ("kuhn", clean), ("kuhn-loss", lossy), ("kuhn-access", beside), ("kuhn-quic", quic),
         ("kuhn-satellite", under),
     )]  # fmt: skip
-    done = bentpipe("study", "kuhn", *(word for run in runs for word in ("--run", str(run))), "-o", "out")
+    done = bentpipe("study", "kuhn", *fake_run.named(runs), "-o", "out")
     assert done.code == 0, done.err
     assert done.out.split() == ["out/kuhn.md", "out/kuhn-data.svg", "out/kuhn-rate.svg"]
     return Path("out/kuhn.md").read_text()
@@ -121,7 +119,7 @@ def test_goodputs_stand_beside_table_two(bentpipe: Command) -> None:
 
 def test_a_run_without_proxies_has_no_page(bentpipe: Command) -> None:
     runs = [write(f"run{number}", [trial(CLEAN, "direct", 2, 6.0)]) for number in range(5)]
-    done = bentpipe("study", "kuhn", *(word for run in runs for word in ("--run", str(run))), "-o", "out")
+    done = bentpipe("study", "kuhn", *fake_run.named(runs), "-o", "out")
     assert done.code != 0 and "without proxies and with them" in done.err
 
 
@@ -185,9 +183,7 @@ def test_stacks_stand_beside_the_objectives(bentpipe: Command) -> None:
     ]
     folder = write("kuhn-stacks", [*whole, *cut])
     runs = ["kuhn", "kuhn-loss", "kuhn-access", "kuhn-quic", "kuhn-satellite", str(folder)]
-    done = bentpipe("study", "kuhn", *(word for run in runs for word in ("--run", run)), "-o", "out")
-    assert done.code == 0, done.err
-    text = Path("out/kuhn.md").read_text()
+    text = bentpipe.page("kuhn", *fake_run.named(runs))
     assert "| noq | **2.90** | **4.90** | **19.00** | **2.90** | **4.90** | **19.00** |" in text
     assert "All three are met by: noq; noq behind proxies." in text
     assert "| quinn | **2.90** | - | - | - | - | - |" in text

@@ -8,13 +8,12 @@ from functools import cached_property
 from pathlib import Path
 
 from bentpipe import labels, workload
-from bentpipe.analysis.cells import Cell, cells
-from bentpipe.errors import BentpipeError
+from bentpipe.analysis.cells import Cell
 from bentpipe.schema.manifest import ScenarioState
-from bentpipe.study import figures, final_sections, markdown
+from bentpipe.study import closing, figures, markdown
 from bentpipe.study.grid import Grid, is_reference
 from bentpipe.study.markdown import bytes_as, literal, percent, several, table, trials
-from bentpipe.study.source import Source, pooled
+from bentpipe.study.source import Source, pooled, single_transfers, title
 from bentpipe.study.variants import definitions, short_names
 
 _FIGURE = "limit.svg"
@@ -36,14 +35,13 @@ _KEY = "Numbers are percent; `!`: some trials failed, the median is over the oth
 
 @dataclass(frozen=True)
 class Page:
-    """What the page is written from."""
+    """The runs of the page, and their cells."""
 
     sources: tuple[Source, ...]
 
     @cached_property
     def cells(self) -> list[Cell]:
-        known = [one for one in cells(pooled(self.sources)) if one.key.workload.startswith("transfer:")]
-        return [one for one in known if "x" not in one.key.workload]
+        return single_transfers(pooled(self.sources))
 
     @cached_property
     def variants(self) -> dict[str, str]:
@@ -90,11 +88,11 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     page = Page(tuple(runs))
     stacks = {labels.variant(one).stack for one in page.clients}
     if len(page.variants) < 2 or len(page.clients) != len(stacks):
-        raise BentpipeError(
-            f"{runs[0].folder}: wanted are transfers of one file, one client of each stack and several "
+        raise runs[0].refused(
+            "wanted are transfers of one file, one client of each stack and several "
             f"servers; the runs have {several(len(page.clients), 'client')} and "
             f"{several(len(page.variants), 'server')} with such",
-            "make such a run with: bentpipe run limit",
+            "run limit",
         )
     _draw(page, folder / _FIGURE)
     path = folder / "limit.md"
@@ -120,7 +118,7 @@ def _sections(page: Page) -> list[str]:
             _facts(page, scenario),
             page.over(scenario).markdown("server"),
         ]
-    return [*parts, *final_sections.of_all(page.sources, definitions(list(page.variants)))]
+    return [*parts, *closing.of_all(page.sources, definitions(list(page.variants)))]
 
 
 def _opening(page: Page) -> str:
@@ -178,4 +176,4 @@ def _facts(page: Page, scenario: str) -> str:
         ("timeout", f"{summary['timeout_s']:g} s" if "timeout_s" in summary else None),
     ]
     said: Sequence[str] = [f"{word} {literal(str(value))}" for word, value in known if value is not None]
-    return f"{literal(str(summary.get('title', scenario)))}. Towards the client: {', '.join(said)}."
+    return f"{literal(title(page.sources, scenario))}. Towards the client: {', '.join(said)}."

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from bentpipe import workload
 from bentpipe.analysis.cells import Cell, cells
-from bentpipe.errors import BentpipeError
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs.records import Record
-from bentpipe.study import final_sections, markdown
-from bentpipe.study.markdown import path, table, trials
-from bentpipe.study.quantiles import median, quantile
+from bentpipe.study import closing, markdown
+from bentpipe.study.intervals import with_quantiles
+from bentpipe.study.markdown import number, path, table, trials
+from bentpipe.study.quantiles import median, median_of
 from bentpipe.study.source import Source, pooled
 from bentpipe.workload import shown_time
 from bentpipe.workload.frames import FrameViewing
@@ -29,7 +29,6 @@ differ. The link carries more than the highest rate, 6 Mbit/s."""
 _FRAMES = """Medians of {}, in brackets the least and the largest where they differ. Ages, in milliseconds,
 are of frames when they came, from when they were made to their last byte: half, 95 and 99 % of all frames
 are no older. A dash: so many of them never came whole."""
-_FAR = 1.02  # what differs by more is shown
 
 
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
@@ -38,14 +37,11 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     live = [one for one in known if isinstance(_workload(one), LiveSession) and _is_started(one)]
     frames = [one for one in known if isinstance(_workload(one), FrameViewing) and _is_started(one)]
     if not live and not frames:
-        raise BentpipeError(
-            f"{runs[0].folder}: it has neither live streams nor frames",
-            "make the study's runs with: bentpipe study media",
-        )
+        raise runs[0].refused("it has neither live streams nor frames", "study media")
     parts = ["# Live streams and frames with deadlines", _TEXT]
     parts += _tables("Live streams", _LIVE, live, _live_row, _LIVE_HEAD)
     parts += _tables("Frames", _FRAMES, frames, _frames_row, _FRAMES_HEAD)
-    parts += final_sections.of_all(runs)
+    parts += closing.of_all(runs)
     file = folder / "media.md"
     file.write_text(markdown.page(parts))
     return [file]
@@ -83,11 +79,11 @@ def _live_row(one: Cell) -> list[str]:
     return [
         TITLES[found.http],
         _between(one),
-        _middle(one, lambda record: record.startup_s),
-        _middle(one, lambda record: record.stalls, digits=0),
+        number(median_of(one, "startup_s")),
+        number(median_of(one, "stalls"), 0),
         _spread(one, lambda record: record.stalled_s),
         _spread(one, lambda record: record.media_rate_bps and record.media_rate_bps / 1e6),
-        _middle(one, lambda record: record.latency_s),
+        number(median_of(one, "latency_s")),
     ]
 
 
@@ -120,20 +116,6 @@ def _age(one: Cell, column: str) -> str:
     return "-" if middle is None or middle == math.inf else f"{1000 * middle:.0f}"
 
 
-def _values(one: Cell, measure: Callable[[Record], float | None]) -> list[float]:
-    return [known for record in one.ok if (known := measure(record)) is not None]
-
-
-def _middle(one: Cell, measure: Callable[[Record], float | None], digits: int = 2) -> str:
-    middle = median(_values(one, measure))
-    return "-" if middle is None else f"{middle:.{digits}f}"
-
-
 def _spread(one: Cell, measure: Callable[[Record], float | None], digits: int = 2) -> str:
     """The median, and the least and the largest where they differ by more than 2 %."""
-    values = _values(one, measure)
-    low, high = quantile(values, 0), quantile(values, 1)
-    text = _middle(one, measure, digits)
-    if low is None or high is None or high <= _FAR * low:
-        return text
-    return f"{text} ({low:.{digits}f} to {high:.{digits}f})"
+    return with_quantiles([measure(record) for record in one.ok], (0, 1), digits)

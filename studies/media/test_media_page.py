@@ -30,9 +30,7 @@ def runs(records: list[Record]) -> list[str]:
 
 
 def page(bentpipe: Command, records: list[Record]) -> str:
-    done = bentpipe("study", "media", *runs(records), "-o", "out")
-    assert done.code == 0, done.err
-    return Path("out/media.md").read_text()
+    return bentpipe.page("media", *runs(records))
 
 
 def test_streams_and_frames_have_tables(

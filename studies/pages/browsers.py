@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell
 from bentpipe.study.markdown import table, trials
-from bentpipe.study.quantiles import median
+from bentpipe.study.quantiles import median_of
 
-from .runs import BESIDE, BROWSERS, PageRuns, http, known_s, orbit, seconds
+from .runs import BESIDE, BROWSERS, PageRuns, http, orbit, seconds
 
 _TEXT = """The same pages in real time, in browsers that ask Caddy for them over emulated links: medians of
 {}, in brackets the quartiles where they differ by more than 2 %. Virtual time has the same Caddy, in a
@@ -61,11 +61,11 @@ def _table(scenario: str, columns: dict[str, dict[Row, Cell]]) -> str:
 
 
 def _agreement(name: str, virtual: dict[Row, Cell], real: dict[Row, Cell]) -> str:
-    """How far page load times agree, and the order of versions of HTTP."""
+    """The agreement of page load times, and of the order of HTTP versions."""
     both = {row: real[row] for row in virtual if row in real}
     shares = []
     for row, one in both.items():
-        ours, theirs = median(known_s(virtual[row], "plt_s")), median(known_s(one, "plt_s"))
+        ours, theirs = median_of(virtual[row], "plt_s"), median_of(one, "plt_s")
         if ours and theirs:
             shares.append(theirs / ours)
     if not shares:
@@ -82,4 +82,4 @@ def _agreement(name: str, virtual: dict[Row, Cell], real: dict[Row, Cell]) -> st
 def _order(cells: dict[Row, Cell], page: str, both: dict[Row, Cell]) -> list[str]:
     """The versions of HTTP, the soonest first."""
     versions = [version for one, version in both if one == page]
-    return sorted(versions, key=lambda version: median(known_s(cells[page, version], "plt_s")) or 0.0)
+    return sorted(versions, key=lambda version: median_of(cells[page, version], "plt_s") or 0.0)

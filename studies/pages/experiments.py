@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell
 from bentpipe.analysis.inference import ratio
+from bentpipe.study.intervals import with_ends
 from bentpipe.study.markdown import table, trials
-from bentpipe.study.quantiles import median
+from bentpipe.study.quantiles import median_of
 
 from .published import Published, TableRow
-from .runs import LOSS, PARALLEL, PageRuns, has_proxies, known_s, orbit, seconds
+from .runs import LOSS, PARALLEL, PageRuns, has_proxies, orbit, seconds
 
 _AT_ONCE = """The source says that its browser had 6 streams at once. HTTP/3 itself has no such limit. So
 the page is loaded once more with so many requests under way at one time, from servers with an initial window
@@ -66,7 +67,7 @@ def _nearest(scenario: str, cells: Sequence[Cell], row: TableRow) -> str:
     """Which setting comes nearest to what was published, in both times."""
 
     def apart(one: Cell) -> float:
-        both = ((median(known_s(one, "fcp_s")), row.fcp[0]), (median(known_s(one, "plt_s")), row.plt[0]))
+        both = ((median_of(one, "fcp_s"), row.fcp[0]), (median_of(one, "plt_s"), row.plt[0]))
         return max(math.inf if ours is None else abs(1000 * ours / theirs - 1) for ours, theirs in both)
 
     best = min(cells, key=apart)
@@ -114,10 +115,10 @@ def _between(cell: Cell) -> str:
 def _times(cell: Cell, direct: Cell | None) -> str:
     if direct is None or cell is direct:
         return ""
-    found = ratio(known_s(direct, "plt_s"), known_s(cell, "plt_s"))
+    found = ratio(direct.values("plt_s"), cell.values("plt_s"))
     if found is None or found.low is None or found.high is None:
         return "-"
-    return f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
+    return with_ends(found.value, found.low, found.high)
 
 
 def _window(server: str) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell
-from bentpipe.study.quantiles import median
+from bentpipe.study.quantiles import median_of
 from bentpipe.workload.http import TITLES
 
 from .published import Published
-from .runs import NONE, OPERATORS, PARALLEL, QUIC, PageRuns, has_proxies, http, known_s, loss, orbit, seconds
+from .runs import NONE, OPERATORS, PARALLEL, QUIC, PageRuns, has_proxies, http, loss, orbit, seconds
 
 _GEO = "geo-tum"
 _LOSSY = "1%"
@@ -80,7 +80,7 @@ def _operators(runs: PageRuns) -> Iterator[str]:
 
 def _times(cells: Sequence[Cell], version: str) -> list[float]:
     """The median page load times over all links."""
-    found = [median(known_s(one, "plt_s")) for one in cells if http(one) == version]
+    found = [median_of(one, "plt_s") for one in cells if http(one) == version]
     return [one for one in found if one is not None]
 
 

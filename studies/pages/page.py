@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bentpipe.study import final_sections, markdown
+from bentpipe.study import closing, markdown
 from bentpipe.study.markdown import table, trials
 from bentpipe.study.source import Source
 from bentpipe.workload.http import TITLES
@@ -44,7 +44,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     parts += senders.section(found, TCP, "HTTP/1.1 and HTTP/2 over TLS")
     parts += senders.operators(found)
     parts += browsers.section(found)
-    parts += final_sections.of_all(runs, {"Kosek": said.source, "Deutschmann": said.slides})
+    parts += closing.of_all(runs, {"Kosek": said.source, "Deutschmann": said.slides})
     file = folder / "pages.md"
     file.write_text(markdown.page(parts))
     return [file]

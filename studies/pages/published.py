@@ -1,18 +1,13 @@
-"""What was published of pages, as far as the page compares with it."""
+"""Published values on the loading of pages: the types of `published.toml`."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
-import msgspec
-
-from bentpipe import strict
-
-FILE = Path(__file__).with_name("published.toml")
+from bentpipe.study.published import Table, read
 
 
-class TableRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TableRow(Table, frozen=True):
     """Medians in milliseconds, one for each loss."""
 
     scenario: str
@@ -23,7 +18,7 @@ class TableRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     plt: tuple[int, ...]
 
 
-class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Published(Table, frozen=True):
     """The sources, and Kosek's table II."""
 
     source: str
@@ -34,4 +29,4 @@ class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def load() -> Published:
-    return strict.read(FILE, Published)
+    return read(__file__, Published)

@@ -1,4 +1,4 @@
-"""What the page's runs came to, by what its tables ask for."""
+"""The runs of the page: their cells by path, HTTP version, proxies and loss."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bentpipe import labels
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
 from bentpipe.plan.treatments import DIRECT
-from bentpipe.study.quantiles import median, quantile
+from bentpipe.study.intervals import with_quantiles
 from bentpipe.study.source import Source, pooled
 from bentpipe.workload.http import TITLES
 
@@ -21,11 +21,10 @@ BROWSERS, BESIDE = "pages-browsers", "pages-beside-browsers"
 OPERATORS = ("pages-operators-tcp", "pages-operators-quic")
 _LOSS = "forward.loss"
 NONE = "0%"
-_FAR = 1.02  # quartiles that differ by more are shown
 
 
 def loss(cell: Cell) -> str:
-    """That of the satellite, as labels have it; where a campaign sets none there is none."""
+    """The loss of the satellite link, as in labels; `0%` if the campaign sets none."""
     return labels.scenario(cell.key.scenario).values.get(_LOSS, NONE)
 
 
@@ -42,22 +41,12 @@ def has_proxies(cell: Cell) -> bool:
     return cell.key.treatment != DIRECT
 
 
-def known_s(cell: Cell, column: str) -> list[float]:
-    """The times of the trials that succeeded."""
-    return [known for one in cell.ok if (known := getattr(one, column)) is not None]
-
-
 def seconds(cell: Cell, column: str, unit: str = "") -> str:
     """The median over the trials that succeeded, the quartiles where they differ by more than 2 %, and how
     many failed.
     """
-    values = known_s(cell, column)
-    middle, low, high = median(values), quantile(values, 0.25), quantile(values, 0.75)
-    if middle is None or low is None or high is None:
-        text = "-"
-    else:
-        text = f"{middle:.2f}{unit}" + (f" ({low:.2f} to {high:.2f})" if high > _FAR * low else "")
-    failed = sum(cell.failures.values())
+    text = with_quantiles(cell.values(column), (0.25, 0.75), unit=unit)
+    failed = cell.failures.total()
     return f"{text}, {failed} failed" if failed else text
 
 
@@ -83,9 +72,8 @@ class PageRuns:
                 )
         here = {one.manifest.campaign for one in sources}
         if not {H3, H1} <= here:
-            raise BentpipeError(
-                f"{sources[0].folder}: wanted are the runs of the paper's table, {H3} and {H1}",
-                "make all runs with: bentpipe study pages",
+            raise sources[0].refused(
+                f"wanted are the runs of the paper's table, {H3} and {H1}", "study pages"
             )
         return cls(tuple(sources))
 
@@ -97,7 +85,7 @@ class PageRuns:
         return {name: cells(pooled(mine)) for name, mine in found.items()}
 
     def of_campaign(self, name: str) -> list[Cell]:
-        """Those of a campaign; none if it did not run."""
+        """The cells of a campaign; none if it was not run."""
         return self.by_campaign.get(name, [])
 
     def of_table(self, scenario: str, version: str, proxies: bool, at: str) -> Cell | None:

@@ -1,4 +1,4 @@
-"""The same page with other senders and proxies, and the slides' page over five operators' links."""
+"""Results of the paper's page with other senders and proxies, and of the slides' page over five links."""
 
 from __future__ import annotations
 

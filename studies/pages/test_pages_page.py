@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import fake_run
@@ -39,17 +38,14 @@ def lossy(name: str, loss: str) -> str:
 
 def write(campaign: str, records: list[Record]) -> Path:
     fake_run.write(Path(campaign))
-    manifest = json.loads(Path(campaign, "manifest.json").read_text())
-    manifest["campaign"] = campaign
-    Path(campaign, "manifest.json").write_text(json.dumps(manifest))
-    Path(campaign, "records.jsonl").write_text("".join(f"{one.to_json()}\n" for one in records))
+    with fake_run.changed_manifest(Path(campaign)) as manifest:
+        manifest["campaign"] = campaign
+    fake_run.write_records(Path(campaign), records)
     return Path(campaign)
 
 
 def page(bentpipe: Command, *runs: Path) -> str:
-    done = bentpipe("study", "pages", *(word for run in runs for word in ("--run", str(run))), "-o", "out")
-    assert done.code == 0, done.err
-    return Path("out/pages.md").read_text()
+    return bentpipe.page("pages", *fake_run.named(runs))
 
 
 @pytest.fixture
@@ -149,5 +145,5 @@ def test_runs_that_are_not_of_the_study_are_refused(bentpipe: Command, table: li
         ([*table, other], "a run of demo, which is no campaign of this study"),
     ]
     for runs, wrong in cases:
-        done = bentpipe("study", "pages", *(w for run in runs for w in ("--run", str(run))), "-o", "out")
+        done = bentpipe("study", "pages", *fake_run.named(runs), "-o", "out")
         assert done.code != 0 and wrong in done.err

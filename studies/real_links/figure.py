@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from matplotlib.figure import Figure
-
-from bentpipe.analysis.plots import canvas
 from bentpipe.analysis.plots.canvas import BLUE, VERMILLION
-from bentpipe.study.figures import MM, WIDTH_MM, style
+from bentpipe.study.figures import drawing
 
 from .timed_trials import TimedTrial, Trend
 
@@ -19,8 +16,7 @@ _HEIGHT_MM = 62
 def draw(trials: Sequence[TimedTrial], trend: Trend | None, path: Path) -> None:
     """Two panels: a dot for each trial, its goodput in percent of its pair's mean."""
     days = [(one.began - trials[0].began).total_seconds() / 86400 for one in trials]
-    with style():
-        made = Figure((WIDTH_MM * MM, _HEIGHT_MM * MM), layout="constrained")
+    with drawing(path, "goodput of every trial over time", _HEIGHT_MM) as made:
         over_days, over_hours = made.subplots(1, 2, sharey=True)
         over_days.plot(days, [100 * one.share for one in trials], ".", color=BLUE)
         if trend is not None and days[-1] >= 1:
@@ -33,4 +29,3 @@ def draw(trials: Sequence[TimedTrial], trend: Trend | None, path: Path) -> None:
         over_hours.set_xlim(0, 24)
         over_hours.set_xticks(range(0, 25, 4))
         over_hours.set_xlabel("hour of the day, UTC")
-        canvas.save(made, path, "goodput of every trial over time")

@@ -15,8 +15,9 @@ from typing import Any
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
-from bentpipe.study import final_sections, markdown
-from bentpipe.study.markdown import mbit, percent, several, table
+from bentpipe.study import closing, markdown
+from bentpipe.study.markdown import mbit, number, percent, several, table
+from bentpipe.study.quantiles import median, median_of
 from bentpipe.study.source import Source
 
 from .figure import draw
@@ -89,11 +90,11 @@ def _sections(
         parts += ["![goodput over time](real-links-time.svg)", _hours(trials)]
     if weather := _weather(trials):
         parts += ["## Weather", _WEATHER, weather]
-    return [*parts, "## Limits of this page", _LIMITS, *final_sections.of_all([*real, *emulated], SOURCES)]
+    return [*parts, "## Limits of this page", _LIMITS, *closing.of_all([*real, *emulated], SOURCES)]
 
 
 def _known(real: Sequence[Source]) -> dict[str, dict[str, Any]]:
-    """What is said of each link, by its name."""
+    """The summary of each link, by name."""
     return {
         name: {"link": {}, **state.summary} for run in real for name, state in run.manifest.scenarios.items()
     }
@@ -129,7 +130,7 @@ def _links(links: Mapping[str, dict[str, Any]], records: Sequence[Record]) -> st
 
 
 def _traffic(moved_bytes: Sequence[int], trials: int) -> str:
-    """What moved in those trials of a link in which it was counted."""
+    """The traffic of a link, of the trials in which it was counted."""
     if not moved_bytes:
         return "-"
     some = f" of {len(moved_bytes)} of {several(trials, 'trial')}" if len(moved_bytes) < trials else ""
@@ -168,11 +169,15 @@ def _deviation(cell: Cell) -> float | None:
 
 def _beside(real: Sequence[Record], emulated: Sequence[Record]) -> str:
     theirs = {
-        (cell.key.client, cell.key.server, cell.key.workload): _median(cell) for cell in cells(list(emulated))
+        (cell.key.client, cell.key.server, cell.key.workload): median_of(cell, "goodput_bps")
+        for cell in cells(list(emulated))
     }
     rows, differences = [], []
     for cell in cells(list(real)):
-        ours, other = _median(cell), theirs.get((cell.key.client, cell.key.server, cell.key.workload))
+        ours, other = (
+            median_of(cell, "goodput_bps"),
+            theirs.get((cell.key.client, cell.key.server, cell.key.workload)),
+        )
         if ours is None or other is None:
             continue
         difference = ours / other - 1
@@ -183,11 +188,6 @@ def _beside(real: Sequence[Record], emulated: Sequence[Record]) -> str:
     head = ["link", "client → server", "link", "emulated", "difference", "agrees"]
     agree = sum(one < NEAR for one in differences)
     return table(head, rows, left=2) + f"\n\n{agree} of {several(len(rows), 'pair')} agree."
-
-
-def _median(cell: Cell) -> float | None:
-    goodputs = [one.goodput_bps for one in cell.ok if one.goodput_bps is not None]
-    return statistics.median(goodputs) if goodputs else None
 
 
 def _trend(trials: Sequence[TimedTrial]) -> str:
@@ -209,13 +209,12 @@ def _hours(trials: Sequence[TimedTrial]) -> str:
     for hour in range(24):
         own = [one for one in trials if one.began.hour == hour]
         if own:
-            asked = [one.record.probe_rtt_ms for one in own if one.record.probe_rtt_ms is not None]
             rows.append(
                 [
                     f"{hour:02d}:00",
                     str(len(own)),
                     f"{100 * statistics.fmean(one.share for one in own):.0f} %",
-                    f"{statistics.median(asked):.1f}" if asked else "-",
+                    number(median(one.record.probe_rtt_ms for one in own), 1),
                 ]
             )
     return table(["hour (UTC)", "trials", "goodput", "RTT ms"], rows)

@@ -57,9 +57,7 @@ def write(name: str, records: list[Record], testbed: str, laboratory: bool = Fal
 
 @pytest.mark.parametrize(("slope", "said"), [(0.0, "no trend is to be seen"), (0.05, "it changes")])
 def test_trends_are_told_from_none(bentpipe: Command, slope: float, said: str) -> None:
-    done = bentpipe("study", "real-links", *write("real", trials(slope), "remote"), "-o", "out")
-    assert done.code == 0, done.err
-    text = Path("out/real-links.md").read_text()
+    text = bentpipe.page("real-links", *write("real", trials(slope), "remote"))
     assert said in text
     assert "of a laboratory" not in text
     assert "| 04:00 | 4 |" in text
@@ -71,9 +69,7 @@ def test_a_link_is_held_against_its_emulation(bentpipe: Command) -> None:
     real = trials(0.0)
     emulated = [fake_run.change(one, testbed="emu", goodput_bps=7e6) for one in real]
     words = [*write("real", real, "remote", laboratory=True), *write("emu", emulated, "emu")]
-    done = bentpipe("study", "real-links", *words, "-o", "out")
-    assert done.code == 0, done.err
-    text = Path("out/real-links.md").read_text()
+    text = bentpipe.page("real-links", *words)
     assert "0 of 1 pair agree" in text
     assert "**This page is of a laboratory**" in text
 

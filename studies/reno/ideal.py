@@ -1,4 +1,4 @@
-"""What Reno reaches under losses at random: the formula, and an ideal sender that a stack is held against.
+"""The rate of Reno under random losses: the formula, and an ideal sender to compare stacks with.
 
 The sender keeps RFC 9002 sections 6 and 7 and has no other traits: no pacing, and a round trip that is always
 the same. Windows and sizes are in packets, times in round trips.

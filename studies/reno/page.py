@@ -15,9 +15,8 @@ from functools import cached_property
 from pathlib import Path
 
 from bentpipe.analysis.cells import Cell, cells
-from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
-from bentpipe.study import figures, final_sections, markdown
+from bentpipe.study import closing, figures, markdown
 from bentpipe.study.figures import Line
 from bentpipe.study.markdown import literal, mbit, percent, several, table
 from bentpipe.study.source import Source
@@ -177,8 +176,11 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     mine = [cell for cell in mine if any(one.rtt_median_ms and one.goodput_bps for one in cell.ok)]
     settings = {(cell.key.scenario, cell.key.workload, cell.key.client) for cell in mine}
     if len(settings) != 1:
-        raise _unfit(source, f"wanted is one path, one workload and one client, and servers with cc=newreno; "
-                             f"{several(len(settings), 'such setting')} with measured trials")  # fmt: skip
+        raise source.refused(
+            "wanted is one path, one workload and one client, and servers with cc=newreno; "
+            f"{several(len(settings), 'such setting')} with measured trials",
+            "run reno",
+        )
     (scenario, _, client), *_ = settings
     loss = _loss(source, scenario)
     records = [one for cell in mine for one in cell.ok]
@@ -190,10 +192,6 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     return [path, folder / _FIGURE]
 
 
-def _unfit(source: Source, why: str) -> BentpipeError:
-    return BentpipeError(f"{source.folder}: {why}", "make such a run with: bentpipe run reno")
-
-
 def _loss(source: Source, scenario: str) -> float:
     """The uniform loss of a path's forward direction."""
     said = source.manifest.scenarios[scenario].summary
@@ -203,8 +201,11 @@ def _loss(source: Source, scenario: str) -> float:
     except ValueError:
         loss = 0.0
     if not 0 < loss < 1 or said["return_loss"] != "none":
-        raise _unfit(source, f"wanted is uniform loss towards the client alone; forward it is {text}, "
-                             f"return {said['return_loss']}")  # fmt: skip
+        raise source.refused(
+            f"wanted is uniform loss towards the client alone; forward it is {text}, "
+            f"return {said['return_loss']}",
+            "run reno",
+        )
     return loss
 
 
@@ -231,8 +232,8 @@ def _sections(source: Source, rows: Sequence[StackRow], client: str, loss: float
         _COLUMNS,
         *_yardsticks(rows[0].ideal, loss),
         *_apart(rows),
-        *final_sections.failures(records),
-        *final_sections.made(source, SOURCES),
+        *closing.failures(records),
+        *closing.made(source, SOURCES),
     ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import statistics
@@ -106,17 +105,14 @@ def reno_run(loss: str = "1 %") -> None:
             good = {"outcome": "ok", "detail": "", "goodput_bps": goodput, "rtt_median_ms": 600.0}
             records.append(fake_run.change(made, **sent, **none, **good))
     fake_run.write(Path("run"))
-    manifest = json.loads(Path("run/manifest.json").read_text())
-    manifest["scenarios"]["sat"]["summary"] |= {"forward_loss": loss, "return_loss": "none"}
-    Path("run/manifest.json").write_text(json.dumps(manifest))
-    Path("run/records.jsonl").write_text("".join(f"{record.to_json()}\n" for record in records))
+    with fake_run.changed_manifest(Path("run")) as manifest:
+        manifest["scenarios"]["sat"]["summary"] |= {"forward_loss": loss, "return_loss": "none"}
+    fake_run.write_records(Path("run"), records)
 
 
 def test_the_page_tells_who_agrees(bentpipe: Command) -> None:
     reno_run()
-    done = bentpipe("study", "reno", "--run", "run", "-o", "out")
-    assert done.code == 0, done.err
-    text = Path("out/reno.md").read_text()
+    text = bentpipe.page("reno", "--run", "run")
     assert "Of 4 stacks, 2 agree" in " ".join(text.split())
     assert "| x-net:cc=newreno | lower |" in text and "| quinn:cc=newreno | higher |" in text
     assert "| noq:cc=newreno | agrees |" in text

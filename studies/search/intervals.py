@@ -1,4 +1,4 @@
-"""What so few trials allow to be said: of a share of them, and of how much sooner one kind is than another.
+"""Intervals from few trials: of a share of them, and of how much sooner one kind is than another.
 
 A share has Wilson's interval (E. B. Wilson, J. Am. Stat. Assoc. 22, 1927); two shares are held against each
 other by Fisher's exact test (R. A. Fisher, J. R. Stat. Soc. 85, 1922). A shift is the middle of all
@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bentpipe.study.markdown import percent
+from bentpipe.study.intervals import with_ends
 from bentpipe.study.quantiles import median
 
 _CONFIDENCE = 0.95
@@ -43,8 +43,7 @@ class ShareInterval:
         """`83 % (65 to 92)`; a dash without trials."""
         if not self.trials:
             return "-"
-        low, high = self.ends
-        return f"{percent(self.value)} ({100 * low:.0f} to {100 * high:.0f})"
+        return with_ends(self.value, *self.ends, 0, unit=" %", factor=100)
 
 
 def share_above(values: Sequence[float], border: float) -> ShareInterval:
@@ -53,7 +52,7 @@ def share_above(values: Sequence[float], border: float) -> ShareInterval:
 
 
 def chance_of(one: ShareInterval, other: ShareInterval) -> float:
-    """How probable counts are that differ so much or more, if both shares are the same."""
+    """The probability of counts that differ as much or more, if both shares are the same."""
     trials, count = one.trials + other.trials, one.count + other.count
     ways = [math.comb(one.trials, k) * math.comb(other.trials, count - k) for k in range(count + 1)]
     return sum(way for way in ways if way <= ways[one.count]) / math.comb(trials, count)
@@ -61,7 +60,7 @@ def chance_of(one: ShareInterval, other: ShareInterval) -> float:
 
 @dataclass(frozen=True)
 class ShiftInterval:
-    """How much less one sample is than another, with its interval; infinite ends where trials are too few."""
+    """The shift between two samples with its interval; the ends are infinite if trials are too few."""
 
     value: float
     low: float
@@ -69,7 +68,7 @@ class ShiftInterval:
 
 
 def shift(then: Sequence[float], now: Sequence[float]) -> ShiftInterval | None:
-    """How much less `now` is than `then`; None where one has no values."""
+    """The shift by which `now` is less than `then`; None if one has no values."""
     if not then or not now:
         return None
     gaps = sorted(0.0 if one == other else one - other for one in then for other in now)

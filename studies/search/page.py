@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bentpipe.errors import BentpipeError
-from bentpipe.study import final_sections, markdown
+from bentpipe.study import closing, markdown
 from bentpipe.study.markdown import literal, percent, several, table
 from bentpipe.study.quantiles import median, quantile, share_of
 from bentpipe.study.slow_starts import BASELINE, MB
@@ -61,10 +61,10 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     source = runs[0]
     study = PublishedComparison(source.in_order, source, published.load())
     if not study.is_one:
-        raise BentpipeError(
-            f"{source.folder}: wanted is one path, one file and one client, a server with "
+        raise source.refused(
+            "wanted is one path, one file and one client, a server with "
             f"ss={' or ss='.join(BASELINE)}, and others beside it",
-            "make such a run with: bentpipe run search",
+            "run search",
         )
     for one in runs:
         if any(record.ok and not record.in_order_bytes for record in one.records):
@@ -111,7 +111,7 @@ def _sections(study: PublishedComparison, runs: Sequence[Source], drawn: dict[st
         *windows.sections(runs, drawn),
         "## Versions of SEARCH",
         _VERSIONS,
-        *final_sections.of_all(runs, {"published": study.known.source}),
+        *closing.of_all(runs, {"published": study.known.source}),
     ]
 
 
@@ -136,7 +136,7 @@ def _differs(study: PublishedComparison) -> str:
 
 
 def _of_kinds(study: PublishedComparison) -> list[PublishedCounts]:
-    """What was published of the kinds of runs that are here."""
+    """The published counts of the kinds of runs that are here."""
     return [known for group in study.groups if (known := study.then(group)) is not None]
 
 

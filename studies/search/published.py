@@ -1,17 +1,11 @@
-"""What was published of SEARCH in QUIC: the figures of `published.toml`."""
+"""Published values on SEARCH in QUIC: the types of `published.toml`."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import msgspec
-
-from bentpipe import strict
-
-FILE = Path(__file__).with_name("published.toml")
+from bentpipe.study.published import Table, read
 
 
-class PublishedCounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PublishedCounts(Table, frozen=True):
     """How many runs of a slow start the source of SEARCH in QUIC has, why it leaves some out, and how
     many of those that are left reach so many MB.
     """
@@ -23,8 +17,8 @@ class PublishedCounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reaching: dict[str, int]
 
 
-class Search(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What was published of SEARCH in QUIC; shares in percent, `runs` by slow start."""
+class Search(Table, frozen=True):
+    """Published values on SEARCH in QUIC; shares in percent, `runs` by slow start."""
 
     source: str
     threshold_s: float
@@ -41,4 +35,4 @@ class Search(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def load() -> Search:
-    return strict.read(FILE, Search)
+    return read(__file__, Search)

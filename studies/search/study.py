@@ -89,7 +89,7 @@ class SlowStartComparison:
         return [cut for one in group.clean if (cut := one.taken_off) is not None]
 
     def times(self, group: VariantTrials, size_mb: int) -> list[float]:
-        """When each clean run of a variant has so many MB."""
+        """The time at which each clean run of a variant has so many MB."""
         return group.times(size_mb * MB)
 
     def saved(self, group: VariantTrials, size_mb: int) -> list[float | None]:
@@ -110,7 +110,7 @@ class SlowStartComparison:
         return min(((gap, size) for gap, size in found if gap is not None), default=None)
 
     def gaps(self, group: VariantTrials, size_mb: int) -> list[float]:
-        """How much sooner than the baseline's each percentile comes; nothing where neither ever does."""
+        """The time by which each percentile is sooner than the baseline's; 0 where neither is reached."""
         shares = [(number + 0.5) / 100 for number in range(100)]
         then, now = (_at(self.times(one, size_mb), shares) for one in (self.baseline, group))
         return [0.0 if one == other else one - other for one, other in zip(then, now, strict=True)]
@@ -118,10 +118,10 @@ class SlowStartComparison:
 
 @dataclass(frozen=True)
 class ArrivalComparison(SlowStartComparison):
-    """The same, by bytes that have arrived in whatever order."""
+    """A comparison by the bytes that have arrived, in whatever order."""
 
     def times(self, group: VariantTrials, size_mb: int) -> list[float]:
-        """When so many MB had arrived in each clean run of a variant."""
+        """The time of arrival of so many MB in each clean run of a variant."""
         return group.arrivals(size_mb * MB)
 
 
@@ -133,7 +133,7 @@ class PublishedComparison(SlowStartComparison):
     known: Search
 
     def then(self, group: VariantTrials) -> PublishedCounts | None:
-        """What was published of the runs of this slow start."""
+        """The published counts of this slow start."""
         return self.known.runs.get("baseline" if group is self.baseline else group.slow_start)
 
 

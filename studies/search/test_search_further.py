@@ -61,7 +61,7 @@ def pair(delay_s: float, lead_s: float | None, scenario: str = "sat", cc: str = 
 
 def write(folder: str, records: Sequence[Record]) -> None:
     fake_run.write(Path(folder))
-    Path(folder, "records.jsonl").write_text("".join(f"{one.to_json()}\n" for one in records))
+    fake_run.write_records(Path(folder), records)
     file = Path(folder, "manifest.json")
     manifest = json.loads(file.read_text())
     servers, clients = (sorted({getattr(one, key) for one in records}) for key in ("server", "client"))
@@ -70,9 +70,7 @@ def write(folder: str, records: Sequence[Record]) -> None:
 
 
 def page(bentpipe: Command, *runs: str) -> str:
-    done = bentpipe("study", "search", *(word for run in runs for word in ("--run", run)), "-o", "out")
-    assert done.code == 0, done.err
-    return Path("out/search.md").read_text()
+    return bentpipe.page("search", *fake_run.named(runs))
 
 
 def test_a_share_and_a_shift_have_the_intervals_of_their_tests() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -93,17 +92,13 @@ def records() -> list[Record]:
 
 def write(change: Callable[[list[Record]], list[Record]] = lambda found: found) -> None:
     fake_run.write(Path("run"))
-    manifest = json.loads(Path("run/manifest.json").read_text())
-    manifest["options"] |= {"scenarios": ["sat"], "clients": ["noq"], "servers": [LOGS, KEEPS, LOWERS]}
-    Path("run/manifest.json").write_text(json.dumps(manifest))
-    Path("run/records.jsonl").write_text("".join(f"{one.to_json()}\n" for one in change(records())))
+    with fake_run.changed_manifest(Path("run")) as manifest:
+        manifest["options"] |= {"scenarios": ["sat"], "clients": ["noq"], "servers": [LOGS, KEEPS, LOWERS]}
+    fake_run.write_records(Path("run"), change(records()))
 
 
 def page(bentpipe: Command) -> str:
-    done = bentpipe("study", "search", "--run", "run", "-o", "out")
-    assert done.code == 0, done.err
-    assert all(Path(line).is_file() for line in done.out.splitlines())
-    return Path("out/search.md").read_text()
+    return bentpipe.page("search", "--run", "run")
 
 
 def test_quantiles_reach_what_is_never_reached() -> None:

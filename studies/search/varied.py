@@ -1,4 +1,4 @@
-"""What the source leaves open, changed one at a time: which of it moves what SEARCH comes to."""
+"""Settings that the source does not state, changed one at a time, and their effect on SEARCH."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class OpenSetting:
         return share_above(self.runs.taken_off(self.runs.baseline), than)
 
     def sooner(self, size_mb: int) -> ShiftInterval | None:
-        """How much sooner so many MB are there with SEARCH."""
+        """The time by which so many MB are there sooner with SEARCH."""
         return shift(*(self.runs.times(one, size_mb) for one in (self.runs.baseline, self.runs.others[0])))
 
     @cached_property
@@ -268,7 +268,7 @@ def _listed(some: Sequence[OpenSetting]) -> str:
 def _apart(
     others: Sequence[OpenSetting], shares: Sequence[ShareInterval], base: ShareInterval
 ) -> list[OpenSetting]:
-    """Those whose share differs from the base's beyond what chance allows."""
+    """The settings whose share differs from the base's by more than chance."""
     chances = adjusted([chance_of(one, base) if one.trials and base.trials else None for one in shares])
     return [one for one, p in zip(others, chances, strict=True) if p is not None and p <= _CHANCE]
 

@@ -10,7 +10,7 @@ from bentpipe import labels
 from bentpipe.runs.records import Record
 from bentpipe.study import curves
 from bentpipe.study.curves import MeanCurve
-from bentpipe.study.markdown import several, table
+from bentpipe.study.markdown import number, several, table
 from bentpipe.study.slow_starts import SlowStartTrial
 from bentpipe.study.source import Source
 
@@ -57,7 +57,7 @@ def sections(runs: Sequence[Source], files: dict[str, Path]) -> list[str]:
 
 def _row(record: Record) -> list[str]:
     def told(value: float | None, factor: float, unit: str) -> str:
-        return "-" if value is None else f"{value * factor:.1f} {unit}"
+        return number(value and value * factor, 1, f" {unit}")
 
     return [
         f"{_window_mb(record)} MB",

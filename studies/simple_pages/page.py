@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -9,10 +10,9 @@ import numpy as np
 
 from bentpipe import workload
 from bentpipe.analysis.cells import Cell, cells
-from bentpipe.errors import BentpipeError
 from bentpipe.plan.treatments import DIRECT
-from bentpipe.study import final_sections, markdown
-from bentpipe.study.markdown import literal, table, trials
+from bentpipe.study import closing, markdown
+from bentpipe.study.markdown import literal, number, table, trials
 from bentpipe.study.quantiles import quantile
 from bentpipe.study.source import Source, pooled
 from bentpipe.workload.http import TITLES
@@ -59,9 +59,8 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     """Write the page to `folder`. BentpipeError if the runs do not have both pages over TCP and QUIC."""
     known = [one for one in cells(pooled(runs)) if _page(one) in _TITLES and one.ok]
     if {(_page(one), _is_quic(one)) for one in known} != {(name, way) for name in _TITLES for way in (0, 1)}:
-        raise BentpipeError(
-            f"{runs[0].folder}: wanted are the pages {' and '.join(_TITLES)}, over TCP and over QUIC",
-            "make the study's runs with: bentpipe study simple-pages",
+        raise runs[0].refused(
+            f"wanted are the pages {' and '.join(_TITLES)}, over TCP and over QUIC", "study simple-pages"
         )
     parts = ["# Two simple pages behind an operator's proxies", _TEXT, "## At a glance", _glance(known)]
     parts += ["What differs from the source:", _DIFFERS, "## Percentiles of the page load time"]
@@ -74,7 +73,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
         _courses([one for one in known if _page(one) == _LARGE]),
         _FIRST_WINDOW,
     ]
-    parts += final_sections.of_all(runs, {"Kuhn": _SOURCE})
+    parts += closing.of_all(runs, {"Kuhn": _SOURCE})
     file = folder / "simple-pages.md"
     file.write_text(markdown.page(parts))
     return [file]
@@ -113,20 +112,25 @@ def _through(one: Cell) -> str:
     return ", proxies with a pool" if "pool=" in one.key.treatment else ", proxies"
 
 
-def _loads(one: Cell) -> list[float]:
-    return [record.plt_s for record in one.ok if record.plt_s is not None]
+def _median_s(one: Cell) -> float | None:
+    """A load time that was measured, of an even number of them the lower."""
+    return quantile(one.values("plt_s"), 0.5)
+
+
+def _order(one: Cell) -> tuple[bool, float]:
+    return _loss(one) != "none", _median_s(one) or math.inf
 
 
 def _percentiles(shown: Sequence[Cell]) -> str:
     rows = []
-    for one in sorted(shown, key=lambda one: (_loss(one) != "none", quantile(_loads(one), 0.5) or np.inf)):
+    for one in sorted(shown, key=_order):
         failed = sum(one.failures.values())
-        found = [quantile(_loads(one), share) for share in _SHARES]
+        found = [quantile(one.values("plt_s"), share) for share in _SHARES]
         rows.append(
             [
                 _loss(one),
                 _name(one) + (f", {failed} failed" if failed else ""),
-                *("-" if value is None else f"{value:.2f}" for value in found),
+                *map(number, found),
             ]
         )
     return table(["losses", "", *(f"{share:.0%}" for share in _SHARES)], rows, left=2)
@@ -134,7 +138,7 @@ def _percentiles(shown: Sequence[Cell]) -> str:
 
 def _courses(shown: Sequence[Cell]) -> str:
     rows = []
-    for one in sorted(shown, key=lambda one: (_loss(one) != "none", quantile(_loads(one), 0.5) or np.inf)):
+    for one in sorted(shown, key=_order):
         came = _course(one)
         full = [time for time in np.arange(_WINDOW_S, 60, 0.05) if _rate(came, time) >= _FULL * _LINK_BPS]
         rows.append(
@@ -163,20 +167,15 @@ def _rate(came: Course, time: float) -> float:
 
 
 def _glance(known: Sequence[Cell]) -> str:
-    """What the source says in words, and the same in numbers from here."""
+    """The statements of the source, each with our numbers."""
     lines = []
     for name, theirs in _SAID.items():
         for loss in dict.fromkeys(map(_loss, known)):
             here = [one for one in known if _page(one) == name and _loss(one) == loss]
             shown = [one for one in here if one.key.treatment != DIRECT or _is_quic(one)]
-            medians = "; ".join(f"{_name(one)} {_middle(one)}" for one in shown)
+            medians = "; ".join(f"{_name(one)} {number(_median_s(one), unit=' s')}" for one in shown)
             if any(not _is_quic(one) for one in shown):
                 lines.append(
                     f"- Page {_TITLES[name]}, losses {loss}, published: {theirs}. Here, medians: {medians}."
                 )
     return "\n".join(lines)
-
-
-def _middle(one: Cell) -> str:
-    middle = quantile(_loads(one), 0.5)
-    return "-" if middle is None else f"{middle:.2f} s"

@@ -50,9 +50,7 @@ def test_percentiles_and_courses_stand_beside_what_was_published(
     bentpipe: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = bentpipe("study", "simple-pages", *runs(quic(), tcp("kuhn-a", "kuhn-b")), "-o", "out")
-    assert done.code == 0, done.err
-    text = Path("out/simple-pages.md").read_text()
+    text = bentpipe.page("simple-pages", *runs(quic(), tcp("kuhn-a", "kuhn-b")))
     assert "| none | HTTP/3, noq | 4.00 | 4.00 | 5.00 | 9.00 | 9.00 |" in text
     assert "| none | HTTP/2, linux:cc=bbr, proxies | 6.00 | 6.00 | 6.00 | 6.00 | 6.00 |" in text
     # Of the median trial: nothing before 3 s, 2.5 MB a second from then on, which is no full rate.

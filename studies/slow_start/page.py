@@ -11,9 +11,8 @@ from functools import cached_property
 from pathlib import Path
 
 from bentpipe.analysis.cells import Cell, cells
-from bentpipe.errors import BentpipeError
 from bentpipe.schema.manifest import ScenarioState
-from bentpipe.study import figures, final_sections, markdown
+from bentpipe.study import closing, figures, markdown
 from bentpipe.study.grid import Grid
 from bentpipe.study.markdown import literal, several, table, trials
 from bentpipe.study.slow_starts import MB, SlowStartTrial
@@ -38,7 +37,7 @@ first slows down, as HyStart++ does:"""
 
 @dataclass(frozen=True)
 class Page:
-    """What the page is written from."""
+    """The runs of the page, and their cells."""
 
     sources: tuple[Source, ...]
 
@@ -89,10 +88,10 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     """
     page = Page(tuple(runs))
     if len(page.variants) < 2:
-        raise BentpipeError(
-            f"{runs[0].folder}: wanted are servers with ss=, and a sweep of forward.queue; the run has "
+        raise runs[0].refused(
+            "wanted are servers with ss=, and a sweep of forward.queue; the run has "
             f"{several(len(page.variants), 'server')} with both",
-            "make such a run with: bentpipe run slow-start",
+            "run slow-start",
         )
     grids = [(path, page.over(path)) for path in page.paths]
     figures.grids(
@@ -120,7 +119,7 @@ def _sections(page: Page) -> list[str]:
         grid = page.over(path)
         parts += [f"## {path[0]}", _title(page, path[0]), grid.markdown("server")]
         parts += [_left(page, grid)] if page.tells else []
-    return [*parts, *final_sections.of_all(page.sources, definitions(list(page.variants)))]
+    return [*parts, *closing.of_all(page.sources, definitions(list(page.variants)))]
 
 
 def _opening(page: Page) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from bentpipe import labels
 from bentpipe.analysis import inference
 from bentpipe.analysis.inference import Ratio
+from bentpipe.study.intervals import with_ends
 from bentpipe.study.markdown import literal, several, table
 from bentpipe.study.means import GeometricMean
 
@@ -102,9 +103,7 @@ def _row(
 def _times(ratio: Ratio | None) -> str:
     if ratio is None:
         return "-"
-    text = f"{ratio.value:.2f}"
-    if ratio.low is not None and ratio.high is not None and f"{ratio.low:.2f}" != f"{ratio.high:.2f}":
-        text += f" ({ratio.low:.2f} to {ratio.high:.2f})"
+    text = with_ends(ratio.value, ratio.low, ratio.high, always=False)
     return text if ratio.p is not None and ratio.p < _SIGNIFICANT else f"({text})"
 
 

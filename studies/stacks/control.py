@@ -1,4 +1,4 @@
-"""Goodput of every stack with every congestion control that it offers: how much of it is whose."""
+"""Goodput of every stack with every congestion control that it offers: what each of the two makes of it."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class FarServer:
 
 
 def far(found: Controlled) -> Iterator[FarServer]:
-    """Those that differ from the median of all of one name by more than `FAR`."""
+    """The servers that differ from the median of their controller's name by more than `FAR`."""
     for scenario in found.scenarios:
         for name, means in found.by_name(scenario).items():
             if len(means) < _LEAST:

@@ -8,13 +8,11 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from bentpipe import labels
-from bentpipe.analysis.plots import canvas
 from bentpipe.analysis.plots.canvas import BLACK, BLUE, ORANGE, PALE
-from bentpipe.study.figures import MM, WIDTH_MM, style
+from bentpipe.study.figures import drawing, legend_above, panels_of
 
 from .control import Controlled, short
 from .controllers import is_plain, named
@@ -30,15 +28,13 @@ def control(found: Controlled, path: Path) -> None:
     """A panel per scenario, a row per server that chooses a controller alone, those of one name together."""
     servers = sorted((one for one in found.servers if is_plain(one)), key=lambda one: (named(one), one))
     rows = {server: row for row, server in enumerate(reversed(servers))}
-    with style():
-        made = Figure((WIDTH_MM * MM, (_FRAME_MM + _ROW_MM * len(rows)) * MM), layout="constrained")
+    with drawing(path, "goodput by congestion control", _FRAME_MM + _ROW_MM * len(rows)) as made:
         panels = made.subplots(1, len(found.scenarios), squeeze=False).flat
         for place, (axes, scenario) in enumerate(zip(panels, found.scenarios, strict=True)):
             _control(axes, {one: found.goodputs(scenario, one) for one in rows}, rows)
             axes.set_title(short(scenario))
             names = [f"{named(one)}: {labels.variant(one).stack}" for one in rows]
             axes.set_yticks(list(rows.values()), ["" for _ in names] if place else names)
-        canvas.save(made, path, "goodput by congestion control")
 
 
 def _control(axes: Axes, values: Mapping[str, Sequence[float]], rows: Mapping[str, int]) -> None:
@@ -65,9 +61,9 @@ def return_rates(trials: Mapping[str, TracedTransfer], path: Path) -> None:
     """A panel per client: the return link's rate and, behind it, the forward link's."""
     highest = max(one.largest_return_bps for one in trials.values()) / 1e3
     most = max(float(one.forward_bps.max()) for one in trials.values()) / 1e6
-    with style():
-        made, panels = _panels(len(trials))
-        for axes, (name, one) in zip(panels, trials.items(), strict=False):
+    with drawing(path, "rates of both links over time", _height_mm(trials), dpi=_DPI) as made:
+        panels = panels_of(made, len(trials), _ACROSS)
+        for axes, (name, one) in zip(panels, trials.items(), strict=True):
             edges = np.arange(len(one.return_bps) + 1) * BIN_S
             behind = axes.twinx()
             there = np.arange(len(one.forward_bps) + 1) * BIN_S
@@ -82,31 +78,23 @@ def return_rates(trials: Mapping[str, TracedTransfer], path: Path) -> None:
             Line2D([], [], color=BLUE, label="return link (kbit/s, left)"),
             Line2D([], [], color=ORANGE, ls="--", label="forward link (Mbit/s, right)"),
         ]
-        made.legend(handles=keys, loc="outside upper center", ncols=2, frameon=False)
+        legend_above(made, keys, 2)
         made.supxlabel("time (s)", fontsize=7)
-        canvas.save(made, path, "rates of both links over time")
 
 
 def packet_sizes(trials: Mapping[str, TracedTransfer], path: Path) -> None:
     """A panel per server: the size of each packet with data over time."""
     largest = max(max(one.data_sizes) for one in trials.values())
-    with style():
-        made, panels = _panels(len(trials))
-        for axes, (name, one) in zip(panels, trials.items(), strict=False):
+    with drawing(path, "sizes of packets over time", _height_mm(trials), dpi=_DPI) as made:
+        panels = panels_of(made, len(trials), _ACROSS)
+        for axes, (name, one) in zip(panels, trials.items(), strict=True):
             axes.plot(one.data_times_s, one.data_sizes, "o", ms=1, mew=0, color=BLUE, rasterized=True)
             axes.set_ylim(0, 1.05 * largest)
             axes.set_xlim(left=0)
             axes.set_title(name)
         made.supxlabel("time (s)", fontsize=7)
         made.supylabel("QUIC packet with data (bytes)", fontsize=7)
-        canvas.save(made, path, "sizes of packets over time")
 
 
-def _panels(count: int) -> tuple[Figure, list[Axes]]:
-    across = min(_ACROSS, count)
-    down = -(-count // across)
-    made = Figure((WIDTH_MM * MM, (_PANEL_MM * down + 8) * MM), layout="constrained", dpi=_DPI)
-    panels = list(made.subplots(down, across, squeeze=False).flat)
-    for axes in panels[count:]:
-        axes.set_axis_off()
-    return made, panels[:count]
+def _height_mm(trials: Mapping[str, TracedTransfer]) -> float:
+    return _PANEL_MM * -(-len(trials) // min(_ACROSS, len(trials))) + 8

@@ -7,7 +7,6 @@ longer than the first probe timeout, 999 ms by RFC 9002 section 6.2.2.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +21,9 @@ from bentpipe.analysis.traces import Analysis
 from bentpipe.runs.records import Record
 from bentpipe.study import figures
 from bentpipe.study.figures import HeatSquare
+from bentpipe.study.intervals import span
 from bentpipe.study.markdown import literal, percent, several, table
+from bentpipe.study.quantiles import median_of
 
 from .published import LongRtt
 from .runs import HANDSHAKES, StackRuns, in_order
@@ -41,7 +42,7 @@ the partners of the column beside; a single number holds with all of them."""
 
 @dataclass(frozen=True)
 class TracedHandshake:
-    """What both ends of a trial sent until their handshake was complete."""
+    """The packets that both ends of a trial sent until the handshake was complete."""
 
     record: Record
     client_hellos: int
@@ -112,8 +113,8 @@ class Handshakes:
 
     def round_trips(self, cell: Cell) -> float | None:
         """Until the file is there, the median."""
-        times = cell.values("completion_s")
-        return statistics.median(times) / self.rtt_s if times else None
+        middle_s = median_of(cell, "completion_s")
+        return None if middle_s is None else middle_s / self.rtt_s
 
 
 def draw(found: Handshakes, path: Path) -> None:
@@ -135,7 +136,7 @@ def _square(found: Handshakes, cell: Cell | None) -> HeatSquare:
 
 
 def in_short(found: Handshakes) -> str:
-    """What a line says of it."""
+    """The summary in a line."""
     through = sum(bool(one.ok and not one.failures) for one in found.cells)
     text = (
         f"{through} of {several(len(found.cells), 'pair')} get through over a round trip of {found.rtt_s:g} s"
@@ -255,7 +256,7 @@ def _servers(found: Handshakes) -> str:
 
 
 def _needless(found: Handshakes) -> str:
-    """Who repeats before the probe timeout of the RFC, and who does not repeat."""
+    """The clients that repeat before the probe timeout of the RFC, and those that never do."""
     early, never = [], []
     for name in found.names("client"):
         mine = [one for one in found.traced if one.record.client == name]
@@ -269,12 +270,3 @@ def _needless(found: Handshakes) -> str:
         f"the earliest, if it follows its section 6.2.2; sooner do: {literal(', '.join(early)) or 'none'}."
     )
     return text + (f" Never: {literal(', '.join(never))}." if never else "")
-
-
-def span(values: Iterable[float], digits: int) -> str:
-    """`3`, or `3 to 5` of several, which are written with so many digits."""
-    known: Sequence[float] = sorted(values)
-    if not known:
-        return "-"
-    least, most = f"{known[0]:.{digits}f}", f"{known[-1]:.{digits}f}"
-    return least if least == most else f"{least} to {most}"

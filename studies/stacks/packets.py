@@ -1,4 +1,4 @@
-"""What each stack puts on the wire besides the data (the thesis's section 5.6.9): acknowledgements, packet
+"""Packets of each stack besides the data (the thesis's section 5.6.9): acknowledgements, packet
 numbers, sizes of packets.
 
 Rates are of IP packets in bins of 1 s from the connection's first packet on. Packet numbers are those of
@@ -20,9 +20,9 @@ from bentpipe.analysis.plots import series
 from bentpipe.analysis.plots.table import Floats, Ints, ints, texts
 from bentpipe.analysis.traces import Analysis
 from bentpipe.runs.records import Record
+from bentpipe.study.intervals import span, with_ends
 from bentpipe.study.markdown import literal, several, table
 
-from .handshakes import span
 from .published import Published
 from .runs import PACKETS, StackRuns, in_order
 
@@ -83,7 +83,7 @@ class TracedTransfer:
 
     @property
     def largest_at(self) -> float:
-        """When the return link was used most, as a share of the time to completion."""
+        """The time of the busiest second of the return link, as a share of the time to completion."""
         middle_s = (int(self.return_bps.argmax()) + 0.5) * BIN_S
         return min(middle_s / (self.record.completion_s or middle_s), 1.0)
 
@@ -196,11 +196,10 @@ def section(found: Transfers, known: Published, return_link: list[str]) -> list[
 
 def over(mine: Sequence[TracedTransfer], value: Callable[[TracedTransfer], float | None], digits: int) -> str:
     """Median, least and most."""
-    known = sorted(one for each in mine if (one := value(each)) is not None)
+    known = [one for each in mine if (one := value(each)) is not None]
     if not known:
         return "-"
-    texts_ = [f"{one:.{digits}f}" for one in (statistics.median(known), known[0], known[-1])]
-    return texts_[0] if texts_[1] == texts_[2] else f"{texts_[0]} ({texts_[1]} to {texts_[2]})"
+    return with_ends(statistics.median(known), min(known), max(known), digits, always=False)
 
 
 def _numbers(found: Transfers) -> str:
@@ -253,7 +252,7 @@ def _server_sizes(found: Transfers, known: Published) -> str:
 
 
 def _small(found: Transfers) -> str:
-    """Who sends small packets in the middle of a transfer, as the source has it of nginx and xquic."""
+    """Servers that send small packets in the middle of a transfer, as the source says of nginx and xquic."""
     shares = {
         name: statistics.median(one.small_share for one in mine) for name, mine in found.by("server").items()
     }

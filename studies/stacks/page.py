@@ -10,21 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from bentpipe.errors import BentpipeError
-from bentpipe.study import final_sections, markdown
+from bentpipe.study import closing, markdown
 from bentpipe.study.source import Source
 
-from . import (
-    causes,
-    control,
-    drawn,
-    handshakes,
-    late_handshakes,
-    packets,
-    published,
-    return_link,
-    stack_or_controller,
-)
+from . import causes, control, drawn, handshakes, late_pairs, packets, published, return_link, variance_shares
 from .control import Controlled
 from .handshakes import Handshakes
 from .packets import Transfers
@@ -48,14 +37,12 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
         made.append(folder / handshakes.FIGURE)
         handshakes.draw(shown, made[-1])
         short.append(handshakes.in_short(shown))
-        parts += [*handshakes.section(shown, mine.known.longrtt), *late_handshakes.section(shown)]
+        parts += [*handshakes.section(shown, mine.known.longrtt), *late_pairs.section(shown)]
     if (servers := Controlled(mine)).cells:
         made.append(folder / control.FIGURE)
         drawn.control(servers, made[-1])
-        short += stack_or_controller.in_short(servers)
-        parts += control.section(
-            servers, causes.section(mine), stack_or_controller.section(servers, mine.known)
-        )
+        short += variance_shares.in_short(servers)
+        parts += control.section(servers, causes.section(mine), variance_shares.section(servers, mine.known))
     if (transfers := Transfers(mine)).all:
         made += [folder / return_link.FIGURE, folder / packets.SIZES_FIGURE]
         drawn.return_rates(transfers.middle("client"), made[-2])
@@ -63,13 +50,12 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
         short.append(return_link.in_short(transfers, mine.known))
         parts += packets.section(transfers, mine.known, return_link.section(transfers, mine.known))
     if not parts:
-        raise BentpipeError(
-            f"{runs[0].folder}: nothing here is on this page: wanted is a run of the campaign interop",
-            "make such a run with: bentpipe run interop",
+        raise runs[0].refused(
+            "nothing here is on this page: wanted is a run of the campaign interop", "run interop"
         )
     path = folder / "stacks.md"
-    end = final_sections.failures([one for source in mine.sources for one in source.records])
-    end += final_sections.made(mine.sources[0], mine.known.sources, mine.sources[1:])
+    end = closing.failures([one for source in mine.sources for one in source.records])
+    end += closing.made(mine.sources[0], mine.known.sources, mine.sources[1:])
     opening = ["# What each stack does with a connection", _TEXT, "\n".join(f"- {one}" for one in short)]
     path.write_text(markdown.page([*opening, *parts, *end]))
     return [path, *made]

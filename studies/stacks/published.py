@@ -1,18 +1,13 @@
-"""What was published of handshakes, congestion control and packets: `published.toml`."""
+"""Published values on handshakes, congestion control and packets: the types of `published.toml`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-import msgspec
-
-from bentpipe import strict
-
-FILE = Path(__file__).with_name("published.toml")
+from bentpipe.study.published import Table, read
 
 
-class LongRtt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class LongRtt(Table, frozen=True):
     """The test case LONGRTT: pairs of stacks that failed, and shares of pairs in percent."""
 
     source: str
@@ -24,7 +19,7 @@ class LongRtt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fail_percent: float
 
 
-class PublishedServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PublishedServer(Table, frozen=True):
     """A server over the thesis's links: kbit/s, None where it failed or has no value."""
 
     listed: str  # its congestion controls
@@ -36,7 +31,7 @@ class PublishedServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return None if kbps is None else 1000 * kbps
 
 
-class ReturnLink(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ReturnLink(Table, frozen=True):
     """Rates of the return link."""
 
     source: str
@@ -44,15 +39,15 @@ class ReturnLink(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     largest_kbps: float
 
 
-class PacketNumbers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What was seen of packet numbers."""
+class PacketNumbers(Table, frozen=True):
+    """Observations on packet numbers."""
 
     source: str
     text: str
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the file says."""
+class _File(Table, frozen=True):
+    """The tables of the file."""
 
     sources: dict[str, str]
     longrtt: LongRtt
@@ -78,7 +73,7 @@ class Published:
 
 
 def load() -> Published:
-    said = strict.read(FILE, _File)
+    said = read(__file__, _File)
     sizes = dict(said.packet_sizes)
     return Published(
         said.sources,

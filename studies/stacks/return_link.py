@@ -1,4 +1,4 @@
-"""What clients put on the return link (the thesis's section 5.6.9.1), and whether it is a limit."""
+"""The load on the return link (the thesis's section 5.6.9.1), and whether it is a limit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ their 95 % intervals (t on logarithms)."""
 
 
 def in_short(found: Transfers, known: Published) -> str:
-    """What a line says of it."""
+    """The summary in a line."""
     largest = [one.largest_return_bps / 1e3 for one in found.all]
     above = sum(one > known.return_link.largest_kbps for one in largest)
     return (

@@ -22,7 +22,7 @@ CAUSES, QUEUE, BURSTS = (f"congestion-control-{word}" for word in ("causes", "qu
 
 @dataclass(frozen=True)
 class StackRuns:
-    """What the page is written from."""
+    """The runs of the page, and the published values."""
 
     sources: tuple[Source, ...]
     known: Published
@@ -38,7 +38,7 @@ class StackRuns:
 
     @cached_property
     def scenarios(self) -> list[str]:
-        """Those over which servers were held against each other."""
+        """The scenarios over which servers were compared."""
         return list(dict.fromkeys(one.scenario for one in self.records(CONTROLLERS)))
 
     def traces(self, campaign: str) -> Iterator[tuple[Record, Analysis]]:

@@ -15,7 +15,7 @@ from stacks import published
 from stacks.control import Controlled, far
 from stacks.controllers import family, is_plain, named
 from stacks.runs import BURSTS, CAUSES, CONTROLLERS, HANDSHAKES, PACKETS, QUEUE, StackRuns
-from stacks.stack_or_controller import splits
+from stacks.variance_shares import splits
 
 from bentpipe.plan import campaign
 from bentpipe.runs.records import Record

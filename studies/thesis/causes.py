@@ -72,7 +72,7 @@ def _goodputs(cells: Iterable[Cell | None]) -> list[float]:
 def _shown(cells: Iterable[Cell | None]) -> str:
     """The geometric mean of their trials."""
     mean = geometric_mean(_goodputs(cells))
-    return "-" if mean is None else mbit(mean)
+    return mbit(mean)
 
 
 def _drops(cell: Cell | None) -> str:
@@ -162,7 +162,7 @@ def _controllers(runs: ThesisRuns) -> list[str]:
 
 
 def _replaced(known: dict[tuple[str, str, str], Cell], clients: Sequence[str]) -> str:
-    """What the mean over pairs of satloss becomes, if BBR is used wherever there is one."""
+    """The mean over the pairs of satloss if BBR is used wherever a stack has it."""
     servers = list(dict.fromkeys(server for _, _, server in known))
     stacks = dict.fromkeys(labels.variant(one).stack for one in servers if controller(one) == BBR)
     chosen = {

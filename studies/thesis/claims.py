@@ -9,6 +9,8 @@ from dataclasses import astuple, dataclass
 
 from bentpipe.analysis import inference
 from bentpipe.analysis.cells import Cell
+from bentpipe.study import claims
+from bentpipe.study.claims import CONTRADICTED, OPEN, REPEATED
 from bentpipe.study.markdown import literal, mbit, percent, several, table
 
 from . import distributions, intervals
@@ -28,7 +30,7 @@ _ALIKE = 0.05
 
 @dataclass(frozen=True)
 class Claim:
-    """What the thesis says, and what was found."""
+    """A claim of the thesis, and the result here."""
 
     text: str
     published: str
@@ -50,9 +52,7 @@ def section(runs: ThesisRuns) -> list[str]:
 
 def side(estimate: Estimate, border: float, above: bool) -> str:
     """The verdict on a claim that a value lies above a border, or below it."""
-    if estimate.low <= border <= estimate.high:
-        return "open"
-    return "repeated" if (estimate.low > border) == above else "contradicted"
+    return claims.verdict(estimate.low, estimate.high, border, above=above)
 
 
 def _means(runs: ThesisRuns) -> Iterator[Claim]:
@@ -75,7 +75,7 @@ def _means(runs: ThesisRuns) -> Iterator[Claim]:
         listed = ", ".join(literal(f"{short(client)} → {short(server)}") for client, server in better[:3])
         here = f"{len(better)} pairs" + (f": {listed}{', …' if len(better) > 3 else ''}" if better else "")
         text = "No pair is much better over SATLOSS than over SAT"
-        yield Claim(text, "none", here, "contradicted" if better else "repeated")
+        yield Claim(text, "none", here, CONTRADICTED if better else REPEATED)
 
 
 def _better_with_losses(runs: ThesisRuns) -> list[tuple[str, str]]:
@@ -108,19 +108,19 @@ def _extremes(runs: ThesisRuns) -> Iterator[Claim]:
         over = [name for name, value in here.items() if 100 * value > limits[name]]
         text = "No pair's mean efficiency is above this (section 5.5.1)"
         then = ", ".join(f"{name} {limits[name]} %" for name in here)
-        yield Claim(text, then, said, f"contradicted: {', '.join(over)}" if over else "repeated")
+        yield Claim(text, then, said, f"contradicted: {', '.join(over)}" if over else REPEATED)
     timeouts = {name: runs.results[name] for name in ("sat", "satloss") if name in runs.results}
     if len(timeouts) == 2:
         then = ", ".join(f"{name} {runs.known.scenarios[name].timeout:g} %" for name in timeouts)
         shares = {name: one.share(one.timeout) or 0.0 for name, one in timeouts.items()}
         said = ", ".join(f"{name} {percent(share)}" for name, share in shares.items())
-        verdict = "repeated" if shares["satloss"] > shares["sat"] else "contradicted"
+        verdict = REPEATED if shares["satloss"] > shares["sat"] else CONTRADICTED
         yield Claim("More pairs time out with losses", then, said, verdict)
         yield from _timeouts(runs)
 
 
 def _timeouts(runs: ThesisRuns) -> Iterator[Claim]:
-    """Whose the pairs are that time out over satloss."""
+    """The servers of the pairs that time out over satloss."""
     late = Counter(c.key.server for c in runs.matrices["satloss"].cells if c.failures["transfer_timeout"])
     if late:
         said = ", ".join(f"{short(server)} {pairs}" for server, pairs in late.most_common())
@@ -132,7 +132,7 @@ def _timeouts(runs: ThesisRuns) -> Iterator[Claim]:
             said += f"; [in real time](#the-same-pairs-in-real-time) kwik {timed_out} of {len(kwik)}"
         verdict = "open: kwik is not among these servers"
         if 2 * late["aioquic"] > late.total():
-            verdict = "repeated"
+            verdict = REPEATED
         yield Claim("Most of these are of the servers aioquic and kwik", "by eye", f"pairs: {said}", verdict)
 
 
@@ -160,7 +160,7 @@ def _stacks(runs: ThesisRuns) -> Iterator[Claim]:
             low = Estimate(one.shares.server, one.low.server, one.high.server)
             client = Estimate(one.shares.client, one.low.client, one.high.client)
             here = f"server {low.written(0, 100, ' %')}, client {client.written(0, 100, ' %')}"
-            verdict = "contradicted: the server dominates" if low.low > client.high else "open"
+            verdict = "contradicted: the server dominates" if low.low > client.high else OPEN
             yield Claim(
                 f"Client and server both decide, no side dominates ({name.upper()})",
                 "by eye",
@@ -179,9 +179,8 @@ def _left_out(runs: ThesisRuns, scenario: str, by_server: Mapping[str, Sequence[
 def _slowest(mine: Sequence[float], others: Sequence[float]) -> str:
     """The verdict on whether one is slower than the others, by Welch."""
     found = inference.ratio(others, mine)
-    if found is None or found.low is None or found.high is None or found.low <= 1 <= found.high:
-        return "open"
-    return "repeated" if found.high < 1 else "contradicted: [why](#causes)"
+    said = OPEN if found is None else claims.verdict(found.low, found.high, 1, above=False)
+    return f"{said}: [why](#causes)" if said == CONTRADICTED else said
 
 
 def _newreno(runs: ThesisRuns) -> Iterator[Claim]:
@@ -220,7 +219,7 @@ def _relations(runs: ThesisRuns) -> Iterator[Claim]:
         near, far = known["sat", "eutelsat"], known["sat", "astra"]
         here = f"{near.written()} against {far.written()}"
         apart = near.low > far.high or far.low > near.high
-        verdict = ("repeated" if near.value > far.value else "contradicted") if apart else "open"
+        verdict = (REPEATED if near.value > far.value else CONTRADICTED) if apart else OPEN
         yield Claim("SAT is nearer to EUTELSAT than to ASTRA (rank correlation)", "by eye", here, verdict)
 
 

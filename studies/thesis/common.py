@@ -9,11 +9,10 @@ import re
 import statistics
 from collections.abc import Mapping, Sequence
 
-from bentpipe.study import compare
-from bentpipe.study.compare import PairGoodputs
 from bentpipe.study.markdown import literal, mbit, pair, several, table
 
 from . import intervals
+from .pairs import PairGoodputs, published_cells
 from .runs import ThesisRuns
 
 _SAME = """Same client and same server then and now. *Ratio*, now / 2021, is the geometric mean over these
@@ -39,7 +38,7 @@ def same_pairs(runs: ThesisRuns) -> list[str]:
             continue
         mine = runs.pairs_as_published(name)
         logs = []
-        for cell, then in compare.same_pairs(matrix, runs.known.pairs[name]):
+        for cell, then in published_cells(matrix, runs.known.pairs[name]):
             now = mine.get((cell.key.client, cell.key.server))
             if now is not None:
                 logs.append(math.log(now / then))

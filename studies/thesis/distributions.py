@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bentpipe.analysis import variance
 from bentpipe.analysis.variance import VarianceSplit
-from bentpipe.study import final_sections, markdown
+from bentpipe.study import closing, markdown
 from bentpipe.study.markdown import several, table
 
 from . import drawn, intervals
@@ -60,11 +60,7 @@ def write(runs: ThesisRuns, folder: Path) -> list[Path]:
             parts.append(f"{made_of(records)} that succeeded.")
     parts += ["## Whose the variance is", _VARIANCE + _INTERVALS, *_split_table(runs)]
     made, sections = _relations(runs, names, folder)
-    parts += [
-        *sections,
-        *_not_done(),
-        *final_sections.made(runs.source, runs.known.sources, runs.sources[1:]),
-    ]
+    parts += [*sections, *_not_done(), *closing.made(runs.source, runs.known.sources, runs.sources[1:])]
     page = folder / "thesis-distributions.md"
     page.write_text(markdown.page(parts))
     return [page, *files, *made]
@@ -144,7 +140,7 @@ def _split_table(runs: ThesisRuns) -> list[str]:
 
 
 def _verdict(known: dict[str, VarianceSplit]) -> str:
-    """What the intervals allow to be said of whether the server alone decides."""
+    """The conclusion from the intervals on whether the server alone decides."""
     lines = []
     for name, one in known.items():
         more = one.low.server > one.high.client

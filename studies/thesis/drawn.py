@@ -13,7 +13,6 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from bentpipe.analysis.plots import canvas
 from bentpipe.analysis.plots.canvas import (
     BLACK,
     BLUE,
@@ -25,7 +24,7 @@ from bentpipe.analysis.plots.canvas import (
     SKY,
     VERMILLION,
 )
-from bentpipe.study.figures import MM, WIDTH_MM, style
+from bentpipe.study.figures import WIDTH_MM, drawing, legend_above
 
 from .intervals import Pairs
 
@@ -57,8 +56,7 @@ class Boxed:
 
 def boxes(measured: Sequence[Boxed], path: Path) -> None:
     """Goodput at the left, efficiency at the right, in the source's figure 5.2."""
-    with style():
-        made = Figure((WIDTH_MM * MM, 62 * MM), layout="constrained")
+    with drawing(path, "goodput and efficiency of all trials", 62) as made:
         left, right = made.subplots(1, 2)
         _boxes(left, [one.goodputs_mbit for one in measured])
         _boxes(right, [[100 * x / one.rate_mbit for x in one.goodputs_mbit] for one in measured])
@@ -72,7 +70,6 @@ def boxes(measured: Sequence[Boxed], path: Path) -> None:
         for axes in (left, right):
             axes.set_xticks(range(1, len(measured) + 1), [one.name for one in measured])
             axes.set_ylim(bottom=0)
-        canvas.save(made, path, "goodput and efficiency of all trials")
 
 
 def _boxes(axes: Axes, values: Sequence[Sequence[float]]) -> None:
@@ -93,8 +90,7 @@ def swarms(
 ) -> None:
     """The mean goodput of every pair without a failed trial, a category for each scenario: figure 5.3."""
     servers = list(names)
-    with style():
-        made = Figure((WIDTH_MM * MM, 88 * MM), layout="constrained")
+    with drawing(path, "mean goodput of every pair", 88) as made:
         axes = made.subplots()
         top = max((value for table in tables.values() for value in table.values()), default=1e6) / 1e6
         for place, (name, table) in enumerate(tables.items()):
@@ -111,11 +107,10 @@ def swarms(
         axes.set(xlim=(-0.5, len(tables) - 0.5), ylabel="mean goodput of a pair (Mbit/s)")
         axes.set_ylim(bottom=0)
         _key(made, [names[one] for one in servers], "server: ")
-        canvas.save(made, path, "mean goodput of every pair")
 
 
 def _spread(heights: npt.NDArray[np.float64], near: float) -> npt.NDArray[np.float64]:
-    """How many steps aside each dot goes, so that none lies upon another: 0, 1, -1, 2, -2, …"""
+    """The number of steps by which each dot is moved aside to avoid overlaps: 0, 1, -1, 2, -2, …"""
     taken: list[tuple[float, int]] = []
     found: list[int] = []
     for height in heights:
@@ -150,8 +145,7 @@ class Roles:
 
 def violins(panels: Sequence[tuple[str, Sequence[Roles]]], path: Path) -> None:
     """A panel per scenario: of each stack at the left its trials as a client, at the right as a server."""
-    with style():
-        made = Figure((WIDTH_MM * MM, (52 * len(panels) + 8) * MM), layout="constrained")
+    with drawing(path, "distribution of goodput by stack and role", 52 * len(panels) + 8) as made:
         for axes, (title, stacks) in zip(
             made.subplots(len(panels), 1, squeeze=False)[:, 0], panels, strict=True
         ):
@@ -167,8 +161,7 @@ def violins(panels: Sequence[tuple[str, Sequence[Roles]]], path: Path) -> None:
             Line2D([], [], color=ORANGE, lw=4, label="as server (right)"),
             Line2D([], [], color=BLACK, lw=0.8, label="quartiles"),
         ]
-        made.legend(handles=keys, loc="outside upper center", ncols=3, frameon=False)
-        canvas.save(made, path, "distribution of goodput by stack and role")
+        legend_above(made, keys, 3)
 
 
 def _violin(axes: Axes, place: int, values: Sequence[float], colour: str, side: int) -> None:
@@ -195,8 +188,7 @@ def relations(
     upper triangle what is said of the panel below the diagonal, by (its row, its column).
     """
     scenarios = list(tables)
-    with style():
-        made = Figure((WIDTH_MM * MM, WIDTH_MM * MM * 0.96), layout="constrained")
+    with drawing(path, "efficiency of pairs over scenarios", 0.96 * WIDTH_MM) as made:
         grid = made.subplots(len(scenarios), len(scenarios), squeeze=False)
         for y, below in enumerate(scenarios):
             for x, across in enumerate(scenarios):
@@ -214,7 +206,6 @@ def relations(
                 if x == 0:
                     axes.set_ylabel("pairs" if y == 0 else f"{below} (%)")
         _key(made, list(names.values()), "server: ")
-        canvas.save(made, path, "efficiency of pairs over scenarios")
 
 
 def _relation(axes: Axes, across: Pairs, below: Pairs, names: Mapping[str, str]) -> None:
@@ -234,8 +225,7 @@ def by_controller(
 ) -> None:
     """Relations of two scenarios each, coloured by the congestion control of the server: figure 5.6."""
     words = list(dict.fromkeys(controller.values()))
-    with style():
-        made = Figure((WIDTH_MM * MM, 74 * MM), layout="constrained")
+    with drawing(path, "relations by congestion control", 74) as made:
         for axes, (across, below) in zip(
             made.subplots(1, len(panels), squeeze=False)[0], panels, strict=True
         ):
@@ -249,4 +239,3 @@ def by_controller(
             axes.set_xlim(left=0)
             axes.set_ylim(bottom=0)
         _key(made, words, "server: ")
-        canvas.save(made, path, "relations by congestion control")

@@ -6,24 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
-from bentpipe import strict
 from bentpipe.analysis import traces
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.analysis.plots import series
 from bentpipe.analysis.traces import Analysis, TracedRun
 from bentpipe.runs.trial_files import is_traced
 from bentpipe.schema.analysis import Finding
-from bentpipe.study import final_sections, markdown
+from bentpipe.study import closing, markdown
 from bentpipe.study.markdown import literal, table
+from bentpipe.study.published import Table, read
 from bentpipe.study.source import Source
 
 from . import gallery_drawn
 from .gallery_drawn import TracePicture
 from .runs import ThesisRuns
-
-FILE = Path(__file__).with_name("gallery.toml")
 
 _TEXT = """Offset and rate over time, as in the thesis's section 5.6: at the left every STREAM frame where
 its server sends it, blue at first, vermilion again, black crosses what did not arrive; pale what other
@@ -55,7 +51,7 @@ _LOOKED = (
 )
 
 
-class PlannedTrace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PlannedTrace(Table, frozen=True):
     """A pair whose trace stands beside a figure of the thesis."""
 
     figure: str
@@ -72,7 +68,7 @@ class PlannedTrace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"thesis-trace-{'-'.join(words).replace('.', '-')}.svg"
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _File(Table, frozen=True):
     traces: list[PlannedTrace]
 
 
@@ -90,11 +86,11 @@ class ShownTrace:
 
 
 def load() -> list[PlannedTrace]:
-    return strict.read(FILE, _File).traces
+    return read(__file__, _File, "gallery.toml").traces
 
 
 def shown(galleries: Sequence[Source]) -> list[ShownTrace]:
-    """Those of the planned traces that the runs have."""
+    """The planned traces that the runs have."""
     found = []
     known = {
         (cell.key.scenario, cell.key.client, cell.key.server): (source, cell)
@@ -127,7 +123,7 @@ def write(runs: ThesisRuns, folder: Path) -> list[Path]:
         files.append(folder / one.plan.file)
         parts += _section(one)
     parts += ["## Not found", _ABSENT, markdown.code(_LOOKED)]
-    parts += [*final_sections.of_all(runs.galleries, {"endres": runs.known.sources["endres"]})]
+    parts += [*closing.of_all(runs.galleries, {"endres": runs.known.sources["endres"]})]
     page = folder / "thesis-gallery.md"
     page.write_text(markdown.page(parts))
     return [page, *files]
@@ -169,7 +165,7 @@ def _section(one: ShownTrace) -> list[str]:
 
 
 def _likeness(one: ShownTrace) -> list[str]:
-    """What the rule says that names the flaw of the thesis's figure."""
+    """The verdict of the rule that names the flaw in the thesis's figure."""
     rule = one.plan.rule
     if not rule or any(finding.rule == rule for finding in one.findings):
         return []

@@ -10,14 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from bentpipe.analysis.link_facts import LinkFacts
-from bentpipe.analysis.plots import canvas, series
+from bentpipe.analysis.plots import series
 from bentpipe.analysis.plots.canvas import BLACK, BLUE, GREY, ORANGE, PALE, VERMILLION
 from bentpipe.runs.records import Record
-from bentpipe.study.figures import MM, WIDTH_MM, style
+from bentpipe.study.figures import drawing, legend_above
 
 _BIN_S = 1.0
 _DPI = 200  # of dots, which are an image: they are thousands
@@ -26,7 +25,7 @@ _MB = 1e6
 
 @dataclass(frozen=True)
 class TracePicture:
-    """What is drawn: the packets of a trial, and the records of its cell."""
+    """The data of a picture: the packets of a trial, and the records of its cell."""
 
     packets: pa.Table  # of one connection
     link: LinkFacts
@@ -40,8 +39,7 @@ class TracePicture:
 
 def draw(picture: TracePicture, path: Path) -> None:
     """Write it to `path`."""
-    with style():
-        made = Figure((WIDTH_MM * MM, 58 * MM), layout="constrained", dpi=_DPI)
+    with drawing(path, "offset and rate over time", 58, dpi=_DPI) as made:
         left, right = made.subplots(1, 2)
         for record in picture.others:
             _other(left, right, record, (picture.link.rtt_ms or 0.0) / 2e3)
@@ -59,8 +57,7 @@ def draw(picture: TracePicture, path: Path) -> None:
             Line2D([], [], color=ORANGE, ls="--", label="new stream bytes"),
             Line2D([], [], color=PALE, label="other iterations"),
         ]
-        made.legend(handles=keys, loc="outside upper center", ncols=6, frameon=False)
-        canvas.save(made, path, "offset and rate over time")
+        legend_above(made, keys, 6)
 
 
 def _offsets(axes: Axes, picture: TracePicture) -> None:
@@ -91,7 +88,7 @@ def _rates(axes: Axes, picture: TracePicture) -> None:
 
 
 def _other(left: Axes, right: Axes, record: Record, earlier_s: float) -> None:
-    """What another iteration received, at the client: half a round trip after it was sent."""
+    """Draw what another iteration received at the client: half a round trip after it was sent."""
     counts: npt.NDArray[np.int64] = np.asarray([0, *record.received_bytes], np.int64)
     counts = counts[: int(np.searchsorted(counts, counts[-1])) + 1]
     times = np.arange(len(counts)) * record.received_step_s - earlier_s

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from bentpipe.study.intervals import with_ends
 from bentpipe.study.means import GeometricMean
 
 Floats = npt.NDArray[np.float64]
@@ -34,8 +35,7 @@ class Estimate:
 
     def written(self, digits: int = 2, factor: float = 1.0, unit: str = "") -> str:
         """`1.66 (1.20 to 2.31)`."""
-        first, low, high = (f"{factor * one:.{digits}f}" for one in (self.value, self.low, self.high))
-        return f"{first}{unit} ({low} to {high})"
+        return with_ends(self.value, self.low, self.high, digits, unit=unit, factor=factor)
 
 
 def over_ratios(logarithms: Sequence[float]) -> Estimate | None:

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import statistics
-from pathlib import Path
 
-import msgspec
-
-from bentpipe import strict
 from bentpipe.study.markdown import literal, table
+from bentpipe.study.published import Table, read
 
 from .runs import LITERATURE, ThesisRuns, short
-
-FILE = Path(__file__).with_name("literature.toml")
 
 _TEXT = """Seconds until a file is there, as table 5.2 has them, and here the median over the trials of each
 stack with itself, {}: the fastest and the slowest of these. Real links are nominal here: a fixed rate and
@@ -20,7 +15,7 @@ delay, a queue of 1 BDP, no losses. Where the source loaded a web site of that s
 for it."""
 
 
-class LiteratureRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class LiteratureRow(Table, frozen=True):
     """A row of the table: what was published, and the scenario and workload that stand beside it."""
 
     source: str
@@ -30,7 +25,7 @@ class LiteratureRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     time_s: float
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _File(Table, frozen=True):
     rows: list[LiteratureRow]
 
 
@@ -40,7 +35,7 @@ def section(runs: ThesisRuns) -> list[str]:
     if source is None:
         return []
     rows, used = [], set()
-    for one in strict.read(FILE, _File).rows:
+    for one in read(__file__, _File, "literature.toml").rows:
         times: dict[str, list[float]] = {}
         for record in source.records:
             mine = (record.scenario, record.workload) == (one.scenario, one.workload)

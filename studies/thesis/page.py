@@ -13,12 +13,24 @@ from bentpipe import workload
 from bentpipe.analysis.cells import Matrix
 from bentpipe.analysis.plots.canvas import GREY
 from bentpipe.errors import BentpipeError
-from bentpipe.study import compare, figures, final_sections, markdown
+from bentpipe.study import closing, figures, markdown
 from bentpipe.study.figures import Line
 from bentpipe.study.markdown import literal, mbit, pair, percent, several, table
 from bentpipe.study.source import Source
 
-from . import causes, claims, common, distributions, gallery, literature, published, real_time, then_and_now
+from . import (
+    causes,
+    claims,
+    common,
+    distributions,
+    gallery,
+    literature,
+    published,
+    real_time,
+    then_and_now,
+    virtual_time,
+)
+from .pairs import against
 from .runs import WORKLOAD, ThesisRuns, made_of
 
 _MATRICES = "thesis-matrices.svg"
@@ -59,10 +71,9 @@ def _nothing(page: ThesisRuns) -> BentpipeError:
     has = sorted({f"{r.scenario} with {r.workload}" for r in page.source.records})
     listed = ", ".join(has[:5]) + (f" and {len(has) - 5} more" if len(has) > 5 else "")
     wanted = ", ".join(page.known.scenarios)
-    return BentpipeError(
-        f"{page.source.folder}: nothing here can be compared: wanted is {WORKLOAD} over one of {wanted}; "
-        f"the run has {listed}",
-        "make such a run with: bentpipe run thesis",
+    return page.source.refused(
+        f"nothing here can be compared: wanted is {WORKLOAD} over one of {wanted}; the run has {listed}",
+        "run thesis",
     )
 
 
@@ -79,10 +90,10 @@ def _sections(page: ThesisRuns, gallery: bool) -> list[str]:
     ]
     parts += then_and_now.sections(page.source.manifest, page.known, page.as_published)
     parts += literature.section(page)
-    parts += final_sections.failures(page.records)
-    parts += final_sections.cost(page.records, page.source.manifest)
-    parts += final_sections.limits([name for name in page.matrices if page.known.scenarios[name].real_link])
-    parts += final_sections.made(page.source, page.known.sources, page.sources[1:])
+    parts += closing.failures(page.records)
+    parts += virtual_time.section(page.records, page.source.manifest)
+    parts += virtual_time.limits([name for name in page.matrices if page.known.scenarios[name].real_link])
+    parts += closing.made(page.source, page.known.sources, page.sources[1:])
     return parts
 
 
@@ -92,7 +103,7 @@ def _pairs(page: ThesisRuns) -> list[str]:
     parts += [f"![Mean efficiency of every pair, in percent]({_MATRICES})", _map_key(page)]
     for name, matrix in page.matrices.items():
         parts += _of_scenario(page, name, matrix)
-    return [*parts, *final_sections.made(page.source, page.known.sources, page.sources[1:])]
+    return [*parts, *closing.made(page.source, page.known.sources, page.sources[1:])]
 
 
 def _others(gallery: bool) -> str:
@@ -158,15 +169,15 @@ def _overview(page: ThesisRuns) -> str:
 
 
 def _sentences(page: ThesisRuns) -> str:
-    """What the overview says, in words."""
+    """The overview in words."""
     lines = []
     for name, ours in page.results.items():
         then = page.known.scenarios[name]
         if ours.mean_bps is None or ours.max_bps is None:
             lines.append(f"- **{name}**: no pair is without a failed trial, so there is no mean.")
             continue
-        mean = compare.against(ours.mean_bps / 1e6, then.mean)
-        best = compare.against(ours.max_bps / 1e6, then.max)
+        mean = against(ours.mean_bps / 1e6, then.mean)
+        best = against(ours.max_bps / 1e6, then.max)
         text = f"- **{name}**: the mean pair has {mean} goodput as was published, the best trial {best}."
         if ours.unsupported:
             text += f" Of the failed pairs {ours.unsupported} are unsupported."
@@ -222,7 +233,7 @@ def _of_scenario(page: ThesisRuns, name: str, matrix: Matrix) -> list[str]:
 
 
 def _facts(summary: dict[str, object]) -> str:
-    """What else the path has, as far as the manifest says it."""
+    """Queue, loss and timeout of the path, as far as the manifest has them."""
     known = [
         ("Queue", "forward_queue", ""),
         ("loss", "forward_loss", ""),

@@ -1,20 +1,16 @@
-"""What was published of the thesis's paths: the figures of `published.toml`."""
+"""Published values on the thesis's paths: the types of `published.toml`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-import msgspec
+from bentpipe.study.published import Table, read
 
-from bentpipe import strict
-from bentpipe.study.compare import PairGoodputs
-
-FILE = Path(__file__).with_name("published.toml")
+from .pairs import PairGoodputs
 
 
-class Overview(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What was published of a scenario, over all pairs: Mbit/s and percent."""
+class Overview(Table, frozen=True):
+    """Published values of a scenario, over all pairs: Mbit/s and percent."""
 
     source: str
     mean: float
@@ -26,15 +22,15 @@ class Overview(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     real_link: bool = False
 
 
-class PublishedStack(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What was published of a stack; texts are empty where nothing is known for sure."""
+class PublishedStack(Table, frozen=True):
+    """Published facts on a stack; texts are empty where nothing is certain."""
 
     version: str
     congestion_control: str
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the file says."""
+class _File(Table, frozen=True):
+    """The tables of the file."""
 
     sources: dict[str, str]
     scenarios: dict[str, Overview]
@@ -53,7 +49,7 @@ class Published:
 
 
 def load() -> Published:
-    said = strict.read(FILE, _File)
+    said = read(__file__, _File)
     pairs = {name: _pairs(table) for name, table in said.pairs.items()}
     return Published(said.sources, said.scenarios, said.stacks, pairs)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell
-from bentpipe.study.markdown import literal, mbit, several, table
+from bentpipe.study.markdown import literal, mbit, number, several, table
 
 from . import intervals
 from .runs import ThesisRuns
@@ -68,7 +68,7 @@ def _pairs(runs: ThesisRuns) -> list[_Pair]:
 
 
 def _counted(pairs: list[_Pair], queues: list[str]) -> str:
-    """How many trials of each pair there were over each queue."""
+    """The number of trials of each pair over each queue."""
     words = []
     for queue in (_USUAL, *queues):
         counts = {len(pair.by_queue[queue].records) for pair in pairs if queue in pair.by_queue}
@@ -117,4 +117,4 @@ def _shown(pair: _Pair, queue: str) -> list[str]:
     words = [mbit(statistics.fmean(values))] if values else ["failed"]
     words += [f"±{statistics.stdev(values) / 1e6:.2f}"] if len(values) > 1 else []
     words += [f"({cell.failures.total()}!)"] if cell.failures else []
-    return [" ".join(words), "-" if ratio is None else f"{ratio:.2f}"]
+    return [" ".join(words), number(ratio)]

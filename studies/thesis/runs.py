@@ -12,12 +12,11 @@ import msgspec
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell, Matrix, cells, matrices
 from bentpipe.runs.records import Record
-from bentpipe.study import compare
-from bentpipe.study.compare import ScenarioResult
 from bentpipe.study.source import Source, pooled
 from bentpipe.testbed import EMU
 
 from .intervals import Pairs
+from .pairs import ScenarioResult, over_pairs
 from .published import Published
 
 WORKLOAD = "transfer:10485760"
@@ -35,7 +34,7 @@ _QUEUES = {"forward.queue", "return.queue"}
 
 @dataclass(frozen=True)
 class ThesisRuns:
-    """What the pages are written from."""
+    """The runs of the pages, and the published values."""
 
     sources: tuple[Source, ...]
     known: Published
@@ -47,13 +46,13 @@ class ThesisRuns:
 
     @cached_property
     def whole(self) -> list[Source]:
-        """That run, and what else was run of its campaign: more trials of the same pairs."""
+        """The main run, and further runs of its campaign: more trials of the same pairs."""
         name = self.source.manifest.campaign
         return [self.source, *(one for one in self.sources[1:] if one.manifest.campaign == name)]
 
     @cached_property
     def records(self) -> list[Record]:
-        """Those that can be compared: the source's scenarios as they are, and its workload."""
+        """The records that can be compared: of the source's scenarios, unchanged, and its workload."""
         return [
             one
             for one in pooled(self.whole)
@@ -68,7 +67,7 @@ class ThesisRuns:
 
     @cached_property
     def as_published(self) -> dict[str, Matrix]:
-        """The same with goodput by equation 4.1 and efficiency by 4.2, for all that stands beside what was
+        """The matrices by equation 4.1 (goodput) and 4.2 (efficiency), for all that stands beside what was
         published.
         """
         found = matrices([by_equation(one, self.rate_bps(one.scenario)) for one in self.records])
@@ -78,7 +77,7 @@ class ThesisRuns:
     @cached_property
     def results(self) -> dict[str, ScenarioResult]:
         """Of each scenario over all pairs, as the source counts and times."""
-        return {name: compare.over_pairs(one) for name, one in self.as_published.items()}
+        return {name: over_pairs(one) for name, one in self.as_published.items()}
 
     @cached_property
     def planned(self) -> Counter[str]:
@@ -106,7 +105,7 @@ class ThesisRuns:
         return _means(self.matrices.get(scenario), column)
 
     def pairs_as_published(self, scenario: str, column: str = "goodput_bps") -> Pairs:
-        """The same with goodput by equation 4.1 and efficiency by 4.2."""
+        """The mean of a column for every pair that never failed, by equations 4.1 and 4.2."""
         return _means(self.as_published.get(scenario), column)
 
     def beside(self, campaign: str) -> Source | None:

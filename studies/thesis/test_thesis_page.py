@@ -1,6 +1,5 @@
 """`bentpipe study`: pages written from the records of a run, which is made up here."""
 
-import json
 import math
 import re
 import statistics
@@ -13,13 +12,14 @@ import msgspec
 import numpy as np
 import pytest
 from conftest import Command
-from thesis import claims, controllers, gallery, intervals, published
+from thesis import claims, controllers, gallery, intervals, published, virtual_time
 from thesis.intervals import Estimate
+from thesis.pairs import ServerChange, over_pairs
 
 from bentpipe.analysis.cells import matrices
 from bentpipe.plan import campaign, scenarios
 from bentpipe.runs.records import Record
-from bentpipe.study import catalogue, compare
+from bentpipe.study import catalogue
 from bentpipe.study.markdown import literal
 from bentpipe.study.source import without_folders
 
@@ -31,7 +31,7 @@ Change = Callable[[list[Record]], list[Record]]
 def write(folder: Path, change: Change = lambda records: records, **options: object) -> list[Record]:
     """A run as `fake_run` makes it, its records changed."""
     records = change(fake_run.write(folder, **options))  # type: ignore[arg-type]
-    (folder / "records.jsonl").write_text("".join(f"{record.to_json()}\n" for record in records))
+    fake_run.write_records(folder, records)
     return records
 
 
@@ -130,9 +130,8 @@ def test_pairs_without_a_record_are_missed(bentpipe: Command) -> None:
 
 def test_a_run_of_one_scenario_has_a_page_of_one(bentpipe: Command) -> None:
     write(Path("run"), lambda records: [r for r in records if r.scenario == "sat"])
-    manifest = json.loads(Path("run/manifest.json").read_text())
-    manifest["options"]["scenarios"] = ["sat"]
-    Path("run/manifest.json").write_text(json.dumps(manifest))
+    with fake_run.changed_manifest(Path("run")) as manifest:
+        manifest["options"]["scenarios"] = ["sat"]
     text = page(bentpipe)
     assert "Not in this run, and so not on this page: goodput, satloss, astra, eutelsat." in text
     assert "not complete" not in text
@@ -195,12 +194,9 @@ def test_the_page_says_how_it_was_made_and_nothing_of_this_machine(bentpipe: Com
         return [fake_run.change(records[0], outcome="crashed", detail=detail), *records[1:]]
 
     write(Path("run"), hostile)
-    manifest = json.loads(Path("run/manifest.json").read_text())
-    manifest["left_out"] = {"kwik": f"kwik is not built: there is no program {tmp_path}/bin/kwik"}
-    Path("run/manifest.json").write_text(json.dumps(manifest))
-    done = bentpipe("study", "thesis", "--run", tmp_path / "run", "-o", "out")
-    assert done.code == 0, done.err
-    text = Path("out/thesis.md").read_text()
+    with fake_run.changed_manifest(Path("run")) as manifest:
+        manifest["left_out"] = {"kwik": f"kwik is not built: there is no program {tmp_path}/bin/kwik"}
+    text = bentpipe.page("thesis", "--run", tmp_path / "run")
     assert str(tmp_path) not in text
     assert "server: endpoint \\| \\<b\\>died\\</b\\> at once" in text
     assert "Left out: kwik is not built: there is no program kwik." in text
@@ -265,14 +261,14 @@ def test_verdicts(then: list[float], now: list[float], verdict: str) -> None:
     def clients(values: list[float]) -> dict[str, float]:
         return {str(number): value for number, value in enumerate(values)}
 
-    assert compare.ServerChange("x", clients(then), clients(now)).verdict == verdict
+    assert ServerChange("x", clients(then), clients(now)).verdict == verdict
 
 
 def test_trials_without_a_start_cost_nothing() -> None:
     made = fake_run.record("sat", "noq", "quinn", 1)
     unsupported = msgspec.structs.replace(made, outcome="unsupported", wall_s=0.0, cpu_client_s=9.0)
-    assert compare.costs([unsupported]) == []
-    assert {one.stack for one in compare.costs([made, unsupported])} == {"noq", "quinn"}
+    assert virtual_time.costs([unsupported]) == []
+    assert {one.stack for one in virtual_time.costs([made, unsupported])} == {"noq", "quinn"}
 
 
 def test_published_figures_are_those_of_the_papers() -> None:
@@ -314,7 +310,7 @@ def test_pairs_that_failed_in_part_are_failed() -> None:
             ("aioquic", 2, "transfer_timeout", 0.0),
         )
     ]
-    ours = compare.over_pairs(matrices(made)[0])
+    ours = over_pairs(matrices(made)[0])
     assert (ours.pairs, ours.failed, ours.timeout, ours.unsupported) == (3, 1, 1, 0)
     assert (ours.mean_bps, ours.mean_efficiency) == (7e6, 0.35)
     assert (ours.max_bps, ours.max_efficiency) == (9e6, 0.45)  # of a trial, as in the source
@@ -448,9 +444,7 @@ def test_experiments_stand_beside_the_pairs(bentpipe: Command) -> None:
         one = fake_run.change(one, scenario=scenario, server=label, completion_s=seconds)
         made.append(fake_run.change(one, forward_queue_drops=24 if seconds == 70.0 else 0))
     words = fake_run.write_campaign("thesis-start", made)
-    done = bentpipe("study", "thesis", "--run", "run", *words, "-o", "out")
-    assert done.code == 0, done.err
-    text = Path("out/thesis.md").read_text()
+    text = bentpipe.page("thesis", "--run", "run", *words)
     assert "| aioquic | 1.50 | 9.00 | 8 | 500 |" in text
     assert "| quinn | 1.50 | 9.00 | - | 7 |" in text
     assert "| aioquic | 1.06 | 6.00 | 1.10 |" in text  # 2021, now, and with that one thing put back
@@ -509,9 +503,7 @@ def test_the_queue_of_the_simulator_stands_beside_2021(bentpipe: Command) -> Non
                 )
             )
     run = fake_run.write_campaign("thesis-runner-queue", made)
-    done = bentpipe("study", "thesis", "--run", "run", *run, "-o", "out")
-    assert done.code == 0, done.err
-    text = Path("out/thesis.md").read_text()
+    text = bentpipe.page("thesis", "--run", "run", *run)
     assert "| sat | quiche | 4.96 | 2.48 | 4.96 | 0.50 | 1.00 |" in text
     assert "| sat | ngtcp2:cc=bbr | 8.25 | 6.19 | 12.37 | 0.75 | 1.50 |" in text
     words = " ".join(text.split())

@@ -26,9 +26,7 @@ def test_pairs_in_real_time_stand_beside_2021(bentpipe: Command) -> None:
     longer[-1] = fake_run.change(longer[-1], outcome="transfer_timeout")
     emulated = _write_emulated("thesis-emulated", usual)
     words = emulated + _write_emulated("thesis-emulated-queue", longer)
-    done = bentpipe("study", "thesis", "--run", "run", *words, "-o", "out")
-    assert done.code == 0, done.err
-    text = Path("out/thesis.md").read_text()
+    text = bentpipe.page("thesis", "--run", "run", *words)
     assert "| now / 2021 | 125 packets | 125 packets / 2021 |\n" in text
     assert "| sat | kwik → nginx | 0.87 | 1.30 ±0.00 | 1.50 | not run | - |" in text
     assert "| sat | kwik → lsquic | 2.80 | 4.20 ±0.00 | 1.50 | 5.60 | 2.00 |" in text

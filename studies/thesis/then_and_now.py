@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from bentpipe import labels
 from bentpipe.analysis.cells import Matrix
 from bentpipe.runs.manifest import Manifest
-from bentpipe.study import compare
 from bentpipe.study.markdown import literal, mbit, table
 
+from .pairs import changes
 from .published import Published
 
 _HOW = """\
@@ -31,7 +31,7 @@ def sections(manifest: Manifest, known: Published, matrices: Mapping[str, Matrix
     rows = [
         [name, literal(one.stack), one.verdict, _range(one.then), _range(one.now)]
         for name, matrix in compared.items()
-        for one in compare.changes(matrix, known.pairs[name])
+        for one in changes(matrix, known.pairs[name])
     ]
     if not rows:
         return [heading, "No server of this run is among the published pairs."]

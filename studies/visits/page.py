@@ -8,12 +8,11 @@ from pathlib import Path
 
 from bentpipe import workload
 from bentpipe.analysis.cells import Cell, cells
-from bentpipe.errors import BentpipeError
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs.records import CellKey
-from bentpipe.study import final_sections, markdown
-from bentpipe.study.markdown import literal, path, table
-from bentpipe.study.quantiles import median
+from bentpipe.study import closing, markdown
+from bentpipe.study.markdown import literal, number, path, table
+from bentpipe.study.quantiles import median_of
 from bentpipe.study.source import Source, pooled
 from bentpipe.workload.http import TITLES
 from bentpipe.workload.page.visit import FIRST, VISITS, PageVisit
@@ -34,15 +33,12 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     """Write the page to `folder`. BentpipeError if the runs have no pages on later visits."""
     known = [one for one in cells(pooled(runs)) if _visit(one) is not None and one.ok]
     if not any(_is_later(one) for one in known):
-        raise BentpipeError(
-            f"{runs[0].folder}: it has no pages on later visits",
-            "make the study's runs with: bentpipe study visits",
-        )
+        raise runs[0].refused("it has no pages on later visits", "study visits")
     parts = ["# Pages on first and later visits", _TEXT, "## At a glance", _glance(known), _TABLE]
     for scenario in dict.fromkeys(one.key.scenario for one in known):
         mine = [one for one in known if one.key.scenario == scenario]
         parts += [f"## {path(scenario)}", table(_HEAD, _rows(mine), left=4)]
-    parts += final_sections.of_all(runs)
+    parts += closing.of_all(runs)
     file = folder / "visits.md"
     file.write_text(markdown.page(parts))
     return [file]
@@ -58,12 +54,8 @@ def _is_later(one: Cell) -> bool:
     return found is not None and found.visit != FIRST
 
 
-def _middle(one: Cell, column: str) -> float | None:
-    return median([value for record in one.ok if (value := getattr(record, column)) is not None])
-
-
 def _key(one: Cell) -> CellKey:
-    """That of the first visit of the same page."""
+    """The key of the first visit of the same page."""
     found = _visit(one)
     assert found is not None
     return one.key._replace(workload=str(dataclasses.replace(found, visit=FIRST)))
@@ -73,7 +65,7 @@ def _saved(one: Cell, cells: Sequence[Cell]) -> float | None:
     """Seconds of page load time that it takes less than the first visit."""
     for other in cells:
         if not _is_later(other) and _key(other) == _key(one):
-            first, later = _middle(other, "plt_s"), _middle(one, "plt_s")
+            first, later = median_of(other, "plt_s"), median_of(one, "plt_s")
             return None if first is None or later is None else first - later
     return None
 
@@ -109,11 +101,7 @@ def _requests(cells: Iterable[Cell]) -> str:
 def _times(one: Cell | None) -> str:
     if one is None:
         return ""
-    return " / ".join(_shown(_middle(one, column)) for column in ("rs_s", "plt_s"))
-
-
-def _shown(seconds: float | None) -> str:
-    return "-" if seconds is None else f"{seconds:.2f}"
+    return " / ".join(number(median_of(one, column)) for column in ("rs_s", "plt_s"))
 
 
 def _glance(cells: Sequence[Cell]) -> str:
@@ -121,7 +109,7 @@ def _glance(cells: Sequence[Cell]) -> str:
     lines = []
     for scenario, version in dict.fromkeys((one.key.scenario, _http(one)) for one in cells):
         here = [one for one in cells if (one.key.scenario, _http(one)) == (scenario, version)]
-        said = [_range([_middle(one, "plt_s") for one in here if not _is_later(one)])]
+        said = [_range([median_of(one, "plt_s") for one in here if not _is_later(one)])]
         for visit in VISITS:
             saved = _range([_saved(one, here) for one in here if _is_later(one) and _is(one, visit)])
             said += [f"one that is {visit} saves {saved}"] if saved else []

@@ -42,9 +42,7 @@ def test_later_visits_stand_beside_the_first(
         trial("page:kosek:h3:resumed", None),
         trial("page:kosek:h3", 9.0, client="quinn"),
     ]
-    done = bentpipe("study", "visits", *runs(records), "-o", "out")
-    assert done.code == 0, done.err
-    text = Path("out/visits.md").read_text()
+    text = bentpipe.page("visits", *runs(records))
     assert "| kosek | 75 / 1 | 3 | noq → noq | 1.00 / 5.00 |  | 1.00 / 4.25 |  | 1.00 / 1.50 |" in text
     assert "| kosek | 75 | 3 | quinn → quinn | 1.00 / 9.00 |  |  |  |  |" in text
     said = " ".join(text.split())

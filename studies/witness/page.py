@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
-from bentpipe.study import final_sections, markdown
+from bentpipe.study import closing, markdown
+from bentpipe.study.intervals import with_ends
 from bentpipe.study.markdown import percent, several, table
 from bentpipe.study.source import Source
 
@@ -65,7 +65,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What both simulators came to in a setting, in seconds."""
+    """The results of both simulators in a setting, in seconds."""
 
     setting: Setting
     ours: dict[tuple[bool, bool], list[float]]  # (is the rate of payload?, is the certificate RSA's?) → times
@@ -97,7 +97,7 @@ def _ended(one: Times) -> float:
 
 @dataclass(frozen=True)
 class Page:
-    """What the page is written from. `simulate` runs pico_sim."""
+    """The run of the page. `simulate` runs pico_sim."""
 
     source: Source
     simulate: Callable[[SimulatedPath], Times]
@@ -113,7 +113,9 @@ class Page:
                 times.setdefault((of_payload, is_rsa), []).append(one.completion_s)
         wanted = {(rate, certificate) for rate in (False, True) for certificate in (False, True)}
         if not found or any(times.keys() != wanted for times in found.values()):
-            raise self._unfit("each setting needs both rates, with cert=rsa and without")
+            raise self.source.refused(
+                "each setting needs both rates, with cert=rsa and without", "study witness"
+            )
         return [self._compare(setting, found[setting]) for setting in sorted(found)]
 
     def _compare(self, setting: Setting, ours: dict[tuple[bool, bool], list[float]]) -> Comparison:
@@ -138,7 +140,7 @@ class Page:
 
     def _only(self, what: str, values: set[float]) -> float:
         if len(values) != 1:
-            raise self._unfit(f"wanted is one {what}, not {len(values)}")
+            raise self.source.refused(f"wanted is one {what}, not {len(values)}", "study witness")
         return values.pop()
 
     @cached_property
@@ -146,7 +148,9 @@ class Page:
         """Of IP packets; pico_sim has it for UDP payload."""
         rates = sorted({self._rate_bps(one) for one in self.source.records})
         if len(rates) != 2 or abs(rates[1] / rates[0] * PAYLOAD / (PAYLOAD + HEADERS) - 1) > 1e-6:
-            raise self._unfit(f"wanted are two rates, one {PAYLOAD + HEADERS}/{PAYLOAD} times the other")
+            raise self.source.refused(
+                f"wanted are two rates, one {PAYLOAD + HEADERS}/{PAYLOAD} times the other", "study witness"
+            )
         return rates[0]
 
     @cached_property
@@ -156,9 +160,6 @@ class Page:
     @cached_property
     def size_bytes(self) -> int:
         return int(self._only("size", {float(one.size_bytes) for one in self.source.records}))
-
-    def _unfit(self, why: str) -> BentpipeError:
-        return BentpipeError(f"{self.source.folder}: {why}", "make such a run with: bentpipe study witness")
 
 
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
@@ -187,8 +188,8 @@ def sections(page: Page) -> list[str]:
         _effects(page),
         "## Limits",
         _LIMITS,
-        *final_sections.failures(page.source.records),
-        *final_sections.made(page.source, SOURCES),
+        *closing.failures(page.source.records),
+        *closing.made(page.source, SOURCES),
     ]
 
 
@@ -258,4 +259,4 @@ def _percent(share: float, sign: str = "+") -> str:
 
 
 def _range(times: Sequence[float]) -> str:
-    return f"{statistics.median(times):.2f} ({min(times):.2f} to {max(times):.2f})"
+    return with_ends(statistics.median(times), min(times), max(times))

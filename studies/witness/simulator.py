@@ -41,7 +41,7 @@ class SimulatedPath:
 
 @dataclass(frozen=True)
 class Times:
-    """What came of it, in seconds after the client began."""
+    """The times of a simulation, in seconds after the client began."""
 
     last_data_s: float  # the last packet with data of the stream reached the client
     disconnected_s: float
@@ -55,7 +55,7 @@ class PicoSim:
 
     @classmethod
     def installed(cls) -> PicoSim:
-        """That of the stack picoquic; BentpipeError if it is not installed."""
+        """The simulator of the stack picoquic; BentpipeError if it is not installed."""
         stack = catalogue.find("picoquic", catalogue.discover())
         if (missing := stack.missing("virtual-time")) is not None:
             raise BentpipeError(f"pico_sim comes with the stack picoquic: {missing}", stack.how_to_install)
@@ -87,7 +87,7 @@ def _specification(path: SimulatedPath, folder: Path) -> str:
 
 
 def _last_data_s(qlog: Path) -> float:
-    """When the last packet with data of a stream arrived. Events are lists: time, category, event, data."""
+    """The arrival of the last packet with stream data. Events are lists: time, category, event, data."""
     (trace,) = json.loads(qlog.read_text())["traces"]
     return 1e-6 * max(
         int(event[0])

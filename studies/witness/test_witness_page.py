@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import fake_run
@@ -29,13 +28,12 @@ def made_up(completions: dict[tuple[int, str], float]) -> Source:
         good = {"outcome": "ok", "detail": "", "completion_s": completion_s}
         records.append(fake_run.change(made, scenario=f"sat,forward.rate={rate}bit/s", **good))
     fake_run.write_campaign("run", records)
-    manifest = json.loads(Path("run/manifest.json").read_text())
-    (state,) = [one for label, one in manifest["scenarios"].items() if label == "sat"]
-    for rate, _ in completions:
-        path = {"forward_rate_bps": rate, "forward_queue_bytes": rate * 600 // 8000}
-        changed = state | {"summary": state["summary"] | path}
-        manifest["scenarios"][f"sat,forward.rate={rate}bit/s"] = changed
-    Path("run/manifest.json").write_text(json.dumps(manifest))
+    with fake_run.changed_manifest(Path("run")) as manifest:
+        (state,) = [one for label, one in manifest["scenarios"].items() if label == "sat"]
+        for rate, _ in completions:
+            path = {"forward_rate_bps": rate, "forward_queue_bytes": rate * 600 // 8000}
+            changed = state | {"summary": state["summary"] | path}
+            manifest["scenarios"][f"sat,forward.rate={rate}bit/s"] = changed
     return Source.read(Path("run"), "bentpipe study witness --run run")
 
 

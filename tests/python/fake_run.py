@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,12 +89,30 @@ def write(folder: Path, *, stacks: tuple[str, ...] = STACKS, iterations: int = 3
 
 def write_campaign(name: str, records: Sequence[Record]) -> list[str]:
     """Write a run of a campaign that came to these records to a folder of its name; words for a study."""
-    folder = Path(name)
-    write(folder)
-    manifest = json.loads((folder / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps(manifest | {"campaign": name}))
+    write(Path(name))
+    with changed_manifest(Path(name)) as manifest:
+        manifest["campaign"] = name
+    write_records(Path(name), records)
+    return named([name])
+
+
+def named(runs: Iterable[Path | str]) -> list[str]:
+    """The arguments of `bentpipe study` for these runs."""
+    return [word for run in runs for word in ("--run", str(run))]
+
+
+def write_records(folder: Path, records: Iterable[Record]) -> None:
+    """Replace the records of a run."""
     (folder / "records.jsonl").write_text("".join(f"{one.to_json()}\n" for one in records))
-    return ["--run", name]
+
+
+@contextmanager
+def changed_manifest(folder: Path) -> Iterator[dict[str, Any]]:
+    """The manifest of a run, to be changed in the block and then written back."""
+    file = folder / "manifest.json"
+    manifest = json.loads(file.read_text())
+    yield manifest
+    file.write_text(json.dumps(manifest))
 
 
 def record(scenario: str, client: str, server: str, iteration: int) -> Record:

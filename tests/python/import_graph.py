@@ -52,7 +52,7 @@ def _imports(name: str, file: Path, files: dict[str, Path]) -> Iterator[str]:
     package = name if file.name == "__init__.py" else name.rpartition(".")[0]
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
-            named = [(alias.name,) for alias in node.names]
+            named: list[tuple[str, ...]] = [(alias.name,) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             above = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
             place = ".".join([*above, *([node.module] if node.module else [])])
@@ -138,9 +138,9 @@ def _flat(tree: str) -> Iterator[tuple[list[str], str]]:
         yield (words[:-1], "*") if words[-1] == "*" else (words, alias.strip() or words[-1])
         return
     for part in _parts(inner[: inner.rindex("}")]):
-        for path, name in _flat(part):
+        for inside, name in _flat(part):
             own = [word for word in head.strip().split("::") if word]
-            yield [*own, *([] if path == ["self"] else path)], own[-1] if name == "self" else name
+            yield [*own, *([] if inside == ["self"] else inside)], own[-1] if name == "self" else name
 
 
 def _parts(text: str) -> Iterator[str]:
@@ -177,6 +177,6 @@ def _resolve(modules: Modules, here: tuple[str, ...], path: list[str], depth: in
     if place not in modules or rest[0] in modules[place].defined or depth > 8:
         return place if place in modules else None
     exported = modules[place].exported.get(rest[0])
-    known = [exported] if exported else [[*path, rest[0]] for path in modules[place].everything]
-    found = (_resolve(modules, place, [*one, *rest[1:]], depth + 1) for one in known)
+    ways = [exported] if exported else [[*path, rest[0]] for path in modules[place].everything]
+    found = (_resolve(modules, place, [*one, *rest[1:]], depth + 1) for one in ways)
     return next((one for one in found if one not in (None, place)), place)

@@ -10,6 +10,10 @@ with three values on each side, and in 86 % with five (`tests/python/test_infere
 Written out, and not scipy's: these are 57 lines, where scipy 1.17 would add 143 MB to an installation of 500,
 and 0.5 s of importing `scipy.stats` to each `bentpipe compare` and report. On 4000
 drawn samples both agree: quantiles, p and intervals to 2e-13, adjusted p to the last bit.
+
+The page of a site that compares any two of its runs computes the same in the browser, in
+`report-ui/src/collection/inference.ts`: every pair of runs, cell and measure would be too many to prepare.
+`tests/python/test_site_comparison.py` compares what comes out of both.
 """
 
 from __future__ import annotations

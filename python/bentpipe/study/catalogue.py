@@ -41,7 +41,7 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class Study:
-    """A study, as its `study.toml` describes it."""
+    """A study, as its `study.toml` defines it."""
 
     folder: Path
     name: str
@@ -51,7 +51,7 @@ class Study:
     runs: tuple[PlannedRun, ...]
 
     def page(self) -> Write:
-        """The function that writes its page. Importing it takes a while: it draws."""
+        """The function that writes its page. Importing it takes a while, because of the plotting library."""
         place = hashlib.sha256(str(self.folder).encode()).hexdigest()[:12]  # two may be called alike
         package = f"bentpipe_study_{place}"
         if package not in sys.modules:  # so that the modules of a study find each other: from .runs import …
@@ -65,7 +65,7 @@ class Study:
 
 
 class RunTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The keys of a `[[runs]]` of a study.toml."""
+    """The keys of a `[[runs]]` table of study.toml."""
 
     campaign: str
     options: tuple[str, ...] = ()
@@ -80,7 +80,7 @@ StudyName = Annotated[
 
 
 class StudyFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The keys of a study.toml."""
+    """The keys of study.toml."""
 
     name: StudyName
     also: Annotated[
@@ -92,7 +92,7 @@ class StudyFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def load(folder: Path) -> Study:
-    """The study in `folder`; UsageError if its study.toml is not valid."""
+    """The study in `folder`; UsageError if its study.toml is incomplete or wrong."""
     file = folder / "study.toml"
     said = strict.read(file, StudyFile)
     if not (folder / _PAGE).is_file():
@@ -131,7 +131,7 @@ def discover() -> Mapping[str, Study]:
 
 
 def find(name: str) -> Study:
-    """The study of that name, which may be one of its further names."""
+    """The study with that name or alias."""
     known = _by_name(discover())
     if name not in known:
         raise UsageError(f'unknown study "{name}"', one_of(name, known, "studies"))
@@ -139,7 +139,7 @@ def find(name: str) -> Study:
 
 
 def _by_name(studies: Mapping[str, Study]) -> Mapping[str, Study]:
-    """By every name; UsageError if two share one."""
+    """Studies by name and by alias; UsageError if two share one."""
     found = dict(studies)
     for one in studies.values():
         if ALL in (one.name, *one.also):

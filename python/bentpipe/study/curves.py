@@ -12,9 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from bentpipe.analysis.plots import canvas
 from bentpipe.analysis.plots.canvas import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
-from bentpipe.study.figures import MM, WIDTH_MM, Line, style
+from bentpipe.study.figures import MM, Line, drawing, legend_above, panels_of
 from bentpipe.study.quantiles import quantile
 
 _LOOKS = [
@@ -36,7 +35,7 @@ _MANY = 2000  # dots beyond which they become an image
 
 @dataclass(frozen=True)
 class Distribution:
-    """The distribution of a value over all trials. Its number decides its colour and dashes."""
+    """The distribution of a value over all trials. Its number determines colour and dashes."""
 
     name: str
     values: Sequence[float]
@@ -59,18 +58,12 @@ def distributions(
     infinite, and begins above 0 where they are infinitely small.
     """
     across = min(_ACROSS, len(panels))
-    down = -(-len(panels) // across)
     span = limits or _span(
         [*(one.values for _, series in panels for one in series), [x.value for x in lines]]
     )
-    with style():
-        width = WIDTH_MM * (1 if across > 1 else 0.6)
-        made = Figure((width * MM, (_HEIGHT_MM * down + _LEGEND_MM) * MM), layout="constrained")
-        grid = made.subplots(down, across, squeeze=False, sharex=True, sharey=True)
-        for place, axes in enumerate(grid.flat):
-            if place >= len(panels):
-                axes.set_axis_off()
-                continue
+    height_mm = _HEIGHT_MM * -(-len(panels) // across) + _LEGEND_MM
+    with drawing(path, unit, height_mm, 1 if across > 1 else 0.6) as made:
+        for place, axes in enumerate(panels_of(made, len(panels), _ACROSS, share=True)):
             axes.set_title(panels[place][0])
             for one in panels[place][1]:
                 _distribution(axes, one, span)
@@ -83,11 +76,10 @@ def distributions(
             if place % across == 0:
                 axes.set_ylabel("share of runs")
         _legend(made, [one for _, series in panels for one in series], lines)
-        canvas.save(made, path, unit)
 
 
 def _span(values: Sequence[Sequence[float]]) -> tuple[float, float]:
-    """The span from the least finite value to the largest, with a margin on both sides."""
+    """The range of the finite values, with a margin on both sides."""
     known = [value for some in values for value in some if math.isfinite(value)] or [0.0]
     margin = 0.04 * (max(known) - min(known)) or 1.0
     return min(known) - margin, max(known) + margin
@@ -113,13 +105,12 @@ def _legend(made: Figure, drawn: Sequence[Distribution | MeanCurve], lines: Sequ
     if len(handles) > 1:
         widest_mm = _MARK_MM + _LETTER_MM * max(len(str(one.get_label())) for one in handles)
         columns = max(int(made.get_figwidth() / MM / widest_mm), 1)
-        made.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), columns, 4),
-                    frameon=False)  # fmt: skip
+        legend_above(made, handles, min(len(handles), columns, 4))
 
 
 @dataclass(frozen=True)
 class MeanCurve:
-    """A curve of means, with the values behind each. Its number decides its colour and dashes."""
+    """A curve of means and the values behind it at each x. Its number determines colour and dashes."""
 
     name: str
     x: Sequence[float]
@@ -133,13 +124,12 @@ def quartiles(
     """The median of each curve, with a band from quartile to quartile; both end where they are not finite.
     Single values have a line and no band.
     """
-    with style():
-        made = Figure((0.7 * WIDTH_MM * MM, (_HEIGHT_MM + _LEGEND_MM) * MM), layout="constrained")
+    with drawing(path, labels[1], _HEIGHT_MM + _LEGEND_MM, 0.7) as made:
         axes = made.subplots()
         for curve in curves:
             colour, dashes = look(curve.number)
             low, middle, high = (
-                np.array([_finite(quantile(_known(values), share)) for values in curve.values])
+                np.array([_finite(quantile(values, share)) for values in curve.values])
                 for share in (0.25, 0.5, 0.75)
             )
             axes.plot(curve.x, middle, color=colour, ls=dashes, lw=1, zorder=4)
@@ -149,15 +139,13 @@ def quartiles(
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
         _legend(made, curves, lines)
-        canvas.save(made, path, labels[1])
 
 
 def scatter(curves: Sequence[MeanCurve], labels: tuple[str, str], path: Path) -> None:
     """A dot for each value of each curve, those of one curve beside those of the next; none where a value is
     not finite.
     """
-    with style():
-        made = Figure((0.7 * WIDTH_MM * MM, (_HEIGHT_MM + _LEGEND_MM) * MM), layout="constrained")
+    with drawing(path, labels[1], _HEIGHT_MM + _LEGEND_MM, 0.7) as made:
         axes = made.subplots()
         for place, curve in enumerate(curves):
             dots = [
@@ -181,13 +169,11 @@ def scatter(curves: Sequence[MeanCurve], labels: tuple[str, str], path: Path) ->
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
         made.legend(loc="outside upper center", ncols=min(len(curves), 4), frameon=False, markerscale=2)
-        canvas.save(made, path, labels[1])
 
 
 def differences(curves: Sequence[MeanCurve], labels: tuple[str, str], path: Path) -> None:
-    """Lines about zero: of three values at each x the middle one, in a band of the others."""
-    with style():
-        made = Figure((0.7 * WIDTH_MM * MM, (_HEIGHT_MM + _LEGEND_MM) * MM), layout="constrained")
+    """Differences from zero: at each x the middle one of three values, in a band between the others."""
+    with drawing(path, labels[1], _HEIGHT_MM + _LEGEND_MM, 0.7) as made:
         axes = made.subplots()
         axes.axhline(0, color=GREY, lw=0.6, zorder=1)
         for curve in curves:
@@ -198,12 +184,7 @@ def differences(curves: Sequence[MeanCurve], labels: tuple[str, str], path: Path
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
         _legend(made, curves, [Line(0, "no difference", "-", GREY)])
-        canvas.save(made, path, labels[1])
 
 
 def _finite(value: float | None) -> float:
     return value if value is not None and math.isfinite(value) else math.nan
-
-
-def _known(values: Sequence[float | None]) -> list[float]:
-    return [value for value in values if value is not None]

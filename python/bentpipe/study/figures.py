@@ -34,7 +34,7 @@ _MARK = "x"  # of a pair without a success
 
 @dataclass(frozen=True)
 class Line:
-    """A reference value in a figure of a distribution."""
+    """A reference value, drawn as a line across a distribution."""
 
     value: float
     label: str
@@ -44,25 +44,44 @@ class Line:
 
 @contextmanager
 def style() -> Iterator[None]:
-    """The style of all figures, but with texts as texts: thousands of outlines would make large files."""
+    """The style of all figures, except that text stays text: thousands of outlines would make large files."""
     with canvas.style(), matplotlib.rc_context({"svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans"]}):
         yield
+
+
+@contextmanager
+def drawing(
+    path: Path, title: str, height_mm: float, width: float = 1.0, dpi: float | None = None
+) -> Iterator[Figure]:
+    """A new figure, `width` pages wide, that is saved to `path` at the end of the block."""
+    with style():
+        made = Figure((WIDTH_MM * MM * width, height_mm * MM), layout="constrained", dpi=dpi)
+        yield made
+        canvas.save(made, path, title)
+
+
+def legend_above(made: Figure, keys: Sequence[Line2D], columns: int) -> None:
+    """Place the legend above all panels."""
+    made.legend(handles=keys, loc="outside upper center", ncols=columns, frameon=False)
+
+
+def panels_of(made: Figure, count: int, across: int, *, share: bool = False) -> list[Axes]:
+    """Add `count` panels, at most `across` in a row; `share` gives them the same axes."""
+    across = min(across, count)
+    grid = made.subplots(-(-count // across), across, squeeze=False, sharex=share, sharey=share)
+    panels = list(grid.flat)
+    for axes in panels[count:]:
+        axes.set_axis_off()
+    return panels[:count]
 
 
 def heat_maps(panels: Sequence[tuple[str, Matrix]], path: Path) -> None:
     """A panel per title and matrix: mean efficiency of each pair in percent, clients down, servers across."""
     across = min(_ACROSS, len(panels))
-    down = -(-len(panels) // across)
-    with style():
-        size = (WIDTH_MM * MM * across / _ACROSS, _PANEL_MM * MM * down)
-        made = Figure(size, layout="constrained")
-        grid = made.subplots(down, across, squeeze=False)
-        for place, axes in enumerate(grid.flat):
-            if place < len(panels):
-                _heat_map(axes, *panels[place])
-            else:
-                axes.set_axis_off()
-        canvas.save(made, path, "mean efficiency of every pair")
+    height_mm = _PANEL_MM * -(-len(panels) // across)
+    with drawing(path, "mean efficiency of every pair", height_mm, across / _ACROSS) as made:
+        for axes, (title, matrix) in zip(panels_of(made, len(panels), _ACROSS), panels, strict=True):
+            _heat_map(axes, title, matrix)
 
 
 def _heat_map(axes: Axes, title: str, matrix: Matrix) -> None:
@@ -76,7 +95,7 @@ def _heat_map(axes: Axes, title: str, matrix: Matrix) -> None:
 
 @dataclass(frozen=True)
 class HeatSquare:
-    """A square of a heat map: from 0 to 1, or NaN for a white one; and what is written on it."""
+    """A square of a heat map: its shade from 0 to 1, NaN for white, and its text."""
 
     share: float
     text: str
@@ -104,7 +123,7 @@ def draw_squares(
 
 
 def _square(cell: Cell | None) -> HeatSquare:
-    """Mean efficiency in percent, of a pair."""
+    """The square of a pair: its mean efficiency in percent."""
     if cell is None:
         return HeatSquare(float("nan"), "")
     mean = cell.efficiency_mean
@@ -117,28 +136,22 @@ def grids(panels: Sequence[tuple[str, Sequence[Sequence[HeatSquare]]]], rows: Se
           columns: Sequence[Sequence[str]], path: Path, title: str) -> None:  # fmt: skip
     """Heat maps beside each other that have their rows in common; `columns` of each."""
     across = min(_ACROSS, len(panels))
-    down = -(-len(panels) // across)
-    with style():
-        height = (_ROW_MM * len(rows) * 0.65 + _FRAME_MM) * down
-        made = Figure((WIDTH_MM * MM * (1 if across > 1 else 0.7), height * MM), layout="constrained")
-        for place, axes in enumerate(made.subplots(down, across, squeeze=False).flat):
-            if place >= len(panels):
-                axes.set_axis_off()
-                continue
+    height_mm = (_ROW_MM * len(rows) * 0.65 + _FRAME_MM) * -(-len(panels) // across)
+    with drawing(path, title, height_mm, 1 if across > 1 else 0.7) as made:
+        for place, axes in enumerate(panels_of(made, len(panels), _ACROSS)):
             draw_squares(axes, panels[place][1], rows, columns[place])
             axes.set_title(panels[place][0])
             if place % across:
                 axes.set_yticklabels([])
-        canvas.save(made, path, title)
 
 
 def distribution(matrix: Matrix, lines: Sequence[Line], path: Path) -> None:
     """The mean goodput of every pair, twice: in the row of its server above, in that of its client below."""
-    stacks = sorted({*matrix.clients, *matrix.servers}, key=lambda name: _mean(matrix, name))
+    stacks = sorted({*matrix.clients, *matrix.servers}, key=lambda name: (_mean(matrix, name), name))
     lines = _in_view(matrix, lines)
-    with style():
-        size = (WIDTH_MM * MM * 0.7, (_FRAME_MM + _ROW_MM * len(stacks)) * MM)
-        made = Figure(size, layout="constrained")
+    with drawing(
+        path, f"goodput of pairs over {matrix.key.scenario}", _FRAME_MM + _ROW_MM * len(stacks), 0.7
+    ) as made:
         axes = made.subplots()
         for row, stack in enumerate(stacks):
             axes.axhline(row, color=PALE, lw=0.4, zorder=1)
@@ -151,8 +164,7 @@ def distribution(matrix: Matrix, lines: Sequence[Line], path: Path) -> None:
         axes.set_xlim(0, 1.03 * max([*_goodputs(matrix.cells), *(line.value / 1e6 for line in lines)]))
         axes.set_xlabel("mean goodput of a pair (Mbit/s)")
         axes.tick_params(axis="y", length=0)
-        made.legend(handles=_keys(lines), loc="outside upper center", ncols=2, frameon=False)
-        canvas.save(made, path, f"goodput of pairs over {matrix.key.scenario}")
+        legend_above(made, _keys(lines), 2)
 
 
 def strips(
@@ -161,9 +173,7 @@ def strips(
     """A row per title, with a dot for each of its values. Around the last line a band of what chance allows a
     median, a share of it.
     """
-    with style():
-        size = (WIDTH_MM * MM * 0.7, (_FRAME_MM + _ROW_MM * len(rows)) * MM)
-        made = Figure(size, layout="constrained")
+    with drawing(path, unit, _FRAME_MM + _ROW_MM * len(rows), 0.7) as made:
         axes = made.subplots()
         middle = lines[-1].value
         axes.axvspan(middle * (1 - chance), middle * (1 + chance), color=PALE, alpha=0.5, lw=0, zorder=0)
@@ -186,8 +196,7 @@ def strips(
             *(Line2D([], [], color=one.colour, ls=one.dashes, lw=0.8, label=one.label) for one in lines),
             Line2D([], [], color=PALE, lw=5, label="what chance allows a stack's median"),
         ]
-        made.legend(handles=keys, loc="outside upper center", ncols=2, frameon=False)
-        canvas.save(made, path, unit)
+        legend_above(made, keys, 2)
 
 
 def _mean(matrix: Matrix, name: str) -> float:
@@ -197,12 +206,12 @@ def _mean(matrix: Matrix, name: str) -> float:
 
 
 def _goodputs(cells: Sequence[Cell]) -> list[float]:
-    """The goodputs of those that have one, in Mbit/s."""
+    """Mean goodputs in Mbit/s, of the cells that have one."""
     return [cell.goodput_mean_bps / 1e6 for cell in cells if cell.goodput_mean_bps is not None]
 
 
 def _in_view(matrix: Matrix, lines: Sequence[Line]) -> list[Line]:
-    """Without the lines that would press all dots to the left."""
+    """The lines that do not squeeze all dots to the left."""
     farthest = _FAR * max(_goodputs(matrix.cells), default=float("inf"))
     return [line for line in lines if line.value / 1e6 <= farthest]
 

@@ -8,10 +8,9 @@ HyStart++ does, if that is in the run. It is marked only where its interval is a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import median
 
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell
@@ -19,14 +18,13 @@ from bentpipe.runs.records import Record
 from bentpipe.study.figures import HeatSquare
 from bentpipe.study.markdown import literal, percent, table
 from bentpipe.study.means import GeometricMean
+from bentpipe.study.quantiles import median
 
 _LITTLE = 0.0995  # shares below have a decimal
 
 
 def dropped(record: Record) -> float | None:
-    """The bytes that the queue towards the client dropped, as a share of the file; None where that is not
-    known.
-    """
+    """Bytes dropped by the queue towards the client, as a share of the file; None if unknown."""
     if not record.forward_packets or not record.size_bytes:
         return None
     if record.forward_bytes is None or record.forward_queue_drops is None:
@@ -43,16 +41,16 @@ class GridCell:
 
     @cached_property
     def share(self) -> float | None:
-        return _median(one.share_of_limit for one in self.cell.ok)
+        return median(one.share_of_limit for one in self.cell.ok)
 
     @cached_property
     def mean(self) -> GeometricMean | None:
-        """The mean of the shares, with its interval."""
+        """The geometric mean of the shares, with its interval."""
         return GeometricMean.of(self.cell.values("share_of_limit"))
 
     @cached_property
     def dropped(self) -> float | None:
-        return _median(dropped(one) for one in self.cell.ok)
+        return median(dropped(one) for one in self.cell.ok)
 
     @property
     def failed(self) -> int:
@@ -72,17 +70,12 @@ class GridCell:
         return HeatSquare(min(self.share, 1), f"{100 * self.share:.0f}" + ("!" if self.failed else ""))
 
 
-def _median(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return median(known) if known else None
-
-
 def _fine(share: float) -> str:
     return f"{_in_percent(share)} %" if 0 < share < _LITTLE else percent(share)
 
 
 def _in_percent(share: float) -> float:
-    """The share as it is shown."""
+    """The share in percent, rounded as it is shown."""
     return round(100 * share, 1 if 0 < share < _LITTLE else 0)
 
 
@@ -124,11 +117,11 @@ class Grid:
         }
 
     def bold(self, setting: str) -> set[str]:
-        """The best, if they are so significantly."""
+        """The best, if their lead is more than chance."""
         return set() if self.rivals(setting) else self.best(setting)
 
     def _fit(self, setting: str) -> dict[str, float]:
-        """The variants that may be the best, with their shares."""
+        """The shares of the variants that qualify as best."""
         here = {one: self.spots[one, setting] for one in self.variants if (one, setting) in self.spots}
         allowed = [
             _in_percent(spot.dropped)

@@ -1,4 +1,4 @@
-"""Markdown for the pages of results."""
+"""Markdown for the pages of studies: tables, numbers, escaped text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ITEM = re.compile(r"(?:[-*]|\d+\.) ")
 
 
 def page(parts: Iterable[str]) -> str:
-    """A page of these parts, the lines of its prose broken. Tables, code and headings stay as they are."""
+    """A page of these parts. Prose is wrapped; tables, code and headings stay as they are."""
     return "\n\n".join(_folded(part) for part in parts) + "\n"
 
 
@@ -52,7 +52,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def literal(text: str) -> str:
-    """A text from outside, escaped: no markup of its own, in one line, without this machine's folders."""
+    """Text from outside, escaped: no markup, one line, without this machine's folders."""
     plain = " ".join(without_folders(text).split())
     for mark in "\\`*_[]<>|":
         plain = plain.replace(mark, f"\\{mark}")
@@ -60,7 +60,7 @@ def literal(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Commands in a code block, a long one over several lines."""
+    """A code block of commands; a long one is continued on the next line."""
     lines = [
         " \\\n  ".join(textwrap.wrap(line, WIDTH - 4, break_long_words=False, break_on_hyphens=False))
         for line in without_folders(text).splitlines()
@@ -70,6 +70,11 @@ def code(text: str) -> str:
 
 def mbit(bps: float | None) -> str:
     return "-" if bps is None else f"{bps / 1e6:.2f}"
+
+
+def number(value: float | None, digits: int = 2, unit: str = "") -> str:
+    """A number such as `8.74 s`; a dash if it is not known."""
+    return "-" if value is None else f"{value:.{digits}f}{unit}"
 
 
 def percent(share: float | None) -> str:
@@ -94,7 +99,7 @@ def several(count: int, one: str) -> str:
 
 
 def trials(counts: Collection[int]) -> str:
-    """The numbers of trials in words: `3 trials`, `3 to 5 trials`."""
+    """The number of trials per setting: `3 trials`, `3 to 5 trials`."""
     least, most = min(counts), max(counts)
     return several(most, "trial") if least == most else f"{least} to {most} trials"
 

@@ -1,4 +1,4 @@
-"""Geometric means of trials with their intervals, and whether they differ significantly.
+"""Geometric means of trials with their intervals, and which of several differs by more than chance.
 
 Model: that of `bentpipe.analysis.inference`, logarithms that are about normal, Student's t.
 """
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from bentpipe.analysis.inference import CONFIDENCE, t_quantile
+from bentpipe.study.intervals import with_ends
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -27,7 +28,7 @@ class GeometricMean:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> GeometricMean | None:
-        """The mean of positive values; None of none."""
+        """The mean of positive values; None of no values."""
         if not values:
             return None
         logarithms = [math.log(one) for one in values]
@@ -39,20 +40,16 @@ class GeometricMean:
         return cls(math.exp(middle), math.exp(middle - reach), math.exp(middle + reach), len(values))
 
     def written(self, factor: float = 1.0, digits: int = 2) -> str:
-        """The mean as text: `8.74 (8.70 to 8.79)`; the value alone where the interval would round to it."""
-        text = f"{self.value * factor:.{digits}f}"
-        if self.low is None or self.high is None:
-            return text
-        low, high = (f"{one * factor:.{digits}f}" for one in (self.low, self.high))
-        return text if low == high else f"{text} ({low} to {high})"
+        """`8.74 (8.70 to 8.79)`; only the value if both ends round to the same text."""
+        return with_ends(self.value, self.low, self.high, digits, factor=factor, always=False)
 
     def is_above(self, other: GeometricMean) -> bool:
-        """Whether it is greater and the intervals do not overlap; without an interval it is not."""
+        """Whether this interval lies above the other one; never without an interval."""
         return self.low is not None and other.high is not None and self.low > other.high
 
 
 def best(means: Mapping[Key, GeometricMean]) -> Key | None:
-    """The one whose interval is above that of every other; None if it could be chance."""
+    """The key whose interval lies above all others; None if there is none."""
     if len(means) < 2:
         return None
     first = max(means, key=lambda one: means[one].value)

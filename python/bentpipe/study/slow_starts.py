@@ -27,7 +27,7 @@ BASELINE = (
 
 @dataclass(frozen=True)
 class SlowStartTrial:
-    """A trial, with how its slow start ended."""
+    """A trial, and how its slow start ended."""
 
     record: Record
 
@@ -42,13 +42,13 @@ class SlowStartTrial:
 
     @property
     def left_mb(self) -> float | None:
-        """The window at the end of slow start, before any reduction, in MB."""
+        """The congestion window at the end of slow start, before any reduction, in MB."""
         size = self._said("slow_start_left_from_bytes")
         return None if size is None else size / MB
 
     @property
     def left_by(self) -> str | None:
-        """The cause of the end: `loss`, or the algorithm that ended it."""
+        """The reason: `loss`, or the algorithm that ended it."""
         word = self.record.server_statistics.get("slow_start_left_by")
         return word if isinstance(word, str) else None
 
@@ -66,7 +66,7 @@ class SlowStartTrial:
 
     @property
     def declared_s(self) -> float | None:
-        """The first time at which SEARCH declared that slow start should end, whether it then did or not."""
+        """When SEARCH first signalled that slow start should end, whether it then ended or not."""
         return self._said("search_exit_s")
 
     @property
@@ -112,7 +112,7 @@ class SlowStartTrial:
         return self.record.completion_s if self.record.completion_s is not None else math.inf
 
     def _at(self, curve: Sequence[int], wanted: float) -> float:
-        """The time at which a curve reaches that, interpolated between its points."""
+        """When a curve reaches that, by linear interpolation."""
         behind = bisect.bisect_left(curve, wanted)
         if behind == len(curve):
             return math.inf

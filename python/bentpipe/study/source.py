@@ -1,4 +1,4 @@
-"""The run that a page is written from."""
+"""The runs that a page is written from."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from bentpipe.analysis.cells import Cell, cells
+from bentpipe.errors import BentpipeError
 from bentpipe.runs import run_folder
 from bentpipe.runs.manifest import Manifest
 from bentpipe.runs.records import Record
@@ -51,13 +53,17 @@ class Source:
 
         return sorted(self.records, key=place)
 
+    def refused(self, why: str, command: str) -> BentpipeError:
+        """The error that no page can be written from this run; `command` makes a suitable one."""
+        return BentpipeError(f"{self.folder}: {why}", f"make such a run with: bentpipe {command}")
+
     @property
     def is_real_time(self) -> bool:
         return self.manifest.plan.testbed == "emu"
 
 
 def pooled(sources: Iterable[Source]) -> list[Record]:
-    """The records of several runs; one that is in more than one of them, once."""
+    """The records of several runs; a trial that several of them have counts once."""
     found: dict[tuple[str, ...], Record] = {}
     for one in (record for source in sources for record in source.in_order):
         setting = (one.testbed, one.scenario, one.workload, one.treatment, one.client, one.server)
@@ -65,6 +71,18 @@ def pooled(sources: Iterable[Source]) -> list[Record]:
     return list(found.values())
 
 
+def single_transfers(records: Iterable[Record]) -> list[Cell]:
+    """The cells whose workload is the transfer of one file."""
+    known = [one for one in cells(records) if one.key.workload.startswith("transfer:")]
+    return [one for one in known if "x" not in one.key.workload]
+
+
+def title(sources: Iterable[Source], scenario: str) -> str:
+    """The title of a scenario; its label if no run has one."""
+    known = (one.manifest.scenarios[scenario] for one in sources if scenario in one.manifest.scenarios)
+    return next((str(one.summary.get("title", scenario)) for one in known), scenario)
+
+
 def without_folders(text: str) -> str:
-    """`text` with the files of this machine named without their folders: pages are read elsewhere."""
+    """`text` with files named without their folders: pages are read on other machines."""
     return _ABSOLUTE.sub(r"\1", text)

@@ -1,4 +1,4 @@
-"""The parts of a variant's label: its slow start, its congestion avoidance, and a short name for figures."""
+"""Variants by their labels: slow start, congestion avoidance, and a short name for figures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def slow_start(label: str) -> str:
 
 
 def definitions(variants: Sequence[str]) -> dict[str, str]:
-    """The sources that define what the variants choose as `cc` and `ss`, by these names."""
+    """The sources that define the values of `cc` and `ss` that the variants choose."""
     options = [labels.variant(label).options for label in variants]
     chosen = {one[key] for one in options for key in ("cc", "ss") if key in one}
     return {name: text for name, text in DEFINITIONS.items() if name in chosen}

@@ -1,4 +1,5 @@
-// Two runs side by side, as `python/bentpipe/analysis/comparison.py` compares them.
+// Two runs side by side, as `python/bentpipe/analysis/comparison.py` compares them: the same numbers and sentences, which
+// tests/python/test_site_comparison.py holds equal. What is measured comes from Python, and nothing else is computed here.
 
 import { adjusted, ratio, type Ratio } from "./inference";
 import type { RunEntry, Site } from "./model";
@@ -52,14 +53,31 @@ export function compare(site: Site, all: Trials, a: number, b: number): Comparis
 function isMixed(a: Sample, b: Sample): boolean {
   const alike =
     a.protocols.size === b.protocols.size && [...a.protocols].every((one) => b.protocols.has(one));
-  return succeeded(a) > 0 && succeeded(b) > 0 && !alike;
+  return a.protocols.size > 0 && b.protocols.size > 0 && !alike;
 }
 
-/** How far the ratio is from 1, either way; infinite if one side alone has values, or values above 0. */
+/** How far the ratio is from 1, either way; infinite if one side alone has values, or all of one side are above 0 and
+ * none of the other. */
 function distance({ a, b, ratio: found }: ComparedCell): number {
   if (found) return Math.abs(Math.log(found.value));
-  const [left, right] = [a, b].map(({ values }) => values.some((value) => value > 0));
-  return left === right ? 0 : Infinity;
+  const oneHasValues = a.values.length > 0 !== b.values.length > 0;
+  return oneHasValues || (isEverywhere(a) && isNowhere(b)) || (isNowhere(a) && isEverywhere(b))
+    ? Infinity
+    : 0;
+}
+
+/** Every trial that succeeded has a value above 0, and one did. */
+function isEverywhere(sample: Sample): boolean {
+  return succeeded(sample) > 0 && positive(sample) === succeeded(sample);
+}
+
+/** No trial that succeeded has a value above 0, though one did. */
+function isNowhere(sample: Sample): boolean {
+  return succeeded(sample) > 0 && positive(sample) === 0;
+}
+
+function positive({ values }: Sample): number {
+  return values.filter((value) => value > 0).length;
 }
 
 /** What a reader of the table should know of the two runs and the cells, a sentence each. */
@@ -73,8 +91,11 @@ export function remarks(site: Site, both: Comparison, a: RunEntry, b: RunEntry, 
   ];
 }
 
-/** Scenarios whose label is the same, and whose path is not. */
+/** Scenarios whose label is the same, and whose path is not, or not known to be. */
 function paths(site: Site, { cells }: Comparison, a: RunEntry, b: RunEntry): string[] {
+  const imported = (["A", "B"] as const).filter((name) => (name === "A" ? a : b).imported);
+  if (imported.length > 0)
+    return [`what the paths of ${imported.join(" and ")} were is not known: that was imported`];
   const labels = new Set(cells.map(({ cell }) => site.cells[cell]!.scenario));
   return [...labels]
     .filter((label) => a.paths[label] !== b.paths[label])

@@ -2,7 +2,8 @@
 // runs that nobody could have chosen before the page was open. 20 runs are 190 pairs, of hundreds of cells and a score
 // of measures each: too many to bring along, and half an hour to compute.
 //
-// That module says what the model is, and where it comes from. tests/python/test_site.py holds both against each other.
+// That module says what the model is, and where it comes from. tests/python/test_site_comparison.py holds what comes out
+// here against `bentpipe compare`, over drawn runs.
 
 /** How many times as large the second of two samples is. */
 export interface Ratio {

@@ -22,6 +22,8 @@ export interface RunEntry {
   ip: number;
   seed: number;
   stacks: StackBuild[];
+  /** By another program: what its paths were is not known. */
+  imported: boolean;
   /** Label of a scenario and a hash of its path. */
   paths: Record<string, string>;
   scenarios: string[];

@@ -16,7 +16,7 @@ export interface Sample {
   trials: number;
   /** Outcome and how often, of the trials that failed. */
   failures: Map<string, number>;
-  /** The application protocols of those that succeeded. */
+  /** The application protocols of those that succeeded, as far as they are known. */
   protocols: Set<number>;
   /** Of those that succeeded and have a value. */
   values: number[];
@@ -52,7 +52,8 @@ export function group(site: Site, all: Trials, key: (place: number) => number): 
     sample.trials++;
     const outcome = all.codes.outcome[i]!;
     if (outcome === ok) {
-      sample.protocols.add(all.codes.alpn[i]!);
+      const protocol = all.codes.alpn[i]!;
+      if (site.protocols[protocol]) sample.protocols.add(protocol);
       if (!Number.isNaN(all.values[i]!)) sample.values.push(all.values[i]!);
     } else {
       const said = site.outcomes[outcome] ?? "";

@@ -9,16 +9,16 @@ import sys
 
 HELLO, READY, RUN, RAN, BYE = 1, 2, 3, 4, 6
 SERVER_SIDE, NEVER, HEADER = 0x80, 2**64 - 1, b"a tunnel"
-END = {"version": "echo-tunnel 1", "error": None, "statistics": {}}
+END = json.dumps({"version": "echo-tunnel 1", "error": None, "statistics": {}})
 
 
-def relayed(place, to_server, payload):
+def relayed(place: str, to_server: bool, payload: bytes) -> bytes:
     """A datagram as it goes on: with the header towards the satellite, without it towards the ends."""
     towards_satellite = to_server == (place == "terminal")
     return HEADER + payload if towards_satellite else payload.removeprefix(HEADER)
 
 
-def answer(place, run):
+def answer(place: str, run: bytes) -> bytes:
     count, at, departures = struct.unpack_from("<I", run, 8)[0], 12, b""
     for _ in range(count):
         time, ecn, size = struct.unpack_from("<QBH", run, at)
@@ -28,7 +28,7 @@ def answer(place, run):
     return struct.pack("<QBI", NEVER, 0, count) + departures
 
 
-def virtual_time():
+def virtual_time() -> None:
     with open(3, "rb") as questions, open(4, "wb", buffering=0) as answers:
         while head := questions.read(5):
             length, kind = struct.unpack("<IB", head)
@@ -46,7 +46,7 @@ def virtual_time():
                 return
 
 
-def udp(told, key):
+def udp(told: dict[str, str], key: str) -> socket.socket:
     """A socket at one of the addresses of the instructions."""
     family = socket.AF_INET6 if told[key].startswith("[") else socket.AF_INET
     one = socket.socket(family, socket.SOCK_DGRAM)
@@ -54,14 +54,15 @@ def udp(told, key):
     return one
 
 
-def address(text):
+def address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     return host.strip("[]"), int(port)
 
 
-def sockets():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(print(json.dumps(END), flush=True)))
-    told, client = json.load(sys.stdin), None
+def sockets() -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(print(END, flush=True)))
+    told = json.load(sys.stdin)
+    client = ("", 0)  # where the last datagram on its side is from
     near, far, next_hop = udp(told, "listen"), udp(told, "local"), address(told["next_hop"])
     print("ready", flush=True)
     while True:

@@ -22,6 +22,7 @@ from bentpipe.report.collection.read_run import ReadRun
 from bentpipe.report.collection.studies import RenderedPage, ShownStudy
 from bentpipe.runs.manifest import Manifest
 from bentpipe.runs.several import SeveralRuns
+from bentpipe.testbed import RUNNER
 
 FORMAT = 1
 _BUILD = 8  # digits of the hash of a stack's sources that tell two builds apart
@@ -90,6 +91,7 @@ def _run(run: ReadRun) -> dict[str, Any]:
         "ip": found.plan.ip,
         "seed": found.plan.seed,
         "stacks": _stacks(run),
+        "imported": found.plan.testbed == RUNNER,
         "paths": {label: _digest(state.scenario) for label, state in found.scenarios.items()},
         "scenarios": sorted({cell.scenario for cell in run.outline.cells}),
         "trials": run.outcomes.total(),

@@ -11,9 +11,10 @@ from bentpipe.analysis.plots import series
 from bentpipe.analysis.plots.table import floats, ints
 from bentpipe.analysis.traces import Analysis
 from bentpipe.runs.records import Record
+from bentpipe.study.intervals import span
 from bentpipe.study.markdown import literal, several, table
 
-from .handshakes import LATE, Handshakes, span
+from .handshakes import LATE, Handshakes
 from .runs import HANDSHAKES, HANDSHAKES_CAUSES, in_order
 
 _HEADERS = 28  # bytes of IPv4 and UDP
@@ -41,7 +42,7 @@ _LATE_ANSWERS = (
 
 @dataclass(frozen=True)
 class FirstFlight:
-    """What the server of a trial sent on the client's first datagram alone; sizes in bytes."""
+    """The server's answer to the client's first datagram; sizes in bytes."""
 
     record: Record
     hello: int  # the first QUIC packet
@@ -69,7 +70,7 @@ class FirstFlight:
 
 
 def section(found: Handshakes) -> list[str]:
-    """What is late, and why; nothing where nothing is, or without traces."""
+    """The section on late pairs; empty if there are none, or no traces."""
     flights = [
         flight
         for record, analysis in found.runs.traces(HANDSHAKES)

@@ -1,37 +1,56 @@
-"""The last sections of a results page: failures, cost, limits, and how it was made."""
+"""The closing sections of a page: which trials failed, how the page was made, and from what."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from bentpipe import paths
 from bentpipe.runs.manifest import Manifest
 from bentpipe.runs.records import Record
-from bentpipe.study import compare
-from bentpipe.study.markdown import code, literal, percent, several, table
+from bentpipe.study.markdown import code, literal, several, table
 from bentpipe.study.source import Source
 
 _PAIRS = 4  # that are named before they are counted
 
-_LIMITS = [
-    """**Slow machines.** Programs take no virtual time to compute. The source suspects its old processor
-  behind some timeouts; here a stack that needs long costs wall time alone, and no goodput.""",
-    """**Kernels and sockets.** Socket buffers, segmentation offload, timer granularity and scheduling are not
-  there. Arrivals are handled one by one, where a socket hands over bursts; what each program does instead is
-  in the records' `client_driver` and `server_driver`.""",
-    """**What surrounds a stack.** The source ran the containers that stacks publish, with their settings.
-  Here each is a small program around the library, with the library's defaults.""",
-    """**Competing traffic**, and queues other than the scenario's. The source states none of its queues.""",
-]
-_REAL = """**Real links** ({}): the source puts their RTT at 600 to 1000 ms; what their queues and medium
-  access did is not known. The stand-ins have a fixed RTT, a fixed queue and independent losses."""
+
+@dataclass(frozen=True)
+class _Failure:
+    """Trials of a scenario with the same outcome, whose details differ in numbers at most."""
+
+    scenario: str
+    outcome: str
+    trials: int
+    pairs: tuple[str, ...]
+    detail: str  # of the first of them
+
+
+def _failures(records: Iterable[Record]) -> list[_Failure]:
+    """Trials that failed, the most frequent reason first within each scenario."""
+    groups: dict[tuple[str, str, str], list[Record]] = {}
+    for one in records:
+        if not one.ok:
+            reason = re.sub(r"\d+(\.\d+)?", "#", one.detail)
+            groups.setdefault((one.scenario, one.outcome, reason), []).append(one)
+    order = list(dict.fromkeys(scenario for scenario, _, _ in groups))
+    made = [
+        _Failure(
+            scenario,
+            outcome,
+            len(group),
+            tuple(dict.fromkeys(f"{one.client} → {one.server}" for one in group)),
+            group[0].detail,
+        )
+        for (scenario, outcome, _), group in groups.items()
+    ]
+    return sorted(made, key=lambda one: (order.index(one.scenario), -one.trials))
 
 
 def failures(records: Sequence[Record]) -> list[str]:
     """The section on trials that failed."""
-    found = compare.failures(records)
+    found = _failures(records)
     if not found:
         return ["## Failed trials", f"None of {several(len(records), 'trial')} failed."]
     failed = sum(one.failed for one in records)
@@ -57,58 +76,6 @@ def _named(pairs: Sequence[str]) -> str:
     return ", ".join(map(literal, pairs))
 
 
-def cost(records: Sequence[Record], manifest: Manifest) -> list[str]:
-    """The section on time."""
-    found = compare.costs(records)
-    if not found:
-        return ["## What slows which stack down", "No trial was started."]
-    own, sim = sum(one.total_cpu_s for one in found), sum(r.cpu_sim_s for r in records)
-    rows = [
-        [
-            literal(one.stack),
-            _seconds(one.client_cpu_s),
-            _seconds(one.server_cpu_s),
-            percent(one.wall_share),
-            percent(one.total_cpu_s / (own + sim)) if own + sim else "-",
-        ]
-        for one in found
-    ]
-    head = ["stack", "as client, CPU s", "as server, CPU s", "of the wall time", "of the run's CPU time"]
-    slow = [one for one in found if one.wall_share is not None and one.wall_share > 0.5]
-    text = (
-        f"All trials together used {own + sim:.0f} s of CPU time: {own:.0f} s the programs of the stacks, "
-        f"{sim:.0f} s the coordinator, which moves, decodes and checks. In the table, means per trial; *of "
-        "the wall time* is the CPU time of the stack's program / the wall time, over its trials with others."
-    )
-    wall = _wall_s(manifest)
-    if wall is not None:
-        cores = manifest.host.get("cores")
-        text += f" From start to finish the run took {wall / 60:.1f} minutes on {cores} cores."
-    if slow:
-        names = ", ".join(literal(one.stack) for one in slow)
-        text += f" More than half of the time of their trials passes in the programs of: {names}."
-    return ["## What slows which stack down", text, table(head, rows)]
-
-
-def _seconds(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
-
-
-def _wall_s(manifest: Manifest) -> float | None:
-    """The time from start to finish; None if the run was continued, since the pause is not known."""
-    if manifest.finished is None or manifest.resumed:
-        return None
-    begin, end = (datetime.fromisoformat(text) for text in (manifest.started, manifest.finished))
-    return (end - begin).total_seconds()
-
-
-def limits(real_links: Sequence[str]) -> list[str]:
-    """The section on the limits of virtual time."""
-    real = [_REAL.format(", ".join(real_links))] if real_links else []
-    lines = [f"- {text}" for text in (*_LIMITS, *real)]
-    return ["## What virtual time cannot show", "\n".join(lines)]
-
-
 def of_all(sources: Sequence[Source], published: Mapping[str, str] | None = None) -> list[str]:
     """The sections on failures and on how the page was made, of a page that is made from several runs."""
     parts = failures([record for one in sources for record in one.records])
@@ -117,7 +84,7 @@ def of_all(sources: Sequence[Source], published: Mapping[str, str] | None = None
 
 
 def _command(manifest: Manifest) -> str:
-    """The run's command. A campaign that comes along is known by its name, wherever its file was."""
+    """The run's command; a campaign that is part of Bentpipe is written as its name."""
     words = manifest.command.split(" ")
     names = {word: Path(word).stem for word in words if word.endswith(".toml")}
     known = paths.campaigns()
@@ -125,11 +92,18 @@ def _command(manifest: Manifest) -> str:
 
 
 def _commands(sources: Sequence[Source]) -> list[str]:
-    """Those that make the page: of a study one alone, where it has made all of its runs."""
+    """The commands that make the page; only `bentpipe study` where that made all of its runs."""
     runs = list(dict.fromkeys(_command(one.manifest) for one in sources))
     if len(runs) == 1 and runs[0].startswith("bentpipe study "):
         return runs
     return [*runs, sources[0].command]
+
+
+def stacks(sources: Iterable[Source]) -> list[str]:
+    """The table of the versions that the stacks of these runs report, and the sentence above it."""
+    stacks = {name: text for one in sources for name, text in one.manifest.versions.get("stacks", {}).items()}
+    rows = [[name, literal(text)] for name, text in stacks.items()]
+    return ["Stacks, as they say themselves:", table(["stack", "version"], rows, left=2)]
 
 
 def made(source: Source, sources: Mapping[str, str], further: Sequence[Source] = ()) -> list[str]:
@@ -144,17 +118,11 @@ def made(source: Source, sources: Mapping[str, str], further: Sequence[Source] =
         ("host", f"{manifest.host.get('cpu', '')}, {manifest.host.get('cores', '?')} cores, "
                  f"{manifest.host.get('system', '')} {manifest.host.get('kernel', '')}"),
     ]  # fmt: skip
-    stacks = {
-        name: text
-        for one in (source, *further)
-        for name, text in one.manifest.versions.get("stacks", {}).items()
-    }
     parts = [
         "## How this page was made",
         code("\n".join(_commands((source, *further)))),
         table(["made with", ""], [[name, literal(text)] for name, text in facts], left=2),
-        "Stacks, as they say themselves:",
-        table(["stack", "version"], [[name, literal(text)] for name, text in stacks.items()], left=2),
+        *stacks((source, *further)),
     ]
     if further:
         listed = "; ".join(

@@ -1,4 +1,4 @@
-"""The numbers of the thesis's page: a scenario over all pairs, a stack then and now, failures, cost.
+"""Pairs of stacks by the thesis's rules: a scenario over all of them, and a server then and now.
 
 The thesis ends a pair's series at its first failed iteration and leaves the pair out of means and maxima. A
 pair counts here in the same way: as failed if a trial of it failed or was unsupported, and in figures only if
@@ -8,14 +8,10 @@ efficiency is above 55 % over ASTRA and 30 % over EUTELSAT, in its table 5.1 the
 
 from __future__ import annotations
 
-import re
 import statistics
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bentpipe import labels
 from bentpipe.analysis.cells import Cell, Matrix
-from bentpipe.runs.records import Record
 
 Pair = tuple[str, str]  # client, server
 
@@ -92,8 +88,8 @@ class ServerChange:
 
     @property
     def verdict(self) -> str:
-        """The conclusion that the two sets of pairs allow. Their clients differ, so they are said to differ
-        only where the slowest of one time is faster than the fastest of the other.
+        """The conclusion from the two sets of pairs. Their clients are not the same ones, so more than they
+        must differ only where the slowest of one time is faster than the fastest of the other.
         """
         if not self.then and not self.now:
             return "failed with every client, then and now"
@@ -124,82 +120,10 @@ def _tested(then: PairGoodputs) -> set[str]:
     return {name for pair in then.bps for name in pair}
 
 
-def same_pairs(matrix: Matrix, then: PairGoodputs) -> list[tuple[Cell, float]]:
+def published_cells(matrix: Matrix, then: PairGoodputs) -> list[tuple[Cell, float]]:
     """The cells that the publication has a number for, with that number."""
     return [
         (cell, then.bps[cell.key.client, cell.key.server])
         for cell in matrix.cells
         if (cell.key.client, cell.key.server) in then.bps
     ]
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Trials of a scenario that ended in one outcome, for the same reason but for its numbers."""
-
-    scenario: str
-    outcome: str
-    trials: int
-    pairs: tuple[str, ...]
-    detail: str  # of the first of them
-
-
-def failures(records: Iterable[Record]) -> list[Failure]:
-    """The trials that did not end well, the most frequent kind first within each scenario."""
-    groups: dict[tuple[str, str, str], list[Record]] = {}
-    for one in records:
-        if not one.ok:
-            reason = re.sub(r"\d+(\.\d+)?", "#", one.detail)
-            groups.setdefault((one.scenario, one.outcome, reason), []).append(one)
-    order = list(dict.fromkeys(scenario for scenario, _, _ in groups))
-    made = [
-        Failure(
-            scenario,
-            outcome,
-            len(group),
-            tuple(dict.fromkeys(f"{one.client} → {one.server}" for one in group)),
-            group[0].detail,
-        )
-        for (scenario, outcome, _), group in groups.items()
-    ]
-    return sorted(made, key=lambda one: (order.index(one.scenario), -one.trials))
-
-
-@dataclass(frozen=True)
-class StackCost:
-    """The CPU time of a stack's programs over all of its trials that ran."""
-
-    stack: str
-    client_cpu_s: float | None  # mean per trial
-    server_cpu_s: float | None
-    wall_share: float | None  # CPU seconds of its program / wall seconds, over its trials with other stacks
-    total_cpu_s: float
-
-
-def costs(records: Sequence[Record]) -> list[StackCost]:
-    """The costs of every stack, the most expensive first. Trials that were not started are left out."""
-    ran = [one for one in records if one.wall_s > 0]
-    names = dict.fromkeys(labels.variant(label).stack for one in ran for label in (one.client, one.server))
-    return sorted((_cost(name, ran) for name in names), key=lambda one: -one.total_cpu_s)
-
-
-def _cost(name: str, ran: Sequence[Record]) -> StackCost:
-    client = [one for one in ran if one.cell_key.client_label.stack == name]
-    server = [one for one in ran if one.cell_key.server_label.stack == name]
-    used = sum(one.cpu_client_s for one in client) + sum(one.cpu_server_s for one in server)
-    apart = [
-        one
-        for one in (*client, *server)
-        if one.cell_key.client_label.stack != one.cell_key.server_label.stack
-    ]
-    own = sum(
-        one.cpu_client_s if one.cell_key.client_label.stack == name else one.cpu_server_s for one in apart
-    )
-    wall = sum(one.wall_s for one in apart)
-    return StackCost(
-        stack=name,
-        client_cpu_s=statistics.fmean(one.cpu_client_s for one in client) if client else None,
-        server_cpu_s=statistics.fmean(one.cpu_server_s for one in server) if server else None,
-        wall_share=own / wall if wall else None,
-        total_cpu_s=used,
-    )

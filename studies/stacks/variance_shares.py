@@ -1,4 +1,4 @@
-"""Whose goodput is, the stack's or its congestion control's: by variance, within a stack, and beside 2021."""
+"""The stack's share of the variance of goodput and its congestion control's; within a stack; beside 2021."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from bentpipe import labels
 from bentpipe.analysis import inference, variance
 from bentpipe.analysis.variance import VarianceSplit
+from bentpipe.study.intervals import with_ends
 from bentpipe.study.markdown import literal, mbit, percent, several, table
 from bentpipe.study.means import GeometricMean
 
@@ -46,7 +47,7 @@ def splits(found: Controlled) -> Iterator[tuple[str, Sequence[str], VarianceSpli
 
 
 def in_short(found: Controlled) -> Iterator[str]:
-    """What a line says of each path."""
+    """The summary of each path in a line."""
     for scenario, families, one in splits(found):
         if families == FAMILIES:
             yield (
@@ -57,8 +58,11 @@ def in_short(found: Controlled) -> Iterator[str]:
 
 
 def _told(one: VarianceSplit, part: str) -> str:
-    share, low, high = (100 * getattr(each, part) for each in (one.shares, one.low, one.high))
-    return f"{share:.0f} % ({low:.0f} to {high:.0f})"
+    return _share(*(getattr(each, part) for each in (one.shares, one.low, one.high)))
+
+
+def _share(value: float, low: float, high: float) -> str:
+    return with_ends(value, low, high, 0, unit=" %", factor=100)
 
 
 def section(found: Controlled, known: Published) -> list[str]:
@@ -76,10 +80,7 @@ def section(found: Controlled, known: Published) -> list[str]:
 def _split(found: Controlled) -> list[str]:
     rows, lines = [], []
     for scenario, families, one in splits(found):
-        shares = [
-            f"{100 * share:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
-            for _, share, low, high in variance.rows(one)
-        ]
+        shares = [_share(*ends) for _, *ends in variance.rows(one)]
         rows.append([short(scenario), ", ".join(families), *shares, str(one.clients), str(one.trials)])
         lines.append(f"- **{short(scenario)}**, {', '.join(families)}: {_whose(one)}")
     if not rows:
@@ -89,7 +90,7 @@ def _split(found: Controlled) -> list[str]:
 
 
 def _whose(one: VarianceSplit) -> str:
-    """What the intervals allow to be said; the stack stands where the split has clients."""
+    """The conclusion from the intervals; the stack takes the place of the client in the split."""
     if one.low.server > one.high.client:
         return "the controller has more of it than the stack."
     if one.low.client > one.high.server:
@@ -180,7 +181,7 @@ def _published(found: Controlled, known: Published) -> list[str]:
 
 
 def _reno(found: Controlled) -> str:
-    """What the thesis's figure 5.6b says of Reno, held against these servers."""
+    """The statement of the thesis's figure 5.6b on Reno, compared with these servers."""
     name = next((one for one in found.scenarios if short(one) == "satloss"), "")
     groups: Mapping[str, list[float]] = {word: [] for word in FAMILIES}
     for server, mean in (found.means(name) if name else {}).items():
