@@ -1,20 +1,19 @@
+/* Randomness and clocks of the whole process, replaced in virtual time.
+ *
+ * TLS libraries take their own: GnuTLS seeds a generator from getrandom, mixes the time of clock_gettime in, and reads the
+ * clock for its session. The program defines these functions of the C library itself, and dynamic linking lets libraries
+ * find them first. Before seed_entropy and without it, which is socket mode, the calls go to the kernel. */
 #define _GNU_SOURCE
-#include "determinism.h"
-
-#include <stdbool.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "fail.h"
-
-#define NANOSECONDS 1000000000u
+#include "family.h"
 
 static bool seeded;
 static uint64_t state;
-static uint64_t clock_time;
 
 /* The finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). */
 static uint64_t mix(uint64_t word) {
@@ -33,10 +32,6 @@ void seed_entropy(uint64_t seed, uint64_t stream) {
     seeded = true;
 }
 
-void set_clock(uint64_t time) {
-    clock_time = time;
-}
-
 static uint64_t kernel_time(clockid_t clock) {
     struct timespec now;
     syscall(SYS_clock_gettime, clock, &now);
@@ -50,10 +45,10 @@ uint64_t read_clock(void) {
     return now + offset;
 }
 
-void random_bytes(void *buffer, size_t size) {
+void ep_random(void *buffer, size_t size) {
     for (size_t filled = 0; filled < size;) {
         ssize_t count = getrandom((uint8_t *)buffer + filled, size - filled, 0);
-        if (count < 0) fail("the kernel gives no random bytes");
+        if (count < 0) ep_fail("the kernel gives no random bytes");
         filled += (size_t)count;
     }
 }
@@ -73,8 +68,8 @@ ssize_t getrandom(void *buffer, size_t size, unsigned int flags) {
 /* Takes the place of the C library's function: all clocks are one. */
 int clock_gettime(clockid_t clock, struct timespec *now) {
     if (!seeded) return (int)syscall(SYS_clock_gettime, clock, now);
-    now->tv_sec = (time_t)(clock_time / NANOSECONDS);
-    now->tv_nsec = (long)(clock_time % NANOSECONDS);
+    now->tv_sec = (time_t)(family.now / NANOSECONDS);
+    now->tv_nsec = (long)(family.now % NANOSECONDS);
     return 0;
 }
 

@@ -1,10 +1,9 @@
-#include "pipes.h"
-
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "fail.h"
+#include "family.h"
 
 #define FROM_COORDINATOR 3
 #define TO_COORDINATOR 4
@@ -14,7 +13,7 @@
 static void reserve(struct bytes *bytes, size_t size) {
     if (size <= bytes->capacity) return;
     bytes->capacity = size > 2 * bytes->capacity ? size : 2 * bytes->capacity;
-    bytes->data = reallocate(bytes->data, bytes->capacity);
+    bytes->data = ep_reallocate(bytes->data, bytes->capacity);
 }
 
 void bytes_append(struct bytes *bytes, const void *data, size_t size) {
@@ -40,17 +39,17 @@ static bool read_all(uint8_t *buffer, size_t size) {
     for (size_t done = 0; done < size;) {
         ssize_t count = read(FROM_COORDINATOR, buffer + done, size - done);
         if (count == 0) return false;
-        if (count < 0 && errno != EINTR) fail("reading file descriptor 3: %s", strerror(errno));
+        if (count < 0 && errno != EINTR) ep_fail("reading file descriptor 3: %s", strerror(errno));
         if (count > 0) done += (size_t)count;
     }
     return true;
 }
 
-int frame_receive(struct bytes *body) {
+int message_receive(struct bytes *body) {
     uint8_t header[HEADER];
     if (!read_all(header, HEADER)) return 0;
     size_t size = read_integer(header, 4);
-    if (size > LARGEST_BODY) fail("a frame of %zu bytes; the contract allows 2^28", size);
+    if (size > LARGEST_BODY) ep_fail("a message of %zu bytes; the contract allows 2^28", size);
     reserve(body, size + 1);
     body->size = size;
     if (!read_all(body->data, size)) return 0;
@@ -61,16 +60,24 @@ int frame_receive(struct bytes *body) {
 static void write_all(const uint8_t *data, size_t size) {
     for (size_t done = 0; done < size;) {
         ssize_t count = write(TO_COORDINATOR, data + done, size - done);
-        if (count < 0 && errno != EINTR) fail("writing file descriptor 4: %s", strerror(errno));
+        if (count < 0 && errno != EINTR) ep_fail("writing file descriptor 4: %s", strerror(errno));
         if (count > 0) done += (size_t)count;
     }
 }
 
-void frame_send(enum frame type, const void *body, size_t size) {
-    static struct bytes frame;
-    frame.size = 0;
-    bytes_append_integer(&frame, size, 4);
-    bytes_append_integer(&frame, type, 1);
-    bytes_append(&frame, body, size);
-    write_all(frame.data, frame.size);
+void message_send(enum message type, const void *body, size_t size) {
+    static struct bytes message;
+    message.size = 0;
+    bytes_append_integer(&message, size, 4);
+    bytes_append_integer(&message, type, 1);
+    bytes_append(&message, body, size);
+    write_all(message.data, message.size);
+}
+
+void message_send_json(enum message type, json_t *answer) {
+    char *text = json_dumps(answer, JSON_COMPACT);
+    if (!text) ep_fail("there is no memory for an answer, or it is not UTF-8");
+    message_send(type, text, strlen(text));
+    free(text);
+    json_decref(answer);
 }

@@ -1,6 +1,4 @@
 #define _GNU_SOURCE
-#include "files.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,13 +7,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fail.h"
+#include "family.h"
 
 #define BUFFER_BYTES (1 << 18)
 
+const char *real_folder(const char *www) {
+    char *real = realpath(www, NULL);
+    if (!real) ep_fail("www: %s: %s", www, strerror(errno));
+    return real;
+}
+
 /* The file that is meant, opened; -1 if there is none within the folder. */
 static int open_file(const char *folder, const char *path) {
-    char *asked = format_text("%s/%s", folder, path), *real = realpath(asked, NULL);
+    char *asked = ep_format("%s/%s", folder, path), *real = realpath(asked, NULL);
     free(asked);
     size_t length = strlen(folder);
     bool within = real && strncmp(real, folder, length) == 0 && real[length] == '/';
@@ -33,7 +37,7 @@ bool file_map(const char *folder, const char *path, struct mapping *mapping) {
     if (regular && status.st_size > 0) {
         mapping->size = (size_t)status.st_size;
         mapping->data = mmap(NULL, mapping->size, PROT_READ, MAP_PRIVATE, file, 0);
-        if (mapping->data == MAP_FAILED) fail("a file cannot be mapped: %s", strerror(errno));
+        if (mapping->data == MAP_FAILED) ep_fail("a file cannot be mapped: %s", strerror(errno));
     }
     close(file);
     return regular;
@@ -66,7 +70,7 @@ static int enter(int parent, const char *name) {
 }
 
 FILE *file_create(const char *downloads, const char *path) {
-    char *parts = format_text("%s", path), *name = parts;
+    char *parts = ep_format("%s", path), *name = parts;
     int folder = open(downloads, O_DIRECTORY | O_CLOEXEC);
     for (char *slash = strchr(name, '/'); slash && folder >= 0; slash = strchr(name, '/')) {
         *slash = 0;
@@ -87,9 +91,9 @@ FILE *file_create(const char *downloads, const char *path) {
 }
 
 void file_write(FILE *file, const uint8_t *data, size_t size) {
-    if (fwrite(data, 1, size, file) != size) fail("a file cannot be written: %s", strerror(errno));
+    if (fwrite(data, 1, size, file) != size) ep_fail("a file cannot be written: %s", strerror(errno));
 }
 
 void file_close(FILE *file) {
-    if (fclose(file) != 0) fail("a file cannot be written: %s", strerror(errno));
+    if (fclose(file) != 0) ep_fail("a file cannot be written: %s", strerror(errno));
 }
