@@ -117,7 +117,7 @@ SHARED_BY_STACKS = ("crates/congestion", "crates/endpoint", "crates/units", "end
 FAMILIES = {
     "aioquic-family": {"aioquic", "qh3"},
     "browser-family": {"chromium", "firefox"},
-    "c-family": {"ngtcp2"},
+    "c-family": {"ngtcp2", "picoquic"},
     "debian-family": {"curl", "nginx"},
     "go-family": {"quic-go", "x-net"},
 }
