@@ -212,7 +212,7 @@ def assert_names_none(folder: Path, others: list[str]) -> None:
     """No file of the folder names one of `others` as a whole, or leads out of what it may see."""
     for file in sources(folder):
         text = file.read_text()
-        found = [other for other in others if re.search(rf"{re.escape(other)}(?![\w-])", text)]
+        found = [other for other in others if re.search(rf"(?<![\w-]){re.escape(other)}(?![\w-])", text)]
         found += reaching_out(text, file.parent, folder)
         assert not found, f"{file.relative_to(ROOT)} names {', '.join(found)}"
 
@@ -244,7 +244,7 @@ def test_relative_paths_are_resolved(text: str, wrong: bool) -> None:
 
 
 def sources(folder: Path) -> Iterator[Path]:
-    for pattern in ("*.rs", "*.py", "*.go", "*.toml", "go.mod"):
+    for pattern in ("*.rs", "*.py", "*.go", "*.c", "*.cc", "*.h", "*.sh", "*.toml", "go.mod"):
         yield from (file for file in folder.rglob(pattern) if "target" not in file.parts)
 
 
