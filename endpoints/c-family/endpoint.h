@@ -144,7 +144,7 @@ void ep_secret(const char *label, const uint8_t *client_random, size_t random_si
 
 /* ---- What the stack reports; from `receive` on, at any time ---- */
 
-/* A datagram departs; only from within `poll_send`. */
+/* A datagram departs; only from within `poll_send`. The length of the address is not needed. */
 void ep_send(const struct ep_address *to, uint8_t ecn, const uint8_t *payload, size_t size);
 
 /* The handshake of a connection is complete. */

@@ -58,7 +58,7 @@ static void depart(const struct ep_address *to, uint8_t ecn, const uint8_t *payl
     struct iovec data = {(void *)payload, size};
     struct msghdr message = {
         .msg_name = (void *)&to->socket,
-        .msg_namelen = to->length,
+        .msg_namelen = ip == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in),
         .msg_iov = &data,
         .msg_iovlen = 1,
         .msg_control = control,

@@ -3,10 +3,8 @@
 set -eu
 target=$1 work=$2 python=$3
 sh library.sh "$work" "$python"
-sh ../c-family/library.sh "$work/family"
-# shellcheck disable=SC2046 # the flags are words
-"${CXX:-c++}" -std=c++20 -O2 -Wall -Wextra -Wshadow -I../c-family $(cat "$work/cflags") -o "$target/bentpipe-endpoint-picoquic" \
-    src/*.cc "$work/family/libendpoint.a" $(cat "$work/libs") $(pkg-config --libs jansson)
+"${CXX:-c++}" -std=c++20 -O2 -Wall -Wextra -Wshadow @"$work/cflags" -o "$target/bentpipe-endpoint-picoquic" src/*.cc \
+    @"$work/libs"
 cp "$work/build/picoquic/pico_sim" "$target/"
 # pico_sim looks for these: `pico_sim -S TARGET …`
 mkdir -p "$target/certs"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds picoquic's libraries, and its simulator, in a folder: sh library.sh WORK PYTHON. What compilers need to be told
-# of them is then in WORK/cflags and WORK/libs.
+# Builds what a program with picoquic is linked with, and picoquic's simulator, in a folder: sh library.sh WORK PYTHON.
+# Compilers then take its headers by @WORK/cflags and its libraries by @WORK/libs.
 #
 # picoquic has no releases. Its sources, and picotls's, are those within the source distribution of the Python package
 # aiopquic, which pip fetches and checks against requirements.lock, wherever this machine's pip takes packages from.
@@ -36,9 +36,15 @@ log=$work/build.log
     exit 1
 }
 
-from=$work/sources tls=$work/build/_deps/picotls-build
-echo "-isystem $from/picoquic/picoquic -isystem $from/picoquic/loglib -isystem $from/picotls/include" >"$work/cflags"
+sh ../c-family/library.sh "$work/family"
+sources=$work/sources tls=$work/build/_deps/picotls-build
+for folder in "$PWD/../c-family" "$PWD/src"; do echo "\"-I$folder\""; done >"$work/cflags"
+for folder in picoquic/picoquic picoquic/loglib picotls/include; do echo "-isystem \"$sources/$folder\""; done >>"$work/cflags"
+"${CC:-cc}" -std=c11 -O2 -Wall -Wextra -Wshadow @"$work/cflags" -c -o "$work/tls.o" src/tls.c
+for file in tls.o family/libendpoint.a build/picoquic/libpicoquic-log.a build/picoquic/libpicoquic-core.a; do
+    echo "\"$work/$file\""
+done >"$work/libs"
+for part in openssl minicrypto core; do echo "\"$tls/libpicotls-$part.a\""; done >>"$work/libs"
 # picotls takes brotli if it is there.
-brotli=$(pkg-config --libs libbrotlidec libbrotlienc 2>/dev/null || true)
-echo "$work/build/picoquic/libpicoquic-log.a $work/build/picoquic/libpicoquic-core.a $tls/libpicotls-openssl.a" \
-    "$tls/libpicotls-minicrypto.a $tls/libpicotls-core.a $brotli $(pkg-config --libs openssl)" >"$work/libs"
+pkg-config --libs libbrotlidec libbrotlienc >>"$work/libs" 2>/dev/null || true
+pkg-config --libs openssl jansson >>"$work/libs"

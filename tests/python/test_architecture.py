@@ -199,9 +199,9 @@ def test_a_family_is_of_its_stacks_and_knows_none_of_them() -> None:
 
 
 def brings_in(stack: Path, family: str) -> int:
-    """How many files of a stack's folder bring in the family: by Python's path, a go.mod, or a script."""
-    if (script := stack / "build.sh").exists():
-        return script.read_text().count(f"sh ../{family}/")
+    """How many files of a stack's folder bring in the family: by Python's path, a go.mod, or scripts."""
+    if scripts := [*stack.glob("*.sh")]:
+        return sum(script.read_text().count(f"sh ../{family}/") for script in scripts)
     if (module := stack / "go.mod").exists():
         return f"=> ../{family}\n" in module.read_text()
     found = [file.name for file in sources(stack) if "sys.path" in file.read_text()]

@@ -1,13 +1,10 @@
 // bentpipe-endpoint-picoquic: the C library picoquic behind endpoints/CONTRACT.md.
-// OpenSSL 3 calls a RAND_METHOD deprecated; a provider in its place would be ten times as long.
-#define OPENSSL_SUPPRESS_DEPRECATED
 #include <algorithm>
 #include <cinttypes>
 #include <climits>
 #include <cstdio>
 #include <cstring>
 #include <netinet/in.h>
-#include <openssl/rand.h>
 #include <string>
 #include <unistd.h>
 
@@ -15,7 +12,7 @@
 #include "options.h"
 #include "picoquic.h"
 #include "picoquic_qlog.h"
-#include "picotls.h"
+#include "tls.h"
 
 // picoquic_internal.h has these two, and much else.
 struct st_picoquic_stored_ticket_t;
@@ -41,30 +38,6 @@ static uint8_t ecn_mark;          // of what is sent
 static bool had_connections;
 static picoquic_cnx_t *latest;    // a client's
 static bool is_closing;           // it is closed here
-
-// picotls offers Ed25519 if a verifier asks for it. This one takes every certificate, and so needs no clock.
-static int take_signature(void *, uint16_t, ptls_iovec_t, ptls_iovec_t) { return 0; }
-static int take_certificate(ptls_verify_certificate_t *, ptls_t *, const char *,
-                            int (**verify_signature)(void *, uint16_t, ptls_iovec_t, ptls_iovec_t), void **data,
-                            ptls_iovec_t *, size_t) {
-    *verify_signature = take_signature;
-    *data = nullptr;
-    return 0;
-}
-static const uint16_t SIGNATURES[] = {PTLS_SIGNATURE_ED25519, PTLS_SIGNATURE_ECDSA_SECP256R1_SHA256,
-                                      PTLS_SIGNATURE_RSA_PSS_RSAE_SHA256, UINT16_MAX};
-static ptls_verify_certificate_t verifier = {take_certificate, SIGNATURES};
-static void keep_verifier(ptls_verify_certificate_t *) {}
-
-// picoquic asks OpenSSL for the seeds of its own generators, and picotls for everything: one method serves all.
-static int draw(unsigned char *buffer, int size) {
-    ep_random(buffer, static_cast<size_t>(size));
-    return 1;
-}
-static int take_seed(const void *, int) { return 1; }
-static int take_more(const void *, int, double) { return 1; }
-static int is_seeded() { return 1; }
-static const RAND_METHOD randomness = {take_seed, draw, nullptr, take_more, draw, is_seeded};
 
 static const char *version() { return "picoquic " PICOQUIC_VERSION; }
 
@@ -155,7 +128,7 @@ static void create() {
                               nullptr, ALPN, on_event, nullptr, nullptr, nullptr, nullptr, clock_us, &clock_us,
                               keeps_tickets ? NO_FILE : nullptr, nullptr, 0);
     if (!context) ep_fail("picoquic cannot be set up; certificate: %s, key: %s", cert.c_str(), key.c_str());
-    picoquic_set_verify_certificate_callback(context, &verifier, keep_verifier);
+    tls_trust_all(context);
     picoquic_disable_port_blocking(context, 1);  // it takes datagrams of no port that other protocols have
 }
 
@@ -187,7 +160,7 @@ static void init(const ep_job *asked, uint64_t now) {
     check_options();
     job = asked;
     clock_us = now;
-    if (job->virtual_time) RAND_set_rand_method(&randomness);
+    if (job->virtual_time) tls_seed();
     create();
     apply_options();
     open_logs();
@@ -255,7 +228,6 @@ static void poll_send(uint64_t now) {
         int result = picoquic_prepare_next_packet(context, now, buffer, sizeof buffer, &size, &to.socket, &from, &interface,
                                                   nullptr, &last);
         if (result == 0 && size > 0) {
-            to.length = to.socket.ss_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
             ep_send(&to, ecn_mark, buffer, size);
             empty = 0;
         } else if (++empty > MOST_EMPTY_CALLS) {
