@@ -86,8 +86,8 @@ struct ep_stack {
     void (*receive)(const struct ep_address *from, uint8_t ecn, uint8_t *payload, size_t size, uint64_t now);
     /* When `on_timer`, or without one `poll_send`, wants to be called if nothing arrives; EP_NEVER: not at all. */
     uint64_t (*next_timer)(uint64_t now);
-    /* Handles the timers that are due; whether there were any. They are then left alone for a microsecond, so that time
-     * goes on. NULL: `poll_send` does it. */
+    /* Handles the timers that are due; whether there were any. They are then left alone for a microsecond, so that
+     * time goes on. NULL: `poll_send` does it. */
     bool (*on_timer)(uint64_t now);
     /* Sends what the library has to send now, each datagram by `ep_send`. */
     void (*poll_send)(uint64_t now);
@@ -104,8 +104,8 @@ struct ep_stack {
     bool (*has_ticket)(void);
     /* A client closes its latest connection, which is open, with code 0. */
     void (*close)(uint64_t now);
-    /* A client's latest connection was closed and CONNECTION_CLOSE sent, or it is lost; all of a server's, and there was
-     * one. */
+    /* A client's latest connection was closed and CONNECTION_CLOSE sent, or it is lost; of a server all were, and there
+     * was one. */
     bool (*is_done)(void);
     /* Completes logs; nothing else is called any more. */
     void (*finish)(void);
@@ -140,7 +140,8 @@ void ep_random(void *buffer, size_t size);
 /* Makes the file; false if no secrets are wanted. */
 bool ep_wants_secrets(void);
 /* A line of it. `label` is one of NSS, such as CLIENT_TRAFFIC_SECRET_0. */
-void ep_secret(const char *label, const uint8_t *client_random, size_t random_size, const uint8_t *secret, size_t size);
+void ep_secret(const char *label, const uint8_t *client_random, size_t random_size, const uint8_t *secret,
+               size_t size);
 
 /* ---- What the stack reports; from `receive` on, at any time ---- */
 
@@ -151,8 +152,8 @@ void ep_send(const struct ep_address *to, uint8_t ecn, const uint8_t *payload, s
 void ep_handshake_complete(void);
 /* A client may open streams: the family asks for what it has not asked for yet, by `open_stream`. */
 void ep_ask(void);
-/* The server rejected the early data, and all streams of the client's latest connection are gone: the next `ep_ask` begins
- * again. */
+/* The server rejected the early data, and all streams of the client's latest connection are gone: the next `ep_ask`
+ * begins again. */
 void ep_early_data_rejected(void);
 /* Why a connection ended early, for BYE; the first one counts. "idle timeout" is said in exactly these words. */
 __attribute__((format(printf, 1, 2))) void ep_error(const char *format, ...);

@@ -1,8 +1,8 @@
 /* Randomness and clocks of the whole process, replaced in virtual time.
  *
- * TLS libraries take their own: GnuTLS seeds a generator from getrandom, mixes the time of clock_gettime in, and reads the
- * clock for its session. The program defines these functions of the C library itself, and dynamic linking lets libraries
- * find them first. Before seed_entropy and without it, which is socket mode, the calls go to the kernel. */
+ * TLS libraries take their own: GnuTLS seeds a generator from getrandom, mixes the time of clock_gettime in, and reads
+ * the clock for its session. The program defines these functions of the C library itself, and dynamic linking lets
+ * libraries find them first. Before seed_entropy and without it, which is socket mode, the calls go to the kernel. */
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/random.h>

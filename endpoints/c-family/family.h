@@ -80,8 +80,8 @@ bool file_map(const char *folder, const char *path, struct mapping *file);
 void file_unmap(struct mapping *file);
 /* Whether each part of the path is a name, so that the file is within the folder. */
 bool path_is_within(const char *path);
-/* Makes the file, whose path is within the folder, and the folders on the way, and follows no link; NULL, and errno says
- * why, if that can't be. */
+/* Makes the file, whose path is within the folder, and the folders on the way, and follows no link; NULL, and errno
+ * says why, if that cannot be. */
 FILE *file_create(const char *downloads, const char *path);
 /* Fail when the bytes cannot be written. */
 void file_write(FILE *file, const uint8_t *data, size_t size);

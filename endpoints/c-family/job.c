@@ -12,13 +12,13 @@
 static void take_option(const char *name, const char *value) {
     const struct ep_stack *stack = family.stack;
     if (stack->options && stack->option(name, value)) return;
-    ep_unsupported("option \"%s\"; there %s %s", name, stack->options ? "are" : "is", stack->options ? stack->options : "none");
+    ep_unsupported("option \"%s\"; there are %s", name, stack->options ? stack->options : "none");
 }
 
 static void set_role(const char *role) {
     family.job.server = strcmp(role, "server") == 0;
-    bool known = family.job.server ? family.stack->answer != NULL : strcmp(role, "client") == 0 && family.stack->connect;
-    if (!known) ep_unsupported("role \"%s\"", role);
+    bool client = strcmp(role, "client") == 0 && family.stack->connect;
+    if (!client && !(family.job.server && family.stack->answer)) ep_unsupported("role \"%s\"", role);
 }
 
 static void set_testcase(const char *name) {
@@ -151,7 +151,9 @@ static char *needed(const char *name) {
 
 /* The address in the first of the URLs. */
 static struct ep_address address_of(const char *url) {
-    if (strncmp(url, "https://", 8) != 0) ep_fail("REQUESTS: \"%s\" is no URL such as https://127.0.0.1:4433/1024", url);
+    if (strncmp(url, "https://", 8) != 0) {
+        ep_fail("REQUESTS: \"%s\" is no URL such as https://127.0.0.1:4433/1024", url);
+    }
     char *authority = ep_format("%.*s", (int)strcspn(url + 8, "/"), url + 8);
     struct ep_address address = parse_address(authority, "REQUESTS");
     free(authority);

@@ -18,7 +18,8 @@ static void write_hex(const uint8_t *bytes, size_t size) {
     for (size_t i = 0; i < size; i++) fprintf(file, "%02x", bytes[i]);
 }
 
-void ep_secret(const char *label, const uint8_t *client_random, size_t random_size, const uint8_t *secret, size_t size) {
+void ep_secret(const char *label, const uint8_t *client_random, size_t random_size, const uint8_t *secret,
+               size_t size) {
     fprintf(file, "%s ", label);
     write_hex(client_random, random_size);
     fputc(' ', file);

@@ -57,7 +57,8 @@ static bool understand(struct answer *answer) {
     if (length && question[length - 1] == '\r') length--;
     question[length] = 0;
     const char *method = family.job.upload ? "PUT /" : "GET /", *path = question + strlen(method);
-    if (strlen(question) != length || strncmp(question, method, strlen(method)) != 0 || !path_is_within(path)) return false;
+    if (strlen(question) != length || strncmp(question, method, strlen(method)) != 0) return false;
+    if (!path_is_within(path)) return false;
     if (!family.job.upload) return file_map(family.job.www, path, &answer->file);
     answer->upload = file_create(family.job.downloads, path);
     return answer->upload;

@@ -39,7 +39,9 @@ log=$work/build.log
 sh ../c-family/library.sh "$work/family"
 sources=$work/sources tls=$work/build/_deps/picotls-build
 for folder in "$PWD/../c-family" "$PWD/src"; do echo "\"-I$folder\""; done >"$work/cflags"
-for folder in picoquic/picoquic picoquic/loglib picotls/include; do echo "-isystem \"$sources/$folder\""; done >>"$work/cflags"
+for folder in picoquic/picoquic picoquic/loglib picotls/include; do
+    echo "-isystem \"$sources/$folder\""
+done >>"$work/cflags"
 "${CC:-cc}" -std=c11 -O2 -Wall -Wextra -Wshadow @"$work/cflags" -c -o "$work/tls.o" src/tls.c
 for file in tls.o family/libendpoint.a build/picoquic/libpicoquic-log.a build/picoquic/libpicoquic-core.a; do
     echo "\"$work/$file\""

@@ -1,6 +1,6 @@
-/* A start for the adapter of your own QUIC library: copy this folder, and put your library's calls in the place of those
- * that begin with picoquic_. All else, from the coordinator's messages to files and sockets, is the family's; what it
- * wants of each function stands in endpoints/c-family/endpoint.h. It works as it is, with picoquic. */
+/* A start for the adapter of your own QUIC library: copy this folder, and put your library's calls in the place of
+ * those that begin with picoquic_. All else, from the coordinator's messages to files and sockets, is the family's;
+ * endpoints/c-family/endpoint.h says what it wants of each function. It works as it is, with picoquic. */
 #include "endpoint.h"
 #include "picoquic.h"
 #include "tls.h" /* of endpoints/picoquic: takes all certificates, and seeds OpenSSL by ep_random */
@@ -52,15 +52,16 @@ static void init(const struct ep_job *asked, uint64_t now) {
 static void open_connection(enum ep_resume how, uint64_t now) {
     (void)how; /* with has_ticket: whether to offer a ticket */
     picoquic_connection_id_t drawn = {.id_len = 0}; /* by picoquic */
-    latest = picoquic_create_cnx(quic, drawn, drawn, (struct sockaddr *)&job->remote.socket, now, 0, "server", "hq-interop", 1);
+    latest = picoquic_create_cnx(quic, drawn, drawn, (struct sockaddr *)&job->remote.socket, now, 0, "server",
+                                 "hq-interop", 1);
     picoquic_start_client_cnx(latest);
     ep_ask(); /* picoquic holds back what may not be sent yet; yours may want to ask when the handshake is complete */
 }
 
 static void receive(const struct ep_address *from, uint8_t ecn, uint8_t *payload, size_t size, uint64_t now) {
     microseconds = now;
-    picoquic_incoming_packet(quic, payload, size, (struct sockaddr *)&from->socket, (struct sockaddr *)&job->local.socket,
-                             0, ecn, now);
+    picoquic_incoming_packet(quic, payload, size, (struct sockaddr *)&from->socket,
+                             (struct sockaddr *)&job->local.socket, 0, ecn, now);
 }
 
 static uint64_t next_timer(uint64_t now) {
@@ -75,7 +76,8 @@ static void poll_send(uint64_t now) {
         struct sockaddr_storage from;
         size_t size = 0;
         int interface;
-        picoquic_prepare_next_packet(quic, now, payload, sizeof payload, &size, &to.socket, &from, &interface, NULL, NULL);
+        picoquic_prepare_next_packet(quic, now, payload, sizeof payload, &size, &to.socket, &from, &interface, NULL,
+                                     NULL);
         if (size > 0) ep_send(&to, 0, payload, size);
     }
 }

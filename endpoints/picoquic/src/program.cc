@@ -33,11 +33,11 @@ static const int MOST_EMPTY_CALLS = 1000;
 
 static const ep_job *job;
 static picoquic_quic_t *context;
-static uint64_t clock_us;         // which picoquic reads
-static uint8_t ecn_mark;          // of what is sent
+static uint64_t clock_us;  // which picoquic reads
+static uint8_t ecn_mark;   // of what is sent
 static bool had_connections;
-static picoquic_cnx_t *latest;    // a client's
-static bool is_closing;           // it is closed here
+static picoquic_cnx_t *latest;  // a client's
+static bool is_closing;         // it is closed here
 
 static const char *version() { return "picoquic " PICOQUIC_VERSION; }
 
@@ -52,7 +52,8 @@ static std::string reason_of_close(picoquic_cnx_t *connection, picoquic_call_bac
     uint64_t code = !by_peer ? local : remote_application ? remote_application : remote;
     if (by_peer && code == 0) return "";
     char text[160];
-    snprintf(text, sizeof text, "closed%s: 0x%" PRIx64 " (%s)", by_peer ? " by peer" : "", code, picoquic_error_name(code));
+    snprintf(text, sizeof text, "closed%s: 0x%" PRIx64 " (%s)", by_peer ? " by peer" : "", code,
+             picoquic_error_name(code));
     return text;
 }
 
@@ -73,8 +74,8 @@ static int provide(ep_exchange *stream, void *buffer, size_t room) {
     return 0;
 }
 
-static int on_event(picoquic_cnx_t *connection, uint64_t id, uint8_t *data, size_t size, picoquic_call_back_event_t event,
-                    void *, void *stream_context) {
+static int on_event(picoquic_cnx_t *connection, uint64_t id, uint8_t *data, size_t size,
+                    picoquic_call_back_event_t event, void *, void *stream_context) {
     ep_exchange *stream = static_cast<ep_exchange *>(stream_context);
     switch (event) {
     case picoquic_callback_stream_data:
@@ -124,9 +125,9 @@ static void create() {
     std::string folder = options.rsa ? own_certificates() : job->certs;
     std::string cert = folder + "/cert.pem", key = folder + (options.rsa ? "/key.pem" : "/priv.key");
     bool keeps_tickets = !job->server && job->tickets;
-    context = picoquic_create(MOST_CONNECTIONS, job->server ? cert.c_str() : nullptr, job->server ? key.c_str() : nullptr,
-                              nullptr, ALPN, on_event, nullptr, nullptr, nullptr, nullptr, clock_us, &clock_us,
-                              keeps_tickets ? NO_FILE : nullptr, nullptr, 0);
+    context = picoquic_create(MOST_CONNECTIONS, job->server ? cert.c_str() : nullptr,
+                              job->server ? key.c_str() : nullptr, nullptr, ALPN, on_event, nullptr, nullptr, nullptr,
+                              nullptr, clock_us, &clock_us, keeps_tickets ? NO_FILE : nullptr, nullptr, 0);
     if (!context) ep_fail("picoquic cannot be set up; certificate: %s, key: %s", cert.c_str(), key.c_str());
     tls_trust_all(context);
     picoquic_disable_port_blocking(context, 1);  // it takes datagrams of no port that other protocols have
@@ -143,7 +144,8 @@ static void apply_options() {
     if (options.largest_congestion_window) picoquic_set_cwin_max(context, options.largest_congestion_window);
     if (options.window) {
         picoquic_set_max_data_control(context, options.window);
-        for (uint64_t side : {picoquic_tp_initial_max_stream_data_bidi_local, picoquic_tp_initial_max_stream_data_bidi_remote}) {
+        for (uint64_t side :
+             {picoquic_tp_initial_max_stream_data_bidi_local, picoquic_tp_initial_max_stream_data_bidi_remote}) {
             picoquic_set_default_tp_value(context, side, options.window);
         }
     }
@@ -203,7 +205,8 @@ static bool is_open() {
 static void receive(const ep_address *from, uint8_t ecn, uint8_t *payload, size_t size, uint64_t now) {
     clock_us = now;
     picoquic_cnx_t *connection = nullptr;
-    picoquic_incoming_packet_ex(context, payload, size, pointer_to(*from), pointer_to(job->local), 0, ecn, &connection, now);
+    picoquic_incoming_packet_ex(context, payload, size, pointer_to(*from), pointer_to(job->local), 0, ecn, &connection,
+                                now);
     if (connection) {
         had_connections = true;
         if (job->server) seed_from_saved(connection);
@@ -225,8 +228,8 @@ static void poll_send(uint64_t now) {
         size_t size = 0;
         int interface = 0;
         picoquic_cnx_t *last = nullptr;
-        int result = picoquic_prepare_next_packet(context, now, buffer, sizeof buffer, &size, &to.socket, &from, &interface,
-                                                  nullptr, &last);
+        int result = picoquic_prepare_next_packet(context, now, buffer, sizeof buffer, &size, &to.socket, &from,
+                                                  &interface, nullptr, &last);
         if (result == 0 && size > 0) {
             ep_send(&to, ecn_mark, buffer, size);
             empty = 0;
