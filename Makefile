@@ -8,7 +8,8 @@
 # make wheel   the package in dist/, with programs and two stacks inside, to be installed where no compiler is
 # make wheel-check   installs it into a fresh environment, tries every command there, and says how long the first run took;
 #              PROFILE=release makes it of the programs that `make setup` built, as CI does
-# make smoke   tries what no test runs: every benchmark with its smallest setting, and the targets of this file
+# make smoke   tries what no test runs: every benchmark with its smallest setting, the targets of this file,
+#              and the templates of stacks in examples/
 # make bench   what a trial costs, beside the same stacks over loopback UDP; decoding, beside tshark;
 #              congestion controllers, beside noq's; bentpipe perf, beside noq and iperf3, and through the proxies;
 #              how exact real time is, beside this machine's timer; SMALLEST=1 only shows that all of them run

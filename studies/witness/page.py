@@ -49,7 +49,7 @@ program around the library, do to picoquic what picoquic's own do; they say noth
 - pico_sim's clock begins at 0, Bentpipe's in the year 2000. picoquic's CUBIC puts the start of its epoch
 so far back when it leaves slow start that it may lie before 0, and cuts it off there (`cubic.c`). Bentpipe's
 times with CUBIC over deep queues are a little longer for that. It was tried: with a clock that begins at 0
-in the program (`zero_time_ns` in `endpoints/picoquic/src/setup.cc`) the difference over 600 ms was gone.
+in the program (`zero_time` in `endpoints/c-family/job.c`) the difference over 600 ms was gone.
 - A queue of 15 ms holds 25 packets. There a packet more or less decides what BBR and C4 do for seconds, so
 that the smallest change of the path is amplified.
 - One path of one rate without random loss, jitter or competing flows; no ECN, no proxies."""

@@ -150,6 +150,7 @@ SHARED_BY_STACKS = ("crates/congestion", "crates/endpoint", "crates/units", "end
 FAMILIES = {
     "aioquic-family": {"aioquic", "qh3"},
     "browser-family": {"chromium", "firefox"},
+    "c-family": {"ngtcp2", "picoquic"},
     "debian-family": {"curl", "nginx"},
     "go-family": {"quic-go", "x-net"},
 }
@@ -231,9 +232,9 @@ def test_a_family_is_of_its_stacks_and_knows_none_of_them() -> None:
 
 
 def brings_in(stack: Path, family: str) -> int:
-    """How many files of a stack's folder bring in the family: by Python's path, a go.mod, or a script."""
-    if (script := stack / "build.sh").exists():
-        return script.read_text().count(f"sh ../{family}/")
+    """How many files of a stack's folder bring in the family: by Python's path, a go.mod, or scripts."""
+    if scripts := [*stack.glob("*.sh")]:
+        return sum(script.read_text().count(f"sh ../{family}/") for script in scripts)
     if (module := stack / "go.mod").exists():
         return f"=> ../{family}\n" in module.read_text()
     found = [file.name for file in sources(stack) if "sys.path" in file.read_text()]
@@ -244,7 +245,7 @@ def assert_names_none(folder: Path, others: list[str]) -> None:
     """No file of the folder names one of `others` as a whole, or leads out of what it may see."""
     for file in sources(folder):
         text = file.read_text()
-        found = [other for other in others if re.search(rf"{re.escape(other)}(?![\w-])", text)]
+        found = [other for other in others if re.search(rf"(?<![\w-]){re.escape(other)}(?![\w-])", text)]
         found += reaching_out(text, file.parent, folder)
         assert not found, f"{file.relative_to(ROOT)} names {', '.join(found)}"
 
@@ -276,7 +277,7 @@ def test_relative_paths_are_resolved(text: str, wrong: bool) -> None:
 
 
 def sources(folder: Path) -> Iterator[Path]:
-    for pattern in ("*.rs", "*.py", "*.go", "*.toml", "go.mod"):
+    for pattern in ("*.rs", "*.py", "*.go", "*.c", "*.cc", "*.h", "*.sh", "*.toml", "go.mod"):
         yield from (file for file in folder.rglob(pattern) if "target" not in file.parts)
 
 

@@ -186,6 +186,21 @@ def test_a_program_that_gives_no_version_can_be_tested(
     assert bentpipe("stacks", "test", "mute", "--stacks", folder).code == 1
 
 
+def test_without_a_name_the_stacks_of_a_folder_are_built_and_tested(
+    bentpipe: Command, cache: Path, tmp_path: Path
+) -> None:
+    for name in ("one", "two"):
+        stack(tmp_path / "s" / name, name, 'echo "raise SystemExit(5)" > "$2"/endpoint.py')
+    done = bentpipe("stacks", "test", "--json", "--stacks", tmp_path / "s")
+    assert [(one["stack"], one["passed"]) for one in json.loads(done.out)] == [("one", False), ("two", False)]
+    assert (done.code, "one: installed in" in done.err) == (1, True)
+    stack(tmp_path / "s" / "broken", "broken", "exit 1")
+    done = bentpipe("stacks", "test", "--stacks", tmp_path / "s")
+    assert (done.code, "checks" in done.out) == (1, False)
+    assert "error: broken was not installed" in done.out
+    assert "name a stack, or give its folder" in bentpipe("stacks", "test").err
+
+
 def test_what_became_of_each_is_told_as_json(bentpipe: Command, cache: Path, toy: Path) -> None:
     stack(toy.parent / "broken", "broken", "echo no; exit 1")
     stack(toy.parent / "needy", "needy", build='needs = ["no-such-tool"]')

@@ -1,4 +1,4 @@
-"""What the Makefile and `benches/` offer is tried: by `.ci/run`, or by `make smoke`, which it calls.
+"""What the Makefile, `benches/` and `examples/` offer is tried: by `.ci/run`, or by `make smoke`.
 
 A target or a benchmark that is in neither must come into a list here, with what it is tried by, or why it is
 not. The smallest setting of a benchmark measures nothing; it shows that all of it runs.
@@ -15,6 +15,7 @@ from pathlib import Path
 import browser
 import command_lines
 import pytest
+from conftest import installed_or_skip
 
 ROOT = Path(__file__).resolve().parents[2]
 CI = (ROOT / ".ci" / "run").read_text()
@@ -82,6 +83,15 @@ def test_a_benchmark_runs_with_its_smallest_setting(name: str, words: list[str])
 @pytest.mark.parametrize("target", SMOKE)
 def test_a_target_works(target: str) -> None:
     assert tried(["make", target, *SMOKE[target]])
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize(("name", "library"), [("template-c", "picoquic"), ("template-python", "aioquic")])
+def test_a_template_of_a_stack_passes_the_tests_of_the_contract(name: str, library: str) -> None:
+    installed_or_skip(library)
+    assert ", 0 failed, 0 skipped" in tried(
+        [sys.executable, "-m", "bentpipe", "stacks", "test", "--stacks", f"examples/{name}"]
+    )
 
 
 @pytest.mark.smoke

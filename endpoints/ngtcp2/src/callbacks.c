@@ -1,40 +1,33 @@
-#include "callbacks.h"
-
-#include <ngtcp2/ngtcp2_crypto.h>
-
-#include "determinism.h"
-#include "endpoint.h"
+#include "program.h"
 
 static int handshake_completed(ngtcp2_conn *quic, void *context) {
     struct connection *connection = context;
-    struct endpoint *endpoint = connection->endpoint;
-    if (endpoint->handshake_at == NEVER) endpoint->handshake_at = endpoint->now;
-    if (endpoint->setup.server && endpoint->setup.tickets) tickets_send(connection->tls);
+    ep_handshake_complete();
+    if (endpoint.job->server && endpoint.job->tickets) tickets_send(connection->tls);
     if (connection->early_data && !early_data_accepted(connection->tls)) {
         if (early_data_rejected(quic) != 0) return NGTCP2_ERR_CALLBACK_FAILURE;
         connection_forget_streams(connection);
-        endpoint->application->rejected(endpoint, connection);
+        ep_early_data_rejected();
     }
-    endpoint->application->streams_allowed(endpoint, connection);
+    if (connection == endpoint.latest) ep_ask();
     return 0;
 }
 
 static int streams_allowed(ngtcp2_conn *quic, uint64_t limit, void *context) {
     (void)limit;
-    struct connection *connection = context;
-    struct endpoint *endpoint = connection->endpoint;
-    if (ngtcp2_conn_get_handshake_completed(quic)) endpoint->application->streams_allowed(endpoint, connection);
+    if (context == endpoint.latest && ngtcp2_conn_get_handshake_completed(quic)) ep_ask();
     return 0;
 }
 
-/* The application takes everything at once, so that flow control moves on with what arrives. */
+/* The family takes everything at once, so that flow control moves on with what arrives. */
 static int received(ngtcp2_conn *quic, uint32_t flags, int64_t id, uint64_t offset, const uint8_t *data, size_t size,
                     void *context, void *stream) {
     (void)offset;
-    struct connection *connection = context;
-    struct endpoint *endpoint = connection->endpoint;
-    bool end = flags & NGTCP2_STREAM_DATA_FLAG_FIN;
-    endpoint->application->received(endpoint, connection, stream, id, data, size, end);
+    if (!stream) {
+        stream = ep_accept(context, id);
+        ngtcp2_conn_set_stream_user_data(quic, id, stream);
+    }
+    ep_received(stream, data, size, flags & NGTCP2_STREAM_DATA_FLAG_FIN);
     ngtcp2_conn_extend_max_stream_offset(quic, id, size);
     ngtcp2_conn_extend_max_offset(quic, size);
     return 0;
@@ -42,9 +35,8 @@ static int received(ngtcp2_conn *quic, uint32_t flags, int64_t id, uint64_t offs
 
 static int stream_reset(ngtcp2_conn *quic, int64_t id, uint64_t final_size, uint64_t code, void *context,
                         void *stream) {
-    (void)quic, (void)id, (void)final_size;
-    struct endpoint *endpoint = ((struct connection *)context)->endpoint;
-    if (stream) endpoint->application->reset(endpoint, stream, code);
+    (void)quic, (void)id, (void)final_size, (void)context;
+    if (stream) ep_reset(stream, code);
     return 0;
 }
 
@@ -56,11 +48,10 @@ static int stream_stopped(ngtcp2_conn *quic, int64_t id, uint64_t code, void *co
 }
 
 static int stream_closed(ngtcp2_conn *quic, uint32_t flags, int64_t id, uint64_t code, void *context, void *stream) {
-    (void)flags, (void)code;
-    struct endpoint *endpoint = ((struct connection *)context)->endpoint;
+    (void)flags, (void)code, (void)context;
     if (stream) {
         stream_drop(stream);
-        endpoint->application->stream_closed(endpoint, stream);
+        ep_stream_closed(stream);
     }
     if (!ngtcp2_conn_is_local_stream(quic, id)) ngtcp2_conn_extend_max_streams_bidi(quic, 1);
     return 0;
@@ -74,22 +65,21 @@ static int stream_unblocked(ngtcp2_conn *quic, int64_t id, uint64_t limit, void 
 
 static void draw(uint8_t *buffer, size_t size, const ngtcp2_rand_ctx *context) {
     (void)context;
-    random_bytes(buffer, size);
+    ep_random(buffer, size);
 }
 
 static int new_cid(ngtcp2_conn *quic, ngtcp2_cid *cid, uint8_t *token, size_t size, void *context) {
     (void)quic;
-    struct connection *connection = context;
     cid->datalen = size;
-    random_bytes(cid->data, size);
-    random_bytes(token, NGTCP2_STATELESS_RESET_TOKENLEN);
-    route_add(connection->endpoint, cid, connection);
+    ep_random(cid->data, size);
+    ep_random(token, NGTCP2_STATELESS_RESET_TOKENLEN);
+    route_add(cid, context);
     return 0;
 }
 
 static int cid_retired(ngtcp2_conn *quic, const ngtcp2_cid *cid, void *context) {
-    (void)quic;
-    route_remove(((struct connection *)context)->endpoint, cid);
+    (void)quic, (void)context;
+    route_remove(cid);
     return 0;
 }
 

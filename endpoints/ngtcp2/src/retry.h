@@ -3,15 +3,13 @@
 #ifndef RETRY_H
 #define RETRY_H
 
-#include <stdbool.h>
-
-#include "endpoint.h"
+#include "connection.h"
 
 /* Makes the Retry packet that answers `initial`, to be sent with the next datagrams. */
-void retry_ask(struct endpoint *endpoint, const struct address *remote, const ngtcp2_pkt_hd *initial);
+void retry_ask(const struct ep_address *remote, const ngtcp2_pkt_hd *initial);
 
 /* Whether `initial` answers a Retry; then with the connection ID of the packet before it. */
-bool retry_answered(const struct endpoint *endpoint, const struct address *remote, const ngtcp2_pkt_hd *initial,
+bool retry_answered(const struct ep_address *remote, const ngtcp2_pkt_hd *initial,
                     ngtcp2_cid *original);
 
 #endif

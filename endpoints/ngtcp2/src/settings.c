@@ -1,13 +1,10 @@
 #define _GNU_SOURCE
-#include "settings.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "endpoint.h"
-#include "fail.h"
+#include "program.h"
 
 /* ngtcp2's library has no defaults for these; they are those of its example programs. */
 #define IDLE_TIMEOUT (30 * NGTCP2_SECONDS)
@@ -39,22 +36,19 @@ static void write_qlog(void *context, uint32_t flags, const void *data, size_t s
 }
 
 static void open_qlog(struct connection *connection) {
-    struct endpoint *endpoint = connection->endpoint;
-    const char *role = endpoint->setup.server ? "server" : "client";
-    char *path = ++endpoint->qlog_count == 1
-                     ? format_text("%s/%s.sqlog", endpoint->setup.qlog, role)
-                     : format_text("%s/%s-%zu.sqlog", endpoint->setup.qlog, role, endpoint->qlog_count);
+    const char *folder = endpoint.job->qlog, *role = endpoint.job->server ? "server" : "client";
+    char *path = ++endpoint.qlog_count == 1 ? ep_format("%s/%s.sqlog", folder, role)
+                                            : ep_format("%s/%s-%zu.sqlog", folder, role, endpoint.qlog_count);
     connection->qlog = fopen(path, "w");
-    if (!connection->qlog) fail("the qlog %s cannot be written: %s", path, strerror(errno));
+    if (!connection->qlog) ep_fail("the qlog %s cannot be written: %s", path, strerror(errno));
     free(path);
 }
 
-ngtcp2_settings settings_for(struct connection *connection, const ngtcp2_cid *original, uint64_t now) {
-    const struct setup *setup = &connection->endpoint->setup;
-    const struct options *options = &setup->options;
+ngtcp2_settings settings_for(struct connection *connection, const ngtcp2_cid *original) {
+    const struct options *options = &endpoint.options;
     ngtcp2_settings settings;
     ngtcp2_settings_default(&settings);
-    settings.initial_ts = now;
+    settings.initial_ts = endpoint.now;
     settings.cc_algo = options->congestion;
     if (!options->window) {
         settings.max_window = LARGEST_CONNECTION_WINDOW;
@@ -66,21 +60,21 @@ ngtcp2_settings settings_for(struct connection *connection, const ngtcp2_cid *or
         settings.no_pmtud = 1;
     }
     if (options->ack_threshold) settings.ack_thresh = options->ack_threshold;
-    if (setup->qlog) {
+    if (endpoint.job->qlog) {
         open_qlog(connection);
         settings_qlog(&settings, *original);
     }
     return settings;
 }
 
-ngtcp2_transport_params params_for(const struct setup *setup) {
-    uint64_t window = setup->options.window;
+ngtcp2_transport_params params_for_connection(void) {
+    uint64_t window = endpoint.options.window;
     ngtcp2_transport_params params;
     ngtcp2_transport_params_default(&params);
     params.initial_max_data = window ? window : CONNECTION_WINDOW;
     params.initial_max_stream_data_bidi_local = window ? window : STREAM_WINDOW;
     params.initial_max_stream_data_bidi_remote = window ? window : STREAM_WINDOW;
-    params.initial_max_streams_bidi = setup->server ? STREAMS : 0;
+    params.initial_max_streams_bidi = endpoint.job->server ? STREAMS : 0;
     params.max_idle_timeout = IDLE_TIMEOUT;
     params.active_connection_id_limit = CONNECTION_IDS;
     return params;

@@ -4,13 +4,10 @@
 #define TICKETS_H
 
 #include <gnutls/gnutls.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include <ngtcp2/ngtcp2.h>
 
-#include "setup.h"
+#include "endpoint.h"
 
 struct tickets {
     /* A server's: the key of its tickets, and the early data that it has seen, so that it takes none twice. */
@@ -24,16 +21,16 @@ struct tickets {
     size_t parameter_bytes;
 };
 
-void tickets_init(struct tickets *tickets, const struct setup *setup);
+void tickets_init(void);
 
 /* What GnuTLS is told of a session when it is made. */
-unsigned tickets_flags(const struct setup *setup, enum resume resume);
+unsigned tickets_flags(enum ep_resume resume);
 
 /* A server's session accepts tickets; a client's stores those that come, and may offer one. */
-void tickets_enable(struct tickets *tickets, const struct setup *setup, gnutls_session_t session, enum resume resume);
+void tickets_enable(gnutls_session_t session, enum ep_resume resume);
 
 /* The client may send as much early data as the server's transport parameters allowed last time. */
-void tickets_allow_early_data(const struct tickets *tickets, ngtcp2_conn *quic);
+void tickets_allow_early_data(ngtcp2_conn *quic);
 
 /* Sends the client a ticket. */
 void tickets_send(gnutls_session_t session);

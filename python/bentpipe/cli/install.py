@@ -23,17 +23,7 @@ def install(wanted: Sequence[Installable], force: bool, as_json: bool, strict: C
     out.
     """
     console = Console(stderr=as_json, highlight=False, soft_wrap=True)
-    watcher = (
-        InstallScreen(console)
-        if console.is_terminal and not console.is_dumb_terminal
-        else InstallLines(console)
-    )
-    with watcher:
-        try:
-            results = installation.install(wanted, watcher, force)
-        except KeyboardInterrupt:
-            hint = "what is finished stays; the same command goes on with the others"
-            raise Interrupted("interrupted", hint) from None
+    results = build(wanted, force, console)
     if as_json:
         click.echo(json.dumps([result.to_mapping() for result in results], indent=1))
     failed = any(one.failed is not None for one in results)
@@ -43,6 +33,21 @@ def install(wanted: Sequence[Installable], force: bool, as_json: bool, strict: C
     if not failed and not set(strict).isdisjoint(left_out):
         raise UsageError("not all of the named stacks could be installed", "install what is missing first")
     return 1 if failed else 0
+
+
+def build(wanted: Sequence[Installable], force: bool, console: Console) -> list[BuildResult]:
+    """Build `wanted`, and show on the console how it goes; what became of each."""
+    watcher = (
+        InstallScreen(console)
+        if console.is_terminal and not console.is_dumb_terminal
+        else InstallLines(console)
+    )
+    with watcher:
+        try:
+            return installation.install(wanted, watcher, force)
+        except KeyboardInterrupt:
+            hint = "what is finished stays; the same command goes on with the others"
+            raise Interrupted("interrupted", hint) from None
 
 
 def prune(known: Sequence[Installable]) -> int:

@@ -184,40 +184,54 @@ def show(known: dict[str, Stack], name: str, as_json: bool, extra: tuple[Path, .
 
 
 @stacks.command()
-@click.argument("name")
+@click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
 @_extra
 @click.pass_obj
-def test(known: dict[str, Stack], name: str, as_json: bool, extra: tuple[Path, ...]) -> int:
+def test(known: dict[str, Stack], name: str | None, as_json: bool, extra: tuple[Path, ...]) -> int:
     """Test a stack against the endpoint contract (endpoints/CONTRACT.md), and say what is wrong.
+
+    Without NAME: all stacks in the folders of --stacks. What of them is not installed is built
+    first.
 
     \b
     Examples:
       bentpipe stacks test quinn
       bentpipe stacks test my-quic --stacks ~/my-quic
+      bentpipe stacks test --stacks ~/my-quic
     """
-    stack = _find(name, known, extra)
+    if name is not None:
+        stack = _find(name, known, extra)
+        found = _tested(stack, as_json)
+        if as_json:
+            click.echo(json.dumps(found, indent=1))
+        return 0 if found["passed"] else 1
+    if not extra:
+        raise UsageError("name a stack, or give its folder", one_of("", known, "stacks"))
+    wanted = [stack for place in extra for stack in catalogue.stacks_in(place)]
+    absent = [one for one in (*wanted, *_guest_of(wanted)) if one.not_installed()]
+    console = Console(stderr=as_json, highlight=False, soft_wrap=True)
+    if any(one.failed or one.left_out for one in installing.build(absent, False, console)):
+        return 1
+    results = [_tested(stack, as_json) for stack in wanted]
+    if as_json:
+        click.echo(json.dumps(results, indent=1))
+    return 0 if all(one["passed"] for one in results) else 1
+
+
+def _tested(stack: Stack, quiet: bool) -> dict[str, object]:
+    """What the checks say of a stack, as JSON has it; unless `quiet` it is printed as it comes."""
     results = []
     for check in conformance.checks(stack):
         results.append(check)
-        if not as_json:
+        if not quiet:
             _print(check)
-    failed = [check for check in results if check.passed is False]
+    failed = sum(check.passed is False for check in results)
     skipped = sum(check.passed is None for check in results)
-    if as_json:
-        click.echo(
-            json.dumps(
-                {
-                    "stack": stack.name,
-                    "passed": not failed,
-                    "checks": [check.to_mapping() for check in results],
-                },
-                indent=1,
-            )
-        )
-    else:
-        click.echo(f"{len(results)} checks, {len(failed)} failed, {skipped} skipped")
-    return 1 if failed else 0
+    if not quiet:
+        click.echo(f"{len(results)} checks, {failed} failed, {skipped} skipped")
+    checks = [check.to_mapping() for check in results]
+    return {"stack": stack.name, "passed": not failed, "checks": checks}
 
 
 @stacks.command()
@@ -259,8 +273,7 @@ def install(
     wanted = named or ([] if names else list(known.values()))
     programs = [one for one in boxes.values() if one.build is not None and (every or one.name in given)]
     note_replaced({stack.name: stack for stack in wanted})
-    guests = [guest.load()] if any(stack.lives_in_guest("virtual-time") for stack in wanted) else []
-    return installing.install([*wanted, *guests, *programs], force, as_json, strict=names)
+    return installing.install([*wanted, *_guest_of(wanted), *programs], force, as_json, strict=names)
 
 
 @stacks.command()
@@ -273,6 +286,11 @@ def prune(known: dict[str, Stack], extra: tuple[Path, ...]) -> int:
     quicker the next time, stays: in a checkout below target, else in the cache's folder `work`.
     """
     return installing.prune([*_with(known, extra).values(), guest.load(), *middleboxes.discover().values()])
+
+
+def _guest_of(wanted: Sequence[Stack]) -> list[guest.Guest]:
+    """The kernel that some of them live in, if any does."""
+    return [guest.load()] if any(stack.lives_in_guest("virtual-time") for stack in wanted) else []
 
 
 def _find(name: str, known: dict[str, Stack], extra: tuple[Path, ...]) -> Stack:

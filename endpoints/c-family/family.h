@@ -1,0 +1,129 @@
+/* What the files of the family have of each other. A stack includes endpoint.h alone. */
+#ifndef FAMILY_H
+#define FAMILY_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "endpoint.h"
+
+#define NANOSECONDS 1000000000u
+
+/* core.c: what all files see, and the stack with both sides of hq-interop, which virtual_time.c and sockets.c drive. */
+
+extern struct family {
+    const struct ep_stack *stack;
+    struct ep_job job;
+    enum ep_resume second; /* how a client's second connection begins; EP_AFRESH: there is none */
+    const char **requests; /* a client's URLs */
+    size_t request_count;
+    uint64_t zero_time; /* of the trial, in nanoseconds since 1970, as all times within the family */
+    uint64_t now;       /* the time at which the stack lives */
+    bool started;       /* a server has nothing to start */
+    const char *error;  /* why a connection ended early; NULL: none did */
+    /* Where datagrams go. */
+    void (*depart)(const struct ep_address *to, uint8_t ecn, const uint8_t *payload, size_t size);
+} family;
+
+/* Sets up the stack and its side of hq-interop. */
+void family_init(void);
+void family_receive(const struct ep_address *from, uint8_t ecn, uint8_t *payload, size_t size);
+/* When the stack wants to be called. */
+uint64_t family_wake(void);
+/* Lets a client connect, handles the timers that are due, and sends. */
+void family_act(void);
+/* Completes the files. */
+void family_finish(void);
+/* BYE, which is the caller's. */
+json_t *family_report(void);
+
+/* job.c */
+
+void job_from_hello(const char *hello, size_t size);
+void job_from_environment(void);
+/* Reads an IP address and a port, such as 127.0.0.1:4433. `field` says where it comes from. */
+struct ep_address parse_address(const char *text, const char *field);
+
+/* client.c and server.c: what becomes of streams. */
+
+struct side {
+    void (*init)(void);
+    void (*received)(struct ep_exchange *exchange, const uint8_t *data, size_t size, bool end);
+    void (*sent)(struct ep_exchange *exchange);
+    void (*reset)(struct ep_exchange *exchange, uint64_t code);
+    void (*stream_closed)(struct ep_exchange *exchange);
+    void (*connection_closed)(const void *connection);
+    void (*finish)(void);
+};
+extern const struct side client_side, server_side;
+
+void client_start(void);
+/* Closes a connection that has done its part, and goes on to the next, if there is one. */
+void client_act(void);
+/* BYE's array `requests`, which is the caller's. */
+json_t *client_report(void);
+/* Nanoseconds of the trial; null for what never was. */
+json_t *trial_time(uint64_t time);
+
+/* files.c */
+
+/* A file in memory: what is not sent is not read, and nothing is copied. */
+struct mapping {
+    void *data; /* NULL: it is empty */
+    size_t size;
+};
+
+/* The real path of the folder that files are sent from. */
+const char *real_folder(const char *www);
+/* Maps the file that `path` means; false if there is none within `folder`, which is a real path. */
+bool file_map(const char *folder, const char *path, struct mapping *file);
+void file_unmap(struct mapping *file);
+/* Whether each part of the path is a name, so that the file is within the folder. */
+bool path_is_within(const char *path);
+/* Makes the file, whose path is within the folder, and the folders on the way, and follows no link; NULL, and errno
+ * says why, if that cannot be. */
+FILE *file_create(const char *downloads, const char *path);
+/* Fail when the bytes cannot be written. */
+void file_write(FILE *file, const uint8_t *data, size_t size);
+void file_close(FILE *file);
+
+/* entropy.c */
+
+/* From now on every random byte is a function of `seed` and `stream`, and all clocks show `family.now`. */
+void seed_entropy(uint64_t seed, uint64_t stream);
+/* For socket mode: nanoseconds since 1970 when first read, and monotonic from then on. */
+uint64_t read_clock(void);
+
+/* secrets.c */
+
+/* Completes the file of TLS secrets, if there is one. */
+void secrets_close(void);
+
+/* messages.c: those of virtual time (endpoints/CONTRACT.md), over file descriptors 3 and 4. Integers are
+ * little-endian. */
+
+enum message { HELLO = 1, READY, RUN, RAN, FINISH, BYE };
+
+/* Bytes that grow. */
+struct bytes {
+    uint8_t *data;
+    size_t size, capacity;
+};
+
+void bytes_append(struct bytes *bytes, const void *data, size_t size);
+/* Appends the `size` lower bytes. */
+void bytes_append_integer(struct bytes *bytes, uint64_t value, size_t size);
+uint64_t read_integer(const uint8_t *bytes, size_t size);
+/* Reads the next message's body, followed by a 0, and returns its type; 0 when the coordinator went away. */
+int message_receive(struct bytes *body);
+void message_send(enum message type, const void *body, size_t size);
+/* Sends an answer, and is done with it. */
+void message_send_json(enum message type, json_t *answer);
+
+/* virtual_time.c, sockets.c */
+
+void run_virtual_time(void);
+/* The exit code. */
+int run_sockets(void);
+
+#endif

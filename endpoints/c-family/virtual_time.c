@@ -1,0 +1,109 @@
+/* Virtual time (endpoints/CONTRACT.md): lives between two pipes, from message to message. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "family.h"
+
+#define DATAGRAM_HEADER 11
+#define RUN_HEADER 12
+
+/* A datagram in the body of RUN. Its time is in nanoseconds since the start of the trial, as all times of messages. */
+struct arrival {
+    uint64_t time;
+    uint8_t ecn;
+    uint8_t *payload;
+    size_t size;
+};
+
+/* The datagrams of RUN that have not arrived yet. */
+struct arrivals {
+    uint8_t *at, *end;
+    uint64_t count, earliest, until;
+};
+
+static struct bytes departures;
+static uint32_t departure_count;
+
+static void depart(const struct ep_address *to, uint8_t ecn, const uint8_t *payload, size_t size) {
+    (void)to;
+    bytes_append_integer(&departures, family.now - family.zero_time, 8);
+    bytes_append_integer(&departures, ecn, 1);
+    bytes_append_integer(&departures, size, 2);
+    bytes_append(&departures, payload, size);
+    departure_count++;
+}
+
+/* Takes the next arrival off the front of RUN; its time is EP_NEVER if there is none. */
+static struct arrival next_arrival(struct arrivals *left) {
+    if (left->count == 0) return (struct arrival){.time = EP_NEVER};
+    if (left->end - left->at < DATAGRAM_HEADER) ep_fail("RUN ends within a datagram");
+    uint8_t *at = left->at;
+    struct arrival arrival = {read_integer(at, 8), at[8], at + DATAGRAM_HEADER, read_integer(at + 9, 2)};
+    if ((size_t)(left->end - arrival.payload) < arrival.size) ep_fail("RUN ends within a datagram");
+    if (arrival.time < left->earliest || arrival.time >= left->until) {
+        ep_fail("RUN until %" PRIu64 " has a datagram at %" PRIu64 ", out of order", left->until, arrival.time);
+    }
+    left->at = arrival.payload + arrival.size;
+    left->earliest = arrival.time;
+    left->count--;
+    return arrival;
+}
+
+static uint64_t next_wake(void) {
+    uint64_t wake = family_wake();
+    return wake == EP_NEVER ? EP_NEVER : wake - family.zero_time;
+}
+
+static void send_ran(void) {
+    struct bytes ran = {0};
+    bytes_append_integer(&ran, next_wake(), 8);
+    bytes_append_integer(&ran, family.stack->is_done(), 1);
+    bytes_append_integer(&ran, departure_count, 4);
+    bytes_append(&ran, departures.data, departures.size);
+    message_send(RAN, ran.data, ran.size);
+    free(ran.data);
+    departures.size = 0;
+    departure_count = 0;
+}
+
+/* At each instant: all arrivals, then timers, then what is to be sent. */
+static void live(const struct bytes *run) {
+    uint64_t begin = family.now - family.zero_time;
+    if (run->size < RUN_HEADER) ep_fail("RUN has only %zu bytes", run->size);
+    struct arrivals left = {run->data + RUN_HEADER, run->data + run->size, read_integer(run->data + 8, 4), begin,
+                            read_integer(run->data, 8)};
+    if (left.until < begin) ep_fail("RUN until %" PRIu64 ", but it is %" PRIu64 " already", left.until, begin);
+    struct arrival arrival = next_arrival(&left);
+    for (;;) {
+        uint64_t wake = next_wake(), next = arrival.time < wake ? arrival.time : wake;
+        if (next >= left.until) break;
+        family.now = family.zero_time + next;
+        for (; arrival.time == next; arrival = next_arrival(&left)) {
+            family_receive(&family.job.remote, arrival.ecn, arrival.payload, arrival.size);
+        }
+        family_act();
+    }
+    family.now = family.zero_time + left.until;
+    send_ran();
+}
+
+static json_t *ready(void) {
+    return json_pack("{s:s, s:s, s:s, s:o}", "stack", family.stack->name, "version", family.stack->version(), "driver",
+                     family.stack->driver, "next_wake", family.job.server ? json_null() : json_integer(0));
+}
+
+void run_virtual_time(void) {
+    struct bytes message = {0};
+    int type = message_receive(&message);
+    if (type == 0) return;
+    if (type != HELLO) ep_fail("a message of type %d in place of HELLO", type);
+    job_from_hello((const char *)message.data, message.size);
+    family.depart = depart;
+    family_init();
+    message_send_json(READY, ready());
+    while ((type = message_receive(&message)) == RUN) live(&message);
+    if (type == 0) return;
+    if (type != FINISH) ep_fail("a message of type %d in place of RUN or FINISH", type);
+    family_finish();
+    message_send_json(BYE, family_report());
+}

@@ -1,0 +1,27 @@
+// The variant's options (stack.toml says what they mean).
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+// What is known of a path from earlier.
+struct SavedPath {
+    uint64_t bytes;  // in a round trip
+    uint64_t rtt_us;
+};
+
+struct Options {
+    std::string congestion = "newreno";      // what picoquic takes where nobody says
+    uint64_t window = 0;                     // 0: picoquic's own
+    uint64_t largest_congestion_window = 0;  // 0: none
+    bool loss_bits = false;
+    bool rsa = false;  // a server shows picoquic's own certificate
+    bool resumes = false;
+    std::optional<SavedPath> saved;
+};
+
+extern Options options;
+
+bool parse_option(const char *name, const char *value);
+// Ends the program if one of them lacks another.
+void check_options();
