@@ -11,6 +11,7 @@ mod analysis_file;
 mod captures;
 pub mod connection;
 mod decoding_gap;
+pub mod durations;
 mod establishment;
 pub mod findings;
 mod intervals;

@@ -13,10 +13,11 @@ use crate::tcp;
 use bentpipe_wire::TlsRecords;
 use bentpipe_wire::quic::{End, Identity};
 
-use super::clock::Clocks;
+use super::clock::{Clocks, since};
 use super::copies;
+use super::observed::{ObservedConnection, PacketObservation};
 use super::outliers;
-use super::recorder::{ObservedConnection, PacketObservation, Recording};
+use super::recorder::Recording;
 use super::vantage::end_named;
 use super::{Connection, Fate, Frame, Nanos, Packet, Protocol, Vantage};
 
@@ -338,11 +339,6 @@ fn packet(observation: &PacketObservation, seen: [Option<Nanos>; 2], fate: Fate)
 /// ones.
 fn first_time(observations: &[PacketObservation]) -> u64 {
     observations.iter().map(|it| it.time).min().unwrap_or(0)
-}
-
-pub(super) fn since(start: u64, time: u64) -> Nanos {
-    let ahead = i128::from(time) - i128::from(start);
-    Nanos::try_from(ahead).expect("times that are far off were left out")
 }
 
 #[cfg(test)]

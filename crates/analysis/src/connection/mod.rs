@@ -14,6 +14,7 @@ mod clock;
 mod copies;
 mod frame;
 mod join;
+mod observed;
 mod outliers;
 mod recorder;
 mod unbegun;
@@ -28,9 +29,8 @@ use bentpipe_wire::quic::{End, Handshake, InitialCredit, PacketType, Space};
 
 pub use frame::{Frame, Ranges};
 pub use join::join;
-pub use recorder::{
-    CaptureInfo, ObservedConnection, PacketObservation, Recorder, Recording, Undecodable,
-};
+pub use observed::{ObservedConnection, PacketObservation};
+pub use recorder::{CaptureInfo, Recorder, Recording, Undecodable};
 pub use vantage::Vantage;
 pub use wire_image::{LaterAddress, WireImage};
 
@@ -208,5 +208,26 @@ impl Connection {
     #[must_use]
     pub fn ranges(&self, ranges: &Range<u32>) -> &[(u64, u64)] {
         &self.ranges[ranges.start as usize..ranges.end as usize]
+    }
+    /// When a packet passed at `place`; at the other side, if only that was captured.
+    pub(crate) fn seen_at(&self, packet: &Packet, place: End) -> Option<Nanos> {
+        let place = match self.vantage {
+            Vantage::At(end) => end,
+            Vantage::Both | Vantage::Between => place,
+        };
+        packet.seen[place as usize]
+    }
+
+    /// The end that sent more bytes of IP packets.
+    pub(crate) fn busier_end(&self) -> End {
+        let mut bytes = [0_u64; 2];
+        for packet in self.packets.iter().filter(|it| !it.copy) {
+            bytes[packet.sender as usize] += u64::from(packet.ip_size.unwrap_or(0));
+        }
+        if bytes[End::Client as usize] > bytes[End::Server as usize] {
+            End::Client
+        } else {
+            End::Server
+        }
     }
 }

@@ -23,7 +23,7 @@ mod tests;
 use serde::Serialize;
 
 use crate::connection::{Connection, Vantage};
-use crate::metrics::seconds;
+use crate::durations::seconds;
 use bentpipe_wire::quic::End;
 
 pub use gilbert::{SimplifiedGilbert, Transitions};

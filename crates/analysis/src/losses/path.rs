@@ -10,7 +10,7 @@ use bentpipe_wire::quic::End;
 use serde::Serialize;
 
 use crate::connection::{Connection, Vantage};
-use crate::metrics::seconds;
+use crate::durations::seconds;
 
 const SECOND: i128 = 1_000_000_000;
 

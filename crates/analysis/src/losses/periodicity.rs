@@ -21,7 +21,7 @@ use super::markov::{FEW, LEVEL};
 use super::spectrum;
 use super::statistics::count;
 use crate::connection::Nanos;
-use crate::metrics::seconds;
+use crate::durations::seconds;
 
 /// Sequences that are drawn for comparison.
 const DRAWN: usize = 499;

@@ -16,8 +16,6 @@ use crate::intervals::Intervals;
 use crate::ledger::LedgerEntry;
 use bentpipe_wire::quic::End;
 
-use super::milestones::seen_at;
-
 /// So many million bytes of a reply are its marks.
 const MARKS_MB: [u64; 10] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
@@ -159,7 +157,9 @@ fn arrived(
     let mut arrivals: Vec<(Nanos, &Packet)> = Vec::new();
     for (packet, entry) in connection.packets.iter().zip(entries) {
         if packet.sender == sender {
-            let time = seen_at(connection, packet, place).filter(|_| !is_lost(packet, entry));
+            let time = connection
+                .seen_at(packet, place)
+                .filter(|_| !is_lost(packet, entry));
             arrivals.extend(time.map(|time| (time, packet)));
         } else {
             for id in connection.frames(packet).iter().filter_map(stream_id) {

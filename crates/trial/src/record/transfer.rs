@@ -1,7 +1,8 @@
 //! What was moved, how fast, and when it arrived.
 
 use bentpipe_analysis::connection::Protocol;
-use bentpipe_analysis::metrics::{one_rtt_span, seconds};
+use bentpipe_analysis::durations::seconds;
+use bentpipe_analysis::metrics::one_rtt_span;
 use bentpipe_link::{Direction, Ideal};
 use bentpipe_units::{Span, Time};
 
