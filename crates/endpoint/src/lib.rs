@@ -48,11 +48,8 @@ pub use self::{
     program::{run, seed_entropy},
     reassembly::{Reassembly, ReassemblyError},
     setup::{Role, Setup, Surroundings},
-    stack::{
-        Closing, ConnectionKey, Event, Read, Received, Resume, Stack, StreamEnd, StreamKey,
-        Transmit,
-    },
+    stack::{Closing, ConnectionKey, Event, Read, Received, Stack, StreamEnd, StreamKey, Transmit},
     test_case::TestCase,
-    tickets::Tickets,
+    tickets::{Resume, Tickets},
     tls::Tls,
 };

@@ -12,6 +12,7 @@ use crate::error::EndpointError;
 use crate::options::Options;
 use crate::setup::Setup;
 use crate::test_case::TestCase;
+use crate::tickets::Resume;
 
 /// The key of a connection of a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,19 +47,6 @@ pub struct Transmit {
     /// The buffer holds several datagrams of this size; the last may be shorter. `None`: it holds
     /// one.
     pub segment_size: Option<usize>,
-}
-
-/// The state that a connection takes over from the one before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Resume {
-    /// Nothing: a full handshake.
-    Nothing,
-    /// The session, by its latest ticket; no early data.
-    Session,
-    /// The session, and streams can be opened and written before the handshake, in 0-RTT packets.
-    /// Where the ticket does not allow that, [`Stack::open`] says `None` until the handshake is
-    /// complete.
-    EarlyData,
 }
 
 /// An event that the application should know of.

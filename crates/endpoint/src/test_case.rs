@@ -1,7 +1,7 @@
 //! The test cases (contract, section 2).
 
 use crate::error::EndpointError;
-use crate::stack::Resume;
+use crate::tickets::Resume;
 
 /// A test case of the contract: what a client does, and what a server allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use serde::{Serialize, Serializer};
 
 use crate::fields::{Entry, Fields, Problem};
 use crate::intervals::{Drawn, Intervals};
+use crate::packed_text::file_text;
 use crate::random::Dice;
-use crate::reading::file_text;
 use crate::steps;
 
 /// The time that a packet travels, counted from its last bit.

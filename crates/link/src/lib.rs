@@ -33,6 +33,7 @@ mod intervals;
 mod link;
 mod loss;
 mod mahimahi;
+mod packed_text;
 mod packets;
 mod path;
 mod queue;

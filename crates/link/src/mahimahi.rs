@@ -9,7 +9,7 @@ use std::path::Path;
 
 use bentpipe_units::{Rate, Span, Time};
 
-use crate::reading::file_text;
+use crate::packed_text::file_text;
 
 /// 1500 bytes in a millisecond.
 const OPPORTUNITY_BPS: u64 = 12_000_000;

@@ -1,6 +1,5 @@
 //! Reads scenarios: from TOML files with changes to them, and from JSON.
 
-use std::io;
 use std::path::Path;
 
 use bentpipe_units::Span;
@@ -12,13 +11,11 @@ use crate::direction::Direction;
 use crate::error::ScenarioError;
 use crate::fields::{Entry, Fields, Problem};
 use crate::loss::Loss;
+use crate::packed_text::file_text;
 use crate::queue::Queue;
 use crate::rate::LinkRate;
 use crate::scenario::{DirectionConfig, Scenario, Segment};
 use crate::sets::{self, Set};
-
-/// What a packed scenario or trace may hold. A day of a trace's milliseconds is a third of it.
-const MOST: u64 = 1 << 30;
 
 /// What to write if the satellite is missing.
 const SATELLITE: &str = "{ forward = { delay = \"300 ms\" }, return = { delay = \"300 ms\" } }";
@@ -111,11 +108,6 @@ impl Scenario {
             ),
         })
     }
-}
-
-/// The text of a scenario or trace, unpacked.
-pub(crate) fn file_text(path: &Path) -> io::Result<String> {
-    bentpipe_unpack::read_to_string(path, MOST)
 }
 
 /// The file, and the change whose key is the one with the problem, if there is one.

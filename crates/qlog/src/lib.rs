@@ -41,6 +41,7 @@ pub use congestion::{CongestionLog, Phase, Sample};
 pub use error::QlogError;
 pub use event::Event;
 pub use outline::Outline;
-pub use reader::{Format, Reader};
+pub use reader::Reader;
+pub use records::Format;
 pub use time::{milliseconds, of_date};
 pub use trace::{Generation, Trace, VantagePoint};

@@ -14,13 +14,13 @@ use bytes::Bytes;
 use proto::crypto::rustls::QuicServerConfig;
 use proto::{
     Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, EndpointConfig, ReadError,
-    ServerConfig, StreamEvent, StreamId, TimeSource, TransportConfig, VarInt, WriteError,
+    ServerConfig, StreamEvent, TimeSource, TransportConfig, VarInt, WriteError,
 };
 
 use crate::client::{Client, tls_error};
-use crate::inbox::{self, Inbox};
-use crate::library::{Library, PathMemory as _, ReadOrder};
-use crate::options::{self, Report};
+use crate::inbox::{self, Inbox, stream_id};
+use crate::library::{Library, PathMemory as _, ReadOrder, Report};
+use crate::options;
 
 /// An endpoint of the library `L` and its connections.
 pub struct Adapter<L: Library> {
@@ -458,11 +458,6 @@ fn closing(reason: &ConnectionError) -> Closing {
 /// Of one library the method takes `&self`, of the other `&mut self`.
 fn next_timeout(connection: &mut Connection) -> Option<Instant> {
     connection.poll_timeout()
-}
-
-/// The library's ID of a stream.
-pub(crate) fn stream_id(key: StreamKey) -> StreamId {
-    StreamId::from(VarInt::from_u64(key.0).expect("a stream ID comes from the library"))
 }
 
 /// What the library says of datagrams to be sent, in the contract's words.

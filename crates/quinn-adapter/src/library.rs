@@ -4,14 +4,44 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use bentpipe_endpoint::contract::Statistics;
 use bentpipe_endpoint::{EndpointError, LogFolder, Options, Received, Surroundings};
 use bytes::Bytes;
+use proto::congestion::ControllerFactory;
 use proto::{
     Connection, DatagramEvent, Endpoint, EndpointConfig, SendStream, ServerConfig, Transmit,
     TransportConfig, WriteError,
 };
 
-use crate::options::{ChosenController, Tuning};
+/// The variant's options that congestion control starts from; `None`: the library's default.
+#[derive(Debug)]
+pub struct Tuning {
+    /// Congestion control, in the contract's words.
+    pub cc: Option<String>,
+    /// Initial congestion window in bytes.
+    pub initial_window: Option<u64>,
+}
+
+/// The congestion control that the variant asks for.
+pub struct ChosenController {
+    /// Makes a controller for each path.
+    pub factory: Arc<dyn ControllerFactory + Send + Sync>,
+    /// What it has to say for the record, if anything.
+    pub report: Option<Report>,
+}
+
+/// The question for what congestion control has to say of a connection, asked at its end.
+pub type Report = Arc<dyn Fn() -> Statistics + Send + Sync>;
+
+impl ChosenController {
+    /// One of the library's, which says nothing.
+    pub fn of(config: impl ControllerFactory + Send + Sync + 'static) -> Self {
+        Self {
+            factory: Arc::new(config),
+            report: None,
+        }
+    }
+}
 
 /// The order in which stream data are read out of the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,10 +11,6 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use crate::metrics::MetricsPage;
-use crate::settings::MetricsSettings;
-use crate::{Failure, SettingsError};
-
 /// A request comes within this time, or not at all.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// What a request may have: it comes in one piece, usually.
@@ -40,21 +36,6 @@ impl Answer {
             body: body.into(),
         }
     }
-}
-
-/// Answers with metrics, where they are wanted; where that is.
-pub fn serve_metrics(
-    settings: &MetricsSettings,
-    page: MetricsPage,
-) -> Result<Option<SocketAddr>, Failure> {
-    let Some(place) = settings.listen else {
-        return Ok(None);
-    };
-    let place = serve(place, move |path| page.answer(path)).map_err(|error| {
-        let hint = "name an address of this machine and a TCP port that is free";
-        SettingsError::new("metrics.listen", format!("{place}: {error}"), hint)
-    })?;
-    Ok(Some(place))
 }
 
 /// Answers requests for as long as the program lives; `answer` is asked for paths. The address,

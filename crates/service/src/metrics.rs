@@ -7,6 +7,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,7 +15,9 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use tracing_appender::non_blocking::ErrorCounter;
 
-use crate::http::Answer;
+use crate::http::{self, Answer};
+use crate::settings::MetricsSettings;
+use crate::{Failure, SettingsError};
 
 /// A worker answers within a turn; one that does not in this time hangs.
 pub const PATIENCE: Duration = Duration::from_secs(2);
@@ -173,6 +176,21 @@ impl MetricsPage {
             open_files.ok().map(|count| count.to_string()),
         ]
     }
+}
+
+/// Serves the page where the settings want it; the address that it is served at.
+pub fn serve_metrics(
+    settings: &MetricsSettings,
+    page: MetricsPage,
+) -> Result<Option<SocketAddr>, Failure> {
+    let Some(place) = settings.listen else {
+        return Ok(None);
+    };
+    let place = http::serve(place, move |path| page.answer(path)).map_err(|error| {
+        let hint = "name an address of this machine and a TCP port that is free";
+        SettingsError::new("metrics.listen", format!("{place}: {error}"), hint)
+    })?;
+    Ok(Some(place))
 }
 
 /// What is counted of every program.

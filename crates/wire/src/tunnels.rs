@@ -8,8 +8,9 @@
 //! is that of RFC 7348 bit for bit and has an IP packet behind it.
 
 use crate::cursor::Cursor;
-use crate::datagram::{DecapsulationError, IpLayer};
+use crate::decapsulation_error::DecapsulationError;
 use crate::ip::{UDP, UDP_HEADER};
+use crate::ip_layer::IpLayer;
 use crate::link_layer::{IPV4, IPV6, NetworkLayer, ethernet, of_type, ppp};
 
 /// IP protocol numbers.

@@ -9,7 +9,6 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use quiche::{BufFactory, ConnectionError, Error, RecvInfo, Shutdown};
 
 use crate::acks::DelayedAcks;
-use crate::stack::new_connection_id;
 
 /// The most that is read at once.
 const READ_BYTES: usize = 1 << 16;
@@ -306,4 +305,11 @@ fn describe(error: &ConnectionError) -> String {
     let reason = String::from_utf8_lossy(&error.reason);
     let separator = if reason.is_empty() { "" } else { ", " };
     format!("{kind} error {:#x}{separator}{reason}", error.error_code)
+}
+
+/// Twenty random bytes, as in quiche's own programs.
+pub fn new_connection_id() -> Vec<u8> {
+    let mut id = vec![0; quiche::MAX_CONN_ID_LEN];
+    getrandom::getrandom(&mut id).expect("the system has random bytes");
+    id
 }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use quiche::{Config, Header, RecvInfo, Shutdown, Type};
 
 use crate::config::configure;
-use crate::connection::{Connection, Shared};
+use crate::connection::{Connection, Shared, new_connection_id};
 
 /// Shorter datagrams cannot start a connection (RFC 9000, section 14.1).
 const SHORTEST_FIRST_DATAGRAM: usize = 1200;
@@ -293,13 +293,6 @@ impl Quiche {
             self.connections[key.0] = None;
         }
     }
-}
-
-/// Twenty random bytes, as in quiche's own programs.
-pub fn new_connection_id() -> Vec<u8> {
-    let mut id = vec![0; quiche::MAX_CONN_ID_LEN];
-    getrandom::getrandom(&mut id).expect("the system has random bytes");
-    id
 }
 
 #[cfg(test)]

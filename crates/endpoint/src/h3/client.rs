@@ -18,7 +18,8 @@ use crate::error::EndpointError;
 use crate::options::Options;
 use crate::page::{PageLoad, browser_headers};
 use crate::setup::Setup;
-use crate::stack::{ConnectionKey, Event, Resume, Stack};
+use crate::stack::{ConnectionKey, Event, Stack};
+use crate::tickets::Resume;
 use crate::words::{describe, missing, nanos};
 
 /// More than that no client has.

@@ -9,8 +9,8 @@ use crate::contract::RequestReport;
 use crate::error::EndpointError;
 use crate::files::Download;
 use crate::setup::Setup;
-use crate::stack::Resume;
 use crate::test_case::TestCase;
+use crate::tickets::Resume;
 use crate::words::{missing, nanos};
 
 /// The load of a page or a live stream. It has no connection: whoever has tells it what comes.

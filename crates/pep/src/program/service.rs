@@ -8,10 +8,10 @@ use bentpipe_endpoint::Clock;
 use bentpipe_pep::Proxy;
 use bentpipe_service::command_line::Arguments;
 use bentpipe_service::log::Log;
-use bentpipe_service::metrics::MetricsPage;
+use bentpipe_service::metrics::{MetricsPage, serve_metrics};
 use bentpipe_service::settings::SettingsFile as _;
 use bentpipe_service::supervisor::{self, Supervisor, allow_many_files, failed};
-use bentpipe_service::{Failure, SettingsError, http};
+use bentpipe_service::{Failure, SettingsError};
 use bentpipe_units::Span;
 use tracing::{error, info, warn};
 
@@ -101,7 +101,7 @@ impl Service {
             lost_lines: self.log.lost(),
             draining: supervisor.draining.clone(),
         };
-        http::serve_metrics(&self.resolved.settings.metrics, page)
+        serve_metrics(&self.resolved.settings.metrics, page)
     }
 
     fn announce(&self, places: &[SocketAddr], metrics: Option<SocketAddr>) {

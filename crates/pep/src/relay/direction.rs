@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use noq_proto::{Connection, Dir, Side as Initiator, StreamId, VarInt};
 
+use super::ends::RelayEnds;
 use super::stream::{StreamProgress, StreamRelay};
 use super::stream_opener::StreamOpener;
 use crate::config::SideConfig;
@@ -249,23 +250,5 @@ impl DirectionRelay {
         };
         to.set_send_window(1);
         to.send_stream(*id).write(&[]).is_ok()
-    }
-}
-
-/// The two connections that a direction leads from and to.
-pub struct RelayEnds<'a> {
-    /// `None`: it has ended.
-    pub from: Option<&'a mut Connection>,
-    /// The other one.
-    pub to: &'a mut Connection,
-}
-
-impl<'a> RelayEnds<'a> {
-    /// Those of a direction of which both are there.
-    pub fn between(from: &'a mut Connection, to: &'a mut Connection) -> Self {
-        Self {
-            from: Some(from),
-            to,
-        }
     }
 }

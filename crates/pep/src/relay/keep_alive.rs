@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use noq_proto::Connection;
 
-use super::pair::BothConnections;
+use super::ends::BothConnections;
 
 /// In an idle time it is looked so often for activity.
 const LOOKS: u32 = 4;

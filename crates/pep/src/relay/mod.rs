@@ -8,6 +8,7 @@
 
 mod close;
 mod direction;
+mod ends;
 mod gap_watch;
 mod keep_alive;
 mod pair;

@@ -7,7 +7,8 @@ use std::time::Instant;
 use noq_proto::{Connection, Event, Incoming, SendDatagramError, Side as Initiator, StreamEvent};
 
 use super::close::{CloseCode, CloseReason};
-use super::direction::{DirectionRelay, RelayEnds};
+use super::direction::DirectionRelay;
+use super::ends::{BothConnections, RelayEnds};
 use super::gap_watch::GapWatch;
 use super::keep_alive::KeepAlive;
 use bentpipe_service::quota::ConnectionPermit;
@@ -108,9 +109,6 @@ pub enum TimeoutAction {
     /// Give up the next hop, which has not answered in time.
     GiveUpNextHop,
 }
-
-/// The two connections of a pair, as far as they are there.
-pub type BothConnections<'a> = [Option<&'a mut Connection>; 2];
 
 impl ConnectionPair {
     /// A client that is not accepted yet, and has until `until` for that.

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use noq_proto::{Connection, FinishError, ReadError, StreamId, VarInt, WriteError};
 
 use super::close::CloseCode;
-use super::direction::RelayEnds;
+use super::ends::RelayEnds;
 
 /// Read at once: what was merged in the library while it waited may be as large as the window.
 const LARGEST_PIECE: usize = 1 << 16;

@@ -10,11 +10,11 @@ use bentpipe_linux_tcp::congestion_control;
 use bentpipe_netlink::Route;
 use bentpipe_service::command_line::Arguments;
 use bentpipe_service::log::Log;
-use bentpipe_service::metrics::{Metric, MetricsPage, PATIENCE};
+use bentpipe_service::metrics::{self, Metric, MetricsPage, PATIENCE};
 use bentpipe_service::quota::{ConnectionLimits, ConnectionQuota};
 use bentpipe_service::settings::HostPort;
 use bentpipe_service::supervisor::{self, Supervisor, allow_many_files, failed, worker_count};
-use bentpipe_service::{Failure, SettingsError, http};
+use bentpipe_service::{Failure, SettingsError};
 use bentpipe_units::Span;
 use rustix::net::getsockname;
 use tracing::{error, info, warn};
@@ -180,7 +180,7 @@ impl Service {
             lost_lines: self.log.lost(),
             draining: supervisor.draining.clone(),
         };
-        http::serve_metrics(&self.settings.metrics, page)
+        metrics::serve_metrics(&self.settings.metrics, page)
     }
 
     fn intercept(&self) -> Result<Option<Rules>, Failure> {

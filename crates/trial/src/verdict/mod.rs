@@ -8,6 +8,7 @@ mod page;
 mod resumption;
 mod silence;
 mod verifier;
+mod verifiers;
 
 use std::collections::BTreeMap;
 
@@ -21,7 +22,8 @@ use crate::schema::Outcome;
 
 pub(crate) use self::silence::silence;
 pub use self::verifier::ProofFailure;
-pub(crate) use self::verifier::{unreported, verifier};
+pub(crate) use self::verifier::unreported;
+pub(crate) use self::verifiers::verifier;
 
 /// The contract's words for the end of RFC 9000 section 10.1, and for a stack that gives up on a handshake.
 const TIMEOUTS: [&str; 2] = ["idle timeout", "handshake timeout"];

@@ -6,7 +6,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::datagram::{Datagram, Path};
+use crate::datagram::Datagram;
+use crate::ip_layer::Path;
 use crate::keylog::KeyLog;
 
 use super::connection::{Connection, Sealed};

@@ -13,13 +13,24 @@ use bentpipe_analysis::connection::{Connection, Frame, Protocol};
 use bentpipe_units::Span;
 use bentpipe_wire::quic::End;
 
-use super::TestCase;
 use crate::evidence::DecodedConnection;
 use crate::verdict::resumption::{early, resumed};
 use crate::verdict::verifier::{ProofFailure, completed, miscounted};
 
 /// A first PTO is 999 ms (RFC 9002 section 6.2.2): a client that waits longer for an answer sends its `ClientHello` again.
 const LONG: Span = Span::from_millis(1000);
+
+/// A test case of section 2 of the contract that transfers files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TestCase {
+    Transfer,
+    Handshake,
+    Longrtt,
+    Multiplexing,
+    Resumption,
+    Zerortt,
+    Upload,
+}
 
 /// The claim of a flow: what it was to do.
 #[derive(Debug, Clone, Copy)]

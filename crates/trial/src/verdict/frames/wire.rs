@@ -10,7 +10,7 @@ use bentpipe_endpoint::contract::RequestReport;
 use bentpipe_endpoint::{Carrier, FrameStream};
 use bentpipe_wire::quic::End;
 
-use super::{began, span};
+use super::schedule::{began, span};
 use crate::evidence::DecodedConnection;
 use crate::verdict::verifier::CLOCKS;
 
