@@ -22,9 +22,9 @@ use bentpipe_units::{Span, Time};
 use bentpipe_wire::{Interface, Writer};
 
 use crate::error::{Doing, EmulatorError};
-use crate::lane::Frame;
-use crate::lane_positions::LanePosition;
-use crate::port::ETHERNET;
+use crate::links::emulated_link::Frame;
+use crate::links::link_positions::LinkPosition;
+use crate::packet_socket::packet_port::ETHERNET;
 
 /// Batches between the two threads.
 const BATCHES: usize = 256;
@@ -59,24 +59,24 @@ impl HopPacket {
     }
 }
 
-/// An event of a packet, for the thread that writes. Lanes are numbered.
+/// An event of a packet, for the thread that writes. Links are numbered.
 #[derive(Debug)]
 pub(crate) enum PacketEvent {
     /// A packet arrived at a link.
     Arrived {
-        lane: usize,
+        link: usize,
         at: Time,
         fate: link::Fate,
         frame: Frame,
     },
-    /// The packet of the lane that had waited longest came out, or did not for the kernel's sake.
-    Left { lane: usize, at: Option<Time> },
+    /// The packet of the link that had waited longest came out, or did not for the kernel's sake.
+    Left { link: usize, at: Option<Time> },
 }
 
 /// What there is to be recorded.
 #[derive(Debug)]
 pub(crate) struct Wanted<'a> {
-    pub positions: Vec<LanePosition>,
+    pub positions: Vec<LinkPosition>,
     pub file: Option<&'a Path>,
     pub keep: bool,
     /// When the trial started, in nanoseconds since the Unix epoch.
@@ -113,7 +113,7 @@ pub(crate) fn record(wanted: &Wanted<'_>) -> Result<(Record, Recording), Emulato
     let trace = trace.transpose().doing(writing(file.as_deref()))?;
     let (batches, received) = sync_channel(BATCHES);
     let mut joiner = EventJoiner {
-        lanes: wanted.positions.iter().map(|_| VecDeque::new()).collect(),
+        links: wanted.positions.iter().map(|_| VecDeque::new()).collect(),
         positions: wanted.positions.clone(),
         keep: wanted.keep,
         trace,
@@ -190,8 +190,8 @@ struct Open {
 
 /// Joins the events of a packet, and keeps or writes it.
 struct EventJoiner {
-    lanes: Vec<VecDeque<Open>>,
-    positions: Vec<LanePosition>,
+    links: Vec<VecDeque<Open>>,
+    positions: Vec<LinkPosition>,
     keep: bool,
     trace: Option<Trace>,
     recorded: Recorded,
@@ -204,9 +204,9 @@ impl EventJoiner {
                 self.note(event)?;
             }
         }
-        for lane in 0..self.lanes.len() {
-            while let Some(open) = self.lanes[lane].pop_front() {
-                self.close(lane, open, None)?;
+        for link in 0..self.links.len() {
+            while let Some(open) = self.links[link].pop_front() {
+                self.close(link, open, None)?;
             }
         }
         match self.trace.take() {
@@ -218,36 +218,36 @@ impl EventJoiner {
     fn note(&mut self, event: PacketEvent) -> io::Result<()> {
         match event {
             PacketEvent::Arrived {
-                lane,
+                link,
                 at: sent,
                 fate,
                 frame,
             } => {
-                self.lanes[lane].push_back(Open { sent, fate, frame });
-                self.close_undelivered(lane)
+                self.links[link].push_back(Open { sent, fate, frame });
+                self.close_undelivered(link)
             }
-            PacketEvent::Left { lane, at } => {
-                let open = self.lanes[lane].pop_front();
-                self.close(lane, open.expect("what leaves has arrived"), at)?;
-                self.close_undelivered(lane)
+            PacketEvent::Left { link, at } => {
+                let open = self.links[link].pop_front();
+                self.close(link, open.expect("what leaves has arrived"), at)?;
+                self.close_undelivered(link)
             }
         }
     }
 
     /// Those at the front that will not come out. Behind one that will, they wait for the order's sake.
-    fn close_undelivered(&mut self, lane: usize) -> io::Result<()> {
-        while let Some(open) = self.lanes[lane].front() {
+    fn close_undelivered(&mut self, link: usize) -> io::Result<()> {
+        while let Some(open) = self.links[link].front() {
             if matches!(open.fate, link::Fate::Delivered { .. }) {
                 break;
             }
-            let open = self.lanes[lane].pop_front().expect("it is at the front");
-            self.close(lane, open, None)?;
+            let open = self.links[link].pop_front().expect("it is at the front");
+            self.close(link, open, None)?;
         }
         Ok(())
     }
 
-    fn close(&mut self, lane: usize, open: Open, arrived: Option<Time>) -> io::Result<()> {
-        let place = self.positions[lane];
+    fn close(&mut self, link: usize, open: Open, arrived: Option<Time>) -> io::Result<()> {
+        let place = self.positions[link];
         let packet = HopPacket {
             hop: place.hop,
             direction: place.direction,

@@ -1,6 +1,9 @@
 //! What a topology has for a tunnel: a TUN device on the client and one on another host, with addresses and a route.
 //! Programs that attach to both carry what goes in.
 
+pub(crate) mod tap;
+mod tun;
+
 use std::fs;
 use std::net::IpAddr;
 use std::path::Path;
@@ -8,10 +11,9 @@ use std::path::Path;
 use bentpipe_link::HostName;
 use bentpipe_netlink::{Netlink, Prefix};
 
-use crate::device::wait_until_heard;
 use crate::error::{Doing, EmulatorError};
-use crate::topology::{Topology, set};
-use crate::tun;
+use crate::hosts::device::wait_until_heard;
+use crate::hosts::topology::{Topology, set};
 
 /// The name of both devices.
 pub const TUNNEL: &str = "tunnel";

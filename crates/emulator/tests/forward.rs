@@ -244,10 +244,10 @@ fn tcp_crosses_three_segments() {
     assert!(received == sent);
     let report = trial.stop();
     assert_eq!(report.passed.len(), 6);
-    for lane in &report.passed {
-        assert!(lane.delivered > 0, "{lane:?}");
-        let all = lane.delivered + lane.queue_drops + lane.losses;
-        assert_eq!(lane.packets, all, "{lane:?}");
+    for link in &report.passed {
+        assert!(link.delivered > 0, "{link:?}");
+        let all = link.delivered + link.queue_drops + link.losses;
+        assert_eq!(link.packets, all, "{link:?}");
     }
     assert_eq!(report.fidelity.merged_packets, 0);
     assert_eq!(report.fidelity.unfinished_checksums, 0);

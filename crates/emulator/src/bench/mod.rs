@@ -18,15 +18,15 @@ use bentpipe_link::{HostName, Scenario, SegmentName};
 use bentpipe_units::{Rate, Size, Span, Time};
 use serde::Serialize;
 
-use crate::awake::Awake;
-use crate::clock::{Clock, TrialClock, sleep_until};
 use crate::error::{Doing, EmulatorError};
-use crate::fidelity::ReleaseError;
-use crate::forward::{Forwarder, Options, Report};
-use crate::histogram::Histogram;
-use crate::priority::raise_priority;
-use crate::topology::Topology;
-use crate::wake::Timer;
+use crate::hosts::topology::Topology;
+use crate::links::fidelity::ReleaseError;
+use crate::links::forwarder::{Forwarder, Options, Report};
+use crate::timing::clock::{Clock, TrialClock, sleep_until};
+use crate::timing::histogram::Histogram;
+use crate::timing::idle_prevention::IdlePrevention;
+use crate::timing::real_time_priority::raise_priority;
+use crate::timing::timer::Timer;
 use traffic::{Harvest, IP_BYTES, Load, receive, send};
 
 /// Rates that a link must keep.
@@ -102,7 +102,7 @@ pub struct Gigabit {
 pub fn bench(each: Span) -> Result<Bench, EmulatorError> {
     let before = ticks();
     let asleep = timer(each)?;
-    let _awake = Awake::keep()?;
+    let _awake = IdlePrevention::start()?;
     let timer_awake = timer(each)?;
     let delay = delay(each)?;
     let rates = RATES_MBPS.map(|mbps| rate_kept(mbps, each));

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Bench;
-use crate::fidelity::ReleaseError;
+use crate::links::fidelity::ReleaseError;
 
 /// Limits, in milliseconds and as a share.
 const P99_MS: f64 = 0.2;

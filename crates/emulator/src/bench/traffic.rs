@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bentpipe_units::{Rate, Size, Span, Time};
 use bentpipe_wire::{Endpoints, IpVersion, UDP_HEADER, encapsulate};
 
-use crate::clock::{Clock, TrialClock, sleep_until};
 use crate::error::{Doing, EmulatorError};
-use crate::namespace::Namespace;
-use crate::port::{ETHERNET, PacketPort, Port};
-use crate::priority::raise_priority;
+use crate::hosts::namespace::Namespace;
+use crate::packet_socket::packet_port::{ETHERNET, PacketPort, Port};
+use crate::timing::clock::{Clock, TrialClock, sleep_until};
+use crate::timing::real_time_priority::raise_priority;
 
 /// Bytes of each IP packet.
 pub(super) const IP_BYTES: usize = 1200;

@@ -7,11 +7,11 @@ use std::path::Path;
 
 use bentpipe_link::{HostName, Scenario, SegmentName};
 
-use crate::addresses::{AddressPlan, Block, SegmentAddresses};
-use crate::device::{Device, port, wait_until_heard, wait_until_running, wake};
 use crate::error::{Doing, EmulatorError};
-use crate::host::Host;
-use crate::namespace::Namespace;
+use crate::hosts::addresses::{AddressPlan, Block, SegmentAddresses};
+use crate::hosts::device::{Device, bring_up, port, wait_until_heard, wait_until_running};
+use crate::hosts::host::Host;
+use crate::hosts::namespace::Namespace;
 use bentpipe_netlink::{Netlink, PairEnd};
 
 /// What programs on a client find in their environment: the addresses for a shell inside, as in 10.0.0.0/8.
@@ -157,8 +157,8 @@ impl Topology {
             self.pair(near.at(a), port(&ports.client_side, &self.emulator))?;
             self.pair(beyond.at(b), port(&ports.server_side, &self.emulator))?;
             self.emulator.within(|| {
-                wake(&ports.client_side)?;
-                wake(&ports.server_side)
+                bring_up(&ports.client_side)?;
+                bring_up(&ports.server_side)
             })?;
             self.segments.push(ports);
         } else {

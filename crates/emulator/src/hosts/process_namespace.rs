@@ -23,8 +23,8 @@ use rustix::thread::{
 };
 
 use crate::error::{Doing, EmulatorError};
-use crate::host::before_it_starts;
-use crate::namespace::unshare;
+use crate::hosts::host::before_it_starts;
+use crate::hosts::namespace::unshare;
 
 /// The first argument of the process inside.
 pub const INSIDE: &str = "--inside";
@@ -32,7 +32,7 @@ pub const INSIDE: &str = "--inside";
 /// Runs this program once more, with `arguments`, as the first process of a PID namespace, and waits for its end. An interrupt from the terminal
 /// is its business alone.
 pub fn run_inside(arguments: &[OsString]) -> Result<ExitStatus, EmulatorError> {
-    become_able()?;
+    create_pid_namespace()?;
     let foreground = tcgetpgrp(stdin()).ok().filter(|group| *group == getpgrp());
     let program = env::current_exe().doing("looking for this program")?;
     let mut command = Command::new(program);
@@ -51,7 +51,7 @@ pub fn run_inside(arguments: &[OsString]) -> Result<ExitStatus, EmulatorError> {
 }
 
 /// What the process inside does first: its processes are to be seen in `/proc`, and no others.
-pub fn arrive() -> Result<(), EmulatorError> {
+pub fn prepare_inside() -> Result<(), EmulatorError> {
     unshare(UnshareFlags::NEWNS)?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).doing("making mounts private")?;
@@ -68,7 +68,7 @@ pub fn exit_code(status: ExitStatus) -> u8 {
 }
 
 /// Makes the PID namespace for what is started next; the user namespace only if there is no other way.
-fn become_able() -> Result<(), EmulatorError> {
+fn create_pid_namespace() -> Result<(), EmulatorError> {
     if unshare(UnshareFlags::NEWPID).is_ok() {
         return Ok(());
     }

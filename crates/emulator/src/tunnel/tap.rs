@@ -17,13 +17,13 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, netdevice, socket_with};
 
 use crate::capture::HopPacket;
-use crate::clock::{Clock, TrialClock};
 use crate::error::{Doing, EmulatorError};
-use crate::forward::Running;
-use crate::option::{bind, take_drops};
-use crate::port::{ETHERNET, MTU};
-use crate::ring::{Received, Ring};
-use crate::topology::Topology;
+use crate::hosts::topology::Topology;
+use crate::links::forwarder::Running;
+use crate::packet_socket::packet_port::{ETHERNET, MTU};
+use crate::packet_socket::receive_ring::{Received, Ring};
+use crate::packet_socket::socket_options::{bind, take_drops};
+use crate::timing::clock::{Clock, TrialClock};
 use crate::tunnel::{TUNNEL, TunnelPlan};
 
 /// All protocols.

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use libc::{TP_STATUS_CSUMNOTREADY, TP_STATUS_USER, tpacket_req, tpacket2_hdr};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-use crate::option::set_option;
+use crate::packet_socket::socket_options::set_option;
 
 /// Bytes of a slot: the kernel's header and a frame of 1514 bytes fit.
 const SLOT: usize = 2048;

@@ -6,8 +6,8 @@ use bentpipe_link::{Direction, Scenario, SegmentName};
 use bentpipe_units::Span;
 use serde::Serialize;
 
-use crate::engine::Oddities;
-use crate::histogram::Histogram;
+use crate::links::engine::Anomalies;
+use crate::timing::histogram::Histogram;
 
 /// The release error that one packet in a thousand may exceed: 1 ms, or 0.5 % of the scenario's smallest round-trip time where that is
 /// more. What is small beside the round trip does not change what congestion control sees, and where a host is shared,
@@ -35,7 +35,7 @@ pub struct ReleaseError {
 
 /// The release error of one direction of one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct LaneError {
+pub struct LinkReleaseError {
     /// Which segment.
     pub segment: SegmentName,
     /// Which direction.
@@ -57,7 +57,8 @@ pub struct Fidelity {
     /// What 99.9 % of them may not exceed, in milliseconds: [`most_late`].
     pub most_late_ms: f64,
     /// Of each direction of each segment.
-    pub lanes: Vec<LaneError>,
+    #[serde(rename = "lanes")]
+    pub links: Vec<LinkReleaseError>,
     /// Packets that the kernel dropped, on their way to the emulator or from it.
     pub kernel_drops: u64,
     /// Packets above the MTU, which a host merged; they are dropped.
@@ -96,11 +97,11 @@ impl ReleaseError {
 /// What was measured while packets were on the move.
 #[derive(Debug)]
 pub(crate) struct Measured {
-    pub lanes: Vec<(SegmentName, Direction, Histogram)>,
+    pub links: Vec<(SegmentName, Direction, Histogram)>,
     /// The limit of the release error.
     pub most_late: Span,
-    pub oddities: Oddities,
-    /// Of the ports; what the kernel refused to take is in `oddities`.
+    pub anomalies: Anomalies,
+    /// Of the ports; what the kernel refused to take is in `anomalies`.
     pub kernel_drops: u64,
     pub capture_losses: u64,
     /// Why the thread ended by itself.
@@ -114,10 +115,10 @@ pub(crate) struct Measured {
 impl Measured {
     pub fn judge(self) -> Fidelity {
         let mut all = Histogram::default();
-        for (_, _, late) in &self.lanes {
+        for (_, _, late) in &self.links {
             all.merge(late);
         }
-        let kernel_drops = self.kernel_drops + self.oddities.refused;
+        let kernel_drops = self.kernel_drops + self.anomalies.refused;
         let reasons = self.reasons(&all, kernel_drops);
         let share = |of: fn(&Pressure) -> u64| {
             let [before, after] = self.pressure.each_ref().map(Option::as_ref);
@@ -130,16 +131,16 @@ impl Measured {
             release_error: ReleaseError::of(&all),
             most_late_ms: self.most_late.as_secs_f64() * 1e3,
             kernel_drops,
-            merged_packets: self.oddities.merged,
-            unfinished_checksums: self.oddities.unfinished,
-            other_frames: self.oddities.others,
+            merged_packets: self.anomalies.merged,
+            unfinished_checksums: self.anomalies.unfinished,
+            other_frames: self.anomalies.others,
             capture_losses: self.capture_losses,
             cpu_pressure_some: share(|it| it.some_us),
             cpu_pressure_full: share(|it| it.full_us),
             cpu_s: self.cpu.as_secs_f64(),
             duration_s: self.duration.as_secs_f64(),
             scheduling: self.scheduling,
-            lanes: self.lanes.iter().map(lane_error).collect(),
+            links: self.links.iter().map(link_release_error).collect(),
         }
     }
 
@@ -158,11 +159,11 @@ impl Measured {
         let counted = [
             (kernel_drops, "packets dropped by the kernel"),
             (
-                self.oddities.merged,
+                self.anomalies.merged,
                 "packets above the MTU: a host merges them",
             ),
             (
-                self.oddities.unfinished,
+                self.anomalies.unfinished,
                 "packets with unfinished checksums",
             ),
             (self.capture_losses, "events of packets lost by the capture"),
@@ -174,8 +175,10 @@ impl Measured {
     }
 }
 
-fn lane_error((segment, direction, late): &(SegmentName, Direction, Histogram)) -> LaneError {
-    LaneError {
+fn link_release_error(
+    (segment, direction, late): &(SegmentName, Direction, Histogram),
+) -> LinkReleaseError {
+    LinkReleaseError {
         segment: *segment,
         direction: *direction,
         release_error: ReleaseError::of(late),
@@ -215,9 +218,9 @@ mod tests {
         let mut late = Histogram::default();
         late.add(Span::from_nanos(70_000));
         Measured {
-            lanes: vec![(SegmentName::Satellite, Direction::Forward, late)],
+            links: vec![(SegmentName::Satellite, Direction::Forward, late)],
             most_late: Span::from_millis(1),
-            oddities: Oddities::default(),
+            anomalies: Anomalies::default(),
             kernel_drops: 0,
             capture_losses: 0,
             failure: None,
@@ -250,20 +253,20 @@ mod tests {
     fn each_limit_makes_a_trial_invalid_and_says_why() {
         let breaks: [(Spoil, &str); 7] = [
             (
-                |it| it.lanes[0].2.add(Span::from_nanos(1_000_001)),
+                |it| it.links[0].2.add(Span::from_nanos(1_000_001)),
                 "1 packet in 1000 came out more than 1.000001 ms late; 1 ms is the limit",
             ),
             (|it| it.kernel_drops = 2, "2 packets dropped by the kernel"),
             (
-                |it| it.oddities.refused = 1,
+                |it| it.anomalies.refused = 1,
                 "1 packets dropped by the kernel",
             ),
             (
-                |it| it.oddities.merged = 3,
+                |it| it.anomalies.merged = 3,
                 "3 packets above the MTU: a host merges them",
             ),
             (
-                |it| it.oddities.unfinished = 1,
+                |it| it.anomalies.unfinished = 1,
                 "1 packets with unfinished checksums",
             ),
             (

@@ -21,7 +21,7 @@ use rustix::system::sethostname;
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
 use crate::error::{Doing, EmulatorError};
-use crate::namespace::{Namespace, on_a_thread, open, unshare};
+use crate::hosts::namespace::{Namespace, on_a_thread, open, unshare};
 
 /// A host: its name and its namespaces.
 #[derive(Debug)]

@@ -6,10 +6,10 @@ use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
 
-use crate::addresses::SegmentEnd;
 use crate::error::{Doing, EmulatorError};
-use crate::namespace::Namespace;
-use crate::offload::switch_off;
+use crate::hosts::addresses::SegmentEnd;
+use crate::hosts::namespace::Namespace;
+use crate::hosts::offload::switch_off;
 use bentpipe_netlink::{Netlink, PairEnd};
 
 /// A host's device of a segment.
@@ -32,7 +32,7 @@ impl Device<'_> {
     /// Gives the device its addresses, and tells it of its one neighbour.
     pub fn configure(&self, namespace: &Namespace, neighbour: &Self) -> Result<(), EmulatorError> {
         namespace.within(|| {
-            wake(self.name)?;
+            bring_up(self.name)?;
             let mut netlink = Netlink::open().doing("opening netlink")?;
             for version in 0..2 {
                 let own = self.end.addresses[version];
@@ -59,7 +59,7 @@ pub(crate) fn port<'a>(name: &'a str, namespace: &'a Namespace) -> PairEnd<'a> {
 }
 
 /// Sets up a device of the calling thread's namespace that does nothing but carry packets.
-pub(crate) fn wake(device: &str) -> Result<(), EmulatorError> {
+pub(crate) fn bring_up(device: &str) -> Result<(), EmulatorError> {
     switch_off(device).doing(format!("switching off what {device} does for the kernel"))?;
     let mut netlink = Netlink::open().doing("opening netlink")?;
     netlink

@@ -14,13 +14,13 @@ use std::thread;
 use std::time::Duration;
 
 use bentpipe_emulator::{
-    Awake, EmulatorError, Forwarder, Host, HostName, Options, Running, Topology,
+    EmulatorError, Forwarder, Host, HostName, IdlePrevention, Options, Running, Topology,
 };
 use bentpipe_link::Scenario;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group, wait};
 
+use super::link_meters;
 use crate::cli::Shell;
-use crate::meters;
 
 /// How often what is waited for is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -39,7 +39,7 @@ pub fn run(shell: &Shell, scenario: &Scenario) -> Result<ExitCode, Box<dyn Error
                 .into(),
         );
     }
-    let _awake = shell.awake.then(Awake::keep).transpose()?;
+    let _awake = shell.awake.then(IdlePrevention::keep).transpose()?;
     let running = forward(&topology, scenario, shell.seed)?;
     let mut children = Children::default();
     let server = match &shell.server {
@@ -54,7 +54,7 @@ pub fn run(shell: &Shell, scenario: &Scenario) -> Result<ExitCode, Box<dyn Error
     let seen = &running;
     let code = thread::scope(|scope| {
         if shell.meters {
-            scope.spawn(move || meters::show(seen, &stopped));
+            scope.spawn(move || link_meters::show(seen, &stopped));
         }
         let code = run_command(shell, scenario, &topology, &mut children);
         drop(stop);

@@ -17,14 +17,14 @@ use crate::error::{Doing, EmulatorError};
 
 /// While it lives, the processors that this process may use are awake.
 #[derive(Debug)]
-pub struct Awake {
+pub struct IdlePrevention {
     end: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
-impl Awake {
+impl IdlePrevention {
     /// From now on.
-    pub fn keep() -> Result<Self, EmulatorError> {
+    pub fn start() -> Result<Self, EmulatorError> {
         let allowed = sched_getaffinity(None).doing("asking for the processors to use")?;
         let mut awake = Self {
             end: Arc::default(),
@@ -40,7 +40,7 @@ impl Awake {
     }
 }
 
-impl Drop for Awake {
+impl Drop for IdlePrevention {
     fn drop(&mut self) {
         self.end.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {

@@ -11,9 +11,9 @@ use super::*;
 use bentpipe_analysis::connection as trace;
 
 use crate::capture::{Wanted, record};
-use crate::clock::Stamps;
-use crate::forward::link;
-use crate::lane_positions::lane_positions;
+use crate::links::forwarder::link;
+use crate::links::link_positions::link_positions;
+use crate::timing::clock::Stamps;
 
 const ALL: [SegmentName; 3] = [
     SegmentName::Access,
@@ -111,17 +111,17 @@ fn number(frame: &[u8]) -> usize {
     usize::from_le_bytes(frame[ETHERNET..ETHERNET + 8].try_into().unwrap())
 }
 
-fn crossing(
+fn emulated_segment(
     scenario: &Scenario,
     name: SegmentName,
     seed: u64,
     clock: &HandSet,
-) -> Crossing<FakePort> {
+) -> EmulatedSegment<FakePort> {
     let [forward, return_] = Direction::BOTH.map(|direction| {
-        let lane = Lane::new(link(scenario, name, direction, seed));
-        Line::new(lane, Arc::new(Meter::new(name, direction)))
+        let emulated = EmulatedLink::new(link(scenario, name, direction, seed));
+        MeteredLink::new(emulated, Arc::new(Meter::new(name, direction)))
     });
-    Crossing {
+    EmulatedSegment {
         name,
         client_side: FakePort::new(clock),
         server_side: FakePort::new(clock),
@@ -131,9 +131,9 @@ fn crossing(
 }
 
 /// Hosts between the segments that hand on at once: what comes out of one goes into the next.
-fn chain(crossings: &mut [Crossing<FakePort>]) {
-    for index in 1..crossings.len() {
-        let (before, behind) = crossings.split_at_mut(index);
+fn chain(segments: &mut [EmulatedSegment<FakePort>]) {
+    for index in 1..segments.len() {
+        let (before, behind) = segments.split_at_mut(index);
         let (left, right) = (
             &mut before[index - 1].server_side,
             &mut behind[0].client_side,
@@ -147,8 +147,8 @@ fn chain(crossings: &mut [Crossing<FakePort>]) {
 fn settle(engine: &mut Engine<FakePort>, clock: &HandSet) -> Option<Time> {
     loop {
         let mut next = engine.step(clock).unwrap();
-        for crossing in &engine.crossings {
-            for port in [&crossing.client_side, &crossing.server_side] {
+        for segment in &engine.segments {
+            for port in [&segment.client_side, &segment.server_side] {
                 let coming = port.incoming.borrow().front().map(|(time, _)| *time);
                 next = [next, coming].into_iter().flatten().min();
             }
@@ -248,18 +248,18 @@ proptest! {
         takes in 1_usize..5,
     ) {
         let clock = HandSet::default();
-        let mut crossing = crossing(&scenario, SegmentName::Satellite, seed, &clock);
-        crossing.client_side.takes = takes;
-        put(&crossing.client_side.incoming, &up);
-        put(&crossing.server_side.incoming, &down);
-        let mut engine = Engine::new(vec![crossing], None);
+        let mut segment = emulated_segment(&scenario, SegmentName::Satellite, seed, &clock);
+        segment.client_side.takes = takes;
+        put(&segment.client_side.incoming, &up);
+        put(&segment.server_side.incoming, &down);
+        let mut engine = Engine::new(vec![segment], None);
         live(&mut engine, &clock, &late);
 
-        let crossing = &engine.crossings[0];
+        let segment = &engine.segments[0];
         let worst = Span::from_nanos(*late.iter().max().unwrap());
         let ways = [
-            (Direction::Return, &up, &crossing.server_side.outgoing),
-            (Direction::Forward, &down, &crossing.client_side.outgoing),
+            (Direction::Return, &up, &segment.server_side.outgoing),
+            (Direction::Forward, &down, &segment.client_side.outgoing),
         ];
         for (direction, arrivals, wire) in ways {
             let expected = expected(&scenario, direction, seed, arrivals);
@@ -269,12 +269,12 @@ proptest! {
             for ((_, at), (_, due)) in out.iter().zip(&expected) {
                 prop_assert!(at >= due && *at - *due <= worst, "{due} became {at}");
             }
-            let line = crossing.line(direction);
-            prop_assert_eq!(line.late.count(), out.len() as u64);
-            prop_assert!(line.late.longest() <= worst);
+            let metered = segment.metered_link(direction);
+            prop_assert_eq!(metered.release_delays.count(), out.len() as u64);
+            prop_assert!(metered.release_delays.longest() <= worst);
             // What is lost in the end may still wait when the last packet has come out.
             engine.show(clock.now() + Span::from_secs(10));
-            let passed = line.meter.read();
+            let passed = metered.meter.read();
             prop_assert_eq!(passed.packets, arrivals.len() as u64);
             prop_assert_eq!(passed.released, out.len() as u64);
             prop_assert_eq!(passed.packets, passed.delivered + passed.queue_drops + passed.losses);
@@ -291,14 +291,14 @@ proptest! {
         down in arrivals(),
     ) {
         let clock = HandSet::default();
-        let mut crossings: Vec<_> =
-            ALL.iter().map(|name| crossing(&scenario, *name, seed, &clock)).collect();
-        chain(&mut crossings);
-        put(&crossings[0].client_side.incoming, &up);
-        put(&crossings[2].server_side.incoming, &down);
-        let mut engine = Engine::new(crossings, None);
+        let mut segments: Vec<_> =
+            ALL.iter().map(|name| emulated_segment(&scenario, *name, seed, &clock)).collect();
+        chain(&mut segments);
+        put(&segments[0].client_side.incoming, &up);
+        put(&segments[2].server_side.incoming, &down);
+        let mut engine = Engine::new(segments, None);
         live(&mut engine, &clock, &[0]);
-        let ends = [&engine.crossings[2].server_side, &engine.crossings[0].client_side];
+        let ends = [&engine.segments[2].server_side, &engine.segments[0].client_side];
         let [server, client] = ends.map(|port| came_out(&port.outgoing));
         prop_assert_eq!(server, expected(&scenario, Direction::Return, seed, &up));
         prop_assert_eq!(client, expected(&scenario, Direction::Forward, seed, &down));
@@ -313,11 +313,11 @@ proptest! {
         late in 0_u64..2_000_000,
     ) {
         let clock = HandSet::default();
-        let crossing = crossing(&scenario, SegmentName::Satellite, seed, &clock);
-        put(&crossing.client_side.incoming, &up);
-        let wanted = Wanted { positions: lane_positions(&[SegmentName::Satellite], &[]), file: None, keep: true, unix: 0 };
+        let segment = emulated_segment(&scenario, SegmentName::Satellite, seed, &clock);
+        put(&segment.client_side.incoming, &up);
+        let wanted = Wanted { positions: link_positions(&[SegmentName::Satellite], &[]), file: None, keep: true, unix: 0 };
         let (record, recording) = record(&wanted).unwrap();
-        let mut engine = Engine::new(vec![crossing], Some(record));
+        let mut engine = Engine::new(vec![segment], Some(record));
         live(&mut engine, &clock, &[late]);
         prop_assert_eq!(engine.record.take().unwrap().finish(), 0);
         let packets = recording.finish().unwrap().packets;
@@ -345,8 +345,8 @@ fn quick() -> (HandSet, Engine<FakePort>) {
     let text = "title = \"t\"\nsource = \"s\"\ntimeout = \"9 s\"\n[satellite.forward]\ndelay = \"1 ns\"\n[satellite.return]\ndelay = \"1 ns\"\n";
     let scenario = Scenario::parse(text, "quick.toml", &[]).unwrap();
     let clock = HandSet::default();
-    let crossing = crossing(&scenario, SegmentName::Satellite, 1, &clock);
-    (clock, Engine::new(vec![crossing], None))
+    let segment = emulated_segment(&scenario, SegmentName::Satellite, 1, &clock);
+    (clock, Engine::new(vec![segment], None))
 }
 
 #[test]
@@ -359,20 +359,20 @@ fn what_is_no_packet_of_a_host_is_counted() {
     let mut open = frame(8, 100);
     open.splice(110.., *b"open");
     let merged = frame(9, 4000);
-    let input = Rc::clone(&engine.crossings[0].client_side.incoming);
+    let input = Rc::clone(&engine.segments[0].client_side.incoming);
     let frames = [arp, report, merged, open, vec![1, 2, 3], frame(10, 1500)];
     input
         .borrow_mut()
         .extend(frames.map(|frame| (Time::ZERO, frame)));
     live(&mut engine, &clock, &[0]);
-    let expected = Oddities {
+    let expected = Anomalies {
         others: 3,
         merged: 1,
         unfinished: 1,
         refused: 0,
     };
-    assert_eq!(engine.oddities(), expected);
-    let out = engine.crossings[0].server_side.outgoing.borrow();
+    assert_eq!(engine.anomalies(), expected);
+    let out = engine.segments[0].server_side.outgoing.borrow();
     let sizes: Vec<usize> = out.iter().map(|(_, frame)| frame.len()).collect();
     assert_eq!(
         sizes,
@@ -389,15 +389,15 @@ fn what_is_no_packet_of_a_host_is_counted() {
 #[test]
 fn a_packet_that_the_kernel_does_not_take_is_counted_and_the_rest_goes_on() {
     let (clock, mut engine) = quick();
-    engine.crossings[0].server_side.takes = 2;
-    engine.crossings[0].server_side.full_in = Some(1);
+    engine.segments[0].server_side.takes = 2;
+    engine.segments[0].server_side.full_in = Some(1);
     put(
-        &engine.crossings[0].client_side.incoming,
+        &engine.segments[0].client_side.incoming,
         &[(Time::ZERO, 100); 6],
     );
     live(&mut engine, &clock, &[0]);
-    assert_eq!(engine.oddities().refused, 1);
-    let out = came_out(&engine.crossings[0].server_side.outgoing);
+    assert_eq!(engine.anomalies().refused, 1);
+    let out = came_out(&engine.segments[0].server_side.outgoing);
     let numbers: Vec<usize> = out.iter().map(|it| it.0).collect();
     assert_eq!(numbers, [0, 1, 3, 4, 5]);
 }
@@ -406,12 +406,12 @@ fn a_packet_that_the_kernel_does_not_take_is_counted_and_the_rest_goes_on() {
 fn stamps_that_go_back_keep_the_order() {
     let (clock, mut engine) = quick();
     clock.0.set(Time::from_nanos(900));
-    let input = &engine.crossings[0].client_side.incoming;
+    let input = &engine.segments[0].client_side.incoming;
     for (number, at) in [500, 400, 600].into_iter().enumerate() {
         let at = Time::from_nanos(at);
         input.borrow_mut().push_back((at, frame(number, 100)));
     }
     live(&mut engine, &clock, &[0]);
-    let out = came_out(&engine.crossings[0].server_side.outgoing);
+    let out = came_out(&engine.segments[0].server_side.outgoing);
     assert_eq!(out, [0, 1, 2].map(|number| (number, Time::from_nanos(900))));
 }

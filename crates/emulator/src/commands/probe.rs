@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io::{Write, stdout};
 use std::process::ExitCode;
 
-use bentpipe_emulator::{EmulatorError, Forwarder, Options, Topology, arrive, timer};
+use bentpipe_emulator::{EmulatorError, Forwarder, Options, Topology, prepare_inside, timer};
 use bentpipe_link::Scenario;
 use bentpipe_units::Span;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ pub fn run() -> Result<ExitCode, Box<dyn Error>> {
         value
     };
     let scenario = scenario()?;
-    let arrived = arrive();
+    let arrived = prepare_inside();
     let topology = arrived.and_then(|()| Topology::build(&scenario));
     if let Some(topology) = note("devices and routes", topology) {
         let forwarding = topology.emulator().within(|| {

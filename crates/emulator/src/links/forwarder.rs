@@ -16,17 +16,17 @@ use bentpipe_units::{Span, Time};
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::capture::{HopPacket, Record, Recording, Wanted, record};
-use crate::clock::{Clock, TrialClock, thread_cpu_time};
-use crate::engine::{Crossing, Engine, Line};
 use crate::error::{Doing, EmulatorError};
-use crate::fidelity::{Fidelity, Measured, Pressure, most_late};
-use crate::lane::Lane;
-use crate::lane_positions::lane_positions;
-use crate::port::PacketPort;
-use crate::priority::raise_priority;
-use crate::segment_counters::{Meter, SegmentCounters};
-use crate::topology::SegmentPorts;
-use crate::wake::Wake;
+use crate::hosts::topology::SegmentPorts;
+use crate::links::emulated_link::EmulatedLink;
+use crate::links::engine::{EmulatedSegment, Engine, MeteredLink};
+use crate::links::fidelity::{Fidelity, Measured, Pressure, most_late};
+use crate::links::link_positions::link_positions;
+use crate::links::segment_counters::{Meter, SegmentCounters};
+use crate::links::wakeup::WakeupSources;
+use crate::packet_socket::packet_port::PacketPort;
+use crate::timing::clock::{Clock, TrialClock, thread_cpu_time};
+use crate::timing::real_time_priority::raise_priority;
 
 /// The options of a forwarder.
 #[derive(Clone, Debug, Default)]
@@ -91,16 +91,16 @@ impl Forwarder {
         options: &Options,
     ) -> Result<Running, EmulatorError> {
         let clock = TrialClock::start();
-        let mut crossings = Vec::new();
+        let mut emulated = Vec::new();
         let mut meters = Vec::new();
         for ports in segments {
-            let crossing = crossing(ports, scenario, seed)?;
-            meters.extend(crossing.1);
-            crossings.push(crossing.0);
+            let segment = emulated_segment(ports, scenario, seed)?;
+            meters.extend(segment.1);
+            emulated.push(segment.0);
         }
         let names: Vec<SegmentName> = segments.iter().map(|ports| ports.name).collect();
         let wanted = Wanted {
-            positions: lane_positions(&names, &options.stops),
+            positions: link_positions(&names, &options.stops),
             file: options.capture.as_deref(),
             keep: options.keep_packets,
             unix: clock.unix(),
@@ -109,8 +109,8 @@ impl Forwarder {
         let (record, recording) = is_wanted.then(|| record(&wanted)).transpose()?.unzip();
         let stop = Arc::new(Stop::new().doing("making an event")?);
         let forwarding = Forwarding {
-            wake: wake(options.spin, &crossings).doing("making a timer")?,
-            engine: Engine::new(crossings, record),
+            wakeup: wakeup_sources(options.spin, &emulated).doing("making a timer")?,
+            engine: Engine::new(emulated, record),
             clock,
             stop: Arc::clone(&stop),
             most_late: most_late(scenario),
@@ -174,32 +174,35 @@ impl Running {
 }
 
 /// The ports of a segment, with its links between them, and their meters.
-fn crossing(
+fn emulated_segment(
     ports: &SegmentPorts,
     scenario: &Scenario,
     seed: u64,
-) -> Result<(Crossing<PacketPort>, [Arc<Meter>; 2]), EmulatorError> {
-    let line = |direction| {
+) -> Result<(EmulatedSegment<PacketPort>, [Arc<Meter>; 2]), EmulatorError> {
+    let metered = |direction| {
         let meter = Arc::new(Meter::new(ports.name, direction));
-        let lane = Lane::new(link(scenario, ports.name, direction, seed));
-        (Line::new(lane, Arc::clone(&meter)), meter)
+        let emulated = EmulatedLink::new(link(scenario, ports.name, direction, seed));
+        (MeteredLink::new(emulated, Arc::clone(&meter)), meter)
     };
-    let [forward, return_] = Direction::BOTH.map(line);
-    let crossing = Crossing {
+    let [forward, return_] = Direction::BOTH.map(metered);
+    let segment = EmulatedSegment {
         name: ports.name,
         client_side: PacketPort::open(&ports.client_side)?,
         server_side: PacketPort::open(&ports.server_side)?,
         forward: forward.0,
         return_: return_.0,
     };
-    Ok((crossing, [forward.1, return_.1]))
+    Ok((segment, [forward.1, return_.1]))
 }
 
-fn wake(spin: Span, crossings: &[Crossing<PacketPort>]) -> io::Result<Wake> {
-    let ports = crossings
+fn wakeup_sources(
+    spin: Span,
+    segments: &[EmulatedSegment<PacketPort>],
+) -> io::Result<WakeupSources> {
+    let ports = segments
         .iter()
         .flat_map(|it| [&it.client_side, &it.server_side]);
-    Wake::new(spin, ports)
+    WakeupSources::new(spin, ports)
 }
 
 /// A link of a scenario, as [`bentpipe_link::Path`] makes it.
@@ -240,7 +243,7 @@ impl Stop {
 struct Forwarding {
     engine: Engine<PacketPort>,
     clock: TrialClock,
-    wake: Wake,
+    wakeup: WakeupSources,
     stop: Arc<Stop>,
     most_late: Span,
     normal_priority: bool,
@@ -258,19 +261,19 @@ impl Forwarding {
         let failure = result.and(kernel_drops.as_ref().map(drop).map_err(copy));
         let now = self.clock.now();
         self.engine.show(now);
-        let lanes = self.engine.crossings.iter().flat_map(|crossing| {
+        let links = self.engine.segments.iter().flat_map(|segment| {
             Direction::BOTH.map(|direction| {
                 (
-                    crossing.name,
+                    segment.name,
                     direction,
-                    crossing.line(direction).late().clone(),
+                    segment.metered_link(direction).release_delays().clone(),
                 )
             })
         });
         Measured {
-            lanes: lanes.collect(),
+            links: links.collect(),
             most_late: self.most_late,
-            oddities: self.engine.oddities(),
+            anomalies: self.engine.anomalies(),
             kernel_drops: kernel_drops.unwrap_or(0),
             failure: failure.err().map(|it| format!("forwarding failed: {it}")),
             capture_losses: self.engine.record.take().map_or(0, Record::finish),
@@ -284,15 +287,15 @@ impl Forwarding {
     fn forward(&mut self) -> io::Result<()> {
         while !self.stop.asked.load(Ordering::Relaxed) {
             let next = self.engine.step(&self.clock)?;
-            self.wake.wait(next, &self.clock, &self.stop.event)?;
+            self.wakeup.wait(next, &self.clock, &self.stop.event)?;
         }
         Ok(())
     }
 
     fn take_kernel_drops(&mut self) -> io::Result<u64> {
         let mut drops = 0;
-        for crossing in &mut self.engine.crossings {
-            for port in [&mut crossing.client_side, &mut crossing.server_side] {
+        for segment in &mut self.engine.segments {
+            for port in [&mut segment.client_side, &mut segment.server_side] {
                 drops += port.take_kernel_drops()?;
             }
         }

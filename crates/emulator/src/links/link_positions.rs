@@ -1,10 +1,10 @@
-//! Where lanes lie: on which hop of the path, and whether at an end of it.
+//! Where links lie: on which hop of the path, and whether at an end of it.
 
 use bentpipe_link::{Direction, HostName, SegmentName};
 
-/// Where a lane lies on the path.
+/// The place of a link on the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LanePosition {
+pub(crate) struct LinkPosition {
     /// The number of its hop, from the client on.
     pub hop: usize,
     pub direction: Direction,
@@ -14,8 +14,8 @@ pub(crate) struct LanePosition {
     pub to_end: bool,
 }
 
-/// Where the lanes of these segments lie, if programs on the hosts of `stops` take what comes, and send on what they like.
-pub(crate) fn lane_positions(segments: &[SegmentName], stops: &[HostName]) -> Vec<LanePosition> {
+/// Where the links of these segments lie, if programs on the hosts of `stops` take what comes, and send on what they like.
+pub(crate) fn link_positions(segments: &[SegmentName], stops: &[HostName]) -> Vec<LinkPosition> {
     let hop = |segment: SegmentName| {
         let [near, _] = segment.ends();
         stops.iter().filter(|stop| **stop <= near).count()
@@ -34,7 +34,7 @@ pub(crate) fn lane_positions(segments: &[SegmentName], stops: &[HostName]) -> Ve
                 Direction::Forward => (last, first),
                 Direction::Return => (first, last),
             };
-            LanePosition {
+            LinkPosition {
                 hop: own,
                 direction,
                 from_end,
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn a_hop_ends_where_a_program_takes_the_packets() {
         let ends = |segments: &[SegmentName], stops: &[HostName]| -> Vec<(usize, bool, bool)> {
-            let positions = lane_positions(segments, stops).into_iter();
+            let positions = link_positions(segments, stops).into_iter();
             let back = positions.filter(|it| it.direction == Direction::Return);
             back.map(|it| (it.hop, it.from_end, it.to_end)).collect()
         };
@@ -79,7 +79,7 @@ mod tests {
             ends(&two, &[HostName::Terminal]),
             [(0, true, true), (1, true, true)]
         );
-        let forward = lane_positions(&all, &[HostName::Terminal]);
+        let forward = link_positions(&all, &[HostName::Terminal]);
         let forward: Vec<_> = forward
             .iter()
             .filter(|it| it.direction == Direction::Forward)

@@ -1,4 +1,4 @@
-//! One direction of one segment: packets meet the link when they arrive, and wait until they are to come out.
+//! An emulated link, one direction of one segment: packets meet the link when they arrive, and wait until they are to come out.
 //!
 //! A node like those of virtual time: it is told the time, and reads no clock. What a link does to a packet is decided
 //! once, by the time at which the kernel got it, so the emulator's own delays change no fate.
@@ -9,13 +9,13 @@ use std::sync::Arc;
 use bentpipe_link::{Counters, Fate, Link};
 use bentpipe_units::Time;
 
-use crate::port::ETHERNET;
+use crate::packet_socket::packet_port::ETHERNET;
 
 /// An Ethernet frame.
 pub type Frame = Arc<[u8]>;
 
-/// One direction of one segment.
-pub(crate) struct Lane {
+/// An emulated link: one direction of one segment.
+pub(crate) struct EmulatedLink {
     link: Link,
     /// In the order in which they arrived, in which they also come out.
     waiting: VecDeque<Waiting>,
@@ -29,8 +29,8 @@ struct Waiting {
     frame: Frame,
 }
 
-impl Lane {
-    /// A lane that nothing has passed yet.
+impl EmulatedLink {
+    /// A link that nothing has passed yet.
     pub fn new(link: Link) -> Self {
         Self {
             link,

@@ -10,20 +10,20 @@ use bentpipe_link::{Direction, SegmentName};
 use bentpipe_units::{Span, Time};
 
 use crate::capture::{PacketEvent, Record};
-use crate::clock::Clock;
-use crate::histogram::Histogram;
-use crate::lane::{Frame, Lane};
-use crate::port::{ETHERNET, MTU, Port, Received};
-use crate::segment_counters::Meter;
+use crate::links::emulated_link::{EmulatedLink, Frame};
+use crate::links::segment_counters::Meter;
+use crate::packet_socket::packet_port::{ETHERNET, MTU, Port, Received};
+use crate::timing::clock::Clock;
+use crate::timing::histogram::Histogram;
 
-/// Frames that a lane takes in or lets out until it is another's turn.
+/// Frames that a link takes in or lets out before the next link is served.
 const BATCH: usize = 32;
 /// How often meters are brought up to date.
 const SHOW: Span = Span::from_millis(10);
 
-/// What should not come to an emulated link.
+/// Frames that an emulated link should not see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Oddities {
+pub(crate) struct Anomalies {
     /// Frames without an IP packet to one host: handed on at once.
     pub others: u64,
     /// Frames above the MTU, which a host has merged: dropped.
@@ -34,49 +34,49 @@ pub(crate) struct Oddities {
     pub refused: u64,
 }
 
-/// A segment with its two ports.
-pub(crate) struct Crossing<P> {
+/// A segment that is emulated: its two ports, and its link in each direction.
+pub(crate) struct EmulatedSegment<P> {
     pub name: SegmentName,
     pub client_side: P,
     pub server_side: P,
-    pub forward: Line,
-    pub return_: Line,
+    pub forward: MeteredLink,
+    pub return_: MeteredLink,
 }
 
-/// A lane and what is noted of it.
-pub(crate) struct Line {
-    lane: Lane,
+/// A link, its counters and how late its packets were released.
+pub(crate) struct MeteredLink {
+    link: EmulatedLink,
     meter: Arc<Meter>,
-    late: Histogram,
+    release_delays: Histogram,
 }
 
 /// Everything that the forwarding thread moves.
 pub(crate) struct Engine<P> {
-    pub crossings: Vec<Crossing<P>>,
+    pub segments: Vec<EmulatedSegment<P>>,
     pub record: Option<Record>,
-    oddities: Oddities,
+    anomalies: Anomalies,
     show: Time,
 }
 
-impl Line {
-    /// A lane that nothing has passed yet.
-    pub fn new(lane: Lane, meter: Arc<Meter>) -> Self {
+impl MeteredLink {
+    /// A link that nothing has passed yet.
+    pub fn new(link: EmulatedLink, meter: Arc<Meter>) -> Self {
         Self {
-            lane,
+            link,
             meter,
-            late: Histogram::default(),
+            release_delays: Histogram::default(),
         }
     }
 
-    /// By how much packets came out too late.
-    pub fn late(&self) -> &Histogram {
-        &self.late
+    /// By how much packets were released too late.
+    pub fn release_delays(&self) -> &Histogram {
+        &self.release_delays
     }
 }
 
-impl<P> Crossing<P> {
-    /// The line of a direction, where its packets come in, and where they go out.
-    fn parts(&mut self, direction: Direction) -> (&mut Line, &mut P, &mut P) {
+impl<P> EmulatedSegment<P> {
+    /// The link of a direction, the port where its packets arrive, and the one where they leave.
+    fn parts(&mut self, direction: Direction) -> (&mut MeteredLink, &mut P, &mut P) {
         let (client, server) = (&mut self.client_side, &mut self.server_side);
         match direction {
             Direction::Forward => (&mut self.forward, server, client),
@@ -84,8 +84,8 @@ impl<P> Crossing<P> {
         }
     }
 
-    /// The line of a direction.
-    pub fn line(&self, direction: Direction) -> &Line {
+    /// The link of a direction.
+    pub fn metered_link(&self, direction: Direction) -> &MeteredLink {
         match direction {
             Direction::Forward => &self.forward,
             Direction::Return => &self.return_,
@@ -95,35 +95,35 @@ impl<P> Crossing<P> {
 
 impl<P: Port> Engine<P> {
     /// Nothing has moved yet.
-    pub fn new(crossings: Vec<Crossing<P>>, record: Option<Record>) -> Self {
+    pub fn new(segments: Vec<EmulatedSegment<P>>, record: Option<Record>) -> Self {
         Self {
-            crossings,
+            segments,
             record,
-            oddities: Oddities::default(),
+            anomalies: Anomalies::default(),
             show: Time::ZERO,
         }
     }
 
     /// What came that should not.
-    pub fn oddities(&self) -> Oddities {
-        self.oddities
+    pub fn anomalies(&self) -> Anomalies {
+        self.anomalies
     }
 
-    /// Takes in what has come and lets out what is due, a batch per lane at most. Tells when the next packet is due.
+    /// Takes in what has come and lets out what is due, a batch per link at most. Tells when the next packet is due.
     pub fn step(&mut self, clock: &impl Clock) -> io::Result<Option<Time>> {
         let mut next = None;
-        for (number, crossing) in self.crossings.iter_mut().enumerate() {
+        for (number, segment) in self.segments.iter_mut().enumerate() {
             for direction in Direction::BOTH {
-                let (line, from, to) = crossing.parts(direction);
-                let mut turn = Turn {
+                let (metered, from, to) = segment.parts(direction);
+                let mut step = LinkStep {
                     number: 2 * number + usize::from(direction == Direction::Return),
-                    line,
+                    metered,
                     record: &mut self.record,
-                    oddities: &mut self.oddities,
+                    anomalies: &mut self.anomalies,
                 };
-                turn.take_in(from, to, clock)?;
-                turn.let_out(to, clock)?;
-                let due = turn.line.lane.next();
+                step.take_in(from, to, clock)?;
+                step.let_out(to, clock)?;
+                let due = step.metered.link.next();
                 next = [next, due].into_iter().flatten().min();
             }
         }
@@ -140,33 +140,33 @@ impl<P: Port> Engine<P> {
 
     /// Brings the meters up to date.
     pub fn show(&self, now: Time) {
-        for crossing in &self.crossings {
-            for line in [&crossing.forward, &crossing.return_] {
-                line.meter.show(&line.lane, now);
+        for segment in &self.segments {
+            for metered in [&segment.forward, &segment.return_] {
+                metered.meter.show(&metered.link, now);
             }
         }
     }
 }
 
-/// A lane whose turn it is.
-struct Turn<'a> {
+/// One step of one link: it takes in what arrived, and lets out what is due.
+struct LinkStep<'a> {
     number: usize,
-    line: &'a mut Line,
+    metered: &'a mut MeteredLink,
     record: &'a mut Option<Record>,
-    oddities: &'a mut Oddities,
+    anomalies: &'a mut Anomalies,
 }
 
-impl Turn<'_> {
+impl LinkStep<'_> {
     fn take_in<P: Port>(&mut self, from: &mut P, to: &mut P, clock: &impl Clock) -> io::Result<()> {
         let mut stamps = None;
         let mut others = Vec::new();
         for _ in 0..BATCH {
             let taken = from.receive(&mut |received| {
-                self.oddities.unfinished += u64::from(received.unfinished);
+                self.anomalies.unfinished += u64::from(received.unfinished);
                 if received.length > ETHERNET + MTU || received.frame.len() < received.length {
-                    self.oddities.merged += 1;
+                    self.anomalies.merged += 1;
                 } else if !is_for_a_host(&received) {
-                    self.oddities.others += 1;
+                    self.anomalies.others += 1;
                     others.push(received.frame.to_vec());
                 } else {
                     let stamps = stamps.get_or_insert_with(|| clock.stamps());
@@ -186,10 +186,10 @@ impl Turn<'_> {
     }
 
     fn admit(&mut self, stamped: Time, frame: &Frame) {
-        let (at, fate) = self.line.lane.admit(stamped, frame);
+        let (at, fate) = self.metered.link.admit(stamped, frame);
         if let Some(record) = self.record {
             record.add(PacketEvent::Arrived {
-                lane: self.number,
+                link: self.number,
                 at,
                 fate,
                 frame: Arc::clone(frame),
@@ -199,7 +199,7 @@ impl Turn<'_> {
 
     fn let_out<P: Port>(&mut self, to: &mut P, clock: &impl Clock) -> io::Result<()> {
         let before = clock.now();
-        let frames = self.line.lane.due(before, BATCH);
+        let frames = self.metered.link.due(before, BATCH);
         if frames.is_empty() {
             return Ok(());
         }
@@ -209,33 +209,33 @@ impl Turn<'_> {
         match result {
             Ok(sent) => {
                 for _ in 0..sent {
-                    let due = self.line.lane.release();
-                    self.line.late.add(after - due);
+                    let due = self.metered.link.release();
+                    self.metered.release_delays.add(after - due);
                     self.left(Some(before));
                 }
             }
             Err(error) => {
                 self.refused(error)?;
-                self.line.lane.fail();
+                self.metered.link.fail();
                 self.left(None);
             }
         }
         Ok(())
     }
 
-    /// Counts a frame that the kernel had no room for. Any other error is one of the device.
+    /// Counts a frame that did not fit into the kernel's buffer. Any other error is one of the device.
     fn refused(&mut self, error: io::Error) -> io::Result<()> {
         if error.raw_os_error() != Some(libc::ENOBUFS) {
             return Err(error);
         }
-        self.oddities.refused += 1;
+        self.anomalies.refused += 1;
         Ok(())
     }
 
     fn left(&mut self, at: Option<Time>) {
         if let Some(record) = self.record {
-            let lane = self.number;
-            record.add(PacketEvent::Left { lane, at });
+            let link = self.number;
+            record.add(PacketEvent::Left { link, at });
         }
     }
 }

@@ -14,9 +14,9 @@ use rustix::net::{
 };
 
 use crate::error::{Doing, EmulatorError};
-use crate::option::{bind, set_option, take_drops};
-pub(crate) use crate::ring::Received;
-use crate::ring::Ring;
+pub(crate) use crate::packet_socket::receive_ring::Received;
+use crate::packet_socket::receive_ring::Ring;
+use crate::packet_socket::socket_options::{bind, set_option, take_drops};
 
 /// Bytes of an Ethernet header.
 pub(crate) const ETHERNET: usize = 14;

@@ -6,7 +6,7 @@ use bentpipe_link::{Direction, SegmentName};
 use bentpipe_units::Time;
 use serde::Serialize;
 
-use crate::lane::Lane;
+use crate::links::emulated_link::EmulatedLink;
 
 /// The counters of one direction of one segment, so far. `packets = delivered + queue_drops + losses`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -37,7 +37,7 @@ pub struct SegmentCounters {
     pub max_queue_bytes: u64,
 }
 
-/// The counters of one lane. Those of one moment may be read with some of the next.
+/// The counters of one link. Those of one moment may be read with some of the next.
 #[derive(Debug)]
 pub(crate) struct Meter {
     segment: SegmentName,
@@ -46,7 +46,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Of a lane that nothing has passed yet.
+    /// Of a link that nothing has passed yet.
     pub fn new(segment: SegmentName, direction: Direction) -> Self {
         Self {
             segment,
@@ -55,10 +55,10 @@ impl Meter {
         }
     }
 
-    /// Shows what has passed `lane`.
-    pub fn show(&self, lane: &Lane, now: Time) {
-        let link = lane.counters();
-        let (released, released_bytes) = lane.released();
+    /// Shows what has passed `emulated`.
+    pub fn show(&self, emulated: &EmulatedLink, now: Time) {
+        let link = emulated.counters();
+        let (released, released_bytes) = emulated.released();
         let counts = [
             link.packets,
             link.bytes,
@@ -68,7 +68,7 @@ impl Meter {
             link.losses,
             released,
             released_bytes,
-            lane.queue_bytes(now),
+            emulated.queue_bytes(now),
             link.max_queue_bytes,
         ];
         for (shown, count) in self.counts.iter().zip(counts) {
