@@ -42,6 +42,7 @@ FOLDERS = (
     "proxies",
     "scenarios",
     "pages",
+    "products",
     "suites",
     "studies",
     "tunnels",

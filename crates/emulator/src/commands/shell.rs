@@ -39,7 +39,7 @@ pub fn run(shell: &Shell, scenario: &Scenario) -> Result<ExitCode, Box<dyn Error
                 .into(),
         );
     }
-    let _awake = shell.awake.then(IdlePrevention::keep).transpose()?;
+    let _awake = shell.awake.then(IdlePrevention::start).transpose()?;
     let running = forward(&topology, scenario, shell.seed)?;
     let mut children = Children::default();
     let server = match &shell.server {
