@@ -4,8 +4,8 @@
 //! [`connection::Recorder`] does the same for who has the datagrams himself. Of a
 //! [`connection::Connection`] there are a ledger of its packets ([`LedgerEntry`]), how it was
 //! established ([`Establishment`]), its [`Metrics`], and its [`findings`]. An [`AnalysisFile`]
-//! brings them together in the form of `analysis.json`. What was lost on the way, over all connections,
-//! is fitted by [`losses`].
+//! brings them together in the form of `analysis.json`. What was lost on the way, over all
+//! connections, is fitted by [`losses`].
 
 mod analysis_file;
 mod captures;

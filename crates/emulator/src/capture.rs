@@ -1,13 +1,15 @@
-//! What passed the two ends of each hop: written as a trace while packets are on the move, or kept in memory. Where no program stands
-//! between client and server, the only hop is the path.
+//! What passed the two ends of each hop: written as a trace while packets are on the move, or kept
+//! in memory. Where no program stands between client and server, the only hop is the path.
 //!
-//! At either end, a packet that the host sends is seen when the kernel gets it, one that the host receives when the kernel is
-//! handed it. A trace is one pcapng file as `bentpipe-sim` writes it: an interface per end, each packet followed by its
-//! arrival, in each direction in the order of sending, and a comment on those that the link dropped or lost. Where more than one
-//! segment is emulated, hosts route between them: there, departures and arrivals stand on their own, and what the first segment that
-//! a packet meets did not drop has no comment.
+//! At either end, a packet that the host sends is seen when the kernel gets it, one that the host
+//! receives when the kernel is handed it. A trace is one pcapng file as `bentpipe-sim` writes it:
+//! an interface per end, each packet followed by its arrival, in each direction in the order of
+//! sending, and a comment on those that the link dropped or lost. Where more than one segment is
+//! emulated, hosts route between them: there, departures and arrivals stand on their own, and what
+//! the first segment that a packet meets did not drop has no comment.
 //!
-//! A thread of its own writes. If it cannot keep up, the record ends there, and all that is missing is counted.
+//! A thread of its own writes. If it cannot keep up, the record ends there, and all that is missing
+//! is counted.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -234,7 +236,8 @@ impl EventJoiner {
         }
     }
 
-    /// Those at the front that will not come out. Behind one that will, they wait for the order's sake.
+    /// Those at the front that will not come out. Behind one that will, they wait for the order's
+    /// sake.
     fn close_undelivered(&mut self, link: usize) -> io::Result<()> {
         while let Some(open) = self.links[link].front() {
             if matches!(open.fate, link::Fate::Delivered { .. }) {

@@ -6,9 +6,9 @@
 //! client ──access── terminal ──satellite── gateway ──ground── server
 //! ```
 //!
-//! A segment that the scenario gives runs through the emulator, which has a device towards each of its two hosts
-//! ([`SegmentPorts`]) in a namespace of its own; a transparent one is a plain pair of devices. Programs are started on a
-//! [`Host`].
+//! A segment that the scenario gives runs through the emulator, which has a device towards each of
+//! its two hosts ([`SegmentPorts`]) in a namespace of its own; a transparent one is a plain pair of
+//! devices. Programs are started on a [`Host`].
 
 mod bench;
 mod capture;

@@ -1,7 +1,8 @@
 //! `bentpipe-emu`: real programs behind an emulated satellite link.
 //!
-//! `shell` runs a command on one of the hosts of a scenario; `trial` runs a trial; `probe` says whether that works here, and `bench` measures
-//! how exactly; `awake` keeps idle processors from sleeping while trials run. People use the `bentpipe` command, which starts this one.
+//! `shell` runs a command on one of the hosts of a scenario; `trial` runs a trial; `probe` says
+//! whether that works here, and `bench` measures how exactly; `awake` keeps idle processors from
+//! sleeping while trials run. People use the `bentpipe` command, which starts this one.
 
 mod cli;
 mod commands;
@@ -91,7 +92,8 @@ fn read(source: &Source) -> Result<Scenario, Box<dyn Error>> {
     }
 }
 
-/// A file that was opened for this process by the one that started it; closed at the end, so that no other gets it.
+/// A file that was opened for this process by the one that started it; closed at the end, so that
+/// no other gets it.
 #[expect(
     unsafe_code,
     reason = "the number is on the command line for this one use"

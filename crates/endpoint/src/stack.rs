@@ -143,7 +143,8 @@ pub trait Stack: Sized {
 
     /// A client or a server, by `setup.role`; takes its options out of `options`.
     ///
-    /// Where the test case [resumes](TestCase::resume), a server issues tickets and accepts early data.
+    /// Where the test case [resumes](TestCase::resume), a server issues tickets and accepts early
+    /// data.
     fn new(setup: &Setup, options: &mut Options) -> Result<Self, EndpointError>;
 
     /// Starts a connection to `remote`, whose name is `server`. The connection before may still be

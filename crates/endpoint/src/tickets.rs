@@ -14,8 +14,8 @@ pub enum Resume {
     /// The session, by its latest ticket; no early data.
     Session,
     /// The session, and streams can be opened and written before the handshake, in 0-RTT packets.
-    /// Where the ticket does not allow that, [`Stack::open`](crate::Stack::open) says `None` until the handshake is
-    /// complete.
+    /// Where the ticket does not allow that, [`Stack::open`](crate::Stack::open) says `None` until
+    /// the handshake is complete.
     EarlyData,
 }
 

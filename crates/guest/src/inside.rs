@@ -43,7 +43,8 @@ const IS_DONE: &str = "1";
 const WHEN_UNUSED: &str = "2";
 /// A program that was told to end gets so much virtual time.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// Virtual time for a server that does not say `ready`, and for a program that does not say its version.
+/// Virtual time for a server that does not say `ready`, and for a program that does not say its
+/// version.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What the first process waits for.

@@ -1,5 +1,5 @@
-//! The side of the coordinator: HELLO becomes a guest's task, its frames go through, and BYE is made
-//! from what the guest leaves.
+//! The side of the coordinator: HELLO becomes a guest's task, its frames go through, and BYE is
+//! made from what the guest leaves.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -240,7 +240,8 @@ impl Guest {
         fs::read_to_string(self.folder.path().join(LAST_LINE)).unwrap_or_default()
     }
 
-    /// What a proxy said last (contract, section 5, socket mode), without its version, which READY had.
+    /// What a proxy said last (contract, section 5, socket mode), without its version, which READY
+    /// had.
     fn bye_of_proxy(&self) -> Value {
         let line = self.last_line();
         let mut said: Value = serde_json::from_str(&line).unwrap_or_else(|_| {

@@ -1,7 +1,7 @@
 //! How what changes with time on a link goes, summed up for people: a rate, a delay, a loss ratio.
 //!
-//! Values hold until the next, so every figure here is weighted by time. What depends on packets, as a delay that is
-//! drawn for each of them or capacity on demand, has no course of its own.
+//! Values hold until the next, so every figure here is weighted by time. What depends on packets,
+//! as a delay that is drawn for each of them or capacity on demand, has no course of its own.
 
 use std::collections::BTreeMap;
 
@@ -190,7 +190,8 @@ fn loss(config: &DirectionConfig, timeout: Span) -> Option<Values<'_>> {
     })
 }
 
-/// How long of steps that do not begin again is looked at: as long as a trial may last, or until the last one holds.
+/// How long of steps that do not begin again is looked at: as long as a trial may last, or until
+/// the last one holds.
 fn of_steps<T>(steps: &[(Time, T)], timeout: Span) -> Span {
     timeout.max(steps[steps.len() - 1].0 - Time::ZERO)
 }

@@ -1,6 +1,7 @@
 //! What can be wrong with a scenario.
 
-/// The reason for which a scenario cannot be used. The message names the file, the key, the value and what to write.
+/// The reason for which a scenario cannot be used. The message names the file, the key, the value
+/// and what to write.
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
     /// The file cannot be read.

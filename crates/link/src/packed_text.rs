@@ -3,7 +3,8 @@
 use std::io;
 use std::path::Path;
 
-/// The most bytes that a packed scenario or trace may hold. A day of a trace's milliseconds is a third of it.
+/// The most bytes that a packed scenario or trace may hold. A day of a trace's milliseconds is a
+/// third of it.
 const MOST: u64 = 1 << 30;
 
 /// The text of a scenario or trace, unpacked.

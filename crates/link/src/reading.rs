@@ -31,9 +31,10 @@ impl Scenario {
         Self::parse(&text, &file, sets)
     }
 
-    /// Reads a scenario from TOML and makes changes to it: pairs of a key with dots and a value. A key
-    /// that begins with `forward` or `return` means the satellite segment. `file` names the text in
-    /// errors, gives the scenario its name, and relative paths of traces are relative to it.
+    /// Reads a scenario from TOML and makes changes to it: pairs of a key with dots and a value. A
+    /// key that begins with `forward` or `return` means the satellite segment. `file` names the
+    /// text in errors, gives the scenario its name, and relative paths of traces are relative to
+    /// it.
     pub fn parse(text: &str, file: &str, sets: &[Set]) -> Result<Self, ScenarioError> {
         let mut table: Table =
             text.parse()
@@ -103,7 +104,8 @@ impl Scenario {
         Err(Problem {
             key: "timeout".to_owned(),
             message: format!(
-                "{}: nothing can be transferred within it; handshake and request alone take {least} on this path",
+                "{}: nothing can be transferred within it; handshake and request alone take \
+                 {least} on this path",
                 self.timeout
             ),
         })

@@ -1,8 +1,9 @@
 //! The records of a sequence: JSON text sequences (RFC 7464), and lines of JSON.
 //!
 //! A record of a text sequence ends where the next one begins, whatever it holds, so that a damaged
-//! one costs no other; so does one of a line. Lines of JSON may also be printed over many lines each:
-//! then a record ends with its object or, if that is damaged, before a line that begins with one.
+//! one costs no other; so does one of a line. Lines of JSON may also be printed over many lines
+//! each: then a record ends with its object or, if that is damaged, before a line that begins with
+//! one.
 
 use serde::de::IgnoredAny;
 

@@ -363,7 +363,8 @@ impl<L: Library> Adapter<L> {
         let key = ConnectionKey(handle.0);
         let first = self.events.len();
         while let Some(event) = connection.poll() {
-            if matches!(&event, proto::Event::ConnectionLost { reason } if *reason != ConnectionError::LocallyClosed)
+            if let proto::Event::ConnectionLost { reason } = &event
+                && *reason != ConnectionError::LocallyClosed
             {
                 self.paths.learn_from(connection);
             }

@@ -70,7 +70,8 @@ fn flow_control_window<L: Library>(options: &mut Options) -> Result<Option<u64>,
         Some(text) => match text.parse() {
             Ok(window @ 1..=LARGEST_WINDOW) => Ok(Some(window)),
             _ => Err(EndpointError::Unsupported(format!(
-                "option window = {text:?}: write a whole number of bytes from 1 to {LARGEST_WINDOW}, or library"
+                "option window = {text:?}: write a whole number of bytes from 1 to \
+                 {LARGEST_WINDOW}, or library"
             ))),
         },
     }

@@ -1,7 +1,8 @@
 //! An endpoint program as a child process: frames out on its fd 3, frames in from its fd 4.
 //!
-//! Nothing that a child does may hang the coordinator or take it along: every wait has a deadline, what it says is
-//! checked before it is believed, and it is killed by its id and reaped when it is dropped.
+//! Nothing that a child does may hang the coordinator or take it along: every wait has a deadline,
+//! what it says is checked before it is believed, and it is killed by its id and reaped when it is
+//! dropped.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -19,12 +20,13 @@ use rustix::io::Errno;
 
 use bentpipe_trial::{ProcessExit, ProgramExit};
 
-/// A pipe as large as an ordinary user may make it: an epoch's datagrams then pass in one or two writes.
+/// A pipe as large as an ordinary user may make it: an epoch's datagrams then pass in one or two
+/// writes.
 const PIPE_BYTES: usize = 1 << 20;
 /// As much of what a program prints is kept.
 const LOG_BYTES: u64 = 1 << 20;
-/// A program that answers in time each time, and still takes this many times its silence in all, is given up: a stack
-/// that spins costs its own trial and not the campaign.
+/// A program that answers in time each time, and still takes this many times its silence in all, is
+/// given up: a stack that spins costs its own trial and not the campaign.
 const SILENCES_IN_ALL: u32 = 20;
 
 /// The way in which a child failed the contract.
@@ -93,7 +95,8 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts `command`, whose temporary files go to `scratch`; `silence` is how long it may be silent, in wall time.
+    /// Starts `command`, whose temporary files go to `scratch`; `silence` is how long it may be
+    /// silent, in wall time.
     pub fn start(
         host: HostName,
         command: &[String],
@@ -245,7 +248,8 @@ impl Child {
         let reaped = self.kill_and_reap();
         let mut log = Vec::new();
         if self.log.seek(SeekFrom::Start(0)).is_ok() {
-            // A log that cannot be read is no reason to lose the trial: it stays as far as it was read.
+            // A log that cannot be read is no reason to lose the trial: it stays as far as it was
+            // read.
             let _ = (&self.log).take(LOG_BYTES).read_to_end(&mut log);
         }
         ProgramExit {
@@ -357,8 +361,8 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((read, write))
 }
 
-/// The end of a wait that begins now. A frame has to pass as a whole within it, so that a program which sends a byte now
-/// and then is silent too.
+/// The end of a wait that begins now. A frame has to pass as a whole within it, so that a program
+/// which sends a byte now and then is silent too.
 fn deadline(patience: Duration) -> Instant {
     now() + patience
 }

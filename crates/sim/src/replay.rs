@@ -15,9 +15,9 @@ use crate::child::Child;
 /// Long enough to look around in a debugger.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 
-/// Sends the frames in `file` to `command`, one after each answer, and prints what comes back with its times, a verdict and, at
-/// the end, what the program itself printed. What it writes goes to a folder that is removed: that of the trial is gone. So may
-/// be the folder `www` of a server.
+/// Sends the frames in `file` to `command`, one after each answer, and prints what comes back with
+/// its times, a verdict and, at the end, what the program itself printed. What it writes goes to a
+/// folder that is removed: that of the trial is gone. So may be the folder `www` of a server.
 pub fn replay(file: &Path, command: &[String]) -> Result<(), Box<dyn Error>> {
     let bytes = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let questions = questions(file, &bytes)?;

@@ -5,8 +5,8 @@
 pub enum DecapsulationError {
     /// A link type of which the layout is not known here.
     #[error(
-        "link type {0} ({name}) is not read (hint: capture with Ethernet, IP, PPP, loopback or Linux \
-         cooked headers)",
+        "link type {0} ({name}) is not read (hint: capture with Ethernet, IP, PPP, loopback or \
+         Linux cooked headers)",
         name = link_type_name(*.0)
     )]
     LinkType(u16),

@@ -30,7 +30,8 @@ impl Path {
     }
 }
 
-/// An IP packet that is no fragment, up to its transport layer. Of packets in tunnels, the innermost.
+/// An IP packet that is no fragment, up to its transport layer. Of packets in tunnels, the
+/// innermost.
 #[derive(Debug, Clone, Copy)]
 pub struct IpLayer<'a> {
     /// Who sent it.

@@ -12,7 +12,8 @@ use crate::acks::DelayedAcks;
 
 /// The most that is read at once.
 const READ_BYTES: usize = 1 << 16;
-/// quiche's default for streams (RFC 9218 is HTTP's; here it only makes a stream known to quiche before it has data).
+/// quiche's default for streams (RFC 9218 is HTTP's; here it only makes a stream known to quiche
+/// before it has data).
 const URGENCY: u8 = 127;
 
 /// Data are handed to quiche as they are, without a copy.
@@ -101,9 +102,9 @@ impl Connection {
 
     /// What to send next, into the buffer.
     ///
-    /// quiche would give packets out ahead of their time, with the time at which they are to be sent. It takes the
-    /// moment of this call for the time of sending, though, so it is not asked before the pacer lets the next packet go.
-    /// A `CONNECTION_CLOSE` does not wait.
+    /// quiche would give packets out ahead of their time, with the time at which they are to be
+    /// sent. It takes the moment of this call for the time of sending, though, so it is not asked
+    /// before the pacer lets the next packet go. A `CONNECTION_CLOSE` does not wait.
     pub fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<(usize, Transmit)> {
         let release = self.quic.get_next_release_time();
         let paced = release
@@ -128,7 +129,8 @@ impl Connection {
                 None
             }
             Err(_) => {
-                // The next packet says so, if there can be one; `INTERNAL_ERROR` of RFC 9000, section 20.1.
+                // The next packet says so, if there can be one; `INTERNAL_ERROR` of RFC 9000,
+                // section 20.1.
                 let _ = self.quic.close(false, 1, b"");
                 None
             }
@@ -167,7 +169,8 @@ impl Connection {
         }
     }
 
-    /// What a client needs to resume the session, when its first ticket has come. Further tickets come along with it.
+    /// What a client needs to resume the session, when its first ticket has come. Further tickets
+    /// come along with it.
     pub fn take_session(&mut self) -> Option<Vec<u8>> {
         if self.ticket || self.quic.is_server() {
             return None;
@@ -177,7 +180,8 @@ impl Connection {
         Some(session)
     }
 
-    /// Offers as many further connection IDs as the peer stores, as quiche's own programs do; returns them.
+    /// Offers as many further connection IDs as the peer stores, as quiche's own programs do;
+    /// returns them.
     pub fn offer_connection_ids(&mut self) -> Vec<Vec<u8>> {
         let mut offered = Vec::new();
         while self.connected && self.quic.scids_left() > 0 {

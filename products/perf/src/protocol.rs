@@ -348,7 +348,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn garbage_is_an_error_and_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..512)) {
+        fn garbage_is_an_error_and_no_panic(bytes in proptest::collection::vec(any::<u8>(),
+            0..512)) {
             let _ = Message::parse(&bytes);
             let _ = options_of_alpn(&bytes);
         }

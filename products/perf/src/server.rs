@@ -149,7 +149,8 @@ fn open(arguments: &ServerArguments) -> Result<Port, Failure> {
 }
 
 fn is_in_use(error: &EndpointError) -> bool {
-    matches!(error, EndpointError::Io { source, .. } if source.kind() == std::io::ErrorKind::AddrInUse)
+    matches!(error, EndpointError::Io { source,
+        .. } if source.kind() == std::io::ErrorKind::AddrInUse)
 }
 
 impl ServerRun<'_> {

@@ -65,7 +65,8 @@ fn converse(mut stream: TcpStream, answer: &impl Fn(&str) -> Option<Answer>) -> 
     let length = body.len();
     write!(
         stream,
-        "HTTP/1.0 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        "HTTP/1.0 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: \
+         close\r\n\r\n{body}"
     )
 }
 

@@ -1,10 +1,10 @@
-//! What programs that operators run have in common: settings, command line, log, metrics, limits and
-//! signals.
+//! What programs that operators run have in common: settings, command line, log, metrics, limits
+//! and signals.
 //!
-//! It knows nothing of what such a program does. Its parts: [`settings`], from a TOML file and flags
-//! that change it, read strictly; [`command_line`], those flags; [`log`] and [`http`], what it says;
-//! [`metrics`], what it counts; [`quota`], how many clients it takes; [`supervisor`], its threads
-//! and what signals do to them; [`inbox`], how these are told.
+//! It knows nothing of what such a program does. Its parts: [`settings`], from a TOML file and
+//! flags that change it, read strictly; [`command_line`], those flags; [`log`] and [`http`], what
+//! it says; [`metrics`], what it counts; [`quota`], how many clients it takes; [`supervisor`], its
+//! threads and what signals do to them; [`inbox`], how these are told.
 
 pub mod command_line;
 mod error;

@@ -286,8 +286,8 @@ fn is_plain(letter: char) -> bool {
     letter.is_ascii_graphic() && !matches!(letter, '"' | '=' | '\\')
 }
 
-/// A value as JSON in which nothing ends a line or moves a terminal's cursor: JSON itself lets DEL, the
-/// controls above it, and the line ends of Unicode stand as they are.
+/// A value as JSON in which nothing ends a line or moves a terminal's cursor: JSON itself lets DEL,
+/// the controls above it, and the line ends of Unicode stand as they are.
 struct OneLine<'a>(&'a Value);
 
 impl fmt::Display for OneLine<'_> {
@@ -375,8 +375,8 @@ mod tests {
         let [line] = &text[..] else {
             panic!("{text:?}");
         };
-        let said = " info    closed connection=7 why=\"a \\\"b\\\"\" client=127.0.0.1:1 nobody=null \
-                    listen=[\"[::1]:443\"]\n";
+        let said = " info    closed connection=7 why=\"a \\\"b\\\"\" client=127.0.0.1:1 \
+                    nobody=null listen=[\"[::1]:443\"]\n";
         assert!(line.ends_with(said), "{line}");
         let settings = LogSettings {
             format: Format::Json,

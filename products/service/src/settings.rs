@@ -90,7 +90,8 @@ impl FromStr for HostPort {
             return Ok(Self(text.to_owned()));
         }
         Err(format!(
-            "{text:?} is no HOST:PORT; write one such as \"198.51.100.2:443\", \"[2001:db8::2]:443\" or \"gateway.example:443\""
+            "{text:?} is no HOST:PORT; write one such as \"198.51.100.2:443\", \
+             \"[2001:db8::2]:443\" or \"gateway.example:443\""
         ))
     }
 }

@@ -117,7 +117,8 @@ impl BufferedDirection {
     }
 }
 
-/// Says that nothing more comes. A connection that was reset just now is not connected any more: then the error is its own.
+/// Says that nothing more comes. A connection that was reset just now is not connected any more:
+/// then the error is its own.
 fn end(to: &impl AsFd) -> Result<(), Errno> {
     shutdown(to, Shutdown::Write).map_err(|error| match socket_error(to) {
         Ok(Err(own)) => own,

@@ -1,8 +1,8 @@
 //! Interception: packets of connections to some ports come to the proxy, whoever they are addressed
 //! to.
 //!
-//! Rules of routing have the kernel take them as the host's own: from the client's side those to the
-//! ports, from the server's side those from them. All other traffic is routed as before.
+//! Rules of routing have the kernel take them as the host's own: from the client's side those to
+//! the ports, from the server's side those from them. All other traffic is routed as before.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -1,11 +1,12 @@
-//! A proxy that splits TCP connections, as operators have at both ends of a satellite link (RFC 3135).
+//! A proxy that splits TCP connections, as operators have at both ends of a satellite link (RFC
+//! 3135).
 //!
 //! Where it is transparent, client and server see each other's addresses. It answers the client's
 //! handshake itself, opens a connection of its own to where the client wanted to go, and carries
 //! bytes between the two. What it has acknowledged to one side waits, bounded, for the other.
 //!
-//! [`relay`] carries, and knows neither trials nor operators; [`trial`] and [`program`] start it for
-//! these.
+//! [`relay`] carries, and knows neither trials nor operators; [`trial`] and [`program`] start it
+//! for these.
 
 mod buffers;
 mod config;

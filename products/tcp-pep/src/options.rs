@@ -22,8 +22,8 @@ pub const POOLS: RangeInclusive<u64> = 1..=1000;
 pub const LATE_WITH_POOL: &str =
     "a connection of the pool stands already, and says nothing of the server";
 
-/// A configuration of Kuhn 2020, table III: the largest buffers of senders and receivers, in bytes, and
-/// the initial window, in packets.
+/// A configuration of Kuhn 2020, table III: the largest buffers of senders and receivers, in bytes,
+/// and the initial window, in packets.
 struct Configuration {
     name: &'static str,
     sender: u64,

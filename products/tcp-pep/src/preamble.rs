@@ -1,8 +1,8 @@
 //! What a terminal tells the gateway first on a connection of their pool: who wants to go where.
 //!
 //! It is the header of the PROXY protocol, version 2, as `HAProxy` defines it
-//! (<https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt>, section 2.2), with both addresses
-//! of TCP; additional fields are read over. So other programs can stand at either end.
+//! (<https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt>, section 2.2), with both
+//! addresses of TCP; additional fields are read over. So other programs can stand at either end.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

@@ -15,8 +15,8 @@ use rustix::net::{bind, connect as connect_socket, getpeername, getsockname, lis
 use crate::config::{Accept, Side};
 use crate::syn_gate::close_for_others;
 
-/// Connections that wait to be accepted, with those whose handshake is under way. The kernel takes no
-/// more than `somaxconn`.
+/// Connections that wait to be accepted, with those whose handshake is under way. The kernel takes
+/// no more than `somaxconn`.
 const BACKLOG: i32 = 65_535;
 
 /// The sharing of an address: whether others may have it.
@@ -78,7 +78,8 @@ pub fn dress_accepted(socket: &OwnedFd, side: &Side) -> Result<(), Errno> {
     }
 }
 
-/// A connection to `place` that is being opened, from `source`, or from an address of the host's own.
+/// A connection to `place` that is being opened, from `source`, or from an address of the host's
+/// own.
 pub fn connect(
     side: &Side,
     place: SocketAddr,

@@ -15,7 +15,7 @@ bentpipe_service::statistics! {
     refused_total: Counter,
     /// Times that a pair had to wait for memory.
     starved_total: Counter,
-    /// Times that no connection could be accepted for want of descriptors or of the kernel's memory.
+    /// Times that no connection could be accepted for want of descriptors or kernel memory.
     paused_total: Counter,
     /// Connections of clients that found one of the pool ready.
     pool_hits_total: Counter,

@@ -2,10 +2,10 @@
 //!
 //! The kernel answers a SYN for a socket that listens, and asks no program. So the listener has a
 //! filter that lets no SYN through but those that this program has marked. A packet socket has seen
-//! the client's: when the connection to where it goes stands, the same packet is sent once more with
-//! the mark, by which it is routed to the host itself, and the kernel answers as it always does. A
-//! client whose server refuses is refused, too (RFC 9293, section 3.5.2). Who sends its SYN again
-//! meanwhile is heard once.
+//! the client's: when the connection to where it goes stands, the same packet is sent once more
+//! with the mark, by which it is routed to the host itself, and the kernel answers as it always
+//! does. A client whose server refuses is refused, too (RFC 9293, section 3.5.2). Who sends its SYN
+//! again meanwhile is heard once.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
@@ -51,7 +51,8 @@ pub struct SynGate {
 }
 
 impl SynGate {
-    /// That of IPv4 or of IPv6, for what a device brings. It takes `CAP_NET_RAW` and `CAP_NET_ADMIN`.
+    /// That of IPv4 or of IPv6, for what a device brings. It takes `CAP_NET_RAW` and
+    /// `CAP_NET_ADMIN`.
     pub fn open(device: u32, is_ipv6: bool) -> Result<Self, Errno> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let (family, ethertype, program) = if is_ipv6 {
@@ -305,7 +306,8 @@ fn send(socket: &OwnedFd, packet: &[u8], to: SocketAddr) -> Result<(), Errno> {
 mod tests {
     use super::*;
 
-    /// From 192.0.2.1, port 40000, to 198.51.100.1, port 443, with a number of 7 and an open checksum.
+    /// From 192.0.2.1, port 40000, to 198.51.100.1, port 443, with a number of 7 and an open
+    /// checksum.
     fn syn_of_ipv4() -> Vec<u8> {
         let mut packet = vec![0x45, 0, 0, 40, 1, 2, 0x40, 0, 64, TCP, 0, 0];
         packet.extend([192, 0, 2, 1, 198, 51, 100, 1]);

@@ -14,8 +14,8 @@ pub const ALL_EVENTS: EventFlags = EventFlags::IN
     .union(EventFlags::PRI)
     .union(EventFlags::ET);
 
-/// What means that a read that returns less than was asked for may have left something: the end of the
-/// stream, or what comes after an urgent mark.
+/// What means that a read that returns less than was asked for may have left something: the end of
+/// the stream, or what comes after an urgent mark.
 const MORE: EventFlags = EventFlags::RDHUP.union(EventFlags::PRI);
 
 /// A socket of which changes are told once, when they come about (epoll, edge-triggered).

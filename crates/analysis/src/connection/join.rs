@@ -460,7 +460,8 @@ mod tests {
             prop_assert!(found.packets.is_sorted_by_key(Packet::time));
             for (number, sent) in (0..).zip(&packets) {
                 let observations = found.packets.iter().filter(|it| it.number == Some(number));
-                let (originals, copies): (Vec<_>, Vec<_>) = observations.partition(|it| it.sent().is_some());
+                let (originals, copies): (Vec<_>, Vec<_>) = observations.partition(
+                    |it| it.sent().is_some());
                 prop_assert_eq!(originals.len(), 1);
                 let expected_copies = sent.delay.map_or(0, |_| sent.copies - 1);
                 prop_assert_eq!(copies.len(), expected_copies, "what the network doubled");
@@ -470,7 +471,8 @@ mod tests {
                 let clock = |end: End| if end == End::Server { ahead } else { 0 } - start;
                 let left = i64::try_from(sent.at).unwrap();
                 prop_assert_eq!(original.sent(), Some(left + clock(sent.sender)));
-                let arrival = sent.delay.map(|delay| left + i64::try_from(delay).unwrap() + clock(sent.sender.other()));
+                let arrival = sent.delay.map(|delay| left + i64::try_from(delay).unwrap()
+                    + clock(sent.sender.other()));
                 prop_assert_eq!(original.received(), arrival);
                 prop_assert_eq!(original.fate == Fate::Delivered, sent.delay.is_some());
                 prop_assert!(!original.copy && copies.iter().all(|it| it.copy));

@@ -40,9 +40,9 @@ use one_way::Transfer;
 
 pub use together::Measured;
 
-/// Measurements of a connection, or of several together. None: cannot be measured from where it was captured, or did not
-/// happen. What needs the frames of all packets is None where a [gap](DecodingGap::misleads) would
-/// mislead.
+/// Measurements of a connection, or of several together. None: cannot be measured from where it was
+/// captured, or did not happen. What needs the frames of all packets is None where a
+/// [gap](DecodingGap::misleads) would mislead.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Metrics {
     /// From the client's first packet to the end of its handshake, seconds.

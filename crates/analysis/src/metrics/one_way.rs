@@ -13,8 +13,8 @@ use super::float;
 use super::milestones::Milestones;
 use super::together::Measured;
 
-/// Measurements of one direction of a connection, or of several together. None: cannot be measured from where it was
-/// captured.
+/// Measurements of one direction of a connection, or of several together. None: cannot be measured
+/// from where it was captured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OneWay {
     /// QUIC packets (TCP: segments).

@@ -3,8 +3,8 @@
 //! Source: RFC 9312 (what QUIC shows, and how to measure with it), RFC 8546 (the term wire image).
 //! An operator has no keys. He sees when datagrams passed and how large they were; the Initial
 //! packets, whose keys anybody can make; and in each short header the spin bit, with some stacks
-//! loss bits. Of captures at both sides, packets are matched as they are, encrypted. What is measured
-//! here is the same whether there are secrets or not.
+//! loss bits. Of captures at both sides, packets are matched as they are, encrypted. What is
+//! measured here is the same whether there are secrets or not.
 
 mod bursts;
 mod handshake;

@@ -1,7 +1,8 @@
 //! Packets for measurements: sent on a device of one host, seen on a device of another.
 //!
-//! They go past both hosts' network layers. Each carries its number and the time of sending; when it arrived is told by the
-//! kernel, as for every packet socket, so the receiver's own delays are not measured.
+//! They go past both hosts' network layers. Each carries its number and the time of sending; when
+//! it arrived is told by the kernel, as for every packet socket, so the receiver's own delays are
+//! not measured.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

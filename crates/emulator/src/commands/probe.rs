@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 /// How long is measured.
 const MEASURED: Span = Span::from_secs(1);
 
-/// Tries what a trial needs, one after the other, each only if what it stands on works. The namespaces that this process is in have been made by now.
+/// Tries what a trial needs, one after the other, each only if what it stands on works. The
+/// namespaces that this process is in have been made by now.
 pub fn run() -> Result<ExitCode, Box<dyn Error>> {
     let mut checks = vec![("namespaces", None)];
     let mut note = |name, done: Result<_, EmulatorError>| {

@@ -162,7 +162,8 @@ fn pid_of(id: u32) -> Pid {
     Pid::from_raw(id.cast_signed()).expect("a process has a number")
 }
 
-/// The processes that this one must wait for: as the first of its PID namespace, also those whose parents have ended.
+/// The processes that this one must wait for: as the first of its PID namespace, also those whose
+/// parents have ended.
 #[derive(Default)]
 struct Children {
     ended: Vec<(Pid, u8)>,
@@ -197,7 +198,8 @@ impl Children {
         }
     }
 
-    /// Asks the group of a process to end, and waits a moment for it. What is left then is killed with this process.
+    /// Asks the group of a process to end, and waits a moment for it. What is left then is killed
+    /// with this process.
     fn end(&mut self, leader: Pid) {
         if let Some(code) = self.look_for(leader) {
             eprintln!("note: the server's command had ended by itself, with {code}");

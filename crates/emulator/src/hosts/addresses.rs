@@ -4,9 +4,10 @@
 //! client ──192.0.2.0/24── terminal ──203.0.113.0/24── gateway ──198.51.100.0/24── server
 //! ```
 //!
-//! A shell that is started on the client of another lies *inside* it: what would be its server is the outer client,
-//! through which its packets go on. Its addresses come from a [`Block`] of 10.0.0.0/8, which leads from everywhere to the client, whose
-//! blocks inside are each a sixteenth, so that four lie in each other.
+//! A shell that is started on the client of another lies *inside* it: what would be its server is
+//! the outer client, through which its packets go on. Its addresses come from a [`Block`] of
+//! 10.0.0.0/8, which leads from everywhere to the client, whose blocks inside are each a sixteenth,
+//! so that four lie in each other.
 
 use std::fmt::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -16,7 +17,8 @@ use bentpipe_link::{HostName, SegmentName};
 
 use bentpipe_netlink::Prefix;
 
-/// Addresses for shells inside this one. In IPv6, 10.1.2.3 has the counterpart `2001:db8:a01:203::1`.
+/// Addresses for shells inside this one. In IPv6, 10.1.2.3 has the counterpart
+/// `2001:db8:a01:203::1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Block {
     first: Ipv4Addr,
@@ -218,7 +220,8 @@ impl AddressPlan {
     }
 }
 
-/// The routes of IPv4 (`version` 0) or IPv6 (1): away from the client everything, towards it what is there.
+/// The routes of IPv4 (`version` 0) or IPv6 (1): away from the client everything, towards it what
+/// is there.
 fn routes(hops: &[SegmentAddresses; 3], block: Block, version: usize) -> Vec<Route> {
     let [access, satellite, ground] = hops;
     let at = |end: &SegmentEnd| end.addresses[version].address;

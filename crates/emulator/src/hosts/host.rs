@@ -1,6 +1,7 @@
 //! The hosts of a topology, and programs that run on them.
 //!
-//! A host is a network namespace with a host name, and a mount namespace in which `/etc/hosts` names all four.
+//! A host is a network namespace with a host name, and a mount namespace in which `/etc/hosts`
+//! names all four.
 
 use std::env;
 use std::ffi::OsStr;
@@ -73,8 +74,8 @@ impl Host {
         &self.network
     }
 
-    /// A command that runs on this host, in the current folder. It is killed when the thread that starts it ends, if it has not ended
-    /// before.
+    /// A command that runs on this host, in the current folder. It is killed when the thread that
+    /// starts it ends, if it has not ended before.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Result<Command, EmulatorError> {
         let network = self.network.as_fd().try_clone_to_owned();
         let network = network.doing("holding a network namespace")?;
@@ -97,7 +98,8 @@ impl Host {
 
 #[expect(
     unsafe_code,
-    reason = "what is done before the program starts is system calls, which allocate nothing and take no lock"
+    reason = "what is done before the program starts is system calls, which allocate nothing and \
+              take no lock"
 )]
 pub(crate) fn before_it_starts(
     command: &mut Command,
@@ -106,10 +108,12 @@ pub(crate) fn before_it_starts(
     unsafe { command.pre_exec(work) };
 }
 
-/// Names are looked up in IPv6 first, but what listens on IPv4 alone would then be asked in vain, and be reached a round trip later.
+/// Names are looked up in IPv6 first, but what listens on IPv4 alone would then be asked in vain,
+/// and be reached a round trip later.
 const IPV4_FIRST: &str = "precedence ::ffff:0:0/96 100\n";
 
-/// Covers files that say who has which address, in a new mount namespace. What covers them is in no folder.
+/// Covers files that say who has which address, in a new mount namespace. What covers them is in no
+/// folder.
 fn show_names(hosts: &str) -> Result<(), EmulatorError> {
     let aside = Path::new("/tmp");
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;

@@ -1,6 +1,7 @@
 //! Network namespaces, held by file descriptor: they vanish with the last holder, however it ends.
 //!
-//! Which namespace a thread is in is a matter of the thread alone. So namespaces are made, and configured, by threads that do nothing else.
+//! Which namespace a thread is in is a matter of the thread alone. So namespaces are made, and
+//! configured, by threads that do nothing else.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -1,4 +1,5 @@
-//! What devices do for the kernel, switched off: with it, packets of a virtual device arrive merged, or without checksums.
+//! What devices do for the kernel, switched off: with it, packets of a virtual device arrive
+//! merged, or without checksums.
 
 use std::io;
 

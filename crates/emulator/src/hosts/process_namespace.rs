@@ -1,10 +1,13 @@
-//! Where this program and all that it starts live: a PID namespace, and for ordinary users a user namespace around it.
+//! Where this program and all that it starts live: a PID namespace, and for ordinary users a user
+//! namespace around it.
 //!
-//! The program starts itself again as the first process of the PID namespace, and waits for it. When the waiting one dies, even by
-//! SIGKILL, the kernel kills the first process, with that all processes of the namespace, and with those their network namespaces go.
+//! The program starts itself again as the first process of the PID namespace, and waits for it.
+//! When the waiting one dies, even by SIGKILL, the kernel kills the first process, with that all
+//! processes of the namespace, and with those their network namespaces go.
 //!
-//! In the user namespace, users keep their own number, and so their files; programs get all capabilities that the namespace has (as ambient
-//! ones), so that `tcpdump`, port 80, and a shell inside the shell work as they do for root.
+//! In the user namespace, users keep their own number, and so their files; programs get all
+//! capabilities that the namespace has (as ambient ones), so that `tcpdump`, port 80, and a shell
+//! inside the shell work as they do for root.
 
 use std::env;
 use std::ffi::OsString;
@@ -29,8 +32,8 @@ use crate::hosts::namespace::unshare;
 /// The first argument of the process inside.
 pub const INSIDE: &str = "--inside";
 
-/// Runs this program once more, with `arguments`, as the first process of a PID namespace, and waits for its end. An interrupt from the terminal
-/// is its business alone.
+/// Runs this program once more, with `arguments`, as the first process of a PID namespace, and
+/// waits for its end. An interrupt from the terminal is its business alone.
 pub fn run_inside(arguments: &[OsString]) -> Result<ExitStatus, EmulatorError> {
     create_pid_namespace()?;
     let foreground = tcgetpgrp(stdin()).ok().filter(|group| *group == getpgrp());
@@ -44,7 +47,8 @@ pub fn run_inside(arguments: &[OsString]) -> Result<ExitStatus, EmulatorError> {
     ignore(&[libc::SIGINT, libc::SIGQUIT, libc::SIGTTOU]);
     let status = child.wait().doing("waiting for this program")?;
     if let Some(group) = foreground {
-        // A shell inside took the terminal, and cannot give it back to a process outside that it does not know.
+        // A shell inside took the terminal, and cannot give it back to a process outside that it
+        // does not know.
         let _ = tcsetpgrp(stdin(), group);
     }
     Ok(status)
@@ -56,7 +60,8 @@ pub fn prepare_inside() -> Result<(), EmulatorError> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).doing("making mounts private")?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    // In a user namespace the kernel refuses this if parts of the old one are covered, as in many containers.
+    // In a user namespace the kernel refuses this if parts of the old one are covered, as in many
+    // containers.
     mount("proc", "/proc", "proc", flags, None).map_err(EmulatorError::no_namespaces)
 }
 
@@ -67,7 +72,8 @@ pub fn exit_code(status: ExitStatus) -> u8 {
     u8::try_from(code.unwrap_or(1)).unwrap_or(1)
 }
 
-/// Makes the PID namespace for what is started next; the user namespace only if there is no other way.
+/// Makes the PID namespace for what is started next; the user namespace only if there is no other
+/// way.
 fn create_pid_namespace() -> Result<(), EmulatorError> {
     if unshare(UnshareFlags::NEWPID).is_ok() {
         return Ok(());

@@ -14,12 +14,14 @@ use crate::hosts::host::Host;
 use crate::hosts::namespace::Namespace;
 use bentpipe_netlink::{Netlink, PairEnd};
 
-/// What programs on a client find in their environment: the addresses for a shell inside, as in 10.0.0.0/8.
+/// What programs on a client find in their environment: the addresses for a shell inside, as in
+/// 10.0.0.0/8.
 const BLOCK_VARIABLE: &str = "BENTPIPE_BLOCK";
 /// What programs find in their environment: the name of their host.
 const HOST_VARIABLE: &str = "BENTPIPE_HOST";
 
-/// The hosts of a scenario and what connects them. All of it vanishes when this value and the programs on the hosts are gone.
+/// The hosts of a scenario and what connects them. All of it vanishes when this value and the
+/// programs on the hosts are gone.
 #[derive(Debug)]
 pub struct Topology {
     /// In the order of [`HostName::ALL`].
@@ -53,8 +55,8 @@ impl Topology {
         Ok(topology)
     }
 
-    /// Makes one whose far end is where this process is, if that is the client of another topology: so the path of the inner client
-    /// goes on through the outer one. Else one that stands alone.
+    /// Makes one whose far end is where this process is, if that is the client of another topology:
+    /// so the path of the inner client goes on through the outer one. Else one that stands alone.
     pub fn build_here(scenario: &Scenario) -> Result<Self, EmulatorError> {
         let place = |variable| env::var(variable).unwrap_or_default();
         match place(HOST_VARIABLE).as_str() {
@@ -69,7 +71,8 @@ impl Topology {
         }
     }
 
-    /// The first block that no other shell inside has is ours: each has a device in the outer client by the block's number.
+    /// The first block that no other shell inside has is ours: each has a device in the outer
+    /// client by the block's number.
     fn inside(scenario: &Scenario, block: Block) -> Result<Self, EmulatorError> {
         for (index, block) in block.inside().into_iter().enumerate() {
             let plan = AddressPlan::inner(block);
@@ -133,7 +136,8 @@ impl Topology {
         self.is_inner
     }
 
-    /// Lays one segment. Devices are called after it, but for that at the server's end of the ground.
+    /// Lays one segment. Devices are called after it, but for that at the server's end of the
+    /// ground.
     fn connect(
         &mut self,
         hop: &SegmentAddresses,
@@ -171,7 +175,8 @@ impl Topology {
         wait_until_running(b, beyond.name)
     }
 
-    /// Makes a pair of devices. The kernel asks for rights where it is asked, too, and outside an ordinary user has none.
+    /// Makes a pair of devices. The kernel asks for rights where it is asked, too, and outside an
+    /// ordinary user has none.
     fn pair(&self, one: PairEnd, other: PairEnd) -> Result<(), EmulatorError> {
         self.emulator.within(|| {
             let mut netlink = Netlink::open().doing("opening netlink")?;

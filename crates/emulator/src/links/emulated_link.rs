@@ -1,7 +1,9 @@
-//! An emulated link, one direction of one segment: packets meet the link when they arrive, and wait until they are to come out.
+//! An emulated link, one direction of one segment: packets meet the link when they arrive, and wait
+//! until they are to come out.
 //!
-//! A node like those of virtual time: it is told the time, and reads no clock. What a link does to a packet is decided
-//! once, by the time at which the kernel got it, so the emulator's own delays change no fate.
+//! A node like those of virtual time: it is told the time, and reads no clock. What a link does to
+//! a packet is decided once, by the time at which the kernel got it, so the emulator's own delays
+//! change no fate.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -41,8 +43,9 @@ impl EmulatedLink {
         }
     }
 
-    /// Takes in a frame, and tells when it arrived and what becomes of the packet in it. Two processors may stamp in another
-    /// order than that in which frames come: what seems to be earlier than the one before arrives with it.
+    /// Takes in a frame, and tells when it arrived and what becomes of the packet in it. Two
+    /// processors may stamp in another order than that in which frames come: what seems to be
+    /// earlier than the one before arrives with it.
     pub fn admit(&mut self, stamped: Time, frame: &Frame) -> (Time, Fate) {
         let arrival = stamped.max(self.last_arrival);
         self.last_arrival = arrival;

@@ -1,7 +1,7 @@
 //! Moves the packets of all segments, both ways, one step at a time.
 //!
-//! It does what it is told the time for and waits for nothing; [`Clock`] and [`Port`] are what tests put in the place of
-//! this machine's.
+//! It does what it is told the time for and waits for nothing; [`Clock`] and [`Port`] are what
+//! tests put in the place of this machine's.
 
 use std::io;
 use std::sync::Arc;
@@ -109,7 +109,8 @@ impl<P: Port> Engine<P> {
         self.anomalies
     }
 
-    /// Takes in what has come and lets out what is due, a batch per link at most. Tells when the next packet is due.
+    /// Takes in what has come and lets out what is due, a batch per link at most. Tells when the
+    /// next packet is due.
     pub fn step(&mut self, clock: &impl Clock) -> io::Result<Option<Time>> {
         let mut next = None;
         for (number, segment) in self.segments.iter_mut().enumerate() {
@@ -204,7 +205,8 @@ impl LinkStep<'_> {
             return Ok(());
         }
         let result = to.send(&frames);
-        // The time behind the call counts as that of all its packets: an error is rather overstated.
+        // The time behind the call counts as that of all its packets: an error is rather
+        // overstated.
         let after = clock.now();
         match result {
             Ok(sent) => {
@@ -223,7 +225,8 @@ impl LinkStep<'_> {
         Ok(())
     }
 
-    /// Counts a frame that did not fit into the kernel's buffer. Any other error is one of the device.
+    /// Counts a frame that did not fit into the kernel's buffer. Any other error is one of the
+    /// device.
     fn refused(&mut self, error: io::Error) -> io::Result<()> {
         if error.raw_os_error() != Some(libc::ENOBUFS) {
             return Err(error);
@@ -240,8 +243,8 @@ impl LinkStep<'_> {
     }
 }
 
-/// Whether there is an IP packet in it that goes to one host. What goes to all on the wire, as the routers' multicast
-/// reports do, is a matter of the wire and not of the path.
+/// Whether there is an IP packet in it that goes to one host. What goes to all on the wire, as the
+/// routers' multicast reports do, is a matter of the wire and not of the path.
 fn is_for_a_host(received: &Received<'_>) -> bool {
     const IPV4: [u8; 2] = [0x08, 0x00];
     const IPV6: [u8; 2] = [0x86, 0xdd];

@@ -9,9 +9,10 @@ use serde::Serialize;
 use crate::links::engine::Anomalies;
 use crate::timing::histogram::Histogram;
 
-/// The release error that one packet in a thousand may exceed: 1 ms, or 0.5 % of the scenario's smallest round-trip time where that is
-/// more. What is small beside the round trip does not change what congestion control sees, and where a host is shared,
-/// no process does better than some milliseconds.
+/// The release error that one packet in a thousand may exceed: 1 ms, or 0.5 % of the scenario's
+/// smallest round-trip time where that is more. What is small beside the round trip does not change
+/// what congestion control sees, and where a host is shared, no process does better than some
+/// milliseconds.
 #[must_use]
 pub fn most_late(scenario: &Scenario) -> Span {
     let share = Span::from_nanos(scenario.whole().rtt().as_nanos() / 200);
@@ -67,9 +68,11 @@ pub struct Fidelity {
     pub unfinished_checksums: u64,
     /// Frames of the wire itself, such as ARP and IPv6's multicast reports; they pass at once.
     pub other_frames: u64,
-    /// Events of packets that are missing in the capture, and among the packets that are handed over.
+    /// Events of packets that are missing in the capture, and among the packets that are handed
+    /// over.
     pub capture_losses: u64,
-    /// The share of the time in which some task waited for a processor; null where the kernel does not tell.
+    /// The share of the time in which some task waited for a processor; null where the kernel does
+    /// not tell.
     pub cpu_pressure_some: Option<f64>,
     /// The share of the time in which all did.
     pub cpu_pressure_full: Option<f64>,

@@ -1,8 +1,9 @@
 //! The thread that forwards, and what other threads see of it.
 //!
-//! One thread moves the packets of all segments, both ways. It sleeps until a port has something or the next packet is due, by a
-//! timer of the kernel that is set to an instant, not to a span: what delays the thread before it sleeps does not add up. On
-//! request it stays awake for the last moments before a packet is due.
+//! One thread moves the packets of all segments, both ways. It sleeps until a port has something or
+//! the next packet is due, by a timer of the kernel that is set to an instant, not to a span: what
+//! delays the thread before it sleeps does not add up. On request it stays awake for the last
+//! moments before a packet is due.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -35,7 +36,8 @@ pub struct Options {
     pub capture: Option<PathBuf>,
     /// Whether the report has the packets that passed the ends of hops.
     pub keep_packets: bool,
-    /// Hosts between client and server where programs take the packets: there a hop ends, and the next begins.
+    /// Hosts between client and server where programs take the packets: there a hop ends, and the
+    /// next begins.
     pub stops: Vec<HostName>,
     /// How long before a packet is due the thread stays awake. That costs a processor.
     pub spin: Span,
@@ -81,9 +83,9 @@ struct Stop {
 }
 
 impl Forwarder {
-    /// Starts a thread that forwards the packets of all emulated segments, as `scenario` says. Trial time starts now. The
-    /// devices are looked for in the network namespace of the calling thread; which one the new thread is in does not
-    /// matter.
+    /// Starts a thread that forwards the packets of all emulated segments, as `scenario` says.
+    /// Trial time starts now. The devices are looked for in the network namespace of the calling
+    /// thread; which one the new thread is in does not matter.
     pub fn start(
         segments: &[SegmentPorts],
         scenario: &Scenario,

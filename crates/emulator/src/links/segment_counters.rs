@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use crate::links::emulated_link::EmulatedLink;
 
-/// The counters of one direction of one segment, so far. `packets = delivered + queue_drops + losses`.
+/// The counters of one direction of one segment, so far. `packets = delivered + queue_drops +
+/// losses`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SegmentCounters {
     /// Which segment.

@@ -1,8 +1,8 @@
 //! A device of the emulator: frames come in and go out through a packet socket.
 //!
-//! The kernel stamps a frame when the host's device hands it over, so that the time at which a packet arrives does not depend
-//! on when the emulator is given the processor. What the emulator itself sends is not seen again. Frames are sent past
-//! the queueing discipline.
+//! The kernel stamps a frame when the host's device hands it over, so that the time at which a
+//! packet arrives does not depend on when the emulator is given the processor. What the emulator
+//! itself sends is not seen again. Frames are sent past the queueing discipline.
 
 use std::fs::File;
 use std::io::{self, IoSlice, Read, Seek};
@@ -81,8 +81,8 @@ impl PacketPort {
         })
     }
 
-    /// Frames that the kernel dropped since the last question: for want of room in the ring, or between the two devices of
-    /// the pair.
+    /// Frames that the kernel dropped since the last question: for want of room in the ring, or
+    /// between the two devices of the pair.
     pub fn take_kernel_drops(&mut self) -> io::Result<u64> {
         let ring = take_drops(self.socket.as_fd())?;
         let device = self.device_drops()?;
@@ -143,10 +143,13 @@ mod tests {
 
     #[test]
     fn drops_of_a_device_are_those_of_both_columns() {
-        let table = "Inter-|   Receive                                                |  Transmit\n \
-            face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n    \
-            lo:       0       1    2    3    4     5          6         7        8        9    10    11    12     13       14          15\n  \
-            sat0:      0       1    2   40    4     5          6         7        8        9    10    2    12     13       14          15\n";
+        let table = "Inter-|   Receive                                                |  \
+                     Transmit\n face |bytes    packets errs drop fifo frame compressed \
+                     multicast|bytes    packets errs drop fifo colls carrier compressed\n    \
+                     lo:       0       1    2    3    4     5          6         7        8        \
+                     9    10    11    12     13       14          15\n  sat0:      0       1    \
+                     2   40    4     5          6         7        8        9    10    2    12     \
+                     13       14          15\n";
         assert_eq!(drops_of(table, "sat0"), Some(42));
         assert_eq!(drops_of(table, "lo"), Some(14));
         assert_eq!(drops_of(table, "sat"), None);

@@ -1,10 +1,11 @@
-//! Memory that the kernel shares with a packet socket: it writes arriving frames there, each into a slot of its own.
+//! Memory that the kernel shares with a packet socket: it writes arriving frames there, each into a
+//! slot of its own.
 //!
-//! A ring needs no privilege beyond that of the socket, while the limit of a socket's buffer, which an ordinary user cannot
-//! raise, would hold some two hundred frames.
+//! A ring needs no privilege beyond that of the socket, while the limit of a socket's buffer, which
+//! an ordinary user cannot raise, would hold some two hundred frames.
 //!
-//! Source: `Documentation/networking/packet_mmap.rst` of Linux, version 2 of the ring. A slot is the kernel's while its status is
-//! zero, and ours until we write zero there.
+//! Source: `Documentation/networking/packet_mmap.rst` of Linux, version 2 of the ring. A slot is
+//! the kernel's while its status is zero, and ours until we write zero there.
 
 use std::ffi::c_void;
 use std::io;
@@ -78,8 +79,9 @@ impl Ring {
     #[expect(unsafe_code, reason = "memory that is shared with the kernel")]
     pub fn next(&mut self, take: impl FnOnce(Received<'_>)) -> bool {
         let offset = self.next * SLOT;
-        // SAFETY: `next` is below SLOTS, so the slot lies within the mapping, which lives as long as `self`; the kernel
-        // starts every slot with the header, whose first field is the status, aligned to SLOT bytes.
+        // SAFETY: `next` is below SLOTS, so the slot lies within the mapping, which lives as long
+        // as `self`; the kernel starts every slot with the header, whose first field is the status,
+        // aligned to SLOT bytes.
         let (header, status) = unsafe {
             let slot = self.memory.add(offset);
             (
@@ -91,8 +93,8 @@ impl Ring {
         if state & TP_STATUS_USER == 0 {
             return false;
         }
-        // SAFETY: while TP_STATUS_USER is set, the kernel leaves the slot alone; the frame that the header tells of is cut to
-        // what lies within the slot.
+        // SAFETY: while TP_STATUS_USER is set, the kernel leaves the slot alone; the frame that the
+        // header tells of is cut to what lies within the slot.
         let received = unsafe {
             let header = header.read();
             let start = usize::from(header.tp_mac).min(SLOT);
@@ -114,7 +116,8 @@ impl Ring {
 impl Drop for Ring {
     #[expect(unsafe_code, reason = "memory that is shared with the kernel")]
     fn drop(&mut self) {
-        // SAFETY: mapped in `new` with this length; no frame outlives the call that it is handed to.
+        // SAFETY: mapped in `new` with this length; no frame outlives the call that it is handed
+        // to.
         let result = unsafe { munmap(self.memory.as_ptr().cast::<c_void>(), SLOT * SLOTS) };
         result.expect("the mapping is ours");
     }

@@ -30,7 +30,8 @@ pub(crate) fn set_option<T: Copy>(
 pub(crate) fn take_drops(socket: BorrowedFd<'_>) -> io::Result<u64> {
     let mut statistics = MaybeUninit::<libc::tpacket_stats>::zeroed();
     let mut bytes = length::<libc::tpacket_stats>();
-    // SAFETY: the kernel writes at most `bytes` bytes; the struct is two integers, which may be zero.
+    // SAFETY: the kernel writes at most `bytes` bytes; the struct is two integers, which may be
+    // zero.
     let (result, statistics) = unsafe {
         let value = statistics.as_mut_ptr().cast::<c_void>();
         let (level, name) = (libc::SOL_PACKET, libc::PACKET_STATISTICS);

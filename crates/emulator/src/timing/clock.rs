@@ -1,7 +1,8 @@
 //! The only place that reads clocks.
 //!
-//! The time of a trial is the monotonic clock since its start. The kernel stamps packets by the clock of the wall, which may be
-//! set or slewed meanwhile: so a stamp is understood by its age, at each look at a port anew.
+//! The time of a trial is the monotonic clock since its start. The kernel stamps packets by the
+//! clock of the wall, which may be set or slewed meanwhile: so a stamp is understood by its age, at
+//! each look at a port anew.
 
 use bentpipe_units::{Span, Time};
 use rustix::thread::clock_nanosleep_absolute;
@@ -26,8 +27,9 @@ pub(crate) struct Stamps {
 }
 
 impl Stamps {
-    /// The time of the trial at which a packet was stamped. It may have come since; but what is stamped much later than now
-    /// was stamped before the wall's clock was set back, and arrives now.
+    /// The time of the trial at which a packet was stamped. It may have come since; but what is
+    /// stamped much later than now was stamped before the wall's clock was set back, and arrives
+    /// now.
     pub fn time(self, stamp: u64) -> Time {
         const RECENT: u64 = 1_000_000;
         match stamp.checked_sub(self.unix) {
@@ -94,8 +96,8 @@ pub(crate) fn thread_cpu_time() -> Span {
     Span::from_nanos(nanos(ClockId::ThreadCPUTime))
 }
 
-/// The monotonic clock and the wall's at the same instant. A thread may be put to sleep between two looks: of a few
-/// attempts the quickest counts.
+/// The monotonic clock and the wall's at the same instant. A thread may be put to sleep between two
+/// looks: of a few attempts the quickest counts.
 fn both_clocks() -> (u64, u64) {
     const QUICK: u64 = 1_000;
     let mut best = (u64::MAX, 0, 0);

@@ -1,8 +1,10 @@
 //! Keeps idle processors from sleeping.
 //!
-//! A virtual machine whose processor has nothing to do gives it back to the hypervisor, and gets it again late: by milliseconds where the
-//! host is busy. So a thread on each processor does nothing all the time, at a priority (`SCHED_IDLE`) that gives way at once to
-//! whatever else is to run. On hardware of one's own it keeps processors out of their deeper states of sleep; it costs power either way.
+//! A virtual machine whose processor has nothing to do gives it back to the hypervisor, and gets it
+//! again late: by milliseconds where the host is busy. So a thread on each processor does nothing
+//! all the time, at a priority (`SCHED_IDLE`) that gives way at once to whatever else is to run. On
+//! hardware of one's own it keeps processors out of their deeper states of sleep; it costs power
+//! either way.
 
 use std::hint::spin_loop;
 use std::io;

@@ -6,7 +6,8 @@ use rustix::process::setpriority_process;
 const PRIORITY: libc::c_int = 1;
 const NICE: i32 = -20;
 
-/// Raises the calling thread's priority as far as the user may, and says how: `fifo`, `nice` or `normal`.
+/// Raises the calling thread's priority as far as the user may, and says how: `fifo`, `nice` or
+/// `normal`.
 pub(crate) fn raise_priority() -> &'static str {
     if become_real_time() {
         "fifo"

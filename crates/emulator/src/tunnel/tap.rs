@@ -1,7 +1,8 @@
 //! What goes into a tunnel and comes out of it, seen on the devices of client and server.
 //!
-//! The links carry nothing but what is encrypted. The kernel stamps packets when a host's stack hands them to its device, and
-//! when it gets them from there: what the programs at the ends of the tunnel take counts as part of the way.
+//! The links carry nothing but what is encrypted. The kernel stamps packets when a host's stack
+//! hands them to its device, and when it gets them from there: what the programs at the ends of the
+//! tunnel take counts as part of the way.
 
 use std::io;
 use std::net::IpAddr;
@@ -174,7 +175,8 @@ impl Watching {
 }
 
 impl TapReport {
-    /// Takes note of a packet; `place` knows its direction, whether it was sent here, and when, by where it is from.
+    /// Takes note of a packet; `place` knows its direction, whether it was sent here, and when, by
+    /// where it is from.
     fn add(
         &mut self,
         received: &Received<'_>,

@@ -1,4 +1,5 @@
-//! The load of a page or a live stream: its requests, the files that their replies go to, and when what came.
+//! The load of a page or a live stream: its requests, the files that their replies go to, and when
+//! what came.
 
 use std::time::Duration;
 
@@ -27,7 +28,8 @@ pub struct PageLoad {
 }
 
 impl PageLoad {
-    /// The page of a client's `setup`; its requests alone are one in which nothing leads to anything.
+    /// The page of a client's `setup`; its requests alone are one in which nothing leads to
+    /// anything.
     pub fn new(setup: &Setup) -> Result<Self, EndpointError> {
         let (_, requests) = visits(setup);
         let plan: Box<dyn Plan> = match live(setup)? {
@@ -86,8 +88,8 @@ impl PageLoad {
         self.now = now;
     }
 
-    /// The number of the next resource to be asked for, if one is to be now: it is under way then. A
-    /// connection must be there that takes the request.
+    /// The number of the next resource to be asked for, if one is to be now: it is under way then.
+    /// A connection must be there that takes the request.
     pub fn ask(&mut self) -> Option<usize> {
         let number = self.plan.ask(self.now)?;
         self.requests[number].1.asked_ns = Some(nanos(self.now));
@@ -178,7 +180,8 @@ impl PageLoad {
         self.broken.take().map_or(Ok(()), Err)
     }
 
-    /// Completes the files as far as they came; says what became of each request, and what failed first.
+    /// Completes the files as far as they came; says what became of each request, and what failed
+    /// first.
     pub fn finish(&mut self) -> Result<(Vec<RequestReport>, Option<String>), EndpointError> {
         self.check()?;
         let mut reports = Vec::new();

@@ -1,8 +1,8 @@
-//! `bentpipe-sim shell`: two commands, programs that know nothing of the contract, in guests with the
-//! links of a scenario between them.
+//! `bentpipe-sim shell`: two commands, programs that know nothing of the contract, in guests with
+//! the links of a scenario between them.
 //!
-//! Both are a flow as those of a trial are, but that nobody judges it: what they print is the user's, and
-//! the client's exit code is this program's.
+//! Both are a flow as those of a trial are, but that nobody judges it: what they print is the
+//! user's, and the client's exit code is this program's.
 
 mod job;
 mod summary;
@@ -201,8 +201,8 @@ fn explained<'a>(error: &ChildError, children: impl IntoIterator<Item = &'a mut 
         .and_then(|child| child.exit().last_line());
     match (error, said) {
         (ChildError::Silent { .. } | ChildError::Slow { .. }, _) => format!(
-            "{error}\nhint: no virtual time passes while a program computes: one that waits in a loop \
-             waits for ever; BENTPIPE_SILENCE_S is how long one may compute"
+            "{error}\nhint: no virtual time passes while a program computes: one that waits in a \
+             loop waits for ever; BENTPIPE_SILENCE_S is how long one may compute"
         ),
         (_, Some(said)) => {
             let said = said.strip_prefix("bentpipe-guest: ").unwrap_or(&said);

@@ -73,8 +73,8 @@ impl Config {
         }
         if self.bypass.is_some() && matches!(self.next_hop, NextHop::ByName(_)) {
             return wrong(
-                "stepping aside needs one next hop for all: whose datagrams are forwarded untouched can \
-                 ask for another name unseen",
+                "stepping aside needs one next hop for all: whose datagrams are forwarded \
+                 untouched can ask for another name unseen",
             );
         }
         let limits = &self.limits;

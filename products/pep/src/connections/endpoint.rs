@@ -226,7 +226,8 @@ impl SideEndpoint {
             }
         }
         while let Some(event) = entry.connection.poll() {
-            if matches!(&event, Event::ConnectionLost { reason } if *reason != ConnectionError::LocallyClosed)
+            if let Event::ConnectionLost { reason } = &event
+                && *reason != ConnectionError::LocallyClosed
             {
                 entry.peers.learn_from(&entry.connection);
             }

@@ -213,8 +213,8 @@ fn listen(
     let mut all: Vec<Vec<UdpSocket>> = (0..workers).map(|_| Vec::new()).collect();
     for &place in &resolved.settings.listen {
         let group = listening::group(place, workers, has_ipv4).map_err(|error| {
-            let hint = "name an address of this machine and a UDP port that is free and allowed; below 1024 it takes the capability \
-                        CAP_NET_BIND_SERVICE";
+            let hint = "name an address of this machine and a UDP port that is free and allowed; \
+                        below 1024 it takes the capability CAP_NET_BIND_SERVICE";
             SettingsError::new("listen", format!("{place}: {error}"), hint)
         })?;
         if workers > 1

@@ -101,7 +101,8 @@ proptest! {
         is_backwards in any::<bool>(),
         seed in any::<u64>(),
     ) {
-        let mut world = setup::Plan::of(if one { &["buffer=30000"] } else { &["buffer=20000", "buffer=20000"] });
+        let mut world = setup::Plan::of(if one { &["buffer=30000"] } else { &["buffer=20000",
+            "buffer=20000"] });
         for words in &mut world.words {
             *words = buffer;
         }

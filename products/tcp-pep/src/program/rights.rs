@@ -55,9 +55,9 @@ fn check_capabilities(intercept: &Intercept, accept: Accept) -> Result<(), Setti
     let hint = if geteuid().is_root() {
         "this is root of a container or a namespace without these rights: give them to it"
     } else {
-        "start it with sudo, or as examples/bentpipe-tcp-pep.service does with AmbientCapabilities; in a user namespace \
-         (`unshare -Urn`, `bentpipe shell`) there are these rights for that namespace's own devices; --listen and --next-hop \
-         take none"
+        "start it with sudo, or as examples/bentpipe-tcp-pep.service does with \
+         AmbientCapabilities; in a user namespace (`unshare -Urn`, `bentpipe shell`) there are \
+         these rights for that namespace's own devices; --listen and --next-hop take none"
     };
     Err(SettingsError::new(PLACE, what, hint))
 }

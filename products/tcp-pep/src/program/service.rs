@@ -188,7 +188,8 @@ impl Service {
             return Ok(None);
         };
         let problem = |error| {
-            let hint = "it takes CAP_NET_ADMIN, and a kernel with CONFIG_IP_MULTIPLE_TABLES and CONFIG_IPV6_MULTIPLE_TABLES";
+            let hint = "it takes CAP_NET_ADMIN, and a kernel with CONFIG_IP_MULTIPLE_TABLES and \
+                        CONFIG_IPV6_MULTIPLE_TABLES";
             SettingsError::new(
                 "the system",
                 format!("intercept: rules of routing: {error}"),
@@ -339,8 +340,8 @@ fn side(settings: &SideSettings) -> Result<Side, Failure> {
 }
 
 fn cannot_listen(place: SocketAddr, error: &dyn std::fmt::Display) -> Failure {
-    let hint = "name an address of this machine and a TCP port that is free and allowed; interception listens at the servers' \
-                ports, where no other program may";
+    let hint = "name an address of this machine and a TCP port that is free and allowed; \
+                interception listens at the servers' ports, where no other program may";
     SettingsError::new("listen", format!("{place}: {error}"), hint).into()
 }
 

@@ -360,8 +360,8 @@ impl Relay {
         Ok(())
     }
 
-    /// Opens the connection to the next hop; None: the client is beyond a limit. `watched` is the number
-    /// of a client's connection that is watched already.
+    /// Opens the connection to the next hop; None: the client is beyond a limit. `watched` is the
+    /// number of a client's connection that is watched already.
     fn serve(
         &mut self,
         client: OwnedFd,

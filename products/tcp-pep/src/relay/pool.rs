@@ -24,8 +24,8 @@ use crate::preamble::{Preamble, decode};
 use crate::sockets;
 use crate::watched_socket::{ALL_EVENTS, unless_it_waits};
 
-/// Ports of connections that come from a client's address; its own are those that systems choose, which
-/// are above (RFC 6335, section 6; Linux's `ip_local_port_range`).
+/// Ports of connections that come from a client's address; its own are those that systems choose,
+/// which are above (RFC 6335, section 6; Linux's `ip_local_port_range`).
 const PORTS: std::ops::Range<u16> = 10_000..32_000;
 
 /// A connection of the pool that nobody has yet.
@@ -219,8 +219,8 @@ impl Relay {
     }
 }
 
-/// Has the kernel find out within a minute that a gateway, or what stands before it, has forgotten a
-/// connection: a client must not get that one.
+/// Has the kernel find out within a minute that a gateway, or what stands before it, has forgotten
+/// a connection: a client must not get that one.
 fn kept_alive(socket: OwnedFd) -> Result<OwnedFd, Errno> {
     set_socket_keepalive(&socket, true)?;
     set_tcp_keepidle(&socket, Duration::from_secs(30))?;

@@ -80,7 +80,8 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     let best = phases(deliveries, bend, end, phase).map(|(_, rate)| rate);
     let best = best.fold(is, f64::max);
     let text = format!(
-        "In the {} before {} data came at {}, in the {} from then on at {} ({}), and at no more than {} over any {} RTTs.",
+        "In the {} before {} data came at {}, in the {} from then on at {} ({}), and at no more \
+         than {} over any {} RTTs.",
         Seconds(before.length()),
         Seconds(bend),
         Rate(was),

@@ -73,7 +73,8 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
             |packet: &Packet| packet.space() == Some(Space::Handshake) && !packet.decoded;
         if connection.packets.iter().any(is_sealed) {
             return Missing::because(
-                "Initial packets were sent once; Handshake packets could not be decrypted (hint: --keylog)",
+                "Initial packets were sent once; Handshake packets could not be decrypted (hint: \
+                 --keylog)",
             );
         }
         if connection.vantage != Vantage::Both {
@@ -89,7 +90,8 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         format!("; the RTT is {}", Seconds(rtt))
     });
     let text = format!(
-        "From {} on, {} repeated messages of the handshake, {needless} of them needlessly because an earlier copy arrived{rtt}.",
+        "From {} on, {} repeated messages of the handshake, {needless} of them needlessly because \
+         an earlier copy arrived{rtt}.",
         Seconds(*first),
         Count(again.len() as u64, "packet"),
     );

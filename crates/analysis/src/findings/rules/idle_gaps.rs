@@ -33,15 +33,16 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     let Some(longest) = gaps.iter().max_by_key(|it| it.length()) else {
         let longest = silences(signals, 0, 0).into_iter().map(Span::length).max();
         return Ok(Judgement::no(format!(
-            "With data to send and credit, the sender was never silent for longer than {}, {} of an RTT at most.",
+            "With data to send and credit, the sender was never silent for longer than {}, {} of \
+             an RTT at most.",
             Seconds(longest.unwrap_or(0)),
             super::super::quantities::Percent(seconds(longest.unwrap_or(0)) / seconds(rtt)),
         )));
     };
     let sum: Nanos = gaps.iter().map(|it| it.length()).sum();
     let text = format!(
-        "The sender was silent {} for {} in all though it had data to send and credit; the longest silence began at {} and \
-         took {}, the RTT is {}.",
+        "The sender was silent {} for {} in all though it had data to send and credit; the longest \
+         silence began at {} and took {}, the RTT is {}.",
         Count(gaps.len() as u64, "time"),
         Seconds(sum),
         Seconds(longest.from),

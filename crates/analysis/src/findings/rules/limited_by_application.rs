@@ -40,7 +40,8 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         ));
     };
     let seen = format!(
-        "From {} on, the sender paused {} with room in its window and credit left, for {} in all, {} of the time",
+        "From {} on, the sender paused {} with room in its window and credit left, for {} in all, \
+         {} of the time",
         Seconds(first.span.from),
         Count(pauses.len() as u64, "time"),
         Seconds(all),

@@ -74,13 +74,15 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     };
     let text = if short.is_empty() {
         format!(
-            "No round with data and credit had less than {FULL_PERCENT} % of the path's {} in flight.",
+            "No round with data and credit had less than {FULL_PERCENT} % of the path's {} in \
+             flight.",
             Bytes(bdp)
         )
     } else {
         format!(
-            "For {} of {} less than {FULL_PERCENT} % of the path's {} was in flight though there were data and credit, {} at \
-             most in these rounds and {} in the whole transfer: {} of the link stayed empty{}.",
+            "For {} of {} less than {FULL_PERCENT} % of the path's {} was in flight though there \
+             were data and credit, {} at most in these rounds and {} in the whole transfer: {} of \
+             the link stayed empty{}.",
             Seconds(time),
             Seconds(sending.length()),
             Bytes(bdp),

@@ -55,7 +55,8 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     };
     let window = signals.transfer.on_link(blocked.window);
     let time = format!(
-        "From {} on, the sender waited {} for more credit, {} of the time in which it had data to send",
+        "From {} on, the sender waited {} for more credit, {} of the time in which it had data to \
+         send",
         Seconds(first.from),
         Seconds(waited),
         Percent(part),
@@ -70,8 +71,8 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
             Seconds(rtt),
         ),
         CreditUse::ByLosses(again) => format!(
-            "{time}, and sent {} again meanwhile: {} was reached because lost data held the receiver's window, with up to {} in \
-             flight.",
+            "{time}, and sent {} again meanwhile: {} was reached because lost data held the \
+             receiver's window, with up to {} in flight.",
             Bytes(*again),
             limit.name(),
             Bytes(window),

@@ -54,7 +54,8 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         until: all.until,
     };
     let text = format!(
-        "The last {TAIL_PERCENT} % of the bytes took {}, {} of the {} from the first byte to the last.",
+        "The last {TAIL_PERCENT} % of the bytes took {}, {} of the {} from the first byte to the \
+         last.",
         Seconds(tail.length()),
         Percent(seconds(tail.length()) / seconds(all.length()).max(f64::MIN_POSITIVE)),
         Seconds(all.length()),

@@ -64,7 +64,8 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         drops => format!(", {drops} in a full queue"),
     };
     let text = format!(
-        "Of the {} sent in the RTT from {} on, {} ({}) were lost{causes}; {all} were lost in the whole transfer.",
+        "Of the {} sent in the RTT from {} on, {} ({}) were lost{causes}; {all} were lost in the \
+         whole transfer.",
         Count(worst.packets, "packet"),
         Seconds(span.from),
         worst.lost,

@@ -1,5 +1,5 @@
-//! The rules, one per file. The comment above a `RULE` is its section of `docs/reference/findings.md`,
-//! where links to constants become their values.
+//! The rules, one per file. The comment above a `RULE` is its section of
+//! `docs/reference/findings.md`, where links to constants become their values.
 
 mod acks_overload_return_link;
 mod bends_to_lower_rate;

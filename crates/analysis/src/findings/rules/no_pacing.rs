@@ -51,8 +51,8 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     };
     let has_bursts = in_long * 100 > all * SHARE_PERCENT;
     let text = format!(
-        "{} of the bytes left in {} bursts of more than {BURST_PACKETS} packets; the longest, at {}, had {} packets ({}) at \
-         {TIMES_THE_LINK} times the link's rate or more.",
+        "{} of the bytes left in {} bursts of more than {BURST_PACKETS} packets; the longest, at \
+         {}, had {} packets ({}) at {TIMES_THE_LINK} times the link's rate or more.",
         Percent(share(in_long, all)),
         long.count(),
         Seconds(longest.span.from),

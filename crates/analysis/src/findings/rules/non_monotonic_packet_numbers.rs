@@ -52,7 +52,8 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         until: *last,
     };
     let text = format!(
-        "From {} on, {} of {numbered} had a number that is not above all before; the first was {number}.",
+        "From {} on, {} of {numbered} had a number that is not above all before; the first was \
+         {number}.",
         Seconds(*time),
         Count(wrong.len() as u64, "packet"),
     );

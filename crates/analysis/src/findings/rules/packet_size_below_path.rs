@@ -75,7 +75,8 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     }
     if view.link.mtu_bytes.is_none() {
         return Missing::because(format!(
-            "full IP packets had {typical} bytes in the end, none was larger, and the path's MTU is not known"
+            "full IP packets had {typical} bytes in the end, none was larger, and the path's MTU \
+             is not known"
         ));
     }
     Ok(numbers(Judgement::no(format!(

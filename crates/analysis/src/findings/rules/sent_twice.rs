@@ -30,8 +30,8 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     }
     let part = share(copies.twice, copies.distinct);
     let text = format!(
-        "{} of the data were sent at least twice, {} for {} in all; {} of the packets with copies left sooner than an RTT after \
-         the copy before.",
+        "{} of the data were sent at least twice, {} for {} in all; {} of the packets with copies \
+         left sooner than an RTT after the copy before.",
         Percent(part),
         Bytes(copies.sent),
         Bytes(copies.distinct),

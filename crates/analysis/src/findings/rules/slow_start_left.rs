@@ -1,5 +1,5 @@
-//! Slow start left early, at the choke point, or late: the three exits of figure 1 of the WPI report
-//! on SEARCH (2024).
+//! Slow start left early, at the choke point, or late: the three exits of figure 1 of the WPI
+//! report on SEARCH (2024).
 
 use super::super::quantities::{Bytes, Count, Percent, Rate, Seconds, float, share};
 use super::super::signals::Signals;
@@ -76,7 +76,8 @@ fn judge(signals: &Signals<'_>, asked: ExitKind) -> Result<Judgement, Missing> {
         SlowStart::Left(exit) => exit,
         SlowStart::OutOfData(in_flight) => {
             return Ok(Judgement::no(format!(
-                "Slow start was not left: {} while the window still grew, with {} in flight at most.",
+                "Slow start was not left: {} while the window still grew, with {} in flight at \
+                 most.",
                 signals.transfer.ended(),
                 Bytes(signals.transfer.on_link(in_flight)),
             )));
@@ -86,7 +87,8 @@ fn judge(signals: &Signals<'_>, asked: ExitKind) -> Result<Judgement, Missing> {
                 format!("; the first loss was declared at {}", Seconds(loss))
             });
             return Ok(Judgement::no(format!(
-                "Slow start did not end of itself: from {} on, flow control kept the window from growing, with {} in flight{loss}.",
+                "Slow start did not end of itself: from {} on, flow control kept the window from \
+                 growing, with {} in flight{loss}.",
                 Seconds(held.at),
                 Bytes(signals.transfer.on_link(held.in_flight)),
             )));

@@ -53,7 +53,8 @@ proptest! {
                     Step::Leave(exit) => {
                         prop_assert_eq!(exit.window, exit.ssthresh);
                         prop_assert!(exit.window >= INITIAL_WINDOW);
-                        prop_assert!(exit.window <= before.saturating_add(most) || feed.algorithm.phase() == "drain");
+                        prop_assert!(exit.window <= before.saturating_add(most)
+                            || feed.algorithm.phase() == "drain");
                         break;
                     }
                 }

@@ -172,7 +172,8 @@ fn live(engine: &mut Engine<FakePort>, clock: &HandSet, late: &[u64]) {
 fn scenario(segments: &[SegmentName]) -> impl Strategy<Value = Scenario> + use<> {
     let half = (1_u64..300, 1_u64..30, 1_u64..40, 0_u64..4).prop_map(|(rate, delay, queue, loss)| {
         format!(
-            "rate = \"{rate}00 kbit/s\"\ndelay = \"{delay} ms\"\nqueue = \"{queue} packets\"\nloss = \"{loss}0 %\"\n"
+            "rate = \"{rate}00 kbit/s\"\ndelay = \"{delay} ms\"\nqueue = \"{queue} packets\"\nloss \
+             = \"{loss}0 %\"\n"
         )
     });
     let names: Vec<_> = segments
@@ -236,8 +237,9 @@ fn came_out(wire: &Wire) -> Vec<(usize, Time)> {
 }
 
 proptest! {
-    /// However late the thread is woken, and however few frames the kernel takes at a time: the same packets come
-    /// out as in virtual time, in order, none before its time, and not much later than the waking was late.
+    /// However late the thread is woken, and however few frames the kernel takes at a time: the
+    /// same packets come out as in virtual time, in order, none before its time, and not much later
+    /// than the waking was late.
     #[test]
     fn fates_do_not_depend_on_the_threads_delays(
         scenario in scenario(&[SegmentName::Satellite]),
@@ -315,7 +317,8 @@ proptest! {
         let clock = HandSet::default();
         let segment = emulated_segment(&scenario, SegmentName::Satellite, seed, &clock);
         put(&segment.client_side.incoming, &up);
-        let wanted = Wanted { positions: link_positions(&[SegmentName::Satellite], &[]), file: None, keep: true, unix: 0 };
+        let wanted = Wanted { positions: link_positions(&[SegmentName::Satellite], &[]),
+            file: None, keep: true, unix: 0 };
         let (record, recording) = record(&wanted).unwrap();
         let mut engine = Engine::new(vec![segment], Some(record));
         live(&mut engine, &clock, &[late]);
@@ -342,7 +345,8 @@ proptest! {
 
 /// A link that takes a nanosecond.
 fn quick() -> (HandSet, Engine<FakePort>) {
-    let text = "title = \"t\"\nsource = \"s\"\ntimeout = \"9 s\"\n[satellite.forward]\ndelay = \"1 ns\"\n[satellite.return]\ndelay = \"1 ns\"\n";
+    let text = "title = \"t\"\nsource = \"s\"\ntimeout = \"9 s\"\n[satellite.forward]\ndelay = \"1 \
+                ns\"\n[satellite.return]\ndelay = \"1 ns\"\n";
     let scenario = Scenario::parse(text, "quick.toml", &[]).unwrap();
     let clock = HandSet::default();
     let segment = emulated_segment(&scenario, SegmentName::Satellite, 1, &clock);

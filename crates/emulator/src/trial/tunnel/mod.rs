@@ -1,7 +1,7 @@
 //! The tunnel of a trial: its devices, the programs at its ends, and when it carries.
 //!
-//! It is there before the first flow begins. Keys are made for it alone, and are in no file. What it takes and gives is seen
-//! by a tap; what it makes of that is what the links carry.
+//! It is there before the first flow begins. Keys are made for it alone, and are in no file. What
+//! it takes and gives is seen by a tap; what it makes of that is what the links carry.
 
 mod openvpn;
 mod wireguard;
@@ -92,8 +92,8 @@ fn ends(job: &Job, tunnel: &TunnelJob) -> Ends {
 }
 
 impl Tunnel {
-    /// Starts its ends, and waits until a packet has gone through and another one back. They are killed when the thread that calls this
-    /// ends.
+    /// Starts its ends, and waits until a packet has gone through and another one back. They are
+    /// killed when the thread that calls this ends.
     pub fn open(
         job: &Job,
         tunnel: &TunnelJob,

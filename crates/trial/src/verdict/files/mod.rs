@@ -1,5 +1,5 @@
-//! The verification of files that are transferred: each arrived whole, in the way that the test case asks
-//! for.
+//! The verification of files that are transferred: each arrived whole, in the way that the test
+//! case asks for.
 
 mod stored;
 mod wire;

@@ -1,8 +1,9 @@
-//! Whether the wire shows what the test case asks for (third column of the table in the contract's section 2; of TCP, where
-//! each request has a connection, its section 3).
+//! Whether the wire shows what the test case asks for (third column of the table in the contract's
+//! section 2; of TCP, where each request has a connection, its section 3).
 //!
-//! Every file has arrived when this is asked. Connections, Retry, `ClientHello` and `ServerHello` can be read by everybody, so
-//! they are judged with or without TLS secrets; streams and 0-RTT packets need these.
+//! Every file has arrived when this is asked. Connections, Retry, `ClientHello` and `ServerHello`
+//! can be read by everybody, so they are judged with or without TLS secrets; streams and 0-RTT
+//! packets need these.
 
 #[cfg(test)]
 mod tests;
@@ -17,7 +18,8 @@ use crate::evidence::DecodedConnection;
 use crate::verdict::resumption::{early, resumed};
 use crate::verdict::verifier::{ProofFailure, completed, miscounted};
 
-/// A first PTO is 999 ms (RFC 9002 section 6.2.2): a client that waits longer for an answer sends its `ClientHello` again.
+/// A first PTO is 999 ms (RFC 9002 section 6.2.2): a client that waits longer for an answer sends
+/// its `ClientHello` again.
 const LONG: Span = Span::from_millis(1000);
 
 /// A test case of section 2 of the contract that transfers files.
@@ -119,8 +121,8 @@ impl Claim {
         Ok(())
     }
 
-    /// Whether a connection answered so many requests. One that cannot be read is taken at its word, unless this is all that there
-    /// is to prove.
+    /// Whether a connection answered so many requests. One that cannot be read is taken at its
+    /// word, unless this is all that there is to prove.
     fn carries(
         &self,
         seen: &DecodedConnection,
@@ -139,7 +141,8 @@ impl Claim {
                 many => format!("{many} replies"),
             };
             return other(format!(
-                "expected a {name} that carries {replies}; saw {answered} streams that the server ended"
+                "expected a {name} that carries {replies}; saw {answered} streams that the server \
+                 ended"
             ));
         }
         Ok(())

@@ -29,8 +29,8 @@ impl Settings {
             for other in &self.listen[..index] {
                 if covers(one.ip(), other.ip()) || covers(other.ip(), one.ip()) {
                     let what = format!("listen: {other} and {one} are the same address to clients");
-                    let hint = "write each address once, or one of them alone: what the proxy answers must leave by the \
-                                socket that it came to";
+                    let hint = "write each address once, or one of them alone: what the proxy \
+                                answers must leave by the socket that it came to";
                     return wrong(what, hint);
                 }
             }
@@ -42,8 +42,9 @@ impl Settings {
         let next = &self.next_hop;
         match (&next.address, next.allow.len()) {
             (None, 0) => {
-                let hint = "name one with next-hop.address = \"HOST:PORT\" (--next-hop), or for each server name that is \
-                            allowed with [next-hop.allow] (--allow NAME=HOST:PORT): a proxy to everywhere would serve anybody";
+                let hint = "name one with next-hop.address = \"HOST:PORT\" (--next-hop), or for \
+                            each server name that is allowed with [next-hop.allow] (--allow \
+                            NAME=HOST:PORT): a proxy to everywhere would serve anybody";
                 return wrong("next-hop: there is none", hint);
             }
             (Some(address), 1..) => {
@@ -61,8 +62,9 @@ impl Settings {
         match (next.verify.0, &next.ca) {
             (true, None) => wrong(
                 "next-hop.ca: missing, so that the next hop's certificate cannot be verified",
-                "name the file with the certificates that sign it, as in ca = \"/etc/ssl/certs/ca-certificates.crt\" (--ca), or in a \
-                 laboratory verify = false (--no-verify)",
+                "name the file with the certificates that sign it, as in ca = \
+                 \"/etc/ssl/certs/ca-certificates.crt\" (--ca), or in a laboratory verify = false \
+                 (--no-verify)",
             ),
             (false, Some(ca)) => wrong(
                 format!(
@@ -86,7 +88,8 @@ impl Settings {
             return Ok(());
         }
         wrong(
-            "auto and clients.ca exclude each other: whose flow is forwarded untouched would not be asked for a certificate",
+            "auto and clients.ca exclude each other: whose flow is forwarded untouched would not \
+             be asked for a certificate",
             "leave auto out, or have the server ask for certificates and leave clients.ca out",
         )
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use bentpipe_endpoint::Received;
 use bentpipe_pep::{Config, Statistics};
 
-/// Datagrams of others may wait until there are so many messages; further ones are lost, as on their
-/// way.
+/// Datagrams of others may wait until there are so many messages; further ones are lost, as on
+/// their way.
 pub const MOST_DATAGRAMS: usize = 4096;
 
 /// A message to a worker.

@@ -36,8 +36,8 @@ impl Settings {
             ),
             (None, Some(next_hop)) => wrong(
                 format!("next-hop = \"{next_hop}\": no connection goes there"),
-                "say where clients connect to with listen = [\"ADDR:PORT\"] (--listen); connections that are intercepted go \
-                 where their client wants",
+                "say where clients connect to with listen = [\"ADDR:PORT\"] (--listen); \
+                 connections that are intercepted go where their client wants",
             ),
             (Some(place), Some(_)) if self.intercept.is_some() => wrong(
                 format!("listen = [\"{place}\"] and intercept exclude each other"),
@@ -45,8 +45,8 @@ impl Settings {
             ),
             (None, None) if self.intercept.is_none() && self.pool.listen.is_empty() => wrong(
                 "there is nowhere that clients come from",
-                "name two devices and ports under [intercept] (--clients, --servers, --port), or an address with listen \
-                 and next-hop (--listen, --next-hop)",
+                "name two devices and ports under [intercept] (--clients, --servers, --port), or \
+                 an address with listen and next-hop (--listen, --next-hop)",
             ),
             _ => Ok(()),
         }
@@ -57,7 +57,8 @@ impl Settings {
         if let (Some(gateway), Some(place)) = (&pool.gateway, pool.listen.first()) {
             return wrong(
                 format!(
-                    "pool.gateway = \"{gateway}\" and pool.listen = [\"{place}\"] exclude each other"
+                    "pool.gateway = \"{gateway}\" and pool.listen = [\"{place}\"] exclude each \
+                     other"
                 ),
                 "a proxy is the terminal of a pool, or its gateway",
             );
@@ -65,7 +66,8 @@ impl Settings {
         if let (Some(place), true) = (pool.listen.first(), pool.terminals.is_empty()) {
             return wrong(
                 format!("pool.listen = [\"{place}\"]: pool.terminals is empty"),
-                "name the addresses of the terminals: who may use a pool can go anywhere from here, as anybody",
+                "name the addresses of the terminals: who may use a pool can go anywhere from \
+                 here, as anybody",
             );
         }
         within("pool.connections", pool.connections.into(), POOLS)
@@ -100,8 +102,8 @@ impl Settings {
         if let Some(packets) = side.iw {
             within(&format!("{name}.iw"), packets.into(), INITIAL_WINDOWS)?;
             if self.intercept.is_none() {
-                let hint = "the initial window belongs to the routes of a device: it takes [intercept], or `ip route change … \
-                            initcwnd`";
+                let hint = "the initial window belongs to the routes of a device: it takes \
+                            [intercept], or `ip route change … initcwnd`";
                 return wrong(format!("{name}.iw = {packets}: there is no device"), hint);
             }
         }
