@@ -23,8 +23,9 @@ FURTHER = {
     "Job": (3, "a trial's, a proxy's in it, and one of the qlog command"),
 }
 # Names that had to be decoded, and are gone.
-DECODED = {"Asked", "Cast", "Course", "Desk", "Met", "Ours", "Passed", "Play", "Remains", "Seats", "Sight",
-           "Sighting", "Spot", "Told"}  # fmt: skip
+DECODED = {"Asked", "Awake", "Cast", "Course", "Crossing", "Desk", "Lane", "Line", "Met", "Oddities",
+           "Ours", "Passed", "Play", "Remains", "Rubbish", "Seats", "Sight", "Sighting", "Spot", "Told",
+           "Trouble", "Turn", "Wake"}  # fmt: skip
 
 
 def glossary() -> list[str]:

@@ -1,5 +1,5 @@
-//! What each sender could know of its packets: a ledger kept by the rules of loss recovery, from
-//! outside.
+//! The ledger of each sender's packets: all that it could know of them, kept by the rules of loss
+//! recovery, from outside.
 //!
 //! Source: RFC 9002 section 5.1 (RTT samples), 6.1 (loss by packet and time threshold), 6.4
 //! (discarded keys), B.2 (bytes in flight). A sender's own rules may differ: it may wait longer, or

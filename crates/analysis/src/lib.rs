@@ -1,4 +1,4 @@
-//! What the packets on the wire say of a connection.
+//! The analysis of connections from the packets on the wire.
 //!
 //! [`Captured::read`] takes capture files and joins what their places saw to connections; a
 //! [`connection::Recorder`] does the same for who has the datagrams himself. Of a

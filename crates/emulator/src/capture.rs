@@ -1,5 +1,6 @@
-//! What passed the two ends of each hop: written as a trace while packets are on the move, or kept
-//! in memory. Where no program stands between client and server, the only hop is the path.
+//! The packets that passed the two ends of each hop: written as a trace while packets are on the
+//! move, or kept in memory. Where no program stands between client and server, the only hop is the
+//! path.
 //!
 //! At either end, a packet that the host sends is seen when the kernel gets it, one that the host
 //! receives when the kernel is handed it. A trace is one pcapng file as `bentpipe-sim` writes it:
@@ -33,8 +34,8 @@ const BATCHES: usize = 256;
 /// Events that are handed over together, unless they get old.
 const BATCH: usize = 256;
 const OLD: Span = Span::from_millis(20);
-/// Events that wait for room between the threads, before the record ends.
-const PATIENCE: usize = 100_000;
+/// The most events that wait to be handed to the writing thread; beyond, the record ends.
+const MOST_PENDING: usize = 100_000;
 
 /// A packet that passed an end of a hop, or was dropped or lost where it was seen at neither.
 #[derive(Clone, Debug)]
@@ -75,7 +76,7 @@ pub(crate) enum PacketEvent {
     Left { link: usize, at: Option<Time> },
 }
 
-/// What there is to be recorded.
+/// The packets that are to be recorded.
 #[derive(Debug)]
 pub(crate) struct Wanted<'a> {
     pub positions: Vec<LinkPosition>,
@@ -85,7 +86,7 @@ pub(crate) struct Wanted<'a> {
     pub unix: u64,
 }
 
-/// What was recorded.
+/// The recorded packets.
 #[derive(Debug, Default)]
 pub(crate) struct Recorded {
     pub packets: Vec<HopPacket>,
@@ -144,7 +145,7 @@ fn writing(file: Option<&Path>) -> String {
 impl Record {
     /// Takes note of an event. After the first that is lost, none is taken.
     pub fn add(&mut self, event: PacketEvent) {
-        if self.lost > 0 || self.pending.len() >= PATIENCE {
+        if self.lost > 0 || self.pending.len() >= MOST_PENDING {
             self.lost += 1;
         } else {
             self.pending.push(event);

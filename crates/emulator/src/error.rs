@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! The errors of the emulator.
 
 use std::fs;
 use std::io;
@@ -9,9 +9,9 @@ pub enum EmulatorError {
     /// The kernel does not let this process make namespaces.
     #[error("namespaces cannot be made: {error}\nhint: {hint}")]
     NoNamespaces {
-        /// What the kernel said.
+        /// The kernel's error.
         error: io::Error,
-        /// What to do about it.
+        /// A hint at the remedy.
         hint: &'static str,
     },
     /// A shell cannot be made inside another, as where there are no addresses left.
@@ -20,9 +20,9 @@ pub enum EmulatorError {
     /// A system call failed.
     #[error("{what}: {error}")]
     System {
-        /// What was being done.
+        /// The operation that failed.
         what: String,
-        /// What the kernel said.
+        /// The kernel's error.
         error: io::Error,
     },
 }

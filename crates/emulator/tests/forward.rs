@@ -20,7 +20,7 @@ const SEED: u64 = 7;
 /// How often a reader looks whether there is more to come, and how often it does so in vain before
 /// it gives up.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-const PATIENCE: u32 = 1200;
+const MOST_LOOKS: u32 = 1200;
 
 /// A topology whose packets are forwarded.
 struct Trial {
@@ -85,11 +85,11 @@ impl Trial {
         }
         let mut arrived = BTreeSet::new();
         let mut buffer = [0; 2000];
-        let mut patience = PATIENCE;
+        let mut looks_left = MOST_LOOKS;
         while self.settled(count.into()) != Some(arrived.len() as u64) {
             let Ok(length) = receiver.recv(&mut buffer) else {
-                patience -= 1;
-                assert!(patience > 0, "only {} came: {arrived:?}", arrived.len());
+                looks_left -= 1;
+                assert!(looks_left > 0, "only {} came: {arrived:?}", arrived.len());
                 continue;
             };
             let number = u16::from_le_bytes([buffer[0], buffer[1]]);

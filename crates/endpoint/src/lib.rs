@@ -1,4 +1,4 @@
-//! What a Rust QUIC stack needs to become an endpoint program (`endpoints/CONTRACT.md`).
+//! Everything that a Rust QUIC stack needs to become an endpoint program (`endpoints/CONTRACT.md`).
 //!
 //! A program implements [`Stack`] for its QUIC library and calls [`run`]. The rest is here: the
 //! contract's frames, the requests and replies of `hq-interop`, TLS, logs, and the two drivers, one

@@ -1,4 +1,4 @@
-//! What a QUIC implementation must be able to do: no socket, no clock, everything by call.
+//! The interface of a QUIC implementation: no socket, no clock, everything by call.
 //!
 //! Times are durations since the start of the trial.
 
@@ -201,7 +201,8 @@ pub trait Stack: Sized {
         None
     }
 
-    /// Sends `data` in a DATAGRAM frame. Where there is no room, the oldest that waits is dropped.
+    /// Sends `data` in a DATAGRAM frame. Where the buffer is full, the oldest that waits is
+    /// dropped.
     fn send_datagram_frame(&mut self, connection: ConnectionKey, data: Bytes) {
         let _ = (connection, data);
     }

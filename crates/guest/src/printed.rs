@@ -1,5 +1,5 @@
-//! What a command prints inside its guest, handed on as it comes: to descriptors 5 and 6, standard
-//! output and standard error.
+//! The output of a command inside its guest, handed on as it arrives: to descriptors 5 and 6,
+//! standard output and standard error.
 
 use std::fs::File;
 use std::io::{Read, Write};

@@ -1,4 +1,4 @@
-//! What goes into a guest and what comes out: files in a folder that both sides see.
+//! The input and output of a guest: files in a folder that both sides see.
 
 use std::collections::BTreeMap;
 use std::fs;

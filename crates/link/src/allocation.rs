@@ -22,7 +22,7 @@ use bentpipe_units::{Span, Time};
 use crate::rate::OnDemand;
 use crate::steps::holding;
 
-/// What is granted, and will be.
+/// The grants, current and future.
 pub(crate) struct Allocation {
     demand: OnDemand,
     /// From when on how many bit/s are granted: from 0 or the last silence on, in order, ever more.

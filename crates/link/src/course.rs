@@ -42,7 +42,7 @@ pub struct LinkCourse {
     pub segment: SegmentName,
     /// The link's direction.
     pub direction: Direction,
-    /// What changes.
+    /// The quantity that changes.
     pub quantity: Quantity,
     /// How long what is summed up here lasts, from time 0 on.
     pub length: Span,
@@ -248,7 +248,7 @@ fn weighted(values: impl Iterator<Item = (u64, u128)>) -> u64 {
     u64::try_from(sum / u128::max(nanos, 1)).unwrap_or(u64::MAX)
 }
 
-/// What holds in each part.
+/// The value in each part.
 struct Parts {
     length: u64,
     sums: Vec<u128>,

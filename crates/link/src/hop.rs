@@ -38,7 +38,7 @@ impl<'a> Hop<'a> {
         self.scenario
     }
 
-    /// What it is called: `terminal-gateway`.
+    /// Its name: `terminal-gateway`.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{}-{}", self.from, self.to)

@@ -24,7 +24,7 @@ impl Path {
     }
 
     /// One hop of it. Its links are those that the whole path has, with the same queues and the
-    /// same luck.
+    /// same random streams.
     #[must_use]
     pub fn over(hop: Hop, direction: Direction, seed: u64) -> Self {
         let link = |(segment, config)| {

@@ -59,7 +59,7 @@ pub struct RandomRate {
 pub struct OnDemand {
     /// The most that is granted.
     pub full: Rate,
-    /// What is always granted.
+    /// The rate that is always granted.
     pub floor: Rate,
     /// From one opportunity to request to the next; the first is at 0.
     pub request_every: Span,

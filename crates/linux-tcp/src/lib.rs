@@ -1,4 +1,4 @@
-//! What of Linux's TCP a program sets: per socket where that can be, else for the network
+//! The settings of Linux's TCP: per socket where that can be, else for the network
 //! namespace.
 //!
 //! A trial has namespaces of its own. There settings that results depend on get the values that

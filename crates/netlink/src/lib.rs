@@ -27,7 +27,7 @@ use netlink_sys::{Socket, SocketAddr};
 use rustix::net::netdevice::{index_to_name, name_to_index};
 use rustix::net::{AddressFamily as Family, SocketType, socket};
 
-/// What one Ethernet frame carries.
+/// The payload of one Ethernet frame.
 const MTU: u32 = 1500;
 
 /// One end of a pair of devices.

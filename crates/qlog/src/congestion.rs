@@ -1,4 +1,4 @@
-//! What a congestion controller said about itself: series of its metrics, and its phases.
+//! The log of a congestion controller: series of its metrics, and its phases.
 //!
 //! Source: `quic:recovery_metrics_updated` and `quic:congestion_state_updated`,
 //! draft-ietf-quic-qlog-quic-events sections "Recovery events". Departures that stacks make, and

@@ -1,4 +1,4 @@
-//! What can be wrong with a qlog file.
+//! The errors of reading a qlog file.
 
 /// An error in a qlog file: what could not be read, where, and why. Reading goes on behind it where
 /// there is a next record.

@@ -1,4 +1,4 @@
-//! What stands around the events of a contained file.
+//! The JSON around the events of a contained file.
 
 use serde_json::{Map, Value};
 

@@ -29,7 +29,7 @@ pub struct Adapter<L: Library> {
     /// In the order of their handles; `None`: drained.
     connections: Vec<Option<Connection>>,
     events: VecDeque<Event>,
-    /// What was read before the application asked for it; `None`: the library keeps it.
+    /// The data that were read before the application asked for them; `None`: the library keeps it.
     inbox: Option<Inbox>,
     /// A connection to be closed once it has sent what it has to send, and the error code.
     leaving: Option<(ConnectionKey, u32)>,
@@ -37,7 +37,7 @@ pub struct Adapter<L: Library> {
     responses: VecDeque<(Transmit, Vec<u8>)>,
     paths: L::Paths,
     clock: Clock,
-    /// What congestion control has to say at the end.
+    /// The report of congestion control at the end.
     report: Option<Report>,
     /// The room for DATAGRAM frames to be sent while none waits.
     datagram_room: usize,

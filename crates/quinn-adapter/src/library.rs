@@ -1,4 +1,4 @@
-//! What the two libraries differ in.
+//! The differences between the two libraries, as a trait.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub struct Tuning {
 pub struct ChosenController {
     /// Makes a controller for each path.
     pub factory: Arc<dyn ControllerFactory + Send + Sync>,
-    /// What it has to say for the record, if anything.
+    /// Its report for the record, if any.
     pub report: Option<Report>,
 }
 
@@ -73,7 +73,7 @@ pub trait Library: Sized {
     /// How streams are read unless the variant says otherwise.
     const READ_ORDER: ReadOrder;
 
-    /// What it remembers of paths.
+    /// Its memory of paths.
     type Paths: PathMemory;
 
     /// Takes the options of congestion control; `None`: the library's default.

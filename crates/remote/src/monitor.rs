@@ -16,7 +16,7 @@ use crate::clock::{now, now_unix_ns};
 
 const BYTES: usize = 64;
 /// How long an answer is waited for when no more is asked.
-const PATIENCE: Duration = Duration::from_secs(2);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// How soon it is noticed that it is told to end, and the shortest wait that a socket knows.
 const TICK: Duration = Duration::from_millis(100);
 const LEAST: Duration = Duration::from_micros(1);
@@ -64,7 +64,7 @@ pub fn probe(to: &str, every_ms: &str) -> Result<(), Box<dyn Error>> {
             listen(&socket, &mut asked, next)?;
         }
     }
-    let end = now() + PATIENCE;
+    let end = now() + ANSWER_TIMEOUT;
     while now() < end && asked.iter().any(|it| it.1.is_none()) {
         listen(&socket, &mut asked, end)?;
     }

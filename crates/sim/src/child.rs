@@ -56,7 +56,7 @@ pub enum ChildError {
     Slow { host: HostName, seconds: u64 },
     /// It said something that is not in the contract.
     #[error("{host} broke the contract: {what}")]
-    Rubbish { host: HostName, what: String },
+    ProtocolViolation { host: HostName, what: String },
     /// Something on our side failed.
     #[error("{host}: {source}")]
     Io { host: HostName, source: io::Error },
@@ -72,7 +72,7 @@ impl ChildError {
             | Self::Ended { host, .. }
             | Self::Silent { host, .. }
             | Self::Slow { host, .. }
-            | Self::Rubbish { host, .. }
+            | Self::ProtocolViolation { host, .. }
             | Self::Io { host, .. } => *host,
         }
     }
@@ -88,7 +88,7 @@ pub struct Child {
     log: File,
     silence: Duration,
     /// How much longer its answers may take, all together.
-    patience: Duration,
+    silence_left: Duration,
     frames: Vec<Vec<u8>>,
     inbox: Vec<u8>,
     reaped: Option<ProcessExit>,
@@ -165,7 +165,7 @@ impl Child {
             from,
             log,
             silence,
-            patience: silence * SILENCES_IN_ALL,
+            silence_left: silence * SILENCES_IN_ALL,
             frames: Vec::new(),
             inbox: Vec::new(),
             reaped: None,
@@ -197,8 +197,8 @@ impl Child {
     /// Receives the body of the next frame, which must be of type `kind`.
     pub fn receive(&mut self, kind: u8) -> Result<Bytes, ChildError> {
         let start = now();
-        let result = self.receive_before(kind, start + self.silence.min(self.patience));
-        self.patience = self.patience.saturating_sub(now() - start);
+        let result = self.receive_before(kind, start + self.silence.min(self.silence_left));
+        self.silence_left = self.silence_left.saturating_sub(now() - start);
         result
     }
 
@@ -262,7 +262,7 @@ impl Child {
 
     /// An error of this child: it broke the contract.
     pub fn rubbish(&self, what: impl Into<String>) -> ChildError {
-        ChildError::Rubbish {
+        ChildError::ProtocolViolation {
             host: self.host,
             what: what.into(),
         }
@@ -293,7 +293,7 @@ impl Child {
         let host = self.host;
         if ready {
             Ok(())
-        } else if self.patience < self.silence {
+        } else if self.silence_left < self.silence {
             let seconds = (self.silence * SILENCES_IN_ALL).as_secs();
             Err(ChildError::Slow { host, seconds })
         } else {
@@ -363,8 +363,8 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 
 /// The end of a wait that begins now. A frame has to pass as a whole within it, so that a program
 /// which sends a byte now and then is silent too.
-fn deadline(patience: Duration) -> Instant {
-    now() + patience
+fn deadline(timeout: Duration) -> Instant {
+    now() + timeout
 }
 
 #[expect(

@@ -163,7 +163,7 @@ impl FlowRun {
         }
     }
 
-    /// Asks all programs for their last words, BYE in JSON.
+    /// Collects the final reports of all programs, BYE in JSON.
     pub fn finish(&mut self) -> Result<Vec<Bytes>, ChildError> {
         for node in &mut self.nodes {
             node.child

@@ -1,4 +1,4 @@
-//! What was on the wire: capture files, and the packets in them.
+//! Wire data: capture files, and the packets in them.
 //!
 //! [`capture::Reader`] gives the packets of any capture, [`Datagram::of`] the UDP datagram in each,
 //! and a [`quic::Observer`] per interface the QUIC packets in that, with what a [`KeyLog`] opens.

@@ -27,7 +27,7 @@ use crate::settings::{ALPN, configure};
 use crate::stream::Stream;
 
 /// What is still to be told to peers gets no longer than this when the program ends.
-const PATIENCE: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// `MsQuic` with its connections. What is declared first is closed first, as `MsQuic` wants it.
 pub struct MsQuic {
@@ -130,7 +130,7 @@ impl MsQuic {
             connection.close(0);
         }
         while !self.connections.is_empty() {
-            let Ok(message) = self.messages.recv_timeout(PATIENCE) else {
+            let Ok(message) = self.messages.recv_timeout(SHUTDOWN_TIMEOUT) else {
                 return;
             };
             self.take(message);

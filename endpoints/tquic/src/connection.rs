@@ -27,7 +27,7 @@ pub struct Known {
 /// tquic does not tell that the peer allows more streams: one has to ask for one, and for each that
 /// is refused it sends `STREAMS_BLOCKED`. So the application asks when something has come that may
 /// be the permission, and not more often than this.
-const PATIENCE: Duration = Duration::from_millis(10);
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 impl Known {
     /// Tells what it does not know yet.
@@ -77,7 +77,7 @@ impl Known {
 
     /// The application was refused a stream.
     pub fn refuse_stream(&mut self, now: Duration) {
-        self.refused = Some(now + PATIENCE);
+        self.refused = Some(now + RETRY_INTERVAL);
     }
 
     /// Whether this is a bidirectional stream of the peer of which it has not been told.

@@ -1,4 +1,4 @@
-//! What programs read: one JSON document for a test.
+//! The output for programs: one JSON document for a test.
 
 use bentpipe_noq_adapter::Library as _;
 use bentpipe_noq_options::Noq;

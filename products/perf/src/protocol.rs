@@ -1,4 +1,4 @@
-//! What client and server of a test tell each other.
+//! The protocol between client and server of a test.
 //!
 //! The first bidirectional stream of a connection carries lines of JSON, a [`Message`] each, both
 //! ways. The client's first is its [`Request`]; the server accepts or refuses. Data are on
@@ -122,7 +122,7 @@ pub struct TestEnd {
 pub struct SenderTotals {
     pub totals: SenderCounters,
     pub mtu_bytes: u16,
-    /// What congestion control has to say.
+    /// The report of congestion control.
     pub statistics: Statistics,
 }
 

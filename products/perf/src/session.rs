@@ -17,7 +17,7 @@ use crate::receiver::Receiver;
 use crate::sender::{self, Sender};
 
 /// How long an interrupted test may take to come to an end in order.
-const PATIENCE: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// The application error code of a test that went wrong.
 const WRONG: u32 = 1;
 
@@ -39,7 +39,7 @@ pub struct Session {
     control: ControlStream,
     sender: Option<Sender>,
     receiver: Option<Receiver>,
-    /// What congestion control has to say.
+    /// The report of congestion control.
     report: Option<Rc<Report>>,
     clock: Clock,
     /// The program's CPU time at the beginning.
@@ -187,7 +187,7 @@ impl Session {
         }
         let again = self.give_up.is_some();
         self.interrupted = true;
-        self.give_up = Some(now + PATIENCE);
+        self.give_up = Some(now + SHUTDOWN_TIMEOUT);
         if again || self.request.is_none() || self.connected.is_none() {
             self.fail(connection, now, "interrupted".into());
         } else if let Some(sender) = &mut self.sender {

@@ -1,4 +1,4 @@
-//! What people read: at most 80 columns.
+//! The output for people: tables of at most 80 columns.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,5 @@
-//! What a connection is to be like, from the options of the noq endpoint (`stack.toml`).
+//! The transport configuration of a connection, from the options of the noq endpoint
+//! (`stack.toml`).
 
 use std::collections::BTreeMap;
 use std::time::Duration;

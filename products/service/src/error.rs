@@ -10,7 +10,7 @@ pub struct SettingsError {
     pub place: String,
     /// The key and its value, and what is wrong with it.
     pub what: String,
-    /// What to do about it.
+    /// A hint at the remedy.
     pub hint: String,
 }
 

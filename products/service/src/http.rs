@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 /// A request comes within this time, or not at all.
-const PATIENCE: Duration = Duration::from_secs(2);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 /// What a request may have: it comes in one piece, usually.
 const MOST_READS: usize = 8;
 
@@ -58,8 +58,8 @@ pub fn serve(
 }
 
 fn converse(mut stream: TcpStream, answer: &impl Fn(&str) -> Option<Answer>) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(REQUEST_TIMEOUT))?;
+    stream.set_write_timeout(Some(REQUEST_TIMEOUT))?;
     let request = read_head(&mut stream)?;
     let Answer { status, kind, body } = respond(&request, answer);
     let length = body.len();

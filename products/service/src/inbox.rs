@@ -1,4 +1,4 @@
-//! What a worker is told by others.
+//! The messages to a worker.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -1,4 +1,4 @@
-//! What programs that operators run have in common: settings, command line, log, metrics, limits
+//! The common parts of programs that operators run: settings, command line, log, metrics, limits
 //! and signals.
 //!
 //! It knows nothing of what such a program does. Its parts: [`settings`], from a TOML file and

@@ -1,4 +1,4 @@
-//! What Prometheus asks for, and whether the program is well.
+//! The metrics page for Prometheus, and the health check.
 //!
 //! The page is written here, in its text format 0.0.4. The crate `prometheus-client` writes
 //! `OpenMetrics`, in which a counter `connections_total` is of a family `connections`: the gauge of
@@ -20,7 +20,7 @@ use crate::settings::MetricsSettings;
 use crate::{Failure, SettingsError};
 
 /// A worker answers within a turn; one that does not in this time hangs.
-pub const PATIENCE: Duration = Duration::from_secs(2);
+pub const WORKER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The kind of a number: what becomes of it in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

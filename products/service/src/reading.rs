@@ -55,7 +55,7 @@ pub trait SettingsFile: Default + Serialize + DeserializeOwned {
     /// The command that says how a file is understood.
     const CHECK: &'static str;
 
-    /// What single values cannot show: whether they go together.
+    /// Checks across settings: whether the values go together.
     fn check(&self) -> Result<(), Wrong>;
 
     /// The paths in it, which are relative to the file's folder.

@@ -1,4 +1,4 @@
-//! What a relay is like, whoever asks for it: a trial or an operator.
+//! The configuration of a relay, from a trial or an operator.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! What a terminal tells the gateway first on a connection of their pool: who wants to go where.
+//! The preamble that a terminal sends first on a pooled connection: which client wants to reach
+//! whom.
 //!
 //! It is the header of the PROXY protocol, version 2, as `HAProxy` defines it
 //! (<https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt>, section 2.2), with both

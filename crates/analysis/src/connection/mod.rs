@@ -42,7 +42,7 @@ pub type Nanos = i64;
 /// which they arrived).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
-    /// What it speaks.
+    /// Its protocol.
     pub protocol: Protocol,
     /// Addresses of the client and the server, as first seen.
     pub ends: [SocketAddr; 2],
@@ -144,7 +144,7 @@ pub struct Packet {
     pub ip_size: Option<u32>,
     /// When it was seen at the client's and at the server's side.
     pub seen: [Option<Nanos>; 2],
-    /// What became of it.
+    /// Its fate.
     pub fate: Fate,
     /// Whether it had been seen before at the same place: the network doubled it, it was captured
     /// twice, or its sender repeated it as it was, as it may a `CONNECTION_CLOSE` (RFC 9000 section

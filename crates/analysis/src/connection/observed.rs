@@ -42,7 +42,7 @@ pub struct PacketObservation {
 /// The observations of a connection at one place.
 #[derive(Debug, Clone)]
 pub struct ObservedConnection {
-    /// What it speaks.
+    /// Its protocol.
     pub protocol: Protocol,
     /// Client and server.
     pub ends: [SocketAddr; 2],

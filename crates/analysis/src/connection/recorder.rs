@@ -19,7 +19,7 @@ use super::{Fate, Kind, Protocol};
 pub struct Recording {
     /// In the order of their first packets.
     pub connections: Vec<ObservedConnection>,
-    /// What could not be decoded, by the reason.
+    /// The undecodable parts, by the reason.
     pub undecodable: BTreeMap<String, Undecodable>,
 }
 
@@ -116,7 +116,7 @@ impl<'k> Recorder<'k> {
             .note_undecodable(frame, "captured packets: no time given".to_owned());
     }
 
-    /// What was recorded.
+    /// The recorded packets.
     #[must_use]
     pub fn finish(mut self) -> Recording {
         let (recording, waiting) = (&mut self.recording, &self.waiting);

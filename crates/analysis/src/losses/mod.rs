@@ -1,4 +1,4 @@
-//! What captures of both sides say of the losses of each direction.
+//! The losses of each direction, from captures of both sides.
 //!
 //! Packets are taken in the order in which they were sent ([`LossSequence`]). Three models are
 //! fitted: each packet alike, the simplified Gilbert model, and Gilbert–Elliott. Which of them the

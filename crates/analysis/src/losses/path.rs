@@ -1,4 +1,4 @@
-//! What packets show of a path beside losses: its delay, and the rate that it carried.
+//! The path beside its losses: its delay, and the rate that it carried.
 //!
 //! Delays of one direction mean nothing where two clocks differ; half of the least round trip, the
 //! sum of the least delays of both directions, does not depend on them. The rate is what arrived in

@@ -1,4 +1,4 @@
-//! What a connection achieved, in numbers, out of its packets and the ledgers of its senders.
+//! The measurements of a connection, out of its packets and the ledgers of its senders.
 //!
 //! Times are read at the client; those of an upload's files at the server, where they arrive. A
 //! capture of the server's side alone has no such times; there, passing at the server stands for

@@ -1,4 +1,4 @@
-//! What passed in one direction.
+//! Measurements of one direction.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! What an end sent on streams, as far as it arrived.
+//! The stream data of one end, as far as they arrived.
 //!
 //! Of the server, the reply counts: what it sent on streams that the client opened for both ways
 //! (RFC 9000 section 2.1). hq-interop and HTTP/3 reply on these; what HTTP/3 sends beside on

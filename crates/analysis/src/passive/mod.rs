@@ -1,4 +1,4 @@
-//! What can be measured of a connection without its secrets.
+//! Measurements of a connection that need no secrets.
 //!
 //! Source: RFC 9312 (what QUIC shows, and how to measure with it), RFC 8546 (the term wire image).
 //! An operator has no keys. He sees when datagrams passed and how large they were; the Initial

@@ -1,4 +1,4 @@
-//! What of TCP's streams is application data, where TLS is in them and was read.
+//! The application data in TCP's streams, where these carry TLS that was decrypted.
 //!
 //! Only that stands in STREAM frames then, as offsets among itself: so bytes and times mean the
 //! same as those of QUIC. All else, from handshakes to what records add, stands in CRYPTO frames,

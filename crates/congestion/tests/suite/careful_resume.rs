@@ -1,4 +1,4 @@
-//! What a connection gains from what an earlier one knew of the path, and what it costs if that was
+//! The gain of a connection from the saved path of an earlier one, and the cost if that was
 //! wrong.
 
 use crate::model::{DATAGRAM, History, Model};

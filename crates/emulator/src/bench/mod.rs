@@ -62,7 +62,7 @@ pub struct Bench {
 /// The exactness of a delay.
 #[derive(Clone, Debug, Serialize)]
 pub struct Delay {
-    /// What the emulator says.
+    /// The emulator's report.
     pub release_error: ReleaseError,
     /// By how much packets came to the receiving host's kernel later than the link says, from the
     /// time of sending.
@@ -91,7 +91,7 @@ pub struct Gigabit {
     pub received: u64,
     /// Packets that the kernel dropped.
     pub kernel_drops: u64,
-    /// Packets for which the link's queue had no room, since they were sent in bursts.
+    /// Packets that overflowed the link's queue, since they were sent in bursts.
     pub queue_drops: u64,
     /// Packets that the measurement itself did not see in time.
     pub unseen: u64,

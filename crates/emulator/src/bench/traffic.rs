@@ -22,7 +22,7 @@ const BURST: u64 = 32;
 /// How long sender and receiver sleep at least.
 const NAP: Span = Span::from_nanos(100_000);
 
-/// What is sent.
+/// The packets that are sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     /// In bits of IP packets.
@@ -38,11 +38,11 @@ pub(super) struct Seen {
     pub arrived: Time,
 }
 
-/// What arrived.
+/// The packets that arrived.
 #[derive(Debug, Default)]
 pub(super) struct Harvest {
     pub seen: Vec<Seen>,
-    /// What the kernel dropped where it was to be seen.
+    /// The kernel's drops, where they are visible.
     pub drops: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What crosses the link, once a second.
+//! The rates of the links, printed once a second.
 
 use std::fmt::Write;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};

@@ -1,4 +1,4 @@
-//! What devices do for the kernel, switched off: with it, packets of a virtual device arrive
+//! Offloads of devices, switched off: with it, packets of a virtual device arrive
 //! merged, or without checksums.
 
 use std::io;

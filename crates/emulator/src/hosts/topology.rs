@@ -17,7 +17,7 @@ use bentpipe_netlink::{Netlink, PairEnd};
 /// What programs on a client find in their environment: the addresses for a shell inside, as in
 /// 10.0.0.0/8.
 const BLOCK_VARIABLE: &str = "BENTPIPE_BLOCK";
-/// What programs find in their environment: the name of their host.
+/// The environment variable with the name of a program's host.
 const HOST_VARIABLE: &str = "BENTPIPE_HOST";
 
 /// The hosts of a scenario and what connects them. All of it vanishes when this value and the

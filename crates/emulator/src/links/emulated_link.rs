@@ -64,7 +64,7 @@ impl EmulatedLink {
         (due < Time::NEVER).then_some(due)
     }
 
-    /// What is to be out by now, up to so many frames.
+    /// The frames that are due by now, at most `most`.
     pub fn due(&self, now: Time, most: usize) -> Vec<&[u8]> {
         let due = self.waiting.iter().take_while(|it| it.due <= now);
         due.take(most).map(|it| &*it.frame).collect()
@@ -87,7 +87,7 @@ impl EmulatedLink {
         self.waiting.pop_front().expect("what was due waits")
     }
 
-    /// What the link did so far.
+    /// The link's counters so far.
     pub fn counters(&self) -> Counters {
         self.link.counters()
     }

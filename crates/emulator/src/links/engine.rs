@@ -104,7 +104,7 @@ impl<P: Port> Engine<P> {
         }
     }
 
-    /// What came that should not.
+    /// The frames that should not have arrived.
     pub fn anomalies(&self) -> Anomalies {
         self.anomalies
     }

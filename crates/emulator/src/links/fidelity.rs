@@ -24,11 +24,11 @@ pub fn most_late(scenario: &Scenario) -> Span {
 pub struct ReleaseError {
     /// Packets that came out.
     pub packets: u64,
-    /// What half of them do not exceed, in milliseconds.
+    /// The median, in milliseconds.
     pub p50_ms: f64,
-    /// What 99 % do not exceed.
+    /// The 99th percentile.
     pub p99_ms: f64,
-    /// What 99.9 % do not exceed.
+    /// The 99.9th percentile.
     pub p999_ms: f64,
     /// The largest.
     pub max_ms: f64,
@@ -55,7 +55,7 @@ pub struct Fidelity {
     pub reasons: Vec<String>,
     /// Of all packets.
     pub release_error: ReleaseError,
-    /// What 99.9 % of them may not exceed, in milliseconds: [`most_late`].
+    /// The limit of the 99.9th percentile, in milliseconds: [`most_late`].
     pub most_late_ms: f64,
     /// Of each direction of each segment.
     #[serde(rename = "lanes")]
@@ -97,7 +97,7 @@ impl ReleaseError {
     }
 }
 
-/// What was measured while packets were on the move.
+/// The measurements taken while packets were forwarded.
 #[derive(Debug)]
 pub(crate) struct Measured {
     pub links: Vec<(SegmentName, Direction, Histogram)>,

@@ -65,7 +65,7 @@ pub struct Running {
 pub struct Report {
     /// Whether the trial is to be trusted.
     pub fidelity: Fidelity,
-    /// What passed each direction of each segment.
+    /// The counters of each direction of each segment.
     pub passed: Vec<SegmentCounters>,
     /// The packets that passed the ends of hops, if they were asked for.
     pub packets: Vec<HopPacket>,
@@ -135,7 +135,7 @@ impl Forwarder {
 }
 
 impl Running {
-    /// What has passed each direction of each segment so far.
+    /// The counters of each direction of each segment so far.
     #[must_use]
     pub fn segment_counters(&self) -> Vec<SegmentCounters> {
         self.meters.iter().map(|meter| meter.read()).collect()
@@ -153,7 +153,7 @@ impl Running {
         self.clock.unix()
     }
 
-    /// What tells it.
+    /// Its clock.
     pub(crate) fn clock(&self) -> TrialClock {
         self.clock
     }
@@ -241,7 +241,7 @@ impl Stop {
     }
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct Forwarding {
     engine: Engine<PacketPort>,
     clock: TrialClock,

@@ -77,7 +77,7 @@ impl Meter {
         }
     }
 
-    /// What was shown last.
+    /// The values that were shown last.
     pub fn read(&self) -> SegmentCounters {
         let count = |index: usize| self.counts[index].load(Ordering::Relaxed);
         SegmentCounters {

@@ -1,4 +1,4 @@
-//! What ends the sleep of the thread that forwards.
+//! The events that wake the forwarding thread.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

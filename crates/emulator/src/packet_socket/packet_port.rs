@@ -91,7 +91,7 @@ impl PacketPort {
         Ok(ring + since)
     }
 
-    /// What the device has counted as dropped on receiving and on sending.
+    /// The device's counts of drops on receiving and on sending.
     fn device_drops(&mut self) -> io::Result<u64> {
         self.counters.rewind()?;
         let mut table = String::new();

@@ -22,7 +22,7 @@ pub(crate) fn set_option<T: Copy>(
     done(result)
 }
 
-/// Frames that the kernel had no room for since the last question.
+/// Frames that overflowed the kernel's buffer since the last call.
 #[expect(
     unsafe_code,
     reason = "getsockopt, for an option without a safe wrapper"

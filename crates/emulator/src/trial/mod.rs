@@ -24,7 +24,7 @@ use bentpipe_trial::{
     result,
 };
 
-use self::flow::{Ended, FlowRun, Trouble};
+use self::flow::{Ended, FlowRun, TrialError};
 use self::log::observation;
 use self::memory::EndlessInMemory;
 use self::program::after;
@@ -103,7 +103,7 @@ fn open_all<'a>(
     job: &Job,
     setups: &'a [FlowSetup],
     topology: &'a Topology,
-) -> Result<Vec<FlowRun<'a>>, Trouble> {
+) -> Result<Vec<FlowRun<'a>>, TrialError> {
     let flows = setups.iter().map(|setup| FlowRun::open(setup, topology));
     let mut flows: Vec<_> = flows.collect::<Result<_, _>>()?;
     let deadline = after(job.silence());
@@ -114,7 +114,11 @@ fn open_all<'a>(
 }
 
 /// All flows side by side, each by a thread of its own.
-fn run_all(flows: Vec<FlowRun>, running: &Running, drain: Duration) -> Result<Vec<Ended>, Trouble> {
+fn run_all(
+    flows: Vec<FlowRun>,
+    running: &Running,
+    drain: Duration,
+) -> Result<Vec<Ended>, TrialError> {
     thread::scope(|scope| {
         let flows = flows.into_iter();
         let flows: Vec<_> = flows
@@ -127,8 +131,8 @@ fn run_all(flows: Vec<FlowRun>, running: &Running, drain: Duration) -> Result<Ve
     })
 }
 
-fn plain(trouble: Trouble) -> Box<dyn Error> {
-    trouble
+fn plain(error: TrialError) -> Box<dyn Error> {
+    error
 }
 
 fn end(

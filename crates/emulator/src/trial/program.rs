@@ -286,8 +286,8 @@ impl Drop for Program {
     clippy::disallowed_methods,
     reason = "real processes are waited for in real time"
 )]
-pub fn after(patience: Duration) -> Instant {
-    Instant::now() + patience
+pub fn after(span: Duration) -> Instant {
+    Instant::now() + span
 }
 
 /// Lets so much time pass.

@@ -42,7 +42,7 @@ pub struct Tap {
 pub struct TapReport {
     /// In order of time; each packet stands where it was sent, and where it arrived.
     pub packets: Vec<HopPacket>,
-    /// Packets that the kernel had no room for, or that were merged: the rest is not all.
+    /// Packets that overflowed the kernel's buffer, or that were merged: the capture is incomplete.
     pub missed: u64,
 }
 
@@ -116,7 +116,7 @@ impl Watched {
     }
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct Watching {
     watched: [Watched; 2],
     client: IpAddr,

@@ -1,5 +1,5 @@
-//! What an endpoint says of itself in BYE, because only it knows: names, each with a number, a text
-//! or null (contract, section 4).
+//! The statistics that an endpoint reports in BYE, because only it knows them: names, each with a
+//! number, a text or null (contract, section 4).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What a guest's first process gives its programs: files, settings of the kernel, an address.
+//! The set-up by a guest's first process: files, settings of the kernel, an address.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! What is refused, and the words for it: file, key, value and what to write.
+//! Refused scenarios, and the error messages: file, key, value and what to write.
 
 use bentpipe_link::Scenario;
 

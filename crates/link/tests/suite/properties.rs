@@ -1,4 +1,4 @@
-//! What holds for every link and every sequence of arrivals.
+//! Properties of every link and every sequence of arrivals.
 
 use bentpipe_link::{Counters, Fate, Link};
 use bentpipe_units::Size;

@@ -1,4 +1,4 @@
-//! What a scenario file says, and changes to it.
+//! Scenario files, and changes to them.
 
 use bentpipe_link::{Delay, Direction, Loss, Packets, Queue, QueueSize, RandomDrop, Scenario};
 use bentpipe_units::{Ratio, Size, Span};

@@ -1,4 +1,4 @@
-//! What runs on a host of a real link: it starts and ends programs, takes and gives files, and says
+//! The agent on a host of a real link: it starts and ends programs, takes and gives files, and says
 //! what time it is, for who holds the other end of its standard input.
 //!
 //! A message is a line of JSON, and as many bytes behind it as its `bytes` says; each request is

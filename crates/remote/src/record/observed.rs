@@ -1,4 +1,4 @@
-//! What was observed of a trial, as `bentpipe` puts it together.
+//! The observations of a trial, as `bentpipe` collects them.
 
 use std::path::PathBuf;
 

@@ -69,7 +69,7 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
     let flow = begin(&job, &scratch)?;
     let mut coordinator = Coordinator::new(vec![flow], &[hop], job.seed.0);
     coordinator.run();
-    let end = part(&mut coordinator.flows[0]);
+    let end = shutdown(&mut coordinator.flows[0]);
     let seen = coordinator.observation();
     if let Some(path) = &job.trace {
         let trace = HopTrace {
@@ -149,7 +149,7 @@ fn shown(role: Role) -> std::io::Result<Vec<OwnedFd>> {
 }
 
 /// Has both guests end, and hears how the client's command did.
-fn part(flow: &mut FlowRun) -> Result<End, String> {
+fn shutdown(flow: &mut FlowRun) -> Result<End, String> {
     let finished = match flow.end.take() {
         Some(Ok(FlowEnd::Done)) => flow.finish(),
         Some(Err(error)) => Err(error),

@@ -51,7 +51,7 @@ pub struct Verdict {
     pub detail: String,
     /// None: it did not get that far.
     pub end: Option<FlowEnd>,
-    /// The client's last words; empty if it had none.
+    /// The client's final report; empty if it gave none.
     pub client: Bye,
     /// What a browser says of how it drew its page.
     pub drawing: Drawing,

@@ -1,4 +1,4 @@
-//! What can be wrong with a configuration.
+//! The errors of a configuration.
 
 use bentpipe_endpoint::EndpointError;
 use thiserror::Error;

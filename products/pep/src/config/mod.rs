@@ -1,4 +1,4 @@
-//! What a proxy is to be like, as its driver says it.
+//! The configuration of a proxy, as its driver gives it.
 //!
 //! Promises: a [`Config`] that passed its check can be run. Knows the library's transport
 //! configuration and TLS; must not know files, command lines or clients.

@@ -1,4 +1,4 @@
-//! What has happened in a proxy, and what it has counted.
+//! The events of a proxy, and its counters.
 //!
 //! Promises: nothing of it changes what the proxy does, and a reader that never comes costs no more
 //! than a bounded queue. Knows words and numbers only; must not know connections.

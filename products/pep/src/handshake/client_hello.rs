@@ -1,4 +1,4 @@
-//! What a client asks for: the server name and the application protocols of its TLS `ClientHello`
+//! The request of a client: the server name and the application protocols of its TLS `ClientHello`
 //! (RFC 8446, section 4.1.2).
 
 use super::reader::Reader;

@@ -1,4 +1,4 @@
-//! What a client asks for before it is accepted, and TLS of both sides.
+//! A client's request before it is accepted, and TLS of both sides.
 //!
 //! Promises: server name and application protocols are read from a client's Initial packets, in
 //! whatever pieces they come, and no length in them is believed. Knows packets and TLS; must not

@@ -1,10 +1,10 @@
-//! What the program counts: its proxies, and what of datagrams only the program knows.
+//! The program's metrics: its proxies, and what of datagrams only the program knows.
 
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use bentpipe_pep::Statistics;
-use bentpipe_service::metrics::{Metric, PATIENCE, counter};
+use bentpipe_service::metrics::{Metric, WORKER_TIMEOUT, counter};
 
 use super::worker::{Inbox, Message, Shared, WorkerCounters};
 
@@ -31,7 +31,7 @@ pub fn count(shared: &Arc<Shared>) -> Option<Vec<(Metric, u64)>> {
     let waits: Vec<_> = shared.inboxes.iter().map(ask).collect();
     let answers = waits
         .into_iter()
-        .map(|wait| wait.recv_timeout(PATIENCE).ok());
+        .map(|wait| wait.recv_timeout(WORKER_TIMEOUT).ok());
     let counted: Vec<WorkerCounters> = answers.collect::<Option<_>>()?;
     let mut statistics = Statistics::default();
     for worker in &counted {

@@ -19,12 +19,12 @@ pub struct GapWatch {
 
 impl GapWatch {
     /// Sets or removes the timer, as there are gaps or not.
-    pub fn look(&mut self, now: Instant, patience: Duration, relays: &[DirectionRelay; 2]) {
+    pub fn look(&mut self, now: Instant, gap_timeout: Duration, relays: &[DirectionRelay; 2]) {
         if !relays.iter().any(DirectionRelay::has_open_gap) {
             self.timer = None;
         } else if self.timer.is_none() {
             let gaps = relays.iter().flat_map(DirectionRelay::gaps).collect();
-            self.timer = Some((now + patience, gaps));
+            self.timer = Some((now + gap_timeout, gaps));
         }
     }
 
@@ -37,13 +37,13 @@ impl GapWatch {
     pub fn is_stuck(
         &mut self,
         now: Instant,
-        patience: Duration,
+        gap_timeout: Duration,
         relays: &[DirectionRelay; 2],
     ) -> bool {
         let Some((_, before)) = self.timer.take_if(|(until, _)| *until <= now) else {
             return false;
         };
-        self.look(now, patience, relays);
+        self.look(now, gap_timeout, relays);
         let still = |(_, gaps): &(Instant, Gaps)| !gaps.is_disjoint(&before);
         self.timer.as_ref().is_some_and(still)
     }

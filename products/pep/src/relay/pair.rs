@@ -415,8 +415,8 @@ impl ConnectionPair {
         if self.until.as_ref().is_some_and(is_due) {
             return Some(TimeoutAction::Close(CloseCode::ShuttingDown.into()));
         }
-        let patience = self.config.limits.gap;
-        let is_stuck = self.gaps.is_stuck(now, patience, &self.relays);
+        let gap_timeout = self.config.limits.gap;
+        let is_stuck = self.gaps.is_stuck(now, gap_timeout, &self.relays);
         is_stuck.then(|| TimeoutAction::Close(CloseCode::Buffer.into()))
     }
 

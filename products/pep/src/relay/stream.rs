@@ -17,7 +17,7 @@ const LARGEST_PIECE: usize = 1 << 16;
 /// The relay of one stream in one direction.
 #[derive(Default)]
 pub struct StreamRelay {
-    /// What was read.
+    /// The text that was read.
     pub pieces: Reassembly,
     /// What is left of a piece that was written in part.
     rest: Bytes,

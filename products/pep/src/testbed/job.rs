@@ -1,4 +1,4 @@
-//! What a trial tells its proxy, and what that says at the end.
+//! The job of a proxy in a trial, and its report at the end.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! What goes in comes out, for any interleaving of streams, resets and stops, over paths of any
-//! kind.
+//! Streams come out as they went in, for any interleaving of streams, resets and stops, over paths
+//! of any kind.
 
 use std::time::Duration;
 

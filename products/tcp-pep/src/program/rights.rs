@@ -1,4 +1,4 @@
-//! What interception needs of the system, asked for before anything starts.
+//! The rights that interception needs, checked before anything starts.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};

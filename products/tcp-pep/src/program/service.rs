@@ -10,7 +10,7 @@ use bentpipe_linux_tcp::congestion_control;
 use bentpipe_netlink::Route;
 use bentpipe_service::command_line::Arguments;
 use bentpipe_service::log::Log;
-use bentpipe_service::metrics::{self, Metric, MetricsPage, PATIENCE};
+use bentpipe_service::metrics::{self, Metric, MetricsPage, WORKER_TIMEOUT};
 use bentpipe_service::quota::{ConnectionLimits, ConnectionQuota};
 use bentpipe_service::settings::HostPort;
 use bentpipe_service::supervisor::{self, Supervisor, allow_many_files, failed, worker_count};
@@ -315,7 +315,7 @@ fn count(inboxes: &[Arc<Inbox>]) -> Option<Vec<(Metric, u64)>> {
     let waits: Vec<_> = inboxes.iter().map(ask).collect();
     let mut sum = Statistics::default();
     for wait in waits {
-        sum += &wait.recv_timeout(PATIENCE).ok()?;
+        sum += &wait.recv_timeout(WORKER_TIMEOUT).ok()?;
     }
     Some(sum.entries().collect())
 }

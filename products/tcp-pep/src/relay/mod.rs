@@ -1,6 +1,6 @@
 //! The relay: accepts connections, and gives each pair its turn when one of its sockets is ready.
 
-mod late;
+mod late_acceptance;
 mod pool;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -28,7 +28,7 @@ use crate::sockets;
 use crate::statistics::Statistics;
 use crate::syn_gate::SynGate;
 use crate::watched_socket::ALL_EVENTS;
-use late::Asking;
+use late_acceptance::PendingClient;
 use pool::{Arriving, Warm, preface};
 
 /// Numbers from here on are not of pairs.
@@ -92,7 +92,7 @@ pub struct Relay {
     config: Config,
     listeners: Vec<Listener>,
     gates: Vec<SynGate>,
-    asking: BTreeMap<u64, Asking>,
+    asking: BTreeMap<u64, PendingClient>,
     asking_by_ends: HashMap<Ends, u64>,
     arriving: BTreeMap<u64, Arriving>,
     warm: BTreeMap<u64, Warm>,

@@ -1,4 +1,4 @@
-//! What holds of every slow start of this file's family, whatever comes.
+//! Properties of every slow start of this family, for any input.
 
 use bentpipe_congestion::slow_start::{HyStart, HyStartPlusPlus, Hybla, Search, Search4};
 use bentpipe_congestion::{SlowStart, Step};

@@ -47,7 +47,7 @@ struct FakePort {
     outgoing: Wire,
     /// Frames that it sends at a time.
     takes: usize,
-    /// Calls of `send` until the kernel has no room.
+    /// Calls of `send` until the kernel's buffer overflows.
     full_in: Option<u32>,
 }
 

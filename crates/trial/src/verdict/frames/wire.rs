@@ -1,5 +1,6 @@
-//! What the wire shows of frames with deadlines: what carried them, that they were neither sent nor
-//! reported too early, and that the server gave up those whose time was over, and no others.
+//! The verification of frames with deadlines by the wire: what carried them, that they were neither
+//! sent nor reported too early, and that the server gave up those whose time was over, and no
+//! others.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What single values cannot show: whether they go together.
+//! Checks across settings: whether the values go together.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};

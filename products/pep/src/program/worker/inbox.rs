@@ -1,4 +1,4 @@
-//! What a worker is told by others.
+//! The messages to a worker.
 
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub struct WorkerCounters {
     pub socket_errors: u64,
     /// Datagrams that were another worker's.
     pub handed_on: u64,
-    /// Those among them that found no room.
+    /// Those among them that overflowed the inbox.
     pub lost: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What single values cannot show: whether they go together.
+//! Checks across settings: whether the values go together.
 
 use bentpipe_linux_tcp::congestion_control;
 use bentpipe_service::settings::{Wrong, time, within, wrong};

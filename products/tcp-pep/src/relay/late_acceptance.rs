@@ -18,7 +18,7 @@ use crate::watched_socket::ALL_EVENTS;
 
 /// A client that has asked, and the connection to where it wants to go.
 #[derive(Debug)]
-pub(super) struct Asking {
+pub(super) struct PendingClient {
     syn: Syn,
     server: OwnedFd,
     permit: ConnectionPermit,
@@ -69,7 +69,7 @@ impl Relay {
         let data = EventData::new_u64(2 * number + 1);
         epoll::add(&self.epoll, &socket, data, ALL_EVENTS)?;
         self.asking_by_ends.insert(syn.ends, number);
-        let asking = Asking {
+        let asking = PendingClient {
             syn,
             server: socket,
             permit,
