@@ -23,7 +23,7 @@ FURTHER = {
     "Job": (3, "a trial's, a proxy's in it, and one of the qlog command"),
 }
 # Names that had to be decoded, and are gone.
-DECODED = {"Asked", "Awake", "Cast", "Course", "Crossing", "Desk", "Lane", "Line", "Met", "Oddities",
+DECODED = {"Asked", "Awake", "Cast", "Course", "Crossing", "Desk", "Lane", "Met", "Oddities",
            "Ours", "Passed", "Play", "Remains", "Rubbish", "Seats", "Sight", "Sighting", "Spot", "Told",
            "Trouble", "Turn", "Wake"}  # fmt: skip
 
