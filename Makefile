@@ -3,6 +3,7 @@
 # make test    sets up and passes every test; ORDER=7 draws the order of the Python tests from 7
 # make test-times   where the time of the last `make test` went
 # make test-crate CRATE=link   the tests of one crate, and of the crates that use it
+# make products   builds and tests what operators run, the proxies and perf, without the laboratory
 # make soak MINUTES=10   looks for what no test has shown: new seeds, many cases, every pair, storms
 # make docs    every study with all of its runs, its pages, and what of the reference is generated; takes three hours
 # make wheel   the package in dist/, with programs and two stacks inside, to be installed where no compiler is
@@ -19,9 +20,10 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+PRODUCTS := $(patsubst products/%/Cargo.toml,--package bentpipe-%,$(wildcard products/*/Cargo.toml))
 SMALL := $(if $(SMALLEST),--smallest)
 
-.PHONY: setup demo test test-times test-crate soak smoke docs wheel wheel-check bench lint fmt schemas clean
+.PHONY: setup demo test test-times test-crate products soak smoke docs wheel wheel-check bench lint fmt schemas clean
 .DEFAULT_GOAL := setup
 
 setup:
@@ -39,6 +41,10 @@ test-times:
 
 test-crate:
 	@$(BIN)/python tools/tests.py --crate $(CRATE)
+
+products:
+	cargo build --release --locked $(PRODUCTS)
+	cargo test --release --locked $(PRODUCTS) -- --quiet
 
 soak: setup
 	@$(BIN)/python tools/soak.py $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(if $(SEARCH),--search $(SEARCH))

@@ -1,4 +1,5 @@
-//! The program finds `MsQuic`'s library from where it lies itself: `build.sh` puts both into one folder.
+//! The program finds `MsQuic`'s library from where it lies itself: `build.sh` puts both into one
+//! folder.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -1,4 +1,5 @@
-//! The linker puts the program between tquic's `BoringSSL` and some of its functions: `src/boringssl.rs` says why.
+//! The linker puts the program between tquic's `BoringSSL` and some of its functions:
+//! `src/boringssl.rs` says why.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

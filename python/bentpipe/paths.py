@@ -7,7 +7,7 @@ wheel`), where the folder `data` beside this file mirrors the checkout and has p
     wheel.json      what the package was made from (`bentpipe.origin`); only a package has it
     bin/            Bentpipe's own programs
     installed/      stacks that come with it, each as in the cache (`bentpipe.stacks.installed`)
-    scenarios/ campaigns/ pages/ suites/ endpoints/ crates/ … Cargo.toml Cargo.lock
+    scenarios/ campaigns/ pages/ suites/ endpoints/ crates/ products/ … Cargo.toml Cargo.lock
 
 Nothing is ever written there. `BENTPIPE_ROOT` names another checkout, `BENTPIPE_BIN` another folder of its
 own programs, and `BENTPIPE_CACHE` another cache. A worker of a cluster finds the programs of a run where it

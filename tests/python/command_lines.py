@@ -127,7 +127,7 @@ def _fault_of_value(parameter: click.Parameter, given: object) -> str | None:
 
 def _fault_of_program(command: click.Command, words: list[str]) -> str | None:
     """Of a program that reads its options itself: those that its help does not have."""
-    (place,) = (ROOT / "crates" / str(command.name) / "src").rglob("help.txt")
+    (place,) = (ROOT / "products" / str(command.name) / "src").rglob("help.txt")
     known = set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", place.read_text()))
     known |= {"--help", "-h"}
     asked = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
@@ -143,7 +143,9 @@ def _fault_of_make(words: list[str]) -> str | None:
 
 def _fault_of_cargo(words: list[str]) -> str | None:
     files = [
-        file for place in ("crates", "endpoints", "benches") for file in ROOT.glob(f"{place}/*/Cargo.toml")
+        file
+        for place in ("crates", "products", "endpoints", "benches")
+        for file in ROOT.glob(f"{place}/*/Cargo.toml")
     ]
     known = {tomllib.loads(file.read_text())["package"]["name"] for file in files}
     asked = {words[at + 1] for at, word in enumerate(words[:-1]) if word in ("-p", "--package")}

@@ -178,6 +178,14 @@ def test_crates_know_only_what_lies_below_them() -> None:
         assert used <= allowed, f"{name} must not depend on {', '.join(sorted(used - allowed))}"
 
 
+def test_the_laboratory_knows_no_product() -> None:
+    """Proxies and `bentpipe perf` stand on crates of the laboratory, and nothing stands on them."""
+    all_crates = list(dependencies())
+    products = {name for name, folder, _ in all_crates if folder.parent == ROOT / "products"}
+    assert products
+    assert not {name for name, _, used in all_crates if used & products and name not in products}
+
+
 def test_testbeds_compile_neither_tables_nor_logs() -> None:
     """What only the program that analyses needs is not compiled, nor shipped, with those that run trials."""
     for program in ("bentpipe-sim", "bentpipe-emulator"):
@@ -398,7 +406,7 @@ def _extends_itself(node: ast.ClassDef) -> bool:
 
 
 def test_no_file_is_too_long() -> None:
-    folders = ("python", "crates", "endpoints", "benches", "tests", "report-ui/src")
+    folders = ("python", "crates", "products", "endpoints", "benches", "tests", "report-ui/src")
     long = [
         f"{file.relative_to(ROOT)}: {count} lines"
         for folder in folders

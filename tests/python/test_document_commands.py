@@ -29,7 +29,7 @@ WRITTEN_BY_STUDIES = ROOT / "studies"
 HISTORY = ROOT / "CHANGELOG.md"  # names what is gone
 TYPED = [page for page in PAGES if not page.is_relative_to(WRITTEN_BY_STUDIES)]
 RUN = [page for page in TYPED if any(block.language == "sh" and not block.not_run for block in blocks(page))]
-HELP = sorted(ROOT.glob("crates/*/src/**/help.txt"))  # of programs that are commands
+HELP = sorted(ROOT.glob("products/*/src/**/help.txt"))  # of programs that are commands
 # What belongs to who works in the checkout, and is of no use to somebody who reads a page.
 PRIVATE = {"dist", "runs", "site", "target"}
 IN_A_SENTENCE = re.compile(r"`((?:\S*/)?(?:bentpipe|make|cargo|benches/\S+\.py)\s[^`]+)`")

@@ -226,7 +226,7 @@ def test_hints_are_for_a_package(package: Package, tmp_path: Path) -> None:
 
 def test_commands_find_what_lay_in_the_checkout(package: Package) -> None:
     shown = package("bentpipe", "pep", "--help").stdout
-    assert shown == (ROOT / "crates" / "pep" / "src" / "program" / "help.txt").read_text()
+    assert shown == (ROOT / "products" / "pep" / "src" / "program" / "help.txt").read_text()
     code = "from bentpipe import paths; print(paths.bin_folder())"
     assert package("python", "-I", "-c", code).stdout.split() == [str(package.data / "bin")]
     assert "thesis" in package("bentpipe", "study", "--help").stdout

@@ -12,8 +12,8 @@ from bentpipe import paths
 EXAMPLES = paths.root() / "examples"
 REFERENCE = paths.root() / "docs" / "reference"
 PAGE, TCP_PAGE = ((REFERENCE / f"{name}.md").read_text() for name in ("pep", "tcp-pep"))
-CRATES = paths.root() / "crates"
-SOURCES = CRATES / "pep" / "src"
+PRODUCTS = paths.root() / "products"
+SOURCES = PRODUCTS / "pep" / "src"
 
 
 def section(title: str, page: str = PAGE) -> str:
@@ -38,7 +38,7 @@ def test_every_close_code_is_listed() -> None:
     ("page", "statistics", "program"),
     [
         (PAGE, SOURCES / "events" / "statistics.rs", SOURCES / "program" / "metrics.rs"),
-        (TCP_PAGE, CRATES / "tcp-pep" / "src" / "statistics.rs", None),
+        (TCP_PAGE, PRODUCTS / "tcp-pep" / "src" / "statistics.rs", None),
     ],
 )
 def test_every_metric_is_explained_as_the_program_does(
@@ -48,7 +48,7 @@ def test_every_metric_is_explained_as_the_program_does(
     known = {
         (name, kind.lower()): text for text, name, kind in re.findall(r"/// (.+)\n    (\w+): (\w+),", counted)
     }
-    own = (CRATES / "service" / "src" / "metrics.rs").read_text() + (program.read_text() if program else "")
+    own = (PRODUCTS / "service" / "src" / "metrics.rs").read_text() + (program.read_text() if program else "")
     known |= {
         (name, kind): text for kind, name, text in re.findall(r'(counter|gauge)\(\s*"(\w+)",\s*"(.+)"', own)
     }
@@ -67,7 +67,7 @@ def test_the_options_of_the_whole_proxy_are_listed() -> None:
 
 
 def test_the_options_of_the_tcp_proxy_are_listed() -> None:
-    options = (CRATES / "tcp-pep" / "src" / "options.rs").read_text()
+    options = (PRODUCTS / "tcp-pep" / "src" / "options.rs").read_text()
     words = set(re.findall(r'take(?:_number)?\("(\w+)"', options))
     assert {"config", "window", "buffer", "accept", "pool"} <= words
     design = (paths.root() / "docs" / "design" / "tcp-pep.md").read_text()

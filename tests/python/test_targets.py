@@ -21,7 +21,12 @@ ROOT = Path(__file__).resolve().parents[2]
 CI = (ROOT / ".ci" / "run").read_text()
 CALLED_BY_CI = set(re.findall(r"^ *make ([\w-]+)", CI, re.MULTILINE))
 # What `make smoke` calls them with; `bench` runs last, alone.
-SMOKE: dict[str, list[str]] = {"demo": [], "soak": ["MINUTES=0.01"], "test-crate": ["CRATE=interop"]}
+SMOKE: dict[str, list[str]] = {
+    "demo": [],
+    "soak": ["MINUTES=0.01"],
+    "test-crate": ["CRATE=interop"],
+    "products": [],
+}
 ALONE = {"bench": ["SMALLEST=1"]}
 NOT_TRIED = {
     "clean": "it removes what the others stand on",

@@ -26,8 +26,9 @@ FURTHER = {
     "Job": (3, "a trial's, a proxy's in it, and one of the qlog command"),
 }
 # Names that had to be decoded, and are gone.
-DECODED = {"Asked", "Cast", "Course", "Desk", "Met", "Ours", "Passed", "Play", "Remains", "Seats", "Sight",
-           "Sighting", "Spot", "Told"}  # fmt: skip
+DECODED = {"Asked", "Awake", "Cast", "Course", "Crossing", "Desk", "Lane", "Met", "Oddities",
+           "Ours", "Passed", "Play", "Remains", "Rubbish", "Seats", "Sight", "Sighting", "Spot", "Told",
+           "Trouble", "Turn", "Wake"}  # fmt: skip
 
 
 def glossary() -> list[str]:
@@ -41,7 +42,8 @@ def rust_types() -> Counter[str]:
     """How many types of a name the crates export, tests left out."""
     files = [
         file
-        for file in (ROOT / "crates").glob("*/src/**/*.rs")
+        for place in ("crates", "products")
+        for file in ROOT.glob(f"{place}/*/src/**/*.rs")
         if not {"tests", "endpoint-tests"} & {*file.parts}
     ]
     return Counter(name for file in files for name in EXPORTED.findall(file.read_text()))
@@ -49,7 +51,11 @@ def rust_types() -> Counter[str]:
 
 def every_rust_type() -> set[str]:
     """The names of all types of crates and endpoints, exported or not."""
-    files = [file for folder in ("crates", "endpoints") for file in (ROOT / folder).glob("*/src/**/*.rs")]
+    files = [
+        file
+        for folder in ("crates", "products", "endpoints")
+        for file in (ROOT / folder).glob("*/src/**/*.rs")
+    ]
     return {name for file in files for name in ANY.findall(file.read_text())}
 
 
@@ -64,7 +70,8 @@ def test_the_first_sentence_says_what_a_type_is() -> None:
     """The first line of a run of `///` that stands right above a type, attributes between."""
     vague = {
         f"{file.relative_to(ROOT)}: {name}"
-        for file in (ROOT / "crates").glob("*/src/**/*.rs")
+        for place in ("crates", "products")
+        for file in ROOT.glob(f"{place}/*/src/**/*.rs")
         if not {"tests", "endpoint-tests"} & {*file.parts}
         for name in _first_lines_without_noun(file.read_text())
     }

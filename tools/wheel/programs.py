@@ -1,4 +1,4 @@
-"""Which programs are Bentpipe's own: the binaries of the crates in `crates/`, as cargo knows them.
+"""Which programs are Bentpipe's own: the binaries of `crates/`, `middleboxes/` and `products/`, as cargo knows them.
 
     python tools/wheel/programs.py
 
@@ -28,7 +28,7 @@ class Program:
 
 def own() -> list[Program]:
     """Bentpipe's own, by name."""
-    return _below("crates")
+    return _below("crates", "middleboxes", "products")
 
 
 def of_stacks() -> list[Program]:
@@ -36,8 +36,9 @@ def of_stacks() -> list[Program]:
     return [program for name in STACKS for program in _below(f"endpoints/{name}")]
 
 
-def _below(folder: str) -> list[Program]:
-    found = [program for place, program in _binaries() if place.is_relative_to(ROOT / folder)]
+def _below(*folders: str) -> list[Program]:
+    places = [ROOT / folder for folder in folders]
+    found = [program for place, program in _binaries() if any(map(place.is_relative_to, places))]
     return sorted(found, key=lambda one: one.name)
 
 

@@ -42,6 +42,7 @@ FOLDERS = (
     "scenarios",
     "middleboxes",
     "pages",
+    "products",
     "suites",
     "studies",
 )

@@ -1,7 +1,9 @@
-//! What the crate `noq` as it comes does with its own sockets, runtime and defaults; and load for the proxy.
+//! What the crate `noq` as it comes does with its own sockets, runtime and defaults; and load for
+//! the proxy.
 //!
-//! `noq-bulk server` prints its port, serves one client and ends; `noq-bulk client PORT BYTES` sends, and prints how many seconds passed from
-//! the open stream until all was acknowledged. Both use one thread, as `bentpipe perf` does. `load` has the rest.
+//! `noq-bulk server` prints its port, serves one client and ends; `noq-bulk client PORT BYTES`
+//! sends, and prints how many seconds passed from the open stream until all was acknowledged. Both
+//! use one thread, as `bentpipe perf` does. `load` has the rest.
 
 mod load;
 mod tls;
@@ -29,14 +31,21 @@ fn main() -> Outcome<()> {
             runtime.block_on(load::ping(port.parse()?, count.parse()?, gap_us.parse()?))
         }
         ["hold", port, count] => runtime.block_on(load::hold(port.parse()?, count.parse()?)),
-        ["short", port, count, a_minute] => {
-            runtime.block_on(load::short(port.parse()?, count.parse()?, a_minute.parse()?))
-        }
-        ["requests", port, connections, count] => {
-            runtime.block_on(load::requests(port.parse()?, connections.parse()?, count.parse()?))
-        }
-        _ => Err("usage: noq-bulk server | client PORT BYTES | echo | ping PORT COUNT GAP_US | hold PORT COUNT | short PORT COUNT A_MINUTE | \
-                  requests PORT CONNECTIONS COUNT".into()),
+        ["short", port, count, a_minute] => runtime.block_on(load::short(
+            port.parse()?,
+            count.parse()?,
+            a_minute.parse()?,
+        )),
+        ["requests", port, connections, count] => runtime.block_on(load::requests(
+            port.parse()?,
+            connections.parse()?,
+            count.parse()?,
+        )),
+        _ => Err(
+            "usage: noq-bulk server | client PORT BYTES | echo | ping PORT COUNT GAP_US | hold \
+             PORT COUNT | short PORT COUNT A_MINUTE | requests PORT CONNECTIONS COUNT"
+                .into(),
+        ),
     }
 }
 

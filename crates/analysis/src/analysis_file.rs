@@ -1,8 +1,9 @@
 //! `analysis.json`: what was in captures, and what it says, connection by connection.
 
 use crate::connection::{Connection, Nanos, Protocol, Vantage};
+use crate::durations::seconds;
 use crate::findings::{Finding, Findings, View};
-use crate::metrics::{Milestones, seconds};
+use crate::metrics::Milestones;
 use crate::passive::{Passive, Spin};
 use crate::{Captured, DecodingGap, Establishment, LedgerEntry, LinkFacts, Metrics};
 use bentpipe_wire::quic::{End, InitialCredit, version_name};

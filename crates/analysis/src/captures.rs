@@ -29,7 +29,7 @@ pub struct CaptureFile<'a> {
 pub struct Captured {
     /// By the time of their first packets.
     pub connections: Vec<Connection>,
-    /// What could not be decoded, by the reason.
+    /// The undecodable parts, by the reason.
     pub undecodable: BTreeMap<String, Undecodable>,
     /// Per file, why it could not be read to its end.
     pub errors: Vec<Option<ReadError>>,

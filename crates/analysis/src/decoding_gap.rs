@@ -5,12 +5,13 @@ use std::fmt;
 use crate::connection::{Connection, Kind};
 use bentpipe_wire::quic::{End, PacketType};
 
-/// So much of an end's packets may be missing, in percent, and one packet in any case: a stateless reset looks like a packet
-/// and is none (RFC 9000 section 10.3).
+/// So much of an end's packets may be missing, in percent, and one packet in any case: a stateless
+/// reset looks like a packet and is none (RFC 9000 section 10.3).
 const TOLERATED_PERCENT: u64 = 1;
 
-/// The 1-RTT packets of connections of QUIC, and those among them that could not be decoded: they were damaged, an extension
-/// that is not known here changes them, or the secrets are of other connections.
+/// The 1-RTT packets of connections of QUIC, and those among them that could not be decoded: they
+/// were damaged, an extension that is not known here changes them, or the secrets are of other
+/// connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DecodingGap {
     /// Of the client and the server.

@@ -73,10 +73,12 @@ mod tests {
     proptest! {
         #[test]
         fn as_a_set_of_offsets(ranges in prop::collection::vec((0_u64..60, 0_u64..12), 0..40)) {
-            let (mut intervals, mut set) = (Intervals::default(), std::collections::BTreeSet::new());
+            let (mut intervals, mut set) = (Intervals::default(),
+                std::collections::BTreeSet::new());
             for (start, length) in ranges {
                 let before = set.len();
-                let known: std::collections::BTreeSet<u64> = intervals.within(start..start + length).flatten().collect();
+                let known: std::collections::BTreeSet<u64> = intervals.within(start..start
+                    + length).flatten().collect();
                 prop_assert!(known.iter().eq(set.range(start..start + length)));
                 set.extend(start..start + length);
                 let added = u64::try_from(set.len() - before).unwrap();

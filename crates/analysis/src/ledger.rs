@@ -1,5 +1,5 @@
-//! What each sender could know of its packets: a ledger kept by the rules of loss recovery, from
-//! outside.
+//! The ledger of each sender's packets: all that it could know of them, kept by the rules of loss
+//! recovery, from outside.
 //!
 //! Source: RFC 9002 section 5.1 (RTT samples), 6.1 (loss by packet and time threshold), 6.4
 //! (discarded keys), B.2 (bytes in flight). A sender's own rules may differ: it may wait longer, or
@@ -18,7 +18,6 @@ use std::collections::HashMap;
 use crate::DecodingGap;
 use crate::connection::{Connection, Frame, Nanos, Packet, Protocol, Vantage};
 use crate::intervals::Intervals;
-use crate::passive::busier_end;
 use bentpipe_wire::quic::{End, Space};
 
 /// RFC 9002 section 6.1.1: kPacketThreshold.
@@ -64,7 +63,7 @@ impl Connection {
     #[must_use]
     pub fn data_sender(&self, entries: &[LedgerEntry]) -> End {
         if DecodingGap::of([self]).is_sealed() {
-            return busier_end(self);
+            return self.busier_end();
         }
         let mut bytes = [0_u64; 2];
         for (packet, entry) in self.packets.iter().zip(entries) {

@@ -1,16 +1,17 @@
-//! What the packets on the wire say of a connection.
+//! The analysis of connections from the packets on the wire.
 //!
 //! [`Captured::read`] takes capture files and joins what their places saw to connections; a
 //! [`connection::Recorder`] does the same for who has the datagrams himself. Of a
 //! [`connection::Connection`] there are a ledger of its packets ([`LedgerEntry`]), how it was
 //! established ([`Establishment`]), its [`Metrics`], and its [`findings`]. An [`AnalysisFile`]
-//! brings them together in the form of `analysis.json`. What was lost on the way, over all connections,
-//! is fitted by [`losses`].
+//! brings them together in the form of `analysis.json`. What was lost on the way, over all
+//! connections, is fitted by [`losses`].
 
 mod analysis_file;
 mod captures;
 pub mod connection;
 mod decoding_gap;
+pub mod durations;
 mod establishment;
 pub mod findings;
 mod intervals;

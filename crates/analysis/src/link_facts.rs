@@ -1,4 +1,4 @@
-//! What is known of the path, and of what is transferred, beside the capture: measurements are held
+//! Facts about the path and the transfer that are known beside the capture: measurements are held
 //! against it.
 
 use serde::{Deserialize, Serialize};

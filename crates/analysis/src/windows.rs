@@ -4,7 +4,7 @@ use bentpipe_wire::quic::End;
 use serde::Serialize;
 
 use crate::connection::Nanos;
-use crate::metrics::seconds;
+use crate::durations::seconds;
 
 /// So many spans of time are told apart in a series; each keeps at most four samples.
 const SPANS: usize = 500;

@@ -6,7 +6,8 @@
 //! checks of a debug build:
 //!
 //! ```sh
-//! BENTPIPE_FUZZ_ROUNDS=1000000 cargo test -p bentpipe-analysis --test corpus -- --ignored --nocapture
+//! export BENTPIPE_FUZZ_ROUNDS=1000000
+//! cargo test -p bentpipe-analysis --test corpus -- --ignored --nocapture
 //! ```
 //!
 //! A round that fails says its seed. `BENTPIPE_FUZZ_SEED=… BENTPIPE_FUZZ_ROUNDS=1` plays it again

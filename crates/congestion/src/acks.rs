@@ -1,4 +1,4 @@
-//! What a controller is told about packets.
+//! The packet events that a controller receives.
 
 use bentpipe_units::{Span, Time};
 

@@ -1,4 +1,4 @@
-//! What a controller says of itself, for logs and statistics.
+//! A controller's reports, for logs and statistics.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};

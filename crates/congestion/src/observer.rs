@@ -1,4 +1,5 @@
-//! What a connection learns of its path for the next one: the Observe Phase of Careful Resume.
+//! The path's properties that a connection saves for the next one: the Observe Phase of Careful
+//! Resume.
 //!
 //! Source: RFC 9959, sections 3.1 and 4.1. What is saved is the smallest round-trip time, and the
 //! rate at which data is acknowledged times that: the highest rate over a quarter of a round trip,

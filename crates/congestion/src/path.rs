@@ -1,4 +1,4 @@
-//! What is known about the path, for slow start and avoidance to look at.
+//! The state of the path, for slow start and avoidance to read.
 
 use bentpipe_units::{Span, Time};
 

@@ -1,4 +1,4 @@
-//! What is remembered of paths between connections, and between programs in a file.
+//! Saved paths: kept between connections, and between programs in a file.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -61,7 +61,7 @@ pub enum SavedError {
     File {
         /// Which file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// It says something else than saved paths.

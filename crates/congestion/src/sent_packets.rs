@@ -190,9 +190,9 @@ impl SentPackets {
     /// is persistent congestion.
     fn forget(&mut self, path: &PathState) {
         let probe_timeout = path.rtt.smoothed + path.rtt.variation * 4 + MAX_ACK_DELAY;
-        let patience = probe_timeout * 3 + path.rtt.smoothed.max(path.rtt.latest);
+        let forget_after = probe_timeout * 3 + path.rtt.smoothed.max(path.rtt.latest);
         while let Some(front) = self.entries.front()
-            && (front.resolved || path.now - front.sent > patience)
+            && (front.resolved || path.now - front.sent > forget_after)
         {
             self.entries.pop_front();
         }

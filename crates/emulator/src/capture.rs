@@ -1,13 +1,16 @@
-//! What passed the two ends of each hop: written as a trace while packets are on the move, or kept in memory. Where no program stands
-//! between client and server, the only hop is the path.
+//! The packets that passed the two ends of each hop: written as a trace while packets are on the
+//! move, or kept in memory. Where no program stands between client and server, the only hop is the
+//! path.
 //!
-//! At either end, a packet that the host sends is seen when the kernel gets it, one that the host receives when the kernel is
-//! handed it. A trace is one pcapng file as `bentpipe-sim` writes it: an interface per end, each packet followed by its
-//! arrival, in each direction in the order of sending, and a comment on those that the link dropped or lost. Where more than one
-//! segment is emulated, hosts route between them: there, departures and arrivals stand on their own, and what the first segment that
-//! a packet meets did not drop has no comment.
+//! At either end, a packet that the host sends is seen when the kernel gets it, one that the host
+//! receives when the kernel is handed it. A trace is one pcapng file as `bentpipe-sim` writes it:
+//! an interface per end, each packet followed by its arrival, in each direction in the order of
+//! sending, and a comment on those that the link dropped or lost. Where more than one segment is
+//! emulated, hosts route between them: there, departures and arrivals stand on their own, and what
+//! the first segment that a packet meets did not drop has no comment.
 //!
-//! A thread of its own writes. If it cannot keep up, the record ends there, and all that is missing is counted.
+//! A thread of its own writes. If it cannot keep up, the record ends there, and all that is missing
+//! is counted.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -22,17 +25,17 @@ use bentpipe_units::{Span, Time};
 use bentpipe_wire::{Interface, Writer};
 
 use crate::error::{Doing, EmulatorError};
-use crate::lane::Frame;
-use crate::lane_positions::LanePosition;
-use crate::port::ETHERNET;
+use crate::links::emulated_link::Frame;
+use crate::links::link_positions::LinkPosition;
+use crate::packet_socket::packet_port::ETHERNET;
 
 /// Batches between the two threads.
 const BATCHES: usize = 256;
 /// Events that are handed over together, unless they get old.
 const BATCH: usize = 256;
 const OLD: Span = Span::from_millis(20);
-/// Events that wait for room between the threads, before the record ends.
-const PATIENCE: usize = 100_000;
+/// The most events that wait to be handed to the writing thread; beyond, the record ends.
+const MOST_PENDING: usize = 100_000;
 
 /// A packet that passed an end of a hop, or was dropped or lost where it was seen at neither.
 #[derive(Clone, Debug)]
@@ -59,31 +62,31 @@ impl HopPacket {
     }
 }
 
-/// An event of a packet, for the thread that writes. Lanes are numbered.
+/// An event of a packet, for the thread that writes. Links are numbered.
 #[derive(Debug)]
 pub(crate) enum PacketEvent {
     /// A packet arrived at a link.
     Arrived {
-        lane: usize,
+        link: usize,
         at: Time,
         fate: link::Fate,
         frame: Frame,
     },
-    /// The packet of the lane that had waited longest came out, or did not for the kernel's sake.
-    Left { lane: usize, at: Option<Time> },
+    /// The packet of the link that had waited longest came out, or did not for the kernel's sake.
+    Left { link: usize, at: Option<Time> },
 }
 
-/// What there is to be recorded.
+/// The packets that are to be recorded.
 #[derive(Debug)]
 pub(crate) struct Wanted<'a> {
-    pub positions: Vec<LanePosition>,
+    pub positions: Vec<LinkPosition>,
     pub file: Option<&'a Path>,
     pub keep: bool,
     /// When the trial started, in nanoseconds since the Unix epoch.
     pub unix: u64,
 }
 
-/// What was recorded.
+/// The recorded packets.
 #[derive(Debug, Default)]
 pub(crate) struct Recorded {
     pub packets: Vec<HopPacket>,
@@ -113,7 +116,7 @@ pub(crate) fn record(wanted: &Wanted<'_>) -> Result<(Record, Recording), Emulato
     let trace = trace.transpose().doing(writing(file.as_deref()))?;
     let (batches, received) = sync_channel(BATCHES);
     let mut joiner = EventJoiner {
-        lanes: wanted.positions.iter().map(|_| VecDeque::new()).collect(),
+        links: wanted.positions.iter().map(|_| VecDeque::new()).collect(),
         positions: wanted.positions.clone(),
         keep: wanted.keep,
         trace,
@@ -142,7 +145,7 @@ fn writing(file: Option<&Path>) -> String {
 impl Record {
     /// Takes note of an event. After the first that is lost, none is taken.
     pub fn add(&mut self, event: PacketEvent) {
-        if self.lost > 0 || self.pending.len() >= PATIENCE {
+        if self.lost > 0 || self.pending.len() >= MOST_PENDING {
             self.lost += 1;
         } else {
             self.pending.push(event);
@@ -190,8 +193,8 @@ struct Open {
 
 /// Joins the events of a packet, and keeps or writes it.
 struct EventJoiner {
-    lanes: Vec<VecDeque<Open>>,
-    positions: Vec<LanePosition>,
+    links: Vec<VecDeque<Open>>,
+    positions: Vec<LinkPosition>,
     keep: bool,
     trace: Option<Trace>,
     recorded: Recorded,
@@ -204,9 +207,9 @@ impl EventJoiner {
                 self.note(event)?;
             }
         }
-        for lane in 0..self.lanes.len() {
-            while let Some(open) = self.lanes[lane].pop_front() {
-                self.close(lane, open, None)?;
+        for link in 0..self.links.len() {
+            while let Some(open) = self.links[link].pop_front() {
+                self.close(link, open, None)?;
             }
         }
         match self.trace.take() {
@@ -218,36 +221,37 @@ impl EventJoiner {
     fn note(&mut self, event: PacketEvent) -> io::Result<()> {
         match event {
             PacketEvent::Arrived {
-                lane,
+                link,
                 at: sent,
                 fate,
                 frame,
             } => {
-                self.lanes[lane].push_back(Open { sent, fate, frame });
-                self.close_undelivered(lane)
+                self.links[link].push_back(Open { sent, fate, frame });
+                self.close_undelivered(link)
             }
-            PacketEvent::Left { lane, at } => {
-                let open = self.lanes[lane].pop_front();
-                self.close(lane, open.expect("what leaves has arrived"), at)?;
-                self.close_undelivered(lane)
+            PacketEvent::Left { link, at } => {
+                let open = self.links[link].pop_front();
+                self.close(link, open.expect("what leaves has arrived"), at)?;
+                self.close_undelivered(link)
             }
         }
     }
 
-    /// Those at the front that will not come out. Behind one that will, they wait for the order's sake.
-    fn close_undelivered(&mut self, lane: usize) -> io::Result<()> {
-        while let Some(open) = self.lanes[lane].front() {
+    /// Those at the front that will not come out. Behind one that will, they wait for the order's
+    /// sake.
+    fn close_undelivered(&mut self, link: usize) -> io::Result<()> {
+        while let Some(open) = self.links[link].front() {
             if matches!(open.fate, link::Fate::Delivered { .. }) {
                 break;
             }
-            let open = self.lanes[lane].pop_front().expect("it is at the front");
-            self.close(lane, open, None)?;
+            let open = self.links[link].pop_front().expect("it is at the front");
+            self.close(link, open, None)?;
         }
         Ok(())
     }
 
-    fn close(&mut self, lane: usize, open: Open, arrived: Option<Time>) -> io::Result<()> {
-        let place = self.positions[lane];
+    fn close(&mut self, link: usize, open: Open, arrived: Option<Time>) -> io::Result<()> {
+        let place = self.positions[link];
         let packet = HopPacket {
             hop: place.hop,
             direction: place.direction,

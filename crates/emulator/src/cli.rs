@@ -24,7 +24,7 @@ pub enum Command {
     Probe,
     Trial,
     Bench { seconds: u64, json: bool },
-    Awake,
+    IdlePrevention,
 }
 
 /// A command behind the link of a scenario.
@@ -60,7 +60,7 @@ pub fn parse(words: &[OsString]) -> Result<Command, Error> {
         "shell" => Command::Shell(shell(&mut given)),
         "trial" => Command::Trial,
         "probe" => Command::Probe,
-        "awake" => Command::Awake,
+        "awake" => Command::IdlePrevention,
         _ => Command::Bench {
             seconds: given.remove_one("seconds").expect("it has a default"),
             json: given.get_flag("json"),

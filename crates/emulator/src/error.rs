@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! The errors of the emulator.
 
 use std::fs;
 use std::io;
@@ -9,9 +9,9 @@ pub enum EmulatorError {
     /// The kernel does not let this process make namespaces.
     #[error("namespaces cannot be made: {error}\nhint: {hint}")]
     NoNamespaces {
-        /// What the kernel said.
+        /// The kernel's error.
         error: io::Error,
-        /// What to do about it.
+        /// A hint at the remedy.
         hint: &'static str,
     },
     /// A shell cannot be made inside another, as where there are no addresses left.
@@ -20,9 +20,9 @@ pub enum EmulatorError {
     /// A system call failed.
     #[error("{what}: {error}")]
     System {
-        /// What was being done.
+        /// The operation that failed.
         what: String,
-        /// What the kernel said.
+        /// The kernel's error.
         error: io::Error,
     },
 }
@@ -42,7 +42,8 @@ impl<T, E: Into<io::Error>> Doing<T> for Result<T, E> {
     }
 }
 
-/// The switches by which user namespaces are kept from ordinary users: where each is, what it says then, and how to turn it.
+/// The switches by which user namespaces are kept from ordinary users: where each is, what it says
+/// then, and how to turn it.
 const SWITCHES: [(&str, &str, &str); 3] = [
     (
         "/proc/sys/user/max_user_namespaces",
@@ -52,12 +53,14 @@ const SWITCHES: [(&str, &str, &str); 3] = [
     (
         "/proc/sys/kernel/unprivileged_userns_clone",
         "0",
-        "user namespaces are for root alone: run as root, or `sysctl kernel.unprivileged_userns_clone=1`",
+        "user namespaces are for root alone: run as root, or `sysctl \
+         kernel.unprivileged_userns_clone=1`",
     ),
     (
         "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
         "1",
-        "AppArmor restricts user namespaces: run as root, or `sysctl kernel.apparmor_restrict_unprivileged_userns=0`",
+        "AppArmor restricts user namespaces: run as root, or `sysctl \
+         kernel.apparmor_restrict_unprivileged_userns=0`",
     ),
 ];
 
@@ -76,7 +79,8 @@ fn hint() -> &'static str {
         .iter()
         .find(|(file, off, _)| fs::read_to_string(file).is_ok_and(|text| text.trim() == *off))
         .map_or(
-            "run as root; inside a container that takes CAP_SYS_ADMIN and CAP_NET_ADMIN, as `docker run --privileged` gives",
+            "run as root; inside a container that takes CAP_SYS_ADMIN and CAP_NET_ADMIN, as \
+             `docker run --privileged` gives",
             |(_, _, hint)| hint,
         )
 }

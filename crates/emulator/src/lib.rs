@@ -6,50 +6,31 @@
 //! client ──access── terminal ──satellite── gateway ──ground── server
 //! ```
 //!
-//! A segment that the scenario gives runs through the emulator, which has a device towards each of its two hosts
-//! ([`SegmentPorts`]) in a namespace of its own; a transparent one is a plain pair of devices. Programs are started on a
-//! [`Host`].
+//! A segment that the scenario gives runs through the emulator, which has a device towards each of
+//! its two hosts ([`SegmentPorts`]) in a namespace of its own; a transparent one is a plain pair of
+//! devices. Programs are started on a [`Host`].
 
-mod addresses;
-mod awake;
 mod bench;
 mod capture;
-mod clock;
-mod device;
-mod enclosure;
-mod engine;
 mod error;
-mod fidelity;
-mod forward;
-mod histogram;
-mod host;
-mod lane;
-mod lane_positions;
-mod namespace;
-mod offload;
-mod option;
-mod port;
-mod priority;
-mod ring;
-mod segment_counters;
-mod tap;
-mod topology;
-mod tun;
+mod hosts;
+mod links;
+mod packet_socket;
+mod timing;
 mod tunnel;
-mod wake;
 
-pub use awake::Awake;
 pub use bench::{Bench, Delay, Gigabit, RateKept, bench, timer};
 pub use bentpipe_link::HostName;
 pub use capture::HopPacket;
-pub use enclosure::{INSIDE, arrive, exit_code, run_inside};
 pub use error::EmulatorError;
-pub use fidelity::{Fidelity, LaneError, ReleaseError, most_late};
-pub use forward::{Forwarder, Options, Report, Running};
-pub use host::Host;
-pub use lane::Frame;
-pub use namespace::Namespace;
-pub use segment_counters::SegmentCounters;
-pub use tap::{Tap, TapReport};
-pub use topology::{SegmentPorts, Topology};
+pub use hosts::host::Host;
+pub use hosts::namespace::Namespace;
+pub use hosts::process_namespace::{INSIDE, exit_code, prepare_inside, run_inside};
+pub use hosts::topology::{SegmentPorts, Topology};
+pub use links::emulated_link::Frame;
+pub use links::fidelity::{Fidelity, LinkReleaseError, ReleaseError, most_late};
+pub use links::forwarder::{Forwarder, Options, Report, Running};
+pub use links::segment_counters::SegmentCounters;
+pub use timing::idle_prevention::IdlePrevention;
+pub use tunnel::tap::{Tap, TapReport};
 pub use tunnel::{TUNNEL, TunnelPlan};

@@ -1,12 +1,11 @@
 //! `bentpipe-emu`: real programs behind an emulated satellite link.
 //!
-//! `shell` runs a command on one of the hosts of a scenario; `trial` runs a trial; `probe` says whether that works here, and `bench` measures
-//! how exactly; `awake` keeps idle processors from sleeping while trials run. People use the `bentpipe` command, which starts this one.
+//! `shell` runs a command on one of the hosts of a scenario; `trial` runs a trial; `probe` says
+//! whether that works here, and `bench` measures how exactly; `awake` keeps idle processors from
+//! sleeping while trials run. People use the `bentpipe` command, which starts this one.
 
 mod cli;
-mod meters;
-mod probe;
-mod shell;
+mod commands;
 mod trial;
 
 use std::env;
@@ -17,9 +16,11 @@ use std::io::{self, Read, Write, stdin, stdout};
 use std::os::fd::FromRawFd;
 use std::process::ExitCode;
 
-use bentpipe_emulator::{Awake, INSIDE, arrive, bench, exit_code, run_inside};
+use bentpipe_emulator::{INSIDE, IdlePrevention, bench, exit_code, prepare_inside, run_inside};
 use bentpipe_link::Scenario;
 use bentpipe_units::Span;
+
+use commands::{probe, shell};
 
 use cli::{Command, Shell, Source};
 
@@ -34,7 +35,7 @@ fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     let result = match command {
-        Command::Awake => stay_awake(),
+        Command::IdlePrevention => stay_awake(),
         Command::Shell(shell) if is_inside => run_shell(&shell),
         Command::Probe if is_inside => probe::run(),
         Command::Trial if is_inside => run_trial(),
@@ -51,18 +52,18 @@ fn main() -> ExitCode {
 
 fn run_shell(shell: &Shell) -> Result<ExitCode, Box<dyn Error>> {
     let scenario = read(&shell.scenario)?;
-    arrive()?;
+    prepare_inside()?;
     shell::run(shell, &scenario)
 }
 
 fn run_trial() -> Result<ExitCode, Box<dyn Error>> {
-    arrive()?;
+    prepare_inside()?;
     trial::from_standard_input()?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn run_bench(seconds: u64, json: bool) -> Result<ExitCode, Box<dyn Error>> {
-    arrive()?;
+    prepare_inside()?;
     let measured = bench(Span::from_secs(seconds))?;
     let text = if json {
         serde_json::to_string_pretty(&measured)?
@@ -75,7 +76,7 @@ fn run_bench(seconds: u64, json: bool) -> Result<ExitCode, Box<dyn Error>> {
 
 /// Until whoever started it closes its standard input, or ends.
 fn stay_awake() -> Result<ExitCode, Box<dyn Error>> {
-    let _awake = Awake::keep()?;
+    let _awake = IdlePrevention::start()?;
     io::copy(&mut stdin(), &mut io::sink())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -91,7 +92,8 @@ fn read(source: &Source) -> Result<Scenario, Box<dyn Error>> {
     }
 }
 
-/// A file that was opened for this process by the one that started it; closed at the end, so that no other gets it.
+/// A file that was opened for this process by the one that started it; closed at the end, so that
+/// no other gets it.
 #[expect(
     unsafe_code,
     reason = "the number is on the command line for this one use"

@@ -1,5 +1,8 @@
-//! What a topology has for a tunnel: a TUN device on the client and one on another host, with addresses and a route.
-//! Programs that attach to both carry what goes in.
+//! What a topology has for a tunnel: a TUN device on the client and one on another host, with
+//! addresses and a route. Programs that attach to both carry what goes in.
+
+pub(crate) mod tap;
+mod tun;
 
 use std::fs;
 use std::net::IpAddr;
@@ -8,10 +11,9 @@ use std::path::Path;
 use bentpipe_link::HostName;
 use bentpipe_netlink::{Netlink, Prefix};
 
-use crate::device::wait_until_heard;
 use crate::error::{Doing, EmulatorError};
-use crate::topology::{Topology, set};
-use crate::tun;
+use crate::hosts::device::wait_until_heard;
+use crate::hosts::topology::{Topology, set};
 
 /// The name of both devices.
 pub const TUNNEL: &str = "tunnel";
@@ -93,7 +95,8 @@ fn alone(address: IpAddr) -> Prefix {
     Prefix { address, length }
 }
 
-/// A tunnel over TCP has what Linux documents, whatever this machine's are; CUBIC where the kernel lets namespaces choose it.
+/// A tunnel over TCP has what Linux documents, whatever this machine's are; CUBIC where the kernel
+/// lets namespaces choose it.
 fn tcp_settings() -> Result<(), EmulatorError> {
     for (file, value) in [
         ("ipv4/tcp_rmem", "4096 131072 33554432"),

@@ -1,5 +1,6 @@
-//! Packets of this machine's kernel through the emulator. Root only, since a test cannot move itself into a user namespace; left out,
-//! with a line that says so, where namespaces cannot be made.
+//! Packets of this machine's kernel through the emulator. Root only, since a test cannot move
+//! itself into a user namespace; left out, with a line that says so, where namespaces cannot be
+//! made.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,9 +17,10 @@ use bentpipe_units::Time;
 use bentpipe_wire::capture::{Item, Reader};
 
 const SEED: u64 = 7;
-/// How often a reader looks whether there is more to come, and how often it does so in vain before it gives up.
+/// How often a reader looks whether there is more to come, and how often it does so in vain before
+/// it gives up.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-const PATIENCE: u32 = 1200;
+const MOST_LOOKS: u32 = 1200;
 
 /// A topology whose packets are forwarded.
 struct Trial {
@@ -62,7 +64,8 @@ impl Trial {
         socket
     }
 
-    /// How many packets came out towards the client, once all of so many have met their fate and no more will come.
+    /// How many packets came out towards the client, once all of so many have met their fate and no
+    /// more will come.
     fn settled(&self, count: u64) -> Option<u64> {
         let forward = &self.running.segment_counters()[0];
         let decided = forward.delivered + forward.queue_drops + forward.losses;
@@ -70,7 +73,8 @@ impl Trial {
         (is_over && forward.released == forward.delivered).then_some(forward.released)
     }
 
-    /// Sends numbered datagrams of growing size from the server to the client, and gives the numbers of those that arrive.
+    /// Sends numbered datagrams of growing size from the server to the client, and gives the
+    /// numbers of those that arrive.
     fn send_numbers(&self, server: &str, client: &str, count: u16) -> BTreeSet<u16> {
         let receiver = self.udp(HostName::Client, client);
         let sender = self.udp(HostName::Server, server);
@@ -81,11 +85,11 @@ impl Trial {
         }
         let mut arrived = BTreeSet::new();
         let mut buffer = [0; 2000];
-        let mut patience = PATIENCE;
+        let mut looks_left = MOST_LOOKS;
         while self.settled(count.into()) != Some(arrived.len() as u64) {
             let Ok(length) = receiver.recv(&mut buffer) else {
-                patience -= 1;
-                assert!(patience > 0, "only {} came: {arrived:?}", arrived.len());
+                looks_left -= 1;
+                assert!(looks_left > 0, "only {} came: {arrived:?}", arrived.len());
                 continue;
             };
             let number = u16::from_le_bytes([buffer[0], buffer[1]]);
@@ -111,7 +115,8 @@ loss = \"5 %\"
 delay = \"20 ms\"
 ";
 
-/// Both versions of IP: what arrives is what the model of virtual time lets through, and nothing comes before its time.
+/// Both versions of IP: what arrives is what the model of virtual time lets through, and nothing
+/// comes before its time.
 #[test]
 fn real_packets_meet_the_fates_of_virtual_time() {
     for (server, client, header) in [
@@ -244,10 +249,10 @@ fn tcp_crosses_three_segments() {
     assert!(received == sent);
     let report = trial.stop();
     assert_eq!(report.passed.len(), 6);
-    for lane in &report.passed {
-        assert!(lane.delivered > 0, "{lane:?}");
-        let all = lane.delivered + lane.queue_drops + lane.losses;
-        assert_eq!(lane.packets, all, "{lane:?}");
+    for link in &report.passed {
+        assert!(link.delivered > 0, "{link:?}");
+        let all = link.delivered + link.queue_drops + link.losses;
+        assert_eq!(link.packets, all, "{link:?}");
     }
     assert_eq!(report.fidelity.merged_packets, 0);
     assert_eq!(report.fidelity.unfinished_checksums, 0);
@@ -266,7 +271,8 @@ fn connect(trial: &Trial) -> (TcpStream, TcpStream) {
 fn cubic_fills_the_satellite_link() {
     let way = "delay = \"300 ms\"\nqueue = \"1 BDP\"\n";
     let scenario = format!(
-        "[satellite.forward]\nrate = \"20 Mbit/s\"\n{way}[satellite.return]\nrate = \"2 Mbit/s\"\n{way}"
+        "[satellite.forward]\nrate = \"20 Mbit/s\"\n{way}[satellite.return]\nrate = \"2 \
+         Mbit/s\"\n{way}"
     );
     let Some(trial) = Trial::start(&scenario, &Options::default()) else {
         return;

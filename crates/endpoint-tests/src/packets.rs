@@ -1,4 +1,4 @@
-//! What everybody can read in packets on their way.
+//! The parts of packets that are readable on the path.
 
 use bentpipe_endpoint::contract::Arrival;
 

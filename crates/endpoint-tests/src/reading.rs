@@ -1,4 +1,4 @@
-//! What is read from a stream is what was written, whatever the path does.
+//! Streams deliver the bytes that were written, whatever the path does.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What uses a stack: a client or a server of files, in the protocol of the trial.
+//! The application above a stack: a client or a server of files, in the protocol of the trial.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What can go wrong in an endpoint program.
+//! The errors of an endpoint program.
 
 use std::io;
 use std::path::PathBuf;
@@ -16,15 +16,15 @@ pub enum EndpointError {
     File {
         /// Which one.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// A pipe or socket failed.
     #[error("{what}: {source}")]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         what: &'static str,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The coordinator said something that is not in the contract.

@@ -1,4 +1,4 @@
-//! What a Rust QUIC stack needs to become an endpoint program (`endpoints/CONTRACT.md`).
+//! Everything that a Rust QUIC stack needs to become an endpoint program (`endpoints/CONTRACT.md`).
 //!
 //! A program implements [`Stack`] for its QUIC library and calls [`run`]. The rest is here: the
 //! contract's frames, the requests and replies of `hq-interop`, TLS, logs, and the two drivers, one
@@ -48,11 +48,8 @@ pub use self::{
     program::{run, seed_entropy},
     reassembly::{Reassembly, ReassemblyError},
     setup::{Role, Setup, Surroundings},
-    stack::{
-        Closing, ConnectionKey, Event, Read, Received, Resume, Stack, StreamEnd, StreamKey,
-        Transmit,
-    },
+    stack::{Closing, ConnectionKey, Event, Read, Received, Stack, StreamEnd, StreamKey, Transmit},
     test_case::TestCase,
-    tickets::Tickets,
+    tickets::{Resume, Tickets},
     tls::Tls,
 };

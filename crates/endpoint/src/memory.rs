@@ -1,4 +1,4 @@
-//! What a process does with memory that it frees.
+//! How the allocator treats freed memory.
 
 /// Keeps freed memory for later use, instead of handing large blocks back to the kernel at once.
 ///

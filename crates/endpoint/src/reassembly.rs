@@ -138,7 +138,8 @@ mod tests {
             keys in prop::collection::vec(any::<u32>(), 200),
             reads in prop::collection::vec(any::<bool>(), 200),
         ) {
-            let content: Vec<u8> = (0..sizes.iter().sum::<usize>()).map(|n| (n * 31).to_le_bytes()[0]).collect();
+            let content: Vec<u8> = (0..sizes.iter().sum::<usize>()).map(
+                |n| (n * 31).to_le_bytes()[0]).collect();
             let mut pieces = Vec::new();
             let mut start = 0;
             for (size, key) in sizes.iter().zip(keys) {

@@ -1,4 +1,4 @@
-//! What a trial asks of the program, from HELLO or from the environment.
+//! The set-up of a program in a trial, from HELLO or from the environment.
 
 use std::collections::BTreeMap;
 use std::env;

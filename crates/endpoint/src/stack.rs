@@ -1,4 +1,4 @@
-//! What a QUIC implementation must be able to do: no socket, no clock, everything by call.
+//! The interface of a QUIC implementation: no socket, no clock, everything by call.
 //!
 //! Times are durations since the start of the trial.
 
@@ -12,6 +12,7 @@ use crate::error::EndpointError;
 use crate::options::Options;
 use crate::setup::Setup;
 use crate::test_case::TestCase;
+use crate::tickets::Resume;
 
 /// The key of a connection of a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,19 +47,6 @@ pub struct Transmit {
     /// The buffer holds several datagrams of this size; the last may be shorter. `None`: it holds
     /// one.
     pub segment_size: Option<usize>,
-}
-
-/// The state that a connection takes over from the one before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Resume {
-    /// Nothing: a full handshake.
-    Nothing,
-    /// The session, by its latest ticket; no early data.
-    Session,
-    /// The session, and streams can be opened and written before the handshake, in 0-RTT packets.
-    /// Where the ticket does not allow that, [`Stack::open`] says `None` until the handshake is
-    /// complete.
-    EarlyData,
 }
 
 /// An event that the application should know of.
@@ -155,7 +143,8 @@ pub trait Stack: Sized {
 
     /// A client or a server, by `setup.role`; takes its options out of `options`.
     ///
-    /// Where the test case [resumes](TestCase::resume), a server issues tickets and accepts early data.
+    /// Where the test case [resumes](TestCase::resume), a server issues tickets and accepts early
+    /// data.
     fn new(setup: &Setup, options: &mut Options) -> Result<Self, EndpointError>;
 
     /// Starts a connection to `remote`, whose name is `server`. The connection before may still be
@@ -212,7 +201,8 @@ pub trait Stack: Sized {
         None
     }
 
-    /// Sends `data` in a DATAGRAM frame. Where there is no room, the oldest that waits is dropped.
+    /// Sends `data` in a DATAGRAM frame. Where the buffer is full, the oldest that waits is
+    /// dropped.
     fn send_datagram_frame(&mut self, connection: ConnectionKey, data: Bytes) {
         let _ = (connection, data);
     }

@@ -1,7 +1,7 @@
 //! The test cases (`endpoints/contract/test-cases.md`).
 
 use crate::error::EndpointError;
-use crate::stack::Resume;
+use crate::tickets::Resume;
 
 /// A test case of the contract: what a client does, and what a server allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,8 +78,8 @@ impl TestCase {
         self.is_of_page() || self == Self::Live
     }
 
-    /// How its second connection starts; `Nothing`: it has one alone. The first request has a connection of its own before
-    /// a second one.
+    /// How its second connection starts; `Nothing`: it has one alone. The first request has a
+    /// connection of its own before a second one.
     #[must_use]
     pub fn resume(self) -> Resume {
         match self {

@@ -6,6 +6,19 @@ use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
 
+/// The state that a connection takes over from the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resume {
+    /// Nothing: a full handshake.
+    Nothing,
+    /// The session, by its latest ticket; no early data.
+    Session,
+    /// The session, and streams can be opened and written before the handshake, in 0-RTT packets.
+    /// Where the ticket does not allow that, [`Stack::open`](crate::Stack::open) says `None` until
+    /// the handshake is complete.
+    EarlyData,
+}
+
 /// The tickets of the one server that there is; clones share them.
 ///
 /// rustls' own store does not tell when a ticket comes.

@@ -10,7 +10,8 @@ const ABOUT: &str =
 
 const EXAMPLES: &str = "\
 A testbed starts it, and speaks to it on descriptors 3 and 4. To see what it does by itself:
-  bentpipe-sim replay runs/demo/trials/sat-…/server.frames -- bentpipe-guest linux -- ./my-endpoint";
+  bentpipe-sim replay runs/demo/trials/sat-…/server.frames -- bentpipe-guest linux -- \
+    ./my-endpoint";
 
 /// The program that is to live in a guest, and what it is given.
 #[derive(Debug, PartialEq, Eq)]

@@ -62,7 +62,8 @@ impl Greeting {
         matches!(self, Self::Proxy(_))
     }
 
-    /// The files that the program may write, by their names in the guest's folder, and where they belong.
+    /// The files that the program may write, by their names in the guest's folder, and where they
+    /// belong.
     pub fn outputs(&self) -> Vec<(&'static str, &Path)> {
         let (downloads, keylog, qlog) = match self {
             Self::Endpoint(hello) => (&hello.downloads, &hello.keylog, &hello.qlog),
@@ -228,8 +229,9 @@ fn command(
     })
 }
 
-/// A command whose program is in a folder of the guest's own, with what is beside it; and, where that folder is a `bin`, with
-/// what is beside the folder. In a checkout and in a package folders are called differently; here all are `bin`.
+/// A command whose program is in a folder of the guest's own, with what is beside it; and, where
+/// that folder is a `bin`, with what is beside the folder. In a checkout and in a package folders
+/// are called differently; here all are `bin`.
 fn moved_command(command: &[String], folders: &mut Folders) -> Vec<String> {
     let mut moved = command.to_vec();
     let program = Path::new(&command[0]);

@@ -43,8 +43,9 @@ const IS_DONE: &str = "1";
 const WHEN_UNUSED: &str = "2";
 /// A program that was told to end gets so much virtual time.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// Virtual time for a server that does not say `ready`, and for a program that does not say its version.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Virtual time for a server that does not say `ready`, and for a program that does not say its
+/// version.
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What the first process waits for.
 enum Event {
@@ -174,7 +175,7 @@ impl Guest<'_> {
         });
         self.printed = Some(printed);
         loop {
-            match self.events.1.recv_timeout(PATIENCE) {
+            match self.events.1.recv_timeout(STARTUP_TIMEOUT) {
                 Ok(Event::Ready) => return Ok(None),
                 Ok(Event::Child) => {
                     if let Some(status) = ended(program)? {

@@ -108,8 +108,8 @@ impl Machine {
         self.from.receive()
     }
 
-    /// Waits until it has switched itself off. How long that may take on a busy machine the coordinator knows, which
-    /// ends this process, and the guest with it.
+    /// Waits until it has switched itself off. How long that may take on a busy machine the
+    /// coordinator knows, which ends this process, and the guest with it.
     pub fn leave(&mut self) -> Result<(), EndpointError> {
         let failed = EndpointError::io("waiting for the guest");
         self.process.wait().map_err(failed)?;

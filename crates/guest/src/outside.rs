@@ -1,5 +1,5 @@
-//! The side of the coordinator: HELLO becomes a guest's task, its frames go through, and BYE is made
-//! from what the guest leaves.
+//! The side of the coordinator: HELLO becomes a guest's task, its frames go through, and BYE is
+//! made from what the guest leaves.
 
 use std::fs;
 use std::io::{Read, Write};

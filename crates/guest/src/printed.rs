@@ -1,5 +1,5 @@
-//! What a command prints inside its guest, handed on as it comes: to descriptors 5 and 6, standard
-//! output and standard error.
+//! The output of a command inside its guest, handed on as it arrives: to descriptors 5 and 6,
+//! standard output and standard error.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -31,7 +31,8 @@ impl Printed {
         reason = "descriptors that a process is born with have no owner yet"
     )]
     pub fn inherited(folder: &Path) -> Result<Self, EndpointError> {
-        // SAFETY: nothing else in this process owns these two; if they are not open, the next call says so.
+        // SAFETY: nothing else in this process owns these two; if they are not open, the next call
+        // says so.
         let [output, error] = DESCRIPTORS.map(|number| unsafe { File::from_raw_fd(number) });
         let [of_output, of_error] = PRINTED.map(|name| folder.join(name));
         Ok(Self {

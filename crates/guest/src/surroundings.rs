@@ -1,4 +1,4 @@
-//! What a command finds around it in its guest: as much as can be of what it would find outside.
+//! The surroundings of a command in its guest: as much as can be of what it would find outside.
 
 use std::collections::BTreeMap;
 use std::env;

@@ -1,4 +1,4 @@
-//! What goes into a guest and what comes out: files in a folder that both sides see.
+//! The input and output of a guest: files in a folder that both sides see.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -57,9 +57,9 @@ pub struct Task {
     pub command: Vec<String>,
     /// All its environment.
     pub environment: BTreeMap<String, String>,
-    /// Places in the guest, each with the folder of the host that is there. So a program's own path and those in its
-    /// environment are the same wherever its files are: what is in its memory, and with some stacks their packets, depends on
-    /// how long these are.
+    /// Places in the guest, each with the folder of the host that is there. So a program's own path
+    /// and those in its environment are the same wherever its files are: what is in its memory, and
+    /// with some stacks their packets, depends on how long these are.
     pub folders: BTreeMap<PathBuf, PathBuf>,
     /// The guest's address; a proxy's, which has none, is that of the server.
     pub local: IpAddr,

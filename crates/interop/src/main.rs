@@ -1,8 +1,10 @@
-//! `bentpipe-interop COMMAND …`: a program that was written for the QUIC interop runner, as a stack in socket mode.
+//! `bentpipe-interop COMMAND …`: a program that was written for the QUIC interop runner, as a stack
+//! in socket mode.
 //!
-//! Such a program knows `ROLE`, `TESTCASE`, `REQUESTS`, the folders `/www`, `/downloads`, `/certs` and `/logs`, and port 443; it does
-//! not say when it listens, and a server runs until it is killed. Here it gets a root of its own with these folders, the names
-//! `server4` and `server6`, and what containers of the runner have besides; and this program keeps the contract for it.
+//! Such a program knows `ROLE`, `TESTCASE`, `REQUESTS`, the folders `/www`, `/downloads`, `/certs`
+//! and `/logs`, and port 443; it does not say when it listens, and a server runs until it is
+//! killed. Here it gets a root of its own with these folders, the names `server4` and `server6`,
+//! and what containers of the runner have besides; and this program keeps the contract for it.
 
 mod place;
 mod program;
@@ -131,7 +133,8 @@ fn hosts(is_server: bool) -> Result<String, InteropError> {
     ))
 }
 
-/// The address in `192.0.2.1:443`, `[2001:db8::1]:443`, or a URL with one of these; without brackets.
+/// The address in `192.0.2.1:443`, `[2001:db8::1]:443`, or a URL with one of these; without
+/// brackets.
 fn address_in(text: &str) -> &str {
     let text = text.trim_start_matches("https://");
     let end = text.find(['/', ' ']).unwrap_or(text.len());

@@ -1,4 +1,5 @@
-//! The surroundings of a program of the runner: a root with the host's folders and the runner's own.
+//! The surroundings of a program of the runner: a root with the host's folders and the runner's
+//! own.
 
 use std::fs;
 use std::io;
@@ -13,7 +14,8 @@ use rustix::thread::UnshareFlags;
 
 use crate::InteropError;
 
-/// What images of the runner call before they start; here there is nothing to set up, and nobody to wait for.
+/// What images of the runner call before they start; here there is nothing to set up, and nobody to
+/// wait for.
 const SCRIPTS: [&str; 2] = ["setup.sh", "wait-for-it.sh"];
 const NOTHING: &str = "#!/bin/sh\nexit 0\n";
 
@@ -26,7 +28,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// Makes it, in a mount namespace of this process, and moves into it; the working directory stays.
+    /// Makes it, in a mount namespace of this process, and moves into it; the working directory
+    /// stays.
     pub fn enter(&self) -> Result<(), InteropError> {
         own_mounts()?;
         let here = std::env::current_dir().map_err(InteropError::io("the working directory"))?;

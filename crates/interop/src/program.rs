@@ -22,7 +22,8 @@ const TICK: Duration = Duration::from_millis(5);
 /// A server that was told to end gets so much time before it is killed.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
-/// The name of the program and what it is made of: the runner has no word for versions. Of `python endpoint.py` the program is the script.
+/// The name of the program and what it is made of: the runner has no word for versions. Of `python
+/// endpoint.py` the program is the script.
 pub fn version(command: &[OsString]) -> String {
     let files = command.iter().map(Path::new).filter(|it| it.is_file());
     let contents: Vec<(&Path, Vec<u8>)> = files
@@ -110,7 +111,8 @@ fn before_it_listened(
     match status.code() {
         Some(127) => Ok(code_of(status)),
         _ => Err(InteropError::Server(format!(
-            "the server ended before a UDP socket was bound to port {PORT}, with {status}; it said: {}",
+            "the server ended before a UDP socket was bound to port {PORT}, with {status}; it \
+             said: {}",
             last_line.join().unwrap_or_default()
         ))),
     }
@@ -159,7 +161,8 @@ fn end(program: &mut Child) {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "nobody else tells that a socket is bound, and no time of the transfer passes meanwhile"
+    reason = "nobody else tells that a socket is bound, and no time of the transfer passes \
+              meanwhile"
 )]
 fn pause() {
     thread::sleep(TICK);

@@ -1,24 +1,28 @@
 //! Capacity that is assigned on demand.
 //!
-//! Source: the return link of DVB-RCS2 (ETSI EN 301 545-2), where a terminal has a small constant assignment and asks the network
-//! control centre for more, by rate and by volume; and SEARCH in QUIC, Worcester Polytechnic Institute, 2024, section 2.1.3, which
-//! describes what endpoints see of it: a queue builds while a request is on its way, drains when it is granted, builds anew
-//! as the sender goes on growing, and the RTT swings until all of the capacity is assigned.
+//! Source: the return link of DVB-RCS2 (ETSI EN 301 545-2), where a terminal has a small constant
+//! assignment and asks the network control centre for more, by rate and by volume; and SEARCH in
+//! QUIC, Worcester Polytechnic Institute, 2024, section 2.1.3, which describes what endpoints see
+//! of it: a queue builds while a request is on its way, drains when it is granted, builds anew as
+//! the sender goes on growing, and the RTT swings until all of the capacity is assigned.
 //!
-//! The model: a packet that has to wait makes the terminal ask, at the next opportunity (multiples of `request_every`), for what it
-//! has and what empties the queue in the time from one opportunity to the grant of the next, `request_every + granted_after`; never
-//! for more than `full`. The grant holds from `granted_after` later on. With 1 s and 0.55 s what waits is granted after 0.55 to 1.55 s.
+//! The model: a packet that has to wait makes the terminal ask, at the next opportunity (multiples
+//! of `request_every`), for what it has and what empties the queue in the time from one opportunity
+//! to the grant of the next, `request_every + granted_after`; never for more than `full`. The grant
+//! holds from `granted_after` later on. With 1 s and 0.55 s what waits is granted after 0.55 to
+//! 1.55 s.
 //!
-//! What is left out. Requests are never lost, denied or cut by other terminals. A grant is given back only at once: when nothing
-//! was sent for `hold`, the floor is left. Since a link decides on admission, a packet counts on the grants that are requested
-//! when it arrives, its own among them: a larger one that later packets ask for serves these, and does not speed up those before.
+//! What is left out. Requests are never lost, denied or cut by other terminals. A grant is given
+//! back only at once: when nothing was sent for `hold`, the floor is left. Since a link decides on
+//! admission, a packet counts on the grants that are requested when it arrives, its own among them:
+//! a larger one that later packets ask for serves these, and does not speed up those before.
 
 use bentpipe_units::{Span, Time};
 
 use crate::rate::OnDemand;
 use crate::steps::holding;
 
-/// What is granted, and will be.
+/// The grants, current and future.
 pub(crate) struct Allocation {
     demand: OnDemand,
     /// From when on how many bit/s are granted: from 0 or the last silence on, in order, ever more.

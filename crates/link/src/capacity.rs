@@ -1,7 +1,8 @@
 //! A rate as an exact virtual clock.
 //!
-//! In each nanosecond a link of `bps` bit/s has room for `bps` billionths of a bit. Packets take that room one after the other,
-//! so a rate may change at any nanosecond, also in the middle of a packet, and nothing is rounded on the way.
+//! In each nanosecond a link of `bps` bit/s has room for `bps` billionths of a bit. Packets take
+//! that room one after the other, so a rate may change at any nanosecond, also in the middle of a
+//! packet, and nothing is rounded on the way.
 
 use bentpipe_units::Time;
 
@@ -9,7 +10,8 @@ use crate::rate_over_time::RateOverTime;
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
-/// When the transmitter will be free: of the nanosecond that begins at `free`, `part` of its room is taken.
+/// When the transmitter will be free: of the nanosecond that begins at `free`, `part` of its room
+/// is taken.
 pub(crate) struct Capacity {
     rate: RateOverTime,
     /// The rate that holds at `free`, and until when.

@@ -1,7 +1,7 @@
 //! How what changes with time on a link goes, summed up for people: a rate, a delay, a loss ratio.
 //!
-//! Values hold until the next, so every figure here is weighted by time. What depends on packets, as a delay that is
-//! drawn for each of them or capacity on demand, has no course of its own.
+//! Values hold until the next, so every figure here is weighted by time. What depends on packets,
+//! as a delay that is drawn for each of them or capacity on demand, has no course of its own.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ pub struct LinkCourse {
     pub segment: SegmentName,
     /// The link's direction.
     pub direction: Direction,
-    /// What changes.
+    /// The quantity that changes.
     pub quantity: Quantity,
     /// How long what is summed up here lasts, from time 0 on.
     pub length: Span,
@@ -190,7 +190,8 @@ fn loss(config: &DirectionConfig, timeout: Span) -> Option<Values<'_>> {
     })
 }
 
-/// How long of steps that do not begin again is looked at: as long as a trial may last, or until the last one holds.
+/// How long of steps that do not begin again is looked at: as long as a trial may last, or until
+/// the last one holds.
 fn of_steps<T>(steps: &[(Time, T)], timeout: Span) -> Span {
     timeout.max(steps[steps.len() - 1].0 - Time::ZERO)
 }
@@ -247,7 +248,7 @@ fn weighted(values: impl Iterator<Item = (u64, u128)>) -> u64 {
     u64::try_from(sum / u128::max(nanos, 1)).unwrap_or(u64::MAX)
 }
 
-/// What holds in each part.
+/// The value in each part.
 struct Parts {
     length: u64,
     sums: Vec<u128>,

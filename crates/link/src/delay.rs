@@ -9,8 +9,8 @@ use serde::{Serialize, Serializer};
 
 use crate::fields::{Entry, Fields, Problem};
 use crate::intervals::{Drawn, Intervals};
+use crate::packed_text::file_text;
 use crate::random::Dice;
-use crate::reading::file_text;
 use crate::steps;
 
 /// The time that a packet travels, counted from its last bit.
@@ -24,11 +24,13 @@ pub enum Delay {
     Jitter(Jitter),
 }
 
-/// A delay that is drawn from the trial's seed: any whole number of nanoseconds from `base` to `base + jitter`, all alike.
+/// A delay that is drawn from the trial's seed: any whole number of nanoseconds from `base` to
+/// `base + jitter`, all alike.
 ///
-/// It is drawn for each packet, or, with `every = "15 s"`, for each interval: a packet gets what holds at the instant at which
-/// its last bit is sent. The order is kept, so a packet waits for the one before: where packets are close together, most of them
-/// arrive as late as the latest of those around them, and the delay that is seen is nearer to `base + jitter` than to the middle.
+/// It is drawn for each packet, or, with `every = "15 s"`, for each interval: a packet gets what
+/// holds at the instant at which its last bit is sent. The order is kept, so a packet waits for the
+/// one before: where packets are close together, most of them arrive as late as the latest of those
+/// around them, and the delay that is seen is nearer to `base + jitter` than to the middle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jitter {
     /// The least.
@@ -42,8 +44,8 @@ pub struct Jitter {
 /// A delay that changes in steps.
 ///
 /// The file has the header `time_s,delay_ms` and a row for each step, both columns decimal numbers
-/// that are whole nanoseconds. The first time is 0 and they increase. A delay holds from its time on
-/// until the next, the last one for ever; a packet gets the delay of the instant at which its
+/// that are whole nanoseconds. The first time is 0 and they increase. A delay holds from its time
+/// on until the next, the last one for ever; a packet gets the delay of the instant at which its
 /// last bit is sent. A relative path is relative to the scenario file. In JSON the content travels
 /// along as `steps`, and the file is not read again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -257,8 +259,8 @@ impl Delays {
         }
     }
 
-    /// When a packet arrives whose last bit is sent at `departure`. One that is lost has its delay too, so that those of the
-    /// others don't depend on which are lost, but nobody waits for it.
+    /// When a packet arrives whose last bit is sent at `departure`. One that is lost has its delay
+    /// too, so that those of the others don't depend on which are lost, but nobody waits for it.
     pub fn arrival(&mut self, departure: Time, lost: bool) -> Time {
         let at = self.last.max(departure + self.delay.next(departure));
         if !lost {

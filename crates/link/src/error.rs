@@ -1,6 +1,7 @@
-//! What can be wrong with a scenario.
+//! The errors of reading a scenario.
 
-/// The reason for which a scenario cannot be used. The message names the file, the key, the value and what to write.
+/// The reason for which a scenario cannot be used. The message names the file, the key, the value
+/// and what to write.
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
     /// The file cannot be read.
@@ -8,7 +9,7 @@ pub enum ScenarioError {
     Read {
         /// The scenario file.
         file: String,
-        /// What the system says.
+        /// The system's error.
         error: std::io::Error,
     },
     /// The text is not TOML.

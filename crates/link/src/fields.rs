@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use toml::{Table, Value};
 
-/// What is wrong at a key.
+/// The problem at a key.
 #[derive(Debug)]
 pub(crate) struct Problem {
     pub key: String,

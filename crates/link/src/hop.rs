@@ -8,13 +8,15 @@ use crate::rate::LinkRate;
 use crate::scenario::{DirectionConfig, Scenario, Segment};
 use crate::waiting::Limit;
 
-/// The delay, each way, of what connects a proxy with its neighbour where the scenario has no delay for that segment.
+/// The delay, each way, of what connects a proxy with its neighbour where the scenario has no delay
+/// for that segment.
 pub const CABLE: Span = Span::from_nanos(100_000);
 /// Bytes of the largest IP packets that Ethernet carries.
 const FULL_SIZED: u64 = 1500;
 
-/// A hop: what lies between two neighbours on a path, with other hosts between them at most forwarding: one segment or more. Where there are no
-/// proxies, the only hop is that from client to server.
+/// A hop: what lies between two neighbours on a path, with other hosts between them at most
+/// forwarding: one segment or more. Where there are no proxies, the only hop is that from client to
+/// server.
 #[derive(Clone, Copy, Debug)]
 pub struct Hop<'a> {
     scenario: &'a Scenario,
@@ -36,7 +38,7 @@ impl<'a> Hop<'a> {
         self.scenario
     }
 
-    /// What it is called: `terminal-gateway`.
+    /// Its name: `terminal-gateway`.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{}-{}", self.from, self.to)
@@ -65,7 +67,8 @@ impl<'a> Hop<'a> {
         links.into_iter()
     }
 
-    /// Its round-trip time without queueing and transmission: the smallest delays of both directions.
+    /// Its round-trip time without queueing and transmission: the smallest delays of both
+    /// directions.
     #[must_use]
     pub fn rtt(&self) -> Span {
         Direction::BOTH
@@ -81,8 +84,8 @@ impl<'a> Hop<'a> {
         links.map(|(_, config)| config.delay.min()).sum()
     }
 
-    /// The smallest rate of a direction, over all of its segments, where those that change count with their
-    /// [nominal](crate::LinkRate::nominal) rate; none if nothing limits it.
+    /// The smallest rate of a direction, over all of its segments, where those that change count
+    /// with their [nominal](crate::LinkRate::nominal) rate; none if nothing limits it.
     #[must_use]
     pub fn rate(&self, direction: Direction) -> Option<Rate> {
         let links = self.links(direction);
@@ -100,8 +103,8 @@ impl<'a> Hop<'a> {
             .all(LinkRate::is_steady)
     }
 
-    /// What the queue of the slowest link of a direction holds, if full-sized packets wait in it. None if no link limits
-    /// the rate: then nothing ever waits.
+    /// What the queue of the slowest link of a direction holds, if full-sized packets wait in it.
+    /// None if no link limits the rate: then nothing ever waits.
     #[must_use]
     pub fn queue(&self, direction: Direction) -> Option<Size> {
         let links = self.links(direction).map(|(_, config)| config);
@@ -128,8 +131,9 @@ impl Scenario {
         self.hop(HostName::Client, HostName::Server)
     }
 
-    /// The path as it is with proxies on some hosts: segments next to them take [`CABLE`] each way where the scenario gives no delay. A path
-    /// counts with its cables wherever a round trip is asked for, as for a queue of 1 BDP.
+    /// The path as it is with proxies on some hosts: segments next to them take [`CABLE`] each way
+    /// where the scenario gives no delay. A path counts with its cables wherever a round trip is
+    /// asked for, as for a queue of 1 BDP.
     #[must_use]
     pub fn with_cables(mut self, proxies: &[HostName]) -> Self {
         let next_to = |name: &SegmentName| name.ends().iter().any(|end| proxies.contains(end));

@@ -1,4 +1,5 @@
-//! The ideal sender: one that knows the capacity of every instant, and uses all of it without a queue.
+//! The ideal sender: one that knows the capacity of every instant, and uses all of it without a
+//! queue.
 
 use bentpipe_units::{Span, Time};
 
@@ -12,10 +13,11 @@ use crate::scenario::Scenario;
 /// Billionths of a byte that a byte of files takes on the link: 5 % are headers.
 const BYTE_NANOS_ON_LINK: u128 = 1_050_000_000;
 
-/// The ideal sender of one direction in the trial with one seed: what rates that are drawn turn out to be, it knows.
+/// The ideal sender of one direction in the trial with one seed: what rates that are drawn turn out
+/// to be, it knows.
 ///
-/// What it sends at a time meets each link after the delays before it, and may not exceed the rate that the link then has. Delays
-/// count with their smallest values, and frames do not count.
+/// What it sends at a time meets each link after the delays before it, and may not exceed the rate
+/// that the link then has. Delays count with their smallest values, and frames do not count.
 pub struct Ideal<'a> {
     scenario: &'a Scenario,
     direction: Direction,
@@ -36,8 +38,9 @@ impl<'a> Ideal<'a> {
         }
     }
 
-    /// The completion time for so many bytes: so many round trips, of which the last begins with the request, and the
-    /// time that the bytes take with 5 % of overhead for headers. `start` is when the connection's first packet is sent.
+    /// The completion time for so many bytes: so many round trips, of which the last begins with
+    /// the request, and the time that the bytes take with 5 % of overhead for headers. `start` is
+    /// when the connection's first packet is sent.
     ///
     /// A link with capacity on demand is asked for all of it with the first of these bytes.
     #[must_use]
@@ -52,8 +55,8 @@ impl<'a> Ideal<'a> {
         self.scenario.rtt() * round_trips + (end - begin)
     }
 
-    /// The billionths of bits that it could deliver between two times at the receiver; None if nothing limits it. A link with
-    /// capacity on demand counts with its full rate.
+    /// The billionths of bits that it could deliver between two times at the receiver; None if
+    /// nothing limits it. A link with capacity on demand counts with its full rate.
     #[must_use]
     pub fn bit_nanos(&self, from: Time, to: Time) -> Option<u128> {
         let one_way = self.scenario.min_one_way(self.direction);
@@ -72,7 +75,8 @@ impl<'a> Ideal<'a> {
         Some(sum)
     }
 
-    /// The links that limit the rate. `asked`: when everything is asked for; None: it has been granted long ago.
+    /// The links that limit the rate. `asked`: when everything is asked for; None: it has been
+    /// granted long ago.
     fn limiters(&self, asked: Option<Time>) -> Vec<Limiter> {
         let (direction, seed) = (self.direction, self.seed);
         let mut before = Span::ZERO;

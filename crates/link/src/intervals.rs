@@ -5,8 +5,9 @@ use bentpipe_units::{Span, Time};
 use crate::fields::{Fields, Problem};
 use crate::random::Dice;
 
-/// Intervals of time, written `every = "15 s", first = "5 s"`: intervals of 15 s, the first of which ends, however, after 5 s. Without `first` it is as
-/// long as the others. What changes at handovers has the same intervals in both directions, in rate, delay and loss.
+/// Intervals of time, written `every = "15 s", first = "5 s"`: intervals of 15 s, the first of
+/// which ends, however, after 5 s. Without `first` it is as long as the others. What changes at
+/// handovers has the same intervals in both directions, in rate, delay and loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Intervals {
     /// From one change to the next.
@@ -70,7 +71,8 @@ impl Intervals {
     }
 }
 
-/// A number from 0 to `most`, all alike, that holds for an interval. Which number holds when depends on the seed alone, not on packets.
+/// A number from 0 to `most`, all alike, that holds for an interval. Which number holds when
+/// depends on the seed alone, not on packets.
 pub(crate) struct Drawn {
     intervals: Intervals,
     most: u64,
@@ -91,7 +93,8 @@ impl Drawn {
         }
     }
 
-    /// The number that holds at a time, and when the next takes its place. Times must not go back by a change.
+    /// The number that holds at a time, and when the next takes its place. Times must not go back
+    /// by a change.
     pub fn at(&mut self, at: Time) -> (u64, Time) {
         let (changes, until) = self.intervals.changes(at);
         while self.draws <= changes {

@@ -1,24 +1,27 @@
 //! One direction of a segment as a pure node, and scenario files.
 //!
-//! A [`Link`] is told of each packet when it arrives and answers at once with its [`Fate`]. In order, a
-//! packet meets
+//! A [`Link`] is told of each packet when it arrives and answers at once with its [`Fate`]. In
+//! order, a packet meets
 //!
-//! 1. **capacity**: a rate as a virtual clock, `start = max(free, arrival)`, `free = start + bits / rate`. `free` keeps the
-//!    fraction of a nanosecond exactly, as an integer. The rate may change, at given times, at random, or on demand, also in the
-//!    middle of a packet ([`LinkRate`]). A packet leaves at the first whole nanosecond not before its last bit has been
-//!    sent, or at the first end of a frame, if the link has frames;
+//! 1. **capacity**: a rate as a virtual clock, `start = max(free, arrival)`, `free = start + bits /
+//!    rate`. `free` keeps the fraction of a nanosecond exactly, as an integer. The rate may change,
+//!    at given times, at random, or on demand, also in the middle of a packet ([`LinkRate`]). A
+//!    packet leaves at the first whole nanosecond not before its last bit has been sent, or at the
+//!    first end of a frame, if the link has frames;
 //! 2. **queue**: what waits for the capacity is limited in packets or bytes. The packet in
 //!    transmission does not count, as in Linux qdiscs and ns-3's point-to-point device;
 //! 3. **loss**: of whole IP packets, after they have used the capacity;
 //! 4. **delay**: fixed, from a trace, or drawn at random; the order is kept.
 //!
-//! Frames are those of a scheduler that assigns capacity by the frame (DVB-S2, DVB-RCS2): a packet leaves with the end of the frame in
-//! which its last bit is sent. Simplification: it may use the frame in which it arrives, and what leaves later for the frame's sake
-//! counts as sent, not as waiting.
+//! Frames are those of a scheduler that assigns capacity by the frame (DVB-S2, DVB-RCS2): a packet
+//! leaves with the end of the frame in which its last bit is sent. Simplification: it may use the
+//! frame in which it arrives, and what leaves later for the frame's sake counts as sent, not as
+//! waiting.
 //!
-//! A [`Path`] is one direction over all segments of a [`Scenario`], or of the [`Hop`] between two of its hosts; an [`Ideal`] sender is what it is held against. Nothing here reads a clock, and no
-//! float takes part. Packet sizes are those of the IP packet. All randomness is `ChaCha8` keyed with
-//! the trial's seed, a stream for each direction, segment and use (see [`LinkSeed`]).
+//! A [`Path`] is one direction over all segments of a [`Scenario`], or of the [`Hop`] between two
+//! of its hosts; an [`Ideal`] sender is what it is held against. Nothing here reads a clock, and no
+//! float takes part. Packet sizes are those of the IP packet. All randomness is `ChaCha8` keyed
+//! with the trial's seed, a stream for each direction, segment and use (see [`LinkSeed`]).
 
 mod allocation;
 mod capacity;
@@ -33,6 +36,7 @@ mod intervals;
 mod link;
 mod loss;
 mod mahimahi;
+mod packed_text;
 mod packets;
 mod path;
 mod queue;

@@ -131,7 +131,7 @@ impl Link {
         capacity.map_or(0, |(_, waiting)| waiting.bytes_at(now))
     }
 
-    /// What has become of the packets so far.
+    /// The packets' fates so far.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.counters

@@ -18,9 +18,10 @@ pub enum Loss {
     None,
     /// `"1 %"`: each packet alike, independent of the others.
     Uniform(Ratio),
-    /// `{ model = "gilbert-elliott", p_bad_given_good = "1.7 %", p_bad_given_bad = "6.5 %" }`: a Markov
-    /// chain of two states with a step for every packet, from the good state before the first. It
-    /// is Gilbert's simplified model unless the last two, `loss_in_good` and `loss_in_bad`, say else.
+    /// `{ model = "gilbert-elliott", p_bad_given_good = "1.7 %", p_bad_given_bad = "6.5 %" }`: a
+    /// Markov chain of two states with a step for every packet, from the good state before the
+    /// first. It is Gilbert's simplified model unless the last two, `loss_in_good` and
+    /// `loss_in_bad`, say else.
     GilbertElliott {
         /// The probability that a packet finds the bad state after one that found the good state.
         p_bad_given_good: Ratio,
@@ -39,8 +40,9 @@ pub enum Loss {
         /// How many packets at its end are lost.
         burst: Packets,
     },
-    /// `{ model = "handover", every = "15 s", lasts = "100 ms", loss = "50 %" }`: for 100 ms after each change of the
-    /// intervals, packets whose last bit is sent then are lost, each alike; none at other times.
+    /// `{ model = "handover", every = "15 s", lasts = "100 ms", loss = "50 %" }`: for 100 ms after
+    /// each change of the intervals, packets whose last bit is sent then are lost, each alike; none
+    /// at other times.
     Handover {
         /// When there is a handover.
         intervals: Intervals,

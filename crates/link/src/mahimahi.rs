@@ -1,15 +1,16 @@
 //! Traces of a rate in the format of mahimahi's `mm-link`.
 //!
-//! Source: R. Netravali et al., Mahimahi: Accurate Record-and-Replay for HTTP, USENIX ATC 2015, and the manual of `mm-link`. A
-//! line is a whole number of milliseconds since the start at which 1500 bytes may leave; equal lines add up, lines do not go
-//! back, and after the last the trace begins again. Departure: here the bytes leave evenly over the millisecond that ends at that time,
+//! Source: R. Netravali et al., Mahimahi: Accurate Record-and-Replay for HTTP, USENIX ATC 2015, and
+//! the manual of `mm-link`. A line is a whole number of milliseconds since the start at which 1500
+//! bytes may leave; equal lines add up, lines do not go back, and after the last the trace begins
+//! again. Departure: here the bytes leave evenly over the millisecond that ends at that time,
 //! instead of at once at its end. `frame = "1 ms"` beside it brings that back.
 
 use std::path::Path;
 
 use bentpipe_units::{Rate, Span, Time};
 
-use crate::reading::file_text;
+use crate::packed_text::file_text;
 
 /// 1500 bytes in a millisecond.
 const OPPORTUNITY_BPS: u64 = 12_000_000;
@@ -38,7 +39,8 @@ pub(crate) fn read(path: &Path) -> Result<(Vec<(Time, Rate)>, Span), String> {
     }
 }
 
-/// The rate in each millisecond, equal ones put together. What may leave at 0 leaves at the end of each period.
+/// The rate in each millisecond, equal ones put together. What may leave at 0 leaves at the end of
+/// each period.
 fn rates(times: &[u64], period: u64) -> Vec<(Time, Rate)> {
     let mut counts = vec![0_u64; usize::try_from(period).expect("a day of milliseconds")];
     for time in times {

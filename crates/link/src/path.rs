@@ -16,14 +16,15 @@ pub struct Path {
 }
 
 impl Path {
-    /// The whole of a scenario, that nothing has passed yet. `seed` is the trial's: each link takes streams of its own
-    /// from it (see [`LinkSeed`]).
+    /// The whole of a scenario, that nothing has passed yet. `seed` is the trial's: each link takes
+    /// streams of its own from it (see [`LinkSeed`]).
     #[must_use]
     pub fn new(scenario: &Scenario, direction: Direction, seed: u64) -> Self {
         Self::over(scenario.whole(), direction, seed)
     }
 
-    /// One hop of it. Its links are those that the whole path has, with the same queues and the same luck.
+    /// One hop of it. Its links are those that the whole path has, with the same queues and the
+    /// same random streams.
     #[must_use]
     pub fn over(hop: Hop, direction: Direction, seed: u64) -> Self {
         let link = |(segment, config)| {

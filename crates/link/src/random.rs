@@ -8,11 +8,11 @@ use crate::direction::{Direction, SegmentName};
 
 /// The seed of one link, which names its random streams.
 ///
-/// A generator is `ChaCha8`. Its 256-bit key is the trial's seed (8 bytes, little-endian), the ASCII
-/// text `bentpipe link` and zeros; its 64-bit stream number is
-/// `6 * direction + 2 * segment + use`, with forward 0, return 1; access 0, satellite 1, ground 2;
-/// queue 0, loss 1, rate 12, delay 13. So no stream moves when another draws more or less: with the same seed the
-/// third packet over the satellite has the same luck whatever the queue is.
+/// A generator is `ChaCha8`. Its 256-bit key is the trial's seed (8 bytes, little-endian), the
+/// ASCII text `bentpipe link` and zeros; its 64-bit stream number is `6 * direction + 2 * segment +
+/// use`, with forward 0, return 1; access 0, satellite 1, ground 2; queue 0, loss 1, rate 12, delay
+/// 13. No stream moves when another draws more or less: with the same seed, the third packet over
+///     the satellite gets the same random draw whatever the queue is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSeed {
     /// The trial's seed.
@@ -23,7 +23,7 @@ pub struct LinkSeed {
     pub segment: SegmentName,
 }
 
-/// What a stream is drawn for.
+/// The purpose of a random stream.
 #[derive(Clone, Copy)]
 pub(crate) enum Use {
     Queue = 0,
@@ -47,8 +47,8 @@ impl LinkSeed {
 pub(crate) struct Dice(ChaCha8Rng);
 
 impl Dice {
-    /// True with the given probability. One 64-bit draw each, whatever the probability, held against
-    /// `floor(2^64 * ratio)`: 0 % and 100 % are exact, the rest to 2^-64.
+    /// True with the given probability. One 64-bit draw each, whatever the probability, held
+    /// against `floor(2^64 * ratio)`: 0 % and 100 % are exact, the rest to 2^-64.
     pub fn chance(&mut self, ratio: Ratio) -> bool {
         let limit = (u128::from(ratio.ppb()) << 64) / u128::from(Ratio::ONE.ppb());
         u128::from(self.0.next_u64()) < limit

@@ -21,15 +21,17 @@ pub enum LinkRate {
     Steps(RateSteps),
     /// `{ mean = "150 Mbit/s", spread = "20 %", every = "1 s" }`.
     Random(RandomRate),
-    /// `{ full = "2 Mbit/s", floor = "128 kbit/s", request_every = "1 s", granted_after = "550 ms", hold = "2 s" }`.
+    /// `{ full = "2 Mbit/s", floor = "128 kbit/s", request_every = "1 s", granted_after = "550 ms",
+    /// hold = "2 s" }`.
     OnDemand(OnDemand),
 }
 
-/// A rate that changes at given times, to the nanosecond and in the middle of a packet if need be. The last rate holds for ever,
-/// or until the steps begin again: `period = "10 s"`. A rate of 0 lets nothing through as long as it holds.
+/// A rate that changes at given times, to the nanosecond and in the middle of a packet if need be.
+/// The last rate holds for ever, or until the steps begin again: `period = "10 s"`. A rate of 0
+/// lets nothing through as long as it holds.
 ///
-/// `{ trace = "file" }` takes the steps from a trace in mahimahi's format. In JSON the content travels along as `steps` and
-/// `period`, and the file is not read again.
+/// `{ trace = "file" }` takes the steps from a trace in mahimahi's format. In JSON the content
+/// travels along as `steps` and `period`, and the file is not read again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateSteps {
     /// The file that the steps come from.
@@ -40,8 +42,8 @@ pub struct RateSteps {
     pub period: Option<Span>,
 }
 
-/// A rate that is drawn anew at intervals from the trial's seed: any whole number of bit/s from `mean - spread` to
-/// `mean + spread`, all alike, so that its mean in the long run is `mean`.
+/// A rate that is drawn anew at intervals from the trial's seed: any whole number of bit/s from
+/// `mean - spread` to `mean + spread`, all alike, so that its mean in the long run is `mean`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RandomRate {
     /// The mean in the long run.
@@ -57,7 +59,7 @@ pub struct RandomRate {
 pub struct OnDemand {
     /// The most that is granted.
     pub full: Rate,
-    /// What is always granted.
+    /// The rate that is always granted.
     pub floor: Rate,
     /// From one opportunity to request to the next; the first is at 0.
     pub request_every: Span,
@@ -67,9 +69,10 @@ pub struct OnDemand {
     pub hold: Span,
 }
 
-const EXAMPLES: &str = "\"20 Mbit/s\", { steps = [[\"0 s\", \"50 Mbit/s\"], [\"5 s\", \"10 Mbit/s\"]] }, \
-                        { mean = \"150 Mbit/s\", spread = \"20 %\", every = \"1 s\" }, or { full = \"2 Mbit/s\", \
-                        floor = \"128 kbit/s\", request_every = \"1 s\", granted_after = \"550 ms\", hold = \"2 s\" }";
+const EXAMPLES: &str = "\"20 Mbit/s\", { steps = [[\"0 s\", \"50 Mbit/s\"], [\"5 s\", \"10 \
+                        Mbit/s\"]] }, { mean = \"150 Mbit/s\", spread = \"20 %\", every = \"1 s\" \
+                        }, or { full = \"2 Mbit/s\", floor = \"128 kbit/s\", request_every = \"1 \
+                        s\", granted_after = \"550 ms\", hold = \"2 s\" }";
 /// Steps that are told one by one.
 const TOLD: usize = 6;
 const STEPS: [&str; 2] = ["50 Mbit/s", "10 Mbit/s"];
@@ -99,8 +102,9 @@ impl LinkRate {
         Ok(Some(rate))
     }
 
-    /// The one figure that stands for this rate: what queue sizes in BDP or time refer to, and what is told of the link.
-    /// The highest it can be; of a trace, whose single milliseconds say little, the mean.
+    /// The one figure that stands for this rate: what queue sizes in BDP or time refer to, and what
+    /// is told of the link. The highest it can be; of a trace, whose single milliseconds say
+    /// little, the mean.
     #[must_use]
     pub fn nominal(&self) -> Rate {
         match self {

@@ -1,6 +1,5 @@
 //! Reads scenarios: from TOML files with changes to them, and from JSON.
 
-use std::io;
 use std::path::Path;
 
 use bentpipe_units::Span;
@@ -12,13 +11,11 @@ use crate::direction::Direction;
 use crate::error::ScenarioError;
 use crate::fields::{Entry, Fields, Problem};
 use crate::loss::Loss;
+use crate::packed_text::file_text;
 use crate::queue::Queue;
 use crate::rate::LinkRate;
 use crate::scenario::{DirectionConfig, Scenario, Segment};
 use crate::sets::{self, Set};
-
-/// What a packed scenario or trace may hold. A day of a trace's milliseconds is a third of it.
-const MOST: u64 = 1 << 30;
 
 /// What to write if the satellite is missing.
 const SATELLITE: &str = "{ forward = { delay = \"300 ms\" }, return = { delay = \"300 ms\" } }";
@@ -34,9 +31,10 @@ impl Scenario {
         Self::parse(&text, &file, sets)
     }
 
-    /// Reads a scenario from TOML and makes changes to it: pairs of a key with dots and a value. A key
-    /// that begins with `forward` or `return` means the satellite segment. `file` names the text in
-    /// errors, gives the scenario its name, and relative paths of traces are relative to it.
+    /// Reads a scenario from TOML and makes changes to it: pairs of a key with dots and a value. A
+    /// key that begins with `forward` or `return` means the satellite segment. `file` names the
+    /// text in errors, gives the scenario its name, and relative paths of traces are relative to
+    /// it.
     pub fn parse(text: &str, file: &str, sets: &[Set]) -> Result<Self, ScenarioError> {
         let mut table: Table =
             text.parse()
@@ -106,16 +104,12 @@ impl Scenario {
         Err(Problem {
             key: "timeout".to_owned(),
             message: format!(
-                "{}: nothing can be transferred within it; handshake and request alone take {least} on this path",
+                "{}: nothing can be transferred within it; handshake and request alone take \
+                 {least} on this path",
                 self.timeout
             ),
         })
     }
-}
-
-/// The text of a scenario or trace, unpacked.
-pub(crate) fn file_text(path: &Path) -> io::Result<String> {
-    bentpipe_unpack::read_to_string(path, MOST)
 }
 
 /// The file, and the change whose key is the one with the problem, if there is one.

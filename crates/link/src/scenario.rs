@@ -9,7 +9,8 @@ use crate::loss::Loss;
 use crate::queue::Queue;
 use crate::rate::LinkRate;
 
-/// A scenario, a named path. Its TOML and JSON forms have the same shape; values are texts with units.
+/// A scenario, a named path. Its TOML and JSON forms have the same shape; values are texts with
+/// units.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Scenario {
     /// What users type; in a file it may be left out and is the file's name.
@@ -55,7 +56,8 @@ pub struct DirectionConfig {
     pub queue: Queue,
     /// None if left out.
     pub loss: Loss,
-    /// Packets leave only at multiples of this span, each at the first that is not before its last bit is sent.
+    /// Packets leave only at multiples of this span, each at the first that is not before its last
+    /// bit is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<Span>,
 }
@@ -122,8 +124,8 @@ impl Scenario {
         self.rate(Direction::Return)
     }
 
-    /// The bytes in flight that fill a link: its nominal rate times the path's round-trip time. All there are
-    /// if it has no rate.
+    /// The bytes in flight that fill a link: its nominal rate times the path's round-trip time. All
+    /// there are if it has no rate.
     #[must_use]
     pub fn bdp(&self, link: &DirectionConfig) -> Size {
         link.nominal_rate()

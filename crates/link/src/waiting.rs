@@ -1,4 +1,4 @@
-//! What waits for the capacity, and what is dropped instead.
+//! The packets that wait for capacity, and the drops where too many would.
 
 use std::collections::VecDeque;
 

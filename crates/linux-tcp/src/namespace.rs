@@ -46,8 +46,8 @@ pub struct NamespaceSettings {
 }
 
 impl NamespaceSettings {
-    /// Those that Linux documents, if the environment says that the namespace is the trial's own; else
-    /// none.
+    /// Those that Linux documents, if the environment says that the namespace is the trial's own;
+    /// else none.
     #[must_use]
     pub fn new() -> Self {
         Self {

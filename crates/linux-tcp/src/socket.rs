@@ -13,8 +13,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_w
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// What only a guest's kernel has.
 const GUEST: &str = "/sys/module/ttnet";
-/// Connections that wait to be accepted, with those whose handshake is under way. The kernel takes no
-/// more than `somaxconn`.
+/// Connections that wait to be accepted, with those whose handshake is under way. The kernel takes
+/// no more than `somaxconn`.
 const BACKLOG: i32 = 65_535;
 
 /// A kind of sockets: what is set of each.

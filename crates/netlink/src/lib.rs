@@ -27,7 +27,7 @@ use netlink_sys::{Socket, SocketAddr};
 use rustix::net::netdevice::{index_to_name, name_to_index};
 use rustix::net::{AddressFamily as Family, SocketType, socket};
 
-/// What one Ethernet frame carries.
+/// The payload of one Ethernet frame.
 const MTU: u32 = 1500;
 
 /// One end of a pair of devices.
@@ -144,7 +144,8 @@ impl Netlink {
         self.set_flags(device, LinkFlags::Up, LinkFlags::Up)
     }
 
-    /// Lets a device work that sends nothing on its own account: it asks nobody for addresses, and is in no group.
+    /// Lets a device work that sends nothing on its own account: it asks nobody for addresses, and
+    /// is in no group.
     pub fn set_up_silent(&mut self, device: &str) -> io::Result<()> {
         let flags = LinkFlags::Up | LinkFlags::Noarp;
         self.set_flags(device, flags, flags | LinkFlags::Multicast)
@@ -165,7 +166,8 @@ impl Netlink {
         message.header.prefix_len = prefix.length;
         message.header.index = index(device)?;
         // Nodad: with a search for duplicates, even one that is switched off, an IPv6 address works
-        // only after a queue of the kernel's has come to it, which may take longer than anybody waits.
+        // only after a queue of the kernel's has come to it, which may take longer than anybody
+        // waits.
         message.header.flags = AddressHeaderFlags::Permanent | AddressHeaderFlags::Nodad;
         message.attributes = vec![AddressAttribute::Address(prefix.address)];
         if prefix.address.is_ipv4() {
@@ -193,8 +195,8 @@ impl Netlink {
         self.add(RouteNetlinkMessage::NewNeighbour(message))
     }
 
-    /// Routes what goes to `destination`, or everything else with a prefix of length zero, by way of
-    /// a neighbour.
+    /// Routes what goes to `destination`, or everything else with a prefix of length zero, by way
+    /// of a neighbour.
     pub fn add_route(&mut self, destination: Prefix, via: IpAddr) -> io::Result<()> {
         let way = RouteAttribute::Gateway(route_address(via));
         self.add(RouteNetlinkMessage::NewRoute(route(destination, way)))
@@ -206,8 +208,8 @@ impl Netlink {
         self.add(RouteNetlinkMessage::NewRoute(route(destination, way)))
     }
 
-    /// Has what a device brings of TCP to or from a port be this host's own, whoever it is addressed to, by
-    /// way of a table of routes.
+    /// Has what a device brings of TCP to or from a port be this host's own, whoever it is
+    /// addressed to, by way of a table of routes.
     pub fn intercept(&mut self, what: &Interception) -> io::Result<()> {
         self.add(RouteNetlinkMessage::NewRule(rule(what)))
     }
@@ -260,8 +262,8 @@ impl Netlink {
         Ok(index_to_name(any, device)?)
     }
 
-    /// Lets TCP connections that leave by a device, or by any, begin with a window of so many packets (RFC 6928
-    /// says 10). The routes as they were.
+    /// Lets TCP connections that leave by a device, or by any, begin with a window of so many
+    /// packets (RFC 6928 says 10). The routes as they were.
     pub fn set_initial_window(
         &mut self,
         device: Option<u32>,
@@ -406,8 +408,8 @@ fn rule(what: &Interception) -> RuleMessage {
     message
 }
 
-/// The place of rules that lead to a table. With one that the kernel chooses, none is ever one that is
-/// there already.
+/// The place of rules that lead to a table. With one that the kernel chooses, none is ever one that
+/// is there already.
 fn priority(table: u8) -> RuleAttribute {
     RuleAttribute::Priority(table.into())
 }

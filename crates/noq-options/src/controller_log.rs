@@ -1,4 +1,4 @@
-//! What the congestion controllers of `bentpipe-congestion` say of themselves: in the connection's
+//! The reports of the congestion controllers of `bentpipe-congestion`: in the connection's
 //! qlog, and in BYE.
 
 use std::io::Write as _;
@@ -38,7 +38,7 @@ impl ControllerLog {
         }))
     }
 
-    /// What a record should say.
+    /// The columns of a record.
     pub fn statistics(&self) -> Statistics {
         let mut said = Statistics::default();
         for (name, value) in self.lock().iter() {

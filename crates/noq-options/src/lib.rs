@@ -11,12 +11,13 @@ mod library;
 mod qlog;
 mod remembered_paths;
 
-use bentpipe_endpoint::{EndpointError, Options, Surroundings};
+use std::time::Instant;
+
+use bentpipe_endpoint::{EndpointError, LogFolder, Options, Surroundings};
 pub use bentpipe_noq_adapter::Report;
 use noq_proto::TransportConfig;
 
 pub use library::Noq;
-pub use qlog::log_to;
 pub use remembered_paths::RememberedPaths;
 
 /// Takes the words of a connection out of `options`.
@@ -29,4 +30,9 @@ pub fn apply(
     paths: &RememberedPaths,
 ) -> Result<Option<Report>, EndpointError> {
     bentpipe_noq_adapter::apply::<Noq>(transport, surroundings, options, paths)
+}
+
+/// Has noq write a qlog file for each connection into `folder`, with times since `start`.
+pub fn log_to(folder: &LogFolder, start: Instant, transport: &mut TransportConfig) {
+    <Noq as bentpipe_noq_adapter::Library>::log_to(folder, start, transport);
 }

@@ -42,7 +42,7 @@ impl Library for Noq {
     }
 
     fn log_to(folder: &LogFolder, start: Instant, transport: &mut TransportConfig) {
-        qlog::log_to(folder, start, transport);
+        qlog::log_to(Self::NAME, folder, start, transport);
     }
 
     fn endpoint(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>) -> Endpoint {

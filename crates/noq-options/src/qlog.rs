@@ -5,20 +5,24 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bentpipe_endpoint::LogFolder;
-use bentpipe_noq_adapter::Library as _;
 use noq_proto::{ConnectionId, QlogConfig, QlogFactory, Side, TransportConfig};
 
-use crate::library::Noq;
-
-/// Has noq write a file per connection.
-pub fn log_to(folder: &LogFolder, start: Instant, transport: &mut TransportConfig) {
+/// Has noq write a file per connection, under this title.
+pub fn log_to(
+    title: &'static str,
+    folder: &LogFolder,
+    start: Instant,
+    transport: &mut TransportConfig,
+) {
     transport.qlog_factory(Arc::new(FilePerConnection {
+        title,
         folder: folder.clone(),
         start,
     }));
 }
 
 struct FilePerConnection {
+    title: &'static str,
     folder: LogFolder,
     start: Instant,
 }
@@ -32,7 +36,7 @@ impl QlogFactory for FilePerConnection {
         _now: Instant,
     ) -> Option<QlogConfig> {
         let mut config = QlogConfig::new(Box::new(self.folder.create()?));
-        config.title(Some(Noq::NAME.into())).start_time(self.start);
+        config.title(Some(self.title.into())).start_time(self.start);
         Some(config)
     }
 }

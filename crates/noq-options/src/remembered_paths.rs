@@ -64,7 +64,8 @@ impl RememberedPaths {
         let given = options.take("saved").map(|text| parse(&text)).transpose()?;
         let file = options.take("memory").map(PathBuf::from);
         if file.is_some() && !surroundings.real_time {
-            let what = "option memory: in virtual time the result would depend on the file; write saved=BYTES@MILLISECONDSms";
+            let what = "option memory: in virtual time the result would depend on the file; write \
+                        saved=BYTES@MILLISECONDSms";
             return Err(EndpointError::Unsupported(what.into()));
         }
         let paths = match &file {
@@ -172,7 +173,8 @@ fn parse(text: &str) -> Result<SavedPath, EndpointError> {
             rtt: Span::from_millis(ms),
         }),
         _ => Err(EndpointError::Unsupported(format!(
-            "option saved = {text:?}: write bytes and a round-trip time, such as 1500000@600ms, up to {LARGEST_WINDOW} and 60000ms"
+            "option saved = {text:?}: write bytes and a round-trip time, such as 1500000@600ms, up \
+             to {LARGEST_WINDOW} and 60000ms"
         ))),
     }
 }

@@ -1,4 +1,4 @@
-//! What the times of a trace count from.
+//! The clock of a trace: what its times count from.
 //!
 //! Before draft-02, `configuration.time_units` says the unit of all times, of round trips too: `ms`
 //! (the default) or `us`; some loggers write `ns`. Later all are milliseconds, but a unit that is

@@ -1,14 +1,16 @@
-//! What a congestion controller said about itself: series of its metrics, and its phases.
+//! The log of a congestion controller: series of its metrics, and its phases.
 //!
 //! Source: `quic:recovery_metrics_updated` and `quic:congestion_state_updated`,
 //! draft-ietf-quic-qlog-quic-events sections "Recovery events". Departures that stacks make, and
 //! how they are met:
 //!
 //! - aioquic writes `cwnd` for `congestion_window`.
-//! - quinn 0.11 writes round-trip times in seconds, the schema has milliseconds. They are taken as seconds if the trace is
-//!   titled `quinn` and its first one is below 10: the RTT that quinn assumes before it measures one is 333 ms.
+//! - quinn 0.11 writes round-trip times in seconds, the schema has milliseconds. They are taken as
+//!   seconds if the trace is titled `quinn` and its first one is below 10: the RTT that quinn
+//!   assumes before it measures one is 333 ms.
 //! - Before draft-02, `time_units` is the unit of round-trip times too.
-//! - noq and quinn write 2⁶⁴ − 1 for a slow start threshold that is not set yet. Such a sample is left out.
+//! - noq and quinn write 2⁶⁴ − 1 for a slow start threshold that is not set yet. Such a sample is
+//!   left out.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -1,4 +1,4 @@
-//! What can be wrong with a qlog file.
+//! The errors of reading a qlog file.
 
 /// An error in a qlog file: what could not be read, where, and why. Reading goes on behind it where
 /// there is a next record.
@@ -6,8 +6,8 @@
 pub enum QlogError {
     /// No qlog file of any version.
     #[error(
-        "line {line}: not a qlog file: {why} (hint: it begins with an object that has qlog_version or \
-         file_schema, or with events)"
+        "line {line}: not a qlog file: {why} (hint: it begins with an object that has qlog_version \
+         or file_schema, or with events)"
     )]
     NotQlog {
         /// Line of the file, from 1.
@@ -17,7 +17,8 @@ pub enum QlogError {
     },
     /// The file ends inside something.
     #[error(
-        "line {line}, byte {offset}: the file is cut short: {what} begins here and its end is missing"
+        "line {line}, byte {offset}: the file is cut short: {what} begins here and its end is \
+         missing"
     )]
     CutShort {
         /// Line of the file, from 1.

@@ -17,7 +17,7 @@ pub struct Event<'a> {
     /// The name in the current schema, as in `quic:packet_sent`; one that is not known, as it
     /// stands in the file.
     pub name: Cow<'a, str>,
-    /// What happened.
+    /// The event.
     pub data: Option<&'a RawValue>,
     /// The connection that it belongs to, if the event says so.
     pub group: Option<&'a RawValue>,

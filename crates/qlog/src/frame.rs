@@ -1,4 +1,4 @@
-//! What stands around the events of a contained file.
+//! The JSON around the events of a contained file.
 
 use serde_json::{Map, Value};
 
@@ -19,7 +19,8 @@ pub fn is_header(mut object: Scanner<'_>) -> bool {
     false
 }
 
-/// A contained file without its events. An object that is but a trace has its members in the header.
+/// A contained file without its events. An object that is but a trace has its members in the
+/// header.
 #[derive(Default)]
 pub struct Frame {
     /// Members of the outermost object, `traces` left out.

@@ -8,10 +8,10 @@
 //! | 0.4 | `qlog_version: "0.4"` | `quic:packet_sent` | 2023 |
 //! | current | `file_schema: "urn:ietf:params:qlog:file:…"` | `quic:packet_sent` | 2024 |
 //!
-//! Source: draft-marx-qlog-main-schema-00 to -03, draft-ietf-quic-qlog-main-schema-01 to -14, and the
-//! definitions of events beside them. The files are contained JSON, JSON text sequences (RFC 7464),
-//! or lines of JSON; each may be printed over many lines. One that says no version is read as what
-//! its first event looks like; it may be but a trace or a list of events.
+//! Source: draft-marx-qlog-main-schema-00 to -03, draft-ietf-quic-qlog-main-schema-01 to -14, and
+//! the definitions of events beside them. The files are contained JSON, JSON text sequences (RFC
+//! 7464), or lines of JSON; each may be printed over many lines. One that says no version is read
+//! as what its first event looks like; it may be but a trace or a list of events.
 //!
 //! [`Reader`] gives [`Event`]s one by one out of the file's bytes, with the names of the current
 //! schema; what their data holds stays JSON text until someone asks. [`CongestionLog`] collects
@@ -41,6 +41,7 @@ pub use congestion::{CongestionLog, Phase, Sample};
 pub use error::QlogError;
 pub use event::Event;
 pub use outline::Outline;
-pub use reader::{Format, Reader};
+pub use reader::Reader;
+pub use records::Format;
 pub use time::{milliseconds, of_date};
 pub use trace::{Generation, Trace, VantagePoint};

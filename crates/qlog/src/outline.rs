@@ -1,4 +1,4 @@
-//! What the events of a trace tell of it as a whole.
+//! An outline of a trace, from its events.
 
 use std::collections::BTreeSet;
 

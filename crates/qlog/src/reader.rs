@@ -9,22 +9,11 @@ use crate::error::QlogError;
 use crate::event::{Event, RawEvent};
 use crate::frame::{Frame, FrameProblem, is_header, reason};
 use crate::names;
-use crate::records::{RECORD_SEPARATOR, Records};
+use crate::records::{Format, RECORD_SEPARATOR, Records};
 use crate::scan::{ScanError, Scanner};
 use crate::trace::{Generation, Trace};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// The format of a file: how its events are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// One JSON value with all traces in it.
-    Json,
-    /// A record per event, with a record separator before each (RFC 7464).
-    JsonSeq,
-    /// A line per event.
-    Ndjson,
-}
 
 /// The reader of a qlog file in memory, in place.
 #[derive(Debug)]

@@ -1,12 +1,12 @@
 //! The records of a sequence: JSON text sequences (RFC 7464), and lines of JSON.
 //!
 //! A record of a text sequence ends where the next one begins, whatever it holds, so that a damaged
-//! one costs no other; so does one of a line. Lines of JSON may also be printed over many lines each:
-//! then a record ends with its object or, if that is damaged, before a line that begins with one.
+//! one costs no other; so does one of a line. Lines of JSON may also be printed over many lines
+//! each: then a record ends with its object or, if that is damaged, before a line that begins with
+//! one.
 
 use serde::de::IgnoredAny;
 
-use crate::reader::Format;
 use crate::scan::Scanner;
 
 /// Goes before every record of a JSON text sequence (RFC 7464).
@@ -15,6 +15,17 @@ pub const RECORD_SEPARATOR: u8 = 0x1e;
 /// Lines that begin with an object at which the end of a record is looked for: printed without
 /// indentation, a record has such lines within it.
 const MOST_LINES_WITHIN: usize = 64;
+
+/// The format of a file: how its events are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// One JSON value with all traces in it.
+    Json,
+    /// A record per event, with a record separator before each (RFC 7464).
+    JsonSeq,
+    /// A line per event.
+    Ndjson,
+}
 
 /// Splits a sequence into records, and gives each with its offset. Empty ones are left out.
 pub struct Records<'a> {

@@ -1,4 +1,4 @@
-//! What is said of a trace as a whole: who logged it, and what its times count from.
+//! The header of a trace: who logged it, and what its times count from.
 
 use serde_json::{Map, Value};
 

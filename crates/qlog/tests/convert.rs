@@ -61,7 +61,8 @@ fn frame(frame: &Value) -> Value {
 #[test]
 fn a_file_is_as_qvis_wants_it() {
     let events = [
-        json!({"time": 304.912, "name": "quic:packet_received", "data": {}, "tuple": "p0", "group_id": "a"}),
+        json!({"time": 304.912, "name": "quic:packet_received", "data": {}, "tuple": "p0",
+            "group_id": "a"}),
         json!({"time": 310.5, "name": "my:event", "data": {"x": [1, 2]}, "group_id": "b"}),
     ];
     let file = convert(&header("noq"), &events);
@@ -70,7 +71,8 @@ fn a_file_is_as_qvis_wants_it() {
     let expected = json!([{
         "title": "noq",
         "vantage_point": {"name": "noq", "type": "server"},
-        "common_fields": {"protocol_type": ["QUIC"], "time_format": "relative", "reference_time": 304.912},
+        "common_fields": {"protocol_type": ["QUIC"], "time_format": "relative",
+            "reference_time": 304.912},
         "events": [
             {"time": 0, "name": "transport:packet_received", "data": {}, "tuple": "p0"},
             {"time": 5.588, "name": "my:event", "data": {"x": [1, 2]}},
@@ -141,15 +143,18 @@ fn packets_have_their_length_and_type_where_qvis_looks() {
     for (data, expected) in [
         (
             json!({"header": {"packet_type": "1RTT", "packet_number": 1, "length": 43}}),
-            json!({"header": {"packet_type": "1RTT", "packet_number": 1, "length": 43}, "raw": {"length": 43}}),
+            json!({"header": {"packet_type": "1RTT", "packet_number": 1, "length": 43},
+                "raw": {"length": 43}}),
         ),
         (
             json!({"header": {"length": 43}, "raw": {"length": 60}}),
             json!({"header": {"length": 43}, "raw": {"length": 60}}),
         ),
         (
-            json!({"packet_type": "initial", "header": {"packet_number": "0", "packet_size": 1252}}),
-            json!({"header": {"packet_type": "initial", "packet_number": "0"}, "raw": {"length": 1252}}),
+            json!({"packet_type": "initial", "header": {"packet_number": "0",
+                "packet_size": 1252}}),
+            json!({"header": {"packet_type": "initial", "packet_number": "0"},
+                "raw": {"length": 1252}}),
         ),
         (
             json!({"packet_type": "initial", "packet_number": 5}),
@@ -191,19 +196,23 @@ fn frames_are_those_of_0_3() {
             json!({"frame_type": "ack", "acked_ranges": [[7, 7], [1, 5]]}),
         ),
         (
-            json!({"frame_type": "connection_close", "error_space": "transport", "error": "no_error"}),
-            json!({"frame_type": "connection_close", "error_space": "transport", "error_code": "no_error"}),
+            json!({"frame_type": "connection_close", "error_space": "transport",
+                "error": "no_error"}),
+            json!({"frame_type": "connection_close", "error_space": "transport",
+                "error_code": "no_error"}),
         ),
         (
             json!({"frame_type": "connection_close", "error": "internal_error", "error_code": 1}),
-            json!({"frame_type": "connection_close", "error_code": "internal_error", "raw_error_code": 1}),
+            json!({"frame_type": "connection_close", "error_code": "internal_error",
+                "raw_error_code": 1}),
         ),
         (
             json!({"frame_type": "connection_close", "error": "unknown", "error_code": 77}),
             json!({"frame_type": "connection_close", "error_code": 77}),
         ),
         (
-            json!({"frame_type": "reset_stream", "stream_id": 4, "error": "unknown", "error_code": 9, "final_size": 0}),
+            json!({"frame_type": "reset_stream", "stream_id": 4, "error": "unknown",
+                "error_code": 9, "final_size": 0}),
             json!({"frame_type": "reset_stream", "stream_id": 4, "error_code": 9, "final_size": 0}),
         ),
         (
@@ -234,19 +243,24 @@ fn other_events_are_those_of_0_3() {
         ),
         (
             "quic:connection_started",
-            json!({"local": {"connection_ids": ["09"]}, "remote": {"ip_v4": "192.0.2.1", "port_v4": 5, "connection_ids": ["14", "15"]}}),
+            json!({"local": {"connection_ids": ["09"]}, "remote": {"ip_v4": "192.0.2.1",
+                "port_v4": 5, "connection_ids": ["14", "15"]}}),
             "connectivity:connection_started",
-            json!({"ip_version": "v4", "dst_ip": "192.0.2.1", "dst_port": 5, "src_cid": "09", "dst_cid": "14"}),
+            json!({"ip_version": "v4", "dst_ip": "192.0.2.1", "dst_port": 5, "src_cid": "09",
+                "dst_cid": "14"}),
         ),
         (
             "transport:connection_started",
-            json!({"local": {"address_v6": {"ip": "::1", "port": 1}}, "remote": {"address_v6": {"ip": "::2", "port": 2}}}),
+            json!({"local": {"address_v6": {"ip": "::1", "port": 1}},
+                "remote": {"address_v6": {"ip": "::2", "port": 2}}}),
             "connectivity:connection_started",
-            json!({"ip_version": "v6", "src_ip": "::1", "src_port": 1, "dst_ip": "::2", "dst_port": 2}),
+            json!({"ip_version": "v6", "src_ip": "::1", "src_port": 1, "dst_ip": "::2",
+                "dst_port": 2}),
         ),
         (
             "quic:connection_closed",
-            json!({"initiator": "remote", "application_error": "unknown", "error_code": 7, "reason": ""}),
+            json!({"initiator": "remote", "application_error": "unknown", "error_code": 7,
+                "reason": ""}),
             "connectivity:connection_closed",
             json!({"owner": "remote", "application_code": 7, "reason": ""}),
         ),
@@ -258,7 +272,8 @@ fn other_events_are_those_of_0_3() {
         ),
         (
             "quic:alpn_information",
-            json!({"client_alpns": [{"string_value": "h3"}, {"byte_value": "6833"}], "chosen_alpn": "h3"}),
+            json!({"client_alpns": [{"string_value": "h3"}, {"byte_value": "6833"}],
+                "chosen_alpn": "h3"}),
             "transport:alpn_information",
             json!({"client_alpns": ["h3", "6833"], "chosen_alpn": "h3"}),
         ),
@@ -306,7 +321,8 @@ fn other_events_are_those_of_0_3() {
 #[test]
 fn seconds_of_quinn_become_milliseconds() {
     let header = json!({"qlog_version": "0.3", "trace": {"title": "quinn"}});
-    let event = json!({"time": 0, "name": "recovery:metrics_updated", "data": {"min_rtt": 0.333, "latest_rtt": 0.605_403_2}});
+    let event = json!({"time": 0, "name": "recovery:metrics_updated", "data": {"min_rtt": 0.333,
+        "latest_rtt": 0.605_403_2}});
     let file = convert(&header, &[event]);
     let data = &file["traces"][0]["events"][0]["data"];
     assert_eq!(*data, json!({"min_rtt": 333, "latest_rtt": 605.4032}));

@@ -196,7 +196,8 @@ fn damage_is_named_and_the_rest_is_read() {
                 "line 5, byte 240: an event without name",
                 "line 6, byte 252: a:b without time",
                 "line 7, byte 268: an event is expected here: expected value",
-                "line 9, byte 326: the file is cut short: an event begins here and its end is missing",
+                "line 9, byte 326: the file is cut short: an event begins here and its end is \
+                 missing",
             ],
         ),
         (
@@ -316,8 +317,9 @@ fn every_version_is_read() {
             ["1", "3"],
         ),
         (
-            "{\"qlog_version\": \"0.4\", \"qlog_format\": \"JSON-SEQ\", \"trace\": {}}\n\
-             {\"time\": 1, \"name\": \"quic:packet_sent\"}\n{\"time\": 2, \"name\": \"recovery:metrics_updated\"}\n",
+            "{\"qlog_version\": \"0.4\", \"qlog_format\": \"JSON-SEQ\", \"trace\": {}}\n{\"time\": \
+             1, \"name\": \"quic:packet_sent\"}\n{\"time\": 2, \"name\": \
+             \"recovery:metrics_updated\"}\n",
             "0.4",
             Generation::Current,
             ["1", "2"],
@@ -465,7 +467,8 @@ fn an_array_needs_columns() {
         br#"{"qlog_version":"0.3","traces":[{"events":[[1,"transport","packet_sent",{}]]}]}"#;
     let error = Reader::new(file).unwrap().next().unwrap().unwrap_err();
     assert!(
-        matches!(&error, QlogError::Garbage { line: 1, offset: 43, what } if what.contains("event_fields")),
+        matches!(&error, QlogError::Garbage { line: 1, offset: 43,
+            what } if what.contains("event_fields")),
         "{error}"
     );
 }
@@ -519,16 +522,20 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_fragments_are_survived(parts in proptest::collection::vec(proptest::sample::select(FRAGMENTS), 0..40)) {
+    fn arbitrary_fragments_are_survived(
+        parts in proptest::collection::vec(proptest::sample::select(FRAGMENTS), 0..40)
+    ) {
         survive(parts.concat().as_bytes());
-        survive(format!("{{\"qlog_version\":\"0.3\",\"traces\":[{{\"events\":[{}", parts.concat()).as_bytes());
+        survive(format!("{{\"qlog_version\":\"0.3\",\"traces\":[{{\"events\":[{}",
+            parts.concat()).as_bytes());
         survive(format!("\u{1e}{{\"qlog_version\":\"0.3\"}}\u{1e}{}", parts.concat()).as_bytes());
         survive(format!("{{\n\"qlog_version\":\"0.3\"\n}}\n{}", parts.concat()).as_bytes());
     }
 
     #[test]
     fn damaged_files_are_survived(
-        name in proptest::sample::select(&["aioquic-server.qlog", "quic-go-server.sqlog", "strange-types.qlog", "draft-01.qlog"][..]),
+        name in proptest::sample::select(&["aioquic-server.qlog", "quic-go-server.sqlog",
+            "strange-types.qlog", "draft-01.qlog"][..]),
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
     ) {
         let mut file = corpus(name);
@@ -542,7 +549,8 @@ proptest! {
     #[test]
     fn a_prefix_or_a_changed_byte_is_survived(
         name in proptest::sample::select(&[
-            "noq-server.sqlog", "quinn-client.sqlog", "aioquic-server.qlog", "lines.qlog", "draft-01.qlog",
+            "noq-server.sqlog", "quinn-client.sqlog", "aioquic-server.qlog", "lines.qlog",
+                "draft-01.qlog",
         ][..]),
         over_lines in any::<bool>(),
         place in any::<prop::sample::Index>(),

@@ -14,13 +14,13 @@ use bytes::Bytes;
 use proto::crypto::rustls::QuicServerConfig;
 use proto::{
     Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, EndpointConfig, ReadError,
-    ServerConfig, StreamEvent, StreamId, TimeSource, TransportConfig, VarInt, WriteError,
+    ServerConfig, StreamEvent, TimeSource, TransportConfig, VarInt, WriteError,
 };
 
 use crate::client::{Client, tls_error};
-use crate::inbox::{self, Inbox};
-use crate::library::{Library, PathMemory as _, ReadOrder};
-use crate::options::{self, Report};
+use crate::inbox::{self, Inbox, stream_id};
+use crate::library::{Library, PathMemory as _, ReadOrder, Report};
+use crate::options;
 
 /// An endpoint of the library `L` and its connections.
 pub struct Adapter<L: Library> {
@@ -29,7 +29,7 @@ pub struct Adapter<L: Library> {
     /// In the order of their handles; `None`: drained.
     connections: Vec<Option<Connection>>,
     events: VecDeque<Event>,
-    /// What was read before the application asked for it; `None`: the library keeps it.
+    /// The data that were read before the application asked for them; `None`: the library keeps it.
     inbox: Option<Inbox>,
     /// A connection to be closed once it has sent what it has to send, and the error code.
     leaving: Option<(ConnectionKey, u32)>,
@@ -37,7 +37,7 @@ pub struct Adapter<L: Library> {
     responses: VecDeque<(Transmit, Vec<u8>)>,
     paths: L::Paths,
     clock: Clock,
-    /// What congestion control has to say at the end.
+    /// The report of congestion control at the end.
     report: Option<Report>,
     /// The room for DATAGRAM frames to be sent while none waits.
     datagram_room: usize,
@@ -363,7 +363,8 @@ impl<L: Library> Adapter<L> {
         let key = ConnectionKey(handle.0);
         let first = self.events.len();
         while let Some(event) = connection.poll() {
-            if matches!(&event, proto::Event::ConnectionLost { reason } if *reason != ConnectionError::LocallyClosed)
+            if let proto::Event::ConnectionLost { reason } = &event
+                && *reason != ConnectionError::LocallyClosed
             {
                 self.paths.learn_from(connection);
             }
@@ -458,11 +459,6 @@ fn closing(reason: &ConnectionError) -> Closing {
 /// Of one library the method takes `&self`, of the other `&mut self`.
 fn next_timeout(connection: &mut Connection) -> Option<Instant> {
     connection.poll_timeout()
-}
-
-/// The library's ID of a stream.
-pub(crate) fn stream_id(key: StreamKey) -> StreamId {
-    StreamId::from(VarInt::from_u64(key.0).expect("a stream ID comes from the library"))
 }
 
 /// What the library says of datagrams to be sent, in the contract's words.

@@ -16,9 +16,8 @@ use bentpipe_endpoint::{
     StreamKey,
 };
 use bytes::Bytes;
-use proto::{Chunks, Connection, ReadError};
+use proto::{Chunks, Connection, ReadError, StreamId, VarInt};
 
-use crate::adapter::stream_id;
 use crate::library::{Library, ReadOrder};
 
 /// Takes `reading` out of the variant's options.
@@ -138,4 +137,9 @@ impl Inbound {
         };
         Ok(())
     }
+}
+
+/// The library's ID of a stream.
+pub(crate) fn stream_id(key: StreamKey) -> StreamId {
+    StreamId::from(VarInt::from_u64(key.0).expect("a stream ID comes from the library"))
 }

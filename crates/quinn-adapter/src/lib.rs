@@ -19,6 +19,6 @@ pub use proto;
 pub use self::{
     adapter::{Adapter, to_transmit},
     client::{Client, tls_error},
-    library::{Library, PathMemory, ReadOrder},
-    options::{ChosenController, Report, Tuning, apply},
+    library::{ChosenController, Library, PathMemory, ReadOrder, Report, Tuning},
+    options::apply,
 };

@@ -1,17 +1,47 @@
-//! What the two libraries differ in.
+//! The differences between the two libraries, as a trait.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use bentpipe_endpoint::contract::Statistics;
 use bentpipe_endpoint::{EndpointError, LogFolder, Options, Received, Surroundings};
 use bytes::Bytes;
+use proto::congestion::ControllerFactory;
 use proto::{
     Connection, DatagramEvent, Endpoint, EndpointConfig, SendStream, ServerConfig, Transmit,
     TransportConfig, WriteError,
 };
 
-use crate::options::{ChosenController, Tuning};
+/// The variant's options that congestion control starts from; `None`: the library's default.
+#[derive(Debug)]
+pub struct Tuning {
+    /// Congestion control, in the contract's words.
+    pub cc: Option<String>,
+    /// Initial congestion window in bytes.
+    pub initial_window: Option<u64>,
+}
+
+/// The congestion control that the variant asks for.
+pub struct ChosenController {
+    /// Makes a controller for each path.
+    pub factory: Arc<dyn ControllerFactory + Send + Sync>,
+    /// Its report for the record, if any.
+    pub report: Option<Report>,
+}
+
+/// The question for what congestion control has to say of a connection, asked at its end.
+pub type Report = Arc<dyn Fn() -> Statistics + Send + Sync>;
+
+impl ChosenController {
+    /// One of the library's, which says nothing.
+    pub fn of(config: impl ControllerFactory + Send + Sync + 'static) -> Self {
+        Self {
+            factory: Arc::new(config),
+            report: None,
+        }
+    }
+}
 
 /// The order in which stream data are read out of the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +73,7 @@ pub trait Library: Sized {
     /// How streams are read unless the variant says otherwise.
     const READ_ORDER: ReadOrder;
 
-    /// What it remembers of paths.
+    /// Its memory of paths.
     type Paths: PathMemory;
 
     /// Takes the options of congestion control; `None`: the library's default.

@@ -1,13 +1,9 @@
 //! The contract's options that both libraries have.
 
-use std::sync::Arc;
-
-use bentpipe_endpoint::contract::Statistics;
 use bentpipe_endpoint::{EndpointError, Options, Surroundings};
-use proto::congestion::ControllerFactory;
 use proto::{AckFrequencyConfig, TransportConfig, VarInt};
 
-use crate::library::Library;
+use crate::library::{Library, Report, Tuning};
 
 /// The datagram size in which both libraries count their initial windows, and the smallest that
 /// QUIC allows.
@@ -20,36 +16,6 @@ const LARGEST_WINDOW: u64 = (1 << 62) - 1;
 /// other side: a small one must not throttle what this side sends, and a large one is of no use if
 /// less can be sent.
 const DEFAULT_SEND_WINDOW: u64 = 10_000_000;
-
-/// The variant's options that congestion control starts from; `None`: the library's default.
-#[derive(Debug)]
-pub struct Tuning {
-    /// Congestion control, in the contract's words.
-    pub cc: Option<String>,
-    /// Initial congestion window in bytes.
-    pub initial_window: Option<u64>,
-}
-
-/// The congestion control that the variant asks for.
-pub struct ChosenController {
-    /// Makes a controller for each path.
-    pub factory: Arc<dyn ControllerFactory + Send + Sync>,
-    /// What it has to say for the record, if anything.
-    pub report: Option<Report>,
-}
-
-/// The question for what congestion control has to say of a connection, asked at its end.
-pub type Report = Arc<dyn Fn() -> Statistics + Send + Sync>;
-
-impl ChosenController {
-    /// One of the library's, which says nothing.
-    pub fn of(config: impl ControllerFactory + Send + Sync + 'static) -> Self {
-        Self {
-            factory: Arc::new(config),
-            report: None,
-        }
-    }
-}
 
 /// Takes the words that both libraries have out of `options`, and those of congestion control.
 ///
@@ -104,7 +70,8 @@ fn flow_control_window<L: Library>(options: &mut Options) -> Result<Option<u64>,
         Some(text) => match text.parse() {
             Ok(window @ 1..=LARGEST_WINDOW) => Ok(Some(window)),
             _ => Err(EndpointError::Unsupported(format!(
-                "option window = {text:?}: write a whole number of bytes from 1 to {LARGEST_WINDOW}, or library"
+                "option window = {text:?}: write a whole number of bytes from 1 to \
+                 {LARGEST_WINDOW}, or library"
             ))),
         },
     }

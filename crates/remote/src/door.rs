@@ -1,6 +1,8 @@
-//! A door into a network namespace: a Unix socket, which all namespaces see, and behind it a port of the namespace.
+//! A door into a network namespace: a Unix socket, which all namespaces see, and behind it a port
+//! of the namespace.
 //!
-//! The laboratory (`bentpipe lab`) has an SSH server in each of two namespaces, which nothing leads into but the emulated link.
+//! The laboratory (`bentpipe lab`) has an SSH server in each of two namespaces, which nothing leads
+//! into but the emulated link.
 
 use std::error::Error;
 use std::io::{self, Read, Write, stdin, stdout};
@@ -12,7 +14,8 @@ use std::time::Duration;
 
 use crate::clock::pause;
 
-/// Runs `command` and leads what connects to `socket` to the port of `address`, until the command ends.
+/// Runs `command` and leads what connects to `socket` to the port of `address`, until the command
+/// ends.
 pub fn open(socket: &str, address: &str, command: &[&str]) -> Result<(), Box<dyn Error>> {
     let (program, arguments) = command.split_first().ok_or("there is no command")?;
     let listener = UnixListener::bind(socket)?;

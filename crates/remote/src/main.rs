@@ -1,8 +1,9 @@
 //! `bentpipe-remote`: trials over real links.
 //!
-//! On the hosts of a link, `host` keeps programs for who holds the other end of its standard input, and `echo` and
-//! `probe` are the small flow beside a trial. `record` runs at home, and makes a trial's record of what hosts saw.
-//! `door` and `enter` are of the laboratory, whose hosts are network namespaces.
+//! On the hosts of a link, `host` keeps programs for who holds the other end of its standard input,
+//! and `echo` and `probe` are the small flow beside a trial. `record` runs at home, and makes a
+//! trial's record of what hosts saw. `door` and `enter` are of the laboratory, whose hosts are
+//! network namespaces.
 
 mod clock;
 mod door;

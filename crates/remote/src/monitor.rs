@@ -1,7 +1,7 @@
 //! A small regular flow beside trials: what it takes to and fro, and how much of it is lost.
 //!
-//! Its packets carry a number and the time at which they were sent, 64 bytes in all. Over a link whose queues are by flow, it
-//! does not see what a loaded flow sees.
+//! Its packets carry a number and the time at which they were sent, 64 bytes in all. Over a link
+//! whose queues are by flow, it does not see what a loaded flow sees.
 
 use std::error::Error;
 use std::io::ErrorKind;
@@ -16,7 +16,7 @@ use crate::clock::{now, now_unix_ns};
 
 const BYTES: usize = 64;
 /// How long an answer is waited for when no more is asked.
-const PATIENCE: Duration = Duration::from_secs(2);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// How soon it is noticed that it is told to end, and the shortest wait that a socket knows.
 const TICK: Duration = Duration::from_millis(100);
 const LEAST: Duration = Duration::from_micros(1);
@@ -40,8 +40,8 @@ pub fn echo(listen: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Asks every so many milliseconds until it is told to end, and prints what came of each question as JSON: when it was asked, and
-/// the round trip, null where no answer came.
+/// Asks every so many milliseconds until it is told to end, and prints what came of each question
+/// as JSON: when it was asked, and the round trip, null where no answer came.
 pub fn probe(to: &str, every_ms: &str) -> Result<(), Box<dyn Error>> {
     let to: SocketAddr = to.parse()?;
     let every = Duration::from_millis(every_ms.parse::<u64>()?.max(1));
@@ -64,7 +64,7 @@ pub fn probe(to: &str, every_ms: &str) -> Result<(), Box<dyn Error>> {
             listen(&socket, &mut asked, next)?;
         }
     }
-    let end = now() + PATIENCE;
+    let end = now() + ANSWER_TIMEOUT;
     while now() < end && asked.iter().any(|it| it.1.is_none()) {
         listen(&socket, &mut asked, end)?;
     }

@@ -1,7 +1,8 @@
 //! An endpoint program as a child process: frames out on its fd 3, frames in from its fd 4.
 //!
-//! Nothing that a child does may hang the coordinator or take it along: every wait has a deadline, what it says is
-//! checked before it is believed, and it is killed by its id and reaped when it is dropped.
+//! Nothing that a child does may hang the coordinator or take it along: every wait has a deadline,
+//! what it says is checked before it is believed, and it is killed by its id and reaped when it is
+//! dropped.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -19,12 +20,13 @@ use rustix::io::Errno;
 
 use bentpipe_trial::{ProcessExit, ProgramExit};
 
-/// A pipe as large as an ordinary user may make it: an epoch's datagrams then pass in one or two writes.
+/// A pipe as large as an ordinary user may make it: an epoch's datagrams then pass in one or two
+/// writes.
 const PIPE_BYTES: usize = 1 << 20;
 /// As much of what a program prints is kept.
 const LOG_BYTES: u64 = 1 << 20;
-/// A program that answers in time each time, and still takes this many times its silence in all, is given up: a stack
-/// that spins costs its own trial and not the campaign.
+/// A program that answers in time each time, and still takes this many times its silence in all, is
+/// given up: a stack that spins costs its own trial and not the campaign.
 const SILENCES_IN_ALL: u32 = 20;
 
 /// The way in which a child failed the contract.
@@ -54,7 +56,7 @@ pub enum ChildError {
     Slow { host: HostName, seconds: u64 },
     /// It said something that is not in the contract.
     #[error("{host} broke the contract: {what}")]
-    Rubbish { host: HostName, what: String },
+    ProtocolViolation { host: HostName, what: String },
     /// Something on our side failed.
     #[error("{host}: {source}")]
     Io { host: HostName, source: io::Error },
@@ -70,7 +72,7 @@ impl ChildError {
             | Self::Ended { host, .. }
             | Self::Silent { host, .. }
             | Self::Slow { host, .. }
-            | Self::Rubbish { host, .. }
+            | Self::ProtocolViolation { host, .. }
             | Self::Io { host, .. } => *host,
         }
     }
@@ -86,14 +88,15 @@ pub struct Child {
     log: File,
     silence: Duration,
     /// How much longer its answers may take, all together.
-    patience: Duration,
+    silence_left: Duration,
     frames: Vec<Vec<u8>>,
     inbox: Vec<u8>,
     reaped: Option<ProcessExit>,
 }
 
 impl Child {
-    /// Starts `command`, whose temporary files go to `scratch`; `silence` is how long it may be silent, in wall time.
+    /// Starts `command`, whose temporary files go to `scratch`; `silence` is how long it may be
+    /// silent, in wall time.
     pub fn start(
         host: HostName,
         command: &[String],
@@ -162,7 +165,7 @@ impl Child {
             from,
             log,
             silence,
-            patience: silence * SILENCES_IN_ALL,
+            silence_left: silence * SILENCES_IN_ALL,
             frames: Vec::new(),
             inbox: Vec::new(),
             reaped: None,
@@ -194,8 +197,8 @@ impl Child {
     /// Receives the body of the next frame, which must be of type `kind`.
     pub fn receive(&mut self, kind: u8) -> Result<Bytes, ChildError> {
         let start = now();
-        let result = self.receive_before(kind, start + self.silence.min(self.patience));
-        self.patience = self.patience.saturating_sub(now() - start);
+        let result = self.receive_before(kind, start + self.silence.min(self.silence_left));
+        self.silence_left = self.silence_left.saturating_sub(now() - start);
         result
     }
 
@@ -245,7 +248,8 @@ impl Child {
         let reaped = self.kill_and_reap();
         let mut log = Vec::new();
         if self.log.seek(SeekFrom::Start(0)).is_ok() {
-            // A log that cannot be read is no reason to lose the trial: it stays as far as it was read.
+            // A log that cannot be read is no reason to lose the trial: it stays as far as it was
+            // read.
             let _ = (&self.log).take(LOG_BYTES).read_to_end(&mut log);
         }
         ProgramExit {
@@ -258,7 +262,7 @@ impl Child {
 
     /// An error of this child: it broke the contract.
     pub fn rubbish(&self, what: impl Into<String>) -> ChildError {
-        ChildError::Rubbish {
+        ChildError::ProtocolViolation {
             host: self.host,
             what: what.into(),
         }
@@ -289,7 +293,7 @@ impl Child {
         let host = self.host;
         if ready {
             Ok(())
-        } else if self.patience < self.silence {
+        } else if self.silence_left < self.silence {
             let seconds = (self.silence * SILENCES_IN_ALL).as_secs();
             Err(ChildError::Slow { host, seconds })
         } else {
@@ -357,10 +361,10 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((read, write))
 }
 
-/// The end of a wait that begins now. A frame has to pass as a whole within it, so that a program which sends a byte now
-/// and then is silent too.
-fn deadline(patience: Duration) -> Instant {
-    now() + patience
+/// The end of a wait that begins now. A frame has to pass as a whole within it, so that a program
+/// which sends a byte now and then is silent too.
+fn deadline(timeout: Duration) -> Instant {
+    now() + timeout
 }
 
 #[expect(

@@ -69,10 +69,11 @@ impl FlowRun {
         actions.min().unwrap_or(Time::NEVER)
     }
 
-    /// For each of its programs, the time before which nothing can reach it that is not on its way to it already.
+    /// For each of its programs, the time before which nothing can reach it that is not on its way
+    /// to it already.
     ///
-    /// What a neighbour can do first, and with it what the neighbour's neighbours can do to that, travels for at least the smallest
-    /// delay of the hop between.
+    /// What a neighbour can do first, and with it what the neighbour's neighbours can do to that,
+    /// travels for at least the smallest delay of the hop between.
     pub fn horizons(&self, hops: &[Delays]) -> Vec<Time> {
         let mut acts: Vec<Time> = self.nodes.iter().map(Node::next_action).collect();
         let last = hops.len();
@@ -97,7 +98,8 @@ impl FlowRun {
         (0..=last).map(horizon).collect()
     }
 
-    /// Sees whether it has come to its end. Once the client is done, the server has `drain` to be so.
+    /// Sees whether it has come to its end. Once the client is done, the server has `drain` to be
+    /// so.
     pub fn settle(&mut self, drain: Span) {
         if self.end.is_some() {
             return;
@@ -126,7 +128,8 @@ impl FlowRun {
         self.end = Some(Ok(end));
     }
 
-    /// Asks each program to live until its horizon, or the flow's limit, if it has not come to its end.
+    /// Asks each program to live until its horizon, or the flow's limit, if it has not come to its
+    /// end.
     pub fn ask(&mut self, horizons: &[Time]) {
         if self.end.is_some() {
             return;
@@ -160,7 +163,7 @@ impl FlowRun {
         }
     }
 
-    /// Asks all programs for their last words, BYE in JSON.
+    /// Collects the final reports of all programs, BYE in JSON.
     pub fn finish(&mut self) -> Result<Vec<Bytes>, ChildError> {
         for node in &mut self.nodes {
             node.child

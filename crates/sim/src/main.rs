@@ -1,8 +1,10 @@
 //! `bentpipe-sim`: real QUIC stacks against each other in virtual time.
 //!
-//! `trial` runs one trial from a job (JSON on standard input) and prints its result (JSON on standard output);
-//! `shell` has two commands live behind a link, which its job names; `scenario` prints a scenario as it is understood; `replay` drives one endpoint program alone through a conversation
-//! that a failed trial left behind. People use the `bentpipe` command, which starts this one.
+//! `trial` runs one trial from a job (JSON on standard input) and prints its result (JSON on
+//! standard output); `shell` has two commands live behind a link, which its job names; `scenario`
+//! prints a scenario as it is understood; `replay` drives one endpoint program alone through a
+//! conversation that a failed trial left behind. People use the `bentpipe` command, which starts
+//! this one.
 
 mod child;
 mod cli;

@@ -1,7 +1,8 @@
 //! A program of a flow under way, and what is on its way to it.
 //!
-//! Flows that start later live by a time of their own, which is zero at their start: so their programs start as those of any
-//! trial do. All times that leave this module are those of the trial.
+//! Flows that start later live by a time of their own, which is zero at their start: so their
+//! programs start as those of any trial do. All times that leave this module are those of the
+//! trial.
 
 use std::collections::VecDeque;
 
@@ -36,7 +37,8 @@ pub struct Node {
     pending: VecDeque<Arrival>,
     /// Towards the client and towards the server, each in the order of time.
     sent: [VecDeque<Departure>; 2],
-    /// When its current run begins in effect: the first event for which it was asked. Before that it sleeps.
+    /// When its current run begins in effect: the first event for which it was asked. Before that
+    /// it sleeps.
     awake: Time,
     /// The end of the run for which it was asked and has not answered yet.
     asked: Option<Time>,
@@ -79,8 +81,8 @@ impl Node {
         matches!(self.host, HostName::Terminal | HostName::Gateway)
     }
 
-    /// A packet that goes `way` is on its way to it, and there at `at`. Packets from either side come in order of time, but not those
-    /// of both.
+    /// A packet that goes `way` is on its way to it, and there at `at`. Packets from either side
+    /// come in order of time, but not those of both.
     pub fn expect(&mut self, way: Direction, at: Time, packet: &SentPacket) {
         self.come = self.come.wrapping_add(1);
         let Some(payload) = self.form.write(packet, self.come) else {
@@ -108,8 +110,8 @@ impl Node {
         arrival.min(self.next_wake)
     }
 
-    /// The first time at which it can do anything to its neighbours: when something happens here, or when it sent what has not
-    /// reached a link.
+    /// The first time at which it can do anything to its neighbours: when something happens here,
+    /// or when it sent what has not reached a link.
     pub fn next_action(&self) -> Time {
         let sent = self.sent.iter().filter_map(VecDeque::front);
         let first = sent.map(|departure| departure.sent).min();
@@ -144,7 +146,8 @@ impl Node {
         Ok(true)
     }
 
-    /// Takes the answer to RUN, if that was sent; tells when the first datagram departed, if one did.
+    /// Takes the answer to RUN, if that was sent; tells when the first datagram departed, if one
+    /// did.
     pub fn answer(&mut self) -> Result<Option<Time>, ChildError> {
         let Some(until) = self.asked.take() else {
             return Ok(None);

@@ -19,8 +19,8 @@ const UNKNOWN: u8 = 255;
 pub enum DatagramForm {
     /// UDP payloads, in packets of this version of IP.
     Udp(IpVersion),
-    /// Whole IP packets. Those that come from a program that knows UDP alone come by these addresses:
-    /// the ones by which the program itself last sent UDP, once it has.
+    /// Whole IP packets. Those that come from a program that knows UDP alone come by these
+    /// addresses: the ones by which the program itself last sent UDP, once it has.
     Ip { own: SocketAddr, other: SocketAddr },
     /// Whole IP packets of any kind, between any ports.
     Any,
@@ -59,8 +59,8 @@ impl DatagramForm {
         }
     }
 
-    /// A packet as a datagram for the program; None if it has no use for it. `number` tells packets apart
-    /// that are made whole here.
+    /// A packet as a datagram for the program; None if it has no use for it. `number` tells packets
+    /// apart that are made whole here.
     pub fn write(self, packet: &SentPacket, number: u16) -> Option<Bytes> {
         match (self, &packet.ip.transport) {
             (Self::Udp(_), Transport::Udp(payload)) => Some(payload.clone()),

@@ -149,8 +149,8 @@ pub fn failed(setup: &FlowSetup, error: &ChildError, exits: &[ProgramExit]) -> V
     Verdict::of_failure(host, outcome, detail)
 }
 
-/// Hears the last words of all programs, and judges by them and by how the flow ended.
-pub fn part(setup: &FlowSetup, flow: &mut FlowRun) -> Result<Verdict, ChildError> {
+/// Collects the final reports of all programs, and judges by them and by how the flow ended.
+pub fn collect_final_reports(setup: &FlowSetup, flow: &mut FlowRun) -> Result<Verdict, ChildError> {
     let end = flow.end.take().unwrap_or(Ok(FlowEnd::Deadlock))?;
     let byes = flow.finish()?;
     let programs = setup.programs();

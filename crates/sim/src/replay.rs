@@ -13,11 +13,11 @@ use bentpipe_units::Time;
 use crate::child::Child;
 
 /// Long enough to look around in a debugger.
-const PATIENCE: Duration = Duration::from_secs(24 * 3600);
+const DEBUGGING_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
-/// Sends the frames in `file` to `command`, one after each answer, and prints what comes back with its times, a verdict and, at
-/// the end, what the program itself printed. What it writes goes to a folder that is removed: that of the trial is gone. So may
-/// be the folder `www` of a server.
+/// Sends the frames in `file` to `command`, one after each answer, and prints what comes back with
+/// its times, a verdict and, at the end, what the program itself printed. What it writes goes to a
+/// folder that is removed: that of the trial is gone. So may be the folder `www` of a server.
 pub fn replay(file: &Path, command: &[String]) -> Result<(), Box<dyn Error>> {
     let bytes = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let questions = questions(file, &bytes)?;
@@ -25,7 +25,7 @@ pub fn replay(file: &Path, command: &[String]) -> Result<(), Box<dyn Error>> {
     let mut hosts = HostName::ALL.into_iter();
     let host = hosts.find(|host| stem.ends_with(host.name()));
     let (host, scratch) = (host.unwrap_or(HostName::Client), tempfile::tempdir()?);
-    let mut child = Child::start(host, command, scratch.path(), PATIENCE)?;
+    let mut child = Child::start(host, command, scratch.path(), DEBUGGING_TIMEOUT)?;
     let is_proxy = matches!(host, HostName::Terminal | HostName::Gateway);
     let (mut answered, mut result) = (0, Ok(()));
     for (kind, frame) in &questions {

@@ -1,4 +1,5 @@
-//! Prints a scenario as it is understood: resolved, and summed up for people and programs that parse no units.
+//! Prints a scenario as it is understood: resolved, and summed up for people and programs that
+//! parse no units.
 
 use std::error::Error;
 use std::io::{Write, stdout};
@@ -18,13 +19,14 @@ pub fn print(file: &Path, sets: &[(String, String)]) -> Result<(), Box<dyn Error
     writeln!(
         stdout(),
         "{}",
-        json!({ "summary": summary(&scenario), "courses": courses(&scenario), "scenario": scenario })
+        json!({ "summary": summary(&scenario), "courses": courses(&scenario),
+            "scenario": scenario })
     )?;
     Ok(())
 }
 
-/// The figures of a scenario; queue, delay and frame are those of the satellite segment. `*_rate_bps` is what
-/// stands for a rate that changes; how it does stands beside it.
+/// The figures of a scenario; queue, delay and frame are those of the satellite segment.
+/// `*_rate_bps` is what stands for a rate that changes; how it does stands beside it.
 fn summary(scenario: &Scenario) -> Value {
     let facts = path_facts(scenario);
     let [forward, back] = Direction::BOTH.map(|direction| part(scenario, direction));
@@ -120,7 +122,8 @@ fn part(scenario: &Scenario, direction: Direction) -> Part {
     }
 }
 
-/// What is lost on the way: of the satellite, and of other segments with their names; `none` if nothing is.
+/// What is lost on the way: of the satellite, and of other segments with their names; `none` if
+/// nothing is.
 fn losses(scenario: &Scenario, direction: Direction) -> String {
     let beside = [("access", &scenario.access), ("ground", &scenario.ground)];
     let beside = beside.map(|(name, segment)| Some((name, segment.as_ref()?.direction(direction))));

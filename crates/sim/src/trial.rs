@@ -1,4 +1,4 @@
-//! One trial from job to result: start all programs, greet them, run them, ask for their last words, compare the files.
+//! One trial from job to result: start all programs, greet them, run them, collect their final reports, compare the files.
 
 use std::error::Error;
 use std::io::{Write, read_to_string, stdin, stdout};
@@ -98,7 +98,7 @@ impl<'a> Trial<'a> {
         let mut coordinator = Coordinator::new(flows, &self.job.link_hops(), self.job.seed.0);
         coordinator.run();
         let setups = self.setups.iter().zip(&mut coordinator.flows).zip(ready);
-        let flows = setups.map(|((setup, flow), ready)| part(setup, flow, ready));
+        let flows = setups.map(|((setup, flow), ready)| shutdown(setup, flow, ready));
         let flows = flows.collect();
         let mut observation = coordinator.observation();
         if self.job.encapsulates() {
@@ -174,8 +174,8 @@ pub fn check_delays(hops: &[Hop]) -> Result<(), String> {
 }
 
 /// Has the programs of a flow end.
-fn part(setup: &FlowSetup, flow: &mut FlowRun, ready: Vec<Ready>) -> FinishedFlow {
-    let verdict = programs::part(setup, flow);
+fn shutdown(setup: &FlowSetup, flow: &mut FlowRun, ready: Vec<Ready>) -> FinishedFlow {
+    let verdict = programs::collect_final_reports(setup, flow);
     let nodes = flow.nodes().iter_mut();
     let exits: Vec<ProgramExit> = nodes.map(|node| node.child.exit()).collect();
     let verdict = verdict.unwrap_or_else(|error| programs::failed(setup, &error, &exits));

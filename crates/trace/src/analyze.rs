@@ -20,7 +20,7 @@ use crate::tables::Table;
 pub struct Analyze {
     pub files: Vec<PathBuf>,
     pub key_log: Option<PathBuf>,
-    /// What endpoints logged.
+    /// The endpoints' logs.
     pub qlogs: Vec<PathBuf>,
     /// Link facts: JSON, or a file with it.
     pub link: Option<String>,

@@ -18,7 +18,8 @@ const ABOUT: &str = "What was on the wire: the QUIC packets of captures, decrypt
 const EXAMPLES: &str = "\
 A FILE is pcapng or pcap, with Ethernet, IP, PPP, loopback or Linux cooked headers; packets in
 tunnels are unwrapped. QUIC versions 1, 2 and drafts 29 to 34 are decoded, and analyze reads TCP
-too. Any file may be packed with gzip or zstd. Each interface is an observer of its own: it knows only what
+too. Any file may be packed with gzip or zstd. Each interface is an observer of its own: it knows \
+    only what
 passed there. analyze brings the two sides of a connection together: \"client\" or \"server\" in the
 name of an interface or a file says whose side it is.
 A FILE of qlog is JSON, JSON-SEQ or lines of JSON, of 0.3, of the drafts before it, or of the
@@ -113,13 +114,17 @@ fn command() -> clap::Command {
         .after_help(PACKETS_EXAMPLES);
     let analyze = clap::Command::new("analyze")
         .about(
-            "Write the packets as a table, OUT/packets.parquet, and what they achieved and what went\n\
-             wrong, OUT/analysis.json",
+            "Write the packets as a table, OUT/packets.parquet, and what they achieved and what \
+             went\nwrong, OUT/analysis.json",
         )
         .arg(key_log())
         .arg(
-            option("qlog", "QLOG", "What an endpoint of the captured connections logged; may be given again")
-                .action(ArgAction::Append),
+            option(
+                "qlog",
+                "QLOG",
+                "What an endpoint of the captured connections logged; may be given again",
+            )
+            .action(ArgAction::Append),
         )
         .arg(
             option(
@@ -141,8 +146,8 @@ fn command() -> clap::Command {
         .after_help(LOSSES_EXAMPLES);
     let qlog = clap::Command::new("qlog")
         .about(
-            "Print what the endpoints' logs hold; or write them all, converted to qlog 0.3, into one\n\
-             file that qvis opens",
+            "Print what the endpoints' logs hold; or write them all, converted to qlog 0.3, into \
+             one\nfile that qvis opens",
         )
         .arg(option("out", "OUT", "The file to convert to").short('o'))
         .arg(

@@ -5,7 +5,7 @@ use std::path::Path;
 use bentpipe_unpack::{self as unpack, Unpacking};
 use bentpipe_wire::KeyLog;
 
-/// What a packed log may hold.
+/// The most bytes that a packed log may hold.
 const MOST: u64 = 1 << 30;
 
 /// The content of a file, unpacked.

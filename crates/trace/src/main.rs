@@ -1,8 +1,8 @@
 //! `bentpipe-trace`: what was on the wire, out of capture files, and what endpoints logged of it.
 //!
 //! `packets` prints the QUIC packets of captures, decrypted, as JSON. `analyze` makes a table of
-//! them, and says what they achieved. `losses` fits models to what was lost. `qlog` says what the logs of endpoints hold, and converts
-//! them for qvis.
+//! them, and says what they achieved. `losses` fits models to what was lost. `qlog` says what the
+//! logs of endpoints hold, and converts them for qvis.
 
 mod analyze;
 mod captures;

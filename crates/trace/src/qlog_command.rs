@@ -21,13 +21,13 @@ const MOST_PROBLEMS_SHOWN: usize = 20;
 pub struct Job {
     pub files: Vec<PathBuf>,
     pub out: Option<PathBuf>,
-    /// What times count from in files that do not say it, in nanoseconds since the Unix epoch.
+    /// The origin of times in files that do not give it, in nanoseconds since the Unix epoch.
     pub epoch: Option<i64>,
     /// Print the summaries as JSON.
     pub json: bool,
 }
 
-/// What a file holds, in its JSON form.
+/// The content of a file, in its JSON form.
 #[derive(serde::Serialize)]
 struct Summary {
     file: String,
@@ -36,7 +36,7 @@ struct Summary {
     version: Option<String>,
     format: &'static str,
     traces: Vec<TraceSummary>,
-    /// What could not be read.
+    /// The unreadable parts.
     problems: Vec<String>,
 }
 
@@ -215,7 +215,7 @@ fn count(counts: &mut BTreeMap<String, usize>, name: &str) {
     }
 }
 
-/// What could not be read: the first ones in words, all by number.
+/// The unreadable parts: the first ones in words, all by number.
 #[derive(Default)]
 struct Problems {
     count: usize,

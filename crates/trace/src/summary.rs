@@ -13,7 +13,7 @@ pub struct Summary {
     missing: BTreeMap<String, Missing>,
 }
 
-/// What was left out for one and the same reason.
+/// The parts that were left out for one reason.
 #[derive(Debug, Clone, Copy)]
 struct Missing {
     count: usize,

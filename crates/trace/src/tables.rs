@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use bentpipe_analysis::LedgerEntry;
 use bentpipe_analysis::connection::{Connection, Frame, Kind, Nanos, Packet, Protocol};
-use bentpipe_analysis::metrics::{milliseconds, seconds};
+use bentpipe_analysis::durations::{milliseconds, seconds};
 use bentpipe_analysis::passive::Spin;
 use bentpipe_wire::quic::{End, PacketType, Space};
 use bytes::Bytes;

@@ -172,7 +172,8 @@ impl FinishedFlow {
         Ok(())
     }
 
-    /// What of the connections that are measured could not be decoded, if what is left of them would mislead.
+    /// What of the connections that are measured could not be decoded, if what is left of them
+    /// would mislead.
     fn misleading_gap(&self, facts: TestCaseFacts) -> Option<DecodingGap> {
         let here = &self.hops[0];
         here.gap(&here.measured(facts))

@@ -1,4 +1,4 @@
-//! What a testbed begins a trial with.
+//! The preparation of a trial, with which a testbed begins.
 
 use std::error::Error;
 use std::path::Path;

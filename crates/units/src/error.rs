@@ -1,4 +1,4 @@
-//! What can be wrong with the text of a quantity.
+//! The errors of parsing a quantity.
 
 /// The reason for which a text is not a quantity. The message begins with the text itself and ends
 /// with what to write.
@@ -7,7 +7,7 @@ pub enum UnitError {
     /// A number without a unit.
     #[error("{text}: {what} needs a unit; write {}", either(text, units))]
     MissingUnit {
-        /// What was read.
+        /// The text that was read.
         text: String,
         /// The quantity, with its article.
         what: &'static str,
@@ -17,7 +17,7 @@ pub enum UnitError {
     /// A unit that the quantity does not have.
     #[error("{text}: \"{unit}\" is not a unit of {what}; write one of {known}")]
     UnknownUnit {
-        /// What was read.
+        /// The text that was read.
         text: String,
         /// The quantity, with its article.
         what: &'static str,
@@ -29,7 +29,7 @@ pub enum UnitError {
     /// No number where one is needed.
     #[error("{text}: {what} is a number with a unit; write it like \"{example}\"")]
     NotANumber {
-        /// What was read.
+        /// The text that was read.
         text: String,
         /// The quantity, with its article.
         what: &'static str,
@@ -39,7 +39,7 @@ pub enum UnitError {
     /// A number below zero.
     #[error("{text}: {what} cannot be negative; write it like \"{example}\"")]
     Negative {
-        /// What was read.
+        /// The text that was read.
         text: String,
         /// The quantity, with its article.
         what: &'static str,
@@ -49,7 +49,7 @@ pub enum UnitError {
     /// A value that is no whole number of the smallest unit.
     #[error("{text}: finer than {finest}, the finest step of {what}; write fewer decimals")]
     TooFine {
-        /// What was read.
+        /// The text that was read.
         text: String,
         /// The quantity, with its article.
         what: &'static str,
@@ -59,7 +59,7 @@ pub enum UnitError {
     /// A value above the largest that can be held.
     #[error("{text}: more than {largest}, the most that {what} can be; write a smaller number")]
     TooLarge {
-        /// What was read.
+        /// The text that was read.
         text: String,
         /// The quantity, with its article.
         what: &'static str,

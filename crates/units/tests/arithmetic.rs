@@ -1,4 +1,4 @@
-//! What the quantities do with each other.
+//! Arithmetic of quantities.
 
 use bentpipe_units::{Rate, Ratio, Size, Span, Time};
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a packed file.
+//! The errors of unpacking a file.
 
 use std::io;
 

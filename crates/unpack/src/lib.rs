@@ -1,10 +1,10 @@
-//! Reads files that may be packed with gzip or zstd. What a file is, its first bytes tell, never its
-//! name.
+//! Reads files that may be packed with gzip or zstd. What a file is, its first bytes tell, never
+//! its name.
 //!
-//! A packed file is unpacked as it is read, in bounded memory: what gzip looks back to is 32 KiB, and
-//! of zstd 128 MiB at most, as the zstd command allows. Members of gzip and frames of zstd that
-//! follow each other are one content. A file that is cut short, or damaged, gives what stands before
-//! that, then the [`UnpackError`].
+//! A packed file is unpacked as it is read, in bounded memory: what gzip looks back to is 32 KiB,
+//! and of zstd 128 MiB at most, as the zstd command allows. Members of gzip and frames of zstd that
+//! follow each other are one content. A file that is cut short, or damaged, gives what stands
+//! before that, then the [`UnpackError`].
 //!
 //! Source: RFC 1952 (gzip), RFC 8878 (zstd). The crates `flate2` and `ruzstd` unpack, both in Rust
 //! alone: what comes from strangers is read by no C, and nothing more is wanted to build.

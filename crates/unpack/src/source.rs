@@ -14,7 +14,7 @@ pub(crate) struct Source<R: Read> {
     taken: u64,
     /// It was asked for more than it has.
     has_ended: bool,
-    /// What the system said when it was read last.
+    /// The system's error at the last read.
     failure: Option<io::Error>,
 }
 

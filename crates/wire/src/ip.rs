@@ -1,6 +1,7 @@
 //! IP and UDP headers around what is sent, for captures of links that carry no headers.
 //!
-//! Source: RFC 791 section 3.1, RFC 8200 sections 3 and 8.1, RFC 768, RFC 3168 section 5 (ECN bits).
+//! Source: RFC 791 section 3.1, RFC 8200 sections 3 and 8.1, RFC 768, RFC 3168 section 5 (ECN
+//! bits).
 
 use std::net::{IpAddr, SocketAddr};
 

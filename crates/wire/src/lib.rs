@@ -1,4 +1,4 @@
-//! What was on the wire: capture files, and the packets in them.
+//! Wire data: capture files, and the packets in them.
 //!
 //! [`capture::Reader`] gives the packets of any capture, [`Datagram::of`] the UDP datagram in each,
 //! and a [`quic::Observer`] per interface the QUIC packets in that, with what a [`KeyLog`] opens.
@@ -13,7 +13,9 @@
 pub mod capture;
 mod cursor;
 mod datagram;
+mod decapsulation_error;
 mod ip;
+mod ip_layer;
 mod keylog;
 mod link_layer;
 pub mod quic;
@@ -22,7 +24,9 @@ mod tls;
 mod tunnels;
 
 pub use capture::writer::{Interface, Writer};
-pub use datagram::{Datagram, DecapsulationError, IpLayer, Path};
+pub use datagram::Datagram;
+pub use decapsulation_error::DecapsulationError;
 pub use ip::{Endpoints, IpHeader, IpVersion, TCP, UDP, UDP_HEADER, encapsulate};
+pub use ip_layer::{IpLayer, Path};
 pub use keylog::{KeyLog, SecretKind};
 pub use tls::{TlsReader, TlsRecords};

@@ -5,7 +5,7 @@
 //! with SNAP (RFC 1042), RFC 1661 and 1662 (PPP), RFC 2516 (PPP over Ethernet), RFC 3032 (MPLS).
 
 use crate::cursor::Cursor;
-use crate::datagram::DecapsulationError;
+use crate::decapsulation_error::DecapsulationError;
 
 /// `EtherType` of IPv4.
 pub(crate) const IPV4: u16 = 0x0800;
@@ -144,19 +144,4 @@ fn by_version(cursor: Cursor<'_>) -> Option<NetworkLayer<'_>> {
 fn behind(count: usize, mut cursor: Cursor<'_>) -> Option<Cursor<'_>> {
     cursor.take(count)?;
     Some(cursor)
-}
-
-/// The names of link types that carry IP too, but among what cannot be read here.
-pub(crate) fn name(link_type: u16) -> &'static str {
-    match link_type {
-        105 | 119 | 127 | 163 | 192 => "802.11, as a monitor sees it",
-        195 | 215 | 230 | 283 => "802.15.4",
-        117 => "of OpenBSD's packet filter",
-        149 | 258 => "of Apple's packet tap",
-        143 => "DOCSIS",
-        189 | 220 | 249 => "USB",
-        187 | 201 | 251 | 255 => "Bluetooth",
-        147..=162 => "for private use",
-        _ => "unknown here",
-    }
 }

@@ -19,7 +19,8 @@ const LARGEST_RECORD: usize = (1 << 14) + 256;
 const MOST_AHEAD: usize = 64 << 20;
 /// Bytes without a gap that are kept until the other end's hello has come.
 const MOST_WAITING: usize = 1 << 20;
-/// Bytes of handshake messages in the clear, and of those that are protected, certificates among them.
+/// Bytes of handshake messages in the clear, and of those that are protected, certificates among
+/// them.
 const MOST_HELLO: usize = 1 << 15;
 const MOST_MESSAGES: usize = 1 << 18;
 
@@ -40,7 +41,8 @@ pub struct TlsRecords {
     /// The application data in the streams of client and server, as offsets, without what records
     /// add.
     pub application: [Vec<Range<u64>>; 2],
-    /// Up to where the streams of client and server were read; nothing is known of what lies behind.
+    /// Up to where the streams of client and server were read; nothing is known of what lies
+    /// behind.
     pub read_to: [u64; 2],
     /// The offset behind the client's Finished.
     pub client_finished: Option<u64>,

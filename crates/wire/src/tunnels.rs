@@ -1,15 +1,16 @@
 //! IP packets inside IP packets, as tcpdump unwraps them: IP in IP, GRE and VXLAN.
 //!
-//! Source: RFC 2003 and 4213 (IP in IP, 6in4), RFC 2473 (over IPv6), RFC 2784 and 2890 (GRE, its key
-//! and sequence number), RFC 2637 section 4.1 (PPP in GRE), RFC 7348 section 5 (VXLAN).
+//! Source: RFC 2003 and 4213 (IP in IP, 6in4), RFC 2473 (over IPv6), RFC 2784 and 2890 (GRE, its
+//! key and sequence number), RFC 2637 section 4.1 (PPP in GRE), RFC 7348 section 5 (VXLAN).
 //!
 //! What the captured packets belong to is told by the innermost addresses, and so is what they
-//! count. VXLAN is a payload of UDP, as QUIC is: it is unwrapped at its ports alone, where its header
-//! is that of RFC 7348 bit for bit and has an IP packet behind it.
+//! count. VXLAN is a payload of UDP, as QUIC is: it is unwrapped at its ports alone, where its
+//! header is that of RFC 7348 bit for bit and has an IP packet behind it.
 
 use crate::cursor::Cursor;
-use crate::datagram::{DecapsulationError, IpLayer};
+use crate::decapsulation_error::DecapsulationError;
 use crate::ip::{UDP, UDP_HEADER};
+use crate::ip_layer::IpLayer;
 use crate::link_layer::{IPV4, IPV6, NetworkLayer, ethernet, of_type, ppp};
 
 /// IP protocol numbers.

@@ -1,4 +1,4 @@
-//! What our own writer writes is read back, and the datagram in it is found behind any link layer.
+//! A written capture is read back, and the datagram in it is found behind any link layer.
 
 use std::net::{IpAddr, SocketAddr};
 

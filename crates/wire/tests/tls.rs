@@ -246,7 +246,8 @@ proptest! {
 
     #[test]
     fn pieces_may_come_in_any_order_and_twice(
-        cuts in prop::collection::vec((any::<prop::sample::Index>(), any::<u32>(), any::<bool>()), 0..60),
+        cuts in prop::collection::vec((any::<prop::sample::Index>(), any::<u32>(), any::<bool>()),
+            0..60),
     ) {
         let laboratory = Laboratory::new();
         let sent = laboratory.connection(30_000);
@@ -261,7 +262,8 @@ proptest! {
         }
         let (mut order, mut again) = (Vec::new(), Vec::new());
         for (number, piece) in pieces.into_iter().enumerate() {
-            let (rank, twice) = cuts.get(number % cuts.len().max(1)).map_or((0, false), |it| (it.1, it.2));
+            let (rank, twice) = cuts.get(number % cuts.len().max(1)).map_or((0, false), |it| (it.1,
+                it.2));
             order.push((rank, piece.clone()));
             again.extend(twice.then_some(piece));
         }
@@ -275,7 +277,8 @@ proptest! {
 
     #[test]
     fn nonsense_does_no_harm(
-        pieces in prop::collection::vec((any::<bool>(), 0u64..400, prop::collection::vec(any::<u8>(), 0..200)), 0..20),
+        pieces in prop::collection::vec((any::<bool>(), 0u64..400,
+            prop::collection::vec(any::<u8>(), 0..200)), 0..20),
     ) {
         let secrets = KeyLog::default();
         let mut reader = TlsReader::new(&secrets);

@@ -18,8 +18,8 @@ use crate::kernel::Kernel;
 use crate::stream::Stream;
 use crate::{STACK_BYTES, alpn, files};
 
-/// All requests of the setup, so many at once; in test cases of two connections the second after the
-/// first, with its ticket.
+/// All requests of the setup, so many at once; in test cases of two connections the second after
+/// the first, with its ticket.
 pub fn run(setup: &Setup, kernel: &Kernel, parallel: usize) -> Result<(), EndpointError> {
     let takes_ticket = setup.test_case.resume() != Resume::Nothing;
     if takes_ticket && setup.requests.len() != 2 {
@@ -62,8 +62,8 @@ struct Client<'a> {
 }
 
 impl Client<'_> {
-    /// A connection with `request` sent. The secrets are there as soon as the handshake is complete: a
-    /// client may be ended at any time.
+    /// A connection with `request` sent. The secrets are there as soon as the handshake is
+    /// complete: a client may be ended at any time.
     fn connect(&self, request: &[u8]) -> Result<Stream, EndpointError> {
         let socket = self.kernel.connect(self.remote)?;
         let Some(tls) = &self.tls else {

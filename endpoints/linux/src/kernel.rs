@@ -69,7 +69,8 @@ impl Kernel {
         self.is_tls
     }
 
-    /// Bytes of the largest TLS record, head included, as rustls counts; none: as it has them, 16 KiB.
+    /// Bytes of the largest TLS record, head included, as rustls counts; none: as it has them, 16
+    /// KiB.
     pub fn record(&self) -> Option<usize> {
         self.record.map(|it| it + RECORD_HEAD)
     }

@@ -22,8 +22,8 @@ use crate::kernel::Kernel;
 const ALPN: &str = "http/0.9";
 /// What a thread gets for its stack: there may be thousands of them.
 const STACK_BYTES: usize = 256 << 10;
-/// Connections of a client at one time, unless the option says otherwise: as many as a connection of
-/// most stacks of QUIC may have streams. SYNs of thousands at once are lost in any queue.
+/// Connections of a client at one time, unless the option says otherwise: as many as a connection
+/// of most stacks of QUIC may have streams. SYNs of thousands at once are lost in any queue.
 const PARALLEL: usize = 100;
 /// So many ports there are for them.
 const MOST_PARALLEL: u64 = 28_000;

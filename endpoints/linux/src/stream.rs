@@ -40,8 +40,8 @@ impl Stream {
         Self::new(socket, Some(Connection::Server(tls)))
     }
 
-    /// A client's within TLS, when the handshake is complete, with `request` sent: as early data where
-    /// `tls` has leave for it and the server takes it.
+    /// A client's within TLS, when the handshake is complete, with `request` sent: as early data
+    /// where `tls` has leave for it and the server takes it.
     pub fn client(
         mut socket: TcpStream,
         mut tls: ClientConnection,

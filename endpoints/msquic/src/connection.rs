@@ -34,7 +34,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A connection to the server at `remote`, with the session of `ticket`, which is yet to be started.
+    /// A connection to the server at `remote`, with the session of `ticket`, which is yet to be
+    /// started.
     pub fn new(
         registration: &Registration,
         remote: SocketAddr,
@@ -140,7 +141,8 @@ fn callback(
 fn reason(status: &Status, error_code: u64) -> Closing {
     match status.try_as_status_code() {
         Ok(StatusCode::QUIC_STATUS_CONNECTION_IDLE) => Closing::IdleTimeout,
-        // Before the handshake is complete it is the handshake's; later, that nothing was acknowledged for too long.
+        // Before the handshake is complete it is the handshake's; later, that nothing was
+        // acknowledged for too long.
         Ok(StatusCode::QUIC_STATUS_CONNECTION_TIMEOUT) => {
             Closing::Error("handshake timeout".into())
         }
@@ -149,7 +151,8 @@ fn reason(status: &Status, error_code: u64) -> Closing {
     }
 }
 
-/// The wrapper does not have this. A ticket that cannot be sent is none: the client says that it got none.
+/// The wrapper does not have this. A ticket that cannot be sent is none: the client says that it
+/// got none.
 #[expect(unsafe_code, reason = "a call of C")]
 fn send_ticket(connection: &ConnectionRef) {
     let send = Api::get_ffi().ConnectionSendResumptionTicket;

@@ -1,4 +1,5 @@
-//! `MsQuic` as an endpoint program, in socket mode only (`endpoints/CONTRACT.md`): it owns its sockets, its clock and its threads.
+//! `MsQuic` as an endpoint program, in socket mode only (`endpoints/CONTRACT.md`): it owns its
+//! sockets, its clock and its threads.
 
 mod connection;
 mod messages;
@@ -78,7 +79,8 @@ fn prepare(setup: &Setup) -> Result<(MsQuic, Application), EndpointError> {
     Ok((stack, application))
 }
 
-/// Hands what `MsQuic`'s threads tell to the application, until a client is done or a server is told to terminate.
+/// Hands what `MsQuic`'s threads tell to the application, until a client is done or a server is
+/// told to terminate.
 fn live(
     setup: &Setup,
     stack: &mut MsQuic,

@@ -9,8 +9,8 @@ use bentpipe_endpoint::LogFile;
 use msquic::ffi::QUIC_TLS_SECRETS;
 use msquic::{Api, PARAM_CONN_TLS_SECRETS, Status};
 
-/// A place into which `MsQuic` writes a connection's secrets while the handshake goes on. It lives in the connection's callback, which is
-/// dropped when `MsQuic` has closed the connection.
+/// A place into which `MsQuic` writes a connection's secrets while the handshake goes on. It lives
+/// in the connection's callback, which is dropped when `MsQuic` has closed the connection.
 #[derive(Debug)]
 pub struct Secrets {
     place: *mut QUIC_TLS_SECRETS,
@@ -45,20 +45,23 @@ impl Secrets {
     )]
     pub fn ask(&self, connection: &msquic::Connection) -> Result<(), Status> {
         let size = u32::try_from(size_of::<QUIC_TLS_SECRETS>()).expect("a small struct");
-        // SAFETY: the handle is open, the size is that of what `place` points to, which is freed after the connection.
+        // SAFETY: the handle is open, the size is that of what `place` points to, which is freed
+        // after the connection.
         unsafe {
             let handle = connection.as_raw();
             Api::set_param(handle, PARAM_CONN_TLS_SECRETS, size, self.place.cast())
         }
     }
 
-    /// Writes what there is, once. For callbacks at the end of the handshake or of the connection: `MsQuic` writes no more then.
+    /// Writes what there is, once. For callbacks at the end of the handshake or of the connection:
+    /// `MsQuic` writes no more then.
     #[expect(unsafe_code, reason = "MsQuic wrote there")]
     pub fn log(&mut self) {
         let Some(mut keylog) = self.keylog.take() else {
             return;
         };
-        // SAFETY: made by `new`, freed by `drop`; the thread that runs the callback is the one that writes the secrets.
+        // SAFETY: made by `new`, freed by `drop`; the thread that runs the callback is the one that
+        // writes the secrets.
         let found = unsafe { ptr::read(self.place) };
         if found.IsSet.ClientRandom() == 0 {
             return;

@@ -1,4 +1,5 @@
-//! What the variant's options and the trial mean for `MsQuic`. What is not given is as `MsQuic` has it by default.
+//! What the variant's options and the trial mean for `MsQuic`. What is not given is as `MsQuic` has
+//! it by default.
 
 use std::ops::RangeInclusive;
 use std::path::Path;

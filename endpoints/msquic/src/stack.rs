@@ -1,7 +1,8 @@
 //! `MsQuic` behind [`Stack`], as far as the application on top needs it.
 //!
-//! `MsQuic` works by itself, in threads of its own. Its callbacks send messages; the program's own thread takes them one by one, and only it
-//! closes handles. So none of what a driver asks of other stacks is ever asked here: datagrams and timers are not the program's.
+//! `MsQuic` works by itself, in threads of its own. Its callbacks send messages; the program's own
+//! thread takes them one by one, and only it closes handles. So none of what a driver asks of other
+//! stacks is ever asked here: datagrams and timers are not the program's.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -26,7 +27,7 @@ use crate::settings::{ALPN, configure};
 use crate::stream::Stream;
 
 /// What is still to be told to peers gets no longer than this when the program ends.
-const PATIENCE: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// `MsQuic` with its connections. What is declared first is closed first, as `MsQuic` wants it.
 pub struct MsQuic {
@@ -75,8 +76,9 @@ impl MsQuic {
         Ok(())
     }
 
-    /// Starts what [`Stack::connect`] made, when the application has asked what it can ask early: streams that are opened between
-    /// the `ClientHello` and the end of the handshake, `MsQuic` does not send in 0-RTT packets.
+    /// Starts what [`Stack::connect`] made, when the application has asked what it can ask early:
+    /// streams that are opened between the `ClientHello` and the end of the handshake, `MsQuic`
+    /// does not send in 0-RTT packets.
     pub fn start(&mut self) -> Result<(), EndpointError> {
         let Some((key, remote)) = self.unstarted.take() else {
             return Ok(());
@@ -128,7 +130,7 @@ impl MsQuic {
             connection.close(0);
         }
         while !self.connections.is_empty() {
-            let Ok(message) = self.messages.recv_timeout(PATIENCE) else {
+            let Ok(message) = self.messages.recv_timeout(SHUTDOWN_TIMEOUT) else {
                 return;
             };
             self.take(message);

@@ -1,4 +1,5 @@
-//! One stream: what has come waits in an inbox for the program's thread; what goes stays with `MsQuic` until it is sent.
+//! One stream: what has come waits in an inbox for the program's thread; what goes stays with
+//! `MsQuic` until it is sent.
 
 use std::ffi::c_void;
 use std::mem;
@@ -14,7 +15,8 @@ use msquic::{
 
 use crate::messages::Message;
 
-/// More than this is not taken from `MsQuic` before it is read, so that flow control holds the peer back.
+/// More than this is not taken from `MsQuic` before it is read, so that flow control holds the peer
+/// back.
 const INBOX_BYTES: u64 = 8 << 20;
 /// `MsQuic` keeps a copy of what it is given, of a few such pieces at a time.
 const PIECE_BYTES: usize = 1 << 18;
@@ -94,7 +96,8 @@ impl Stream {
         let piece = Box::new((BufferRef::from(&piece[..]), piece));
         let buffers = std::slice::from_ref(&piece.0);
         let context: *const Piece = &raw const *piece;
-        // SAFETY: buffer and bytes live until SendComplete, which comes exactly once if this succeeds.
+        // SAFETY: buffer and bytes live until SendComplete, which comes exactly once if this
+        // succeeds.
         unsafe {
             self.handle
                 .send(buffers, SendFlags::ALLOW_0_RTT, context.cast())
@@ -109,7 +112,8 @@ impl Stream {
         done.map_err(|_| StreamEnd::NotOpen)
     }
 
-    /// Abandons one side, with `RESET_STREAM` or `STOP_SENDING`. What has ended already needs neither.
+    /// Abandons one side, with `RESET_STREAM` or `STOP_SENDING`. What has ended already needs
+    /// neither.
     pub fn abort(&self, side: StreamShutdownFlags, code: u32) {
         let _ = self.handle.shutdown(side, u64::from(code));
     }
@@ -178,7 +182,8 @@ fn callback(
 }
 
 impl Inbox {
-    /// Takes what came. `Err`: it is full, and `MsQuic` is to keep more to itself until it is told that this is read.
+    /// Takes what came. `Err`: it is full, and `MsQuic` is to keep more to itself until it is told
+    /// that this is read.
     fn take(&mut self, buffers: &[BufferRef], length: u64) -> Result<(), Status> {
         for buffer in buffers {
             self.data.push(Bytes::copy_from_slice(buffer.as_bytes()));

@@ -1,7 +1,7 @@
 //! What the variant's options and the trial mean for quiche.
 //!
-//! quiche as a library grants no flow control credit and no streams by default. What it needs, and all else that its own
-//! `quiche-client` and `quiche-server` set, is set as they do.
+//! quiche as a library grants no flow control credit and no streams by default. What it needs, and
+//! all else that its own `quiche-client` and `quiche-server` set, is set as they do.
 
 use std::path::Path;
 use std::time::Duration;
@@ -79,8 +79,8 @@ fn early_data(setup: &Setup) -> bool {
     }
 }
 
-/// `BoringSSL` as it comes, but for Ed25519: the certificates of a trial are signed with it, and it is not among what
-/// `BoringSSL` accepts by default.
+/// `BoringSSL` as it comes, but for Ed25519: the certificates of a trial are signed with it, and it
+/// is not among what `BoringSSL` accepts by default.
 fn tls() -> Result<SslContextBuilder, EndpointError> {
     let error = |error: boring::error::ErrorStack| EndpointError::Tls(error.to_string());
     let mut builder = SslContextBuilder::new(SslMethod::tls()).map_err(error)?;
@@ -94,7 +94,8 @@ fn tls() -> Result<SslContextBuilder, EndpointError> {
     Ok(builder)
 }
 
-/// By default the windows grow up to quiche's own limits, 24 MiB for a connection and 16 MiB for a stream.
+/// By default the windows grow up to quiche's own limits, 24 MiB for a connection and 16 MiB for a
+/// stream.
 fn set_windows(config: &mut Config, options: &mut Options) -> Result<(), EndpointError> {
     let window = options.take_number("window", 1..=LARGEST_WINDOW)?;
     let stream_credit = window.unwrap_or(STREAM_CREDIT);

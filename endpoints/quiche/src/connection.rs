@@ -9,11 +9,11 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use quiche::{BufFactory, ConnectionError, Error, RecvInfo, Shutdown};
 
 use crate::acks::DelayedAcks;
-use crate::stack::new_connection_id;
 
 /// The most that is read at once.
 const READ_BYTES: usize = 1 << 16;
-/// quiche's default for streams (RFC 9218 is HTTP's; here it only makes a stream known to quiche before it has data).
+/// quiche's default for streams (RFC 9218 is HTTP's; here it only makes a stream known to quiche
+/// before it has data).
 const URGENCY: u8 = 127;
 
 /// Data are handed to quiche as they are, without a copy.
@@ -102,9 +102,9 @@ impl Connection {
 
     /// What to send next, into the buffer.
     ///
-    /// quiche would give packets out ahead of their time, with the time at which they are to be sent. It takes the
-    /// moment of this call for the time of sending, though, so it is not asked before the pacer lets the next packet go.
-    /// A `CONNECTION_CLOSE` does not wait.
+    /// quiche would give packets out ahead of their time, with the time at which they are to be
+    /// sent. It takes the moment of this call for the time of sending, though, so it is not asked
+    /// before the pacer lets the next packet go. A `CONNECTION_CLOSE` does not wait.
     pub fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<(usize, Transmit)> {
         let release = self.quic.get_next_release_time();
         let paced = release
@@ -129,7 +129,8 @@ impl Connection {
                 None
             }
             Err(_) => {
-                // The next packet says so, if there can be one; `INTERNAL_ERROR` of RFC 9000, section 20.1.
+                // The next packet says so, if there can be one; `INTERNAL_ERROR` of RFC 9000,
+                // section 20.1.
                 let _ = self.quic.close(false, 1, b"");
                 None
             }
@@ -168,7 +169,8 @@ impl Connection {
         }
     }
 
-    /// What a client needs to resume the session, when its first ticket has come. Further tickets come along with it.
+    /// What a client needs to resume the session, when its first ticket has come. Further tickets
+    /// come along with it.
     pub fn take_session(&mut self) -> Option<Vec<u8>> {
         if self.ticket || self.quic.is_server() {
             return None;
@@ -178,7 +180,8 @@ impl Connection {
         Some(session)
     }
 
-    /// Offers as many further connection IDs as the peer stores, as quiche's own programs do; returns them.
+    /// Offers as many further connection IDs as the peer stores, as quiche's own programs do;
+    /// returns them.
     pub fn offer_connection_ids(&mut self) -> Vec<Vec<u8>> {
         let mut offered = Vec::new();
         while self.connected && self.quic.scids_left() > 0 {
@@ -306,4 +309,11 @@ fn describe(error: &ConnectionError) -> String {
     let reason = String::from_utf8_lossy(&error.reason);
     let separator = if reason.is_empty() { "" } else { ", " };
     format!("{kind} error {:#x}{separator}{reason}", error.error_code)
+}
+
+/// Twenty random bytes, as in quiche's own programs.
+pub fn new_connection_id() -> Vec<u8> {
+    let mut id = vec![0; quiche::MAX_CONN_ID_LEN];
+    getrandom::getrandom(&mut id).expect("the system has random bytes");
+    id
 }

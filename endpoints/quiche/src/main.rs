@@ -8,8 +8,9 @@ mod stack;
 use std::env;
 use std::process::ExitCode;
 
-/// `BoringSSL` mixes the processor's RDRAND into its random bytes, which no seed decides. It looks at this variable when it
-/// first asks what the processor can do; the value takes RDRAND (bit 62) away.
+/// `BoringSSL` mixes the processor's RDRAND into its random bytes, which no seed decides. It looks
+/// at this variable when it first asks what the processor can do; the value takes RDRAND (bit 62)
+/// away.
 const WITHOUT_RDRAND: (&str, &str) = ("OPENSSL_ia32cap", "~0x4000000000000000");
 
 #[expect(

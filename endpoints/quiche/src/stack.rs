@@ -12,7 +12,7 @@ use bytes::Bytes;
 use quiche::{Config, Header, RecvInfo, Shutdown, Type};
 
 use crate::config::configure;
-use crate::connection::{Connection, Shared};
+use crate::connection::{Connection, Shared, new_connection_id};
 
 /// Shorter datagrams cannot start a connection (RFC 9000, section 14.1).
 const SHORTEST_FIRST_DATAGRAM: usize = 1200;
@@ -43,8 +43,8 @@ pub struct Quiche {
 impl Stack for Quiche {
     const NAME: &'static str = "quiche";
     const VERSION: &'static str = "quiche 0.30.0";
-    const POLLING: &'static str = "; quiche acknowledges in every poll, and with bbr2 is not polled before its pacer \
-        lets the next packet go";
+    const POLLING: &'static str = "; quiche acknowledges in every poll, and with bbr2 is not \
+                                   polled before its pacer lets the next packet go";
     const TEST_CASES: &'static [TestCase] = &TestCase::OF_FILES;
 
     fn new(setup: &Setup, options: &mut Options) -> Result<Self, EndpointError> {
@@ -228,7 +228,8 @@ impl Quiche {
         key
     }
 
-    /// Makes a client's first datagram, because TLS lets early data be written only after its `ClientHello`.
+    /// Makes a client's first datagram, because TLS lets early data be written only after its
+    /// `ClientHello`.
     fn begin(&mut self, now: Duration, key: ConnectionKey) {
         let now = self.clock.instant(now);
         let mut packet = vec![0; self.mtu];
@@ -240,7 +241,8 @@ impl Quiche {
         }
     }
 
-    /// A server's answer to a packet of no connection: a connection, a Version Negotiation packet, or nothing.
+    /// A server's answer to a packet of no connection: a connection, a Version Negotiation packet,
+    /// or nothing.
     fn accept(&mut self, header: &Header<'_>, datagram: &Received) -> Option<ConnectionKey> {
         let is_first = header.ty == Type::Initial || !quiche::version_is_supported(header.version);
         if !self.is_server || !is_first || datagram.payload.len() < SHORTEST_FIRST_DATAGRAM {
@@ -293,13 +295,6 @@ impl Quiche {
             self.connections[key.0] = None;
         }
     }
-}
-
-/// Twenty random bytes, as in quiche's own programs.
-pub fn new_connection_id() -> Vec<u8> {
-    let mut id = vec![0; quiche::MAX_CONN_ID_LEN];
-    getrandom::getrandom(&mut id).expect("the system has random bytes");
-    id
 }
 
 #[cfg(test)]

@@ -24,7 +24,8 @@ use crate::queues::{Arrival, Departures};
 use crate::settings::{CongestionControl, Settings};
 use crate::wakes::{Reason, Wakes};
 
-/// An endpoint of s2n-quic, both halves of it: the machine that sees datagrams, and the handles that the application has.
+/// An endpoint of s2n-quic, both halves of it: the machine that sees datagrams, and the handles
+/// that the application has.
 pub struct Adapter {
     machine: Box<dyn Machine>,
     side: Side,
@@ -52,7 +53,8 @@ enum State {
 impl Stack for Adapter {
     const NAME: &'static str = "s2n-quic";
     const VERSION: &'static str = "s2n-quic 1.91.0";
-    /// With rustls s2n-quic hands no ticket on, in neither role, and it reads no 0-RTT packets at all.
+    /// With rustls s2n-quic hands no ticket on, in neither role, and it reads no 0-RTT packets at
+    /// all.
     const TEST_CASES: &'static [TestCase] = &[
         TestCase::Transfer,
         TestCase::Handshake,

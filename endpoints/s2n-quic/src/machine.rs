@@ -1,7 +1,8 @@
 //! The sans-IO endpoint inside s2n-quic, taken out by way of its IO provider.
 //!
-//! s2n-quic hands its endpoint to whatever does its IO, and asks nothing of it but datagrams and the time. So what is a tokio
-//! task for others is here a value that the program's own driver calls.
+//! s2n-quic hands its endpoint to whatever does its IO, and asks nothing of it but datagrams and
+//! the time. So what is a tokio task for others is here a value that the program's own driver
+//! calls.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -45,8 +46,9 @@ impl<E: Endpoint<PathHandle = Tuple>> Machine for E {
 
     fn transmit(&mut self, now: Duration, departures: &mut Departures) {
         let now = timestamp(now);
-        // What the application has done meanwhile. It is asked each time, so nobody has to be woken; an endpoint that has
-        // nothing left to do says so by an error, and has nothing to send either.
+        // What the application has done meanwhile. It is asked each time, so nobody has to be
+        // woken; an endpoint that has nothing left to do says so by an error, and has nothing to
+        // send either.
         let _ = self.poll_wakeups(&mut Context::from_waker(Waker::noop()), &now);
         Endpoint::transmit(self, departures, &now);
     }

@@ -92,7 +92,8 @@ impl Departures {
         self.waiting.is_empty()
     }
 
-    /// Puts up to `most` datagrams of one size, of which the last may be shorter, into the empty `buffer`.
+    /// Puts up to `most` datagrams of one size, of which the last may be shorter, into the empty
+    /// `buffer`.
     pub fn take(&mut self, most: usize, buffer: &mut Vec<u8>) -> Option<Transmit> {
         let first = self.waiting.pop_front()?;
         buffer.extend_from_slice(&self.bytes[first.payload.clone()]);

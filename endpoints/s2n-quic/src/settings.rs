@@ -22,8 +22,9 @@ pub struct Settings {
 const SMALLEST_PAYLOAD: u64 = 1200;
 /// That of an Ethernet frame.
 const LARGEST_PAYLOAD: u64 = 1472;
-/// What a stream keeps for sending by default, in bytes. `window` is about credit for the other side: a small one must not
-/// throttle what this side sends, and a large one is of no use if less can be sent.
+/// What a stream keeps for sending by default, in bytes. `window` is about credit for the other
+/// side: a small one must not throttle what this side sends, and a large one is of no use if less
+/// can be sent.
 const DEFAULT_SEND_BUFFER: u32 = 4096 * 1024;
 /// The least congestion windows, in packets.
 const CUBIC_LEAST: u64 = 2;

@@ -1,7 +1,7 @@
 //! What s2n-quic wakes, in the order in which it does.
 //!
-//! Its application side is made of functions that are polled with a waker. There is no executor here: a waker notes what
-//! it is for, and the adapter polls that again.
+//! Its application side is made of functions that are polled with a waker. There is no executor
+//! here: a waker notes what it is for, and the adapter polls that again.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

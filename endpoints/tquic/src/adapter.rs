@@ -122,7 +122,8 @@ impl Stack for Adapter {
         self.stir(now);
         let info = PacketInfo {
             src: datagram.remote,
-            // The one that tquic was given for the path: a socket bound to any address may tell another.
+            // The one that tquic was given for the path: a socket bound to any address may tell
+            // another.
             dst: self.local,
             time: self.clock.instant(now),
         };
@@ -195,7 +196,8 @@ impl Stack for Adapter {
     fn open(&mut self, connection: ConnectionKey) -> Option<StreamKey> {
         let now = self.now;
         let (tquic, known) = self.connection(connection)?;
-        // With a ticket tquic knows how many streams the server allows, and would let them wait for the handshake.
+        // With a ticket tquic knows how many streams the server allows, and would let them wait for
+        // the handshake.
         if !tquic.is_established() && !tquic.is_in_early_data() {
             return None;
         }
@@ -265,7 +267,8 @@ impl Stack for Adapter {
     fn close(&mut self, now: Duration, connection: ConnectionKey, code: u32) {
         let early = |(_, known): (_, &mut Known)| known.early_data;
         if self.connection(connection).is_some_and(early) {
-            // The replies may be there with the server's handshake. tquic would send neither its Finished nor the close.
+            // The replies may be there with the server's handshake. tquic would send neither its
+            // Finished nor the close.
             self.now = now;
             self.process();
         }
@@ -297,7 +300,8 @@ impl Adapter {
     fn process(&mut self) {
         self.stirred = false;
         if let Err(error) = self.endpoint.process_connections() {
-            // tquic does not say which connection it is about, and would fail again: all of them end.
+            // tquic does not say which connection it is about, and would fail again: all of them
+            // end.
             for index in self.known.keys() {
                 if let Some(connection) = self.endpoint.conn_get_mut(*index) {
                     let _ = connection.close(false, 1, error.to_string().as_bytes());

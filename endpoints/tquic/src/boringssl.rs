@@ -1,14 +1,17 @@
-//! What tquic's `BoringSSL` does otherwise than its own: the linker renames its calls of these functions (`--wrap`, see `build.rs`).
+//! What tquic's `BoringSSL` does otherwise than its own: the linker renames its calls of these
+//! functions (`--wrap`, see `build.rs`).
 //!
-//! **Ed25519 for clients.** The trial's certificate has an Ed25519 key, because such signatures have a fixed length. `BoringSSL`
-//! verifies them, but a client does not offer to unless it is told, and tquic neither tells it nor lets anybody else at the `SSL_CTX`.
+//! **Ed25519 for clients.** The trial's certificate has an Ed25519 key, because such signatures
+//! have a fixed length. `BoringSSL` verifies them, but a client does not offer to unless it is
+//! told, and tquic neither tells it nor lets anybody else at the `SSL_CTX`.
 //!
-//! **TLS secrets.** tquic starts a client's handshake before anybody can tell it where secrets go, so that of early data would be
-//! missing. All go to one file anyway.
+//! **TLS secrets.** tquic starts a client's handshake before anybody can tell it where secrets go,
+//! so that of early data would be missing. All go to one file anyway.
 //!
-//! **The processor's random numbers.** On Intel's processors `BoringSSL` stirs RDRAND into every draw from its generator. Without that, what
-//! it draws hangs on its seed alone, which comes from `getrandom`. (`OPENSSL_ia32cap` would take RDRAND away, too, but this `BoringSSL` reads
-//! it before `main` starts.)
+//! **The processor's random numbers.** On Intel's processors `BoringSSL` stirs RDRAND into every
+//! draw from its generator. Without that, what it draws hangs on its seed alone, which comes from
+//! `getrandom`. (`OPENSSL_ia32cap` would take RDRAND away, too, but this `BoringSSL` reads it
+//! before `main` starts.)
 
 #![expect(
     unsafe_code,
@@ -21,8 +24,8 @@ use std::sync::OnceLock;
 
 use bentpipe_endpoint::LogFile;
 
-/// What a client accepts as the server's signature (RFC 8446, section 4.2.3): ed25519, then `BoringSSL`'s list as far as TLS 1.3
-/// allows it there.
+/// What a client accepts as the server's signature (RFC 8446, section 4.2.3): ed25519, then
+/// `BoringSSL`'s list as far as TLS 1.3 allows it there.
 const ACCEPTED: [u16; 6] = [0x0807, 0x0403, 0x0804, 0x0503, 0x0805, 0x0806];
 
 /// Where TLS secrets go.

@@ -24,15 +24,16 @@ pub struct Known {
     pub again: Option<Duration>,
 }
 
-/// tquic does not tell that the peer allows more streams: one has to ask for one, and for each that is refused it sends
-/// `STREAMS_BLOCKED`. So the application asks when something has come that may be the permission, and not more often than this.
-const PATIENCE: Duration = Duration::from_millis(10);
+/// tquic does not tell that the peer allows more streams: one has to ask for one, and for each that
+/// is refused it sends `STREAMS_BLOCKED`. So the application asks when something has come that may
+/// be the permission, and not more often than this.
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 impl Known {
     /// Tells what it does not know yet.
     ///
-    /// tquic would tell by callbacks, right before it sends. That is too late for an application that answers between receiving and
-    /// sending, so the connection is looked at instead.
+    /// tquic would tell by callbacks, right before it sends. That is too late for an application
+    /// that answers between receiving and sending, so the connection is looked at instead.
     pub fn catch_up(
         &mut self,
         now: Duration,
@@ -48,7 +49,8 @@ impl Known {
             self.connected = true;
             events.push_back(Event::Connected(key));
         }
-        // tquic keeps streams in hash sets: by number, what comes first does not hang on how they hash.
+        // tquic keeps streams in hash sets: by number, what comes first does not hang on how they
+        // hash.
         for stream in connection.stream_readable_iter().collect::<BTreeSet<_>>() {
             if self.is_new(connection, stream) {
                 events.push_back(Event::Opened(key, StreamKey(stream)));
@@ -75,7 +77,7 @@ impl Known {
 
     /// The application was refused a stream.
     pub fn refuse_stream(&mut self, now: Duration) {
-        self.refused = Some(now + PATIENCE);
+        self.refused = Some(now + RETRY_INTERVAL);
     }
 
     /// Whether this is a bidirectional stream of the peer of which it has not been told.

@@ -1,8 +1,9 @@
 //! How long tquic is left alone.
 //!
-//! Its own client and server wait by `poll`, which knows whole milliseconds, rounded up; the server for one at least. The pacer cannot do
-//! with less: it rounds down both the time until it may send a packet and the bytes that it may send by then, and forgets the rest.
-//! Woken at the very instant that it asked for, it is a byte short, asks for the time that this byte takes, is given nothing
+//! Its own client and server wait by `poll`, which knows whole milliseconds, rounded up; the server
+//! for one at least. The pacer cannot do with less: it rounds down both the time until it may send
+//! a packet and the bytes that it may send by then, and forgets the rest. Woken at the very instant
+//! that it asked for, it is a byte short, asks for the time that this byte takes, is given nothing
 //! for it, and so on for ever.
 
 use std::time::Duration;

@@ -58,7 +58,9 @@ pub fn configuration(told: &Instructions) -> Result<String, Box<dyn std::error::
         (None, Some(next_hop)) => (next_hop, true),
         (Some(listen), None) => (listen, false),
         _ => {
-            return Err("the instructions: one of `listen` and `next_hop` names the far end".into());
+            return Err(
+                "the instructions: one of `listen` and `next_hop` names the far end".into(),
+            );
         }
     };
     let version = if at.is_ipv4() { "4" } else { "6" };

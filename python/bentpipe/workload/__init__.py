@@ -7,7 +7,7 @@ A workload is written `TESTCASE:SIZE` or `TESTCASE:COUNTxSIZE`, as in `transfer:
 what seeds come from. Where further flows share the path, they stand behind it (`bentpipe.plan.flows`).
 
 A new kind is a module with a class of `Workload` and its `KIND`, and a word in `_KINDS`; what proves that it
-came, a word in `crates/trial/src/verdict/verifier.rs`.
+came, a word in `crates/trial/src/verdict/verifiers.rs`.
 """
 
 from __future__ import annotations

@@ -4,8 +4,7 @@ use std::ops::RangeInclusive;
 
 use bentpipe_wire::quic::End;
 
-use super::join::since;
-use super::recorder::{ObservedConnection, PacketObservation};
+use super::observed::{ObservedConnection, PacketObservation};
 use super::{Fate, Nanos};
 
 /// How times of two captures belong together.
@@ -92,4 +91,10 @@ impl Clocks {
             Fate::Unknown
         }
     }
+}
+
+/// Nanoseconds from `start` to `time`.
+pub(super) fn since(start: u64, time: u64) -> Nanos {
+    let ahead = i128::from(time) - i128::from(start);
+    Nanos::try_from(ahead).expect("times that are far off were left out")
 }

@@ -1,4 +1,4 @@
-//! What of a frame is kept for good: its numbers, not its data.
+//! Frames as they are kept for good: their numbers, not their data.
 
 use std::borrow::Cow;
 use std::ops::Range;

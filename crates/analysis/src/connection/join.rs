@@ -13,10 +13,11 @@ use crate::tcp;
 use bentpipe_wire::TlsRecords;
 use bentpipe_wire::quic::{End, Identity};
 
-use super::clock::Clocks;
+use super::clock::{Clocks, since};
 use super::copies;
+use super::observed::{ObservedConnection, PacketObservation};
 use super::outliers;
-use super::recorder::{ObservedConnection, PacketObservation, Recording};
+use super::recorder::Recording;
 use super::vantage::end_named;
 use super::{Connection, Fate, Frame, Nanos, Packet, Protocol, Vantage};
 
@@ -340,11 +341,6 @@ fn first_time(observations: &[PacketObservation]) -> u64 {
     observations.iter().map(|it| it.time).min().unwrap_or(0)
 }
 
-pub(super) fn since(start: u64, time: u64) -> Nanos {
-    let ahead = i128::from(time) - i128::from(start);
-    Nanos::try_from(ahead).expect("times that are far off were left out")
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -464,7 +460,8 @@ mod tests {
             prop_assert!(found.packets.is_sorted_by_key(Packet::time));
             for (number, sent) in (0..).zip(&packets) {
                 let observations = found.packets.iter().filter(|it| it.number == Some(number));
-                let (originals, copies): (Vec<_>, Vec<_>) = observations.partition(|it| it.sent().is_some());
+                let (originals, copies): (Vec<_>, Vec<_>) = observations.partition(
+                    |it| it.sent().is_some());
                 prop_assert_eq!(originals.len(), 1);
                 let expected_copies = sent.delay.map_or(0, |_| sent.copies - 1);
                 prop_assert_eq!(copies.len(), expected_copies, "what the network doubled");
@@ -474,7 +471,8 @@ mod tests {
                 let clock = |end: End| if end == End::Server { ahead } else { 0 } - start;
                 let left = i64::try_from(sent.at).unwrap();
                 prop_assert_eq!(original.sent(), Some(left + clock(sent.sender)));
-                let arrival = sent.delay.map(|delay| left + i64::try_from(delay).unwrap() + clock(sent.sender.other()));
+                let arrival = sent.delay.map(|delay| left + i64::try_from(delay).unwrap()
+                    + clock(sent.sender.other()));
                 prop_assert_eq!(original.received(), arrival);
                 prop_assert_eq!(original.fate == Fate::Delivered, sent.delay.is_some());
                 prop_assert!(!original.copy && copies.iter().all(|it| it.copy));

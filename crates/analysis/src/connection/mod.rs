@@ -14,6 +14,7 @@ mod clock;
 mod copies;
 mod frame;
 mod join;
+mod observed;
 mod outliers;
 mod recorder;
 mod unbegun;
@@ -28,9 +29,8 @@ use bentpipe_wire::quic::{End, Handshake, InitialCredit, PacketType, Space};
 
 pub use frame::{Frame, Ranges};
 pub use join::join;
-pub use recorder::{
-    CaptureInfo, ObservedConnection, PacketObservation, Recorder, Recording, Undecodable,
-};
+pub use observed::{ObservedConnection, PacketObservation};
+pub use recorder::{CaptureInfo, Recorder, Recording, Undecodable};
 pub use vantage::Vantage;
 pub use wire_image::{LaterAddress, WireImage};
 
@@ -42,7 +42,7 @@ pub type Nanos = i64;
 /// which they arrived).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
-    /// What it speaks.
+    /// Its protocol.
     pub protocol: Protocol,
     /// Addresses of the client and the server, as first seen.
     pub ends: [SocketAddr; 2],
@@ -144,7 +144,7 @@ pub struct Packet {
     pub ip_size: Option<u32>,
     /// When it was seen at the client's and at the server's side.
     pub seen: [Option<Nanos>; 2],
-    /// What became of it.
+    /// Its fate.
     pub fate: Fate,
     /// Whether it had been seen before at the same place: the network doubled it, it was captured
     /// twice, or its sender repeated it as it was, as it may a `CONNECTION_CLOSE` (RFC 9000 section
@@ -208,5 +208,26 @@ impl Connection {
     #[must_use]
     pub fn ranges(&self, ranges: &Range<u32>) -> &[(u64, u64)] {
         &self.ranges[ranges.start as usize..ranges.end as usize]
+    }
+    /// When a packet passed at `place`; at the other side, if only that was captured.
+    pub(crate) fn seen_at(&self, packet: &Packet, place: End) -> Option<Nanos> {
+        let place = match self.vantage {
+            Vantage::At(end) => end,
+            Vantage::Both | Vantage::Between => place,
+        };
+        packet.seen[place as usize]
+    }
+
+    /// The end that sent more bytes of IP packets.
+    pub(crate) fn busier_end(&self) -> End {
+        let mut bytes = [0_u64; 2];
+        for packet in self.packets.iter().filter(|it| !it.copy) {
+            bytes[packet.sender as usize] += u64::from(packet.ip_size.unwrap_or(0));
+        }
+        if bytes[End::Client as usize] > bytes[End::Server as usize] {
+            End::Client
+        } else {
+            End::Server
+        }
     }
 }

@@ -4,7 +4,8 @@
 //! damaged. What is measured from the rest then stays far from the limits of [`super::Nanos`],
 //! which is what arithmetic relies on.
 
-use super::recorder::{PacketObservation, Recording};
+use super::observed::PacketObservation;
+use super::recorder::Recording;
 
 /// A month, in nanoseconds.
 pub(super) const MONTH: u64 = 30 * 24 * 3600 * 1_000_000_000;

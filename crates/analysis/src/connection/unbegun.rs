@@ -16,7 +16,7 @@ use std::collections::{HashMap, HashSet};
 use bentpipe_wire::Path;
 use bentpipe_wire::quic::{End, Handshake};
 
-use super::recorder::{ObservedConnection, PacketObservation};
+use super::observed::{ObservedConnection, PacketObservation};
 use super::{Protocol, WireImage};
 
 /// The port of servers of HTTP/3 (RFC 9114 section 3.2).

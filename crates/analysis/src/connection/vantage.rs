@@ -3,7 +3,7 @@
 use bentpipe_wire::quic::End;
 
 use super::Protocol;
-use super::recorder::ObservedConnection;
+use super::observed::ObservedConnection;
 
 /// The vantage point of a connection: the ends at which it was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,5 @@
-//! What everybody on the path can read of a connection, beside the times and sizes of its packets.
+//! The wire image of a connection (RFC 8546): all that is readable on the path beside the times and
+//! sizes of its packets.
 
 use std::net::SocketAddr;
 

@@ -16,7 +16,8 @@ use crate::connection::{Frame, Nanos, Packet};
 use bentpipe_wire::quic::InitialCredit;
 
 use super::pauses::Pause;
-use super::signals::{Signals, Span};
+use super::span::Span;
+use super::transfer::Transfer;
 
 /// A sender that waited for credit goes on within this time of its arrival: what a stack takes to
 /// wake and to pace.
@@ -70,7 +71,7 @@ impl Limit {
 
 /// The sender, as what it sends and hears passes.
 struct CreditTracker<'a> {
-    signals: &'a Signals<'a>,
+    transfer: &'a Transfer<'a>,
     /// The most stream data that one of its packets had.
     full: u64,
     streams: HashMap<u64, CreditAccount>,
@@ -107,21 +108,21 @@ impl CreditAccount {
 }
 
 /// When the sender was without credit.
-pub(super) fn of(signals: &Signals<'_>, pauses: &[Pause]) -> Blocked {
-    let packets = &signals.view.connection.packets;
-    let side = signals.sender as usize;
+pub(super) fn of(transfer: &Transfer<'_>, pauses: &[Pause]) -> Blocked {
+    let packets = &transfer.view.connection.packets;
+    let side = transfer.sender as usize;
     let mut order: Vec<(Nanos, usize)> = (0..packets.len())
         .filter(|at| !packets[*at].copy)
         .filter_map(|at| Some((packets[at].seen[side]?, at)))
         .collect();
     order.sort_unstable();
-    let stream_bytes = signals
+    let stream_bytes = transfer
         .data
         .iter()
-        .map(|at| signals.view.ledger[*at].stream_bytes);
-    let initial = signals.view.connection.initial_credit[signals.sender.other() as usize];
+        .map(|at| transfer.view.ledger[*at].stream_bytes);
+    let initial = transfer.view.connection.initial_credit[transfer.sender.other() as usize];
     let mut tracker = CreditTracker {
-        signals,
+        transfer,
         full: u64::from(stream_bytes.max().unwrap_or(0)),
         streams: HashMap::new(),
         connection: CreditAccount::up_to(initial.map(|it| it.initial_max_data)),
@@ -133,16 +134,16 @@ pub(super) fn of(signals: &Signals<'_>, pauses: &[Pause]) -> Blocked {
         },
     };
     for (now, at) in order {
-        if packets[at].sender == signals.sender {
+        if packets[at].sender == transfer.sender {
             tracker.sent(now, at);
         } else {
             tracker.received(now, &packets[at], pauses);
         }
     }
     if let Some((from, _)) = tracker.since
-        && !signals.is_whole
+        && !transfer.is_whole
     {
-        let until = signals.sending.until;
+        let until = transfer.sending.until;
         tracker.blocked.spans.push(Span { from, until });
     }
     tracker.blocked
@@ -150,15 +151,15 @@ pub(super) fn of(signals: &Signals<'_>, pauses: &[Pause]) -> Blocked {
 
 impl CreditTracker<'_> {
     fn stream(&mut self, id: u64) -> &mut CreditAccount {
-        let receiver = self.signals.sender.other();
+        let receiver = self.transfer.sender.other();
         let limit = self.initial.map(|it| it.on_stream(receiver, id));
         let account = self.streams.entry(id);
         account.or_insert_with(|| CreditAccount::up_to(limit))
     }
 
     fn sent(&mut self, now: Nanos, at: usize) {
-        let (packet, entry) = self.signals.packet(at);
-        for frame in self.signals.view.connection.frames(packet) {
+        let (packet, entry) = self.transfer.packet(at);
+        for frame in self.transfer.view.connection.frames(packet) {
             match frame {
                 Frame::Stream {
                     id, offset, length, ..
@@ -179,7 +180,7 @@ impl CreditTracker<'_> {
     /// Takes note if no credit is left after data on stream `id`.
     fn look(&mut self, now: Nanos, id: u64, in_flight: u64) {
         let limit = match self.used_up(id) {
-            Some(limit) if self.since.is_none() && self.signals.has_more(now) => limit,
+            Some(limit) if self.since.is_none() && self.transfer.has_more(now) => limit,
             _ => return,
         };
         self.since = Some((now, id));
@@ -197,7 +198,7 @@ impl CreditTracker<'_> {
     }
 
     fn received(&mut self, now: Nanos, packet: &Packet, pauses: &[Pause]) {
-        for frame in self.signals.view.connection.frames(packet) {
+        for frame in self.transfer.view.connection.frames(packet) {
             let (account, limit) = match frame {
                 Frame::MaxData(maximum) => (&mut self.connection, *maximum),
                 Frame::MaxStreamData { id, maximum } => (self.stream(*id), *maximum),

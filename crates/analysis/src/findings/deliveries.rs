@@ -10,8 +10,8 @@ use crate::connection::{Frame, Nanos, Vantage};
 use crate::intervals::Intervals;
 use bentpipe_wire::quic::End;
 
-use super::View;
-use super::signals::{Span, rate_of};
+use super::span::{Span, rate_of};
+use super::view::View;
 
 /// Distinct bytes that had come by a time: after each arrival, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -20,41 +20,21 @@ mod rounds;
 mod rules;
 mod signals;
 mod slow_start;
+mod span;
 #[cfg(test)]
 mod tests;
 mod transfer;
+mod transfer_bounds;
+mod view;
 
 use serde::Serialize;
 
-use crate::connection::{Connection, Nanos, Packet};
-use crate::ledger::LedgerEntry;
-use crate::link_facts::LinkFacts;
+use crate::connection::Nanos;
 
 use signals::Signals;
 use slow_start::SlowStart;
 
-/// The facts of a connection that rules look at.
-#[derive(Debug, Clone, Copy)]
-pub struct View<'a> {
-    /// Its packets.
-    pub connection: &'a Connection,
-    /// What [`Connection::ledger`] gave.
-    pub ledger: &'a [LedgerEntry],
-    /// What is known of its path.
-    pub link: &'a LinkFacts,
-    /// The congestion windows in bytes that the client and the server logged (qlog), if they did,
-    /// with the times at which they changed.
-    pub windows: [Option<&'a [(Nanos, u64)]>; 2],
-}
-
-impl<'a> View<'a> {
-    /// Its packets with their entries, by time. A copy of a packet is none of its own: the network
-    /// or the capture made it.
-    fn packets(&self) -> impl Iterator<Item = (&'a Packet, &'a LedgerEntry)> + use<'a> {
-        let all = self.connection.packets.iter().zip(self.ledger);
-        all.filter(|(packet, _)| !packet.copy)
-    }
-}
+pub use view::View;
 
 /// The findings of all rules on a connection.
 #[derive(Debug, Clone, PartialEq)]
@@ -128,7 +108,7 @@ impl Findings {
         let slow_start = signals.slow_start.as_ref();
         let told = slow_start
             .ok()
-            .filter(|_| signals.needs_most_packets().is_ok());
+            .filter(|_| signals.transfer.needs_most_packets().is_ok());
         let exit = told.and_then(SlowStart::exit);
         Self {
             all: rules::ALL

@@ -8,7 +8,8 @@
 
 use crate::connection::{Nanos, Packet};
 
-use super::signals::{Signals, Span};
+use super::span::Span;
+use super::transfer::Transfer;
 
 /// In flight is at most this part of the largest since the last loss: half, which is more than a
 /// loss or a burst's granularity explains.
@@ -33,19 +34,19 @@ pub(super) struct Pause {
 }
 
 /// The pauses before the last new data.
-pub(super) fn of(signals: &Signals<'_>) -> Vec<Pause> {
-    let Some(rtt) = signals.rtt.filter(|rtt| *rtt > 0) else {
+pub(super) fn of(transfer: &Transfer<'_>) -> Vec<Pause> {
+    let Some(rtt) = transfer.rtt.filter(|rtt| *rtt > 0) else {
         return Vec::new();
     };
-    let sent: Vec<_> = signals.sent_in_flight().collect();
-    let mut tracker = FlightTracker::of(signals);
+    let sent: Vec<_> = transfer.sent_in_flight().collect();
+    let mut tracker = FlightTracker::of(transfer);
     let mut pauses = Vec::new();
     for pair in sent.windows(2) {
         let [(before, entry), (after, _)] = pair else {
             continue;
         };
         let (from, until) = (before.time(), after.time());
-        if !signals.has_more(from) {
+        if !transfer.has_more(from) {
             break;
         }
         let in_flight = entry.in_flight.unwrap_or(0);
@@ -54,7 +55,7 @@ pub(super) fn of(signals: &Signals<'_>) -> Vec<Pause> {
             continue;
         }
         let window = tracker.window;
-        let full = u64::from(signals.full_size);
+        let full = u64::from(transfer.full_size);
         let roomy = tracker.falls_to(from, in_flight, window / ROOM);
         if let Some(roomy) = roomy
             && window >= SMALLEST_WINDOW * full
@@ -63,7 +64,7 @@ pub(super) fn of(signals: &Signals<'_>) -> Vec<Pause> {
             pauses.push(Pause {
                 span: Span { from: roomy, until },
                 window,
-                ran_dry: is_underfull(before, signals.full_size),
+                ran_dry: is_underfull(before, transfer.full_size),
             });
         }
     }
@@ -80,8 +81,8 @@ struct FlightTracker {
 }
 
 impl FlightTracker {
-    fn of(signals: &Signals<'_>) -> Self {
-        let sent = signals.sent_in_flight();
+    fn of(transfer: &Transfer<'_>) -> Self {
+        let sent = transfer.sent_in_flight();
         let mut leaving: Vec<_> = sent
             .filter_map(|(packet, entry)| {
                 let gone = [entry.acked, entry.declared_lost]
@@ -92,7 +93,7 @@ impl FlightTracker {
             })
             .collect();
         leaving.sort_unstable();
-        let mut losses: Vec<_> = signals
+        let mut losses: Vec<_> = transfer
             .sent_in_flight()
             .filter_map(|(_, it)| it.declared_lost)
             .collect();

@@ -3,14 +3,14 @@
 use std::fmt::{self, Display};
 
 use crate::connection::Nanos;
-use crate::metrics;
+use crate::durations;
 
 /// A time, in seconds.
 pub(super) struct Seconds(pub Nanos);
 
 impl Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = metrics::seconds(self.0);
+        let seconds = durations::seconds(self.0);
         let digits = if seconds.abs() < 1.0 { 3 } else { 2 };
         write!(f, "{seconds:.digits$} s")
     }

@@ -10,7 +10,7 @@ use std::ops::Range;
 use crate::connection::{Frame, Nanos};
 use crate::intervals::Intervals;
 
-use super::signals::{Signals, arrived};
+use super::transfer::{Transfer, arrived};
 
 /// What was sent more than once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,13 +42,13 @@ struct Stream {
 }
 
 /// What the data sender sent more than once.
-pub(super) fn of(signals: &Signals<'_>) -> Retransmissions {
+pub(super) fn of(transfer: &Transfer<'_>) -> Retransmissions {
     let mut streams: HashMap<u64, Stream> = HashMap::new();
     let mut copies = Retransmissions::default();
-    for at in &signals.data {
-        let (packet, entry) = signals.packet(*at);
+    for at in &transfer.data {
+        let (packet, entry) = transfer.packet(*at);
         let (mut needless, mut last_copy) = (0, None);
-        for frame in signals.view.connection.frames(packet) {
+        for frame in transfer.view.connection.frames(packet) {
             let Frame::Stream {
                 id, offset, length, ..
             } = frame
@@ -74,7 +74,7 @@ pub(super) fn of(signals: &Signals<'_>) -> Retransmissions {
         copies.packets += u64::from(entry.retransmitted > 0);
         let since = last_copy.map(|last| packet.time() - last);
         let is_early = since
-            .zip(signals.rtt)
+            .zip(transfer.rtt)
             .is_some_and(|(since, rtt)| since < rtt);
         copies.early_packets += u64::from(is_early);
         if needless > 0 {

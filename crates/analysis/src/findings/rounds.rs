@@ -6,7 +6,8 @@
 
 use crate::connection::Nanos;
 
-use super::signals::{Signals, Span, arrived};
+use super::span::Span;
+use super::transfer::{Transfer, arrived};
 
 /// A round trip of the data sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,8 +26,8 @@ pub(super) struct Round {
 }
 
 /// The rounds from the first stream data to the last that were acknowledged.
-pub(super) fn of(signals: &Signals<'_>) -> Vec<Round> {
-    let sent: Vec<_> = signals.sent_in_flight().collect();
+pub(super) fn of(transfer: &Transfer<'_>) -> Vec<Round> {
+    let sent: Vec<_> = transfer.sent_in_flight().collect();
     let mut declared: Vec<_> = sent.iter().filter_map(|(_, it)| it.declared_lost).collect();
     declared.sort_unstable();
     let mut rounds = Vec::new();

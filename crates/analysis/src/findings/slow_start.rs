@@ -16,10 +16,13 @@
 
 use crate::connection::Nanos;
 
+use super::credit::Blocked;
+use super::pauses::Pause;
 use super::quantities::Seconds;
 use super::rounds::Round;
-use super::signals::{Missing, Signals, Span, time_within};
-use super::transfer;
+use super::span::{Span, time_within};
+use super::transfer::{Missing, Transfer};
+use super::transfer_bounds;
 
 /// A round grows if its window is this many percent of the largest before. Conservative slow start
 /// of RFC 9406 gives 150 with ACKs of every packet and at least 125; CUBIC at 50 packets and more
@@ -86,32 +89,41 @@ impl SlowStart {
     }
 }
 
+/// The course of a sender's window, and what held it back.
+pub(super) struct WindowHistory<'a> {
+    pub transfer: &'a Transfer<'a>,
+    pub rounds: &'a [Round],
+    pub blocked: &'a Blocked,
+    pub pauses: &'a [Pause],
+}
+
 /// How the data sender's slow start ended.
-pub(super) fn of(signals: &Signals<'_>) -> Result<SlowStart, Missing> {
-    signals.needs_sender_side()?;
-    if transfer::began_earlier(signals.view, &signals.data) {
+pub(super) fn of(history: &WindowHistory<'_>) -> Result<SlowStart, Missing> {
+    let transfer = history.transfer;
+    transfer.needs_sender_side()?;
+    if transfer_bounds::began_earlier(transfer.view, &transfer.data) {
         return Missing::because(
             "the capture began after the connection, so the start of slow start is not in it",
         );
     }
-    let seen = by_rounds(signals);
+    let seen = by_rounds(history);
     let seen_until = match &seen {
         SlowStart::Left(exit) if exit.by_loss => Nanos::MAX,
         // The log tells when in that round.
-        SlowStart::Left(exit) => round_at(&signals.rounds, exit.at).map_or(exit.at, |it| it.until),
+        SlowStart::Left(exit) => round_at(history.rounds, exit.at).map_or(exit.at, |it| it.until),
         SlowStart::HeldByCredit(held) | SlowStart::HeldByPauses(held) => held.at,
         SlowStart::OutOfData(_) => Nanos::MAX,
     };
-    if let Some(drop) = logged_drop(signals)
+    if let Some(drop) = logged_drop(history)
         && drop < seen_until
     {
         return Ok(SlowStart::Left(exit(
-            &signals.rounds,
+            history.rounds,
             drop,
-            by_loss(signals, drop),
+            by_loss(history, drop),
         )));
     }
-    match (seen, unacknowledged(signals)) {
+    match (seen, unacknowledged(history)) {
         (SlowStart::OutOfData(_), Some(from)) => Missing::because(format!(
             "from {} on nothing that was sent was acknowledged",
             Seconds(from)
@@ -126,12 +138,12 @@ fn round_at(rounds: &[Round], time: Nanos) -> Option<Span> {
 }
 
 /// How slow start ended by the growth from round to round.
-fn by_rounds(signals: &Signals<'_>) -> SlowStart {
-    let all = &signals.rounds;
+fn by_rounds(history: &WindowHistory<'_>) -> SlowStart {
+    let all = history.rounds;
     // The round in which the data end is no measure of the window.
-    let whole = all.partition_point(|it| it.span.until <= signals.sending.until);
+    let whole = all.partition_point(|it| it.span.until <= history.transfer.sending.until);
     let rounds = &all[..whole];
-    let windows: Vec<u64> = rounds.iter().map(|it| window(signals, it)).collect();
+    let windows: Vec<u64> = rounds.iter().map(|it| window(history, it)).collect();
     let (mut largest, mut held) = (0, None);
     for (at, round) in rounds.iter().enumerate() {
         let grows = |window: u64| window * 100 >= largest * GROWTH_PERCENT;
@@ -153,9 +165,9 @@ fn by_rounds(signals: &Signals<'_>) -> SlowStart {
             in_flight: in_flight(&rounds[..=at]),
             loss: rounds[at..].iter().find_map(|it| it.loss_declared),
         };
-        if takes_part(signals.blocked.spans.iter().copied(), round.span) {
+        if takes_part(history.blocked.spans.iter().copied(), round.span) {
             held = Some(SlowStart::HeldByCredit(stopped));
-        } else if takes_part(signals.pauses.iter().map(|it| it.span), round.span) {
+        } else if takes_part(history.pauses.iter().map(|it| it.span), round.span) {
             held = Some(SlowStart::HeldByPauses(stopped));
         } else if windows.get(at + 1).is_some_and(|next| !grows(*next)) {
             return SlowStart::Left(exit(rounds, round.span.from, false));
@@ -165,11 +177,11 @@ fn by_rounds(signals: &Signals<'_>) -> SlowStart {
 }
 
 /// When the logged window first fell, and had not regained its size two round trips later.
-fn logged_drop(signals: &Signals<'_>) -> Option<Nanos> {
-    let log = signals.view.windows[signals.sender as usize]?;
-    let regained = signals.rtt.unwrap_or(0).saturating_mul(2);
+fn logged_drop(history: &WindowHistory<'_>) -> Option<Nanos> {
+    let log = history.transfer.view.windows[history.transfer.sender as usize]?;
+    let regained = history.transfer.rtt.unwrap_or(0).saturating_mul(2);
     // What was logged before the data is of the handshake.
-    let began = log.partition_point(|(time, _)| *time < signals.sending.from);
+    let began = log.partition_point(|(time, _)| *time < history.transfer.sending.from);
     let log = &log[began.saturating_sub(1)..];
     let fell = log.windows(2).enumerate().find(|(at, pair)| {
         let (before, (time, window)) = (pair[0].1, pair[1]);
@@ -181,20 +193,21 @@ fn logged_drop(signals: &Signals<'_>) -> Option<Nanos> {
 }
 
 /// Whether a loss was declared within a round trip before the window fell, or with that.
-fn by_loss(signals: &Signals<'_>, fell: Nanos) -> bool {
-    let from = fell.saturating_sub(signals.rtt.unwrap_or(0));
-    let mut declared = signals
+fn by_loss(history: &WindowHistory<'_>, fell: Nanos) -> bool {
+    let from = fell.saturating_sub(history.transfer.rtt.unwrap_or(0));
+    let mut declared = history
+        .transfer
         .sent_in_flight()
         .filter_map(|(_, it)| it.declared_lost);
     declared.any(|time| (from..=fell.saturating_add(LOGGED_WITHIN)).contains(&time))
 }
 
 /// Since when nothing was acknowledged, if that is more than [`SILENT_RTTS`] before the data end.
-fn unacknowledged(signals: &Signals<'_>) -> Option<Nanos> {
-    let last = signals.rounds.last().map(|it| it.span.until);
-    let from = last.unwrap_or(signals.sending.from);
-    let silent = signals.sending.until.saturating_sub(from);
-    (silent > signals.rtt?.saturating_mul(SILENT_RTTS)).then_some(from)
+fn unacknowledged(history: &WindowHistory<'_>) -> Option<Nanos> {
+    let last = history.rounds.last().map(|it| it.span.until);
+    let from = last.unwrap_or(history.transfer.sending.from);
+    let silent = history.transfer.sending.until.saturating_sub(from);
+    (silent > history.transfer.rtt?.saturating_mul(SILENT_RTTS)).then_some(from)
 }
 
 fn takes_part(spans: impl Iterator<Item = Span>, round: Span) -> bool {
@@ -202,8 +215,11 @@ fn takes_part(spans: impl Iterator<Item = Span>, round: Span) -> bool {
 }
 
 /// The congestion window of a round, or what was in flight of it.
-fn window(signals: &Signals<'_>, round: &Round) -> u64 {
-    signals.logged_window(round.span).unwrap_or(round.in_flight)
+fn window(history: &WindowHistory<'_>, round: &Round) -> u64 {
+    history
+        .transfer
+        .logged_window(round.span)
+        .unwrap_or(round.in_flight)
 }
 
 /// The first loss that was declared in round `at` or the one before.

@@ -1,4 +1,4 @@
-//! What captures of both sides say of the losses of each direction.
+//! The losses of each direction, from captures of both sides.
 //!
 //! Packets are taken in the order in which they were sent ([`LossSequence`]). Three models are
 //! fitted: each packet alike, the simplified Gilbert model, and Gilbert–Elliott. Which of them the
@@ -23,7 +23,7 @@ mod tests;
 use serde::Serialize;
 
 use crate::connection::{Connection, Vantage};
-use crate::metrics::seconds;
+use crate::durations::seconds;
 use bentpipe_wire::quic::End;
 
 pub use gilbert::{SimplifiedGilbert, Transitions};

@@ -1,4 +1,4 @@
-//! What packets show of a path beside losses: its delay, and the rate that it carried.
+//! The path beside its losses: its delay, and the rate that it carried.
 //!
 //! Delays of one direction mean nothing where two clocks differ; half of the least round trip, the
 //! sum of the least delays of both directions, does not depend on them. The rate is what arrived in
@@ -10,7 +10,7 @@ use bentpipe_wire::quic::End;
 use serde::Serialize;
 
 use crate::connection::{Connection, Vantage};
-use crate::metrics::seconds;
+use crate::durations::seconds;
 
 const SECOND: i128 = 1_000_000_000;
 

@@ -2,10 +2,10 @@
 //!
 //! Time is cut into equal bins, and of each is taken how many more packets were lost than the rate
 //! lets expect of those sent in it. A period shows in the power of this series at its frequency and
-//! the multiples of it. These are added up to the statistic H of O. C. de Jager, B. C. Raubenheimer,
-//! J. W. H. Swanepoel, A powerful test for weak periodic signals with unknown light curve shape,
-//! 1989: the most that any number of harmonics up to ten exceeds what noise would have, over all
-//! periods.
+//! the multiples of it. These are added up to the statistic H of O. C. de Jager, B. C.
+//! Raubenheimer, J. W. H. Swanepoel, A powerful test for weak periodic signals with unknown light
+//! curve shape, 1989: the most that any number of harmonics up to ten exceeds what noise would
+//! have, over all periods.
 //!
 //! Fisher's test of the highest ordinate of a periodogram takes noise to be white and Gaussian.
 //! Losses in bursts are not, nor are counts of packets that a sender sends once in a round trip. So
@@ -21,7 +21,7 @@ use super::markov::{FEW, LEVEL};
 use super::spectrum;
 use super::statistics::count;
 use crate::connection::Nanos;
-use crate::metrics::seconds;
+use crate::durations::seconds;
 
 /// Sequences that are drawn for comparison.
 const DRAWN: usize = 499;
@@ -33,7 +33,8 @@ const CLOSER: usize = 4;
 /// Harmonics lie at multiples, so the first has to be known more finely than the power is.
 const FINER: usize = 4;
 const HARMONICS: u32 = 10;
-/// Of so many frequencies below the one that was found it is asked whether it is a harmonic of them.
+/// Of so many frequencies below the one that was found it is asked whether it is a harmonic of
+/// them.
 const MOST_PARTS: u32 = 20;
 /// Periods that would be seen fewer times than this are not sought, nor those of fewer bins.
 const TURNS: usize = 3;

@@ -1,4 +1,4 @@
-//! What is fitted from sequences that models draw is what drew them.
+//! Models that are fitted to sequences drawn from a model give it back.
 
 use super::chance::Draws;
 use super::gilbert_elliott::Likelihood;

@@ -1,4 +1,4 @@
-//! What arrived of the streams of one end, and when.
+//! The arrivals of stream data of one end, with their times.
 
 use std::collections::HashMap;
 

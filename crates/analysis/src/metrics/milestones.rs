@@ -1,7 +1,7 @@
 //! The times by which a transfer is measured.
 
 use crate::DecodingGap;
-use crate::connection::{Connection, Frame, Kind, Nanos, Packet, Protocol, Vantage};
+use crate::connection::{Connection, Frame, Kind, Nanos, Packet, Protocol};
 use crate::ledger::LedgerEntry;
 use crate::link_facts::LinkFacts;
 use bentpipe_wire::quic::{End, PacketType};
@@ -132,19 +132,10 @@ impl Milestones {
     }
 }
 
-/// When a packet passed at `place`; at the other side, if only that was captured.
-pub(super) fn seen_at(connection: &Connection, packet: &Packet, place: End) -> Option<Nanos> {
-    let place = match connection.vantage {
-        Vantage::At(end) => end,
-        Vantage::Both | Vantage::Between => place,
-    };
-    packet.seen[place as usize]
-}
-
 /// Packets of an end, with the times at which they passed, in the order in which they were sent.
 fn passing(connection: &Connection, end: End) -> impl Iterator<Item = (Nanos, &Packet)> {
     let own = connection.packets.iter().filter(move |it| it.sender == end);
-    own.filter_map(|packet| Some((seen_at(connection, packet, End::Client)?, packet)))
+    own.filter_map(|packet| Some((connection.seen_at(packet, End::Client)?, packet)))
 }
 
 fn start(connection: &Connection) -> Option<Nanos> {

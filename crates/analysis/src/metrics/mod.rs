@@ -1,4 +1,4 @@
-//! What a connection achieved, in numbers, out of its packets and the ledgers of its senders.
+//! The measurements of a connection, out of its packets and the ledgers of its senders.
 //!
 //! Times are read at the client; those of an upload's files at the server, where they arrive. A
 //! capture of the server's side alone has no such times; there, passing at the server stands for
@@ -26,6 +26,7 @@ use serde::Serialize;
 
 use crate::DecodingGap;
 use crate::connection::{Connection, Nanos};
+use crate::durations::{seconds, spread_ms};
 use crate::ledger::LedgerEntry;
 use crate::link_facts::LinkFacts;
 use bentpipe_wire::quic::End;
@@ -39,9 +40,9 @@ use one_way::Transfer;
 
 pub use together::Measured;
 
-/// Measurements of a connection, or of several together. None: cannot be measured from where it was captured, or did not
-/// happen. What needs the frames of all packets is None where a [gap](DecodingGap::misleads) would
-/// mislead.
+/// Measurements of a connection, or of several together. None: cannot be measured from where it was
+/// captured, or did not happen. What needs the frames of all packets is None where a
+/// [gap](DecodingGap::misleads) would mislead.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Metrics {
     /// From the client's first packet to the end of its handshake, seconds.
@@ -169,41 +170,6 @@ impl Metrics {
 fn goodput(bytes: u64, transfer_s: Option<f64>, rate_bps: Option<u64>) -> Option<f64> {
     let goodput = float(8 * bytes) / transfer_s.filter(|transfer| *transfer > 0.0)?;
     Some(goodput).filter(|goodput| rate_bps.is_none_or(|rate| *goodput <= float(rate)))
-}
-
-/// The least, the middle and the greatest, in milliseconds. The middle of an even number is the
-/// mean of the middle two.
-pub(crate) fn spread_ms(times: &mut [Nanos]) -> [Option<f64>; 3] {
-    if times.is_empty() {
-        return [None; 3];
-    }
-    let middle = times.len() / 2;
-    let even = times.len().is_multiple_of(2);
-    let (below, upper, above) = times.select_nth_unstable(middle);
-    let below_max = below.iter().max();
-    let lower = below_max.filter(|_| even).unwrap_or(upper);
-    let least = below.iter().min().unwrap_or(upper);
-    let greatest = above.iter().max().unwrap_or(upper);
-    let median = f64::midpoint(milliseconds(*lower), milliseconds(*upper));
-    [
-        Some(milliseconds(*least)),
-        Some(median),
-        Some(milliseconds(*greatest)),
-    ]
-}
-
-/// Nanoseconds as seconds, for reading; nothing is decided by them any more.
-#[must_use]
-#[expect(clippy::cast_precision_loss, reason = "2^53 ns are 104 days")]
-pub fn seconds(nanos: Nanos) -> f64 {
-    nanos as f64 / 1e9
-}
-
-/// The same as milliseconds.
-#[must_use]
-#[expect(clippy::cast_precision_loss, reason = "2^53 ns are 104 days")]
-pub fn milliseconds(nanos: Nanos) -> f64 {
-    nanos as f64 / 1e6
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts far below 2^53")]

@@ -1,19 +1,20 @@
-//! What passed in one direction.
+//! Measurements of one direction.
 
 use serde::Serialize;
 
 use crate::DecodingGap;
 use crate::connection::{Connection, Fate, Frame, Nanos, Packet, Vantage};
+use crate::durations::spread_ms;
 use crate::ledger::LedgerEntry;
 use crate::link_facts::LinkFacts;
-use crate::passive::busier_end;
 use bentpipe_wire::quic::{End, Space};
 
-use super::milestones::{Milestones, seen_at};
-use super::{Measured, float, spread_ms};
+use super::float;
+use super::milestones::Milestones;
+use super::together::Measured;
 
-/// Measurements of one direction of a connection, or of several together. None: cannot be measured from where it was
-/// captured.
+/// Measurements of one direction of a connection, or of several together. None: cannot be measured
+/// from where it was captured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OneWay {
     /// QUIC packets (TCP: segments).
@@ -116,7 +117,7 @@ impl Transfer {
         }
         let sealed = |it: &Measured<'_>| DecodingGap::of([it.connection]).is_sealed();
         let first_sealed = all.iter().find(|(_, it)| sealed(it));
-        let busier = first_sealed.map(|(_, it)| busier_end(it.connection));
+        let busier = first_sealed.map(|(_, it)| it.connection.busier_end());
         let sender = facts.sender.or(busier).unwrap_or(End::Server);
         let passing = all.iter().flat_map(|(offset, it)| {
             let times = data_passing(it, sender);
@@ -154,7 +155,7 @@ fn data_passing(it: &Measured<'_>, sender: End) -> impl Iterator<Item = Nanos> {
         let is_sealed = !packet.decoded && packet.space() == Some(Space::Application);
         entry.stream_bytes > 0 || is_sealed
     });
-    with_data.filter_map(move |(packet, _)| seen_at(connection, packet, sender.other()))
+    with_data.filter_map(move |(packet, _)| connection.seen_at(packet, sender.other()))
 }
 
 /// What is counted of the packets of one sender.
@@ -200,7 +201,9 @@ impl Counts {
                 counts.duplicates += 1;
             } else if packet.sender == sender {
                 counts.add(connection, packet, entry);
-                let during = seen_at(connection, packet, transfer.receiver).zip(transfer.span);
+                let during = connection
+                    .seen_at(packet, transfer.receiver)
+                    .zip(transfer.span);
                 if during.is_some_and(|(at, (first, last))| first < at && at <= last) {
                     counts.during_transfer += u64::from(packet.ip_size.unwrap_or(0));
                 }

@@ -1,4 +1,4 @@
-//! What an end sent on streams, as far as it arrived.
+//! The stream data of one end, as far as they arrived.
 //!
 //! Of the server, the reply counts: what it sent on streams that the client opened for both ways
 //! (RFC 9000 section 2.1). hq-interop and HTTP/3 reply on these; what HTTP/3 sends beside on
@@ -15,8 +15,6 @@ use crate::connection::{Connection, Fate, Frame, Nanos, Packet};
 use crate::intervals::Intervals;
 use crate::ledger::LedgerEntry;
 use bentpipe_wire::quic::End;
-
-use super::milestones::seen_at;
 
 /// So many million bytes of a reply are its marks.
 const MARKS_MB: [u64; 10] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
@@ -159,7 +157,9 @@ fn arrived(
     let mut arrivals: Vec<(Nanos, &Packet)> = Vec::new();
     for (packet, entry) in connection.packets.iter().zip(entries) {
         if packet.sender == sender {
-            let time = seen_at(connection, packet, place).filter(|_| !is_lost(packet, entry));
+            let time = connection
+                .seen_at(packet, place)
+                .filter(|_| !is_lost(packet, entry));
             arrivals.extend(time.map(|time| (time, packet)));
         } else {
             for id in connection.frames(packet).iter().filter_map(stream_id) {

@@ -27,7 +27,8 @@ pub(super) fn on_one_axis<'a>(all: &[Measured<'a>]) -> Vec<(Nanos, Measured<'a>)
         .collect()
 }
 
-/// What the client and the server sent on the streams of all connections, and the milestones of all.
+/// What the client and the server sent on the streams of all connections, and the milestones of
+/// all.
 pub(super) fn replies(all: &[(Nanos, Measured<'_>)], from: End) -> ([Reply; 2], Milestones) {
     let of_each = all.iter().map(|(offset, it)| {
         let sent = Reply::both(it.connection, it.entries, from);
@@ -64,9 +65,9 @@ pub(super) fn of_senders(
     (samples, most)
 }
 
-/// The most bytes that senders of TCP had in flight at one time, over all connections: what a packet
-/// has is in flight from when it was sent until its sender heard of it, or took it for lost. QUIC
-/// forgets packets with their keys beside; of several connections of QUIC nothing is said.
+/// The most bytes that senders of TCP had in flight at one time, over all connections: what a
+/// packet has is in flight from when it was sent until its sender heard of it, or took it for lost.
+/// QUIC forgets packets with their keys beside; of several connections of QUIC nothing is said.
 pub(super) fn in_flight(all: &[(Nanos, Measured<'_>)], facts: &LinkFacts) -> Option<u64> {
     let mut steps = Vec::new();
     for (offset, it) in all {

@@ -49,7 +49,7 @@ impl Bursts {
             if length > bursts.longest_datagrams {
                 bursts.longest_datagrams = length;
                 bursts.longest_bytes = bytes;
-                bursts.longest_at_s = Some(crate::metrics::seconds(burst[0].0));
+                bursts.longest_at_s = Some(crate::durations::seconds(burst[0].0));
             }
         }
         bursts.long_share = share(in_long, all);

@@ -3,8 +3,8 @@
 //! Source: RFC 9312 section 3.8.1. A server's Initial packet answers one of the client: that is the
 //! way from the place of capture to the server and back. The client's answer to that is the way to
 //! the client and back. Which packet was answered is read from the ACK frame, as Initial packets
-//! are no secret: so a packet that was sent twice misleads nobody. Of TCP it is the segment that the
-//! ACK gives an RTT sample of, by Karn's algorithm and timestamps.
+//! are no secret: so a packet that was sent twice misleads nobody. Of TCP it is the segment that
+//! the ACK gives an RTT sample of, by Karn's algorithm and timestamps.
 
 use bentpipe_wire::quic::{End, PacketType, Space};
 

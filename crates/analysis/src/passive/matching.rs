@@ -9,8 +9,8 @@ use bentpipe_wire::quic::End;
 
 use crate::connection::{Connection, Nanos, Packet, Vantage};
 
-/// The RTT samples of `sender`, one for each packet that came back: when, and how long. Empty unless
-/// both sides were captured.
+/// The RTT samples of `sender`, one for each packet that came back: when, and how long. Empty
+/// unless both sides were captured.
 pub(super) fn samples(connection: &Connection, sender: End) -> Vec<(Nanos, Nanos)> {
     if connection.vantage != Vantage::Both {
         return Vec::new();

@@ -1,10 +1,10 @@
-//! What can be measured of a connection without its secrets.
+//! Measurements of a connection that need no secrets.
 //!
 //! Source: RFC 9312 (what QUIC shows, and how to measure with it), RFC 8546 (the term wire image).
 //! An operator has no keys. He sees when datagrams passed and how large they were; the Initial
 //! packets, whose keys anybody can make; and in each short header the spin bit, with some stacks
-//! loss bits. Of captures at both sides, packets are matched as they are, encrypted. What is measured
-//! here is the same whether there are secrets or not.
+//! loss bits. Of captures at both sides, packets are matched as they are, encrypted. What is
+//! measured here is the same whether there are secrets or not.
 
 mod bursts;
 mod handshake;
@@ -18,7 +18,7 @@ use bentpipe_wire::quic::{ConnectionId, End};
 use serde::Serialize;
 
 use crate::connection::{Connection, Nanos, Protocol};
-use crate::metrics::{milliseconds, seconds, spread_ms};
+use crate::durations::{milliseconds, seconds, spread_ms};
 
 pub use bursts::Bursts;
 pub use loss_bits::LossBits;
@@ -116,7 +116,7 @@ impl Passive {
     pub fn of(connection: &Connection, spin: &Spin) -> Self {
         let image = &connection.wire_image;
         let [client, server] = [End::Client, End::Server].map(|end| Sent::of(connection, end));
-        let matched = matching::samples(connection, busier_end(connection));
+        let matched = matching::samples(connection, connection.busier_end());
         let ids = |end: End| {
             image.connection_ids[end as usize]
                 .iter()
@@ -170,17 +170,6 @@ impl Sent {
 #[must_use]
 pub fn handshake_rtt(connection: &Connection) -> Option<Nanos> {
     handshake::round_trip(connection)
-}
-
-/// The end that sent more bytes, of whatever.
-#[must_use]
-pub fn busier_end(connection: &Connection) -> End {
-    let [client, server] = [End::Client, End::Server].map(|end| Sent::of(connection, end).bytes);
-    if client > server {
-        End::Client
-    } else {
-        End::Server
-    }
 }
 
 fn in_hex(id: &ConnectionId) -> String {

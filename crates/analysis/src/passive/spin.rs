@@ -2,8 +2,8 @@
 //!
 //! Source: RFC 9000 section 17.4 (the bit), RFC 9312 section 3.8.2 (how to measure with it). Where
 //! both ends take part, the bit of packets in one direction changes once per round trip; the time
-//! between two changes, the *edges*, is a sample of the RTT, delays of the ends included. It is read
-//! in the direction with more packets, where edges are sharpest.
+//! between two changes, the *edges*, is a sample of the RTT, delays of the ends included. It is
+//! read in the direction with more packets, where edges are sharpest.
 //!
 //! RFC 9312 leaves the rejection of bad samples to heuristics. Ours:
 //!
@@ -11,11 +11,11 @@
 //!   bit of the packet that came late. It is no edge, nor is the change back;
 //! - a sample within which nobody sent for longer than the reference is one of the application: it
 //!   had nothing to send, and the bit rested;
-//! - the reference is the round trip of the handshake or, if it is shorter or that was not seen, the
-//!   time between changes in which half of the connection lies.
+//! - the reference is the round trip of the handshake or, if it is shorter or that was not seen,
+//!   the time between changes in which half of the connection lies.
 //!
-//! An end that does not take part leaves the bit as it is, or draws it for each packet or connection
-//! ID (RFC 9000 section 17.4): then there are no edges, or far too many.
+//! An end that does not take part leaves the bit as it is, or draws it for each packet or
+//! connection ID (RFC 9000 section 17.4): then there are no edges, or far too many.
 
 use bentpipe_wire::quic::{End, PacketType};
 use serde::Serialize;

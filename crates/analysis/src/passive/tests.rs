@@ -188,7 +188,8 @@ fn packets_that_come_late_make_no_edge() {
 fn a_pause_of_the_application_is_no_round_trip() {
     let mut maker = spinning(150); // up to 1.49 s
     for at in 0..150 {
-        let sent = 6000 * MS + at * 10 * MS; // the bit changes when there is something to send again
+        // The bit changes when there is something to send again.
+        let sent = 6000 * MS + at * 10 * MS;
         maker.sealed(sent, (sent - 6000 * MS) / (600 * MS) % 2 == 1);
     }
     let connection = maker.seen_from(Vantage::At(End::Client));

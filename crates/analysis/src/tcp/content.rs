@@ -1,8 +1,8 @@
-//! What of TCP's streams is application data, where TLS is in them and was read.
+//! The application data in TCP's streams, where these carry TLS that was decrypted.
 //!
-//! Only that stands in STREAM frames then, as offsets among itself: so bytes and times mean the same
-//! as those of QUIC. All else, from handshakes to what records add, stands in CRYPTO frames, at its
-//! offset in TCP's stream.
+//! Only that stands in STREAM frames then, as offsets among itself: so bytes and times mean the
+//! same as those of QUIC. All else, from handshakes to what records add, stands in CRYPTO frames,
+//! at its offset in TCP's stream.
 
 use std::ops::Range;
 
@@ -141,7 +141,8 @@ mod tests {
     }
 
     proptest! {
-        /// However a stream is cut into segments, and however far it was read, each byte is there once.
+        /// However a stream is cut into segments, and however far it was read, each byte is there
+        /// once.
         #[test]
         fn no_byte_is_lost_or_doubled(
             lengths in prop::collection::vec((1u64..50, 1u64..50), 1..20),

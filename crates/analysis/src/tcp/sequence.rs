@@ -51,7 +51,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn steps_below_two_gib_are_followed(first: u32, steps in prop::collection::vec(any::<i32>(), 0..100)) {
+        fn steps_below_two_gib_are_followed(first: u32,
+            steps in prop::collection::vec(any::<i32>(), 0..100)) {
             let mut unwrapper = Unwrapper::default();
             let mut position = unwrapper.sent(first);
             for step in steps {

@@ -1,4 +1,4 @@
-//! What a connection gains from what an earlier one knew of the path, and what it costs if that was
+//! The gain of a connection from the saved path of an earlier one, and the cost if that was
 //! wrong.
 
 use crate::model::{DATAGRAM, History, Model};
@@ -243,7 +243,8 @@ fn a_small_file_needs_no_jump() {
     assert_eq!(history.drops, 0);
 }
 
-/// How many times as late everything arrives as without a jump, at worst, by (MiB, kind of jump): what `docs/design/careful-resume.md` says of harm.
+/// How many times as late everything arrives as without a jump, at worst, by (MiB, kind of jump):
+/// what `docs/design/careful-resume.md` says of harm.
 #[test]
 #[ignore = "takes a minute, and prints"]
 fn the_worst_that_a_saved_path_does() {

@@ -123,7 +123,7 @@ fn transmission(rate: Rate) -> Span {
     Span::from_nanos(bits * 1_000_000_000 / rate.bps())
 }
 
-/// What happened.
+/// The event.
 #[derive(Debug, Clone)]
 pub struct History {
     /// The window, the bytes in flight and the phase at the end of each round trip time.
@@ -331,7 +331,7 @@ impl<'a> Run<'a> {
         self.at(self.last_arrival, Event::Arrival(number));
     }
 
-    /// False: there was no room.
+    /// False: the queue overflowed.
     fn enqueue(&mut self, now: Time) -> bool {
         let transmission = transmission(self.model.rate_at(now));
         let waiting = (self.bottleneck_free - now).as_nanos() / transmission.as_nanos();
@@ -403,9 +403,9 @@ impl<'a> Run<'a> {
     fn detect_losses(&mut self, now: Time) {
         let largest = self.largest_acked.unwrap_or(0);
         let rtt = self.controller.path().rtt;
-        let patience = Span::from_nanos(rtt.smoothed.max(rtt.latest).as_nanos() / 8 * 9);
+        let loss_delay = Span::from_nanos(rtt.smoothed.max(rtt.latest).as_nanos() / 8 * 9);
         let is_lost = |(number, sent): &(&u64, &Time)| {
-            **number + PACKET_THRESHOLD <= largest || now - **sent >= patience
+            **number + PACKET_THRESHOLD <= largest || now - **sent >= loss_delay
         };
         let older = self.in_flight.range(..largest);
         let lost: Vec<_> = older.filter(is_lost).map(|(n, t)| (*n, *t)).collect();

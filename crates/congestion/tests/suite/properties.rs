@@ -1,4 +1,4 @@
-//! What holds for every composition, whatever a stack tells it.
+//! Properties of every composition, whatever a stack reports.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,11 @@
-//! How exact the emulator is on this machine, measured beside how exactly this machine wakes a thread at all.
+//! How exact the emulator is on this machine, measured beside how exactly this machine wakes a
+//! thread at all.
 //!
-//! Model: packets of 1200 bytes go from the gateway to the terminal over the satellite segment, through the same devices,
-//! sockets and thread as in every trial. What the emulator says of itself is held against when the kernel of the
-//! receiving host got each packet. All but the first of the timer's measurements are made while idle processors are kept awake, as trials are
-//! in virtual machines.
+//! Model: packets of 1200 bytes go from the gateway to the terminal over the satellite segment,
+//! through the same devices, sockets and thread as in every trial. What the emulator says of itself
+//! is held against when the kernel of the receiving host got each packet. All but the first of the
+//! timer's measurements are made while idle processors are kept awake, as trials are in virtual
+//! machines.
 
 mod report;
 mod traffic;
@@ -18,15 +20,15 @@ use bentpipe_link::{HostName, Scenario, SegmentName};
 use bentpipe_units::{Rate, Size, Span, Time};
 use serde::Serialize;
 
-use crate::awake::Awake;
-use crate::clock::{Clock, TrialClock, sleep_until};
 use crate::error::{Doing, EmulatorError};
-use crate::fidelity::ReleaseError;
-use crate::forward::{Forwarder, Options, Report};
-use crate::histogram::Histogram;
-use crate::priority::raise_priority;
-use crate::topology::Topology;
-use crate::wake::Timer;
+use crate::hosts::topology::Topology;
+use crate::links::fidelity::ReleaseError;
+use crate::links::forwarder::{Forwarder, Options, Report};
+use crate::timing::clock::{Clock, TrialClock, sleep_until};
+use crate::timing::histogram::Histogram;
+use crate::timing::idle_prevention::IdlePrevention;
+use crate::timing::real_time_priority::raise_priority;
+use crate::timing::timer::Timer;
 use traffic::{Harvest, IP_BYTES, Load, receive, send};
 
 /// Rates that a link must keep.
@@ -41,9 +43,11 @@ const GIGABIT_MBPS: u64 = 1000;
 pub struct Bench {
     /// Processors.
     pub cpus: usize,
-    /// The share of the processors' time that the hypervisor gave to others; null where the kernel does not tell.
+    /// The share of the processors' time that the hypervisor gave to others; null where the kernel
+    /// does not tell.
     pub cpu_steal: Option<f64>,
-    /// How late this machine wakes a thread of the emulator's priority that sleeps until a given instant.
+    /// How late this machine wakes a thread of the emulator's priority that sleeps until a given
+    /// instant.
     pub timer: ReleaseError,
     /// Likewise, while idle processors are kept awake.
     pub timer_awake: ReleaseError,
@@ -58,9 +62,10 @@ pub struct Bench {
 /// The exactness of a delay.
 #[derive(Clone, Debug, Serialize)]
 pub struct Delay {
-    /// What the emulator says.
+    /// The emulator's report.
     pub release_error: ReleaseError,
-    /// By how much packets came to the receiving host's kernel later than the link says, from the time of sending.
+    /// By how much packets came to the receiving host's kernel later than the link says, from the
+    /// time of sending.
     pub seen_error: ReleaseError,
     /// How the thread that forwards was given a processor.
     pub scheduling: &'static str,
@@ -86,7 +91,7 @@ pub struct Gigabit {
     pub received: u64,
     /// Packets that the kernel dropped.
     pub kernel_drops: u64,
-    /// Packets for which the link's queue had no room, since they were sent in bursts.
+    /// Packets that overflowed the link's queue, since they were sent in bursts.
     pub queue_drops: u64,
     /// Packets that the measurement itself did not see in time.
     pub unseen: u64,
@@ -102,7 +107,7 @@ pub struct Gigabit {
 pub fn bench(each: Span) -> Result<Bench, EmulatorError> {
     let before = ticks();
     let asleep = timer(each)?;
-    let _awake = Awake::keep()?;
+    let _awake = IdlePrevention::start()?;
     let timer_awake = timer(each)?;
     let delay = delay(each)?;
     let rates = RATES_MBPS.map(|mbps| rate_kept(mbps, each));
@@ -119,7 +124,8 @@ pub fn bench(each: Span) -> Result<Bench, EmulatorError> {
     })
 }
 
-/// How late this machine wakes a thread of the emulator's priority that sleeps a millisecond at a time, each until a given instant.
+/// How late this machine wakes a thread of the emulator's priority that sleeps a millisecond at a
+/// time, each until a given instant.
 pub fn timer(each: Span) -> Result<ReleaseError, EmulatorError> {
     let clock = TrialClock::start();
     let measure = || {
@@ -141,7 +147,8 @@ pub fn timer(each: Span) -> Result<ReleaseError, EmulatorError> {
     measured.doing("sleeping until an instant")
 }
 
-/// What `/proc/stat` says of all processors: ticks in user mode, nice, system, idle, waiting, interrupts (hard, soft), stolen.
+/// What `/proc/stat` says of all processors: ticks in user mode, nice, system, idle, waiting,
+/// interrupts (hard, soft), stolen.
 type Ticks = [u64; 8];
 
 fn ticks() -> Option<Ticks> {
@@ -214,8 +221,8 @@ fn gigabit(each: Span) -> Result<Gigabit, EmulatorError> {
     })
 }
 
-/// A link of so much both ways. Its queue outlasts the time for which a busy machine may let the sender wait, and has room for
-/// what it then makes up for.
+/// A link of so much both ways. Its queue outlasts the time for which a busy machine may let the
+/// sender wait, and has room for what it then makes up for.
 fn scenario(rate: Rate, delay: Span) -> Scenario {
     let way = format!("rate = \"{rate}\"\ndelay = \"{delay}\"\nqueue = \"500 ms\"\n");
     let text = format!(
@@ -265,7 +272,8 @@ fn run(scenario: &Scenario, load: Load) -> Result<Run, EmulatorError> {
 }
 
 impl Harvest {
-    /// Bits of IP packets per second, from the first packet to the last. The first has come when the time begins.
+    /// Bits of IP packets per second, from the first packet to the last. The first has come when
+    /// the time begins.
     fn rate(&self) -> f64 {
         let [Some(first), Some(last)] = [self.seen.first(), self.seen.last()] else {
             return 0.0;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Bench;
-use crate::fidelity::ReleaseError;
+use crate::links::fidelity::ReleaseError;
 
 /// Limits, in milliseconds and as a share.
 const P99_MS: f64 = 0.2;
@@ -50,8 +50,8 @@ impl fmt::Display for Bench {
         let gigabit = &self.gigabit;
         write!(
             f,
-            "{:.0} Mbit/s of 1200-byte packets: {} of {} came through; dropped: {} by the kernel, {} by the queue; \
-             {:.0} % of a processor{}",
+            "{:.0} Mbit/s of 1200-byte packets: {} of {} came through; dropped: {} by the kernel, \
+             {} by the queue; {:.0} % of a processor{}",
             gigabit.seen_bps / 1e6,
             gigabit.received,
             gigabit.sent,

@@ -1,18 +1,19 @@
 //! Packets for measurements: sent on a device of one host, seen on a device of another.
 //!
-//! They go past both hosts' network layers. Each carries its number and the time of sending; when it arrived is told by the
-//! kernel, as for every packet socket, so the receiver's own delays are not measured.
+//! They go past both hosts' network layers. Each carries its number and the time of sending; when
+//! it arrived is told by the kernel, as for every packet socket, so the receiver's own delays are
+//! not measured.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bentpipe_units::{Rate, Size, Span, Time};
 use bentpipe_wire::{Endpoints, IpVersion, UDP_HEADER, encapsulate};
 
-use crate::clock::{Clock, TrialClock, sleep_until};
 use crate::error::{Doing, EmulatorError};
-use crate::namespace::Namespace;
-use crate::port::{ETHERNET, PacketPort, Port};
-use crate::priority::raise_priority;
+use crate::hosts::namespace::Namespace;
+use crate::packet_socket::packet_port::{ETHERNET, PacketPort, Port};
+use crate::timing::clock::{Clock, TrialClock, sleep_until};
+use crate::timing::real_time_priority::raise_priority;
 
 /// Bytes of each IP packet.
 pub(super) const IP_BYTES: usize = 1200;
@@ -21,7 +22,7 @@ const BURST: u64 = 32;
 /// How long sender and receiver sleep at least.
 const NAP: Span = Span::from_nanos(100_000);
 
-/// What is sent.
+/// The packets that are sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     /// In bits of IP packets.
@@ -37,11 +38,11 @@ pub(super) struct Seen {
     pub arrived: Time,
 }
 
-/// What arrived.
+/// The packets that arrived.
 #[derive(Debug, Default)]
 pub(super) struct Harvest {
     pub seen: Vec<Seen>,
-    /// What the kernel dropped where it was to be seen.
+    /// The kernel's drops, where they are visible.
     pub drops: u64,
 }
 

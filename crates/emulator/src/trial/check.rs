@@ -1,7 +1,8 @@
-//! Whether packets took as long, and were lost as often, as the scenario says: looked at hop by hop, by what passed both ends.
+//! Whether packets took as long, and were lost as often, as the scenario says: looked at hop by
+//! hop, by what passed both ends.
 //!
-//! The link model decides both, so what is found here is what the model is not the cause of: hosts between segments that drop or
-//! hold up packets, and mistakes of the testbed.
+//! The link model decides both, so what is found here is what the model is not the cause of: hosts
+//! between segments that drop or hold up packets, and mistakes of the testbed.
 
 use bentpipe_link::{Delay, Direction, DirectionConfig, Fate, Hop, LinkRate, Loss};
 use bentpipe_trial::Packet;
@@ -9,7 +10,8 @@ use bentpipe_units::{Rate, Size, Span};
 
 /// What the fastest packet of a direction may take longer than the scenario says.
 const SLACK: Span = Span::from_millis(1);
-/// ln 10^6: fewer than two trials in a million are found fault with although their losses are as the scenario says.
+/// ln 10^6: fewer than two trials in a million are found fault with although their losses are as
+/// the scenario says.
 const CONFIDENCE: f64 = 13.8;
 
 /// What is wrong with the packets of a hop in a direction, each in words.
@@ -28,8 +30,8 @@ pub fn flaws(hop: Hop, direction: Direction, packets: &[Packet]) -> Vec<String> 
     flaws.map(|what| format!("{way}: {what}")).collect()
 }
 
-/// No packet is faster than the smallest delay. One at least is not slower than delay and transmission, where these are the same for all: the
-/// first of a direction finds an empty queue.
+/// No packet is faster than the smallest delay. One at least is not slower than delay and
+/// transmission, where these are the same for all: the first of a direction finds an empty queue.
 fn delay_flaw(hop: Hop, direction: Direction, packets: &[&Packet]) -> Option<String> {
     let least = hop.min_one_way(direction);
     let fixed = hop.links(direction).map(|(_, config)| fixed_rate(config));
@@ -65,7 +67,8 @@ fn fixed_rate(config: &DirectionConfig) -> Option<Vec<Rate>> {
     }
 }
 
-/// Where links lose packets independently of each other, the losses keep to Bernstein's inequality. Other models are not checked.
+/// Where links lose packets independently of each other, the losses keep to Bernstein's inequality.
+/// Other models are not checked.
 fn loss_flaw(hop: Hop, direction: Direction, packets: &[&Packet]) -> Option<String> {
     let mut survive = 1.0;
     for (_, config) in hop.links(direction) {
@@ -111,8 +114,8 @@ mod tests {
     fn scenario(loss: &str) -> Scenario {
         let way = "rate = \"10 Mbit/s\"\ndelay = \"10 ms\"\n";
         let text = format!(
-            "title = \"t\"\nsource = \"s\"\ntimeout = \"9 s\"\n[satellite.forward]\n{way}loss = {loss}\n\
-             [satellite.return]\n{way}"
+            "title = \"t\"\nsource = \"s\"\ntimeout = \"9 s\"\n[satellite.forward]\n{way}loss = \
+             {loss}\n[satellite.return]\n{way}"
         );
         Scenario::parse(&text, "check.toml", &[]).unwrap()
     }

@@ -1,6 +1,5 @@
 //! A flow in real time: its server is started, then its proxies, then its client, and when the client has ended, the others are told to.
 
-use std::error::Error;
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -9,16 +8,14 @@ use bentpipe_endpoint::contract::{Bye, ProxyBye, Ready, RequestReport};
 use bentpipe_trial::{Drawing, FlowEnd, FlowSetup, Outcome, ProgramExit, Verdict};
 use bentpipe_units::{Span, Time};
 
+use super::TrialError;
 use super::instructions::instructions;
 use super::program::{Event, NoProgram, Program, after, pause};
 
 /// How long a client may take to end when the flow's time is over.
-const CUT_PATIENCE: Duration = Duration::from_secs(3);
+const CUT_GRACE: Duration = Duration::from_secs(3);
 /// How long another program may take to end when it is told to.
-const END_PATIENCE: Duration = Duration::from_secs(5);
-
-/// A failure that is not the programs' fault.
-pub type Trouble = Box<dyn Error + Send + Sync>;
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
 /// A flow under way.
 pub struct FlowRun<'a> {
@@ -51,7 +48,7 @@ struct Failure {
 
 impl<'a> FlowRun<'a> {
     /// Starts the flow's server. It is killed when the thread that calls this ends.
-    pub fn open(setup: &'a FlowSetup<'a>, topology: &'a Topology) -> Result<Self, Trouble> {
+    pub fn open(setup: &'a FlowSetup<'a>, topology: &'a Topology) -> Result<Self, TrialError> {
         let mut flow = Self {
             setup,
             topology,
@@ -64,13 +61,13 @@ impl<'a> FlowRun<'a> {
     }
 
     /// Waits until the server listens.
-    pub fn wait_ready(&mut self, deadline: Instant) -> Result<(), Trouble> {
+    pub fn wait_ready(&mut self, deadline: Instant) -> Result<(), TrialError> {
         self.wait_for(self.programs.len() - 1, deadline)
     }
 
     /// Starts the proxies, that next to the server first, and waits until they listen. They are killed when the thread that calls this
     /// ends.
-    pub fn open_proxies(&mut self, deadline: Instant) -> Result<(), Trouble> {
+    pub fn open_proxies(&mut self, deadline: Instant) -> Result<(), TrialError> {
         let proxies = 1..self.programs.len() - 1;
         for number in proxies.rev() {
             if self.failure.is_none() {
@@ -87,7 +84,7 @@ impl<'a> FlowRun<'a> {
     }
 
     /// Plays the flow to its end. What is under way when its client has ended gets so much time, `drain`, to arrive.
-    pub fn run(mut self, running: &Running, drain: Duration) -> Result<Ended, Trouble> {
+    pub fn run(mut self, running: &Running, drain: Duration) -> Result<Ended, TrialError> {
         if self.failure.is_some() {
             return Ok(self.end(None, running.now()));
         }
@@ -95,7 +92,7 @@ impl<'a> FlowRun<'a> {
         pause(span(start - running.now().min(start)));
         let mut verdict = self.fetch(running)?;
         let at = running.now();
-        self.part(drain);
+        self.shutdown(drain);
         // A client that was cut says of a page what has come, too.
         if let (Some(verdict), Some(said)) = (&mut verdict, reported(self.setup, running)) {
             verdict.client.requests = said.requests;
@@ -110,7 +107,7 @@ impl<'a> FlowRun<'a> {
     }
 
     /// Starts the client, and waits for its end, or for the flow's. None: it failed.
-    fn fetch(&mut self, running: &Running) -> Result<Option<Verdict>, Trouble> {
+    fn fetch(&mut self, running: &Running) -> Result<Option<Verdict>, TrialError> {
         self.start(0)?;
         let (limit, at_limit) = self.limit();
         let Some(client) = &mut self.programs[0] else {
@@ -154,12 +151,12 @@ impl<'a> FlowRun<'a> {
 
     /// Ends what still lives: the client first, then the others, when they have had time to hear of the client's end. One of these that is
     /// gone by then has failed, whatever became of the client.
-    fn part(&mut self, drain: Duration) {
+    fn shutdown(&mut self, drain: Duration) {
         if let Some(client) = &mut self.programs[0]
             && !client.has_ended()
         {
             client.terminate(); // so that it may write its logs, or draw what it has
-            let _ = client.wait_end(after(CUT_PATIENCE));
+            let _ = client.wait_end(after(CUT_GRACE));
             client.status();
         }
         pause(drain);
@@ -176,7 +173,7 @@ impl<'a> FlowRun<'a> {
         }
         for program in self.programs.iter_mut().skip(1).flatten() {
             // One that does not end is killed.
-            let _ = program.wait_end(after(END_PATIENCE));
+            let _ = program.wait_end(after(SHUTDOWN_GRACE));
         }
     }
 
@@ -247,7 +244,7 @@ impl<'a> FlowRun<'a> {
     }
 
     /// Starts the program with that number. One that cannot be started has failed.
-    fn start(&mut self, number: usize) -> Result<(), Trouble> {
+    fn start(&mut self, number: usize) -> Result<(), TrialError> {
         let (host, variant) = self.setup.programs()[number];
         let command = &variant.command;
         let instructions = instructions(self.setup, number);
@@ -271,7 +268,7 @@ impl<'a> FlowRun<'a> {
     }
 
     /// Waits until a program that was started listens.
-    fn wait_for(&mut self, number: usize, deadline: Instant) -> Result<(), Trouble> {
+    fn wait_for(&mut self, number: usize, deadline: Instant) -> Result<(), TrialError> {
         let (host, _) = self.setup.programs()[number];
         let Some(program) = &mut self.programs[number] else {
             return Ok(());

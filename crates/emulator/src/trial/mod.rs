@@ -27,11 +27,14 @@ use bentpipe_trial::{
     result,
 };
 
-use self::flow::{Ended, FlowRun, Trouble};
+use self::flow::{Ended, FlowRun};
 use self::log::observation;
 use self::memory::EndlessInMemory;
 use self::program::after;
 use self::tunnel::{Carried, Tunnel};
+
+/// A failure that is not the programs' fault.
+pub type TrialError = Box<dyn Error + Send + Sync>;
 
 /// Reads a job from standard input, runs it and prints its result.
 pub fn from_standard_input() -> Result<(), Box<dyn Error>> {
@@ -106,7 +109,7 @@ fn open_all<'a>(
     job: &Job,
     setups: &'a [FlowSetup],
     topology: &'a Topology,
-) -> Result<Vec<FlowRun<'a>>, Trouble> {
+) -> Result<Vec<FlowRun<'a>>, TrialError> {
     let flows = setups.iter().map(|setup| FlowRun::open(setup, topology));
     let mut flows: Vec<_> = flows.collect::<Result<_, _>>()?;
     let deadline = after(job.silence());
@@ -117,7 +120,11 @@ fn open_all<'a>(
 }
 
 /// All flows side by side, each by a thread of its own.
-fn run_all(flows: Vec<FlowRun>, running: &Running, drain: Duration) -> Result<Vec<Ended>, Trouble> {
+fn run_all(
+    flows: Vec<FlowRun>,
+    running: &Running,
+    drain: Duration,
+) -> Result<Vec<Ended>, TrialError> {
     thread::scope(|scope| {
         let flows = flows.into_iter();
         let flows: Vec<_> = flows
@@ -130,8 +137,8 @@ fn run_all(flows: Vec<FlowRun>, running: &Running, drain: Duration) -> Result<Ve
     })
 }
 
-fn plain(trouble: Trouble) -> Box<dyn Error> {
-    trouble
+fn plain(error: TrialError) -> Box<dyn Error> {
+    error
 }
 
 fn end(

@@ -1,7 +1,7 @@
 //! An endpoint program in socket mode, on a host of the topology.
 //!
-//! Nothing that it does may hang the trial or take it along: every wait has a deadline, and it is killed by its id, with all that it
-//! started, when it is dropped.
+//! Nothing that it does may hang the trial or take it along: every wait has a deadline, and it is
+//! killed by its id, with all that it started, when it is dropped.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -205,7 +205,8 @@ impl Program {
         let length = self.log.metadata().map_or(0, |it| it.len());
         let from = SeekFrom::Start(length.saturating_sub(LOG_BYTES));
         if self.log.seek(from).is_ok() {
-            // A log that cannot be read is no reason to lose the trial: it stays as far as it was read.
+            // A log that cannot be read is no reason to lose the trial: it stays as far as it was
+            // read.
             let _ = (&self.log).take(LOG_BYTES).read_to_end(&mut end);
         }
         end
@@ -285,8 +286,8 @@ impl Drop for Program {
     clippy::disallowed_methods,
     reason = "real processes are waited for in real time"
 )]
-pub fn after(patience: Duration) -> Instant {
-    Instant::now() + patience
+pub fn after(span: Duration) -> Instant {
+    Instant::now() + span
 }
 
 /// Lets so much time pass.

@@ -17,11 +17,11 @@ use bentpipe_trial::{Job, Network, ProgramExit, TunnelJob, TunnelTransport, addr
 use bentpipe_units::{Span, Time};
 use serde::Serialize;
 
-use super::flow::Trouble;
+use super::TrialError;
 use super::program::{Instructions, NoProgram, Program, after, pause};
 
 /// How long a tunnel may take until it carries.
-const PATIENCE: Duration = Duration::from_secs(60);
+const CARRIES_WITHIN: Duration = Duration::from_secs(60);
 /// How often is tried whether it does, and how often is looked.
 const TRY: Duration = Duration::from_millis(250);
 const LOOK: Duration = Duration::from_millis(5);
@@ -89,14 +89,14 @@ pub fn far_end(job: &Job, tunnel: &TunnelJob) -> IpAddr {
 }
 
 impl Tunnel {
-    /// Starts its ends, and waits until a packet has gone through and another one back. They are killed when the thread that calls this
-    /// ends.
+    /// Starts its ends, and waits until a packet has gone through and another one back. They are
+    /// killed when the thread that calls this ends.
     pub fn open(
         job: &Job,
         tunnel: &TunnelJob,
         topology: &Topology,
         running: &Running,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, TrialError> {
         let start = running.now();
         let secret = secret()?;
         let end = |place| start_end(topology, job, tunnel, place, &secret);
@@ -121,7 +121,7 @@ impl Tunnel {
     }
 
     /// Ends it. A program that is gone already has failed.
-    pub fn close(self) -> Result<Carried, Trouble> {
+    pub fn close(self) -> Result<Carried, TrialError> {
         let report = self.tap.stop()?;
         let mut programs = self.programs;
         said_if_ended(&mut programs)?;
@@ -149,7 +149,7 @@ fn start_end(
     tunnel: &TunnelJob,
     place: HostName,
     secret: &str,
-) -> Result<Program, Trouble> {
+) -> Result<Program, TrialError> {
     let far = SocketAddr::new(far_end(job, tunnel), tunnel.port);
     let is_client = place == HostName::Client;
     let hello = TunnelHello {
@@ -191,11 +191,11 @@ fn wait_until_it_carries(
     topology: &Topology,
     plan: &TunnelPlan,
     programs: &mut [Program; 2],
-) -> Result<(), Trouble> {
+) -> Result<(), TrialError> {
     let client = socket(topology, HostName::Client, plan.addresses[0])?;
     let server = socket(topology, HostName::Server, plan.server)?;
     let to = server.local_addr()?;
-    let deadline = after(PATIENCE);
+    let deadline = after(CARRIES_WITHIN);
     let mut sent_at = Vec::new();
     // When it carries: by then nothing of what was sent is under way any more.
     let mut settled = None;
@@ -210,7 +210,7 @@ fn wait_until_it_carries(
         said_if_ended(programs)?;
         let is_due = sent_at.last().is_none_or(|last| *last + TRY <= now);
         if settled.is_none() && is_due {
-            let number = u16::try_from(sent_at.len()).expect("some hundred within the patience");
+            let number = u16::try_from(sent_at.len()).expect("some hundred within the time limit");
             sent_at.push(now);
             // Until the tunnel carries, there may be no way.
             let _ = client.send_to(&number.to_le_bytes(), to);
@@ -227,7 +227,7 @@ fn wait_until_it_carries(
         }
         pause(LOOK);
     }
-    let seconds = PATIENCE.as_secs();
+    let seconds = CARRIES_WITHIN.as_secs();
     Err(failed(
         &format!("carried no packet within {seconds} s"),
         programs,
@@ -249,14 +249,14 @@ fn socket(topology: &Topology, host: HostName, at: IpAddr) -> Result<UdpSocket, 
 }
 
 /// An error if one of its programs is gone.
-fn said_if_ended(programs: &mut [Program; 2]) -> Result<(), Trouble> {
+fn said_if_ended(programs: &mut [Program; 2]) -> Result<(), TrialError> {
     if !programs.iter().any(Program::has_ended) {
         return Ok(());
     }
     Err(failed("ended by itself", programs))
 }
 
-fn failed(what: &str, programs: &mut [Program; 2]) -> Trouble {
+fn failed(what: &str, programs: &mut [Program; 2]) -> TrialError {
     let said = ["client", "far end"].into_iter().zip(programs);
     let said = said.map(|(end, program)| {
         let line = program.last_line().or_else(|| program.last_said());

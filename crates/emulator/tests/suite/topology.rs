@@ -1,4 +1,5 @@
-//! Hosts and what connects them, where this process may make namespaces: as root. What ordinary users get is tested with `bentpipe shell`.
+//! Hosts and what connects them, where this process may make namespaces: as root. What ordinary
+//! users get is tested with `bentpipe shell`.
 
 use std::io;
 use std::net::{IpAddr, UdpSocket};

@@ -1,8 +1,8 @@
-//! What gives a stack its time and its datagrams.
+//! The drivers, which give a stack its time and its datagrams.
 
 mod pipes;
-mod port;
 mod sockets;
+mod udp_socket;
 mod virtual_time;
 
 use std::time::Duration;
@@ -14,8 +14,8 @@ use crate::log_file::{LogFile, LogFolder};
 use crate::stack::{Stack, Transmit};
 
 pub use pipes::Pipes;
-pub use port::{Port, ReceiveBuffer, Wakeup};
 pub use sockets::Sockets;
+pub use udp_socket::{Port, ReceiveBuffer, Wakeup};
 pub use virtual_time::VirtualTime;
 
 /// Datagrams that one poll may return, as in quinn's own driver. A poll's datagrams share one

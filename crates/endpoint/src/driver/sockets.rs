@@ -10,7 +10,7 @@ use crate::error::EndpointError;
 use crate::setup::{Role, Setup};
 use crate::stack::{Stack, Transmit};
 
-use super::port::{Port, Wakeup};
+use super::udp_socket::{Port, Wakeup};
 use super::{Endpoint, MAX_DATAGRAMS};
 
 /// The driver of real sockets.

@@ -32,8 +32,9 @@ pub struct VirtualTime<S> {
 
 impl<S: Stack> VirtualTime<S> {
     /// What READY says about how the stack is driven.
-    pub const DRIVER: &'static str = "at each instant: all arrivals, then timers, then the application, \
-         then polls of up to 10 datagrams until there is nothing more to send";
+    pub const DRIVER: &'static str = "at each instant: all arrivals, then timers, then the \
+                                      application, then polls of up to 10 datagrams until there is \
+                                      nothing more to send";
 
     /// A driver at time 0 whose datagrams all come from `remote`.
     pub fn new(endpoint: Endpoint<S>, clock: Clock, remote: SocketAddr) -> Self {

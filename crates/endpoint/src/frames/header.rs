@@ -1,4 +1,4 @@
-//! What stands before a frame, or before each part of it.
+//! The header before a frame, or before each part of it.
 
 /// The header of a frame, or of a part of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,7 +19,7 @@ use crate::words::{describe, missing, nanos, path_of, wrong_request};
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// For so long the end waits for them: with a congestion window of two packets, which losses leave,
 /// it would take minutes.
-const PATIENCE: Duration = Duration::from_secs(10);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A publisher of frames.
 #[derive(Debug)]
@@ -345,7 +345,7 @@ impl Viewing {
         if self.ends_at.is_none_or(|at| at > now) {
             return;
         }
-        if now < self.end + PATIENCE && stack.has_waiting_datagram_frames(connection) {
+        if now < self.end + DRAIN_TIMEOUT && stack.has_waiting_datagram_frames(connection) {
             self.ends_at = Some(now + LOOK_AGAIN);
             return;
         }

@@ -14,7 +14,8 @@ use crate::error::EndpointError;
 use crate::files::Download;
 use crate::reassembly::{Reassembly, ReassemblyError};
 use crate::setup::Setup;
-use crate::stack::{Closing, ConnectionKey, Event, Read, Resume, Stack, StreamKey};
+use crate::stack::{Closing, ConnectionKey, Event, Read, Stack, StreamKey};
+use crate::tickets::Resume;
 use crate::words::{describe, missing, nanos};
 
 /// A larger frame is none.

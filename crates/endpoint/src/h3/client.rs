@@ -1,5 +1,5 @@
-//! The client: loads a page over one connection, in some test cases behind an earlier visit over another one. Files that
-//! are all asked for at once are a page without initiators.
+//! The client: loads a page over one connection, in some test cases behind an earlier visit over
+//! another one. Files that are all asked for at once are a page without initiators.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -18,7 +18,8 @@ use crate::error::EndpointError;
 use crate::options::Options;
 use crate::page::{PageLoad, browser_headers};
 use crate::setup::Setup;
-use crate::stack::{ConnectionKey, Event, Resume, Stack};
+use crate::stack::{ConnectionKey, Event, Stack};
+use crate::tickets::Resume;
 use crate::words::{describe, missing, nanos};
 
 /// More than that no client has.
@@ -208,7 +209,8 @@ impl Client {
         Some((self.load.borrow_mut().ask()?, asker))
     }
 
-    /// Closes a connection whose visit has come to its end, and begins the next visit, if there is one.
+    /// Closes a connection whose visit has come to its end, and begins the next visit, if there is
+    /// one.
     fn close(
         &mut self,
         stack: &mut impl Stack,

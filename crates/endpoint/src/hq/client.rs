@@ -9,7 +9,8 @@ use std::time::Duration;
 use crate::contract::{Bye, Statistics};
 use crate::error::EndpointError;
 use crate::setup::Setup;
-use crate::stack::{ConnectionKey, Event, Resume, Stack, StreamKey};
+use crate::stack::{ConnectionKey, Event, Stack, StreamKey};
+use crate::tickets::Resume;
 
 use super::REFUSED;
 use super::request::Request;

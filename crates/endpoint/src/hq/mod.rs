@@ -11,3 +11,5 @@ pub use server::Server;
 
 /// The application error code for requests that cannot be answered, and for replies nobody wants.
 pub const REFUSED: u32 = 1;
+/// A request line longer than this is none.
+const LONGEST_QUESTION: usize = 4096;

@@ -15,11 +15,8 @@ use crate::stack::{Closing, ConnectionKey, Event, Read, Stack, StreamKey};
 use crate::test_case::TestCase;
 use crate::words::{describe, missing, nanos};
 
-use super::REFUSED;
 use super::upload::Upload;
-
-/// A question longer than this is none.
-pub(super) const LONGEST_QUESTION: usize = 4096;
+use super::{LONGEST_QUESTION, REFUSED};
 
 /// A server, its files and its replies under way.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::error::EndpointError;
 
-use super::server::LONGEST_QUESTION;
+use super::LONGEST_QUESTION;
 use crate::files::Download;
 
 /// An upload that a server receives, from the first byte of its PUT.

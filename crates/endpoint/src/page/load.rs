@@ -1,4 +1,5 @@
-//! The load of a page or a live stream: its requests, the files that their replies go to, and when what came.
+//! The load of a page or a live stream: its requests, the files that their replies go to, and when
+//! what came.
 
 use std::time::Duration;
 
@@ -9,8 +10,8 @@ use crate::contract::RequestReport;
 use crate::error::EndpointError;
 use crate::files::Download;
 use crate::setup::Setup;
-use crate::stack::Resume;
 use crate::test_case::TestCase;
+use crate::tickets::Resume;
 use crate::words::{missing, nanos};
 
 /// The load of a page or a live stream. It has no connection: whoever has tells it what comes.
@@ -27,7 +28,8 @@ pub struct PageLoad {
 }
 
 impl PageLoad {
-    /// The page of a client's `setup`; its requests alone are one in which nothing leads to anything.
+    /// The page of a client's `setup`; its requests alone are one in which nothing leads to
+    /// anything.
     pub fn new(setup: &Setup) -> Result<Self, EndpointError> {
         let (_, requests) = visits(setup);
         let plan: Box<dyn Plan> = match live(setup)? {
@@ -87,8 +89,8 @@ impl PageLoad {
         self.now = now;
     }
 
-    /// The number of the next resource to be asked for, if one is to be now: it is under way then. A
-    /// connection must be there that takes the request.
+    /// The number of the next resource to be asked for, if one is to be now: it is under way then.
+    /// A connection must be there that takes the request.
     pub fn ask(&mut self) -> Option<usize> {
         let number = self.plan.ask(self.now)?;
         self.requests[number].1.asked_ns = Some(nanos(self.now));
@@ -179,7 +181,8 @@ impl PageLoad {
         self.broken.take().map_or(Ok(()), Err)
     }
 
-    /// Completes the files as far as they came; says what became of each request, and what failed first.
+    /// Completes the files as far as they came; says what became of each request, and what failed
+    /// first.
     pub fn finish(&mut self) -> Result<(Vec<RequestReport>, Option<String>), EndpointError> {
         self.check()?;
         let mut reports = Vec::new();

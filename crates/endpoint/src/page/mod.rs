@@ -37,8 +37,8 @@ pub struct Resource {
     pub incremental: bool,
 }
 
-/// A live stream, as far as a client has to know of it. Its requests are segments in their order, each at every rate,
-/// the lowest first.
+/// A live stream, as far as a client has to know of it. Its requests are segments in their order,
+/// each at every rate, the lowest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LiveStream {

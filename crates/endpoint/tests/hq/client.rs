@@ -1,4 +1,4 @@
-//! What a client does.
+//! The behaviour of a client.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What a server does.
+//! The behaviour of a server.
 
 use std::fs;
 

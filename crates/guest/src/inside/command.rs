@@ -19,7 +19,8 @@ use crate::task::{CommandReport, Part, REPORT, Surroundings, write};
 const LOOK: Duration = Duration::from_millis(20);
 /// As many times a server is looked at before the client starts without it.
 const LOOKS: u32 = 250;
-/// Virtual time in which all that was printed has been taken: it goes on when nothing is left to do.
+/// Virtual time in which all that was printed has been taken: it goes on when nothing is left to
+/// do.
 const A_MOMENT: Duration = Duration::from_millis(1);
 /// The exit codes of what cannot be started, as shells have them.
 const NOT_FOUND: i32 = 127;

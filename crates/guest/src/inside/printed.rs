@@ -1,4 +1,4 @@
-//! What a command prints, on its way to the files in which the host finds it.
+//! The output of a command, on its way to the files in which the host finds it.
 //!
 //! It prints into pipes, as in life where its output is read by another program: what reopens
 //! `/dev/stdout` must not cut a file off.

@@ -1,4 +1,4 @@
-//! What a guest's first process gives its programs: files, settings of the kernel, an address.
+//! The set-up by a guest's first process: files, settings of the kernel, an address.
 
 use std::fs;
 use std::io;
@@ -74,7 +74,8 @@ pub(super) fn configure() -> Result<(), EndpointError> {
         }
     }
     for (setting, value) in [
-        // Of this kernel alone, and by its memory unless they are set: a window must not be bound by that.
+        // Of this kernel alone, and by its memory unless they are set: a window must not be bound
+        // by that.
         ("net/ipv4/tcp_mem", "786432 1048576 1572864"),
         ("net/ipv4/udp_mem", "786432 1048576 1572864"),
         // By the guest's memory its kernel would allow some hundred.
@@ -83,8 +84,8 @@ pub(super) fn configure() -> Result<(), EndpointError> {
         ("net/core/netdev_max_backlog", "1000000"),
         // The packets of a run come in one interrupt, in which nothing can be given back.
         ("vm/min_free_kbytes", "65536"),
-        // What is stored leaves the memory while the program waits for more, and nobody waits for that:
-        // a writer that is held up sleeps, and with it virtual time goes on.
+        // What is stored leaves the memory while the program waits for more, and nobody waits for
+        // that: a writer that is held up sleeps, and with it virtual time goes on.
         ("vm/dirty_background_bytes", "1048576"),
         ("vm/dirty_bytes", "67108864"),
     ] {

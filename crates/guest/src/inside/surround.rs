@@ -1,4 +1,4 @@
-//! What a command finds around it: its working directory, which is the host's, and names of hosts.
+//! The surroundings of a command: its working directory, which is the host's, and names of hosts.
 
 use std::fs;
 use std::io::ErrorKind;

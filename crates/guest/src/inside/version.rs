@@ -1,4 +1,4 @@
-//! What the program in a guest says of its version.
+//! The version that the program in a guest reports.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use super::{PATIENCE, wait};
+use super::{STARTUP_TIMEOUT, wait};
 
 /// Virtual time for a program to end that has said its version.
 const A_MOMENT: Duration = Duration::from_millis(100);
@@ -32,7 +32,7 @@ pub(super) fn ask(command: &[String]) -> String {
         let _ = BufReader::new(output).read_line(&mut line); // what is no text is no version
         let _ = said.send(line); // it came too late
     });
-    let line = line.recv_timeout(PATIENCE).unwrap_or_default();
+    let line = line.recv_timeout(STARTUP_TIMEOUT).unwrap_or_default();
     wait(A_MOMENT);
     let _ = asked.kill(); // most have ended by now
     let succeeded = asked.wait().is_ok_and(|status| status.success());

@@ -1,4 +1,5 @@
-//! Capacity on demand: when it is asked for, when it comes, when it goes, and what endpoints see of it.
+//! Capacity on demand: when it is asked for, when it comes, when it goes, and what endpoints see of
+//! it.
 
 use std::collections::VecDeque;
 
@@ -10,8 +11,8 @@ use crate::{SEED, config, departure, link, ns};
 const MS: u64 = 1_000_000;
 
 /// A byte takes 1 ms at the floor, and 0.1 ms at the full rate.
-const DEMAND: &str = "queue = \"1 MB\"\nrate = { full = \"80 kbit/s\", floor = \"8 kbit/s\", request_every = \"100 ms\", \
-                      granted_after = \"50 ms\", hold = \"200 ms\" }";
+const DEMAND: &str = "queue = \"1 MB\"\nrate = { full = \"80 kbit/s\", floor = \"8 kbit/s\", \
+                      request_every = \"100 ms\", granted_after = \"50 ms\", hold = \"200 ms\" }";
 
 #[test]
 fn what_does_not_wait_asks_for_nothing() {
@@ -27,12 +28,13 @@ fn what_waits_asks_at_the_next_opportunity_and_has_it_later() {
     let mut link = link(DEMAND);
     // In transmission for 100 ms from 10 ms on.
     assert_eq!(departure(link.admit(ns(10 * MS), 100)), 110 * MS);
-    // 150 bytes wait, and are asked for at 100 ms: 8 kbit/s, and 1200 bit in 150 ms, are 16 kbit/s from 150 ms on. Of the
-    // 150 bytes 40 leave before that, and 110 take 55 ms after it.
+    // 150 bytes wait, and are asked for at 100 ms: 8 kbit/s, and 1200 bit in 150 ms, are 16 kbit/s
+    // from 150 ms on. Of the 150 bytes 40 leave before that, and 110 take 55 ms after it.
     assert_eq!(departure(link.admit(ns(20 * MS), 150)), 205 * MS);
     // It holds: 20 bytes take 10 ms.
     assert_eq!(departure(link.admit(ns(300 * MS), 20)), 310 * MS);
-    // More than the full rate is not granted: asked for at 400, it comes at 450. Before that, 280 of 10 000 bytes leave.
+    // More than the full rate is not granted: asked for at 400, it comes at 450. Before that, 280
+    // of 10 000 bytes leave.
     assert_eq!(departure(link.admit(ns(310 * MS), 10)), 315 * MS);
     assert_eq!(
         departure(link.admit(ns(310 * MS), 10_000)),
@@ -67,8 +69,8 @@ fn a_larger_grant_of_later_packets_does_not_speed_up_those_before() {
     assert_eq!(departure(link.admit(ns(0), 10_000)) - first, 1000 * MS);
 }
 
-/// The RTTs that a sender measures which doubles its window in each round trip and paces it over one, up to 19 Mbit/s.
-/// Two ways of 300 ms.
+/// The RTTs that a sender measures which doubles its window in each round trip and paces it over
+/// one, up to 19 Mbit/s. Two ways of 300 ms.
 fn rtts_of_slow_start(rate: &str) -> Vec<u64> {
     let forward = config(&format!("queue = \"36 MB\"\nrate = {rate}"));
     let mut link = Link::new(&forward, Size::ZERO, SEED);
@@ -106,14 +108,15 @@ fn swings(samples: &[u64]) -> Vec<u64> {
     turns
 }
 
-/// The queue grows while a request is on its way, drains when it is granted, and grows anew with the sender, until
-/// all is granted (SEARCH in QUIC, section 2.1.3).
+/// The queue grows while a request is on its way, drains when it is granted, and grows anew with
+/// the sender, until all is granted (SEARCH in QUIC, section 2.1.3).
 #[test]
 fn a_growing_sender_sees_its_rtt_swing_until_all_is_granted() {
     let fixed = rtts_of_slow_start("\"20 Mbit/s\"");
     assert_eq!((swings(&fixed), fixed.iter().max()), (vec![], Some(&600)));
     let demand = rtts_of_slow_start(
-        "{ full = \"20 Mbit/s\", floor = \"1 Mbit/s\", request_every = \"1 s\", granted_after = \"550 ms\", hold = \"2 s\" }",
+        "{ full = \"20 Mbit/s\", floor = \"1 Mbit/s\", request_every = \"1 s\", granted_after = \
+         \"550 ms\", hold = \"2 s\" }",
     );
     let swings = swings(&demand);
     assert!(swings.len() >= 4, "{swings:?}");

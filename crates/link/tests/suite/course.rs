@@ -52,7 +52,8 @@ fn a_part_has_the_mean_of_what_holds_in_it() {
 
 #[test]
 fn losses_of_handovers_and_delays_have_a_course() {
-    let loss = "{ model = \"handover\", every = \"15 s\", first = \"5 s\", lasts = \"100 ms\", loss = \"20 %\" }";
+    let loss = "{ model = \"handover\", every = \"15 s\", first = \"5 s\", lasts = \"100 ms\", \
+                loss = \"20 %\" }";
     let (one, ..) = pick(courses(&format!("loss = {loss}")));
     assert_eq!(
         (one.quantity, one.least, one.median, one.most),
@@ -116,7 +117,8 @@ proptest! {
             each.extend(std::iter::repeat_n(value + 1, usize::try_from(*length).unwrap()));
             at += length;
         }
-        let (one, count) = pick(courses(&format!("rate = {{ steps = [{}], period = \"{at} ms\" }}", steps.join(", "))));
+        let (one, count) = pick(courses(&format!("rate = {{ steps = [{}], period = \"{at} ms\" \
+            }}", steps.join(", "))));
         prop_assert_eq!(count, 1);
         let sum: u64 = each.iter().sum();
         prop_assert_eq!(one.mean, sum / at);

@@ -5,8 +5,8 @@ use bentpipe_units::{Size, Span};
 
 use crate::{SEED, file, ns};
 
-const STEPS: &str = "delay = { trace = \"inline\", steps = [[\"0 s\", \"30 ns\"], [\"100 ns\", \"5 ns\"], \
-                     [\"200 ns\", \"50 ns\"]] }";
+const STEPS: &str = "delay = { trace = \"inline\", steps = [[\"0 s\", \"30 ns\"], [\"100 ns\", \"5 \
+                     ns\"], [\"200 ns\", \"50 ns\"]] }";
 
 fn link(forward: &str) -> Link {
     let scenario = Scenario::parse(&file(forward), "test.toml", &[]).unwrap();
@@ -94,7 +94,8 @@ fn jitter_keeps_the_order_of_packets_that_are_close() {
     let late = (0..1000)
         .zip(&arrivals)
         .filter(|(sent, at)| **at >= sent + 140);
-    // Of packets that are far apart 11 in 51 would be as late; here 3 in 4 are, since they wait for one before them that was.
+    // Of packets that are far apart 11 in 51 would be as late; here 3 in 4 are, since they wait for
+    // one before them that was.
     assert!((650..850).contains(&late.count()));
 }
 
@@ -105,7 +106,8 @@ fn jitter_of_an_interval_holds_for_it() {
     let mut link = link(text);
     let times: Vec<u64> = (0..400).map(|packet| packet * 100_000).collect();
     let arrivals = arrivals(&mut link, &times);
-    // Changes are at 4, 14, 24 and 34 ms. The packets that are sent just after a change may wait for those before.
+    // Changes are at 4, 14, 24 and 34 ms. The packets that are sent just after a change may wait
+    // for those before.
     for (from, to) in [(0, 4), (4, 14), (14, 24), (24, 34), (34, 40)] {
         let held = |packet: &usize| packet / 10 >= from && packet / 10 < to;
         let delays = (0..400)

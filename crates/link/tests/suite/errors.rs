@@ -1,4 +1,4 @@
-//! What is refused, and the words for it: file, key, value and what to write.
+//! Refused scenarios, and the error messages: file, key, value and what to write.
 
 use bentpipe_link::Scenario;
 
@@ -51,7 +51,8 @@ fn a_bare_number() {
     );
     forward_refused(
         "queue = 25",
-        ".queue: 25: not a queue size; write it like \"25 packets\", \"36 MB\", \"200 ms\" or \"1 BDP\"",
+        ".queue: 25: not a queue size; write it like \"25 packets\", \"36 MB\", \"200 ms\" or \"1 \
+         BDP\"",
     );
     forward_refused(
         "loss = { model = \"periodic\", every = 100 }",
@@ -100,7 +101,8 @@ fn a_negative_or_empty_value() {
 fn an_unknown_key() {
     forward_refused(
         "rte = \"20 Mbit/s\"",
-        ".rte: 20 Mbit/s: unknown key; did you mean \"rate\"? Known here: rate, delay, queue, loss, frame",
+        ".rte: 20 Mbit/s: unknown key; did you mean \"rate\"? Known here: rate, delay, queue, \
+         loss, frame",
     );
     forward_refused(
         "jitter = \"5 ms\"",
@@ -113,7 +115,8 @@ fn an_unknown_key() {
     );
     forward_refused(
         "loss = { model = \"periodic\", every = \"9 packets\", brst = \"2 packets\" }",
-        ".loss.brst: 2 packets: unknown key; did you mean \"burst\"? Known here: model, every, burst",
+        ".loss.brst: 2 packets: unknown key; did you mean \"burst\"? Known here: model, every, \
+         burst",
     );
     refused(
         &(file(SAT) + "[satelite.forward]\nrate = \"1 Mbit/s\"\n"),
@@ -136,7 +139,8 @@ fn a_missing_key() {
     );
     refused(
         "title = \"t\"\nsource = \"s\"\ntimeout = \"1 s\"",
-        "satellite: missing; write satellite = { forward = { delay = \"300 ms\" }, return = { delay = \"300 ms\" } }",
+        "satellite: missing; write satellite = { forward = { delay = \"300 ms\" }, return = { \
+         delay = \"300 ms\" } }",
     );
     forward_refused(
         "queue = { drop_above = \"1 MB\" }",
@@ -191,9 +195,10 @@ fn a_value_of_the_wrong_kind() {
 
 #[test]
 fn a_rate_that_changes() {
-    let table = "not a rate; write \"20 Mbit/s\", { steps = [[\"0 s\", \"50 Mbit/s\"], [\"5 s\", \"10 Mbit/s\"]] }, \
-                 { mean = \"150 Mbit/s\", spread = \"20 %\", every = \"1 s\" }, or { full = \"2 Mbit/s\", floor = \
-                 \"128 kbit/s\", request_every = \"1 s\", granted_after = \"550 ms\", hold = \"2 s\" }";
+    let table = "not a rate; write \"20 Mbit/s\", { steps = [[\"0 s\", \"50 Mbit/s\"], [\"5 s\", \
+                 \"10 Mbit/s\"]] }, { mean = \"150 Mbit/s\", spread = \"20 %\", every = \"1 s\" }, \
+                 or { full = \"2 Mbit/s\", floor = \"128 kbit/s\", request_every = \"1 s\", \
+                 granted_after = \"550 ms\", hold = \"2 s\" }";
     let demand = |text: &str| {
         let whole = "{ full = \"2 Mbit/s\", floor = \"1 Mbit/s\", request_every = \"1 s\", \
                      granted_after = \"550 ms\", hold = \"2 s\" }";
@@ -206,11 +211,14 @@ fn a_rate_that_changes() {
         ("{ }", format!(": {{}}: {table}")),
         (
             "{ steps = [] }",
-            ".steps: []: write steps like [[\"0 s\", \"50 Mbit/s\"], [\"15 s\", \"10 Mbit/s\"]]".to_owned(),
+            ".steps: []: write steps like [[\"0 s\", \"50 Mbit/s\"], [\"15 s\", \"10 Mbit/s\"]]"
+                .to_owned(),
         ),
         (
             "{ steps = [[\"0 s\", 5]] }",
-            ".steps: [[\"0 s\", 5]]: write steps like [[\"0 s\", \"50 Mbit/s\"], [\"15 s\", \"10 Mbit/s\"]]".to_owned(),
+            ".steps: [[\"0 s\", 5]]: write steps like [[\"0 s\", \"50 Mbit/s\"], [\"15 s\", \"10 \
+             Mbit/s\"]]"
+                .to_owned(),
         ),
         (
             "{ steps = [[\"1 s\", \"1 Mbit/s\"]] }",
@@ -218,11 +226,13 @@ fn a_rate_that_changes() {
         ),
         (
             "{ steps = [[\"0 s\", \"0 bit/s\"]] }",
-            ".steps: [[\"0 s\", \"0 bit/s\"]]: the last rate holds for ever, so it must be above 0".to_owned(),
+            ".steps: [[\"0 s\", \"0 bit/s\"]]: the last rate holds for ever, so it must be above 0"
+            .to_owned(),
         ),
         (
             "{ steps = [[\"0 s\", \"0 bit/s\"]], period = \"1 s\" }",
-            ".steps: [[\"0 s\", \"0 bit/s\"]]: lets nothing through; one rate must be above 0".to_owned(),
+            ".steps: [[\"0 s\", \"0 bit/s\"]]: lets nothing through; one rate must be above 0"
+            .to_owned(),
         ),
         (
             "{ steps = [[\"0 s\", \"1 bit/s\"], [\"5 s\", \"2 bit/s\"]], period = \"5 s\" }",
@@ -230,11 +240,13 @@ fn a_rate_that_changes() {
         ),
         (
             "{ steps = [[\"0 s\", \"1 bit/s\"]], perod = \"5 s\" }",
-            ".perod: 5 s: unknown key; did you mean \"period\"? Known here: trace, steps, period".to_owned(),
+            ".perod: 5 s: unknown key; did you mean \"period\"? Known here: trace, steps, period"
+                .to_owned(),
         ),
         (
             "{ trace = \"no.mahi\" }",
-            ".trace: no.mahi: cannot read scenarios/no.mahi: No such file or directory (os error 2)".to_owned(),
+            ".trace: no.mahi: cannot read scenarios/no.mahi: No such file or directory (os error 2)"
+            .to_owned(),
         ),
         (
             "{ mean = \"0 bit/s\" }",
@@ -246,7 +258,8 @@ fn a_rate_that_changes() {
         ),
         (
             "{ mean = \"1 Mbit/s\", spread = \"101 %\", every = \"1 s\" }",
-            ".spread: 101 %: more than 100 %, the most that a ratio can be; write a smaller number".to_owned(),
+            ".spread: 101 %: more than 100 %, the most that a ratio can be; write a smaller number"
+                .to_owned(),
         ),
         (
             "{ mean = \"1 Mbit/s\", spread = \"20 %\", every = \"1 us\" }",
@@ -274,8 +287,8 @@ fn a_rate_that_changes() {
 fn jitter_frames_and_handovers() {
     forward_refused(
         "delay = { jitter = \"2 ms\" }",
-        ".delay: { jitter = \"2 ms\" }: not a delay; write \"300 ms\", { base = \"300 ms\", jitter = \"20 ms\" } or \
-         { trace = \"file.csv\" }",
+        ".delay: { jitter = \"2 ms\" }: not a delay; write \"300 ms\", { base = \"300 ms\", jitter \
+         = \"20 ms\" } or { trace = \"file.csv\" }",
     );
     forward_refused(
         "delay = { base = \"2 ms\" }",
@@ -287,7 +300,8 @@ fn jitter_frames_and_handovers() {
     );
     forward_refused(
         "delay = { base = \"0 ms\", jitter = \"1 ms\" }",
-        ".delay: a path needs a delay above 0 in each direction, at all times; write delay = \"300 ms\"",
+        ".delay: a path needs a delay above 0 in each direction, at all times; write delay = \"300 \
+         ms\"",
     );
     forward_refused(
         "delay = \"1 ms\"\nframe = \"0 ms\"",
@@ -307,7 +321,8 @@ fn jitter_frames_and_handovers() {
 fn a_path_without_delay() {
     forward_refused(
         "rate = \"1 Mbit/s\"",
-        ".delay: a path needs a delay above 0 in each direction, at all times; write delay = \"300 ms\"",
+        ".delay: a path needs a delay above 0 in each direction, at all times; write delay = \"300 \
+         ms\"",
     );
 }
 
@@ -319,8 +334,8 @@ fn a_timeout_that_nothing_can_meet() {
         .to_string();
     assert_eq!(
         error,
-        "scenarios/sat.toml with --set timeout=602 ms: timeout: 602 ms: nothing can be transferred within it; \
-         handshake and request alone take 602 ms on this path"
+        "scenarios/sat.toml with --set timeout=602 ms: timeout: 602 ms: nothing can be transferred \
+         within it; handshake and request alone take 602 ms on this path"
     );
 }
 
@@ -335,7 +350,8 @@ fn a_missing_file() {
     );
     forward_refused(
         "delay = { trace = \"no.csv\" }",
-        ".delay.trace: no.csv: cannot read scenarios/no.csv: No such file or directory (os error 2)",
+        ".delay.trace: no.csv: cannot read scenarios/no.csv: No such file or directory (os error \
+         2)",
     );
 }
 
@@ -365,7 +381,8 @@ fn a_change_that_cannot_be_made() {
         "forward.rate",
         "20",
         &format!(
-            "{file} forward.rate=20: satellite.forward.rate: 20: a rate needs a unit; write \"20 Mbit/s\""
+            "{file} forward.rate=20: satellite.forward.rate: 20: a rate needs a unit; write \"20 \
+             Mbit/s\""
         ),
     );
     set_refused(

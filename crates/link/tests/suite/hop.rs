@@ -65,7 +65,8 @@ proptest! {
     ) {
         let sets = ["forward.loss", "return.loss"].map(|key| (key.to_owned(), "5%".to_owned()));
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/geo-tum.toml");
-        let scenario = Scenario::load(file.as_ref(), &sets).unwrap().with_cables(&[Terminal, Gateway]);
+        let scenario = Scenario::load(file.as_ref(), &sets).unwrap().with_cables(&[Terminal,
+            Gateway]);
         let direction = if forward { Direction::Forward } else { Direction::Return };
         let mut hops = [[Client, Terminal], [Terminal, Gateway], [Gateway, Server]]
             .map(|[from, to]| Path::over(scenario.hop(from, to), direction, seed));

@@ -17,12 +17,14 @@ fn limit(scenario: &Scenario, ip_bytes: u64, start_ms: u64) -> Span {
     ideal.limit(ip_bytes * 100 / 105, 2, ns(start_ms * MS))
 }
 
-const STEPS: &str = "delay = \"299 ms\"\nrate = { steps = [[\"0 s\", \"8 Mbit/s\"], [\"1 s\", \"0 bit/s\"], [\"2 s\", \"80 Mbit/s\"]] }";
+const STEPS: &str = "delay = \"299 ms\"\nrate = { steps = [[\"0 s\", \"8 Mbit/s\"], [\"1 s\", \"0 \
+                     bit/s\"], [\"2 s\", \"80 Mbit/s\"]] }";
 
 #[test]
 fn it_follows_the_steps_from_the_request_on() {
     let scenario = parse(STEPS, "");
-    // The request is at the server 301 ms after the start: 699 ms at 1 byte/us, nothing for a second, then 10 bytes/us.
+    // The request is at the server 301 ms after the start: 699 ms at 1 byte/us, nothing for a
+    // second, then 10 bytes/us.
     assert_eq!(limit(&scenario, 0, 0), Span::from_millis(600));
     assert_eq!(limit(&scenario, 105_000, 0), Span::from_millis(705));
     assert_eq!(
@@ -44,7 +46,8 @@ fn it_follows_the_steps_from_the_request_on() {
 fn the_slowest_link_of_each_instant_counts_where_the_bytes_are_then() {
     let ground = "[ground.forward]\ndelay = \"500 ms\"\nrate = \"16 Mbit/s\"\n";
     let scenario = parse(STEPS, ground);
-    // Bytes that leave the server at 801 ms and later meet the second step of the satellite until 1.5 s have passed at the server.
+    // Bytes that leave the server at 801 ms and later meet the second step of the satellite until
+    // 1.5 s have passed at the server.
     assert_eq!(limit(&scenario, 0, 0), Span::from_millis(1_600));
     // 2 bytes/us from 1.5 s on, for the last has no room for more than the ground's.
     assert_eq!(
@@ -55,8 +58,8 @@ fn the_slowest_link_of_each_instant_counts_where_the_bytes_are_then() {
 
 #[test]
 fn on_demand_it_asks_for_all_with_the_first_byte() {
-    let demand = "delay = \"299 ms\"\nrate = { full = \"80 Mbit/s\", floor = \"8 Mbit/s\", request_every = \"1 s\", \
-                  granted_after = \"100 ms\", hold = \"1 s\" }";
+    let demand = "delay = \"299 ms\"\nrate = { full = \"80 Mbit/s\", floor = \"8 Mbit/s\", \
+                  request_every = \"1 s\", granted_after = \"100 ms\", hold = \"1 s\" }";
     let scenario = parse(demand, "");
     // It asks at 1 s, and is granted at 1.1 s: 799 ms at 1 byte/us, then 10 bytes/us.
     assert_eq!(limit(&scenario, 105_000, 0), Span::from_millis(705));

@@ -74,8 +74,9 @@ fn gilbert_elliott_has_its_ratio_and_bursts() {
         ));
         let lost = losses(&mut link, MILLION);
         let bursts = bursts(&lost);
-        // Of the packets after a delivered one, the share `p_enter` begins a burst; of those after a
-        // lost one, the share `p_stay` continues it. So a burst has 1 / (1 - p_stay) packets in the mean.
+        // Of the packets after a delivered one, the share `p_enter` begins a burst; of those after
+        // a lost one, the share `p_stay` continues it. So a burst has 1 / (1 - p_stay) packets in
+        // the mean.
         assert_share(bursts.len(), MILLION - lost.len(), p_enter);
         assert_share(lost.len() - bursts.len(), lost.len(), p_stay);
         let most = *bursts.iter().max().unwrap();
@@ -86,8 +87,8 @@ fn gilbert_elliott_has_its_ratio_and_bursts() {
 #[test]
 fn gilbert_elliott_loses_in_both_states() {
     let mut link = link(
-        "loss = { model = \"gilbert-elliott\", p_bad_given_good = \"20 %\", p_bad_given_bad = \"80 %\", \
-         loss_in_good = \"10 %\", loss_in_bad = \"50 %\" }",
+        "loss = { model = \"gilbert-elliott\", p_bad_given_good = \"20 %\", p_bad_given_bad = \"80 \
+         %\", loss_in_good = \"10 %\", loss_in_bad = \"50 %\" }",
     );
     // Half of the time in either state: 30 %. As states last, the variance of 0.3 * 0.7 per packet
     // grows by 2 * 0.2^2 * 0.6 / 0.4 = 0.12, which makes the standard deviation 574.

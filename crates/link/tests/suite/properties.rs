@@ -1,4 +1,4 @@
-//! What holds for every link and every sequence of arrivals.
+//! Properties of every link and every sequence of arrivals.
 
 use bentpipe_link::{Counters, Fate, Link};
 use bentpipe_units::Size;
@@ -43,8 +43,8 @@ fn link(rate: u64, queue: &str, more: &str) -> Link {
     Link::new(&config(&text), Size::from_bytes(10_000), SEED)
 }
 
-/// The same link in another way of reckoning: time in units of 1 ns / rate, so that every transmission
-/// is a whole number of them, and a list of all packets taken instead of a queue.
+/// The same link in another way of reckoning: time in units of 1 ns / rate, so that every
+/// transmission is a whole number of them, and a list of all packets taken instead of a queue.
 struct Reference {
     rate: u128,
     packets: Option<u64>,
@@ -156,7 +156,8 @@ proptest! {
             }
         }
         let counters = link.counters();
-        prop_assert_eq!(counters.packets, counters.delivered + counters.queue_drops + counters.losses);
+        prop_assert_eq!(counters.packets, counters.delivered + counters.queue_drops
+            + counters.losses);
         if let Some(limit) = bytes {
             prop_assert!(counters.max_queue_bytes <= limit);
         }

@@ -123,7 +123,8 @@ fn the_queue_draws_from_the_stream_that_is_documented() {
 
 #[test]
 fn a_full_queue_draws_no_lots() {
-    // 100 packets wait, above the threshold; those that find it full change nothing for those after.
+    // 100 packets wait, above the threshold; those that find it full change nothing for those
+    // after.
     let drops = |overflow: u64| {
         let queue =
             "{ size = \"100 packets\", drop_above = \"50 packets\", drop_ratio = \"10 %\" }";

@@ -1,4 +1,4 @@
-//! What a scenario file says, and changes to it.
+//! Scenario files, and changes to them.
 
 use bentpipe_link::{Delay, Direction, Loss, Packets, Queue, QueueSize, RandomDrop, Scenario};
 use bentpipe_units::{Ratio, Size, Span};
@@ -108,12 +108,13 @@ fn every_model_comes_back_from_json() {
         ),
         (
             "forward.rate",
-            "{ full = \"5 Mbit/s\", floor = \"1 Mbit/s\", request_every = \"1 s\", granted_after = \"550 ms\", \
-             hold = \"2 s\" }",
+            "{ full = \"5 Mbit/s\", floor = \"1 Mbit/s\", request_every = \"1 s\", granted_after = \
+             \"550 ms\", hold = \"2 s\" }",
         ),
         (
             "forward.loss",
-            "{ model = \"handover\", every = \"15 s\", first = \"2 s\", lasts = \"1 s\", loss = \"7 %\" }",
+            "{ model = \"handover\", every = \"15 s\", first = \"2 s\", lasts = \"1 s\", loss = \
+             \"7 %\" }",
         ),
         ("forward.delay", "{ base = \"9 ms\", jitter = \"1 ms\" }"),
         (
@@ -244,7 +245,8 @@ fn one_figure_stands_for_a_rate_that_changes() {
     );
     assert_eq!(
         figures(
-            "{ full = \"8 Mbit/s\", floor = \"1 Mbit/s\", request_every = \"1 s\", granted_after = \"1 s\", hold = \"1 s\" }"
+            "{ full = \"8 Mbit/s\", floor = \"1 Mbit/s\", request_every = \"1 s\", granted_after = \
+             \"1 s\", hold = \"1 s\" }"
         ),
         (
             8_000_000,
@@ -255,7 +257,8 @@ fn one_figure_stands_for_a_rate_that_changes() {
     );
     assert_eq!(
         figures(
-            "{ trace = \"t\", steps = [[\"0 s\", \"12 Mbit/s\"], [\"1 ms\", \"0 bit/s\"]], period = \"3 ms\" }"
+            "{ trace = \"t\", steps = [[\"0 s\", \"12 Mbit/s\"], [\"1 ms\", \"0 bit/s\"]], period \
+             = \"3 ms\" }"
         ),
         (
             4_000_000,

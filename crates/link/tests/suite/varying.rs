@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use crate::properties::arrivals;
 use crate::{SEED, config, departure, file, link, ns};
 
-const FALLS: &str = "queue = \"100 packets\"\nrate = { steps = [[\"0 s\", \"8 Gbit/s\"], [\"100 ns\", \"3 Gbit/s\"]] }";
+const FALLS: &str = "queue = \"100 packets\"\nrate = { steps = [[\"0 s\", \"8 Gbit/s\"], [\"100 \
+                     ns\", \"3 Gbit/s\"]] }";
 
 #[test]
 fn a_rate_changes_in_the_middle_of_a_packet() {
@@ -30,8 +31,8 @@ fn a_packet_may_end_at_the_change() {
 #[test]
 fn steps_begin_again_and_a_rate_of_zero_waits() {
     let mut link = link(
-        "queue = \"100 packets\"\nrate = { steps = [[\"0 s\", \"8 Gbit/s\"], [\"10 ns\", \"0 bit/s\"], \
-         [\"30 ns\", \"4 Gbit/s\"]], period = \"40 ns\" }",
+        "queue = \"100 packets\"\nrate = { steps = [[\"0 s\", \"8 Gbit/s\"], [\"10 ns\", \"0 \
+         bit/s\"], [\"30 ns\", \"4 Gbit/s\"]], period = \"40 ns\" }",
     );
     // In each 40 ns: 10 bytes from 0 to 10, none to 30, 5 bytes to 40.
     let departures: Vec<u64> = [10, 1, 5, 9, 15, 1]
@@ -89,7 +90,8 @@ fn a_trace_of_mahimahi_is_read_and_travels_in_json() {
     let load = |content: &str| {
         std::fs::write(folder.join("up.mahi"), content).unwrap();
         let path = folder.join("s.toml");
-        let text = "delay = \"1 ms\"\nframe = \"1 ms\"\nqueue = \"9 packets\"\nrate = { trace = \"up.mahi\" }";
+        let text = "delay = \"1 ms\"\nframe = \"1 ms\"\nqueue = \"9 packets\"\nrate = { trace = \
+                    \"up.mahi\" }";
         std::fs::write(&path, file(text)).unwrap();
         let wrong = |error: bentpipe_link::ScenarioError| error.to_string();
         Scenario::load(&path, &[]).map_err(wrong)
@@ -220,7 +222,8 @@ proptest! {
     ) {
         let (mean, spread, every) = drawn;
         let rate = if is_drawn {
-            format!("{{ mean = \"{mean} bit/s\", spread = \"{spread} %\", every = \"{every} ms\" }}")
+            format!("{{ mean = \"{mean} bit/s\", spread = \"{spread} %\", every = \"{every} ms\" \
+                     }}")
         } else {
             text(&steps, period)
         };
@@ -253,7 +256,8 @@ proptest! {
         allocates in any::<bool>(),
     ) {
         let rate = if allocates {
-            "{ full = \"20 Mbit/s\", floor = \"1 Mbit/s\", request_every = \"1 ms\", granted_after = \"5 ms\", hold = \"9 ms\" }"
+            "{ full = \"20 Mbit/s\", floor = \"1 Mbit/s\", request_every = \"1 ms\", granted_after \
+             = \"5 ms\", hold = \"9 ms\" }"
         } else {
             "{ mean = \"10 Mbit/s\", spread = \"100 %\", every = \"1 ms\" }"
         };

@@ -1,9 +1,10 @@
-//! What runs on a host of a real link: it starts and ends programs, takes and gives files, and says what time it is, for who
-//! holds the other end of its standard input.
+//! The agent on a host of a real link: it starts and ends programs, takes and gives files, and says
+//! what time it is, for who holds the other end of its standard input.
 //!
-//! A message is a line of JSON, and as many bytes behind it as its `bytes` says; each request is answered with its `id`, and
-//! events come when they come. When its standard input ends, when nothing has come for too long, or when it is told to end, it kills all
-//! that it has started, also what these have started and left behind, and removes its folder. It needs no privileges.
+//! A message is a line of JSON, and as many bytes behind it as its `bytes` says; each request is
+//! answered with its `id`, and events come when they come. When its standard input ends, when
+//! nothing has come for too long, or when it is told to end, it kills all that it has started, also
+//! what these have started and left behind, and removes its folder. It needs no privileges.
 
 mod files;
 mod message;
@@ -74,8 +75,8 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     leave(&folder)
 }
 
-/// A folder for this connection, and what says that it is somebody's as long as it is held. Those of others that are gone, as after
-/// a power cut, are removed.
+/// A folder for this connection, and what says that it is somebody's as long as it is held. Those
+/// of others that are gone, as after a power cut, are removed.
 fn own_folder() -> Result<(PathBuf, File), Box<dyn Error>> {
     let own = rustix::process::geteuid().as_raw();
     for entry in fs::read_dir(env::temp_dir())?.flatten() {
@@ -90,7 +91,8 @@ fn own_folder() -> Result<(PathBuf, File), Box<dyn Error>> {
         }
     }
     let folder = tempfile::Builder::new().prefix(PREFIX).tempdir()?.keep();
-    // Under its name it is locked: another connection that begins at this moment must not take this one for gone.
+    // Under its name it is locked: another connection that begins at this moment must not take this
+    // one for gone.
     let unnamed = folder.join(ALIVE_BEFORE);
     let alive = File::create(&unnamed)?;
     flock(&alive, FlockOperation::LockExclusive)?;
@@ -98,7 +100,8 @@ fn own_folder() -> Result<(PathBuf, File), Box<dyn Error>> {
     Ok((folder, alive))
 }
 
-/// Leaves when it is told to, or when nothing has come for too long: who is asked may wait, writing, for somebody who is gone.
+/// Leaves when it is told to, or when nothing has come for too long: who is asked may wait,
+/// writing, for somebody who is gone.
 fn watch(
     options: &Options,
     folder: &Path,

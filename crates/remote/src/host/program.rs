@@ -57,7 +57,8 @@ impl Running {
     }
 }
 
-/// Starts a program, which is killed with the thread that calls this. Events tell when it is ready, and when it has ended.
+/// Starts a program, which is killed with the thread that calls this. Events tell when it is ready,
+/// and when it has ended.
 pub fn start(start: Start, ahead_ns: i64, out: &Outgoing) -> io::Result<Running> {
     let empty = || io::Error::new(io::ErrorKind::InvalidInput, "the command is empty");
     let (program, arguments) = start.command.split_first().ok_or_else(empty)?;
@@ -97,7 +98,8 @@ pub fn start(start: Start, ahead_ns: i64, out: &Outgoing) -> io::Result<Running>
 
 #[expect(
     unsafe_code,
-    reason = "what is done before the program starts is a system call, which allocates nothing and takes no lock"
+    reason = "what is done before the program starts is a system call, which allocates nothing and \
+              takes no lock"
 )]
 fn die_with_parent(command: &mut Command) {
     let work = || Ok(set_parent_process_death_signal(Some(Signal::KILL))?);

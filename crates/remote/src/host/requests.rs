@@ -1,4 +1,4 @@
-//! What can be asked of a host.
+//! The requests that a host answers.
 
 use std::collections::HashMap;
 use std::env;

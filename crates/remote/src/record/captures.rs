@@ -30,7 +30,8 @@ pub struct PathSeen {
     pub flaws: Vec<String>,
 }
 
-/// The path of a trial, by its captures. `has_come` says that files did, so that packets must have been seen to.
+/// The path of a trial, by its captures. `has_come` says that files did, so that packets must have
+/// been seen to.
 pub fn path_seen(observed: &Observed, has_come: bool) -> Result<PathSeen, Box<dyn Error>> {
     let epoch = u64::try_from(observed.begun_unix_ns)?;
     let mut path = HopPackets {
@@ -91,7 +92,8 @@ pub fn path_seen(observed: &Observed, has_come: bool) -> Result<PathSeen, Box<dy
     })
 }
 
-/// What was seen at the client and at the server; None, and why, where either saw nothing, or did not see all.
+/// What was seen at the client and at the server; None, and why, where either saw nothing, or did
+/// not see all.
 fn ends(
     observed: &Observed,
     flaws: &mut Vec<String>,
@@ -167,7 +169,8 @@ fn of_server(packet: &CapturedPacket<'_>, port: u16) -> Option<(bool, IpPacket)>
     has_ports.then_some((is_from_server, ip))
 }
 
-/// The packet without what its link puts around it, cut to the length that IP says: links fill up what is short.
+/// The packet without what its link puts around it, cut to the length that IP says: links fill up
+/// what is short.
 fn without_link<'a>(packet: &CapturedPacket<'a>) -> Option<CapturedPacket<'a>> {
     const RAW: u16 = 101;
     let bytes = packet.bytes;
@@ -211,7 +214,8 @@ mod tests {
 
     const PORT: u16 = 4433;
 
-    /// A capture with datagrams of these contents, towards the server if so said, one each 10 ms after the epoch.
+    /// A capture with datagrams of these contents, towards the server if so said, one each 10 ms
+    /// after the epoch.
     fn capture(packets: &[(bool, &str)]) -> Vec<u8> {
         let words = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65535, 101]; // pcap of IP packets
         let mut bytes: Vec<u8> = words.iter().flat_map(|it| it.to_le_bytes()).collect();
@@ -231,7 +235,8 @@ mod tests {
         bytes
     }
 
-    /// A capture: its packets, each whether it was sent there and with what in it, and what the capture ended with.
+    /// A capture: its packets, each whether it was sent there and with what in it, and what the
+    /// capture ended with.
     type Captured<'a> = (&'a [(bool, &'a str)], Option<i32>);
 
     /// What is made of two captures, if files came.
@@ -245,7 +250,8 @@ mod tests {
                 json!({"file": file, "code": code})
             })
             .collect();
-        let program = json!({"failure": null, "code": 0, "signal": null, "said": "", "cpu_s": 0, "memory_bytes": 0});
+        let program = json!({"failure": null, "code": 0, "signal": null, "said": "", "cpu_s": 0,
+            "memory_bytes": 0});
         let observed = json!({
             "job": {},
             "scratch": folder.path(),

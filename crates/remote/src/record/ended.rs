@@ -1,4 +1,5 @@
-//! How a trial ended, by what its programs did: as in real time, where the same rules hold (`crates/emulator`).
+//! How a trial ended, by what its programs did: as in real time, where the same rules hold
+//! (`crates/emulator`).
 
 use std::fs;
 use std::time::Duration;
@@ -111,7 +112,8 @@ fn words(client: &Program) -> Option<String> {
     Some(timeout.unwrap_or(line).to_owned())
 }
 
-/// What the client says of its requests, in the time of the trial, and who says so: its report, its qlog, or its end.
+/// What the client says of its requests, in the time of the trial, and who says so: its report, its
+/// qlog, or its end.
 fn reported(setup: &FlowSetup, observed: &Observed) -> (Bye, &'static str) {
     let begun = Duration::from_nanos(observed.begun_unix_ns.unsigned_abs());
     if let Some(report) = setup.report() {

@@ -1,10 +1,12 @@
 //! Two sides of a path, joined to its packets and their fates.
 //!
-//! A packet is known by what it carries: on its way a NAT may write another address and port into its headers. Of packets that
-//! are alike, as TCP's can be, the first is joined with the first. One that is not seen at the other end was lost; whether a
-//! queue dropped it, nobody can tell. What was sent after the last packet that was seen to arrive was still under way.
+//! A packet is known by what it carries: on its way a NAT may write another address and port into
+//! its headers. Of packets that are alike, as TCP's can be, the first is joined with the first. One
+//! that is not seen at the other end was lost; whether a queue dropped it, nobody can tell. What
+//! was sent after the last packet that was seen to arrive was still under way.
 //!
-//! How long packets took is told by those alone that are like no other: which of two alike came first, nobody can tell.
+//! How long packets took is told by those alone that are like no other: which of two alike came
+//! first, nobody can tell.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -28,7 +30,8 @@ pub struct Joined {
     early: usize,
     /// Of either direction, whether packets were seen at its ends, and none at both.
     is_apart: [bool; 2],
-    /// How long the fastest packet took towards the client, and towards the server, by these clocks.
+    /// How long the fastest packet took towards the client, and towards the server, by these
+    /// clocks.
     least_ns: [Option<i64>; 2],
 }
 
@@ -41,7 +44,8 @@ impl Joined {
             .find_map(|(is_apart, to)| is_apart.then_some(to))
     }
 
-    /// By how much the fastest packet towards the client took longer than the fastest towards the server.
+    /// By how much the fastest packet towards the client took longer than the fastest towards the
+    /// server.
     pub fn difference_ms(&self) -> Option<f64> {
         let [forward, back] = self.least_ns;
         let difference = Span::from_nanos(forward?.abs_diff(back?)).as_secs_f64() * 1e3;
@@ -58,11 +62,13 @@ impl Joined {
             (self.unsent, "packets were not seen to be sent"),
             (
                 self.merged,
-                "packets were captured before they were cut up, and could not be (turn segmentation offload off)",
+                "packets were captured before they were cut up, and could not be (turn \
+                 segmentation offload off)",
             ),
             (
                 self.twice,
-                "packets arrived more often than they were sent (name the devices in the file of links)",
+                "packets arrived more often than they were sent (name the devices in the file of \
+                 links)",
             ),
             (
                 self.early,
@@ -76,7 +82,8 @@ impl Joined {
 }
 
 impl Joined {
-    /// The packets of a direction, by what was seen where they were sent and where they arrived, each datagram by itself.
+    /// The packets of a direction, by what was seen where they were sent and where they arrived,
+    /// each datagram by itself.
     pub fn both(&mut self, direction: Direction, sent: Vec<Seen>, got: Vec<Seen>) -> Vec<Packet> {
         let mut alone = Alone::default();
         for seen in sent.iter().chain(&got) {

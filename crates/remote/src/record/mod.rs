@@ -1,8 +1,9 @@
 //! The record of a trial, made at home of what its hosts saw.
 //!
-//! It is made as a testbed's is (`crates/trial`): the two captures, joined, are the packets of the path. Times are the
-//! client's; the server's are corrected by what is known of its clock. Without captures, or where one of them did not see what
-//! it must have, nothing is known of packets, and the times are those of the client's qlog, or of its program.
+//! It is made as a testbed's is (`crates/trial`): the two captures, joined, are the packets of the
+//! path. Times are the client's; the server's are corrected by what is known of its clock. Without
+//! captures, or where one of them did not see what it must have, nothing is known of packets, and
+//! the times are those of the client's qlog, or of its program.
 
 mod captures;
 mod ended;
@@ -92,7 +93,8 @@ fn with_difference(made: TrialResult, difference_ms: Option<f64>) -> TrialResult
     TrialResult { conditions, ..made }
 }
 
-/// What became of packets is left out where nobody saw them, and what a queue dropped always: it is one of the losses.
+/// What became of packets is left out where nobody saw them, and what a queue dropped always: it is
+/// one of the losses.
 fn of_seen_packets(made: TrialResult, are_seen: bool) -> TrialResult {
     if !are_seen {
         return TrialResult {

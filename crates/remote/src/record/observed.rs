@@ -1,17 +1,19 @@
-//! What was observed of a trial, as `bentpipe` puts it together.
+//! The observations of a trial, as `bentpipe` collects them.
 
 use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A trial as it was observed, with all that is known of it. Times are nanoseconds since the Unix epoch, by the clock of the client's host.
+/// A trial as it was observed, with all that is known of it. Times are nanoseconds since the Unix
+/// epoch, by the clock of the client's host.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Observed {
     /// As testbeds are given it.
     pub job: Value,
-    /// The folder whose folder `0` has what the client left, called as in `FlowSetup`: `downloads`, `client.keys`, `report.json`.
+    /// The folder whose folder `0` has what the client left, called as in `FlowSetup`: `downloads`,
+    /// `client.keys`, `report.json`.
     pub scratch: PathBuf,
     /// The port of the server.
     pub port: u16,

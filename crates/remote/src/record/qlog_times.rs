@@ -1,7 +1,8 @@
 //! When a client's handshake was complete and its data came, by its qlog.
 //!
-//! Times count from the first packet that was sent. The first STREAM frame in a 1-RTT packet stands for the first byte, the last one
-//! for the last; of logs that do not name frames, which some stacks write, the last 1-RTT packet does, and the first byte is not known.
+//! Times count from the first packet that was sent. The first STREAM frame in a 1-RTT packet stands
+//! for the first byte, the last one for the last; of logs that do not name frames, which some
+//! stacks write, the last 1-RTT packet does, and the first byte is not known.
 
 use std::fs;
 use std::path::Path;
@@ -39,7 +40,8 @@ struct Frame<'a> {
     frame_type: Option<&'a str>,
 }
 
-/// Reads the logs in a folder. None: there is none, or several, of which it is not known which is of the files.
+/// Reads the logs in a folder. None: there is none, or several, of which it is not known which is
+/// of the files.
 pub fn read(folder: &Path) -> Option<Times> {
     let files = fs::read_dir(folder).ok()?.flatten();
     let texts = files.filter_map(|entry| fs::read(entry.path()).ok());

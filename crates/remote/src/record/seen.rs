@@ -1,8 +1,9 @@
-//! Packets where they were seen, each once: a capture of several devices shows what passes two of them twice, as a bridge and
-//! what is plugged into it.
+//! Packets where they were seen, each once: a capture of several devices shows what passes two of
+//! them twice, as a bridge and what is plugged into it.
 //!
-//! No two datagrams of QUIC are alike. Segments of TCP may be, but no sender sends the same data again at once; acknowledgements
-//! may well be sent so. Where a capture shows data twice, it does so with all.
+//! No two datagrams of QUIC are alike. Segments of TCP may be, but no sender sends the same data
+//! again at once; acknowledgements may well be sent so. Where a capture shows data twice, it does
+//! so with all.
 
 use std::collections::HashMap;
 
@@ -19,7 +20,8 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// What it is known by: of UDP its payload, of TCP its segment without what a NAT writes anew, the ports and the checksum.
+    /// What it is known by: of UDP its payload, of TCP its segment without what a NAT writes anew,
+    /// the ports and the checksum.
     pub fn identity(&self) -> Transport {
         match &self.ip.transport {
             Transport::Tcp(segment) => {
@@ -39,7 +41,8 @@ impl Seen {
         matches!(self.ip.transport, Transport::Udp(_))
     }
 
-    /// Whether nothing like it is sent twice at once. A segment's header says how long that itself is.
+    /// Whether nothing like it is sent twice at once. A segment's header says how long that itself
+    /// is.
     fn has_data(&self) -> bool {
         let Transport::Tcp(segment) = &self.ip.transport else {
             return self.is_datagram();

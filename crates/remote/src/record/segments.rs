@@ -1,8 +1,10 @@
-//! Datagrams out of what the kernel handled as one: a sender's network card cuts up what it was given (UDP segmentation offload),
-//! and a receiver's kernel puts together what came (GRO). A capture shows the large ones.
+//! Datagrams out of what the kernel handled as one: a sender's network card cuts up what it was
+//! given (UDP segmentation offload), and a receiver's kernel puts together what came (GRO). A
+//! capture shows the large ones.
 //!
-//! All datagrams in one are of the same size but for the last, which may be shorter. The size is found where one of them was
-//! captured by itself at the other end, by its first bytes; else by the connection ID, which stands behind the first byte of each.
+//! All datagrams in one are of the same size but for the last, which may be shorter. The size is
+//! found where one of them was captured by itself at the other end, by its first bytes; else by the
+//! connection ID, which stands behind the first byte of each.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,7 +19,8 @@ const SMALLEST: usize = 1200;
 /// As much of a connection ID is compared.
 const ID: usize = 4;
 
-/// The datagrams of an end that were captured by themselves: by their first bytes, with their sizes.
+/// The datagrams of an end that were captured by themselves: by their first bytes, with their
+/// sizes.
 #[derive(Default)]
 pub struct Alone {
     by_head: HashMap<Vec<u8>, usize>,
@@ -75,7 +78,8 @@ fn by_connection_id(payload: &[u8]) -> Option<usize> {
     })
 }
 
-/// The datagrams in a packet; the packet itself, if it is none of UDP, or not larger than one can be. None: they could not be told.
+/// The datagrams in a packet; the packet itself, if it is none of UDP, or not larger than one can
+/// be. None: they could not be told.
 pub fn apart(packet: &IpPacket, alone: &Alone) -> Option<Vec<IpPacket>> {
     let payload = match &packet.transport {
         Transport::Udp(payload) if payload.len() > LARGEST => payload,

@@ -1,4 +1,4 @@
-//! What `bentpipe-sim shell` is started with, as JSON.
+//! The job of `bentpipe-sim shell`, as JSON.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
-//! `bentpipe-sim shell`: two commands, programs that know nothing of the contract, in guests with the
-//! links of a scenario between them.
+//! `bentpipe-sim shell`: two commands, programs that know nothing of the contract, in guests with
+//! the links of a scenario between them.
 //!
-//! Both are a flow as those of a trial are, but that nobody judges it: what they print is the user's, and
-//! the client's exit code is this program's.
+//! Both are a flow as those of a trial are, but that nobody judges it: what they print is the
+//! user's, and the client's exit code is this program's.
 
 mod job;
 mod summary;
@@ -69,7 +69,7 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
     let flow = begin(&job, &scratch)?;
     let mut coordinator = Coordinator::new(vec![flow], &[hop], job.seed.0);
     coordinator.run();
-    let end = part(&mut coordinator.flows[0]);
+    let end = shutdown(&mut coordinator.flows[0]);
     let seen = coordinator.observation();
     if let Some(path) = &job.trace {
         let trace = HopTrace {
@@ -149,7 +149,7 @@ fn shown(role: Role) -> std::io::Result<Vec<OwnedFd>> {
 }
 
 /// Has both guests end, and hears how the client's command did.
-fn part(flow: &mut FlowRun) -> Result<End, String> {
+fn shutdown(flow: &mut FlowRun) -> Result<End, String> {
     let finished = match flow.end.take() {
         Some(Ok(FlowEnd::Done)) => flow.finish(),
         Some(Err(error)) => Err(error),
@@ -201,8 +201,8 @@ fn explained<'a>(error: &ChildError, children: impl IntoIterator<Item = &'a mut 
         .and_then(|child| child.exit().last_line());
     match (error, said) {
         (ChildError::Silent { .. } | ChildError::Slow { .. }, _) => format!(
-            "{error}\nhint: no virtual time passes while a program computes: one that waits in a loop \
-             waits for ever; BENTPIPE_SILENCE_S is how long one may compute"
+            "{error}\nhint: no virtual time passes while a program computes: one that waits in a \
+             loop waits for ever; BENTPIPE_SILENCE_S is how long one may compute"
         ),
         (_, Some(said)) => {
             let said = said.strip_prefix("bentpipe-guest: ").unwrap_or(&said);

@@ -37,7 +37,7 @@ pub struct InterfaceShare {
 pub struct Decoder<'k> {
     share: InterfaceShare,
     secrets: &'k KeyLog,
-    /// What goes before the name of an interface, to tell those of several files apart.
+    /// The prefix of an interface's name, to tell those of several files apart.
     prefix: String,
     /// Secrets that stood in the capture so far.
     found: Vec<u8>,

@@ -1,6 +1,6 @@
 //! The JSON form of a packet.
 //!
-//! What most lines consist of is written by hand: a general serializer takes as long for a line as
+//! Most of a line is written by hand: a general serializer takes as long for a line as
 //! it takes to read and decrypt the packet. The result is the same, as a test shows.
 
 use bentpipe_wire::quic::{AckRanges, End, Frame, FrameError, Packet, Space, TransportParameters};
@@ -28,7 +28,7 @@ pub fn interface(name: &str) -> String {
 /// has those before.
 pub fn add_line(out: &mut Vec<u8>, seen: &Seen<'_>, packet: &Packet<'_>) -> Result<(), FrameError> {
     out.reserve(400); // most lines are shorter
-    let mut line = Line { out };
+    let mut line = JsonLine { out };
     line.number("{\"frame\":", seen.frame as u64);
     line.text(seen.interface).time(seen.time);
     line.optional(
@@ -62,11 +62,11 @@ pub fn add_line(out: &mut Vec<u8>, seen: &Seen<'_>, packet: &Packet<'_>) -> Resu
 }
 
 /// A line while it is written.
-struct Line<'a> {
+struct JsonLine<'a> {
     out: &'a mut Vec<u8>,
 }
 
-impl Line<'_> {
+impl JsonLine<'_> {
     #[inline]
     fn text(&mut self, text: &str) -> &mut Self {
         self.out.extend_from_slice(text.as_bytes());
@@ -165,7 +165,7 @@ mod tests {
         for frame in Frames::new(&payload) {
             let frame = frame.unwrap();
             let mut out = Vec::new();
-            Line { out: &mut out }.frame(&frame, None);
+            JsonLine { out: &mut out }.frame(&frame, None);
             let text = String::from_utf8(out).unwrap();
             assert_eq!(text, serde_json::to_string(&frame).unwrap());
         }
@@ -180,7 +180,7 @@ mod tests {
             (None, "null"),
         ] {
             let mut out = Vec::new();
-            Line { out: &mut out }.time(time);
+            JsonLine { out: &mut out }.time(time);
             assert_eq!(String::from_utf8(out).unwrap(), text);
         }
     }

@@ -24,7 +24,7 @@ const THREADS: usize = 2;
 pub struct Printed {
     /// Why not all of it could be read.
     pub unread: Option<ReadError>,
-    /// What was decoded.
+    /// The decoded packets.
     pub summary: Summary,
 }
 

@@ -26,14 +26,15 @@ impl HopObservation {
         self.connections.iter().any(|it| it.establishment.complete)
     }
 
-    /// What of these connections could not be decoded though their secrets are known. None: they are
-    /// not.
+    /// What of these connections could not be decoded though their secrets are known. None: they
+    /// are not.
     pub(crate) fn gap(&self, of: &[&DecodedConnection]) -> Option<DecodingGap> {
         let gap = || DecodingGap::of(of.iter().map(|it| &it.connection));
         self.is_readable.then(gap)
     }
 
-    /// Whether the streams of these connections can be read, and nothing is missing that would mislead.
+    /// Whether the streams of these connections can be read, and nothing is missing that would
+    /// mislead.
     pub(crate) fn can_read(&self, of: &[&DecodedConnection]) -> bool {
         self.gap(of).is_some_and(|gap| !gap.misleads())
     }
@@ -47,8 +48,8 @@ impl HopObservation {
         (!self.connections.is_empty()).then(|| complete.collect())
     }
 
-    /// The connections that a client is measured by: those that carry its files; where the test case has two, the second,
-    /// of TCP all behind the first.
+    /// The connections that a client is measured by: those that carry its files; where the test
+    /// case has two, the second, of TCP all behind the first.
     pub(crate) fn measured(&self, facts: TestCaseFacts) -> Vec<&DecodedConnection> {
         if facts.has_two_connections() {
             return self.carried_later();
@@ -56,19 +57,20 @@ impl HopObservation {
         self.carrying()
     }
 
-    /// The connections of an earlier visit or transfer, and those behind them. The former began before anything had come: a
-    /// browser may open several, of which one carries its reply.
+    /// The connections of an earlier visit or transfer, and those behind them. The former began
+    /// before anything had come: a browser may open several, of which one carries its reply.
     pub(crate) fn earlier_and_later(&self) -> (Vec<&DecodedConnection>, Vec<&DecodedConnection>) {
         let all = self.connections.iter();
         match all.clone().filter_map(first_arrival).min() {
             Some(at) => all.partition(|it| it.connection.start.cast_signed() < at),
-            None if self.can_read(&all.clone().collect::<Vec<_>>()) => (all.collect(), Vec::new()), // nothing came
+            None if self.can_read(&all.clone().collect::<Vec<_>>()) => (all.collect(), Vec::new()),
+            // nothing came
             None => (all.clone().take(1).collect(), all.skip(1).collect()),
         }
     }
 
-    /// The later connections that were completed: of TCP all, else one. Those that carry nothing, which a browser may have
-    /// opened and not used, come last.
+    /// The later connections that were completed: of TCP all, else one. Those that carry nothing,
+    /// which a browser may have opened and not used, come last.
     pub(crate) fn carried_later(&self) -> Vec<&DecodedConnection> {
         let (_, mut later) = self.earlier_and_later();
         later.retain(|it| it.establishment.complete);
@@ -78,8 +80,8 @@ impl HopObservation {
         later
     }
 
-    /// The connections of a hop between proxies: TCP's are the client's, one for one; how many of QUIC a proxy has is its
-    /// own affair.
+    /// The connections of a hop between proxies: TCP's are the client's, one for one; how many of
+    /// QUIC a proxy has is its own affair.
     pub(crate) fn of_hop(&self, facts: TestCaseFacts) -> Vec<&DecodedConnection> {
         if are_tcp(&self.completed().unwrap_or_default()) {
             return self.measured(facts);
@@ -87,7 +89,8 @@ impl HopObservation {
         self.carrying()
     }
 
-    /// The connections that carry files: of TCP all that were completed, else the one with most packets.
+    /// The connections that carry files: of TCP all that were completed, else the one with most
+    /// packets.
     pub(crate) fn carrying(&self) -> Vec<&DecodedConnection> {
         let complete = self.completed().unwrap_or_default();
         if complete.len() > 1 && are_tcp(&complete) {
@@ -104,7 +107,8 @@ impl HopObservation {
         self.is_readable && all.any(has_some)
     }
 
-    /// When bytes of streams arrived that had not been there before, and how many, in order. None if they cannot be read, or not most of them.
+    /// When bytes of streams arrived that had not been there before, and how many, in order. None
+    /// if they cannot be read, or not most of them.
     pub(crate) fn arrivals(&self, facts: TestCaseFacts) -> Option<Vec<(Time, u64)>> {
         if !self.can_read(&self.connections.iter().collect::<Vec<_>>()) {
             return None;
@@ -127,8 +131,8 @@ fn first_arrival(of: &DecodedConnection) -> Option<i64> {
         .map(|(at, _)| of.connection.start.cast_signed() + at)
 }
 
-/// What was on the wire of connections that are measured together, in numbers, and the rules that found something wrong
-/// with the one of them that has most packets. None if there are none.
+/// What was on the wire of connections that are measured together, in numbers, and the rules that
+/// found something wrong with the one of them that has most packets. None if there are none.
 pub fn on_wire(
     all: &[&DecodedConnection],
     facts: &LinkFacts,

@@ -17,7 +17,7 @@ pub struct Packet {
     pub sent: Time,
     /// The packet.
     pub ip: IpPacket,
-    /// What became of it.
+    /// Its fate.
     pub fate: Fate,
 }
 

@@ -1,5 +1,6 @@
-//! Every packet of a hop, in the order in which the coordinator saw them: the hash that shows whether two trials
-//! were the same, the bytes that arrived over time, and the packets themselves, for measurements and traces.
+//! Every packet of a hop, in the order in which the coordinator saw them: the hash that shows
+//! whether two trials were the same, the bytes that arrived over time, and the packets themselves,
+//! for measurements and traces.
 
 use std::fmt::Write as _;
 
@@ -92,8 +93,9 @@ impl PacketLog {
         &self.packets
     }
 
-    /// The curve of the first flow's bytes that arrived by way of `direction` from `start` until before `end`: its step in
-    /// nanoseconds, and the sum after each. What was still under way when the flow ended does not count.
+    /// The curve of the first flow's bytes that arrived by way of `direction` from `start` until
+    /// before `end`: its step in nanoseconds, and the sum after each. What was still under way when
+    /// the flow ended does not count.
     #[must_use]
     pub fn received(&self, direction: Direction, start: Time, end: Time) -> (u64, Vec<u64>) {
         let arrived = self.between(0, direction, start, end);
@@ -129,8 +131,8 @@ impl PacketLog {
         &self.received[flow][usize::from(direction == Direction::Forward)]
     }
 
-    /// When the first packet of a reply reached the client: the first full-sized one with a short header (RFC 9000
-    /// section 17.3) that came at `earliest` or later.
+    /// When the first packet of a reply reached the client: the first full-sized one with a short
+    /// header (RFC 9000 section 17.3) that came at `earliest` or later.
     #[must_use]
     pub fn first_of_reply(&self, earliest: Time) -> Option<Time> {
         let is_reply =

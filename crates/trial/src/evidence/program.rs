@@ -14,7 +14,8 @@ pub struct ProgramExit {
     pub peak_memory_bytes: u64,
     /// Standard output and standard error.
     pub log: Vec<u8>,
-    /// Every frame that it was sent, so that it can be replayed alone; none outside of virtual time.
+    /// Every frame that it was sent, so that it can be replayed alone; none outside of virtual
+    /// time.
     pub frames: Vec<Vec<u8>>,
 }
 
@@ -45,7 +46,8 @@ pub struct ProcessExit {
 impl ProcessExit {
     /// Kills a process if it still lives, and waits for its end.
     pub fn kill(process: &mut Child) -> Self {
-        // It may be gone already; killing a child that is not yet reaped cannot hit another process.
+        // It may be gone already; killing a child that is not yet reaped cannot hit another
+        // process.
         let _ = process.kill();
         Self::wait(process)
     }

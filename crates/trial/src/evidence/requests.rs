@@ -17,8 +17,9 @@ use crate::schema::{PageRequest, PageRequests};
 const FORMAT: u64 = 2;
 
 impl PageRequests {
-    /// Those of the page or the live stream of `flow`, of which its client says `reports`; its first packet was sent at
-    /// `start`. None if there is neither, or the client does not report on each request.
+    /// Those of the page or the live stream of `flow`, of which its client says `reports`; its
+    /// first packet was sent at `start`. None if there is neither, or the client does not report on
+    /// each request.
     pub fn new(flow: &FlowJob, reports: &[RequestReport], start: Time) -> Option<Self> {
         if let Some(stream) = &flow.live {
             return Self::of_segments(flow, stream, reports, start);
@@ -144,10 +145,12 @@ mod tests {
         let start = Time::from_nanos(1_000_000_000);
         let all = PageRequests::new(&flow(), &reports, start).expect("a page that is reported on");
         let expected = json!({"format": 2, "film": [], "requests": [
-            {"path": "/0-400.html", "type": "document", "bytes": 400, "initiator": null, "urgency": 1,
+            {"path": "/0-400.html", "type": "document", "bytes": 400, "initiator": null,
+                "urgency": 1,
                 "protocol": null, "asked_s": 0.0, "first_byte_s": 1.0, "last_byte_s": 2.0},
             {"path": "/1-50.js", "type": "script", "bytes": 50, "initiator": "/0-400.html",
-                "urgency": 1, "protocol": null, "asked_s": 2.5, "first_byte_s": null, "last_byte_s": null},
+                "urgency": 1, "protocol": null, "asked_s": 2.5, "first_byte_s": null,
+                    "last_byte_s": null},
         ]});
         assert_eq!(serde_json::to_value(&all).expect("JSON"), expected);
     }

@@ -1,8 +1,9 @@
 //! Writes the packet log of a hop as a trace: both sides, nanosecond times, TLS secrets inside.
 //!
-//! Packets stand in the order in which they were sent, each followed at once by its arrival on the other side. In order of
-//! time, arrivals would stand between packets sent hundreds of milliseconds later, and Wireshark, which keeps one key
-//! phase per direction, would lose the thread at the first key update.
+//! Packets stand in the order in which they were sent, each followed at once by its arrival on the
+//! other side. In order of time, arrivals would stand between packets sent hundreds of milliseconds
+//! later, and Wireshark, which keeps one key phase per direction, would lose the thread at the
+//! first key update.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -54,7 +55,8 @@ impl HopTrace<'_> {
                 source,
                 destination,
             };
-            // The IPv4 identification ties both entries of a packet together; it wraps, as it does in life.
+            // The IPv4 identification ties both entries of a packet together; it wraps, as it does
+            // in life.
             let identification = u16::try_from(entry.packet & 0xffff).expect("masked to 16 bits");
             write_packet(&mut bytes, &packet.ip, ends, identification);
             writer.packet(

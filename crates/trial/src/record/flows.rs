@@ -1,8 +1,8 @@
 //! What became of several flows through one path, and how even their shares were.
 //!
-//! Source: R. Jain, D. Chiu and W. Hawe, A Quantitative Measure of Fairness and Discrimination for Resource Allocation in Shared
-//! Computer Systems, DEC-TR-301, 1984: the index of n shares x is (Σx)² / (n · Σx²), from 1/n, where one has all, to 1, where
-//! all have the same.
+//! Source: R. Jain, D. Chiu and W. Hawe, A Quantitative Measure of Fairness and Discrimination for
+//! Resource Allocation in Shared Computer Systems, DEC-TR-301, 1984: the index of n shares x is
+//! (Σx)² / (n · Σx²), from 1/n, where one has all, to 1, where all have the same.
 
 use bentpipe_link::{Direction, Fate};
 use bentpipe_units::Time;
@@ -13,8 +13,8 @@ use crate::job::{FlowJob, Job};
 use crate::numbers::{float, seconds};
 use crate::schema::{FlowResult, Outcome};
 
-/// How a trial ended: as the flow that is measured, unless a program of another one failed, so that the trial was not the one
-/// that was asked for.
+/// How a trial ended: as the flow that is measured, unless a program of another one failed, so that
+/// the trial was not the one that was asked for.
 pub fn outcome(finished: &FinishedTrial) -> Outcome {
     let [measured, others @ ..] = finished.flows.as_slice() else {
         unreachable!("a job has a flow");
@@ -52,8 +52,9 @@ pub fn detail(job: &Job, finished: &FinishedTrial) -> String {
     said.join("; ")
 }
 
-/// How several flows shared the path, and what became of each. Their curves count from `start` by `step`, as that of the
-/// first does. Nothing is said of a single flow, nor where the programs did not get past the greeting.
+/// How several flows shared the path, and what became of each. Their curves count from `start` by
+/// `step`, as that of the first does. Nothing is said of a single flow, nor where the programs did
+/// not get past the greeting.
 pub fn fairness(
     job: &Job,
     finished: &FinishedTrial,
@@ -158,8 +159,8 @@ impl<'a> FlowInterval<'a> {
     }
 }
 
-/// Of each flow while all were there. None if they do not compete for the same direction, if one of them failed, or if they
-/// were never there at once.
+/// Of each flow while all were there. None if they do not compete for the same direction, if one of
+/// them failed, or if they were never there at once.
 fn goodputs(job: &Job, intervals: &[FlowInterval]) -> Vec<Option<f64>> {
     let direction = job.measured().testcase_facts.direction();
     let compete =

@@ -1,4 +1,5 @@
-//! The measures of frames with deadlines: how many came in time, and how old they were when they came.
+//! The measures of frames with deadlines: how many came in time, and how old they were when they
+//! came.
 
 use bentpipe_endpoint::FrameStream;
 use bentpipe_endpoint::contract::RequestReport;

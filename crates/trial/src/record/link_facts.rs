@@ -6,11 +6,12 @@ use bentpipe_units::{Rate, Size, Time};
 
 use crate::job::{Job, TestCaseFacts};
 
-/// The largest IP packet that a stack may count on: nothing is dropped for its size, but programs say what they send over
-/// is Ethernet.
+/// The largest IP packet that a stack may count on: nothing is dropped for its size, but programs
+/// say what they send over is Ethernet.
 const MTU: u64 = 1500;
 
-/// The files that a trial is measured by: what an ideal sender's time depends on beside the scenario.
+/// The files that a trial is measured by: what an ideal sender's time depends on beside the
+/// scenario.
 #[derive(Clone, Copy)]
 pub struct MeasuredFiles {
     /// What is done with them.
@@ -23,7 +24,8 @@ pub struct MeasuredFiles {
     pub start: Time,
 }
 
-/// The facts of the client's hop and of files that are moved over it. What is in a tunnel has its MTU.
+/// The facts of the client's hop and of files that are moved over it. What is in a tunnel has its
+/// MTU.
 pub fn client_facts(job: &Job, files: MeasuredFiles) -> LinkFacts {
     let mut facts = link_facts(job.hops()[0], files);
     if let Some(tunnel) = &job.tunnel {
@@ -32,7 +34,8 @@ pub fn client_facts(job: &Job, files: MeasuredFiles) -> LinkFacts {
     facts
 }
 
-/// The facts of a hop and of files that are moved over it. The ideal sender's time is that of the whole path.
+/// The facts of a hop and of files that are moved over it. The ideal sender's time is that of the
+/// whole path.
 pub fn link_facts(hop: Hop, files: MeasuredFiles) -> LinkFacts {
     LinkFacts {
         limit_s: files

@@ -10,8 +10,8 @@ use crate::verdict::Verdict;
 
 const NS_PER_MS: u64 = 1_000_000;
 
-/// The playback of a live stream; null where there was none, or nothing of it came. Playing begins when the first segment is
-/// there, and stops where the next one is not when it is due.
+/// The playback of a live stream; null where there was none, or nothing of it came. Playing begins
+/// when the first segment is there, and stops where the next one is not when it is due.
 #[derive(Debug, Default, PartialEq)]
 pub struct Playback {
     pub startup_s: Option<f64>,
@@ -31,7 +31,8 @@ struct Segment {
 }
 
 impl Playback {
-    /// That of a flow that began at `start` and ended at `end`. The stream's time counts from its begin, too.
+    /// That of a flow that began at `start` and ended at `end`. The stream's time counts from its
+    /// begin, too.
     pub fn of(flow: &FlowJob, verdict: &Verdict, [start, end]: [Time; 2]) -> Self {
         let requests = &verdict.client.requests;
         match &flow.live {
@@ -81,7 +82,8 @@ impl Playback {
             .windows(2)
             .filter(|it| it[0].rate_bps != it[1].rate_bps);
         let rates: u64 = came.iter().map(|it| it.rate_bps).sum();
-        // What is played now was made so long ago: the first segment began so many segments before the client did.
+        // What is played now was made so long ago: the first segment began so many segments before
+        // the client did.
         let latency = played_after + stream.initial_segments * lasts;
         let last = came.last().map(|it| seconds(it.came_ns));
         Self {
@@ -102,8 +104,8 @@ mod tests {
 
     const RATES: [u64; 2] = [1_000_000, 3_000_000];
 
-    /// The requests of segments that came at such times, in seconds, at the rate with that number; none if there is no
-    /// time.
+    /// The requests of segments that came at such times, in seconds, at the rate with that number;
+    /// none if there is no time.
     fn requests(segments: &[(Option<f64>, usize)]) -> Vec<RequestReport> {
         let one = |&(came, rate): &(Option<f64>, usize)| {
             (0..RATES.len()).map(move |number| {

@@ -231,15 +231,16 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
     })
 }
 
-/// Marks of files that one connection carries from end to end; those of an upload past a proxy reach the proxy.
+/// Marks of files that one connection carries from end to end; those of an upload past a proxy
+/// reach the proxy.
 fn first_mb_s(job: &Job, metrics: Option<&Metrics>) -> Vec<f64> {
     let is_direct = job.last_hop(job.measured().testcase_facts) == 0;
     let marks = metrics.filter(|_| is_direct && !job.measured().is_reported());
     marks.map(|it| it.first_mb_s.clone()).unwrap_or_default()
 }
 
-/// The curve of what the receiver of the files could read, of `points` steps of so many nanoseconds; nothing of an upload
-/// past a proxy.
+/// The curve of what the receiver of the files could read, of `points` steps of so many
+/// nanoseconds; nothing of an upload past a proxy.
 fn in_order_bytes(job: &Job, metrics: Option<&Metrics>, step: u64, points: usize) -> Vec<u64> {
     let is_direct = job.last_hop(job.measured().testcase_facts) == 0;
     let Some(metrics) = metrics.filter(|it| is_direct && !it.in_order.is_empty()) else {

@@ -11,8 +11,8 @@ use crate::verdict::Verdict;
 /// The part of the document that is its head, a tenth: what that leads to blocks rendering.
 const HEAD: u64 = 10;
 
-/// The times of a page, in seconds from the client's first packet; null where no page was loaded, or
-/// not to there.
+/// The times of a page, in seconds from the client's first packet; null where no page was loaded,
+/// or not to there.
 #[derive(Debug, Default, PartialEq)]
 pub struct PageTimes {
     pub rs_s: Option<f64>,

@@ -1,4 +1,5 @@
-//! The times of a record: from what was on the wire, or, where its secrets are not known, from what the client reports.
+//! The times of a record: from what was on the wire, or, where its secrets are not known, from what
+//! the client reports.
 
 use bentpipe_analysis::Metrics;
 use bentpipe_endpoint::contract::{Bye, RequestReport};
@@ -8,7 +9,8 @@ use crate::finished::FinishedTrial;
 use crate::job::{Job, Role};
 use crate::schema::Outcome;
 
-/// Times in seconds from the client's first packet on the connection that is measured; null where the event never came.
+/// Times in seconds from the client's first packet on the connection that is measured; null where
+/// the event never came.
 #[derive(Debug, Default, PartialEq)]
 #[expect(clippy::struct_field_names, reason = "columns carry their unit")]
 pub struct Times {
@@ -29,8 +31,9 @@ impl Times {
         }
     }
 
-    /// Those of a page or a live stream. It is complete when the last reply is there: HTTP over TCP ends no stream with
-    /// a reply, so that the wire does not say. Nor is it one transfer: requests wait for replies, or for their time.
+    /// Those of a page or a live stream. It is complete when the last reply is there: HTTP over TCP
+    /// ends no stream with a reply, so that the wire does not say. Nor is it one transfer: requests
+    /// wait for replies, or for their time.
     pub fn of_requests(self, end_s: Option<f64>) -> Self {
         Self {
             completion_s: end_s,
@@ -39,9 +42,9 @@ impl Times {
         }
     }
 
-    /// Reads the client's report. Completion and transfer need every reply to have ended. `reply` is when the first packet
-    /// of a reply arrived: where that packet was not the first of its stream, because that one was lost, the application
-    /// got its first byte later.
+    /// Reads the client's report. Completion and transfer need every reply to have ended. `reply`
+    /// is when the first packet of a reply arrived: where that packet was not the first of its
+    /// stream, because that one was lost, the application got its first byte later.
     pub fn reported(client: &Bye, first_sent: Time, reply: Option<Time>, complete: bool) -> Self {
         let since = |time: Time| (time - first_sent).as_secs_f64();
         let times = |of: fn(&RequestReport) -> Option<u64>| {
@@ -63,8 +66,8 @@ impl Times {
     }
 }
 
-/// What the client reports, where nothing better is known. It does not know when its files arrived, nor when a second handshake
-/// was complete.
+/// What the client reports, where nothing better is known. It does not know when its files arrived,
+/// nor when a second handshake was complete.
 fn reported(job: &Job, finished: &FinishedTrial, start: Time) -> Times {
     let (testcase, flow) = (job.measured().testcase_facts, finished.measured());
     let whole = &flow.verdict.client;

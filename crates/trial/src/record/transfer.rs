@@ -1,7 +1,8 @@
 //! What was moved, how fast, and when it arrived.
 
 use bentpipe_analysis::connection::Protocol;
-use bentpipe_analysis::metrics::{one_rtt_span, seconds};
+use bentpipe_analysis::durations::seconds;
+use bentpipe_analysis::metrics::one_rtt_span;
 use bentpipe_link::{Direction, Ideal};
 use bentpipe_units::{Span, Time};
 
@@ -13,8 +14,9 @@ use crate::job::Job;
 use crate::numbers::{float, nanos};
 use crate::schema::Outcome;
 
-/// 8 · size / transfer, and its share of the rate of the link. None where that says nothing: the files came in one packet, or
-/// in one flight so short that the first packet, whose own time on the link is not in `transfer_s`, counts for much.
+/// 8 · size / transfer, and its share of the rate of the link. None where that says nothing: the
+/// files came in one packet, or in one flight so short that the first packet, whose own time on the
+/// link is not in `transfer_s`, counts for much.
 pub fn goodput(
     size_bytes: u64,
     transfer_s: Option<f64>,
@@ -30,8 +32,8 @@ pub fn goodput(
     )
 }
 
-/// The rate of the link in the direction of the files; of one that changes the mean over the transfer, as it was in this trial. `end` is
-/// when the last byte arrived.
+/// The rate of the link in the direction of the files; of one that changes the mean over the
+/// transfer, as it was in this trial. `end` is when the last byte arrived.
 pub fn rate_bps(
     job: &Job,
     files: MeasuredFiles,
@@ -77,8 +79,8 @@ fn lasted(job: &Job, flow: &FinishedFlow, end: Time) -> (u64, Option<f64>) {
     (bytes, first.map(|first| (end - first).as_secs_f64()))
 }
 
-/// The bytes that were moved, and when the last of them arrived; completes the time that they took where that is not on the client's hop, or is
-/// no file's.
+/// The bytes that were moved, and when the last of them arrived; completes the time that they took
+/// where that is not on the client's hop, or is no file's.
 pub fn moved(
     job: &Job,
     finished: &FinishedTrial,
@@ -109,7 +111,8 @@ fn transfer_s(job: &Job, flow: &FinishedFlow, files: MeasuredFiles) -> Option<f6
     metrics.transfer_s.filter(|_| complete)
 }
 
-/// From the first to the last 1-RTT packet that reached the files' receiver, as the interop runner measures a transfer.
+/// From the first to the last 1-RTT packet that reached the files' receiver, as the interop runner
+/// measures a transfer.
 pub fn runner_transfer_s(job: &Job, flow: &FinishedFlow) -> Option<f64> {
     let measured = job.measured();
     let is_fixed = measured.duration_ns.is_none() && !measured.is_reported();

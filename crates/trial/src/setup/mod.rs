@@ -46,7 +46,8 @@ impl<'a> FlowSetup<'a> {
         scratch.join(number.to_string())
     }
 
-    /// Where the files are made that are too large to go through within the duration of the flow with that number.
+    /// Where the files are made that are too large to go through within the duration of the flow
+    /// with that number.
     #[must_use]
     pub fn endless_folder(scratch: &Path, number: usize) -> PathBuf {
         Self::folder(scratch, number).join("www")
@@ -102,13 +103,15 @@ impl<'a> FlowSetup<'a> {
         (!self.flow.page.is_empty()).then(|| self.scratch.join(PAGE))
     }
 
-    /// The file of the live stream that a client in socket mode is to play; none for any other workload.
+    /// The file of the live stream that a client in socket mode is to play; none for any other
+    /// workload.
     #[must_use]
     pub fn live(&self) -> Option<PathBuf> {
         (self.flow.live.is_some()).then(|| self.scratch.join(LIVE))
     }
 
-    /// The file of the stream of frames that both ends in socket mode are told; none for any other workload.
+    /// The file of the stream of frames that both ends in socket mode are told; none for any other
+    /// workload.
     #[must_use]
     pub fn frames(&self) -> Option<PathBuf> {
         (self.flow.frames.is_some()).then(|| self.scratch.join(FRAMES))
@@ -120,7 +123,8 @@ impl<'a> FlowSetup<'a> {
         role == Role::Client || self.flow.frames.is_some()
     }
 
-    /// The file that a client in socket mode leaves its report of a page, of frames or a live stream in.
+    /// The file that a client in socket mode leaves its report of a page, of frames or a live
+    /// stream in.
     #[must_use]
     pub fn report(&self) -> Option<PathBuf> {
         self.flow.is_reported().then(|| self.scratch.join(REPORT))
@@ -195,8 +199,8 @@ impl<'a> FlowSetup<'a> {
             .collect()
     }
 
-    /// What the proxy on `host` is told that is told nothing of its previous hop. Its addresses are where it listens, where it connects
-    /// from, and its next hop.
+    /// What the proxy on `host` is told that is told nothing of its previous hop. Its addresses are
+    /// where it listens, where it connects from, and its next hop.
     #[must_use]
     pub fn proxy_hello(
         &self,
@@ -285,7 +289,8 @@ impl<'a> FlowSetup<'a> {
         (role == self.flow.testcase_facts.receiver()).then(|| self.downloads())
     }
 
-    /// The folder for the qlog of the program on `host`, if one is wanted. Only the first flow has one.
+    /// The folder for the qlog of the program on `host`, if one is wanted. Only the first flow has
+    /// one.
     #[must_use]
     pub fn qlog_of(&self, host: HostName) -> Option<PathBuf> {
         let wanted = self.job.qlog && self.number == 0;
@@ -302,7 +307,8 @@ impl<'a> FlowSetup<'a> {
         Ok(())
     }
 
-    /// The TLS secrets of a hop, which the program at its end towards the client has written; empty if there are none.
+    /// The TLS secrets of a hop, which the program at its end towards the client has written; empty
+    /// if there are none.
     #[must_use]
     pub fn secrets(&self, hop: usize) -> String {
         let hop = if self.job.is_transparent() { 0 } else { hop };

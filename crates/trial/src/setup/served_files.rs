@@ -21,8 +21,8 @@ pub fn size_of(www: &Path, requests: &[String]) -> Result<u64, String> {
     Ok(sum)
 }
 
-/// Makes files in `www` that are too large to go through within `duration`. They have nothing but zeros in them, and so take
-/// no room.
+/// Makes files in `www` that are too large to go through within `duration`. They have nothing but
+/// zeros in them, and so take no room.
 pub fn make_endless(
     job: &Job,
     flow: &FlowJob,

@@ -5,6 +5,7 @@
 //! contract has a frame say when it was due, however late a timer fires. What one program says is
 //! held against another's clock and against the wire with a tolerance, [`CLOCKS`].
 
+mod schedule;
 mod wire;
 
 use std::fs;
@@ -12,11 +13,10 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use bentpipe_endpoint::FrameStream;
 use bentpipe_endpoint::contract::RequestReport;
 use bentpipe_link::Direction;
-use bentpipe_units::Span;
 
+use self::schedule::{made, off_schedule, span};
 use self::wire::Wire;
 use super::verifier::{CLOCKS, Kind, ProofFailure, Verifier, only_one};
 use super::{FlowEnd, Verdict, files};
@@ -131,28 +131,6 @@ fn misreported(
     })
 }
 
-/// Frames by number, and when they were made as the client was told.
-fn made(said: &[RequestReport]) -> impl Iterator<Item = (usize, Duration)> {
-    let all = said.iter().enumerate();
-    all.filter_map(|(number, it)| Some((number, Duration::from_nanos(it.asked_ns?))))
-}
-
-/// When the first frame was made, by the first of which anything came; none if nothing came.
-fn began(stream: &FrameStream, said: &[RequestReport]) -> Option<Duration> {
-    let (number, at) = made(said).next()?;
-    Some(at.saturating_sub(stream.made(number)))
-}
-
-/// The frame that was not made when it was due, if one was not.
-fn off_schedule(stream: &FrameStream, said: &[RequestReport]) -> Option<String> {
-    let began = began(stream, said)?;
-    let (number, at) = made(said).find(|(number, at)| began + stream.made(*number) != *at)?;
-    let (after, due) = (span(at.saturating_sub(began)), span(stream.made(number)));
-    Some(format!(
-        "frame {number} was made {after} after the first one, and it was due {due} after it"
-    ))
-}
-
 /// The frame that came sooner than the path allows, whose least delay is `least`, if one did.
 fn too_young(said: &[RequestReport], least: Duration) -> Option<String> {
     let ages = made(said).filter_map(|(number, at)| {
@@ -172,17 +150,13 @@ fn too_young(said: &[RequestReport], least: Duration) -> Option<String> {
     ))
 }
 
-/// A time as people read it.
-fn span(time: Duration) -> Span {
-    Span::from_nanos(u64::try_from(time.as_nanos()).expect("it is one of a trial"))
-}
-
 #[cfg(test)]
 mod tests {
-    use bentpipe_endpoint::Carrier;
     use bentpipe_endpoint::contract::Bye;
+    use bentpipe_endpoint::{Carrier, FrameStream};
     use bentpipe_units::Time;
 
+    use super::schedule::began;
     use super::*;
 
     const STREAM: FrameStream = FrameStream {

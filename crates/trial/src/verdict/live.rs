@@ -79,8 +79,8 @@ impl Verifier for Live {
     }
 }
 
-/// What a client did against the rules of the contract, by its own words: each segment is asked for once, when it is made
-/// and the one before has ended. It did not begin before `start_ns`.
+/// What a client did against the rules of the contract, by its own words: each segment is asked for
+/// once, when it is made and the one before has ended. It did not begin before `start_ns`.
 fn disobeyed(stream: &LiveStream, requests: &[RequestReport], start_ns: u64) -> Option<String> {
     let mut before = start_ns;
     for (segment, all) in (0..).zip(requests.chunks(stream.rates_bps.len())) {
@@ -113,8 +113,8 @@ fn disobeyed(stream: &LiveStream, requests: &[RequestReport], start_ns: u64) -> 
 mod tests {
     use super::*;
 
-    /// Requests of segments at two rates, of which the first is asked for: when that is, and when it has come, in
-    /// seconds.
+    /// Requests of segments at two rates, of which the first is asked for: when that is, and when
+    /// it has come, in seconds.
     fn requests(times: &[(u64, u64)]) -> Vec<RequestReport> {
         let one = |&(asked, last): &(u64, u64)| {
             let asked = RequestReport {

@@ -8,6 +8,7 @@ mod page;
 mod resumption;
 mod silence;
 mod verifier;
+mod verifiers;
 
 use std::collections::BTreeMap;
 
@@ -21,9 +22,11 @@ use crate::schema::Outcome;
 
 pub(crate) use self::silence::silence;
 pub use self::verifier::ProofFailure;
-pub(crate) use self::verifier::{unreported, verifier};
+pub(crate) use self::verifier::unreported;
+pub(crate) use self::verifiers::verifier;
 
-/// The contract's words for the end of RFC 9000 section 10.1, and for a stack that gives up on a handshake.
+/// The contract's words for the end of RFC 9000 section 10.1, and for a stack that gives up on a
+/// handshake.
 const TIMEOUTS: [&str; 2] = ["idle timeout", "handshake timeout"];
 
 /// The end of a conversation.
@@ -48,7 +51,7 @@ pub struct Verdict {
     pub detail: String,
     /// None: it did not get that far.
     pub end: Option<FlowEnd>,
-    /// The client's last words; empty if it had none.
+    /// The client's final report; empty if it gave none.
     pub client: Bye,
     /// What a browser says of how it drew its page.
     pub drawing: Drawing,
@@ -101,7 +104,8 @@ impl Verdict {
         self.statistics.get(&host).cloned().unwrap_or_default()
     }
 
-    /// Adds what a proxy or the server says of itself and, where the trial did not come to a good end, of that.
+    /// Adds what a proxy or the server says of itself and, where the trial did not come to a good
+    /// end, of that.
     pub fn hear(&mut self, host: HostName, error: Option<&str>, statistics: Statistics) {
         self.statistics.insert(host, statistics);
         if let (false, Some(error)) = (self.outcome == Outcome::Ok && self.detail.is_empty(), error)
@@ -144,7 +148,8 @@ impl Verdict {
         }
     }
 
-    /// Lets the end decide on a transfer that was to last for a time: it is `ok` only if it was there until that was over.
+    /// Lets the end decide on a transfer that was to last for a time: it is `ok` only if it was
+    /// there until that was over.
     pub fn take_duration_into_account(&mut self) {
         if self.outcome == Outcome::Ok && self.end != Some(FlowEnd::Cut) {
             self.outcome = Outcome::MissingFile;
@@ -152,8 +157,8 @@ impl Verdict {
         }
     }
 
-    /// Lets the wire decide on whether anything came of a transfer that was cut: a program in real time does not say, and may store nothing before
-    /// it has all.
+    /// Lets the wire decide on whether anything came of a transfer that was cut: a program in real
+    /// time does not say, and may store nothing before it has all.
     pub fn take_arrivals_into_account(&mut self, came: bool) {
         let timeouts = [Outcome::HandshakeTimeout, Outcome::TransferTimeout];
         if came && self.end == Some(FlowEnd::Cut) && timeouts.contains(&self.outcome) {
@@ -162,15 +167,16 @@ impl Verdict {
         }
     }
 
-    /// Tells the timeouts apart by the wire, where nobody else can: a program in real time does not say when its handshake was
-    /// complete.
+    /// Tells the timeouts apart by the wire, where nobody else can: a program in real time does not
+    /// say when its handshake was complete.
     pub fn take_handshake_into_account(&mut self, is_connected: bool) {
         if self.outcome == Outcome::HandshakeTimeout && is_connected {
             self.outcome = Outcome::TransferTimeout;
         }
     }
 
-    /// Adds who was silent to what a client says that gave up by a timeout of its own, and not by the trial's.
+    /// Adds who was silent to what a client says that gave up by a timeout of its own, and not by
+    /// the trial's.
     pub fn take_silence_into_account(&mut self, who: impl FnOnce() -> String) {
         let gave_up = self.end == Some(FlowEnd::Done) && self.outcome != Outcome::Ok;
         if let Some(words) = TIMEOUTS.iter().find(|it| self.detail.starts_with(**it))

@@ -1,4 +1,5 @@
-//! The verification of pages: every resource is whole, and came over as many connections as the protocol has.
+//! The verification of pages: every resource is whole, and came over as many connections as the
+//! protocol has.
 
 use std::cmp::Reverse;
 use std::io;
@@ -52,8 +53,8 @@ fn is_browser(setup: &FlowSetup) -> bool {
         .is_some_and(|it| it.moments.are_said())
 }
 
-/// Bytes of replies that each connection carried that carried any. Browsers open further ones where the first is slow
-/// to come about, and do not use them.
+/// Bytes of replies that each connection carried that carried any. Browsers open further ones where
+/// the first is slow to come about, and do not use them.
 pub fn carried<'a>(seen: impl IntoIterator<Item = &'a DecodedConnection>) -> Vec<u64> {
     let carried = seen.into_iter().map(|it| {
         let came = arrivals(&it.connection, End::Server);
@@ -132,8 +133,8 @@ fn not_early(of: &DecodedConnection) -> Result<(), ProofFailure> {
     Ok(())
 }
 
-/// The connections of a later visit, that first which it is held to: over HTTP/1.1 the first that carried anything, else
-/// the one that carried most.
+/// The connections of a later visit, that first which it is held to: over HTTP/1.1 the first that
+/// carried anything, else the one that carried most.
 fn visit<'a>(setup: &FlowSetup, mut all: Vec<&'a DecodedConnection>) -> Vec<&'a DecodedConnection> {
     if setup.flow().alpn != "http/1.1" {
         all.sort_by_key(|it| Reverse(carried([*it]).first().copied()));
@@ -141,8 +142,8 @@ fn visit<'a>(setup: &FlowSetup, mut all: Vec<&'a DecodedConnection>) -> Vec<&'a 
     all
 }
 
-/// Whether a later visit has as many connections as its protocol, and they carried its page: over HTTP/1.1 together, else
-/// the first of them, which is the one that is measured.
+/// Whether a later visit has as many connections as its protocol, and they carried its page: over
+/// HTTP/1.1 together, else the first of them, which is the one that is measured.
 fn all_carried(setup: &FlowSetup, visit: &[&DecodedConnection]) -> Result<(), ProofFailure> {
     let bytes = setup.measured_bytes();
     if setup.flow().alpn != "http/1.1" {
@@ -181,7 +182,8 @@ fn unvisited(seen: &[DecodedConnection]) -> ProofFailure {
     let begun = match seen.len() {
         1 => "1 connection begin".to_owned(),
         many => format!(
-            "{many} connections begin, of which {made} completed their handshake, none of them behind the first reply"
+            "{many} connections begin, of which {made} completed their handshake, none of them \
+             behind the first reply"
         ),
     };
     ProofFailure::Other(format!(

@@ -15,10 +15,12 @@ pub fn resumed(second: &DecodedConnection) -> Result<(), ProofFailure> {
         }
         (Some(true), Some(true)) => "the second ServerHello took a ticket, but a Certificate came",
         (Some(false), Some(true)) => {
-            "two connections, but the second handshake carried a Certificate: the server did not resume"
+            "two connections, but the second handshake carried a Certificate: the server did not \
+             resume"
         }
         (Some(false), _) => {
-            "two connections, but the second ServerHello has no pre_shared_key: the server did not resume"
+            "two connections, but the second ServerHello has no pre_shared_key: the server did not \
+             resume"
         }
     };
     other(format!(
@@ -35,14 +37,16 @@ pub fn early(second: &DecodedConnection) -> Result<(), ProofFailure> {
             other("expected stream data in 0-RTT; saw a resumed connection without any".to_owned())
         }
         (Some(bytes), Some(false)) => other(format!(
-            "expected 0-RTT that the server accepts; saw {bytes} stream bytes in it, \
-             but neither an acknowledgement nor early_data in the server's answer: the server did not accept 0-RTT"
+            "expected 0-RTT that the server accepts; saw {bytes} stream bytes in it, but neither \
+             an acknowledgement nor early_data in the server's answer: the server did not accept \
+             0-RTT"
         )),
         (None, _) => Err(ProofFailure::Sealed(
             "what was sent in 0-RTT could not be decrypted",
         )),
         (_, None) => Err(ProofFailure::Sealed(
-            "nothing of 0-RTT was acknowledged, and the server's answer to it could not be decrypted",
+            "nothing of 0-RTT was acknowledged, and the server's answer to it could not be \
+             decrypted",
         )),
     }
 }

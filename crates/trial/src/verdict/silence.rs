@@ -1,8 +1,8 @@
 //! Who fell silent before a connection was given up, by what its ends sent and what reached them.
 //!
-//! A stack that says `idle timeout` (RFC 9000 section 10.1) says that it heard nothing for too long, not why. The packets
-//! of the hop beside the client do: the end that sent its last packet first is the one to look at, or what became of that
-//! packet.
+//! A stack that says `idle timeout` (RFC 9000 section 10.1) says that it heard nothing for too
+//! long, not why. The packets of the hop beside the client do: the end that sent its last packet
+//! first is the one to look at, or what became of that packet.
 
 use bentpipe_link::{Direction, Fate, HostName};
 use bentpipe_units::Time;
@@ -18,8 +18,8 @@ struct End {
     reached: Option<Time>,
 }
 
-/// Says in words who was silent, and since when. `ends` are the hosts towards the client and towards the server; the packets
-/// are those of one flow.
+/// Says in words who was silent, and since when. `ends` are the hosts towards the client and
+/// towards the server; the packets are those of one flow.
 pub fn silence<'a>(packets: impl Iterator<Item = &'a Packet>, ends: [HostName; 2]) -> String {
     let [mut near, mut far] = [End::default(); 2];
     for packet in packets {
@@ -102,17 +102,18 @@ mod tests {
                     (server, 300, false),
                     (client, 900, false),
                 ],
-                "the server was silent after 300 ms, though packets reached it until 1.2 s; the client sent its last packet \
-                 at 900 ms",
+                "the server was silent after 300 ms, though packets reached it until 1.2 s; the \
+                 client sent its last packet at 900 ms",
             ),
             (
                 vec![(client, 0, false), (server, 300, true), (client, 400, true)],
-                "the server was silent after 300 ms by a packet that was lost, and nothing reached it after 300 ms; the \
-                 client sent its last packet at 400 ms",
+                "the server was silent after 300 ms by a packet that was lost, and nothing reached \
+                 it after 300 ms; the client sent its last packet at 400 ms",
             ),
             (
                 vec![(client, 0, true), (client, 1000, true)],
-                "the server sent nothing, and nothing reached it; the client sent its last packet at 1 s",
+                "the server sent nothing, and nothing reached it; the client sent its last packet \
+                 at 1 s",
             ),
             (
                 vec![
@@ -120,8 +121,8 @@ mod tests {
                     (server, 300, false),
                     (server, 800, true),
                 ],
-                "the client was silent after 0 ms, though packets reached it until 600 ms; the server sent its last packet at \
-                 800 ms",
+                "the client was silent after 0 ms, though packets reached it until 600 ms; the \
+                 server sent its last packet at 800 ms",
             ),
         ] {
             let packets: Vec<Packet> = packets

@@ -1,11 +1,11 @@
-//! The verifiers of workloads, by their test cases.
+//! A verifier: whether the wire and the files show what a workload asks for.
 
 use std::io;
 use std::time::Duration;
 
 use bentpipe_endpoint::contract::RequestReport;
 
-use super::{Verdict, files, frames, live, page};
+use super::Verdict;
 use crate::evidence::{DecodedConnection, HopObservation};
 use crate::job::{FlowJob, TestCaseFacts};
 use crate::schema::Outcome;
@@ -20,8 +20,6 @@ pub(crate) struct Kind {
     /// Its test cases, and the verifier of each.
     pub verifiers: &'static [(&'static str, &'static dyn Verifier)],
 }
-
-const KINDS: [Kind; 4] = [files::KIND, page::KIND, live::KIND, frames::KIND];
 
 /// The reason why nothing was proved.
 #[derive(Debug, PartialEq, Eq)]
@@ -117,25 +115,6 @@ pub(crate) fn miscounted(
         begun => format!(", and {begun} of which the client never sent the end of the handshake"),
     };
     ProofFailure::Other(format!("expected {expected}, saw {}{begun}", made.len()))
-}
-
-/// The verifier of the flow with that number. The error says why there is none.
-pub(crate) fn verifier(flow: &FlowJob, number: usize) -> Result<&'static dyn Verifier, String> {
-    let all = || KINDS.iter().flat_map(|kind| kind.verifiers);
-    let wanted = flow.testcase.as_str();
-    let Some((_, found)) = all().find(|(name, _)| *name == wanted) else {
-        let names: Vec<_> = all().map(|(name, _)| *name).collect();
-        let names = names.join(", ");
-        return Err(format!(
-            "the job: flows[{number}].testcase: {wanted:?} is none of {names}"
-        ));
-    };
-    if !found.agrees(flow.testcase_facts) {
-        return Err(format!(
-            "the job: flows[{number}].testcase_facts: they are not those of {wanted}"
-        ));
-    }
-    Ok(*found)
 }
 
 #[cfg(test)]

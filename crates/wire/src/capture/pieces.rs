@@ -168,8 +168,8 @@ impl Pieces<'_> {
         self.failure
     }
 
-    /// Puts what was left and what comes next into `buffer`, and tells how much that is. If it cannot
-    /// be read further, what was read before counts.
+    /// Puts what was left and what comes next into `buffer`, and tells how much that is. If it
+    /// cannot be read further, what was read before counts.
     fn fill(&mut self, buffer: &mut Vec<u8>) -> usize {
         let size = PIECE.max(2 * self.rest.len());
         if buffer.len() < size {

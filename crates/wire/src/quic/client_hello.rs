@@ -1,4 +1,4 @@
-//! What a client's hello message shows to everybody on the path.
+//! The fields of a `ClientHello` that are readable on the path.
 //!
 //! Source: RFC 8446 section 4.1.2 (the message), RFC 6066 section 3 (`server_name`), RFC 7301
 //! section 3.1 (`application_layer_protocol_negotiation`). Over QUIC it lies in Initial packets,

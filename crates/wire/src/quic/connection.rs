@@ -1,4 +1,4 @@
-//! What an observer has learnt of a connection: connection IDs, keys and packet numbers.
+//! An observer's knowledge of a connection: connection IDs, keys and packet numbers.
 //!
 //! Source: RFC 9001 section 4.1 (levels), 5.2 (Initial keys), RFC 9000 section 5.1 (connection
 //! IDs).

@@ -9,7 +9,8 @@ use super::keys::{PacketKey, Secret, Suite, TAG};
 use super::protection::Form;
 use super::version::Version;
 use super::{ConnectionId, End, Frame, Frames, Observer, Reason};
-use crate::datagram::{Datagram, Path};
+use crate::datagram::Datagram;
+use crate::ip_layer::Path;
 use crate::keylog::KeyLog;
 
 const CLIENT_ID: [u8; 4] = [0xc1; 4];

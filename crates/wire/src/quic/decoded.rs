@@ -1,4 +1,4 @@
-//! What an observer tells of: packets that were decoded, and what could not be.
+//! The output of an observer: decoded packets, and what could not be decoded.
 
 use crate::datagram::Datagram;
 

@@ -1,4 +1,4 @@
-//! What the server's messages in a TLS handshake show of how it went.
+//! The outcome of a TLS handshake, by the server's messages.
 
 use super::tls;
 

@@ -129,7 +129,8 @@ impl Secret {
 
     /// The secret of `sender`'s Initial packets, RFC 9001 section 5.2.
     pub(super) fn initial(version: Version, destination: &ConnectionId, sender: End) -> Self {
-        // RFC 9001 section 5.2, RFC 9369 section 3.3.1, and draft-ietf-quic-tls-29 to -32 section 5.2
+        // RFC 9001 section 5.2, RFC 9369 section 3.3.1, and draft-ietf-quic-tls-29 to -32 section
+        // 5.2
         let salt: [u8; 20] = match version {
             Version::Draft(..=32) => [
                 0xaf, 0xbf, 0xec, 0x28, 0x99, 0x93, 0xd2, 0x4c, 0x9e, 0x97, 0x86, 0xf1, 0x9c, 0x61,

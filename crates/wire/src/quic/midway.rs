@@ -15,7 +15,7 @@
 
 use std::collections::HashMap;
 
-use crate::datagram::Path;
+use crate::ip_layer::Path;
 use crate::keylog::SecretKind;
 
 use super::keys::{Secret, Suite};

@@ -1,9 +1,9 @@
 //! QUIC packets, taken apart as somebody who holds the secrets and watches the wire can do it.
 //!
-//! Source: RFC 9000 (version 1), RFC 9001 (protection), RFC 9369 (version 2), draft-ietf-quic-tls-29
-//! to -34 (drafts). An [`Observer`] is a
-//! place on the wire: it is shown datagrams in the order in which they pass, and keeps for itself
-//! what it learns from them. What other observers see changes nothing for it.
+//! Source: RFC 9000 (version 1), RFC 9001 (protection), RFC 9369 (version 2),
+//! draft-ietf-quic-tls-29 to -34 (drafts). An [`Observer`] is a place on the wire: it is shown
+//! datagrams in the order in which they pass, and keeps for itself what it learns from them. What
+//! other observers see changes nothing for it.
 
 mod ack;
 mod client_hello;

@@ -6,7 +6,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::datagram::{Datagram, Path};
+use crate::datagram::Datagram;
+use crate::ip_layer::Path;
 use crate::keylog::KeyLog;
 
 use super::connection::{Connection, Sealed};
@@ -315,9 +316,9 @@ impl<'k> Observer<'k> {
         Ok(self.packet(receiver, &sealed, &opened))
     }
 
-    /// Takes a path for one of a connection since a packet on it has a connection ID of that, though
-    /// nobody can tell whether it is authentic: without secrets, what comes back has nothing else to
-    /// be told by.
+    /// Takes a path for one of a connection since a packet on it has a connection ID of that,
+    /// though nobody can tell whether it is authentic: without secrets, what comes back has nothing
+    /// else to be told by.
     fn follow(&mut self, path: Path, receiver: Receiver, destination: &ConnectionId) {
         if destination.len() < DISTINCTIVE || self.by_path.contains_key(&path) {
             return;

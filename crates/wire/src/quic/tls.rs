@@ -1,4 +1,4 @@
-//! What of the TLS handshake decoding needs.
+//! The parts of the TLS handshake that decoding needs.
 //!
 //! Source: RFC 8446 sections 4, 4.1.2, 4.1.3, 4.2 and 4.3.1; RFC 9001 section 8.2 (transport
 //! parameters); RFC 8879 (compressed certificates).

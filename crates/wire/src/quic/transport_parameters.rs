@@ -1,6 +1,7 @@
 //! The transport parameters that decoding needs.
 //!
-//! Source: RFC 9000 section 18.2; draft-ferrieuxhamchaoui-quic-lossbits-03 section 5.1. Values that the RFC forbids are shown as they are.
+//! Source: RFC 9000 section 18.2; draft-ferrieuxhamchaoui-quic-lossbits-03 section 5.1. Values that
+//! the RFC forbids are shown as they are.
 
 use serde::Serialize;
 

@@ -4,8 +4,8 @@
 //! registry "QUIC Versions" of IANA and the list of versions in the wiki of quicwg/base-drafts
 //! (those of Google and Meta).
 //!
-//! Drafts 29 to 34 have the packets of version 1, with Initial keys and Retry integrity of their own
-//! up to draft 32.
+//! Drafts 29 to 34 have the packets of version 1, with Initial keys and Retry integrity of their
+//! own up to draft 32.
 
 /// A version whose packets can be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What of a segment is kept until it is told in frames.
+//! The fields of a segment that are kept until it is translated into frames.
 
 /// The header of a segment, as far as it matters here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

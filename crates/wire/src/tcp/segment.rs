@@ -5,8 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use super::header::Header;
 use crate::capture::CapturedPacket;
 use crate::cursor::Cursor;
-use crate::datagram::{DecapsulationError, IpLayer, Path};
+use crate::decapsulation_error::DecapsulationError;
 use crate::ip::TCP;
+use crate::ip_layer::{IpLayer, Path};
 
 /// A TCP segment.
 #[derive(Debug, Clone, PartialEq, Eq)]

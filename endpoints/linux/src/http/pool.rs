@@ -42,7 +42,8 @@ impl Pool {
         self.free.push(asker);
     }
 
-    /// How many connections are to be made for so many requests that wait: they are being made then.
+    /// How many connections are to be made for so many requests that wait: they are being made
+    /// then.
     pub fn open(&mut self, waiting: usize) -> usize {
         let lacking = waiting.saturating_sub(self.opening);
         let opened = lacking.min(self.most - self.count);

@@ -1,7 +1,9 @@
 //! ACKs fill the link on which they travel.
 
 use super::super::quantities::{Count, Percent, Rate, Seconds, float, share};
-use super::super::signals::{Missing, Signals, Span, at_rate, direction, rate_of};
+use super::super::signals::Signals;
+use super::super::span::{Span, at_rate, rate_of};
+use super::super::transfer::{Missing, direction};
 use super::{Judgement, Rule};
 use crate::connection::{Fate, Frame, Nanos};
 
@@ -25,10 +27,10 @@ const DROPS_PERCENT: u64 = 1;
 const LEAST_WINDOW: Nanos = 1_000_000_000;
 
 fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
-    signals.needs_data()?;
-    let receiver = signals.sender.other();
-    let connection = signals.view.connection;
-    let all = signals.view.packets();
+    signals.transfer.needs_data()?;
+    let receiver = signals.transfer.sender.other();
+    let connection = signals.transfer.view.connection;
+    let all = signals.transfer.view.packets();
     let acks: Vec<_> = all
         .filter(|(packet, entry)| packet.sender == receiver && entry.stream_bytes == 0)
         .map(|(packet, _)| packet)
@@ -37,7 +39,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
             frames.any(|frame| matches!(frame, Frame::Ack { .. }))
         })
         .collect();
-    let length = signals.rtt.unwrap_or(0).max(LEAST_WINDOW);
+    let length = signals.transfer.rtt.unwrap_or(0).max(LEAST_WINDOW);
     let mut sent: Vec<(Nanos, u64)> = acks
         .iter()
         .map(|it| (it.time(), u64::from(it.ip_size.unwrap_or(0))))
@@ -47,7 +49,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     };
     let drops = acks.iter().filter(|it| it.fate == Fate::QueueDrop).count() as u64;
     let is_dropped = drops > 0 && drops * 100 >= acks.len() as u64 * DROPS_PERCENT;
-    let (rate, direction) = (signals.rate_from(receiver), direction(receiver));
+    let (rate, direction) = (signals.transfer.rate_from(receiver), direction(receiver));
     let Some(rate) = rate.or(is_dropped.then_some(0)) else {
         return Missing::because(format!(
             "the rate of the {direction} link is not known (hint: --link); ACKs took {} at most",
@@ -71,7 +73,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     let judgement = Judgement::yes_if(is_overloaded, text)
         .over(busiest, "rate of ACKs", rate_of(bytes, length), "bit/s")
         .over(
-            signals.sending,
+            signals.transfer.sending,
             "packets with ACKs dropped",
             float(drops),
             "packets",

@@ -2,10 +2,12 @@
 
 use super::super::deliveries::Deliveries;
 use super::super::quantities::{Count, Percent, Rate, Seconds, float};
-use super::super::signals::{Missing, Signals, Span};
+use super::super::signals::Signals;
+use super::super::span::Span;
+use super::super::transfer::Missing;
 use super::{Judgement, Rule};
 use crate::connection::Nanos;
-use crate::metrics::seconds;
+use crate::durations::seconds;
 
 /// The line of offsets over time bends, and the rate does not recover. Endres, figures 5.11 and
 /// 5.18 to 5.20.
@@ -37,8 +39,8 @@ const TAIL_PERCENT: u64 = 2;
 const PACKETS: usize = 50;
 
 fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
-    signals.needs_data()?;
-    let rtt = signals.needs_rtt()?;
+    signals.transfer.needs_data()?;
+    let rtt = signals.transfer.needs_rtt()?;
     let deliveries = &signals.deliveries;
     let Some((all, end)) = arms(signals) else {
         return Missing::because("no data were seen to arrive");
@@ -54,7 +56,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     if end - all.from < phase.saturating_mul(2) {
         return Ok(Judgement::no(format!(
             "{} came within {}, too short for two phases of {}.",
-            if signals.is_whole {
+            if signals.transfer.is_whole {
                 "All but the tail"
             } else {
                 "All data"
@@ -78,7 +80,8 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     let best = phases(deliveries, bend, end, phase).map(|(_, rate)| rate);
     let best = best.fold(is, f64::max);
     let text = format!(
-        "In the {} before {} data came at {}, in the {} from then on at {} ({}), and at no more than {} over any {} RTTs.",
+        "In the {} before {} data came at {}, in the {} from then on at {} ({}), and at no more \
+         than {} over any {} RTTs.",
         Seconds(before.length()),
         Seconds(bend),
         Rate(was),
@@ -108,11 +111,11 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
 fn arms(signals: &Signals<'_>) -> Option<(Span, Nanos)> {
     let deliveries = &signals.deliveries;
     let all = deliveries.span()?;
-    if signals.is_whole {
+    if signals.transfer.is_whole {
         let most = deliveries.bytes() - deliveries.bytes() * TAIL_PERCENT / 100;
         return Some((all, deliveries.when(most)?));
     }
-    let until = all.until.max(signals.sending.until);
+    let until = all.until.max(signals.transfer.sending.until);
     Some((Span { until, ..all }, until))
 }
 

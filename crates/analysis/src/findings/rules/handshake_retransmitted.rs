@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use super::super::quantities::{Count, Seconds, float};
-use super::super::signals::{Missing, Signals, Span, arrived};
+use super::super::signals::Signals;
+use super::super::span::Span;
+use super::super::transfer::{Missing, arrived};
 use super::{Judgement, Rule};
 use crate::connection::{Frame, Nanos, Packet, Protocol, Vantage};
 use crate::intervals::Intervals;
@@ -32,13 +34,13 @@ struct Sent {
 }
 
 fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
-    let connection = signals.view.connection;
+    let connection = signals.transfer.view.connection;
     if connection.protocol == Protocol::Tcp {
         return Missing::because("TCP's handshake is not looked at");
     }
     let mut sent: HashMap<_, Sent> = HashMap::new();
     let (mut again, mut needless) = (Vec::<Nanos>::new(), 0);
-    for (packet, entry) in signals.view.packets() {
+    for (packet, entry) in signals.transfer.view.packets() {
         let Some(space @ (Space::Initial | Space::Handshake)) = packet.space() else {
             continue;
         };
@@ -71,7 +73,8 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
             |packet: &Packet| packet.space() == Some(Space::Handshake) && !packet.decoded;
         if connection.packets.iter().any(is_sealed) {
             return Missing::because(
-                "Initial packets were sent once; Handshake packets could not be decrypted (hint: --keylog)",
+                "Initial packets were sent once; Handshake packets could not be decrypted (hint: \
+                 --keylog)",
             );
         }
         if connection.vantage != Vantage::Both {
@@ -83,11 +86,12 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
             "All messages of the handshake were sent once.".to_owned(),
         ));
     };
-    let rtt = signals.rtt.map_or(String::new(), |rtt| {
+    let rtt = signals.transfer.rtt.map_or(String::new(), |rtt| {
         format!("; the RTT is {}", Seconds(rtt))
     });
     let text = format!(
-        "From {} on, {} repeated messages of the handshake, {needless} of them needlessly because an earlier copy arrived{rtt}.",
+        "From {} on, {} repeated messages of the handshake, {needless} of them needlessly because \
+         an earlier copy arrived{rtt}.",
         Seconds(*first),
         Count(again.len() as u64, "packet"),
     );

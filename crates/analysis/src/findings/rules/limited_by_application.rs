@@ -1,9 +1,10 @@
 //! The data sender's application did not keep up.
 
 use super::super::quantities::{Count, Percent, Seconds, float};
-use super::super::signals::{Missing, Signals};
+use super::super::signals::Signals;
+use super::super::transfer::Missing;
 use super::{Judgement, Rule};
-use crate::metrics::seconds;
+use crate::durations::seconds;
 
 /// The sender had nothing to send. Endres, section 5.6.2: an ideal server sends "without
 /// interruption until the last packet". RFC 9002, section 7.8.
@@ -22,9 +23,9 @@ pub(super) const RULE: Rule = Rule {
 const SHARE_PERCENT: i64 = 5;
 
 fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
-    signals.needs_sender_side()?;
-    let rtt = signals.needs_rtt()?;
-    let sending = signals.sending;
+    signals.transfer.needs_sender_side()?;
+    let rtt = signals.transfer.needs_rtt()?;
+    let sending = signals.transfer.sending;
     let pauses = &signals.pauses;
     let length = |dry_only: bool| -> i64 {
         let counted = pauses.iter().filter(|it| it.ran_dry || !dry_only);
@@ -39,7 +40,8 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         ));
     };
     let seen = format!(
-        "From {} on, the sender paused {} with room in its window and credit left, for {} in all, {} of the time",
+        "From {} on, the sender paused {} with room in its window and credit left, for {} in all, \
+         {} of the time",
         Seconds(first.span.from),
         Count(pauses.len() as u64, "time"),
         Seconds(all),

@@ -2,11 +2,13 @@
 
 use super::super::quantities::{Bytes, Percent, Seconds, share};
 use super::super::rounds::Round;
-use super::super::signals::{Missing, Signals, Span, at_rate, percent_of, time_within, union};
+use super::super::signals::Signals;
 use super::super::slow_start::SlowStart;
+use super::super::span::{Span, at_rate, percent_of, time_within, union};
+use super::super::transfer::Missing;
 use super::{Judgement, Rule, idle_gaps};
 use crate::connection::Nanos;
-use crate::metrics::seconds;
+use crate::durations::seconds;
 
 /// There were data and credit, but the window was too small for the link. Endres, figures 5.9 and
 /// 5.13; Kosek, section III ("ACK-locked").
@@ -35,19 +37,19 @@ const EMPTY: f64 = 0.1;
 const WINDOW_PERCENT: u64 = 80;
 
 fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
-    signals.needs_sender_side()?;
+    signals.transfer.needs_sender_side()?;
     let (rate, bdp, rtt) = (
-        signals.needs_rate()?,
-        signals.needs_bdp()?,
-        signals.needs_rtt()?,
+        signals.transfer.needs_rate()?,
+        signals.transfer.needs_bdp()?,
+        signals.transfer.needs_rtt()?,
     );
-    let sending = signals.sending;
+    let sending = signals.transfer.sending;
     let other = OtherLimits::of(signals, rtt);
     let short: Vec<&Round> = signals
         .rounds
         .iter()
         .filter(|it| it.span.until <= sending.until)
-        .filter(|it| signals.on_link(it.in_flight) * 100 < bdp * FULL_PERCENT)
+        .filter(|it| signals.transfer.on_link(it.in_flight) * 100 < bdp * FULL_PERCENT)
         .filter(|it| is_by_window(signals, it, &other))
         .collect();
     // What credit, pauses or silences took of such a round is not the window's.
@@ -64,17 +66,23 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     });
     let whole = at_rate(rate, sending.length());
     let most = |rounds: &mut dyn Iterator<Item = &Round>| {
-        Bytes(signals.on_link(rounds.map(|it| it.in_flight).max().unwrap_or(0)))
+        Bytes(
+            signals
+                .transfer
+                .on_link(rounds.map(|it| it.in_flight).max().unwrap_or(0)),
+        )
     };
     let text = if short.is_empty() {
         format!(
-            "No round with data and credit had less than {FULL_PERCENT} % of the path's {} in flight.",
+            "No round with data and credit had less than {FULL_PERCENT} % of the path's {} in \
+             flight.",
             Bytes(bdp)
         )
     } else {
         format!(
-            "For {} of {} less than {FULL_PERCENT} % of the path's {} was in flight though there were data and credit, {} at \
-             most in these rounds and {} in the whole transfer: {} of the link stayed empty{}.",
+            "For {} of {} less than {FULL_PERCENT} % of the path's {} was in flight though there \
+             were data and credit, {} at most in these rounds and {} in the whole transfer: {} of \
+             the link stayed empty{}.",
             Seconds(time),
             Seconds(sending.length()),
             Bytes(bdp),
@@ -103,7 +111,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
 }
 
 fn is_by_window(signals: &Signals<'_>, round: &Round, other: &OtherLimits) -> bool {
-    let logged = signals.logged_window(round.span);
+    let logged = signals.transfer.logged_window(round.span);
     let is_near = logged.is_none_or(|window| round.in_flight * 100 >= window * WINDOW_PERCENT);
     is_near && other.within(round) < round.span.length() / 2
 }
@@ -131,6 +139,6 @@ fn slow_start_end(signals: &Signals<'_>) -> Option<Nanos> {
     match signals.slow_start.as_ref().ok()? {
         SlowStart::Left(exit) => Some(exit.at),
         SlowStart::HeldByCredit(held) | SlowStart::HeldByPauses(held) => Some(held.at),
-        SlowStart::OutOfData(_) => Some(signals.sending.until),
+        SlowStart::OutOfData(_) => Some(signals.transfer.sending.until),
     }
 }

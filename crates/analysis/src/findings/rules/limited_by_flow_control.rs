@@ -1,10 +1,12 @@
 //! The data sender waited for flow-control credit.
 
 use super::super::quantities::{Bytes, Percent, Rate, Seconds, float, share};
-use super::super::signals::{Missing, Signals, Span, at_rate, percent_of, rate_of};
+use super::super::signals::Signals;
+use super::super::span::{Span, at_rate, percent_of, rate_of};
+use super::super::transfer::Missing;
 use super::{Judgement, Rule};
 use crate::connection::{Frame, Nanos, Protocol};
-use crate::metrics::seconds;
+use crate::durations::seconds;
 
 /// The receiver's credit was used up. Over 600 ms, 1 MB of credit allows 14 Mbit/s. RFC 9000,
 /// section 4; suspected behind Endres, figure 5.17.
@@ -31,11 +33,11 @@ const SHARE_PERCENT: i64 = 5;
 const FILLED: f64 = 0.5;
 
 fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
-    signals.needs_sender_side()?;
-    if signals.view.connection.protocol == Protocol::Tcp {
+    signals.transfer.needs_sender_side()?;
+    if signals.transfer.view.connection.protocol == Protocol::Tcp {
         return Missing::because("TCP's receive window is not read");
     }
-    let (blocked, sending) = (&signals.blocked, signals.sending);
+    let (blocked, sending) = (&signals.blocked, signals.transfer.sending);
     if !blocked.credit_seen && !has_end(signals) {
         return Missing::because(
             "no MAX_DATA or MAX_STREAM_DATA arrived, and the transport parameters were not seen",
@@ -43,7 +45,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     }
     let waited: i64 = blocked.spans.iter().map(|it| it.length()).sum();
     let part = seconds(waited) / seconds(sending.length()).max(f64::MIN_POSITIVE);
-    let rtt = signals.needs_rtt()?;
+    let rtt = signals.transfer.needs_rtt()?;
     let (Some(first), Some(last), Some(limit)) =
         (blocked.spans.first(), blocked.spans.last(), blocked.limit)
     else {
@@ -51,9 +53,10 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
             "The sender never used up the credit that it was given.".to_owned(),
         ));
     };
-    let window = signals.on_link(blocked.window);
+    let window = signals.transfer.on_link(blocked.window);
     let time = format!(
-        "From {} on, the sender waited {} for more credit, {} of the time in which it had data to send",
+        "From {} on, the sender waited {} for more credit, {} of the time in which it had data to \
+         send",
         Seconds(first.from),
         Seconds(waited),
         Percent(part),
@@ -68,8 +71,8 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
             Seconds(rtt),
         ),
         CreditUse::ByLosses(again) => format!(
-            "{time}, and sent {} again meanwhile: {} was reached because lost data held the receiver's window, with up to {} in \
-             flight.",
+            "{time}, and sent {} again meanwhile: {} was reached because lost data held the \
+             receiver's window, with up to {} in flight.",
             Bytes(*again),
             limit.name(),
             Bytes(window),
@@ -121,13 +124,13 @@ enum CreditUse {
 
 impl CreditUse {
     fn of(signals: &Signals<'_>, waited: Nanos, window: u64) -> Self {
-        let Ok(rate) = signals.needs_rate() else {
+        let Ok(rate) = signals.transfer.needs_rate() else {
             return Self::ByTheWindow;
         };
         let spans = &signals.blocked.spans;
         let mut sent = vec![0; spans.len()];
         let mut again = vec![0; spans.len()];
-        for (packet, entry) in signals.sent_in_flight() {
+        for (packet, entry) in signals.transfer.sent_in_flight() {
             let at = spans.partition_point(|it| it.until <= packet.time());
             if spans.get(at).is_some_and(|it| it.has(packet.time())) {
                 let bytes = u64::from(packet.ip_size.unwrap_or(0));
@@ -136,7 +139,11 @@ impl CreditUse {
             }
         }
         let in_all: u64 = again.iter().sum();
-        let fills_path = signals.needs_bdp().ok().filter(|bdp| window >= *bdp);
+        let fills_path = signals
+            .transfer
+            .needs_bdp()
+            .ok()
+            .filter(|bdp| window >= *bdp);
         let repairing = spans.iter().zip(&again).filter(|(_, again)| **again > 0);
         let repairing: Nanos = repairing.map(|(span, _)| span.length()).sum();
         if share(in_all, at_rate(rate, waited)) >= FILLED
@@ -145,7 +152,7 @@ impl CreditUse {
             return Self::ByLosses(in_all);
         }
         // A receiver that stops reading leaves the path empty, however large its window.
-        let drains = |span: &Span| span.length() / 2 >= signals.rtt.unwrap_or(0);
+        let drains = |span: &Span| span.length() / 2 >= signals.transfer.rtt.unwrap_or(0);
         let is_empty = |(span, sent): (&Span, u64)| {
             drains(span) && share(sent, at_rate(rate, span.length())) < FILLED
         };
@@ -158,8 +165,9 @@ impl CreditUse {
 
 /// Whether the end of a stream was sent; some stacks send it alone.
 fn has_end(signals: &Signals<'_>) -> bool {
-    let connection = signals.view.connection;
+    let connection = signals.transfer.view.connection;
     let mut frames = signals
+        .transfer
         .sent()
         .flat_map(|(packet, _)| connection.frames(packet));
     frames.any(|frame| matches!(frame, Frame::Stream { fin: true, .. }))

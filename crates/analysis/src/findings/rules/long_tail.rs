@@ -1,10 +1,12 @@
 //! The transfer waits for its last packets.
 
 use super::super::quantities::{Percent, Seconds};
-use super::super::signals::{Missing, Signals, Span, percent_of};
+use super::super::signals::Signals;
+use super::super::span::{Span, percent_of};
+use super::super::transfer::Missing;
 use super::{Judgement, Rule};
 use crate::connection::Nanos;
-use crate::metrics::seconds;
+use crate::durations::seconds;
 
 /// The transfer waits for its last packets. Endres, figure 5.16: losses at the end are found by a
 /// timer only, and double the time to completion.
@@ -28,15 +30,15 @@ const SHARE_PERCENT: Nanos = 15;
 const PACKETS: usize = 50;
 
 fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
-    signals.needs_data()?;
-    let rtt = signals.needs_rtt()?;
-    if signals.data.len() < PACKETS {
+    signals.transfer.needs_data()?;
+    let rtt = signals.transfer.needs_rtt()?;
+    if signals.transfer.data.len() < PACKETS {
         return Missing::because(format!(
             "{} packets have no tail of {TAIL_PERCENT} %",
-            signals.data.len()
+            signals.transfer.data.len()
         ));
     }
-    if !signals.is_whole {
+    if !signals.transfer.is_whole {
         return Missing::because("the capture ends before the data");
     }
     let deliveries = &signals.deliveries;
@@ -52,7 +54,8 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         until: all.until,
     };
     let text = format!(
-        "The last {TAIL_PERCENT} % of the bytes took {}, {} of the {} from the first byte to the last.",
+        "The last {TAIL_PERCENT} % of the bytes took {}, {} of the {} from the first byte to the \
+         last.",
         Seconds(tail.length()),
         Percent(seconds(tail.length()) / seconds(all.length()).max(f64::MIN_POSITIVE)),
         Seconds(all.length()),

@@ -1,7 +1,9 @@
 //! Many packets of one round trip were lost.
 
 use super::super::quantities::{Count, Percent, Seconds, float, share};
-use super::super::signals::{Missing, Signals, Span, arrived};
+use super::super::signals::Signals;
+use super::super::span::Span;
+use super::super::transfer::{Missing, arrived};
 use super::{Judgement, Rule};
 use crate::connection::{Fate, Nanos, Vantage};
 
@@ -33,14 +35,16 @@ struct FateCounts {
 }
 
 fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
-    signals.needs_data_packets_at_sender()?;
-    if signals.gap.is_sealed() && signals.view.connection.vantage != Vantage::Both {
+    signals.transfer.needs_data_packets_at_sender()?;
+    if signals.transfer.gap.is_sealed() && signals.transfer.view.connection.vantage != Vantage::Both
+    {
         return Missing::because(
             "without secrets, losses are seen only where both sides were captured",
         );
     }
-    let rtt = signals.needs_rtt()?;
+    let rtt = signals.transfer.needs_rtt()?;
     let sent: Vec<(Nanos, bool, bool)> = signals
+        .transfer
         .sent_in_flight()
         .map(|(packet, entry)| {
             let is_lost = arrived(packet, entry) == Some(false);
@@ -60,7 +64,8 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         drops => format!(", {drops} in a full queue"),
     };
     let text = format!(
-        "Of the {} sent in the RTT from {} on, {} ({}) were lost{causes}; {all} were lost in the whole transfer.",
+        "Of the {} sent in the RTT from {} on, {} ({}) were lost{causes}; {all} were lost in the \
+         whole transfer.",
         Count(worst.packets, "packet"),
         Seconds(span.from),
         worst.lost,
@@ -81,7 +86,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
             "%",
         )
         .over(
-            signals.sending,
+            signals.transfer.sending,
             "packets lost in all",
             float(all),
             "packets",

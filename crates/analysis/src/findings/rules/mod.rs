@@ -1,5 +1,5 @@
-//! The rules, one per file. The comment above a `RULE` is its section of `docs/reference/findings.md`,
-//! where links to constants become their values.
+//! The rules, one per file. The comment above a `RULE` is its section of
+//! `docs/reference/findings.md`, where links to constants become their values.
 
 mod acks_overload_return_link;
 mod bends_to_lower_rate;
@@ -20,9 +20,11 @@ mod spurious_retransmissions;
 
 use crate::connection::Nanos;
 
-use super::signals::{Missing, Signals, Span};
+use super::signals::Signals;
+use super::span::Span;
+use super::transfer::Missing;
 use super::{Evidence, Finding, PlotPlace, Verdict};
-use crate::metrics::seconds;
+use crate::durations::seconds;
 
 /// All rules, in the order of a transfer: its start, its course, its end.
 pub(super) const ALL: [Rule; 18] = [
@@ -59,6 +61,7 @@ pub(super) struct Rule {
 impl Rule {
     pub(super) fn finding(&self, signals: &Signals<'_>) -> Finding {
         let judged = signals
+            .transfer
             .needs_most_packets()
             .and_then(|()| (self.judge)(signals));
         let judgement = judged

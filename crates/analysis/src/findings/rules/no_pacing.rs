@@ -1,7 +1,9 @@
 //! Packets leave in bursts, not spread over the round trip.
 
 use super::super::quantities::{Bytes, Percent, Seconds, float, share};
-use super::super::signals::{Missing, Signals, Span, at_rate};
+use super::super::signals::Signals;
+use super::super::span::{Span, at_rate};
+use super::super::transfer::Missing;
 use super::{Judgement, Rule};
 use crate::connection::Nanos;
 
@@ -37,8 +39,8 @@ struct Burst {
 }
 
 fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
-    signals.needs_data_packets_at_sender()?;
-    let rate = signals.needs_rate()?;
+    signals.transfer.needs_data_packets_at_sender()?;
+    let rate = signals.transfer.needs_rate()?;
     let bursts = bursts(signals, rate);
     let all: u64 = bursts.iter().map(|it| it.bytes).sum();
     let long = bursts.iter().filter(|it| it.packets > BURST_PACKETS);
@@ -49,8 +51,8 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     };
     let has_bursts = in_long * 100 > all * SHARE_PERCENT;
     let text = format!(
-        "{} of the bytes left in {} bursts of more than {BURST_PACKETS} packets; the longest, at {}, had {} packets ({}) at \
-         {TIMES_THE_LINK} times the link's rate or more.",
+        "{} of the bytes left in {} bursts of more than {BURST_PACKETS} packets; the longest, at \
+         {}, had {} packets ({}) at {TIMES_THE_LINK} times the link's rate or more.",
         Percent(share(in_long, all)),
         long.count(),
         Seconds(longest.span.from),
@@ -59,7 +61,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     );
     let judgement = Judgement::yes_if(has_bursts, text)
         .over(
-            signals.sending,
+            signals.transfer.sending,
             "share of bytes in long bursts",
             share(in_long, all) * 100.0,
             "%",
@@ -71,7 +73,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
             "packets",
         );
     Ok(if has_bursts {
-        let rtt = signals.rtt.unwrap_or(0);
+        let rtt = signals.transfer.rtt.unwrap_or(0);
         judgement.shown_in(
             "offset",
             Span {
@@ -86,7 +88,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
 
 fn bursts(signals: &Signals<'_>, rate: u64) -> Vec<Burst> {
     let mut bursts: Vec<Burst> = Vec::new();
-    for (packet, _) in signals.sent_in_flight() {
+    for (packet, _) in signals.transfer.sent_in_flight() {
         // Packets of one datagram are no burst; only the first has the IP packet's size.
         let Some(bytes) = packet.ip_size.map(u64::from) else {
             continue;

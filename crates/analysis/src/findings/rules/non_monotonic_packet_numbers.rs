@@ -1,7 +1,9 @@
 //! Packet numbers that do not increase.
 
 use super::super::quantities::{Count, Seconds, float};
-use super::super::signals::{Missing, Signals, Span};
+use super::super::signals::Signals;
+use super::super::span::Span;
+use super::super::transfer::Missing;
 use super::{Judgement, Rule};
 use crate::connection::{Nanos, Protocol};
 
@@ -19,11 +21,12 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
-    signals.needs_sender_side()?;
-    if signals.view.connection.protocol == Protocol::Tcp {
+    signals.transfer.needs_sender_side()?;
+    if signals.transfer.view.connection.protocol == Protocol::Tcp {
         return Missing::because("TCP has no packet numbers");
     }
     let numbers = signals
+        .transfer
         .sent()
         .filter_map(|(packet, _)| Some((packet.space()? as usize, packet.sent()?, packet.number?)));
     let mut numbers: Vec<(usize, Nanos, u64)> = numbers.collect();
@@ -49,7 +52,8 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         until: *last,
     };
     let text = format!(
-        "From {} on, {} of {numbered} had a number that is not above all before; the first was {number}.",
+        "From {} on, {} of {numbered} had a number that is not above all before; the first was \
+         {number}.",
         Seconds(*time),
         Count(wrong.len() as u64, "packet"),
     );

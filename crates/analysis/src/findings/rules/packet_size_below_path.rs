@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::super::quantities::{Percent, Seconds, float, share};
-use super::super::signals::{Missing, Signals, arrived};
+use super::super::signals::Signals;
+use super::super::transfer::{Missing, arrived};
 use super::{Judgement, Rule};
 use crate::connection::Nanos;
 use bentpipe_wire::quic::Space;
@@ -32,8 +33,8 @@ const ENOUGH: usize = 20;
 const PARTS: usize = 4;
 
 fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
-    let view = signals.view;
-    let sent = Sizes::of(signals, signals.needs_data_packets()?);
+    let view = signals.transfer.view;
+    let sent = Sizes::of(signals, signals.transfer.needs_data_packets()?);
     let typical = sent.settled;
     if sent.full < ENOUGH {
         return Missing::because(format!("only {} full packets were sent", sent.full));
@@ -52,7 +53,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     let is_below = typical * 100 < path * (100 - BELOW_PERCENT);
     let below = 1.0 - share(typical, path);
     let numbers = |judgement: Judgement| {
-        let from = signals.sending;
+        let from = signals.transfer.sending;
         judgement
             .over(from, "typical full IP packet", float(typical), "bytes")
             .over(
@@ -62,7 +63,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
                 "bytes",
             )
     };
-    let span = signals.sending;
+    let span = signals.transfer.sending;
     let grew = sent.grew();
     if is_below {
         let path = match view.link.mtu_bytes {
@@ -74,7 +75,8 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     }
     if view.link.mtu_bytes.is_none() {
         return Missing::because(format!(
-            "full IP packets had {typical} bytes in the end, none was larger, and the path's MTU is not known"
+            "full IP packets had {typical} bytes in the end, none was larger, and the path's MTU \
+             is not known"
         ));
     }
     Ok(numbers(Judgement::no(format!(
@@ -96,7 +98,7 @@ struct Sizes {
 
 impl Sizes {
     fn of(signals: &Signals<'_>, packets: &[usize]) -> Self {
-        let data = packets.iter().map(|at| signals.packet(*at).0);
+        let data = packets.iter().map(|at| signals.transfer.packet(*at).0);
         let data = data.filter(|it| it.space() == Some(Space::Application));
         let all: Vec<(Nanos, u64)> = data
             .filter_map(|it| Some((it.time(), u64::from(it.ip_size?))))

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use super::super::quantities::{Bytes, Count, Percent, Seconds, float, share};
-use super::super::signals::{Missing, Signals, Span};
+use super::super::signals::Signals;
+use super::super::span::Span;
+use super::super::transfer::Missing;
 use super::{Judgement, Rule};
 use crate::connection::{Frame, Nanos};
 
@@ -25,21 +27,22 @@ const SHARE_PERCENT: u64 = 1;
 const PACKETS: u64 = 10;
 
 fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
-    signals.needs_sender_side()?;
+    signals.transfer.needs_sender_side()?;
     let mut highest: HashMap<u64, u64> = HashMap::new();
     let (mut bytes, mut times) = (0, Vec::<Nanos>::new());
     let mut order: Vec<(Nanos, Option<u64>, usize)> = signals
+        .transfer
         .data
         .iter()
-        .map(|at| (signals.packet(*at).0, *at))
+        .map(|at| (signals.transfer.packet(*at).0, *at))
         .map(|(packet, at)| (packet.time(), packet.number, at))
         .collect();
     // Of packets that left at the same nanosecond, the one with the lower number left first.
     order.sort_unstable();
     for (_, _, at) in order {
-        let (packet, entry) = signals.packet(at);
+        let (packet, entry) = signals.transfer.packet(at);
         let mut is_below = true;
-        for frame in signals.view.connection.frames(packet) {
+        for frame in signals.transfer.view.connection.frames(packet) {
             if let Frame::Stream {
                 id, offset, length, ..
             } = frame

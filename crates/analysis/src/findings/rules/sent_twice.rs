@@ -1,7 +1,8 @@
 //! Nearly every byte was sent at least twice.
 
 use super::super::quantities::{Bytes, Percent, float, share};
-use super::super::signals::{Missing, Signals};
+use super::super::signals::Signals;
+use super::super::transfer::Missing;
 use super::{Judgement, Rule};
 
 /// Nearly everything was sent at least twice. Endres, figure 5.17: a server that "retransmits each
@@ -21,16 +22,16 @@ pub(super) const RULE: Rule = Rule {
 const SHARE_PERCENT: u64 = 80;
 
 fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
-    signals.needs_data()?;
+    signals.transfer.needs_data()?;
     let copies = &signals.retransmissions;
     let is_twice = copies.twice * 100 >= copies.distinct * SHARE_PERCENT;
     if !is_twice {
-        signals.needs_sender_side()?;
+        signals.transfer.needs_sender_side()?;
     }
     let part = share(copies.twice, copies.distinct);
     let text = format!(
-        "{} of the data were sent at least twice, {} for {} in all; {} of the packets with copies left sooner than an RTT after \
-         the copy before.",
+        "{} of the data were sent at least twice, {} for {} in all; {} of the packets with copies \
+         left sooner than an RTT after the copy before.",
         Percent(part),
         Bytes(copies.sent),
         Bytes(copies.distinct),
@@ -38,19 +39,19 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     );
     let judgement = Judgement::yes_if(is_twice, text)
         .over(
-            signals.sending,
+            signals.transfer.sending,
             "share of data sent at least twice",
             part * 100.0,
             "%",
         )
         .over(
-            signals.sending,
+            signals.transfer.sending,
             "packets with early copies",
             float(copies.early_packets),
             "packets",
         );
     Ok(if is_twice {
-        judgement.shown_in("offset", signals.sending)
+        judgement.shown_in("offset", signals.transfer.sending)
     } else {
         judgement
     })

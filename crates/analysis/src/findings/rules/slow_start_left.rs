@@ -1,9 +1,11 @@
-//! Slow start left early, at the choke point, or late: the three exits of figure 1 of the WPI report
-//! on SEARCH (2024).
+//! Slow start left early, at the choke point, or late: the three exits of figure 1 of the WPI
+//! report on SEARCH (2024).
 
 use super::super::quantities::{Bytes, Count, Percent, Rate, Seconds, float, share};
-use super::super::signals::{Missing, Signals, Span, at_rate};
+use super::super::signals::Signals;
 use super::super::slow_start::{Exit, SlowStart};
+use super::super::span::{Span, at_rate};
+use super::super::transfer::Missing;
 use super::{Judgement, Rule};
 
 /// The window stopped growing before the path was full. WPI, figure 1 a; Endres, figure 5.9; Kosek,
@@ -74,9 +76,10 @@ fn judge(signals: &Signals<'_>, asked: ExitKind) -> Result<Judgement, Missing> {
         SlowStart::Left(exit) => exit,
         SlowStart::OutOfData(in_flight) => {
             return Ok(Judgement::no(format!(
-                "Slow start was not left: {} while the window still grew, with {} in flight at most.",
-                signals.ended(),
-                Bytes(signals.on_link(in_flight)),
+                "Slow start was not left: {} while the window still grew, with {} in flight at \
+                 most.",
+                signals.transfer.ended(),
+                Bytes(signals.transfer.on_link(in_flight)),
             )));
         }
         SlowStart::HeldByCredit(held) => {
@@ -84,16 +87,17 @@ fn judge(signals: &Signals<'_>, asked: ExitKind) -> Result<Judgement, Missing> {
                 format!("; the first loss was declared at {}", Seconds(loss))
             });
             return Ok(Judgement::no(format!(
-                "Slow start did not end of itself: from {} on, flow control kept the window from growing, with {} in flight{loss}.",
+                "Slow start did not end of itself: from {} on, flow control kept the window from \
+                 growing, with {} in flight{loss}.",
                 Seconds(held.at),
-                Bytes(signals.on_link(held.in_flight)),
+                Bytes(signals.transfer.on_link(held.in_flight)),
             )));
         }
         SlowStart::HeldByPauses(held) => {
             return Missing::because(format!(
                 "from {} on the sender paused with room in its window, which had had {} in flight",
                 Seconds(held.at),
-                Bytes(signals.on_link(held.in_flight)),
+                Bytes(signals.transfer.on_link(held.in_flight)),
             ));
         }
     };
@@ -146,8 +150,11 @@ struct JudgedExit {
 
 impl JudgedExit {
     fn of(signals: &Signals<'_>, exit: &Exit) -> Result<Self, Missing> {
-        let (rate, bdp) = (signals.needs_rate()?, signals.needs_bdp()?);
-        let in_flight = signals.on_link(exit.in_flight);
+        let (rate, bdp) = (
+            signals.transfer.needs_rate()?,
+            signals.transfer.needs_bdp()?,
+        );
+        let in_flight = signals.transfer.on_link(exit.in_flight);
         let is_storm =
             exit.lost >= STORM_PACKETS && exit.lost * 100 >= exit.packets * STORM_PERCENT;
         let kind = match () {
@@ -162,10 +169,11 @@ impl JudgedExit {
         let after = Span {
             from: exit.at,
             until: filled
-                .map_or(signals.sending.until, |(span, _)| span.from)
+                .map_or(signals.transfer.sending.until, |(span, _)| span.from)
                 .max(exit.at),
         };
         let sent = signals
+            .transfer
             .sent_in_flight()
             .filter(|(packet, _)| after.has(packet.time()));
         let sent: u64 = sent
@@ -176,7 +184,7 @@ impl JudgedExit {
             in_flight,
             bdp,
             around: Span {
-                from: signals.sending.from,
+                from: signals.transfer.sending.from,
                 until: exit.at,
             },
             after,
@@ -202,8 +210,13 @@ impl JudgedExit {
             ExitKind::Early if self.after.length() > 0 => format!(
                 "{start}: {} of the link's {} stayed empty until {}{}.",
                 Percent(self.empty),
-                Rate(signals.rate_from(signals.sender).map_or(0.0, float)),
-                match (self.is_filled, signals.is_whole) {
+                Rate(
+                    signals
+                        .transfer
+                        .rate_from(signals.transfer.sender)
+                        .map_or(0.0, float)
+                ),
+                match (self.is_filled, signals.transfer.is_whole) {
                     (true, _) => "",
                     (false, true) => "the last new data at ",
                     (false, false) => "the capture ends at ",

@@ -1,7 +1,9 @@
 //! Data were sent again though they had arrived.
 
 use super::super::quantities::{Bytes, Count, Percent, Seconds, float, share};
-use super::super::signals::{Missing, Signals, Span};
+use super::super::signals::Signals;
+use super::super::span::Span;
+use super::super::transfer::Missing;
 use super::{Judgement, Rule};
 
 /// Data were sent again though they had arrived: timers that are too short, or reordering taken for
@@ -24,10 +26,10 @@ const SHARE_PERCENT: u64 = 1;
 const PACKETS: u64 = 10;
 
 fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
-    signals.needs_data()?;
+    signals.transfer.needs_data()?;
     let copies = &signals.retransmissions;
     let Some((first, last)) = copies.needless_at else {
-        return signals.needs_sender_side().map(|()| {
+        return signals.transfer.needs_sender_side().map(|()| {
             Judgement::no(format!(
                 "No data were sent again that had arrived; {} were sent again in all.",
                 Bytes(copies.sent - copies.distinct)
@@ -49,7 +51,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     let is_much = copies.needless_packets >= PACKETS
         && copies.needless * 100 >= copies.distinct * SHARE_PERCENT;
     if !is_much {
-        signals.needs_sender_side()?;
+        signals.transfer.needs_sender_side()?;
     }
     let judgement = Judgement::yes_if(is_much, text)
         .over(

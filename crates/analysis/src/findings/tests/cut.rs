@@ -5,7 +5,8 @@ use crate::link_facts::LinkFacts;
 use bentpipe_wire::quic::{End, InitialCredit};
 
 use super::super::Verdict::{No, NotSure, Yes};
-use super::super::signals::{Signals, Span, union};
+use super::super::signals::Signals;
+use super::super::span::{Span, union};
 use super::super::{Findings, View};
 use super::simulation::{MS, SimulatedTransfer};
 use super::{all_toys, assert_says, early, findings, late, sat};

@@ -1,4 +1,4 @@
-//! What packets, losses and copies show, and the shape of the line of offsets.
+//! Findings by packets, losses and copies, and the shape of the line of offsets.
 
 use crate::connection::{Connection, Fate, Frame, Kind, Packet};
 use crate::link_facts::LinkFacts;

@@ -1,4 +1,4 @@
-//! What is exact by hand, what other methods say, and how often tests refuse.
+//! Values computed by hand and by other methods, and how often tests refuse.
 
 use proptest::prelude::*;
 

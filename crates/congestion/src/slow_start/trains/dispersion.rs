@@ -1,4 +1,4 @@
-//! What the ACKs of packet trains tell of the bottleneck.
+//! The bottleneck's rate, from the ACKs of packet trains.
 //!
 //! Packets that leave together reach the bottleneck together and leave it one after another, at its
 //! rate. The ACKs keep that distance:

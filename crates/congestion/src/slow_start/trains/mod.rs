@@ -1,6 +1,7 @@
 //! Packet trains: the first flight measures the path, and the second one uses it.
 //!
-//! Source: our own. [`dispersion`] has the measure, [`trial`] what is made of it; `docs/design/packet-trains.md` explains it and shows what it does.
+//! Source: our own. [`dispersion`] has the measure, [`trial`] what is made of it;
+//! `docs/design/packet-trains.md` explains it and shows what it does.
 //!
 //! 1. *Trains.* After the handshake up to five trains of 20 packets leave back to back, with
 //!    growing gaps between them. Their ACKs come a round trip later, spread out by the bottleneck:

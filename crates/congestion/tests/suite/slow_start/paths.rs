@@ -1,4 +1,4 @@
-//! What the slow starts see on the model of a path: 20 Mbit/s, 600 ms, 100 MiB.
+//! The slow starts on the model of a path: 20 Mbit/s, 600 ms, 100 MiB.
 
 use std::sync::{Arc, Mutex};
 

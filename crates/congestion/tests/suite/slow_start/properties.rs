@@ -1,4 +1,4 @@
-//! What holds of every slow start of this file's family, whatever comes.
+//! Properties of every slow start of this family, for any input.
 
 use bentpipe_congestion::slow_start::{HyStart, HyStartPlusPlus, Hybla, Search, Search4};
 use bentpipe_congestion::{SlowStart, Step};
@@ -53,7 +53,8 @@ proptest! {
                     Step::Leave(exit) => {
                         prop_assert_eq!(exit.window, exit.ssthresh);
                         prop_assert!(exit.window >= INITIAL_WINDOW);
-                        prop_assert!(exit.window <= before.saturating_add(most) || feed.algorithm.phase() == "drain");
+                        prop_assert!(exit.window <= before.saturating_add(most)
+                            || feed.algorithm.phase() == "drain");
                         break;
                     }
                 }

@@ -1,5 +1,5 @@
-//! The verification of files that are transferred: each arrived whole, in the way that the test case asks
-//! for.
+//! The verification of files that are transferred: each arrived whole, in the way that the test
+//! case asks for.
 
 mod stored;
 mod wire;
@@ -7,7 +7,7 @@ mod wire;
 use std::fs;
 use std::io;
 
-use self::wire::Claim;
+use self::wire::{Claim, TestCase};
 use super::verifier::{Kind, ProofFailure, Verifier};
 use bentpipe_endpoint::contract::RequestReport;
 
@@ -15,18 +15,6 @@ use crate::evidence::HopObservation;
 use crate::job::{Role, TestCaseFacts};
 use crate::schema::Outcome;
 use crate::setup::FlowSetup;
-
-/// A test case of `endpoints/contract/test-cases.md`, which transfers files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TestCase {
-    Transfer,
-    Handshake,
-    Longrtt,
-    Multiplexing,
-    Resumption,
-    Zerortt,
-    Upload,
-}
 
 /// Files that are all asked for at once, or the first of them before the others.
 pub const KIND: Kind = Kind {

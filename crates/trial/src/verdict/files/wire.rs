@@ -2,8 +2,9 @@
 //! `endpoints/contract/test-cases.md`; of TCP, where each request has a connection,
 //! `endpoints/contract/http.md`).
 //!
-//! Every file has arrived when this is asked. Connections, Retry, `ClientHello` and `ServerHello` can be read by everybody, so
-//! they are judged with or without TLS secrets; streams and 0-RTT packets need these.
+//! Every file has arrived when this is asked. Connections, Retry, `ClientHello` and `ServerHello`
+//! can be read by everybody, so they are judged with or without TLS secrets; streams and 0-RTT
+//! packets need these.
 
 #[cfg(test)]
 mod tests;
@@ -14,13 +15,25 @@ use bentpipe_analysis::connection::{Connection, Frame, Protocol};
 use bentpipe_units::Span;
 use bentpipe_wire::quic::End;
 
-use super::TestCase;
 use crate::evidence::DecodedConnection;
 use crate::verdict::resumption::{early, resumed};
 use crate::verdict::verifier::{ProofFailure, completed, miscounted};
 
-/// A first PTO is 999 ms (RFC 9002 section 6.2.2): a client that waits longer for an answer sends its `ClientHello` again.
+/// A first PTO is 999 ms (RFC 9002 section 6.2.2): a client that waits longer for an answer sends
+/// its `ClientHello` again.
 const LONG: Span = Span::from_millis(1000);
+
+/// A test case of `endpoints/contract/test-cases.md` that transfers files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TestCase {
+    Transfer,
+    Handshake,
+    Longrtt,
+    Multiplexing,
+    Resumption,
+    Zerortt,
+    Upload,
+}
 
 /// The claim of a flow: what it was to do.
 #[derive(Debug, Clone, Copy)]
@@ -109,8 +122,8 @@ impl Claim {
         Ok(())
     }
 
-    /// Whether a connection answered so many requests. One that cannot be read is taken at its word, unless this is all that there
-    /// is to prove.
+    /// Whether a connection answered so many requests. One that cannot be read is taken at its
+    /// word, unless this is all that there is to prove.
     fn carries(
         &self,
         seen: &DecodedConnection,
@@ -129,7 +142,8 @@ impl Claim {
                 many => format!("{many} replies"),
             };
             return other(format!(
-                "expected a {name} that carries {replies}; saw {answered} streams that the server ended"
+                "expected a {name} that carries {replies}; saw {answered} streams that the server \
+                 ended"
             ));
         }
         Ok(())

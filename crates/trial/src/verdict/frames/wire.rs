@@ -1,5 +1,6 @@
-//! What the wire shows of frames with deadlines: what carried them, that they were neither sent nor
-//! reported too early, and that the server gave up those whose time was over, and no others.
+//! The verification of frames with deadlines by the wire: what carried them, that they were neither
+//! sent nor reported too early, and that the server gave up those whose time was over, and no
+//! others.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use bentpipe_endpoint::contract::RequestReport;
 use bentpipe_endpoint::{Carrier, FrameStream};
 use bentpipe_wire::quic::End;
 
-use super::{began, span};
+use super::schedule::{began, span};
 use crate::evidence::DecodedConnection;
 use crate::verdict::verifier::CLOCKS;
 

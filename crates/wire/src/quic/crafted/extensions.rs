@@ -26,8 +26,8 @@ fn packets(sender: End, form: Form, bits: u8) -> Vec<(Path, Vec<u8>)> {
     packets.map(|packet| (path, packet)).collect()
 }
 
-/// draft-ferrieuxhamchaoui-quic-lossbits-03 section 5.1: an end that says 1 marks losses if its peer
-/// says anything.
+/// draft-ferrieuxhamchaoui-quic-lossbits-03 section 5.1: an end that says 1 marks losses if its
+/// peer says anything.
 #[test]
 fn loss_bits_are_read_from_an_end_that_sends_them_to_one_that_knows_them() {
     let offers = [None, Some(0), Some(1)];

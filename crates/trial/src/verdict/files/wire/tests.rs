@@ -177,7 +177,8 @@ fn connections_that_did_not_complete_do_not_count() {
     let one = judge(TestCase::Resumption, &[PLAIN, begun]);
     assert_eq!(
         one,
-        "expected two connections, saw 1, and 1 of which the client never sent the end of the handshake"
+        "expected two connections, saw 1, and 1 of which the client never sent the end of the \
+         handshake"
     );
 }
 

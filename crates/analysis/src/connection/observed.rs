@@ -1,0 +1,64 @@
+//! A connection and its packets as one place saw them.
+
+use std::net::SocketAddr;
+use std::ops::Range;
+
+use bentpipe_wire::TlsRecords;
+use bentpipe_wire::quic::{End, Handshake, Identity, InitialCredit};
+
+use super::frame::{Frame, Ranges};
+use super::wire_image::WireImage;
+use super::{Fate, Kind, Protocol};
+
+/// The observation of a packet at one place.
+#[derive(Debug, Clone)]
+pub struct PacketObservation {
+    /// Nanoseconds since the Unix epoch.
+    pub time: u64,
+    /// The captured packet that carried it, counted from 1 within its file.
+    pub frame: u32,
+    /// The same at every place, and of no other packet.
+    pub identity: Identity,
+    /// Who sent it.
+    pub sender: End,
+    /// Its type.
+    pub kind: Kind,
+    /// Its number, if it has one and could be decrypted.
+    pub number: Option<u64>,
+    /// Bytes of the packet.
+    pub size: u32,
+    /// The first byte of a QUIC packet as it is on the wire; 0 of TCP.
+    pub first_byte: u8,
+    /// Bytes of the IP packet; None if an earlier packet of the same datagram has them.
+    pub ip_size: Option<u32>,
+    /// What the capture says became of it, if it says anything.
+    pub fate: Option<Fate>,
+    /// Whether its frames are known.
+    pub decoded: bool,
+    /// Its frames, in [`ObservedConnection::frames`].
+    pub frames: Range<u32>,
+}
+
+/// The observations of a connection at one place.
+#[derive(Debug, Clone)]
+pub struct ObservedConnection {
+    /// Its protocol.
+    pub protocol: Protocol,
+    /// Client and server.
+    pub ends: [SocketAddr; 2],
+    /// The credit that the client and the server gave in their transport parameters, if these were
+    /// seen.
+    pub initial_credit: [Option<InitialCredit>; 2],
+    /// What the server's part of the handshake showed.
+    pub handshake: Handshake,
+    /// What it shows without secrets.
+    pub wire_image: WireImage,
+    /// The TLS records in the streams of TCP, if there are any.
+    pub tls: Option<TlsRecords>,
+    /// Its packets as they passed.
+    pub observations: Vec<PacketObservation>,
+    /// The frames of all of them.
+    pub frames: Vec<Frame>,
+    /// The ranges of all ACK frames.
+    pub ranges: Ranges,
+}

@@ -1,0 +1,68 @@
+//! The transport configuration of a connection, from the options of the noq endpoint
+//! (`stack.toml`).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bentpipe_endpoint::{Clock, EndpointError, LogFolder, Options, Role, Surroundings};
+use bentpipe_noq_options::{RememberedPaths, Report, apply, log_to};
+use noq_proto::{IdleTimeout, TransportConfig, VarInt};
+
+use crate::protocol::MOST_STREAMS;
+
+/// QUIC's least, and what UDP over IPv4 carries.
+const DATAGRAMS: std::ops::RangeInclusive<u64> = 1200..=65_507;
+
+/// The settings that all connections of the program have in common.
+#[derive(Debug, Clone)]
+pub struct ConnectionDefaults {
+    pub role: Role,
+    pub clock: Clock,
+    pub qlog: Option<LogFolder>,
+    pub paths: RememberedPaths,
+    pub idle: Duration,
+}
+
+impl ConnectionDefaults {
+    /// By the options of one connection, and what will report on its congestion control.
+    pub fn transport(
+        &self,
+        options: &BTreeMap<String, String>,
+    ) -> Result<(TransportConfig, Option<Report>), EndpointError> {
+        let mut words = Options::new(options.clone());
+        let mut transport = TransportConfig::default();
+        // Larger than a trial's may be: loopback carries them.
+        let size = words.take_number("mtu", DATAGRAMS)?;
+        let report = apply(
+            &mut transport,
+            &self.surroundings(),
+            &mut words,
+            &self.paths,
+        )?;
+        words.finish()?;
+        if let Some(size) = size {
+            let size = u16::try_from(size).expect("the range of the option ensures it");
+            transport
+                .initial_mtu(size)
+                .min_mtu(size)
+                .mtu_discovery_config(None);
+        }
+        let idle = IdleTimeout::try_from(self.idle).expect("the range of the option ensures it");
+        transport
+            .max_idle_timeout(Some(idle))
+            .max_concurrent_uni_streams(VarInt::from_u32(MOST_STREAMS));
+        if let Some(folder) = &self.qlog {
+            log_to(folder, self.clock.instant(Duration::ZERO), &mut transport);
+        }
+        Ok((transport, report))
+    }
+
+    fn surroundings(&self) -> Surroundings {
+        Surroundings {
+            role: self.role,
+            real_time: true,
+            qlog: self.qlog.clone(),
+            clock: self.clock.clone(),
+        }
+    }
+}
