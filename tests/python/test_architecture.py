@@ -113,33 +113,7 @@ ENDPOINT_PROGRAMS_MAY_USE = {
 
 # Folder of a crate → the circles among its modules. The list only becomes shorter.
 CIRCLES = {
-    "crates/analysis": [
-        "connection/clock.rs connection/join.rs",
-        "connection/recorder.rs connection/unbegun.rs",
-        "findings/credit.rs findings/deliveries.rs findings/pauses.rs findings/retransmissions.rs "
-        "findings/rounds.rs findings/signals.rs findings/slow_start.rs findings/transfer.rs",
-        "ledger.rs link_facts.rs metrics/milestones.rs metrics/mod.rs metrics/one_way.rs metrics/reply.rs "
-        "metrics/together.rs passive/bursts.rs passive/mod.rs",
-    ],
-    "crates/emulator": ["trial/flow.rs trial/instructions.rs trial/tunnel/mod.rs"],
-    "crates/endpoint": ["hq/server.rs hq/upload.rs", "setup.rs stack.rs test_case.rs"],
-    "crates/link": ["delay.rs mahimahi.rs rate.rs reading.rs scenario.rs"],
-    "crates/noq-options": ["library.rs qlog.rs"],
-    "crates/pep": [
-        "config/mod.rs limits/flow_credit.rs",
-        "relay/direction.rs relay/stream.rs",
-        "relay/keep_alive.rs relay/pair.rs",
-    ],
-    "crates/qlog": ["reader.rs records.rs"],
-    "crates/quinn-adapter": ["adapter.rs inbox.rs", "library.rs options.rs"],
-    "crates/service": ["http.rs metrics.rs"],
-    "crates/trial": [
-        "verdict/files/mod.rs verdict/files/wire.rs verdict/frames.rs verdict/frames/wire.rs verdict/live.rs "
-        "verdict/page.rs verdict/resumption.rs verdict/verifier.rs"
-    ],
-    "crates/wire": ["datagram.rs link_layer.rs tunnels.rs"],
     "endpoints/msquic": ["connection.rs messages.rs stream.rs"],
-    "endpoints/quiche": ["connection.rs stack.rs"],
 }
 
 # A quoted path in a source file that goes up.

@@ -1,4 +1,5 @@
-"""Which programs are Bentpipe's own: the binaries of `crates/`, `middleboxes/` and `products/`, as cargo knows them.
+"""Which programs are Bentpipe's own: the binaries of `crates/`, `middleboxes/` and `products/`, as
+cargo knows them.
 
     python tools/wheel/programs.py
 

@@ -1,15 +1,19 @@
-//! Virtual time: all endpoint programs run an epoch at a time, in parallel, and the coordinator owns the links.
+//! Virtual time: all endpoint programs run an epoch at a time, in parallel, and the coordinator
+//! owns the links.
 //!
-//! The model is conservative parallel discrete-event simulation (Chandy and Misra 1979) with two processes for each flow. A
-//! packet takes at least `L`, the smaller of the two one-way delays, to cross. If no side can act before `e`, then nothing
-//! that any will send can arrive before `e + L`: all may run up to there without hearing of each other. Idle
-//! time is skipped, since `e` is the time of the next wake or arrival, not the clock.
+//! The model is conservative parallel discrete-event simulation (Chandy and Misra 1979) with two
+//! processes for each flow. A packet takes at least `L`, the smaller of the two one-way delays, to
+//! cross. If no side can act before `e`, then nothing that any will send can arrive before `e + L`:
+//! all may run up to there without hearing of each other. Idle time is skipped, since `e` is the
+//! time of the next wake or arrival, not the clock.
 //!
-//! Where there are proxies, hops differ: 0.1 ms of cable beside 250 ms of satellite. One `L` for all would have all programs live in
-//! steps of 0.1 ms. So each program has a horizon of its own there, by what its neighbours can do first ([`FlowRun::horizons`]).
+//! Where there are proxies, hops differ: 0.1 ms of cable beside 250 ms of satellite. One `L` for
+//! all would have all programs live in steps of 0.1 ms. So each program has a horizon of its own
+//! there, by what its neighbours can do first ([`FlowRun::horizons`]).
 //!
-//! All flows share the links. What they sent in an epoch meets these in the order of time; of packets that were sent at the
-//! same instant, that of the earlier flow comes first. A packet waits with that until no other flow can send one before it.
+//! All flows share the links. What they sent in an epoch meets these in the order of time; of
+//! packets that were sent at the same instant, that of the earlier flow comes first. A packet waits
+//! with that until no other flow can send one before it.
 
 use bentpipe_link::{Direction, Fate, Hop, Path};
 use bentpipe_units::{Span, Time};
@@ -135,7 +139,8 @@ impl Coordinator {
         }
     }
 
-    /// Until when each program of each flow may live; nothing of flows that have come to their ends.
+    /// Until when each program of each flow may live; nothing of flows that have come to their
+    /// ends.
     fn horizons(&self) -> Vec<Vec<Time>> {
         let open = self.flows.iter().filter(|flow| flow.end.is_none());
         if let [only] = self.delays.as_slice() {
@@ -151,8 +156,8 @@ impl Coordinator {
         .collect()
     }
 
-    /// Before when each program of each flow sends nothing any more; nothing of a single flow, and of those that have come to their
-    /// ends: they are in nobody's way.
+    /// Before when each program of each flow sends nothing any more; nothing of a single flow, and
+    /// of those that have come to their ends: they are in nobody's way.
     fn first_acts(&mut self) -> Vec<Vec<Time>> {
         if self.flows.len() == 1 {
             return vec![Vec::new()];
@@ -174,7 +179,8 @@ impl Coordinator {
         flows.map(of).collect()
     }
 
-    /// Puts on a hop, in one direction, what was sent there and may go. `acts` is [`Coordinator::first_acts`].
+    /// Puts on a hop, in one direction, what was sent there and may go. `acts` is
+    /// [`Coordinator::first_acts`].
     fn carry_all(&mut self, hop: usize, way: Direction, acts: &[Vec<Time>]) {
         let sender = match way {
             Direction::Return => hop,

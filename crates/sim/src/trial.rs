@@ -1,4 +1,5 @@
-//! One trial from job to result: start all programs, greet them, run them, collect their final reports, compare the files.
+//! One trial from job to result: start all programs, greet them, run them, collect their final
+//! reports, compare the files.
 
 use std::error::Error;
 use std::io::{Write, read_to_string, stdin, stdout};
@@ -132,8 +133,8 @@ impl<'a> Trial<'a> {
         greeted.collect()
     }
 
-    /// What there is of a trial in which a program could not be started, or did not get past the greeting. Flows whose own
-    /// programs did are left as they are: nothing was seen of them.
+    /// What there is of a trial in which a program could not be started, or did not get past the
+    /// greeting. Flows whose own programs did are left as they are: nothing was seen of them.
     fn not_begun(&self, greeted: Vec<Result<GreetedFlow, ChildError>>) -> FinishedTrial {
         let flows = self
             .setups

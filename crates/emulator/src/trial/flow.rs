@@ -1,4 +1,5 @@
-//! A flow in real time: its server is started, then its proxies, then its client, and when the client has ended, the others are told to.
+//! A flow in real time: its server is started, then its proxies, then its client, and when the
+//! client has ended, the others are told to.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -65,8 +66,8 @@ impl<'a> FlowRun<'a> {
         self.wait_for(self.programs.len() - 1, deadline)
     }
 
-    /// Starts the proxies, that next to the server first, and waits until they listen. They are killed when the thread that calls this
-    /// ends.
+    /// Starts the proxies, that next to the server first, and waits until they listen. They are
+    /// killed when the thread that calls this ends.
     pub fn open_proxies(&mut self, deadline: Instant) -> Result<(), TrialError> {
         let proxies = 1..self.programs.len() - 1;
         for number in proxies.rev() {
@@ -83,7 +84,8 @@ impl<'a> FlowRun<'a> {
         self.zero = now;
     }
 
-    /// Plays the flow to its end. What is under way when its client has ended gets so much time, `drain`, to arrive.
+    /// Plays the flow to its end. What is under way when its client has ended gets so much time,
+    /// `drain`, to arrive.
     pub fn run(mut self, running: &Running, drain: Duration) -> Result<Ended, TrialError> {
         if self.failure.is_some() {
             return Ok(self.end(None, running.now()));
@@ -149,8 +151,9 @@ impl<'a> FlowRun<'a> {
         }
     }
 
-    /// Ends what still lives: the client first, then the others, when they have had time to hear of the client's end. One of these that is
-    /// gone by then has failed, whatever became of the client.
+    /// Ends what still lives: the client first, then the others, when they have had time to hear of
+    /// the client's end. One of these that is gone by then has failed, whatever became of the
+    /// client.
     fn shutdown(&mut self, drain: Duration) {
         if let Some(client) = &mut self.programs[0]
             && !client.has_ended()
@@ -289,7 +292,8 @@ impl<'a> FlowRun<'a> {
     }
 }
 
-/// What a client says of the page that it has loaded, if it says anything, in the time of the trial.
+/// What a client says of the page that it has loaded, if it says anything, in the time of the
+/// trial.
 fn reported(setup: &FlowSetup, running: &Running) -> Option<Bye> {
     let said = Bye::read(&setup.report()?).ok()?;
     Some(said.earlier(Duration::from_nanos(running.start_unix_ns())))

@@ -1,10 +1,10 @@
 //! From the packets that passed the ends of hops to the packet logs of a trial.
 //!
-//! Where one segment is emulated, each packet is known at both ends. Where more are, hosts route between them, and a packet's departure
-//! is joined with its arrival by what is in it, and of packets that are alike, as TCP's can be, the
-//! first with the first: links and routers keep them in order. So is it with what a further segment
-//! dropped or lost. One that is not heard of again was lost between the segments, which
-//! [`super::check`] does not let pass.
+//! Where one segment is emulated, each packet is known at both ends. Where more are, hosts route
+//! between them, and a packet's departure is joined with its arrival by what is in it, and of
+//! packets that are alike, as TCP's can be, the first with the first: links and routers keep them
+//! in order. So is it with what a further segment dropped or lost. One that is not heard of again
+//! was lost between the segments, which [`super::check`] does not let pass.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::SocketAddr;
@@ -145,7 +145,8 @@ fn first_sent(log: &PacketLog, flow: usize) -> Option<Time> {
 /// A packet: the flow that it belongs to, its path as far as it is known, and what it is.
 type Read = (usize, Option<Path>, IpPacket);
 
-/// The packets of a hop that `read` can tell, with their fates, in the order of sending. What was still under way when the emulator ended is left out.
+/// The packets of a hop that `read` can tell, with their fates, in the order of sending. What was
+/// still under way when the emulator ended is left out.
 fn packets<'a>(
     read: impl Fn(&HopPacket) -> Option<Read>,
     captured: impl Iterator<Item = &'a HopPacket>,
@@ -168,9 +169,10 @@ fn packets<'a>(
         let key = (captured.direction, path, identity(&ip.transport));
         let Some(sent) = captured.sent else {
             let alike = open.entry(key).or_default();
-            // A tunnel does not say what it lost. But it mostly keeps the order, so of packets that are alike the first one is meant
-            // that was sent after all that have arrived. Before the tunnel a busy machine may let one burst overtake another: where
-            // there is none, it is the last one.
+            // A tunnel does not say what it lost. But it mostly keeps the order, so of packets that
+            // are alike the first one is meant that was sent after all that have arrived. Before
+            // the tunnel a busy machine may let one burst overtake another: where there is none, it
+            // is the last one.
             let is_blind = captured.fate == Known::Unknown;
             let next = &mut behind_arrived[captured.direction as usize];
             let number = if is_blind {
@@ -210,8 +212,8 @@ fn packets<'a>(
     packets
 }
 
-/// What a packet is known by on its way. Tunnels may write another maximum segment size into the first option of a SYN, which is
-/// where Linux has it, and so another checksum.
+/// What a packet is known by on its way. Tunnels may write another maximum segment size into the
+/// first option of a SYN, which is where Linux has it, and so another checksum.
 fn identity(transport: &Transport) -> Transport {
     const SYN: u8 = 2;
     const CHECKSUM: Range<usize> = 16..18;
@@ -230,7 +232,8 @@ fn identity(transport: &Transport) -> Transport {
     }
 }
 
-/// Which packets were sent after the last of their direction that was seen to arrive, and not seen themselves.
+/// Which packets were sent after the last of their direction that was seen to arrive, and not seen
+/// themselves.
 fn under_way(packets: &[Packet], open: &[bool]) -> Vec<bool> {
     // In either direction they stand in the order of sending, also those of the same instant.
     let mut behind = [true; 2];

@@ -1,4 +1,5 @@
-//! One trial in real time: real programs with sockets of their own, at both ends of an emulated path.
+//! One trial in real time: real programs with sockets of their own, at both ends of an emulated
+//! path.
 //!
 //! The job is that of virtual time, and so is all that is made of what the trial leaves
 //! (`crates/trial`). Programs are told their part by the environment
@@ -74,7 +75,8 @@ fn run_programs(job: &Job, setups: &[FlowSetup]) -> Result<FinishedTrial, Box<dy
         stops: job.stops(),
         ..Options::default()
     };
-    // The devices are in the emulator's namespace, and looked for by the thread that starts to forward.
+    // The devices are in the emulator's namespace, and looked for by the thread that starts to
+    // forward.
     let running = topology
         .emulator()
         .within(|| Forwarder::start(topology.segments(), &job.scenario, job.seed.0, &options))?;

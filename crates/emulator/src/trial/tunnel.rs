@@ -1,8 +1,8 @@
 //! The tunnel of a trial: its devices, the programs at its ends, and when it carries.
 //!
 //! It is there before the first flow begins. Its ends are told what the contract says
-//! (`endpoints/contract/middleboxes.md`), with a secret made for it alone, which is in no file. What
-//! it takes and gives is seen by a tap; what it makes of that is what the links carry.
+//! (`endpoints/contract/middleboxes.md`), with a secret made for it alone, which is in no file.
+//! What it takes and gives is seen by a tap; what it makes of that is what the links carry.
 
 use std::fs::File;
 use std::io::{self, Read};

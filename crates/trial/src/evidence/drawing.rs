@@ -57,7 +57,8 @@ pub struct Picture {
     jpeg: String,
 }
 
-/// The account that a browser gives of how it drew its page. Of a client that says nothing there is nothing in it.
+/// The account that a browser gives of how it drew its page. Of a client that says nothing there is
+/// nothing in it.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Drawing {

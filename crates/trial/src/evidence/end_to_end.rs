@@ -1,8 +1,8 @@
 //! The packets of the whole path, where middleboxes encapsulate them on part of it.
 //!
 //! What links carry there is not what was sent. But at the first hop and at the last one packets
-//! are as the ends made them: a departure at one is joined with the arrival at the other by content,
-//! and of packets with equal content the first with the first.
+//! are as the ends made them: a departure at one is joined with the arrival at the other by
+//! content, and of packets with equal content the first with the first.
 
 use std::collections::{HashMap, VecDeque};
 

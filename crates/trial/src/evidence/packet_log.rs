@@ -287,7 +287,8 @@ mod tests {
         const LONG: [u8; 1200] = [0xc0; 1200];
         const SHORT: [u8; 1200] = [0x40; 1200];
         let mut log = PacketLog::new(1, 0);
-        log.add(packet(0, Some(10), &SHORT)); // half a round trip early: not in answer to the request
+        // Half a round trip early: not in answer to the request.
+        log.add(packet(0, Some(10), &SHORT));
         log.add(packet(0, Some(20), &LONG));
         log.add(packet(0, Some(21), &SHORT[..999]));
         log.add(packet(0, None, &SHORT));

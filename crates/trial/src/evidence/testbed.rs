@@ -46,8 +46,9 @@ pub struct TestbedObservation {
     pub flows: Vec<FlowLifetime>,
     /// Of each hop of the flows, from the client to the server.
     pub hops: Vec<HopPackets>,
-    /// Of each hop of links, what became of the packets towards the clients and towards the servers,
-    /// where flows are encapsulated on them; empty: the links' hops are those of the flows.
+    /// Of each hop of links, what became of the packets towards the clients and towards the
+    /// servers, where flows are encapsulated on them; empty: the links' hops are those of the
+    /// flows.
     pub links: Vec<[Counters; 2]>,
     /// The tunnel that the flows went through, if there was one.
     pub tunnel: Option<TunnelObservation>,
@@ -62,7 +63,8 @@ pub struct TestbedObservation {
 }
 
 impl TestbedObservation {
-    /// What became of the packets of each hop of links, towards the clients and towards the servers.
+    /// What became of the packets of each hop of links, towards the clients and towards the
+    /// servers.
     #[must_use]
     pub fn on_links(&self) -> Vec<[Counters; 2]> {
         if self.links.is_empty() {
@@ -71,7 +73,8 @@ impl TestbedObservation {
         self.links.clone()
     }
 
-    /// SHA-256 over the packets: of one hop that of its log, of several that over the hashes of their logs.
+    /// SHA-256 over the packets: of one hop that of its log, of several that over the hashes of
+    /// their logs.
     #[must_use]
     pub fn sha256(&self) -> String {
         match self.hops.as_slice() {

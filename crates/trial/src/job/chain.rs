@@ -34,8 +34,8 @@ pub struct ProxyJob {
     pub variant: Variant,
     /// How it carries connections on.
     pub relays: Relays,
-    /// For how long it is there before the first client: it keeps something ready for flows to come, or has to know its path
-    /// first.
+    /// For how long it is there before the first client: it keeps something ready for flows to
+    /// come, or has to know its path first.
     pub lead: Span,
 }
 
@@ -184,7 +184,8 @@ impl Job {
                 .collect();
             let places = places.join(", ");
             return Err(format!(
-                "proxies at {places}: write one at the terminal, one at the gateway, or one at each, in this order"
+                "proxies at {places}: write one at the terminal, one at the gateway, or one at \
+                 each, in this order"
             ));
         }
         self.check_tunnel()
@@ -213,10 +214,13 @@ mod tests {
             },
             "flows": [{
                 "testcase": "transfer", "requests": ["/1"], "client": program, "server": program,
-                "testcase_facts": {"sender": "server", "connections": 1, "round_trips": 2, "saved_round_trips": 0},
+                "testcase_facts": {
+                    "sender": "server", "connections": 1, "round_trips": 2, "saved_round_trips": 0,
+                },
             }],
             "proxies": proxies, "tunnel": tunnel,
-            "www": "/", "certs": "/", "seed": "0000000000000001", "folder": "/", "trace": false, "qlog": false,
+            "www": "/", "certs": "/", "seed": "0000000000000001", "folder": "/", "trace": false,
+            "qlog": false,
         });
         Job::read(&job.to_string())
     }

@@ -73,7 +73,8 @@ pub struct Variant {
     /// Those of its `stack.toml`, by name.
     #[serde(default)]
     pub options: BTreeMap<String, String>,
-    /// Of the stack, as it gave it when it was installed. In virtual time each program gives it anew.
+    /// Of the stack, as it gave it when it was installed. In virtual time each program gives it
+    /// anew.
     #[serde(default)]
     pub version: Option<String>,
     /// What its datagrams are in virtual time.
@@ -126,7 +127,8 @@ pub struct FlowJob {
     /// When it begins.
     #[serde(default)]
     pub start_ns: u64,
-    /// How long it lasts: it is cut then, and its files, which are made here, are too large to go through before.
+    /// How long it lasts: it is cut then, and its files, which are made here, are too large to go
+    /// through before.
     #[serde(default)]
     pub duration_ns: Option<u64>,
     /// The stack that opens its connection.
@@ -182,7 +184,8 @@ pub struct Job {
     pub scenario: Scenario,
     /// Those that share the path. The first is the one that is measured.
     pub flows: Vec<FlowJob>,
-    /// What stands between the ends of every flow, from the client to the server; each flow has programs of its own.
+    /// What stands between the ends of every flow, from the client to the server; each flow has
+    /// programs of its own.
     #[serde(default)]
     pub proxies: Vec<ProxyJob>,
     /// What all flows go through, between the client and another host. Proxies see nothing but it.
@@ -201,7 +204,8 @@ pub struct Job {
     pub folder: PathBuf,
     /// Leave `trace.pcapng` there, with the TLS secrets inside.
     pub trace: bool,
-    /// Leave `qlog/client/` and `qlog/server/` there. Writing them costs some stacks half as much again.
+    /// Leave `qlog/client/` and `qlog/server/` there. Writing them costs some stacks half as much
+    /// again.
     pub qlog: bool,
     /// Wall time after which a silent program is given up.
     #[serde(default = "default_silence_s")]
@@ -229,7 +233,8 @@ fn default_silence_s() -> u64 {
 }
 
 impl Job {
-    /// Reads a job, and lays the cables that its proxies, and a tunnel that ends at the gateway, need.
+    /// Reads a job, and lays the cables that its proxies, and a tunnel that ends at the gateway,
+    /// need.
     pub fn read(text: &str) -> Result<Self, String> {
         let wrong = |error| format!("the job: {error}");
         // First of all: a job of another format has other keys.

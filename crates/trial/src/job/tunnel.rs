@@ -36,7 +36,8 @@ pub struct TunnelJob {
 }
 
 impl Job {
-    /// The hosts between client and server where a program takes what comes, and sends on what it likes.
+    /// The hosts between client and server where a program takes what comes, and sends on what it
+    /// likes.
     #[must_use]
     pub fn stops(&self) -> Vec<HostName> {
         let proxies = self.proxies.iter().map(|proxy| proxy.place);

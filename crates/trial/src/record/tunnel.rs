@@ -36,8 +36,8 @@ pub fn tunnel(job: &Job, observation: Option<&TestbedObservation>) -> Option<Tun
     })
 }
 
-/// Bytes on the link that are not those of packets in the tunnel, and their share of all. It is negative where the tunnel did
-/// not send all that it was given. No share of nothing.
+/// Bytes on the link that are not those of packets in the tunnel, and their share of all. It is
+/// negative where the tunnel did not send all that it was given. No share of nothing.
 fn overhead(inside: u64, outside: u64) -> (i64, Option<f64>) {
     let more = outside.cast_signed() - inside.cast_signed();
     #[expect(clippy::cast_precision_loss, reason = "for a record")]
