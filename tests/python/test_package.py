@@ -104,7 +104,7 @@ def below(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(
-    "name", ["scenarios", "campaigns", "docs", "proxies", "studies", "tunnels", "endpoints/certs"]
+    "name", ["scenarios", "campaigns", "docs", "middleboxes", "studies", "endpoints/certs"]
 )
 def test_it_has_what_the_checkout_has(package: Package, name: str) -> None:
     assert below(package.data / name) == below(ROOT / name) != {}
