@@ -65,6 +65,7 @@ wheel-check: wheel
 	@sh tools/check-wheel.sh $(PYTHON) $(PROFILE)
 
 bench: setup
+	$(BIN)/bentpipe stacks install linux # TCP, beside iperf3: not one of the four that `make setup` installs
 	$(BIN)/python benches/pairs.py $(SMALL)
 	$(BIN)/python benches/traces.py $(SMALL)
 	cargo bench --quiet --locked --workspace --bench per_packet $(if $(SMALL),-- --test)
