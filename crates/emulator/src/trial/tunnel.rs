@@ -184,7 +184,8 @@ fn start_end(
 fn secret() -> io::Result<String> {
     let mut bytes = [0_u8; 32];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    let digits: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(digits.concat())
 }
 
 fn wait_until_it_carries(
