@@ -161,8 +161,8 @@ mod tests {
         assert_eq!(found, [(1, at(11)), (2, Fate::Loss)], "two were under way");
         let last = [packet(Direction::Return, 10, at(11), b"other")];
         let found = fates(&whole_path(&sent, &last));
-        let lost = [1, 2, 3].map(|sent| (sent, Fate::Loss));
-        assert_eq!(found, [&lost[..], &[(4, at(11))]].concat());
+        let none_arrived = [1, 2, 3].map(|sent| (sent, Fate::Loss));
+        assert_eq!(found, [&none_arrived[..], &[(4, at(11))]].concat());
     }
 
     #[test]
