@@ -113,7 +113,7 @@ impl Coordinator {
         TestbedObservation {
             flows: flows.collect(),
             hops: hops.collect(),
-            links: Vec::new(),
+            links: None,
             tunnel: None,
             end: self.now,
             epochs: self.epochs,

@@ -29,7 +29,8 @@ mod verdict;
 
 pub use evidence::{
     DecodedConnection, Drawing, FlowLifetime, HopObservation, HopPackets, HopTrace, IpPacket,
-    Packet, PacketLog, ProcessExit, ProgramExit, TestbedObservation, Transport, TunnelObservation,
+    LinkObservation, Packet, PacketLog, ProcessExit, ProgramExit, TestbedObservation, Transport,
+    TunnelObservation,
 };
 pub use finished::{FinishedFlow, FinishedTrial};
 pub use job::{

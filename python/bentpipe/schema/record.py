@@ -407,7 +407,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # The tunnel that all flows went through ([what measures mean then](../design/vpn.md)); null without one.
     tunnel: TunnelResult | None = None
     # Over flow, direction, times, fate, ECN bits and bytes of every packet: the same seed gives the same
-    # hash. With proxies it is over the hashes of the hops; null where no packets were seen.
+    # hash. With middleboxes it is over the hashes of the hops of links; null where no packets were seen.
     packet_log_sha256: str | None = None
     # By how much packets came out of the emulated links later than these said: what half of them did not
     # exceed; null in virtual time.

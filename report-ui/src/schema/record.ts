@@ -204,7 +204,7 @@ export type TrialRecord = {
   hops: HopResult[];
   /** The tunnel that all flows went through ([what measures mean then](../design/vpn.md)). Null without one. */
   tunnel: TunnelResult | null;
-  /** Over flow, direction, times, fate, ECN bits and bytes of every packet: the same seed gives the same hash. With proxies it is over the hashes of the hops. Null where no packets were seen. */
+  /** Over flow, direction, times, fate, ECN bits and bytes of every packet: the same seed gives the same hash. With middleboxes it is over the hashes of the hops of links. Null where no packets were seen. */
   packet_log_sha256: string | null;
   /** By how much packets came out of the emulated links later than these said: what half of them did not exceed. Null in virtual time. */
   release_error_p50_ms: number | null;

@@ -14,8 +14,8 @@ use bentpipe_analysis::connection::Fate as Known;
 use bentpipe_emulator::{HopPacket, Report};
 use bentpipe_link::{Counters, Direction, Fate};
 use bentpipe_trial::{
-    Fidelity, FlowLifetime, FlowSetup, HopPackets, IpPacket, Packet, PacketLog, TestbedObservation,
-    Transport, TunnelObservation,
+    Fidelity, FlowLifetime, FlowSetup, HopPackets, IpPacket, LinkObservation, Packet, PacketLog,
+    TestbedObservation, Transport, TunnelObservation,
 };
 use bentpipe_units::Time;
 use bentpipe_wire::capture::CapturedPacket;
@@ -58,7 +58,7 @@ pub fn observation(
     let stray_packets = carried.is_none().then(|| strays(setups, report));
     let hop = |packets| HopPackets::of(packets, setups.len(), report.start_unix_ns);
     let (hops, links, tunnel) = match carried {
-        None => (on_links.into_iter().map(hop).collect(), Vec::new(), None),
+        None => (on_links.into_iter().map(hop).collect(), None, None),
         Some(carried) => {
             reasons.extend(missed(carried.report.missed));
             let inside = packets(of_flows, carried.report.packets.iter());
@@ -67,8 +67,11 @@ pub fn observation(
                 congestion_control: carried.congestion_control,
                 exits: carried.exits,
             };
-            let links = counters_since(carried.begun, &on_links);
-            (vec![hop(inside)], links, Some(tunnel))
+            let links = LinkObservation {
+                counters: counters_since(carried.begun, &on_links),
+                sha256: None,
+            };
+            (vec![hop(inside)], Some(links), Some(tunnel))
         }
     };
     let flows = (0..setups.len()).map(|flow| FlowLifetime {

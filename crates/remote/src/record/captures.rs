@@ -2,10 +2,8 @@
 
 use std::error::Error;
 
-use bentpipe_link::{Counters, Direction};
-use bentpipe_trial::{
-    Fidelity, FlowLifetime, HopPackets, IpPacket, PacketLog, TestbedObservation, Transport,
-};
+use bentpipe_link::Direction;
+use bentpipe_trial::{Fidelity, FlowLifetime, HopPackets, IpPacket, TestbedObservation, Transport};
 use bentpipe_units::Time;
 use bentpipe_wire::IpLayer;
 use bentpipe_wire::capture::{CapturedPacket, Input, Item, Piece};
@@ -34,11 +32,6 @@ pub struct PathSeen {
 /// been seen to.
 pub fn path_seen(observed: &Observed, has_come: bool) -> Result<PathSeen, Box<dyn Error>> {
     let epoch = u64::try_from(observed.begun_unix_ns)?;
-    let mut path = HopPackets {
-        log: PacketLog::new(1, epoch),
-        forward: Counters::default(),
-        back: Counters::default(),
-    };
     let mut joined = Joined::default();
     let mut packets = Vec::new();
     let mut flaws = Vec::new();
@@ -59,14 +52,7 @@ pub fn path_seen(observed: &Observed, has_come: bool) -> Result<PathSeen, Box<dy
         is_known = false;
     }
     packets.sort_by_key(|packet| packet.sent);
-    for packet in packets {
-        let counters = match packet.direction {
-            Direction::Forward => &mut path.forward,
-            Direction::Return => &mut path.back,
-        };
-        counters.count(packet.fate, packet.ip.bytes);
-        path.log.add(packet);
-    }
+    let path = HopPackets::of(packets, 1, epoch);
     let mut sent = path.log.packets().iter();
     let first = sent.find(|it| it.direction == Direction::Return);
     let end = time(observed, observed.ended_unix_ns);
@@ -77,7 +63,7 @@ pub fn path_seen(observed: &Observed, has_come: bool) -> Result<PathSeen, Box<dy
     let observation = TestbedObservation {
         flows: vec![flow],
         hops: vec![path],
-        links: Vec::new(),
+        links: None,
         tunnel: None,
         end,
         epochs: 0,

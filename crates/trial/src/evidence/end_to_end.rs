@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use bentpipe_link::{Counters, Direction, Fate};
 use bentpipe_units::Time;
 
-use super::{HopPackets, Packet, PacketLog, TestbedObservation, Transport};
+use super::{HopPackets, LinkObservation, Packet, PacketLog, TestbedObservation, Transport};
 
 impl HopPackets {
     /// Packets as those of a hop, of `flows` flows. Time zero of the trial is `epoch_unix_ns`.
@@ -38,7 +38,10 @@ impl TestbedObservation {
         };
         let packets = whole_path(first.log.packets(), last.log.packets());
         let whole = HopPackets::of(packets, self.flows.len(), first.log.epoch_unix_ns());
-        self.links = self.on_links();
+        self.links = Some(LinkObservation {
+            counters: self.on_links(),
+            sha256: Some(self.sha256()),
+        });
         self.hops = vec![whole];
         self
     }

@@ -21,5 +21,7 @@ pub(crate) use self::hop::on_wire;
 pub use self::packet::{IpPacket, Packet, Transport};
 pub use self::packet_log::PacketLog;
 pub use self::program::{ProcessExit, ProgramExit};
-pub use self::testbed::{FlowLifetime, HopPackets, TestbedObservation, TunnelObservation};
+pub use self::testbed::{
+    FlowLifetime, HopPackets, LinkObservation, TestbedObservation, TunnelObservation,
+};
 pub use self::trace::HopTrace;

@@ -28,6 +28,15 @@ pub struct HopPackets {
     pub back: Counters,
 }
 
+/// The observation of links on which flows are encapsulated.
+#[derive(Debug)]
+pub struct LinkObservation {
+    /// Of each hop, what became of the packets towards the clients and towards the servers.
+    pub counters: Vec<[Counters; 2]>,
+    /// SHA-256 over their packets; None: not all of them are of flows.
+    pub sha256: Option<String>,
+}
+
 /// The observation of a tunnel. What went through it is the hop of the flows.
 #[derive(Debug)]
 pub struct TunnelObservation {
@@ -46,10 +55,8 @@ pub struct TestbedObservation {
     pub flows: Vec<FlowLifetime>,
     /// Of each hop of the flows, from the client to the server.
     pub hops: Vec<HopPackets>,
-    /// Of each hop of links, what became of the packets towards the clients and towards the
-    /// servers, where flows are encapsulated on them; empty: the links' hops are those of the
-    /// flows.
-    pub links: Vec<[Counters; 2]>,
+    /// The links, where flows are encapsulated on them; None: their hops are those of the flows.
+    pub links: Option<LinkObservation>,
     /// The tunnel that the flows went through, if there was one.
     pub tunnel: Option<TunnelObservation>,
     /// When the last flow had ended.
@@ -67,16 +74,19 @@ impl TestbedObservation {
     /// servers.
     #[must_use]
     pub fn on_links(&self) -> Vec<[Counters; 2]> {
-        if self.links.is_empty() {
-            return self.hops.iter().map(|it| [it.forward, it.back]).collect();
+        match &self.links {
+            Some(links) => links.counters.clone(),
+            None => self.hops.iter().map(|it| [it.forward, it.back]).collect(),
         }
-        self.links.clone()
     }
 
     /// SHA-256 over the packets: of one hop that of its log, of several that over the hashes of
     /// their logs.
     #[must_use]
     pub fn sha256(&self) -> String {
+        if let Some(of_links) = self.links.as_ref().and_then(|it| it.sha256.clone()) {
+            return of_links;
+        }
         match self.hops.as_slice() {
             [only] => only.log.sha256(),
             hops => {

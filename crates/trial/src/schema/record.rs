@@ -281,8 +281,8 @@ pub struct TrialResult {
     /// without one.
     pub tunnel: Option<TunnelResult>,
     /// Over flow, direction, times, fate, ECN bits and bytes of every packet: the same seed gives
-    /// the same hash. With proxies it is over the hashes of the hops. Null: where no packets were
-    /// seen.
+    /// the same hash. With middleboxes it is over the hashes of the hops of links. Null: where no
+    /// packets were seen.
     pub packet_log_sha256: Option<String>,
     /// How well the links kept to the model. Null: in virtual time.
     #[serde(flatten)]
