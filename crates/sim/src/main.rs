@@ -10,6 +10,7 @@ mod child;
 mod cli;
 mod coordinator;
 mod flow;
+mod links;
 mod node;
 mod packet;
 mod processor;

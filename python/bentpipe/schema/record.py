@@ -107,6 +107,9 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     # Dropped by a full queue; null also over a real link, where what a queue drops is one of the losses,
     # packets.
     forward_queue_drops: int | None
+    # Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were
+    # delivered; null in runs before there were such queues, and over a real link, packets.
+    forward_marked: int | None = None
     # Lost by the link, over a real one whoever dropped it, packets.
     forward_losses: int | None
     # Likewise towards the server.
@@ -115,6 +118,9 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     return_bytes: int | None
     # Likewise, packets.
     return_queue_drops: int | None
+    # Marked with Congestion Experienced on the way towards the server; null in runs before there were such
+    # queues, and over a real link, packets.
+    return_marked: int | None = None
     # Likewise, packets.
     return_losses: int | None
     # That completed a handshake on this hop.
@@ -340,6 +346,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # Dropped by a full queue; null also over a real link, where what a queue drops is one of the losses,
     # packets.
     forward_queue_drops: int | None = None
+    # Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were
+    # delivered; null in runs before there were such queues, and over a real link, packets.
+    forward_marked: int | None = None
     # Lost by the link, over a real one whoever dropped it, packets.
     forward_losses: int | None = None
     # Likewise towards the server.
@@ -348,6 +357,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     return_bytes: int | None = None
     # Likewise, packets.
     return_queue_drops: int | None = None
+    # Marked with Congestion Experienced on the way towards the server; null in runs before there were such
+    # queues, and over a real link, packets.
+    return_marked: int | None = None
     # Likewise, packets.
     return_losses: int | None = None
     # Of the stream bytes that the server sent: those that it had sent before; null as all up to
@@ -513,10 +525,12 @@ MEASURED = frozenset(
         "forward_packets",
         "forward_bytes",
         "forward_queue_drops",
+        "forward_marked",
         "forward_losses",
         "return_packets",
         "return_bytes",
         "return_queue_drops",
+        "return_marked",
         "return_losses",
         "retransmitted_share",
         "acks_per_data_packet",
@@ -606,10 +620,12 @@ SHOWN = (
     "forward_packets",
     "forward_bytes",
     "forward_queue_drops",
+    "forward_marked",
     "forward_losses",
     "return_packets",
     "return_bytes",
     "return_queue_drops",
+    "return_marked",
     "return_losses",
     "received_step_s",
     "received_bytes",
@@ -663,10 +679,12 @@ REQUIRED = frozenset(
         "forward_packets",
         "forward_bytes",
         "forward_queue_drops",
+        "forward_marked",
         "forward_losses",
         "return_packets",
         "return_bytes",
         "return_queue_drops",
+        "return_marked",
         "return_losses",
         "retransmitted_share",
         "acks_per_data_packet",
@@ -768,10 +786,12 @@ TYPES: dict[str, dict[str, str]] = {
         "forward_packets": "integer?",
         "forward_bytes": "integer?",
         "forward_queue_drops": "integer?",
+        "forward_marked": "integer?",
         "forward_losses": "integer?",
         "return_packets": "integer?",
         "return_bytes": "integer?",
         "return_queue_drops": "integer?",
+        "return_marked": "integer?",
         "return_losses": "integer?",
         "retransmitted_share": "number?",
         "acks_per_data_packet": "number?",
@@ -847,10 +867,12 @@ TYPES: dict[str, dict[str, str]] = {
         "forward_packets": "integer?",
         "forward_bytes": "integer?",
         "forward_queue_drops": "integer?",
+        "forward_marked": "integer?",
         "forward_losses": "integer?",
         "return_packets": "integer?",
         "return_bytes": "integer?",
         "return_queue_drops": "integer?",
+        "return_marked": "integer?",
         "return_losses": "integer?",
         "connections": "integer?",
         "rtt_min_ms": "number?",

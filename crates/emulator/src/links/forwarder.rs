@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-use bentpipe_link::{Direction, DirectionConfig, HostName, Link, LinkSeed, Scenario, SegmentName};
+use bentpipe_link::{Direction, DirectionConfig, HostName, LinkSeed, Path, Scenario, SegmentName};
 use bentpipe_units::{Span, Time};
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -213,7 +213,7 @@ pub(crate) fn link(
     segment: SegmentName,
     direction: Direction,
     seed: u64,
-) -> Link {
+) -> Path {
     let transparent = DirectionConfig::default();
     let config = scenario
         .segment(segment)
@@ -223,7 +223,7 @@ pub(crate) fn link(
         direction,
         segment,
     };
-    Link::new(config, scenario.bdp(config), seed)
+    Path::of_link(config, scenario.bdp(config), seed)
 }
 
 impl Stop {

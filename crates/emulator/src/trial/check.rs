@@ -127,6 +127,7 @@ mod tests {
             sent: Time::from_nanos(number * MS),
             ip: IpPacket::udp(IpVersion::V4, 0, Bytes::from(vec![0; 1250 - 28])),
             fate,
+            marked: false,
         }
     }
 

@@ -202,6 +202,7 @@ impl TapReport {
             sent: is_sent.then_some(at),
             arrived: (!is_sent).then_some(at),
             fate: Fate::Unknown,
+            marked: false,
             frame: frame.into(),
         });
     }

@@ -119,6 +119,7 @@ impl Joined {
                 sent: seen.at,
                 ip: seen.ip,
                 fate: Fate::Loss,
+                marked: false,
             });
         }
         let mut fastest: Option<i64> = None;

@@ -23,6 +23,7 @@ impl HopPackets {
                 Direction::Return => &mut back,
             };
             counters.count(packet.fate, packet.ip.bytes);
+            counters.marked += u64::from(packet.marked);
             log.add(packet);
         }
         Self { log, forward, back }
@@ -132,6 +133,7 @@ mod tests {
             sent: Time::from_nanos(sent),
             ip: IpPacket::udp(IpVersion::V4, 0, Bytes::from_static(content)),
             fate,
+            marked: false,
         }
     }
 

@@ -19,6 +19,8 @@ pub struct Packet {
     pub ip: IpPacket,
     /// Its fate.
     pub fate: Fate,
+    /// Whether it arrived with a mark of Congestion Experienced that it was sent without.
+    pub marked: bool,
 }
 
 /// An IP packet, which is what links carry.

@@ -422,6 +422,9 @@ pub struct LinkCounts {
     /// Dropped by a full queue. Null: also over a real link, where what a queue drops is one of the
     /// losses.
     pub forward_queue_drops: Option<u64>,
+    /// Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client;
+    /// they were delivered. Null: in runs before there were such queues, and over a real link.
+    pub forward_marked: Option<u64>,
     /// Lost by the link, over a real one whoever dropped it.
     pub forward_losses: Option<u64>,
     /// Likewise towards the server.
@@ -430,6 +433,9 @@ pub struct LinkCounts {
     pub return_bytes: Option<u64>,
     /// Likewise.
     pub return_queue_drops: Option<u64>,
+    /// Marked with Congestion Experienced on the way towards the server. Null: in runs before there
+    /// were such queues, and over a real link.
+    pub return_marked: Option<u64>,
     /// Likewise.
     pub return_losses: Option<u64>,
 }
