@@ -20,9 +20,9 @@
 //! waiting.
 //!
 //! A path leads over all segments of a [`Scenario`], of the [`Hop`] between two of its hosts, or
-//! over one link; an [`Ideal`] sender is what it is held against. Nothing here reads a clock, and no
-//! float takes part. Packet sizes are those of the IP packet. All randomness is `ChaCha8` keyed
-//! with the trial's seed, a stream for each direction, segment and use (see [`LinkSeed`]).
+//! over one link; an [`Ideal`] sender is compared with it. Nothing here reads a clock, and no float
+//! takes part. Packet sizes are those of the IP packet. All randomness is `ChaCha8` keyed with the
+//! trial's seed, a stream for each direction, segment and use (see [`LinkSeed`]).
 
 mod allocation;
 mod aqm;

@@ -29,7 +29,7 @@ pub enum Fate {
     Loss,
 }
 
-/// What became of a packet.
+/// The outcome of a packet's way over a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The packet, as it is at the end of its way.

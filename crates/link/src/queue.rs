@@ -13,10 +13,11 @@ use crate::packets::Packets;
 /// A queue: drop-tail, with random drops above a threshold if asked for, or under another
 /// discipline: `{ size = "1 BDP", aqm = "fq-codel" }` ([`Aqm`]).
 ///
-/// In a drop-tail queue a packet that does not have to wait is never dropped. One that has to is dropped if it would
-/// take what waits above `size`; else, if it takes it above `random_drop.above`, with the
-/// probability `random_drop.ratio`. The packet in transmission does not wait. Written `"25
-/// packets"`, or as a table: `{ size = "36 MB", drop_above = "18 MB", drop_ratio = "25 %" }`.
+/// In a drop-tail queue a packet that does not have to wait is never dropped. One that has to is
+/// dropped if it would take what waits above `size`; else, if it takes it above
+/// `random_drop.above`, with the probability `random_drop.ratio`. The packet in transmission does
+/// not wait. Written `"25 packets"`, or as a table: `{ size = "36 MB", drop_above = "18 MB",
+/// drop_ratio = "25 %" }`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queue {
     /// The most that may wait.

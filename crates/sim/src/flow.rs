@@ -21,7 +21,7 @@ pub struct Limits {
 /// The smallest delays of a hop, forward and return, in the order of [`Direction`]'s numbers.
 pub type Delays = [Span; 2];
 
-/// When packets arrive that links of a hop hold, at the earliest, in the same order.
+/// The earliest arrivals of packets that the links of a hop hold, in the same order.
 pub type HeldBack = [Time; 2];
 
 /// Programs in a row, each of which talks to its neighbours.

@@ -85,16 +85,15 @@ fn head_drop_drops_the_oldest() {
 }
 
 /// 300 packets at once at 1 ms each: the packet with number n waits n ms, less those that were
-/// dropped before it. Above the target of 5 ms from 6 ms on; an interval later, at 105 ms, the first
-/// drop; then the control law: 100 ms after the first, 100/sqrt(2) = 70.7 ms after the second, and
-/// so on.
+/// dropped before it. The first drop is an interval after the target is reached; the next ones
+/// follow the control law: 100 ms after the first, 100/sqrt(2) = 70.7 ms after the second.
 #[test]
 fn codel_drops_by_the_control_law() {
     let mut path = queue("aqm = \"codel\"");
     let found = outcomes(&mut path, (0..300).map(|_| (0, 0, 0)));
-    // Sojourn times are those of dequeueing: number 5 starts at 5 ms, which is not below the target,
-    // and the interval begins. At 105 ms number 105 is dropped; at 205 ms number 206; the next is
-    // due at 205 + 70.7 = 275.7 ms: at 276 ms number 278, for two were dropped before.
+    // Number 5 starts at 5 ms, which is not below the target, and the interval begins. At 105 ms
+    // number 105 is dropped; at 205 ms number 206; the next is due at 205 + 70.7 = 275.7 ms: at 276
+    // ms number 278, for two were dropped before.
     assert_eq!(dropped(&found), [105, 206, 278]);
 }
 
