@@ -167,7 +167,7 @@ impl FlowRun {
     pub fn finish(&mut self) -> Result<Vec<Bytes>, ChildError> {
         for node in &mut self.nodes {
             node.child
-                .send(contract::encode_frame(contract::FINISH, &[]))?;
+                .send(contract::encode_message(contract::FINISH, &[]))?;
         }
         let nodes = self.nodes.iter_mut();
         nodes

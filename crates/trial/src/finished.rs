@@ -237,10 +237,10 @@ impl FinishedFlow {
                 fs::create_dir_all(folder)?;
                 fs::write(folder.join(format!("{prefix}{host}.log")), &exit.log)?;
             }
-            if self.verdict.culprit == Some(host) && !exit.frames.is_empty() {
+            if self.verdict.culprit == Some(host) && !exit.messages.is_empty() {
                 fs::create_dir_all(folder)?;
-                let frames = folder.join(format!("{prefix}{host}.frames"));
-                fs::write(frames, exit.frames.concat())?;
+                let file = folder.join(format!("{prefix}{host}.frames"));
+                fs::write(file, exit.messages.concat())?;
             }
         }
         Ok(())

@@ -222,7 +222,7 @@ impl Program {
             cpu: reaped.cpu,
             peak_memory_bytes: reaped.peak_memory_bytes,
             log,
-            frames: Vec::new(),
+            messages: Vec::new(),
         }
     }
 

@@ -51,7 +51,7 @@ pub fn exits(observed: &Observed) -> Vec<ProgramExit> {
         cpu: Duration::from_secs_f64(program.cpu_s.max(0.0)),
         peak_memory_bytes: program.memory_bytes,
         log: program.said.clone().into_bytes(),
-        frames: Vec::new(),
+        messages: Vec::new(),
     };
     observed.programs.iter().map(exit).collect()
 }
