@@ -1,7 +1,7 @@
 //! What a topology has for a tunnel: a TUN device on the client and one on another host, with
 //! addresses and a route. Programs that attach to both carry what goes in.
 
-pub(crate) mod tap;
+pub(crate) mod capture;
 mod tun;
 
 use std::fs;

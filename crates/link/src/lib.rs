@@ -25,7 +25,6 @@
 
 mod allocation;
 mod capacity;
-mod course;
 mod delay;
 mod direction;
 mod error;
@@ -47,9 +46,9 @@ mod reading;
 mod scenario;
 mod sets;
 mod steps;
+mod timeline;
 mod waiting;
 
-pub use course::{LinkCourse, PARTS, Quantity};
 pub use delay::{Delay, DelayTrace, Jitter};
 pub use direction::{Direction, HostName, SegmentName};
 pub use error::ScenarioError;
@@ -64,3 +63,4 @@ pub use queue::{Queue, QueueSize, RandomDrop};
 pub use random::LinkSeed;
 pub use rate::{LinkRate, OnDemand, RandomRate, RateSteps};
 pub use scenario::{DirectionConfig, Scenario, Segment};
+pub use timeline::{LinkTimeline, PARTS, Quantity};

@@ -2,7 +2,7 @@
 //!
 //! It is there before the first flow begins. Its ends are told what the contract says
 //! (`endpoints/contract/middleboxes.md`), with a secret made for it alone, which is in no file.
-//! What it takes and gives is seen by a tap; what it makes of that is what the links carry.
+//! What it takes and gives is captured at its devices; what it makes of that is what the links carry.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use bentpipe_emulator::{
-    EmulatorError, HostName, Running, TUNNEL, Tap, TapReport, Topology, TunnelPlan,
+    CaptureReport, EmulatorError, HostName, Running, TUNNEL, Topology, TunnelCapture, TunnelPlan,
 };
 use bentpipe_endpoint::contract::CONTRACT;
 use bentpipe_trial::{Job, Network, ProgramExit, TunnelJob, TunnelTransport, address};
@@ -33,13 +33,13 @@ pub struct Tunnel {
     setup: Span,
     begun: Time,
     congestion_control: String,
-    tap: Tap,
+    capture: TunnelCapture,
 }
 
 /// The account of a tunnel that has ended.
 pub struct Carried {
     /// What went through it.
-    pub report: TapReport,
+    pub report: CaptureReport,
     /// From the start of its programs until it carried.
     pub setup: Span,
     /// When it was ready for flows.
@@ -106,7 +106,7 @@ impl Tunnel {
         let plan = plan(job, tunnel);
         wait_until_it_carries(topology, &plan, &mut programs)?;
         let setup = running.now() - start;
-        let tap = Tap::start(topology, &plan, running)?;
+        let capture = TunnelCapture::start(topology, &plan, running)?;
         Ok(Self {
             programs,
             setup,
@@ -116,13 +116,13 @@ impl Tunnel {
             } else {
                 String::new()
             },
-            tap,
+            capture,
         })
     }
 
     /// Ends it. A program that is gone already has failed.
     pub fn close(self) -> Result<Carried, TrialError> {
-        let report = self.tap.stop()?;
+        let report = self.capture.stop()?;
         let mut programs = self.programs;
         said_if_ended(&mut programs)?;
         for program in &programs {

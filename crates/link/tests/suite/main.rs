@@ -2,7 +2,6 @@
 
 mod allocation;
 mod capacity;
-mod course;
 mod delay;
 mod errors;
 mod files;
@@ -13,6 +12,7 @@ mod path;
 mod properties;
 mod queue;
 mod scenario;
+mod timeline;
 mod varying;
 
 use bentpipe_link::{
