@@ -37,7 +37,7 @@ pub struct Jitter {
     pub base: Span,
     /// The most that is added to it.
     pub jitter: Span,
-    /// How long what is drawn holds; None: for a packet.
+    /// The intervals for which a drawn delay holds; None: it is drawn for each packet.
     pub intervals: Option<Intervals>,
 }
 
@@ -259,8 +259,9 @@ impl Delays {
         }
     }
 
-    /// When a packet arrives whose last bit is sent at `departure`. One that is lost has its delay
-    /// too, so that those of the others don't depend on which are lost, but nobody waits for it.
+    /// The arrival time of a packet whose last bit is sent at `departure`. A lost one draws a delay
+    /// too, so that the delays of the others do not depend on which are lost, but no packet waits
+    /// for it.
     pub fn arrival(&mut self, departure: Time, lost: bool) -> Time {
         let at = self.last.max(departure + self.delay.next(departure));
         if !lost {

@@ -63,8 +63,8 @@ impl Path {
         self.min_delay
     }
 
-    /// What has become of the packets so far, from end to end; `max_queue_bytes` is that of the
-    /// fullest queue.
+    /// The fates of the packets so far, from end to end, in numbers; `max_queue_bytes` is that of
+    /// the fullest queue.
     #[must_use]
     pub fn counters(&self) -> Counters {
         let queues = self
