@@ -35,7 +35,7 @@ impl ProgramExit {
 /// The exit of a process: how it ended, and what it used.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ProcessExit {
-    /// How it ended.
+    /// Its exit code, or the signal that ended it.
     pub status: ExitStatus,
     /// User and system CPU time, with that of its children.
     pub cpu: Duration,
