@@ -63,7 +63,7 @@ pub enum ChildError {
 }
 
 impl ChildError {
-    /// Whose error it is.
+    /// The host of the program that failed.
     pub fn host(&self) -> HostName {
         match self {
             Self::Unsupported(host)
@@ -172,7 +172,7 @@ impl Child {
         })
     }
 
-    /// Where it is.
+    /// Its host.
     pub fn host(&self) -> HostName {
         self.host
     }

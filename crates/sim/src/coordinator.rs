@@ -99,7 +99,7 @@ impl Coordinator {
         self.now = ends.max().unwrap_or(Time::ZERO);
     }
 
-    /// What was seen of the trial.
+    /// The observation of the trial.
     pub fn observation(self) -> TestbedObservation {
         let flows = self.flows.iter().map(|flow| FlowLifetime {
             first_sent: flow.first_sent,

@@ -12,9 +12,9 @@ use bentpipe_trial::FlowEnd;
 /// Until when a flow may live.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// When the scenario's timeout passes.
+    /// The time at which the scenario's timeout passes.
     pub timeout: Time,
-    /// When the transfer is cut, if it is one of so much time.
+    /// The time at which the transfer is cut, if it has a duration.
     pub cut: Option<Time>,
 }
 
@@ -28,11 +28,11 @@ pub struct FlowRun {
     nodes: Vec<Node>,
     limit: Time,
     end_at_limit: FlowEnd,
-    /// When the client sent its first packet.
+    /// The time at which the client sent its first packet.
     pub first_sent: Option<Time>,
-    /// Until when it has lived.
+    /// The end of its last run.
     pub now: Time,
-    /// How it ended, once it has.
+    /// The way in which it ended, once it has.
     pub end: Option<Result<FlowEnd, ChildError>>,
 }
 
@@ -69,8 +69,8 @@ impl FlowRun {
         actions.min().unwrap_or(Time::NEVER)
     }
 
-    /// For each of its programs, the time before which nothing can reach it that is not on its way
-    /// to it already.
+    /// The horizon of each of its programs: the time before which no packet can reach it that is
+    /// not on its way already.
     ///
     /// What a neighbour can do first, and with it what the neighbour's neighbours can do to that,
     /// travels for at least the smallest delay of the hop between.

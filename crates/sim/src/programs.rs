@@ -131,7 +131,7 @@ fn hello(setup: &FlowSetup, role: Role) -> Hello {
     }
 }
 
-/// What became of a flow whose program failed the contract. All programs left `exits`, or none did.
+/// The verdict on a flow whose program broke the contract. All programs left `exits`, or none did.
 pub fn failed(setup: &FlowSetup, error: &ChildError, exits: &[ProgramExit]) -> Verdict {
     let host = error.host();
     let outcome = match error {
