@@ -58,7 +58,7 @@ impl EmulatedLink {
         (arrival, fate)
     }
 
-    /// When the next packet is to come out.
+    /// The time at which the next packet is due to come out.
     pub fn next(&self) -> Option<Time> {
         let due = self.waiting.front()?.due;
         (due < Time::NEVER).then_some(due)

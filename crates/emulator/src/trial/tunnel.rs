@@ -38,13 +38,13 @@ pub struct Tunnel {
 
 /// The account of a tunnel that has ended.
 pub struct Carried {
-    /// What went through it.
+    /// The packets that went through it.
     pub report: CaptureReport,
     /// From the start of its programs until it carried.
     pub setup: Span,
-    /// When it was ready for flows.
+    /// The time at which it was ready for flows.
     pub begun: Time,
-    /// That of its own connection; empty if it has none.
+    /// The congestion control of its own connection; empty if it has none.
     pub congestion_control: String,
     /// The client's program first.
     pub exits: [ProgramExit; 2],
@@ -80,7 +80,8 @@ pub fn plan(job: &Job, tunnel: &TunnelJob) -> TunnelPlan {
     }
 }
 
-/// Where the client's end finds the other one: proxies on the way are told of nothing else.
+/// The address at which the client's end finds the other one: proxies on the way are told nothing
+/// else.
 pub fn far_end(job: &Job, tunnel: &TunnelJob) -> IpAddr {
     match tunnel.to {
         HostName::Server => address(job.ip, Network::Ground, 1),
