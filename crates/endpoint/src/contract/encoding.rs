@@ -52,18 +52,18 @@ pub enum ContractError {
 /// A datagram within a message: its bytes are `body[payload]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Datagram {
-    /// When it arrives or departs, in nanoseconds.
+    /// The time of arrival or departure, in nanoseconds.
     pub time: u64,
     /// 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE; of a proxy's perhaps with [`SERVER_SIDE`].
     pub ecn: u8,
-    /// Where the UDP payload is in the message's body.
+    /// The place of the UDP payload in the message's body.
     pub payload: Range<usize>,
 }
 
 /// A datagram to be put into RUN.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arrival {
-    /// When it arrives, in nanoseconds.
+    /// The time of arrival, in nanoseconds.
     pub time: u64,
     /// 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE; to a proxy perhaps with [`SERVER_SIDE`].
     pub ecn: u8,
@@ -76,18 +76,18 @@ pub struct Arrival {
 pub struct Run {
     /// The end of the run, exclusive, in nanoseconds.
     pub until: u64,
-    /// What arrives. The order of times is for the reader to check.
+    /// The datagrams that arrive. The order of times is for the reader to check.
     pub arrivals: Vec<Datagram>,
 }
 
 /// The body of RAN.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
-    /// When the program wants to run next, in nanoseconds, or [`NEVER`].
+    /// The time at which the program wants to run next, in nanoseconds, or [`NEVER`].
     pub next_wake: u64,
     /// Whether it has nothing more to do.
     pub done: bool,
-    /// What departed. The order of times is for the reader to check.
+    /// The datagrams that departed. The order of times is for the reader to check.
     pub departures: Vec<Datagram>,
 }
 

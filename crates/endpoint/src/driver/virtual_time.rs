@@ -33,7 +33,7 @@ pub struct VirtualTime<S> {
 }
 
 impl<S: Stack> VirtualTime<S> {
-    /// What READY says about how the stack is driven.
+    /// The driver in READY, in words.
     pub const DRIVER: &'static str = "at each instant: all arrivals, then timers, then the \
                                       application, then polls of up to 10 datagrams until there is \
                                       nothing more to send";
