@@ -44,11 +44,11 @@ pub struct HopPacket {
     pub hop: usize,
     /// The way that it goes.
     pub direction: Direction,
-    /// When the sender's kernel handed it over. None: it was not seen there.
+    /// The time at which the sender's kernel handed it over. None: it was not seen there.
     pub sent: Option<Time>,
-    /// When it was handed to the receiver's kernel. None: it was not seen there.
+    /// The time at which it was handed to the receiver's kernel. None: it was not seen there.
     pub arrived: Option<Time>,
-    /// What became of it, as far as this event tells.
+    /// Its fate, as far as this event tells.
     pub fate: Fate,
     /// Whether a queue has marked it with Congestion Experienced.
     pub marked: bool,
@@ -85,7 +85,7 @@ pub(crate) struct Wanted<'a> {
     pub positions: Vec<LinkPosition>,
     pub file: Option<&'a Path>,
     pub keep: bool,
-    /// When the trial started, in nanoseconds since the Unix epoch.
+    /// The start of the trial, in nanoseconds since the Unix epoch.
     pub unix: u64,
 }
 

@@ -35,7 +35,7 @@ impl Allocation {
         Self { demand, grants }
     }
 
-    /// What is granted if everything is asked for at a time.
+    /// The grants of a link that asks for its full rate at `at`.
     pub fn all_asked(demand: OnDemand, at: Time) -> Self {
         let mut allocation = Self::new(demand);
         allocation.ask(at, demand.full.bps());

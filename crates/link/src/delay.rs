@@ -38,7 +38,7 @@ pub struct Jitter {
     pub base: Span,
     /// The most that is added to it.
     pub jitter: Span,
-    /// How long what is drawn holds; None: for a packet.
+    /// The intervals for which a drawn delay holds; None: it is drawn for each packet.
     pub intervals: Option<Intervals>,
 }
 

@@ -27,7 +27,6 @@
 mod allocation;
 mod aqm;
 mod capacity;
-mod course;
 mod delay;
 mod direction;
 mod error;
@@ -51,11 +50,11 @@ mod scenario;
 mod scheduled;
 mod sets;
 mod steps;
+mod timeline;
 mod transmitter;
 mod waiting;
 
 pub use aqm::{Aqm, CoDelConfig, FairQueueing, StepMarking};
-pub use course::{LinkCourse, PARTS, Quantity};
 pub use delay::{Delay, DelayTrace, Jitter};
 pub use direction::{Direction, HostName, SegmentName};
 pub use error::ScenarioError;
@@ -70,3 +69,4 @@ pub use queue::{Queue, QueueSize, RandomDrop};
 pub use random::LinkSeed;
 pub use rate::{LinkRate, OnDemand, RandomRate, RateSteps};
 pub use scenario::{DirectionConfig, Scenario, Segment};
+pub use timeline::{LinkTimeline, PARTS, Quantity};

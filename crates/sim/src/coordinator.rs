@@ -104,7 +104,7 @@ impl Coordinator {
         self.hops.iter().map(Links::next_arrivals).collect()
     }
 
-    /// What was seen of the trial.
+    /// The observation of the trial.
     pub fn observation(self) -> TestbedObservation {
         let flows = self.flows.iter().map(|flow| FlowLifetime {
             first_sent: flow.first_sent,

@@ -12,9 +12,9 @@ use bentpipe_trial::FlowEnd;
 /// Until when a flow may live.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// When the scenario's timeout passes.
+    /// The time at which the scenario's timeout passes.
     pub timeout: Time,
-    /// When the transfer is cut, if it is one of so much time.
+    /// The time at which the transfer is cut, if it has a duration.
     pub cut: Option<Time>,
 }
 
@@ -31,11 +31,11 @@ pub struct FlowRun {
     nodes: Vec<Node>,
     limit: Time,
     end_at_limit: FlowEnd,
-    /// When the client sent its first packet.
+    /// The time at which the client sent its first packet.
     pub first_sent: Option<Time>,
-    /// Until when it has lived.
+    /// The end of its last run.
     pub now: Time,
-    /// How it ended, once it has.
+    /// The way in which it ended, once it has.
     pub end: Option<Result<FlowEnd, ChildError>>,
 }
 
@@ -171,7 +171,7 @@ impl FlowRun {
     pub fn finish(&mut self) -> Result<Vec<Bytes>, ChildError> {
         for node in &mut self.nodes {
             node.child
-                .send(contract::encode_frame(contract::FINISH, &[]))?;
+                .send(contract::encode_message(contract::FINISH, &[]))?;
         }
         let nodes = self.nodes.iter_mut();
         nodes

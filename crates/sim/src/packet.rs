@@ -29,7 +29,7 @@ pub enum DatagramForm {
 /// A packet that was sent.
 #[derive(Debug, Clone)]
 pub struct SentPacket {
-    /// What a link needs to know.
+    /// The packet as links see it.
     pub ip: IpPacket,
     /// All of it, where its sender made it whole.
     whole: Option<Bytes>,

@@ -28,7 +28,7 @@ use super::tunnel::Carried;
 /// The link type of bare IP packets.
 const RAW: u16 = 101;
 
-/// What the emulator saw of a trial. When flows ended is for others to say.
+/// The observation of a trial, without the ends of flows, which the caller knows.
 pub fn observation(
     setups: &[FlowSetup],
     report: &Report,

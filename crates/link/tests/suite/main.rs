@@ -3,7 +3,6 @@
 mod allocation;
 mod aqm;
 mod capacity;
-mod course;
 mod decided;
 mod delay;
 mod errors;
@@ -15,6 +14,7 @@ mod path;
 mod properties;
 mod queue;
 mod scenario;
+mod timeline;
 mod varying;
 
 use bentpipe_link::{

@@ -284,7 +284,7 @@ proptest! {
 }
 
 #[test]
-fn a_fixed_rate_is_a_course_of_one_step() {
+fn a_fixed_rate_is_a_timeline_of_one_step() {
     let fates = |rate: &str| {
         let forward = config(&format!("rate = {rate}\nqueue = \"9 packets\""));
         let mut link = Path::of_link(&forward, Size::ZERO, SEED);

@@ -132,8 +132,8 @@ impl PacketLog {
         &self.received[flow][usize::from(direction == Direction::Forward)]
     }
 
-    /// When the first packet of a reply reached the client: the first full-sized one with a short
-    /// header (RFC 9000 section 17.3) that came at `earliest` or later.
+    /// The time at which the first packet of a reply reached the client: the first full-sized one
+    /// with a short header (RFC 9000 section 17.3) that came at `earliest` or later.
     #[must_use]
     pub fn first_of_reply(&self, earliest: Time) -> Option<Time> {
         let is_reply =

@@ -19,7 +19,7 @@ use super::{IpPacket, Packet, PacketLog, Transport};
 /// The trace of a hop: what it is made of.
 #[derive(Debug)]
 pub struct HopTrace<'a> {
-    /// Which program writes it.
+    /// The program that writes it.
     pub program: &'static str,
     /// The hosts at both ends of the hop.
     pub hosts: [HostName; 2],
