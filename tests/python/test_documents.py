@@ -15,7 +15,9 @@ from documents import PAGES, ROOT, name_of, prose, tracked
 WIDTH = 100
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 # A path of this project, as pages and sources name it.
-FOLDERS = "benches|campaigns|crates|docs|endpoints|examples|proxies|schemas|studies|tests|tools"
+FOLDERS = (
+    "benches|campaigns|crates|docs|endpoints|examples|guest|middleboxes|products|schemas|studies|tests|tools"
+)
 NAMED = re.compile(rf"`((?:{FOLDERS})/[\w./-]*[\w/])`")
 PAGE_NAMED = re.compile(r"(?<![\w/.-])(?:docs|endpoints)/[\w/-]+\.md")
 SOURCES = (".c", ".go", ".h", ".html", ".java", ".mjs", ".py", ".rs", ".sh", ".toml", ".ts", ".txt")

@@ -147,8 +147,7 @@ PHRASES = {
     r"\bwants to go where\b|\bwherever it likes\b": "destination; anywhere",
     r"\bwhat is understood\b": "the parsed file",
 }
-# The places that keep to them, as globs of git. A place joins when it has been gone over. Still to come: the
-# contract, docstrings and help ("python/**/*.py", "crates/*/src/**/help.txt"), doc comments of Rust.
+# The places that keep to them, as globs of git.
 PLACES = (
     "README.md",
     "ARCHITECTURE.md",
@@ -159,7 +158,12 @@ PLACES = (
     "endpoints/*/stack.toml",
     "examples/*",
     "guest/README.md",
-    "tunnels/README.md",
+    "endpoints/CONTRACT.md",
+    "endpoints/contract/*.md",
+    "middleboxes/*.md",
+    "products/*/src/**/help.txt",
+    "python/bentpipe/cli/*.py",
+    "schemas/*.toml",
     "studies/README.md",
 )
 # Generated pages of the reference: their words are those of their sources.

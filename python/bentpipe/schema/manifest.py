@@ -42,7 +42,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     scenarios: tuple[str, ...]
     # Variants of stacks.
     clients: tuple[str, ...]
-    # Likewise.
+    # Variants of stacks, as servers.
     servers: tuple[str, ...]
     # Who meets whom.
     pairs: Pairs = "all"
@@ -90,7 +90,7 @@ class PlannedCell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     treatment: str
     # A variant of a stack.
     client: str
-    # Likewise.
+    # The variant of a stack that serves.
     server: str
     # Trials of it.
     iterations: int
@@ -129,7 +129,7 @@ class NotApplicableCell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     treatment: str
     # A variant of a stack.
     client: str
-    # Likewise.
+    # The variant of a stack that serves.
     server: str
 
 
@@ -188,7 +188,7 @@ class Manifest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     awake: bool = False
     # `stack as role`, and what it did with an unknown test case in place of ending with 127.
     contract_breaches: dict[str, str] = {}
-    # Trials that were executed more than once and did not come to the same packets, though they must.
+    # Trials that were executed more than once, with different packets, though these must be the same.
     disagreements: dict[str, str] = {}
     # Of runs on a cluster: its hosts, and how many trials each of them answered.
     executed_on: dict[str, int] = {}

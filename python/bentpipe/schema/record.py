@@ -42,7 +42,7 @@ class FlowResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     # Its stack, with its options.
     client: str
-    # Likewise.
+    # The stack of its server, with its options.
     server: str
     # When it began.
     start_s: float
@@ -62,11 +62,11 @@ class FlowResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     forward_queue_drops: int
     # Lost by the link, packets.
     forward_losses: int
-    # Likewise towards its server.
+    # IP packets sent towards its server, drops and losses included.
     return_packets: int
-    # Likewise, packets.
+    # Dropped by a queue on the way to the server, packets.
     return_queue_drops: int
-    # Likewise, packets.
+    # Lost by the link on the way to the server, packets.
     return_losses: int
     # By the steps of the trial's own curve.
     received_bytes: list[int]
@@ -104,30 +104,29 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     forward_packets: int | None
     # Of these packets.
     forward_bytes: int | None
-    # Dropped by a full queue; null also over a real link, where what a queue drops is one of the losses,
-    # packets.
+    # Dropped by a queue; null also over a real link, where what a queue drops is one of the losses, packets.
     forward_queue_drops: int | None
     # Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were
     # delivered; null in runs before there were such queues, and over a real link, packets.
     forward_marked: int | None = None
     # Lost by the link, over a real one whoever dropped it, packets.
     forward_losses: int | None
-    # Likewise towards the server.
+    # IP packets sent towards the server, drops and losses included.
     return_packets: int | None
-    # Likewise.
+    # Bytes of the IP packets sent towards the server.
     return_bytes: int | None
-    # Likewise, packets.
+    # Dropped by a queue on the way to the server, packets.
     return_queue_drops: int | None
     # Marked with Congestion Experienced on the way towards the server; null in runs before there were such
     # queues, and over a real link, packets.
     return_marked: int | None = None
-    # Likewise, packets.
+    # Lost by the link on the way to the server, over a real one whoever dropped it, packets.
     return_losses: int | None
     # That completed a handshake on this hop.
     connections: int | None
     # Of the hop's own sender.
     rtt_min_ms: float | None
-    # Likewise.
+    # The median of the hop's own sender.
     rtt_median_ms: float | None
     # Of the stream bytes that this sender sent, share.
     retransmitted_share: float | None
@@ -190,7 +189,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     size_bytes: int
     # The stack, with its options, as in `quinn:cc=bbr:iw=100`.
     client: str
-    # Likewise.
+    # The stack of the server, with its options.
     server: str
     # What stood between them: `direct`, or proxies, as in `quic-pep terminal,gateway`.
     treatment: str
@@ -308,9 +307,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # The age that half of the frames did not exceed when they came, from when they were made to their last
     # byte. One that never came whole counts as older than any; null where more were lost.
     frame_age_median_s: float | None = None
-    # The age that 95 % of the frames did not exceed, likewise; null where more than 5 % were lost.
+    # The age that 95 % of the frames did not exceed when they came; null where more than 5 % were lost.
     frame_age_p95_s: float | None = None
-    # The age that 99 % of the frames did not exceed, likewise; null where more than 1 % were lost.
+    # The age that 99 % of the frames did not exceed when they came; null where more than 1 % were lost.
     frame_age_p99_s: float | None = None
     # The highest age of a frame that came whole; null where none came.
     frame_age_max_s: float | None = None
@@ -335,7 +334,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     cpu_sim_s: float = 0.0
     # The most memory that the program, or one that it started, had in RAM at once.
     memory_client_bytes: int = 0
-    # Likewise.
+    # The most memory that the server's program, or one that it started, had in RAM at once.
     memory_server_bytes: int = 0
     # Rounds of the coordinator of virtual time; 0 in real time.
     epochs: int = 0
@@ -343,24 +342,23 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     forward_packets: int | None = None
     # Of these packets.
     forward_bytes: int | None = None
-    # Dropped by a full queue; null also over a real link, where what a queue drops is one of the losses,
-    # packets.
+    # Dropped by a queue; null also over a real link, where what a queue drops is one of the losses, packets.
     forward_queue_drops: int | None = None
     # Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were
     # delivered; null in runs before there were such queues, and over a real link, packets.
     forward_marked: int | None = None
     # Lost by the link, over a real one whoever dropped it, packets.
     forward_losses: int | None = None
-    # Likewise towards the server.
+    # IP packets sent towards the server, drops and losses included.
     return_packets: int | None = None
-    # Likewise.
+    # Bytes of the IP packets sent towards the server.
     return_bytes: int | None = None
-    # Likewise, packets.
+    # Dropped by a queue on the way to the server, packets.
     return_queue_drops: int | None = None
     # Marked with Congestion Experienced on the way towards the server; null in runs before there were such
     # queues, and over a real link, packets.
     return_marked: int | None = None
-    # Likewise, packets.
+    # Lost by the link on the way to the server, over a real one whoever dropped it, packets.
     return_losses: int | None = None
     # Of the stream bytes that the server sent: those that it had sent before; null as all up to
     # `in_flight_max_bytes`, unless measured on the wire, share.
@@ -390,21 +388,22 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     server_version: str = ""
     # How the client's program batches arrivals and polls its stack.
     client_driver: str = ""
-    # Likewise of the server's.
+    # How the server's program batches arrivals and polls its stack.
     server_driver: str = ""
     # What the endpoint says of itself at the end (contract, BYE), by name: numbers, texts or null; of the
     # second connection where there are two. In `records.parquet` a column for every name that occurs, as in
     # `server_statistics.slow_start_left_s`, of numbers or, where any of its values is one, of texts.
     client_statistics: dict[str, Any] = {}
-    # Likewise.
+    # What the server's endpoint says of itself at the end, by name.
     server_statistics: dict[str, Any] = {}
     # The step of `received_bytes`.
     received_step_s: float = 0.0
     # `received_bytes[k]`: UDP payload that had reached the files' receiver `(k + 1) · received_step_s` after
     # the client's first packet. Empty where no packets were seen.
     received_bytes: list[int] = []
-    # Likewise of bytes of the files that the receiver could read by then: no byte before them in their stream
-    # was missing. Empty where `measured_from` is `client`, and of an upload past a proxy.
+    # `in_order_bytes[k]`: bytes of the files that the receiver could read by the same time: no byte before
+    # them in their stream was missing. Empty where `measured_from` is `client`, and of an upload past a
+    # proxy.
     in_order_bytes: list[int] = []
     # Of the flows' goodputs x of n flows, (Σx)² / (n · Σx²) (Jain, Chiu and Hawe 1984): from 1/n, where one
     # has all, to 1; null where there is one flow, and as the flows' `goodput_bps`.
@@ -466,7 +465,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # What the user's command says of the link behind the trial, by name, where that is JSON; null in the
     # other testbeds.
     link_statistics: dict[str, Any] = {}
-    # Likewise of the weather; null in the other testbeds.
+    # What the user's command says of the weather, by name, where that is JSON; null in the other testbeds.
     weather: dict[str, Any] = {}
 
 

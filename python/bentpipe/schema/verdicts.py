@@ -46,13 +46,13 @@ class ObjectiveVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     asked: str
     # As in the [records](records.md) of its cell, here and below.
     scenario: str
-    # Likewise.
+    # The workload of its cell.
     workload: str
-    # Likewise.
+    # The treatment of its cell.
     treatment: str
-    # Likewise.
+    # The client's stack and options.
     client: str
-    # Likewise.
+    # The server's stack and options.
     server: str
     # In one word.
     outcome: Decision
@@ -65,7 +65,7 @@ class ObjectiveVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     median: float | None
     # Of each of these trials; null of one that did not come so far.
     values: list[float | None]
-    # Of the trial in the middle: what held it up, as rules say.
+    # Of the median trial: what limited it, by the rules.
     findings: list[str]
     # That trial, whose trace is kept; of a failure, the first that failed; empty if none ran.
     trial: str
@@ -78,13 +78,13 @@ class MeasuredChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     objective: str
     # As in the records, here and below.
     scenario: str
-    # Likewise.
+    # The workload of its cell.
     workload: str
-    # Likewise.
+    # The treatment of its cell.
     treatment: str
-    # Likewise.
+    # The client's stack and options.
     client: str
-    # Likewise.
+    # The server's stack and options.
     server: str
     # What is measured, in words.
     measure: str
@@ -96,7 +96,7 @@ class MeasuredChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     pairs: int
     # The base's median over these pairs; null most trials did not come so far.
     base: float | None
-    # The median now; null likewise.
+    # The median now; null most trials did not come so far.
     now: float | None
     # Now / base: the median over the pairs; null most pairs have a trial that did not come so far, or a
     # program failed.

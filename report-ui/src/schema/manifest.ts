@@ -46,7 +46,7 @@ export type Manifest = {
   awake: boolean;
   /** `stack as role`, and what it did with an unknown test case in place of ending with 127. */
   contract_breaches: { [key: string]: string };
-  /** Trials that were executed more than once and did not come to the same packets, though they must. */
+  /** Trials that were executed more than once, with different packets, though these must be the same. */
   disagreements: { [key: string]: string };
   /** Of runs on a cluster: its hosts, and how many trials each of them answered. */
   executed_on: { [key: string]: number };
@@ -60,7 +60,7 @@ export type Options = {
   scenarios: string[];
   /** Variants of stacks. */
   clients: string[];
-  /** Likewise. */
+  /** Variants of stacks, as servers. */
   servers: string[];
   /** Who meets whom. */
   pairs: Pairs;
@@ -106,7 +106,7 @@ export type PlannedCell = {
   treatment: string;
   /** A variant of a stack. */
   client: string;
-  /** Likewise. */
+  /** The variant of a stack that serves. */
   server: string;
   /** Trials of it. */
   iterations: number;
@@ -140,7 +140,7 @@ export type NotApplicableCell = {
   treatment: string;
   /** A variant of a stack. */
   client: string;
-  /** Likewise. */
+  /** The variant of a stack that serves. */
   server: string;
 };
 

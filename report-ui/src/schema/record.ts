@@ -30,7 +30,7 @@ export type TrialRecord = {
   size_bytes: number;
   /** The stack, with its options, as in `quinn:cc=bbr:iw=100`. */
   client: string;
-  /** Likewise. */
+  /** The stack of the server, with its options. */
   server: string;
   /** What stood between them: `direct`, or proxies, as in `quic-pep terminal,gateway`. */
   treatment: string;
@@ -112,9 +112,9 @@ export type TrialRecord = {
   in_time_share: number | null;
   /** The age that half of the frames did not exceed when they came, from when they were made to their last byte. One that never came whole counts as older than any. Null where more were lost. */
   frame_age_median_s: number | null;
-  /** The age that 95 % of the frames did not exceed, likewise. Null where more than 5 % were lost. */
+  /** The age that 95 % of the frames did not exceed when they came. Null where more than 5 % were lost. */
   frame_age_p95_s: number | null;
-  /** The age that 99 % of the frames did not exceed, likewise. Null where more than 1 % were lost. */
+  /** The age that 99 % of the frames did not exceed when they came. Null where more than 1 % were lost. */
   frame_age_p99_s: number | null;
   /** The highest age of a frame that came whole. Null where none came. */
   frame_age_max_s: number | null;
@@ -136,7 +136,7 @@ export type TrialRecord = {
   cpu_sim_s: number;
   /** The most memory that the program, or one that it started, had in RAM at once. */
   memory_client_bytes: number;
-  /** Likewise. */
+  /** The most memory that the server's program, or one that it started, had in RAM at once. */
   memory_server_bytes: number;
   /** Rounds of the coordinator of virtual time; 0 in real time. */
   epochs: number;
@@ -144,21 +144,21 @@ export type TrialRecord = {
   forward_packets: number | null;
   /** Of these packets. */
   forward_bytes: number | null;
-  /** Dropped by a full queue. Null also over a real link, where what a queue drops is one of the losses. */
+  /** Dropped by a queue. Null also over a real link, where what a queue drops is one of the losses. */
   forward_queue_drops: number | null;
   /** Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were delivered. Null in runs before there were such queues, and over a real link. */
   forward_marked?: number | null;
   /** Lost by the link, over a real one whoever dropped it. */
   forward_losses: number | null;
-  /** Likewise towards the server. */
+  /** IP packets sent towards the server, drops and losses included. */
   return_packets: number | null;
-  /** Likewise. */
+  /** Bytes of the IP packets sent towards the server. */
   return_bytes: number | null;
-  /** Likewise. */
+  /** Dropped by a queue on the way to the server. */
   return_queue_drops: number | null;
   /** Marked with Congestion Experienced on the way towards the server. Null in runs before there were such queues, and over a real link. */
   return_marked?: number | null;
-  /** Likewise. */
+  /** Lost by the link on the way to the server, over a real one whoever dropped it. */
   return_losses: number | null;
   /** Of the stream bytes that the server sent: those that it had sent before. Null as all up to `in_flight_max_bytes`, unless measured on the wire. */
   retransmitted_share: number | null;
@@ -186,17 +186,17 @@ export type TrialRecord = {
   server_version: string;
   /** How the client's program batches arrivals and polls its stack. */
   client_driver: string;
-  /** Likewise of the server's. */
+  /** How the server's program batches arrivals and polls its stack. */
   server_driver: string;
   /** What the endpoint says of itself at the end (contract, BYE), by name: numbers, texts or null; of the second connection where there are two. In `records.parquet` a column for every name that occurs, as in `server_statistics.slow_start_left_s`, of numbers or, where any of its values is one, of texts. */
   client_statistics: { [key: string]: Json };
-  /** Likewise. */
+  /** What the server's endpoint says of itself at the end, by name. */
   server_statistics: { [key: string]: Json };
   /** The step of `received_bytes`. */
   received_step_s: number;
   /** `received_bytes[k]`: UDP payload that had reached the files' receiver `(k + 1) · received_step_s` after the client's first packet. Empty where no packets were seen. */
   received_bytes: number[];
-  /** Likewise of bytes of the files that the receiver could read by then: no byte before them in their stream was missing. Empty where `measured_from` is `client`, and of an upload past a proxy. */
+  /** `in_order_bytes[k]`: bytes of the files that the receiver could read by the same time: no byte before them in their stream was missing. Empty where `measured_from` is `client`, and of an upload past a proxy. */
   in_order_bytes: number[];
   /** Of the flows' goodputs x of n flows, (Σx)² / (n · Σx²) (Jain, Chiu and Hawe 1984): from 1/n, where one has all, to 1. Null where there is one flow, and as the flows' `goodput_bps`. */
   jain_index: number | null;
@@ -242,7 +242,7 @@ export type TrialRecord = {
   probe_loss_share: number | null;
   /** What the user's command says of the link behind the trial, by name, where that is JSON. Null in the other testbeds. */
   link_statistics: { [key: string]: Json };
-  /** Likewise of the weather. Null in the other testbeds. */
+  /** What the user's command says of the weather, by name, where that is JSON. Null in the other testbeds. */
   weather: { [key: string]: Json };
 };
 
@@ -250,7 +250,7 @@ export type TrialRecord = {
 export type FlowResult = {
   /** Its stack, with its options. */
   client: string;
-  /** Likewise. */
+  /** The stack of its server, with its options. */
   server: string;
   /** When it began. */
   start_s: number;
@@ -268,11 +268,11 @@ export type FlowResult = {
   forward_queue_drops: number;
   /** Lost by the link. */
   forward_losses: number;
-  /** Likewise towards its server. */
+  /** IP packets sent towards its server, drops and losses included. */
   return_packets: number;
-  /** Likewise. */
+  /** Dropped by a queue on the way to the server. */
   return_queue_drops: number;
-  /** Likewise. */
+  /** Lost by the link on the way to the server. */
   return_losses: number;
   /** By the steps of the trial's own curve. */
   received_bytes: number[];
@@ -306,27 +306,27 @@ export type HopResult = {
   forward_packets: number | null;
   /** Of these packets. */
   forward_bytes: number | null;
-  /** Dropped by a full queue. Null also over a real link, where what a queue drops is one of the losses. */
+  /** Dropped by a queue. Null also over a real link, where what a queue drops is one of the losses. */
   forward_queue_drops: number | null;
   /** Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were delivered. Null in runs before there were such queues, and over a real link. */
   forward_marked?: number | null;
   /** Lost by the link, over a real one whoever dropped it. */
   forward_losses: number | null;
-  /** Likewise towards the server. */
+  /** IP packets sent towards the server, drops and losses included. */
   return_packets: number | null;
-  /** Likewise. */
+  /** Bytes of the IP packets sent towards the server. */
   return_bytes: number | null;
-  /** Likewise. */
+  /** Dropped by a queue on the way to the server. */
   return_queue_drops: number | null;
   /** Marked with Congestion Experienced on the way towards the server. Null in runs before there were such queues, and over a real link. */
   return_marked?: number | null;
-  /** Likewise. */
+  /** Lost by the link on the way to the server, over a real one whoever dropped it. */
   return_losses: number | null;
   /** That completed a handshake on this hop. */
   connections: number | null;
   /** Of the hop's own sender. */
   rtt_min_ms: number | null;
-  /** Likewise. */
+  /** The median of the hop's own sender. */
   rtt_median_ms: number | null;
   /** Of the stream bytes that this sender sent. */
   retransmitted_share: number | null;

@@ -2,7 +2,7 @@
 //!
 //! It is there before the first flow begins. Its ends are told what the contract says
 //! (`endpoints/contract/middleboxes.md`), with a secret made for it alone, which is in no file.
-//! What it takes and gives is captured at its devices; what it makes of that is what the links carry.
+//! What it takes and gives is captured at its devices. The links carry what it makes of that.
 
 use std::fs::File;
 use std::io::{self, Read};
