@@ -249,9 +249,9 @@ class OneWay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     one_way_delay_median_ms: float | None
     # The longest.
     one_way_delay_max_ms: float | None
-    # Of IP packets.
+    # The mean size of the IP packets.
     mean_datagram_bytes: float | None
-    # Likewise.
+    # The size of the largest IP packet.
     largest_datagram_bytes: int | None
     # Packets with an ACK frame that went this way.
     acks_sent: int

@@ -177,9 +177,9 @@ export type OneWay = {
   one_way_delay_median_ms: number | null;
   /** The longest. */
   one_way_delay_max_ms: number | null;
-  /** Of IP packets. */
+  /** The mean size of the IP packets. */
   mean_datagram_bytes: number | null;
-  /** Likewise. */
+  /** The size of the largest IP packet. */
   largest_datagram_bytes: number | null;
   /** Packets with an ACK frame that went this way. */
   acks_sent: number;

@@ -28,9 +28,9 @@ export type TrialRecord = {
   workload: string;
   /** Of all files of the workload together, also where measures are of a second connection's alone. */
   size_bytes: number;
-  /** The stack, with its options, as in `quinn:cc=bbr:iw=100`. */
+  /** The client's stack, with its options, as in `quinn:cc=bbr:iw=100`. */
   client: string;
-  /** Likewise. */
+  /** The server's stack, with its options. */
   server: string;
   /** What stood between them: `direct`, or proxies, as in `quic-pep terminal,gateway`. */
   treatment: string;
@@ -112,9 +112,9 @@ export type TrialRecord = {
   in_time_share: number | null;
   /** The age that half of the frames did not exceed when they came, from when they were made to their last byte. One that never came whole counts as older than any. Null where more were lost. */
   frame_age_median_s: number | null;
-  /** The age that 95 % of the frames did not exceed, likewise. Null where more than 5 % were lost. */
+  /** The age that 95 % of the frames did not exceed, where one that never came whole counts as older than any. Null where more than 5 % were lost. */
   frame_age_p95_s: number | null;
-  /** The age that 99 % of the frames did not exceed, likewise. Null where more than 1 % were lost. */
+  /** The age that 99 % of the frames did not exceed, where one that never came whole counts as older than any. Null where more than 1 % were lost. */
   frame_age_p99_s: number | null;
   /** The highest age of a frame that came whole. Null where none came. */
   frame_age_max_s: number | null;
@@ -134,27 +134,27 @@ export type TrialRecord = {
   cpu_server_s: number;
   /** CPU time of the testbed's own process, in real time with the forwarding of packets. */
   cpu_sim_s: number;
-  /** The most memory that the program, or one that it started, had in RAM at once. */
+  /** The most memory that the client's program, or one that it started, had in RAM at once. */
   memory_client_bytes: number;
-  /** Likewise. */
+  /** The most memory that the server's program, or one that it started, had in RAM at once. */
   memory_server_bytes: number;
   /** Rounds of the coordinator of virtual time; 0 in real time. */
   epochs: number;
   /** IP packets sent towards the client, drops and losses included. */
   forward_packets: number | null;
-  /** Of these packets. */
+  /** Bytes of the IP packets sent towards the client. */
   forward_bytes: number | null;
-  /** Dropped by a full queue. Null also over a real link, where what a queue drops is one of the losses. */
+  /** Packets towards the client that a full queue dropped. Null also over a real link, where what a queue drops is one of the losses. */
   forward_queue_drops: number | null;
-  /** Lost by the link, over a real one whoever dropped it. */
+  /** Packets towards the client that the link lost; over a real link, whoever dropped them. */
   forward_losses: number | null;
-  /** Likewise towards the server. */
+  /** IP packets sent towards the server, drops and losses included. */
   return_packets: number | null;
-  /** Likewise. */
+  /** Bytes of the IP packets sent towards the server. */
   return_bytes: number | null;
-  /** Likewise. */
+  /** Packets towards the server that a full queue dropped. */
   return_queue_drops: number | null;
-  /** Likewise. */
+  /** Packets towards the server that the link lost; over a real link, whoever dropped them. */
   return_losses: number | null;
   /** Of the stream bytes that the server sent: those that it had sent before. Null as all up to `in_flight_max_bytes`, unless measured on the wire. */
   retransmitted_share: number | null;
@@ -176,23 +176,23 @@ export type TrialRecord = {
   in_flight_max_bytes: number | null;
   /** The rules that found something wrong ([findings](findings.md)), of several connections with that of most packets; empty also where nothing was decoded. */
   findings: string[];
-  /** Of the client's stack. */
+  /** The version of the client's stack. */
   client_version: string;
-  /** Of the server's. */
+  /** The version of the server's stack. */
   server_version: string;
   /** How the client's program batches arrivals and polls its stack. */
   client_driver: string;
-  /** Likewise of the server's. */
+  /** How the server's program batches arrivals and polls its stack. */
   server_driver: string;
-  /** What the endpoint says of itself at the end (contract, BYE), by name: numbers, texts or null; of the second connection where there are two. In `records.parquet` a column for every name that occurs, as in `server_statistics.slow_start_left_s`, of numbers or, where any of its values is one, of texts. */
+  /** What the client reports at the end (contract, BYE), by name: numbers, texts or null; of the second connection where there are two. In `records.parquet` a column for every name that occurs, as in `server_statistics.slow_start_left_s`, of numbers or, where any of its values is one, of texts. */
   client_statistics: { [key: string]: Json };
-  /** Likewise. */
+  /** What the server reports at the end (contract, BYE), in the form of `client_statistics`. */
   server_statistics: { [key: string]: Json };
   /** The step of `received_bytes`. */
   received_step_s: number;
   /** `received_bytes[k]`: UDP payload that had reached the files' receiver `(k + 1) · received_step_s` after the client's first packet. Empty where no packets were seen. */
   received_bytes: number[];
-  /** Likewise of bytes of the files that the receiver could read by then: no byte before them in their stream was missing. Empty where `measured_from` is `client`, and of an upload past a proxy. */
+  /** `in_order_bytes[k]`: bytes of the files that the receiver could read `(k + 1) · received_step_s` after the client's first packet: no byte before them in their stream was missing. Empty where `measured_from` is `client`, and of an upload past a proxy. */
   in_order_bytes: number[];
   /** Of the flows' goodputs x of n flows, (Σx)² / (n · Σx²) (Jain, Chiu and Hawe 1984): from 1/n, where one has all, to 1. Null where there is one flow, and as the flows' `goodput_bps`. */
   jain_index: number | null;
@@ -238,15 +238,15 @@ export type TrialRecord = {
   probe_loss_share: number | null;
   /** What the user's command says of the link behind the trial, by name, where that is JSON. Null in the other testbeds. */
   link_statistics: { [key: string]: Json };
-  /** Likewise of the weather. Null in the other testbeds. */
+  /** What the user's command says of the weather, by name, where that is JSON. Null in the other testbeds. */
   weather: { [key: string]: Json };
 };
 
 /** One of several flows of a trial. Times count from the start of the trial. */
 export type FlowResult = {
-  /** Its stack, with its options. */
+  /** The stack of its client, with its options. */
   client: string;
-  /** Likewise. */
+  /** The stack of its server, with its options. */
   server: string;
   /** When it began. */
   start_s: number;
@@ -258,17 +258,17 @@ export type FlowResult = {
   detail: string;
   /** 8 · new stream bytes that arrived while all flows were there, from the last `start_s` to the first `end_s`, over the length of that interval. Null where a flow crashed or cannot be decrypted, where flows go different ways (`upload` and not), and where they were never there at once. */
   goodput_bps: number | null;
-  /** What it sent towards its client. The sums over flows are the trial's, here and below. */
+  /** IP packets that it sent towards its client. The sums over flows are the trial's, here and below. */
   forward_packets: number;
-  /** Dropped by a full queue. */
+  /** Those towards its client that a full queue dropped. */
   forward_queue_drops: number;
-  /** Lost by the link. */
+  /** Those towards its client that the link lost. */
   forward_losses: number;
-  /** Likewise towards its server. */
+  /** IP packets that it sent towards its server. */
   return_packets: number;
-  /** Likewise. */
+  /** Those towards its server that a full queue dropped. */
   return_queue_drops: number;
-  /** Likewise. */
+  /** Those towards its server that the link lost. */
   return_losses: number;
   /** By the steps of the trial's own curve. */
   received_bytes: number[];
@@ -300,25 +300,25 @@ export type HopResult = {
   to: string;
   /** IP packets sent towards the client, drops and losses included. */
   forward_packets: number | null;
-  /** Of these packets. */
+  /** Bytes of the IP packets sent towards the client. */
   forward_bytes: number | null;
-  /** Dropped by a full queue. Null also over a real link, where what a queue drops is one of the losses. */
+  /** Packets towards the client that a full queue dropped. Null also over a real link, where what a queue drops is one of the losses. */
   forward_queue_drops: number | null;
-  /** Lost by the link, over a real one whoever dropped it. */
+  /** Packets towards the client that the link lost; over a real link, whoever dropped them. */
   forward_losses: number | null;
-  /** Likewise towards the server. */
+  /** IP packets sent towards the server, drops and losses included. */
   return_packets: number | null;
-  /** Likewise. */
+  /** Bytes of the IP packets sent towards the server. */
   return_bytes: number | null;
-  /** Likewise. */
+  /** Packets towards the server that a full queue dropped. */
   return_queue_drops: number | null;
-  /** Likewise. */
+  /** Packets towards the server that the link lost; over a real link, whoever dropped them. */
   return_losses: number | null;
   /** That completed a handshake on this hop. */
   connections: number | null;
-  /** Of the hop's own sender. */
+  /** The smallest RTT sample of the hop's own sender. */
   rtt_min_ms: number | null;
-  /** Likewise. */
+  /** The median RTT sample of the hop's own sender. */
   rtt_median_ms: number | null;
   /** Of the stream bytes that this sender sent. */
   retransmitted_share: number | null;
