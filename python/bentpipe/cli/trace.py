@@ -324,8 +324,8 @@ def _nothing(rules: Sequence[Finding], open_: Sequence[Finding]) -> str:
     if len(open_) == len(rules):
         return "no rule could judge"
     if not open_:
-        return "nothing was found that held it up"
-    return f"{len(open_)} of {len(rules)} rules could not judge; the others found nothing that held it up"
+        return "no flaw was found"
+    return f"{len(open_)} of {len(rules)} rules could not judge; the others found no flaw"
 
 
 def _by_reason(findings: Sequence[Finding]) -> dict[str, list[str]]:
