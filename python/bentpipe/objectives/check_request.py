@@ -58,7 +58,7 @@ class CheckRequest:
         seed = one.seed if self.seed is None else self.seed
         found = questions(one, clients, servers)
         if not found:
-            raise UsageError(f"{one.name}: each stack would be compared with itself only", "name another stack")
+            raise UsageError(f"{one.name}: each stack is compared with itself only", "name another stack")
         return CheckPlan(one, tuple(found), seed, self.testbed)
 
     def open_rounds(
