@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import dialect
-import frames
+import messages
 import stack
 from client import Client
 from dialect import (
@@ -47,7 +47,7 @@ def seconds(now_ns: int) -> float:
 def nanos(timer: float | None) -> int:
     """The first nanosecond of the trial at which the library's clock has reached `timer`."""
     if timer is None:
-        return frames.NEVER
+        return messages.NEVER
     at = max(0, int((timer - UPTIME_S) * NANOS))
     while seconds(at) < timer:
         at += 1
@@ -69,7 +69,7 @@ class Peer:
         self.session = session
         self.connection = session.connection
         self.address = address
-        self.wake_ns = frames.NEVER
+        self.wake_ns = messages.NEVER
         self.ended = False
         self._node = node
 
@@ -86,7 +86,7 @@ class Peer:
 
     def fire(self, now_ns: int) -> None:
         now = self._node.set_clock(now_ns)
-        self.wake_ns = frames.NEVER
+        self.wake_ns = messages.NEVER
         self.connection.handle_timer(now)
         self._turn(now_ns, now)
         self.wake_ns = max(self.wake_ns, now_ns + REFIRE_NS)
@@ -103,7 +103,7 @@ class Peer:
         if datagrams is None:
             return
         for payload, _ in datagrams:
-            node.departures.append(frames.datagram(now_ns, payload))
+            node.departures.append(messages.datagram(now_ns, payload))
         while events:  # connection ids that have just been sent
             node.handle(self, events.popleft(), now_ns)
         self.wake_ns = nanos(connection.get_timer())
@@ -128,7 +128,9 @@ class Node:
     def next_wake(self) -> int:
         """When the first timer is due, in ns."""
         peers = self.peers
-        return peers[0].wake_ns if len(peers) == 1 else min((p.wake_ns for p in peers), default=frames.NEVER)
+        return (
+            peers[0].wake_ns if len(peers) == 1 else min((p.wake_ns for p in peers), default=messages.NEVER)
+        )
 
     @property
     def done(self) -> bool:
@@ -146,7 +148,7 @@ class Node:
 
     def run(self, start_ns: int, body: bytes) -> int:
         """Lives from `start_ns` until the time that a RUN says, and returns it."""
-        until, arrivals = frames.arrivals(body, start_ns)
+        until, arrivals = messages.arrivals(body, start_ns)
         for now_ns, payload in arrivals:
             if self.next_wake < now_ns:
                 self._fire(start_ns, now_ns)
@@ -265,7 +267,7 @@ class ServerNode(Node):
         versions = self.setting.configuration.supported_versions
         if header.version not in versions:
             offer = encode_quic_version_negotiation(header.destination_cid, header.source_cid, versions)
-            self.departures.append(frames.datagram(now_ns, offer))
+            self.departures.append(messages.datagram(now_ns, offer))
             return None
         known = self.routes.get(header.destination_cid)
         is_first = header.packet_type == QuicPacketType.INITIAL and len(payload) >= SMALLEST_MAX_DATAGRAM_SIZE

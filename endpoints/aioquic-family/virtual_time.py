@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import determinism
 import dialect
-import frames
+import messages
 import stack
 from job import Job, from_hello
 from nodes import ClientNode, Node, ServerNode, Setting
@@ -33,16 +33,16 @@ def main() -> int:
     """The exit code: 0 after FINISH, 1 if the coordinator goes away."""
     try:
         _trial()
-    except frames.CoordinatorGone:
+    except messages.CoordinatorGone:
         return 1
     return 0
 
 
 def _trial() -> None:
     """HELLO to BYE."""
-    kind, body = frames.read()
-    if kind != frames.HELLO:
-        raise frames.ContractBroken(f"a frame of type {kind} where HELLO is due")
+    kind, body = messages.read()
+    if kind != messages.HELLO:
+        raise messages.ContractBroken(f"a message of type {kind} where HELLO is due")
     hello = _parse(body)
     job = from_hello(hello)
     # What is logged is formatted even if nobody reads it; a trial's log is its qlog.
@@ -54,7 +54,7 @@ def _trial() -> None:
         "driver": DRIVER,
         "next_wake": 0 if job.role == "client" else None,
     }
-    frames.write_json(frames.READY, ready)
+    messages.write_json(messages.READY, ready)
     _serve(node)
     _finish(node)
 
@@ -64,12 +64,14 @@ def _parse(body: bytes) -> Mapping[str, object]:
     try:
         hello = json.loads(body)
     except ValueError as error:
-        raise frames.ContractBroken(f"HELLO is no JSON: {error}") from error
+        raise messages.ContractBroken(f"HELLO is no JSON: {error}") from error
     if not isinstance(hello, dict):
-        raise frames.ContractBroken("HELLO is no JSON object")
+        raise messages.ContractBroken("HELLO is no JSON object")
     for key, kind in _KEYS.items():
         if not isinstance(hello.get(key), kind):
-            raise frames.ContractBroken(f'HELLO: "{key}" is {json.dumps(hello.get(key))}, which is not valid')
+            raise messages.ContractBroken(
+                f'HELLO: "{key}" is {json.dumps(hello.get(key))}, which is not valid'
+            )
     return hello
 
 
@@ -87,13 +89,13 @@ def _serve(node: Node) -> None:
     """Answers RUN with RAN until FINISH."""
     now_ns = 0
     while True:
-        kind, body = frames.read()
-        if kind == frames.FINISH:
+        kind, body = messages.read()
+        if kind == messages.FINISH:
             return
-        if kind != frames.RUN:
-            raise frames.ContractBroken(f"a frame of type {kind} where RUN or FINISH is due")
+        if kind != messages.RUN:
+            raise messages.ContractBroken(f"a message of type {kind} where RUN or FINISH is due")
         now_ns = node.run(now_ns, body)
-        frames.write_ran(node.next_wake, node.done, node.departures)
+        messages.write_ran(node.next_wake, node.done, node.departures)
         node.departures.clear()
 
 
@@ -104,4 +106,6 @@ def _finish(node: Node) -> None:
     if isinstance(node, ClientNode):
         handshake_ns = node.client.handshake_ns
         requests = [request.report() for request in node.client.requests]
-    frames.write_json(frames.BYE, {"handshake_ns": handshake_ns, "requests": requests, "error": node.error})
+    messages.write_json(
+        messages.BYE, {"handshake_ns": handshake_ns, "requests": requests, "error": node.error}
+    )

@@ -22,7 +22,7 @@ const never = math.MaxUint64
 // that waits for something outside, and as the only one that touches files: a system call gives the processor away for
 // a time that depends on the machine, and would let others overtake.
 type driver struct {
-	frames *frames
+	pipes  *pipes
 	clock  *clock
 	socket *VirtualSocket
 	logs   *Logs
@@ -34,7 +34,7 @@ type driver struct {
 }
 
 // runVirtual answers HELLO and then every question until FINISH.
-func (stack *Stack) runVirtual(f *frames, h *Hello) error {
+func (stack *Stack) runVirtual(p *pipes, h *Hello) error {
 	// Addresses of four bytes: to x/net/quic, one written as IPv6 is another path.
 	local, err := netip.ParseAddrPort(h.Local)
 	if err != nil {
@@ -49,7 +49,7 @@ func (stack *Stack) runVirtual(f *frames, h *Hello) error {
 		local: net.UDPAddrFromAddrPort(local), Remote: net.UDPAddrFromAddrPort(remote),
 		clock: clock, arriving: make(chan Datagram),
 	}
-	d := &driver{frames: f, clock: clock, socket: socket, logs: &Logs{}, asleep: h.Role == "server"}
+	d := &driver{pipes: p, clock: clock, socket: socket, logs: &Logs{}, asleep: h.Role == "server"}
 	if err := d.logs.keylog(h, false); err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (stack *Stack) runVirtual(f *frames, h *Hello) error {
 	if !d.asleep {
 		hi.NextWake = new(uint64)
 	}
-	if err := f.writeJSON(FrameReady, hi); err != nil {
+	if err := p.writeJSON(MessageReady, hi); err != nil {
 		return err
 	}
 	return d.serve()
@@ -70,18 +70,18 @@ func (stack *Stack) runVirtual(f *frames, h *Hello) error {
 // serve answers RUNs until FINISH.
 func (d *driver) serve() error {
 	for {
-		kind, body, err := d.frames.read()
+		kind, body, err := d.pipes.read()
 		switch {
 		case err == io.EOF:
 			return errors.New("the coordinator went away before FINISH")
 		case err != nil:
 			return err
-		case kind == FrameRun:
+		case kind == MessageRun:
 			err = d.answerRun(body)
-		case kind == FrameFinish:
-			return errors.Join(d.logs.write(), d.frames.writeJSON(FrameBye, d.role.report()))
+		case kind == MessageFinish:
+			return errors.Join(d.logs.write(), d.pipes.writeJSON(MessageBye, d.role.report()))
 		default:
-			err = fmt.Errorf("file descriptor 3: a frame of type %d, want RUN or FINISH", kind)
+			err = fmt.Errorf("file descriptor 3: a message of type %d, want RUN or FINISH", kind)
 		}
 		if err != nil {
 			return err
@@ -115,7 +115,7 @@ func (d *driver) answerRun(body []byte) error {
 	if done || d.asleep {
 		wake = never
 	}
-	return d.frames.write(FrameRan, d.socket.endRun(wake, done))
+	return d.pipes.write(MessageRan, d.socket.endRun(wake, done))
 }
 
 // live hands over the arrivals of a RUN and ends with every event before until behind it.

@@ -83,8 +83,8 @@ func (stack *Stack) VirtualTime(t *testing.T) {
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(1 << 30)
 
-	f := openFrames()
-	h, seed, err := f.readHello()
+	p := openPipes()
+	h, seed, err := p.readHello()
 	if err == nil {
 		err = h.check(stack)
 	}
@@ -92,16 +92,16 @@ func (stack *Stack) VirtualTime(t *testing.T) {
 		stack.exit(err)
 	}
 	cryptotest.SetGlobalRandom(t, seed)
-	synctest.Test(t, func(*testing.T) { stack.exit(stack.runVirtual(f, h)) })
+	synctest.Test(t, func(*testing.T) { stack.exit(stack.runVirtual(p, h)) })
 }
 
-func (f *frames) readHello() (*Hello, uint64, error) {
-	kind, body, err := f.read()
+func (p *pipes) readHello() (*Hello, uint64, error) {
+	kind, body, err := p.read()
 	if err != nil {
 		return nil, 0, fmt.Errorf("want HELLO: %w", err)
 	}
-	if kind != FrameHello {
-		return nil, 0, fmt.Errorf("file descriptor 3: a frame of type %d, want HELLO", kind)
+	if kind != MessageHello {
+		return nil, 0, fmt.Errorf("file descriptor 3: a message of type %d, want HELLO", kind)
 	}
 	return parseHello(body)
 }

@@ -64,7 +64,7 @@ func (s *VirtualSocket) beginRun() {
 	s.leaving.reset()
 }
 
-// endRun returns the frame that answers a RUN, valid until the next beginRun.
+// endRun returns the message that answers a RUN, valid until the next beginRun.
 func (s *VirtualSocket) endRun(nextWake uint64, done bool) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -69,8 +69,8 @@ func check(t testing.TB, err error) {
 
 func (c *child) send(kind byte, body []byte) {
 	c.t.Helper()
-	frame := binary.LittleEndian.AppendUint32(nil, uint32(len(body)))
-	_, err := c.ask.Write(append(append(frame, kind), body...))
+	message := binary.LittleEndian.AppendUint32(nil, uint32(len(body)))
+	_, err := c.ask.Write(append(append(message, kind), body...))
 	check(c.t, err)
 }
 
@@ -78,7 +78,7 @@ func (c *child) sendHello(h family.Hello) {
 	c.t.Helper()
 	body, err := json.Marshal(h)
 	check(c.t, err)
-	c.send(family.FrameHello, body)
+	c.send(family.MessageHello, body)
 }
 
 // receive reads the next answer, which must be of the given type.
@@ -87,10 +87,10 @@ func (c *child) receive(kind byte) []byte {
 	head := make([]byte, 5) // length and type
 	if _, err := io.ReadFull(c.answer, head); err != nil {
 		c.cmd.Wait()
-		c.t.Fatalf("want a frame of type %d: %v; exit code %d; stderr: %s", kind, err, c.cmd.ProcessState.ExitCode(), &c.stderr)
+		c.t.Fatalf("want a message of type %d: %v; exit code %d; stderr: %s", kind, err, c.cmd.ProcessState.ExitCode(), &c.stderr)
 	}
 	if head[4] != kind {
-		c.t.Fatalf("a frame of type %d, want %d", head[4], kind)
+		c.t.Fatalf("a message of type %d, want %d", head[4], kind)
 	}
 	body := make([]byte, binary.LittleEndian.Uint32(head))
 	_, err := io.ReadFull(c.answer, body)
@@ -170,13 +170,13 @@ func (e *end) run(until uint64) {
 		body = binary.LittleEndian.AppendUint16(body, uint16(len(a.bytes)))
 		body = append(body, a.bytes...)
 	}
-	e.send(family.FrameRun, body)
+	e.send(family.MessageRun, body)
 }
 
 // ran reads the answer to run, and checks what the contract says about it.
 func (e *end) ran(until uint64) []datagram {
 	e.t.Helper()
-	body := e.receive(family.FrameRan)
+	body := e.receive(family.MessageRan)
 	e.wake, e.done = binary.LittleEndian.Uint64(body), body[8] == 1
 	if e.wake < until {
 		e.t.Fatalf("next wake %d before until %d", e.wake, until)
@@ -276,7 +276,7 @@ func (e *end) begin(h family.Hello) {
 	e.t.Helper()
 	e.sendHello(h)
 	var r family.Ready
-	check(e.t, json.Unmarshal(e.receive(family.FrameReady), &r))
+	check(e.t, json.Unmarshal(e.receive(family.MessageReady), &r))
 	if !strings.HasPrefix(r.Version, "quic-go v") {
 		e.t.Errorf("version %q", r.Version)
 	}
@@ -288,8 +288,8 @@ func (e *end) begin(h family.Hello) {
 
 func (e *end) end(b *family.Bye) {
 	e.t.Helper()
-	e.send(family.FrameFinish, nil)
-	check(e.t, json.Unmarshal(e.receive(family.FrameBye), b))
+	e.send(family.MessageFinish, nil)
+	check(e.t, json.Unmarshal(e.receive(family.MessageBye), b))
 	if code := e.wait(); code != 0 {
 		e.t.Fatalf("exit code %d after BYE: %s", code, &e.stderr)
 	}

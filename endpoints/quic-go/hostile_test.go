@@ -72,7 +72,7 @@ func TestUnsupported(t *testing.T) {
 				t.Errorf("exit code %d: %s", code, &c.stderr)
 			}
 			if n, _ := c.answer.Read(make([]byte, 1)); n > 0 {
-				t.Error("a frame was sent before exit code 127")
+				t.Error("a message was sent before exit code 127")
 			}
 		})
 	}
@@ -84,7 +84,7 @@ func TestCoordinatorGoesAway(t *testing.T) {
 		"in HELLO":     func(c *child) { c.ask.Write([]byte{50, 0, 0}) },
 		"after HELLO": func(c *child) {
 			c.sendHello(newTrial(c.t, satellite, 1000).hello)
-			c.receive(family.FrameReady)
+			c.receive(family.MessageReady)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,15 +111,15 @@ func TestRubbishOnThePipe(t *testing.T) {
 		want string
 	}{
 		"unknown type":       {9, nil, "type 9"},
-		"short RUN":          {family.FrameRun, []byte{1}, "too few"},
-		"arrival at until":   {family.FrameRun, arrival(100, 100, 1), "arrival at 100"},
-		"missing datagrams":  {family.FrameRun, arrival(100, 10, 2), "cut short"},
-		"datagrams too many": {family.FrameRun, arrival(100, 10, 0), "after the last"},
+		"short RUN":          {family.MessageRun, []byte{1}, "too few"},
+		"arrival at until":   {family.MessageRun, arrival(100, 100, 1), "arrival at 100"},
+		"missing datagrams":  {family.MessageRun, arrival(100, 10, 2), "cut short"},
+		"datagrams too many": {family.MessageRun, arrival(100, 10, 0), "after the last"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := startChild(t)
 			p.sendHello(newTrial(t, satellite, 1000).hello)
-			p.receive(family.FrameReady)
+			p.receive(family.MessageReady)
 			p.send(c.kind, c.body)
 			if code := p.wait(); code != 1 || !strings.Contains(p.stderr.String(), c.want) {
 				t.Errorf("exit code %d: %s", code, &p.stderr)

@@ -99,6 +99,7 @@ static void refuse(struct ep_exchange *stream) {
 }
 
 static bool is_open(void) {
+    if (!picoquic_get_first_cnx(quic)) return false;
     picoquic_state_enum state = picoquic_get_cnx_state(latest);
     return state >= picoquic_state_client_almost_ready && state < picoquic_state_disconnecting;
 }
@@ -110,7 +111,8 @@ static void close_connection(uint64_t now) {
 
 static bool is_done(void) {
     picoquic_cnx_t *one = picoquic_get_first_cnx(quic);
-    bool had_any = one != NULL;
+    static bool had_any; /* picoquic deletes connections that have ended */
+    had_any = had_any || one;
     while (one && picoquic_get_cnx_state(one) >= picoquic_state_closing_received) one = picoquic_get_next_cnx(one);
     return had_any && !one;
 }

@@ -28,12 +28,12 @@ def read_exactly(source: int, size: int) -> bytes:
     return data
 
 
-def read_frame(source: int) -> tuple[int, bytes]:
+def read_message(source: int) -> tuple[int, bytes]:
     length, kind = struct.unpack("<IB", read_exactly(source, 5))
     return kind, read_exactly(source, length)
 
 
-def write_frame(sink: int, kind: int, body: bytes) -> None:
+def write_message(sink: int, kind: int, body: bytes) -> None:
     rest = struct.pack("<IB", len(body), kind) + body
     while rest:
         rest = rest[os.write(sink, rest) :]
@@ -154,21 +154,21 @@ def main(changes: dict[str, Any], command: list[str]) -> None:
     try:
         kind, hello = 0, {}
         while kind != BYE:
-            kind, body = read_frame(3)
+            kind, body = read_message(3)
             if kind == HELLO:
                 hello = told(json.loads(body), changes)
                 body = json.dumps(hello).encode()
             if patience and kind == RUN:
                 patience.question(body)
-            write_frame(questions[1], kind, body)
-            kind, body = read_frame(answers[0])
+            write_message(questions[1], kind, body)
+            kind, body = read_message(answers[0])
             if patience and kind == RAN:
                 body = patience.answer(body)
             if kind == BYE:
                 body = json.dumps(said(json.loads(body), changes)).encode()
                 if "damage" in changes and hello["keylog"]:
                     damage(hello["keylog"], changes["damage"])
-            write_frame(4, kind, body)
+            write_message(4, kind, body)
     except EOFError:
         pass  # one of the two has ended; so does the other
     os.close(questions[1])

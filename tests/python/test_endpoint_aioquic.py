@@ -231,7 +231,7 @@ def test_a_program_whose_coordinator_goes_away_exits(tmp_path: Path) -> None:
     running.receive(READY)
     running.send(RUN, encode_run(DELAY_NS, []))
     running.receive(RAN)
-    os.write(running.ask, b"\x01\x00")  # half a frame
+    os.write(running.ask, b"\x01\x00")  # half a message
     assert running.leave() not in (0, 127)
 
 
@@ -245,7 +245,7 @@ def greeting(folder: Path) -> dict[str, Any]:
 
 
 def refuses(folder: Path, kind: int, body: bytes, length: int | None = None) -> str:
-    """What a client says of a frame behind HELLO (or in its place) that the contract does not allow."""
+    """What a client says of a message behind HELLO (or in its place) that the contract does not allow."""
     stderr = folder / "stderr"
     child = Child(AIOQUIC, stderr)
     if kind != HELLO:
@@ -285,7 +285,7 @@ def test_a_run_that_is_cut_short_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_frame_that_is_too_long_is_refused(tmp_path: Path) -> None:
-    assert "a frame of 268435457 bytes" in refuses(tmp_path, RUN, b"", 2**28 + 1)
+    assert "a message of 268435457 bytes" in refuses(tmp_path, RUN, b"", 2**28 + 1)
 
 
 @pytest.mark.parametrize(

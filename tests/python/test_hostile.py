@@ -28,7 +28,7 @@ SERVERS = {
     "crash": ("crashed", "exit status: 3; it said: toy: told to crash"),
     "rubbish": ("crashed", "broke the contract"),
     "chatty": ("crashed", "server broke the contract"),
-    "huge": ("crashed", "huge as server broke the contract: a frame of 4294967295 bytes"),
+    "huge": ("crashed", "huge as server broke the contract: a message of 4294967295 bytes"),
     "short": ("crashed", "short as server broke the contract"),
     "late": ("crashed", "late as server broke the contract: RAN until"),
     "early": ("crashed", "early as server broke the contract: RAN until"),
@@ -134,7 +134,7 @@ def test_a_program_that_says_nothing_is_given_up(
 ) -> None:
     who = f"{server} as server was silent"
     detail, patience_s = given_up(bentpipe, monkeypatch, "toy", server, who)
-    assert detail.startswith(f"{who}, or within one frame, for {patience_s} s")
+    assert detail.startswith(f"{who}, or within one message, for {patience_s} s")
     assert server != "dies-with-child" or child_is_gone()
 
 
@@ -293,7 +293,7 @@ def test_a_crash_comes_with_what_it_takes_to_replay_it(bentpipe: Command) -> Non
     again = subprocess.run(command, capture_output=True, text=True, check=False)
     assert again.returncode == 2
     assert "exit status: 3" in again.stderr
-    assert "verdict: it failed at frame " in again.stdout
+    assert "verdict: it failed at message " in again.stdout
 
 
 def test_every_kind_of_toy_is_tried() -> None:

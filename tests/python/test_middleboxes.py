@@ -11,9 +11,9 @@ import pytest
 from conftest import NOQ_RUN, Command, installed_or_skip
 from test_emu import trusted
 
-from bentpipe.errors import UsageError
+from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.plan import treatments
-from bentpipe.stacks import middleboxes
+from bentpipe.stacks import distribution, middleboxes
 
 OWN = Path(__file__).resolve().parents[2] / "middleboxes" / "quic-pep"
 
@@ -102,6 +102,11 @@ def test_what_a_kind_says_of_itself_counts(mine: Path) -> None:
         ('relays = "split"', 'relays = "encapsulating"', "relays: "),
         ('places = ["gateway"]', 'places = ["client", "gateway"]', "places: one that attaches at the client"),
         ('places = ["gateway"]', 'places = ["gateway", "terminal"]', "places: "),
+        (
+            'title = "QUIC',
+            'version = ["--version"]\ntitle = "QUIC',
+            "version: is for middleboxes at the client",
+        ),
         ('title = "QUIC', 'titel = "QUIC', 'unknown key "titel"'),
         ("[commands]", "[commands]\nmoon = []", 'unknown key "commands.moon"'),
         ("seconds = 0.5", "seconds = -1", "lead.seconds: -1 is not valid"),
@@ -114,6 +119,74 @@ def test_what_is_wrong_with_a_kind_is_said(mine: Path, old: str, new: str, messa
     with pytest.raises(UsageError) as caught:
         middleboxes.discover()
     assert message in str(caught.value) and caught.value.hint
+
+
+TUNNEL = """
+name = "mine"
+title = "A tunnel"
+ends = "nothing"
+relays = "encapsulating"
+places = ["client", "server"]
+version = ["--version"]
+[kinds]
+mine = { port = 99, transport = "udp" }
+[commands]
+sockets = ["{python}", "{bin}/tunnel.py"]
+[build]
+needs = []
+command = ["cp", "tunnel.py", "{bin}/tunnel.py"]
+"""
+
+
+def test_a_tunnel_ends_where_it_can(mine: Path) -> None:
+    (mine / "middlebox.toml").write_text(TUNNEL)
+    assert middleboxes.tunnels()["mine"].programs() == ["tunnel.py"]
+    with pytest.raises(UsageError, match='a tunnel cannot end at "gateway"') as caught:
+        treatments.named(["vpn=gateway:kind=mine"], "--treatment")
+    assert "server" in caught.value.hint
+    assert treatments.named(["vpn=server:kind=mine"], "--treatment") == ("vpn=server:kind=mine",)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('version = ["--version"]\n', "", "places: one that attaches at the client"),
+        ("version =", 'together = ["x"]\nversion =', "together: is for middleboxes in a chain"),
+        ("mine = {", "wireguard = {", "kinds: mine has wireguard, too"),
+    ],
+)
+def test_what_is_wrong_with_a_tunnel_is_said(mine: Path, old: str, new: str, message: str) -> None:
+    (mine / "middlebox.toml").write_text(TUNNEL.replace(old, new))
+    with pytest.raises(UsageError) as caught:
+        middleboxes.discover()
+    assert message in str(caught.value) and caught.value.hint
+
+
+def test_a_program_that_answers_nothing_to_version_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(distribution, "_ANSWERS_WITHIN_S", 0.2)
+    with pytest.raises(BentpipeError, match=r"sleep did not print its version within 0\.2 s"):
+        distribution.version_of(["sleep", "60"])
+    assert distribution.version_of(["cat"]) == "", "it reads nothing of the caller's"
+
+
+def test_a_tunnel_leads_through_no_middlebox_that_encapsulates(echo_tunnel: None) -> None:
+    with pytest.raises(UsageError, match="leads through echo-tunnel, which encapsulates, too"):
+        treatments.named(["vpn=server+echo-tunnel"], "--treatment")
+
+
+def test_the_old_name_of_the_variable_is_not_ignored(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BENTPIPE_PROXIES", str(mine))
+    with pytest.raises(UsageError, match="BENTPIPE_PROXIES is not read any more") as caught:
+        middleboxes.discover()
+    assert "BENTPIPE_MIDDLEBOXES" in caught.value.hint
+
+
+def test_stacks_show_knows_middleboxes(bentpipe: Command) -> None:
+    shown = bentpipe("stacks", "show", "quic-pep").out
+    assert "relays      split" in shown and "buffer " in shown, shown
+    assert json.loads(bentpipe("stacks", "show", "wireguard", "--json").out)["kinds"] == ["wireguard"]
 
 
 @pytest.fixture

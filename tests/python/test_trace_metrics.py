@@ -49,7 +49,7 @@ def analyze(out: Path, *arguments: str | Path) -> subprocess.CompletedProcess[st
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def tapped(client: str, place: Path) -> Path:
+def recorded(client: str, place: Path) -> Path:
     """A stack of the same name whose reports are kept in `place`; the program is the installed one."""
     program = catalogue.discover()[client].command("virtual-time")
     command = [
@@ -61,7 +61,7 @@ def tapped(client: str, place: Path) -> Path:
     stack = place / client / "stack.toml"
     stack.parent.mkdir()
     stack.write_text(
-        f'name = "{client}"\ntitle = "{client}, tapped"\nlanguage = "Python"\nhome = "https://example.org"\n'
+        f'name = "{client}"\ntitle = "{client}, recorded"\nlanguage = "Python"\nhome = "https://example.org"\n'
         'roles = ["client", "server"]\ntestcases = ["transfer"]\ndeterministic = true\n'
         f"[commands]\nvirtual-time = {json.dumps(command)}\n"
     )
@@ -79,7 +79,7 @@ def trial(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     run, out = place / "run", place / "analysis"
     command = ["run", "--scenario", scenario, "--client", client, "--server", server, "--bytes", str(SIZE)]
     command += ["--iterations", "1", "--trace", "all", "--qlog", "--no-report", "--out", str(run)]
-    assert invoke([*command, "--stacks", str(tapped(client, place))]) == 0
+    assert invoke([*command, "--stacks", str(recorded(client, place))]) == 0
     record = json.loads((run / "records.jsonl").read_text())
     folder = run / "trials" / record["trial"]
     qlogs = [word for file in folder.glob("qlog/*/*") for word in ("--qlog", file)]

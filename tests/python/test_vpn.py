@@ -94,7 +94,7 @@ def test_what_is_missing_is_said_before_anything_runs(
 
 
 def test_stacks_lists_the_programs_of_tunnels(bentpipe: Command) -> None:
-    listed = bentpipe("stacks").out.partition("Tunnels of --treatment vpn:")[2]
+    listed = bentpipe("stacks").out.partition("Middleboxes, for --treatment:")[2]
     assert all(kind in listed for kind in KINDS)
     refused = bentpipe("stacks", "install", "openvpn")
     assert refused.code == 2 and "apt install openvpn" in refused.err

@@ -20,12 +20,12 @@ pub struct AnalysisFile {
     format: u32,
     /// Names of the captures, without folders.
     pub files: Vec<String>,
-    /// Where the connection with the most packets was captured: "both", "client", "server" or
-    /// "unknown".
+    /// The place at which the connection with the most packets was captured: "both", "client",
+    /// "server" or "unknown".
     pub sides: &'static str,
-    /// What of the captures could not be decoded.
+    /// The parts of the captures that could not be decoded.
     pub undecoded: Vec<Undecoded>,
-    /// Why captures could not be read to their ends.
+    /// The errors that ended the reading of captures early.
     pub errors: Vec<String>,
     /// The connections, by the time of their first packets.
     pub connections: Vec<ConnectionAnalysis>,
@@ -57,9 +57,9 @@ impl AnalysisFile {
 /// The count of what was left out for one and the same reason.
 #[derive(Debug, Serialize)]
 pub struct Undecoded {
-    /// How often that happened.
+    /// The number of times that it happened.
     pub count: u64,
-    /// What was left out, and why.
+    /// The kind of the parts that were left out, and the reason.
     pub what: String,
     /// The first captured packet of which it holds, counted from 1 within its file.
     pub first_frame: u64,
@@ -118,9 +118,9 @@ impl InitialLimits {
 /// The facts that are known of connections beside the captures.
 #[derive(Debug)]
 pub struct SideInformation {
-    /// What is known of the path.
+    /// The facts of the path that are known.
     pub link: LinkFacts,
-    /// What endpoints logged of their congestion control.
+    /// The congestion windows that endpoints logged.
     pub windows: CongestionWindows,
 }
 

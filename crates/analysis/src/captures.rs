@@ -20,7 +20,7 @@ use bentpipe_wire::{Datagram, DecapsulationError};
 pub struct CaptureFile<'a> {
     /// Its name without folder and ending; "client" or "server" in it says where it was taken.
     pub name: &'a str,
-    /// Where it is read from.
+    /// The input from which it is read.
     pub input: Input<'a>,
 }
 

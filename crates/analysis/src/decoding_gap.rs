@@ -20,7 +20,7 @@ pub struct DecodingGap {
 }
 
 impl DecodingGap {
-    /// That of connections together.
+    /// The gap of several connections together.
     pub fn of<'a>(connections: impl IntoIterator<Item = &'a Connection>) -> Self {
         let mut gap = Self::default();
         let packets = connections.into_iter().flat_map(|it| &it.packets);
@@ -32,7 +32,7 @@ impl DecodingGap {
         gap
     }
 
-    /// How many packets could not be decoded.
+    /// The number of packets that could not be decoded.
     #[must_use]
     pub fn undecoded(&self) -> u64 {
         self.undecoded.iter().sum()

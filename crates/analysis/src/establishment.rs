@@ -19,8 +19,8 @@ pub struct Establishment {
     pub complete: bool,
     /// Whether the server asked for the address to be validated, by a Retry packet.
     pub retry: bool,
-    /// How often the client sent its `ClientHello`: the most times that any byte of it was sent; of
-    /// TCP, how often it sent its SYN. 0: not seen.
+    /// The number of times that the client sent its `ClientHello`: the most times that any byte of
+    /// it was sent; of TCP, that it sent its SYN. 0: not seen.
     pub client_hellos: u64,
     /// Whether the server took a ticket of the client: `pre_shared_key` in its `ServerHello`. None:
     /// not seen.

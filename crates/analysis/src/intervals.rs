@@ -53,7 +53,7 @@ impl Intervals {
         range.start < range.end && last.is_some_and(|(_, end)| *end > range.start)
     }
 
-    /// How many offsets there are.
+    /// The number of offsets.
     pub(crate) fn sum(&self) -> u64 {
         self.sum
     }

@@ -30,11 +30,11 @@ const GRANULARITY: Nanos = 1_000_000;
 pub struct LedgerEntry {
     /// Bytes of stream data in it.
     pub stream_bytes: u32,
-    /// How many of these its sender had sent before.
+    /// The number of these that its sender had sent before.
     pub retransmitted: u32,
-    /// When its sender first heard that it had arrived.
+    /// The time at which its sender first heard that it had arrived.
     pub acked: Option<Nanos>,
-    /// When its sender had to take it for lost, and did if it follows RFC 9002.
+    /// The time at which its sender had to take it for lost, and did if it follows RFC 9002.
     pub declared_lost: Option<Nanos>,
     /// Bytes in flight once it was sent. None where that cannot be told: the sender's side was not
     /// captured, or packet numbers are not known.

@@ -18,7 +18,7 @@ pub struct LinkFacts {
     pub return_rate_bps: Option<u64>,
     /// Both ways, without queues and transmission.
     pub rtt_ms: Option<f64>,
-    /// What the bottleneck queue towards the client holds, in bytes of IP packets.
+    /// The capacity of the bottleneck queue towards the client, in bytes of IP packets.
     pub forward_queue_bytes: Option<u64>,
     /// The same towards the server.
     pub return_queue_bytes: Option<u64>,
@@ -28,8 +28,8 @@ pub struct LinkFacts {
     pub limit_s: Option<f64>,
     /// Bytes of the files that were asked for.
     pub size_bytes: Option<u64>,
-    /// Who sends the files. Where that is not known, the server is measured, and who sent more data
-    /// is judged.
+    /// The sender of the files. Where that is not known, the server is measured, and who sent more
+    /// data is judged.
     pub sender: Option<End>,
 }
 

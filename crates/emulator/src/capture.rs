@@ -20,12 +20,12 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use bentpipe_analysis::connection::Fate;
-use bentpipe_link::{self as link, Direction};
+use bentpipe_link::{self as link, Direction, Outcome};
 use bentpipe_units::{Span, Time};
 use bentpipe_wire::{Interface, Writer};
 
 use crate::error::{Doing, EmulatorError};
-use crate::links::emulated_link::Frame;
+use crate::links::emulated_link::{Frame, marked};
 use crate::links::link_positions::LinkPosition;
 use crate::packet_socket::packet_port::ETHERNET;
 
@@ -44,12 +44,14 @@ pub struct HopPacket {
     pub hop: usize,
     /// The way that it goes.
     pub direction: Direction,
-    /// When the sender's kernel handed it over. None: it was not seen there.
+    /// The time at which the sender's kernel handed it over. None: it was not seen there.
     pub sent: Option<Time>,
-    /// When it was handed to the receiver's kernel. None: it was not seen there.
+    /// The time at which it was handed to the receiver's kernel. None: it was not seen there.
     pub arrived: Option<Time>,
-    /// What became of it, as far as this event tells.
+    /// Its fate, as far as this event tells.
     pub fate: Fate,
+    /// Whether a queue has marked it with Congestion Experienced.
+    pub marked: bool,
     /// The Ethernet frame that it was seen in.
     pub frame: Frame,
 }
@@ -65,15 +67,16 @@ impl HopPacket {
 /// An event of a packet, for the thread that writes. Links are numbered.
 #[derive(Debug)]
 pub(crate) enum PacketEvent {
-    /// A packet arrived at a link.
-    Arrived {
+    /// A packet arrived at a link. Packets of a link are numbered in this order.
+    Arrived { link: usize, at: Time, frame: Frame },
+    /// The link has decided about a packet.
+    Decided { link: usize, outcome: Outcome },
+    /// A packet came out, or did not for the kernel's sake.
+    Left {
         link: usize,
-        at: Time,
-        fate: link::Fate,
-        frame: Frame,
+        number: u64,
+        at: Option<Time>,
     },
-    /// The packet of the link that had waited longest came out, or did not for the kernel's sake.
-    Left { link: usize, at: Option<Time> },
 }
 
 /// The packets that are to be recorded.
@@ -82,7 +85,7 @@ pub(crate) struct Wanted<'a> {
     pub positions: Vec<LinkPosition>,
     pub file: Option<&'a Path>,
     pub keep: bool,
-    /// When the trial started, in nanoseconds since the Unix epoch.
+    /// The start of the trial, in nanoseconds since the Unix epoch.
     pub unix: u64,
 }
 
@@ -116,7 +119,11 @@ pub(crate) fn record(wanted: &Wanted<'_>) -> Result<(Record, Recording), Emulato
     let trace = trace.transpose().doing(writing(file.as_deref()))?;
     let (batches, received) = sync_channel(BATCHES);
     let mut joiner = EventJoiner {
-        links: wanted.positions.iter().map(|_| VecDeque::new()).collect(),
+        links: wanted
+            .positions
+            .iter()
+            .map(|_| OpenPackets::default())
+            .collect(),
         positions: wanted.positions.clone(),
         keep: wanted.keep,
         trace,
@@ -183,17 +190,47 @@ impl Recording {
     }
 }
 
-/// A packet of which the end of its way is not known yet.
+/// A packet of which the end of its way is not known yet, or which waits for one sent before it.
 #[derive(Debug)]
 struct Open {
     sent: Time,
-    fate: link::Fate,
+    outcome: Option<Outcome>,
+    /// When it came out; None in it: the kernel did not take it.
+    left: Option<Option<Time>>,
     frame: Frame,
+}
+
+impl Open {
+    fn has_ended(&self) -> bool {
+        let is_gone = |it: Outcome| !matches!(it.fate, link::Fate::Delivered { .. });
+        self.left.is_some() || self.outcome.is_some_and(is_gone)
+    }
+}
+
+/// Packets of a link, in the order of arrival.
+#[derive(Debug, Default)]
+struct OpenPackets {
+    packets: VecDeque<Open>,
+    /// The number of the first of them.
+    first: u64,
+}
+
+impl OpenPackets {
+    fn get(&mut self, number: u64) -> &mut Open {
+        let index = usize::try_from(number - self.first);
+        &mut self.packets[index.expect("they are in memory")]
+    }
+
+    fn pop(&mut self) -> Option<Open> {
+        let open = self.packets.pop_front()?;
+        self.first += 1;
+        Some(open)
+    }
 }
 
 /// Joins the events of a packet, and keeps or writes it.
 struct EventJoiner {
-    links: Vec<VecDeque<Open>>,
+    links: Vec<OpenPackets>,
     positions: Vec<LinkPosition>,
     keep: bool,
     trace: Option<Trace>,
@@ -208,8 +245,8 @@ impl EventJoiner {
             }
         }
         for link in 0..self.links.len() {
-            while let Some(open) = self.links[link].pop_front() {
-                self.close(link, open, None)?;
+            while let Some(open) = self.links[link].pop() {
+                self.close(link, open)?;
             }
         }
         match self.trace.take() {
@@ -223,46 +260,56 @@ impl EventJoiner {
             PacketEvent::Arrived {
                 link,
                 at: sent,
-                fate,
                 frame,
             } => {
-                self.links[link].push_back(Open { sent, fate, frame });
-                self.close_undelivered(link)
+                self.links[link].packets.push_back(Open {
+                    sent,
+                    outcome: None,
+                    left: None,
+                    frame,
+                });
+                Ok(())
             }
-            PacketEvent::Left { link, at } => {
-                let open = self.links[link].pop_front();
-                self.close(link, open.expect("what leaves has arrived"), at)?;
-                self.close_undelivered(link)
+            PacketEvent::Decided { link, outcome } => {
+                self.links[link].get(outcome.packet.id).outcome = Some(outcome);
+                self.close_ended(link)
+            }
+            PacketEvent::Left { link, number, at } => {
+                self.links[link].get(number).left = Some(at);
+                self.close_ended(link)
             }
         }
     }
 
-    /// Those at the front that will not come out. Behind one that will, they wait for the order's
-    /// sake.
-    fn close_undelivered(&mut self, link: usize) -> io::Result<()> {
-        while let Some(open) = self.links[link].front() {
-            if matches!(open.fate, link::Fate::Delivered { .. }) {
-                break;
-            }
-            let open = self.links[link].pop_front().expect("it is at the front");
-            self.close(link, open, None)?;
+    /// Those at the front that have come to their end. Behind one that has not, they wait for the
+    /// order's sake.
+    fn close_ended(&mut self, link: usize) -> io::Result<()> {
+        while self.links[link]
+            .packets
+            .front()
+            .is_some_and(Open::has_ended)
+        {
+            let open = self.links[link].pop().expect("it is at the front");
+            self.close(link, open)?;
         }
         Ok(())
     }
 
-    fn close(&mut self, link: usize, open: Open, arrived: Option<Time>) -> io::Result<()> {
+    fn close(&mut self, link: usize, open: Open) -> io::Result<()> {
         let place = self.positions[link];
+        let arrived = open.left.flatten();
         let packet = HopPacket {
             hop: place.hop,
             direction: place.direction,
             sent: place.from_end.then_some(open.sent),
             arrived: arrived.filter(|_| place.to_end),
-            fate: match (open.fate, arrived) {
-                (link::Fate::QueueDrop, _) => Fate::QueueDrop,
-                (link::Fate::Loss, _) => Fate::Loss,
-                (link::Fate::Delivered { .. }, Some(_)) if place.to_end => Fate::Delivered,
-                (link::Fate::Delivered { .. }, _) => Fate::Unknown,
+            fate: match (open.outcome.map(|it| it.fate), arrived) {
+                (Some(link::Fate::QueueDrop), _) => Fate::QueueDrop,
+                (Some(link::Fate::Loss), _) => Fate::Loss,
+                (_, Some(_)) if place.to_end => Fate::Delivered,
+                _ => Fate::Unknown,
             },
+            marked: open.outcome.is_some_and(|it| it.is_marked),
             frame: open.frame,
         };
         let ended = matches!(packet.fate, Fate::QueueDrop | Fate::Loss);
@@ -307,12 +354,17 @@ impl Trace {
         };
         let comment = matches!(packet.fate, Fate::QueueDrop | Fate::Loss);
         let comment = comment.then_some(packet.fate.name());
-        let events = [(from, packet.sent, comment), (to, packet.arrived, None)];
+        let received = packet.marked.then(|| marked(&packet.frame));
+        let received = received.as_ref().map_or(packet.ip(), |it| &it[ETHERNET..]);
+        let events = [
+            (from, packet.sent, comment, packet.ip()),
+            (to, packet.arrived, None, received),
+        ];
         let mut written = 0;
-        for (interface, time, comment) in events {
+        for (interface, time, comment, ip) in events {
             if let Some(time) = time {
                 let unix = self.unix + time.as_nanos();
-                self.writer.packet(interface, unix, packet.ip(), comment)?;
+                self.writer.packet(interface, unix, ip, comment)?;
                 written += 1;
             }
         }

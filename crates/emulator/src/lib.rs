@@ -32,5 +32,5 @@ pub use links::fidelity::{Fidelity, LinkReleaseError, ReleaseError, most_late};
 pub use links::forwarder::{Forwarder, Options, Report, Running};
 pub use links::segment_counters::SegmentCounters;
 pub use timing::idle_prevention::IdlePrevention;
-pub use tunnel::tap::{Tap, TapReport};
+pub use tunnel::capture::{CaptureReport, TunnelCapture};
 pub use tunnel::{TUNNEL, TunnelPlan};

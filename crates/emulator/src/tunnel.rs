@@ -1,7 +1,7 @@
 //! What a topology has for a tunnel: a TUN device on the client and one on another host, with
 //! addresses and a route. Programs that attach to both carry what goes in.
 
-pub(crate) mod tap;
+pub(crate) mod capture;
 mod tun;
 
 use std::fs;
@@ -22,11 +22,11 @@ const CONGESTION_CONTROL: &str = "ipv4/tcp_congestion_control";
 /// A tunnel that hosts are to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TunnelPlan {
-    /// Where it ends, from the client.
+    /// The host at which it ends, from the client.
     pub to: HostName,
     /// Its addresses on the client and where it ends.
     pub addresses: [IpAddr; 2],
-    /// Where the servers are: where it ends, or behind that.
+    /// The address of the servers: the tunnel's end, or behind that.
     pub server: IpAddr,
     /// The largest IP packet that it takes.
     pub mtu: u32,

@@ -12,7 +12,7 @@ use bentpipe_analysis::connection as trace;
 use bentpipe_emulator::{
     EmulatorError, Forwarder, HopPacket, HostName, Options, Report, Running, Topology,
 };
-use bentpipe_link::{Direction, Fate, Path, Scenario};
+use bentpipe_link::{Direction, Fate, PacketMeta, Path, Scenario};
 use bentpipe_units::Time;
 use bentpipe_wire::capture::{Item, Reader};
 
@@ -140,7 +140,14 @@ fn real_packets_meet_the_fates_of_virtual_time() {
             assert_eq!(packet.direction, Direction::Forward);
             assert_eq!(packet.ip().len(), header + 20 + usize::from(number));
             let ip_bytes = u32::try_from(packet.ip().len()).unwrap();
-            let expected = path.admit(packet.sent.unwrap(), ip_bytes);
+            let meta = PacketMeta {
+                id: 0,
+                ip_bytes,
+                ecn: 0,
+                flow: 0,
+            };
+            path.enqueue(packet.sent.unwrap(), meta);
+            let expected = path.outcome().unwrap().fate;
             check(packet, expected);
             fates.insert(packet.fate.name());
             let came = packet.fate == trace::Fate::Delivered;

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 
 use bentpipe_endpoint::contract::{
-    Arrival, BYE, Bye, FINISH, HELLO, Hello, RAN, READY, Ran, encode_frame, encode_run, hq_interop,
+    Arrival, BYE, Bye, FINISH, HELLO, Hello, RAN, READY, Ran, encode_message, encode_run,
+    hq_interop,
 };
 use bentpipe_endpoint::driver::Pipes;
 use bytes::Bytes;
@@ -118,7 +119,7 @@ impl Program {
             File::from(OwnedFd::from(to)),
         );
         pipes
-            .send(&encode_frame(HELLO, &serde_json::to_vec(hello).unwrap()))
+            .send(&encode_message(HELLO, &serde_json::to_vec(hello).unwrap()))
             .unwrap();
         Self {
             child,
@@ -147,7 +148,7 @@ impl Program {
             .min(self.next_wake)
     }
 
-    /// Lets it live until `until`; returns what departed and the frame as it came.
+    /// Lets it live until `until`; returns what departed and the body of RAN.
     fn live(&mut self, until: u64) -> (Vec<Arrival>, Vec<u8>) {
         let due = self.pending.partition_point(|arrival| arrival.time < until);
         let arrivals: Vec<_> = self.pending.drain(..due).collect();
@@ -175,7 +176,7 @@ impl Program {
 
     /// Says FINISH and waits for the end.
     pub fn finish(mut self) -> (Bye, ExitStatus) {
-        self.pipes.send(&encode_frame(FINISH, &[])).unwrap();
+        self.pipes.send(&encode_message(FINISH, &[])).unwrap();
         let (kind, body) = self.pipes.receive().unwrap().expect("an answer to FINISH");
         assert_eq!(kind, BYE);
         (

@@ -78,7 +78,7 @@ impl Application {
         }
     }
 
-    /// When it wants [`Application::wake`] to be called, though nothing happens.
+    /// The time of the next call of [`Application::wake`], if nothing arrives before.
     #[must_use]
     pub fn next_wake(&self) -> Option<Duration> {
         match self {

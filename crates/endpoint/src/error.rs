@@ -55,13 +55,13 @@ pub enum EndpointError {
 }
 
 impl EndpointError {
-    /// For `map_err` on an operation with `path`.
+    /// The error of an operation with the file `path`, for `map_err`.
     pub fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::File { path, source }
     }
 
-    /// For `map_err` on an operation on a pipe or socket.
+    /// The error of an operation on a pipe or socket, for `map_err`.
     pub fn io(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { what, source }
     }

@@ -110,8 +110,8 @@ impl Download {
         written.map_err(EndpointError::file(&self.file))
     }
 
-    /// That was all: the file is there, and closed. There may be more of them than a process may
-    /// have open.
+    /// Completes the file: it is there, even if empty, and closed. There may be more of them than a
+    /// process may have open.
     pub fn complete(&mut self) -> Result<(), EndpointError> {
         self.open()?;
         self.close()

@@ -1,9 +1,9 @@
 //! Everything that a Rust QUIC stack needs to become an endpoint program (`endpoints/CONTRACT.md`).
 //!
 //! A program implements [`Stack`] for its QUIC library and calls [`run`]. The rest is here: the
-//! contract's frames, the requests and replies of `hq-interop`, TLS, logs, and the two drivers, one
-//! for virtual time and one for UDP sockets. Only the drivers know what time it is; everything else
-//! is told.
+//! contract's messages, the requests and replies of `hq-interop`, TLS, logs, and the two drivers,
+//! one for virtual time and one for UDP sockets. Only the drivers know what time it is; everything
+//! else is told.
 
 pub mod contract;
 mod memory;

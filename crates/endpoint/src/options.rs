@@ -36,7 +36,7 @@ impl Options {
         })
     }
 
-    /// Those that are left, by name.
+    /// The options that are left, by name.
     #[must_use]
     pub fn into_map(self) -> BTreeMap<String, String> {
         self.left

@@ -4,7 +4,7 @@ use std::env;
 use std::process::ExitCode;
 
 use crate::application::Application;
-use crate::contract::{H3, HELLO, Hello, READY, Ready, encode_frame, frame_name};
+use crate::contract::{H3, HELLO, Hello, READY, Ready, encode_message, message_name};
 use crate::driver::{Endpoint, Pipes, Sockets, VirtualTime};
 use crate::entropy;
 use crate::error::EndpointError;
@@ -43,7 +43,7 @@ fn run_virtual_time<S: Stack>() -> Result<(), EndpointError> {
         return Ok(());
     };
     if kind != HELLO {
-        let what = format!("{} in place of HELLO", frame_name(kind));
+        let what = format!("{} in place of HELLO", message_name(kind));
         return Err(EndpointError::Conversation(what));
     }
     let hello: Hello = serde_json::from_slice(body)?;
@@ -56,7 +56,7 @@ fn run_virtual_time<S: Stack>() -> Result<(), EndpointError> {
         driver: format!("{}{}", VirtualTime::<S>::DRIVER, S::POLLING),
         next_wake: (setup.role == Role::Client).then_some(0),
     };
-    pipes.send(&encode_frame(READY, &serde_json::to_vec(&ready)?))?;
+    pipes.send(&encode_message(READY, &serde_json::to_vec(&ready)?))?;
     let remote = setup.remote.expect("HELLO names the other side");
     VirtualTime::new(endpoint, setup.clock, remote)
         .run(&mut pipes)

@@ -105,7 +105,7 @@ impl Reassembly {
         self.next
     }
 
-    /// What has not been taken out occupies so many bytes, in order or waiting for a gap to be
+    /// The number of bytes that have not been taken out, in order or waiting for a gap to be
     /// filled.
     #[must_use]
     pub fn occupied(&self) -> usize {

@@ -53,7 +53,7 @@ pub struct Surroundings {
     pub role: Role,
     /// Real time and sockets; else virtual time.
     pub real_time: bool,
-    /// For qlog.
+    /// The folder for qlog.
     pub qlog: Option<LogFolder>,
     /// The time, as the driver sets it.
     pub clock: Clock,
@@ -64,7 +64,7 @@ pub struct Surroundings {
 pub struct Setup {
     /// The side that it plays.
     pub role: Role,
-    /// What is to be done.
+    /// The test case.
     pub test_case: TestCase,
     /// A client's URLs; in `frames` a server's, too.
     pub requests: Vec<String>,
@@ -84,15 +84,15 @@ pub struct Setup {
     pub local: SocketAddr,
     /// The other side's address; unknown to a server in socket mode.
     pub remote: Option<SocketAddr>,
-    /// Where a server's files are; in `upload` a client's.
+    /// The folder of a server's files; in `upload` of a client's.
     pub www: Option<PathBuf>,
-    /// Where a client's replies go; in `upload` what a server is sent.
+    /// The folder for a client's replies; in `upload` for what a server receives.
     pub downloads: Option<PathBuf>,
-    /// Where `ca.pem`, `cert.pem` and `priv.key` are.
+    /// The folder of `ca.pem`, `cert.pem` and `priv.key`.
     pub certs: PathBuf,
-    /// For TLS secrets.
+    /// The file for TLS secrets.
     pub keylog: Option<LogFile>,
-    /// For qlog.
+    /// The folder for qlog.
     pub qlog: Option<LogFolder>,
     /// Real time and sockets; else virtual time.
     pub real_time: bool,
@@ -186,7 +186,7 @@ impl Setup {
         })
     }
 
-    /// What the options of its connections depend on.
+    /// The surroundings on which the options of its connections depend.
     #[must_use]
     pub fn surroundings(&self) -> Surroundings {
         Surroundings {

@@ -25,7 +25,7 @@ pub struct StreamKey(pub u64);
 /// A datagram that has arrived.
 #[derive(Debug)]
 pub struct Received {
-    /// Who sent it.
+    /// Its sender.
     pub remote: SocketAddr,
     /// The local address that it was sent to, if known.
     pub local_ip: Option<IpAddr>,
@@ -125,7 +125,7 @@ pub enum StreamEnd {
 pub enum Read {
     /// More may come: [`Event::Readable`] will tell.
     Blocked,
-    /// That was all.
+    /// The stream has ended.
     Finished,
 }
 

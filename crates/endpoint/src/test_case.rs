@@ -20,7 +20,7 @@ pub enum TestCase {
     ZeroRtt,
     /// The client sends files.
     Upload,
-    /// What one reply holds leads to further requests.
+    /// A page: its replies lead to further requests.
     Page,
     /// As `Page`, behind an earlier visit whose ticket it has.
     PageResumption,
@@ -49,7 +49,7 @@ impl TestCase {
         Self::Frames,
     ];
 
-    /// Those that transfer files over `hq-interop`.
+    /// The test cases that transfer files over `hq-interop`.
     pub const OF_FILES: [Self; 7] = [
         Self::Transfer,
         Self::Handshake,
@@ -78,7 +78,7 @@ impl TestCase {
         self.is_of_page() || self == Self::Live
     }
 
-    /// How its second connection starts; `Nothing`: it has one alone. The first request has a
+    /// The start of its second connection; `Nothing`: it has one alone. The first request has a
     /// connection of its own before a second one.
     #[must_use]
     pub fn resume(self) -> Resume {

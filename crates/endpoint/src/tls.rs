@@ -22,7 +22,7 @@ pub struct Tls<'a> {
     pub clock: &'a Clock,
     /// The application protocol.
     pub alpn: &'a str,
-    /// For secrets.
+    /// The file for secrets.
     pub keylog: Option<&'a LogFile>,
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::error::EndpointError;
 use crate::stack::Closing;
 
-/// What a side cannot do without.
+/// The error of a field that a side cannot do without.
 pub(crate) fn missing(field: &'static str) -> EndpointError {
     EndpointError::Field {
         field,
@@ -39,7 +39,7 @@ pub(crate) fn path_of(url: &str) -> Option<&str> {
     rest.find('/').map(|start| &rest[start..])
 }
 
-/// What is wrong with a request.
+/// The error of a request that cannot be sent.
 pub(crate) fn wrong_request(url: &str, problem: &str) -> EndpointError {
     EndpointError::Field {
         field: "requests",

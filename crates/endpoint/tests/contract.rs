@@ -1,7 +1,7 @@
-//! Frames survive the round trip, and hostile bytes are an error.
+//! Messages survive the round trip, and hostile bytes are an error.
 
 use bentpipe_endpoint::contract::{
-    Arrival, ContractError, HEADER_LEN, RAN, RUN, Ran, RanFrame, Run, SERVER_SIDE, decode_header,
+    Arrival, ContractError, HEADER_LEN, RAN, RUN, Ran, RanMessage, Run, SERVER_SIDE, decode_header,
     encode_run,
 };
 use bytes::Bytes;
@@ -24,10 +24,10 @@ fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
 proptest! {
     #[test]
     fn run_round_trip(until: u64, sent in arrivals()) {
-        let frame = encode_run(until, sent.iter());
-        let (length, kind) = decode_header(&frame).unwrap();
-        prop_assert_eq!((length + HEADER_LEN, kind), (frame.len(), RUN));
-        let body = &frame[HEADER_LEN..];
+        let message = encode_run(until, sent.iter());
+        let (length, kind) = decode_header(&message).unwrap();
+        prop_assert_eq!((length + HEADER_LEN, kind), (message.len(), RUN));
+        let body = &message[HEADER_LEN..];
         let run = Run::decode(body).unwrap();
         prop_assert_eq!(run.until, until);
         prop_assert_eq!(run.arrivals.len(), sent.len());
@@ -39,16 +39,16 @@ proptest! {
 
     #[test]
     fn ran_round_trip(next_wake: u64, done: bool, sent in arrivals()) {
-        let mut writer = RanFrame::new();
+        let mut writer = RanMessage::new();
         writer.push(1, 2, b"from the run before");
         writer.clear();
         for datagram in &sent {
             writer.push(datagram.time, datagram.ecn, &datagram.payload);
         }
-        let frame = writer.finish(next_wake, done);
-        let (length, kind) = decode_header(frame).unwrap();
-        prop_assert_eq!((length + HEADER_LEN, kind), (frame.len(), RAN));
-        let body = &frame[HEADER_LEN..];
+        let message = writer.finish(next_wake, done);
+        let (length, kind) = decode_header(message).unwrap();
+        prop_assert_eq!((length + HEADER_LEN, kind), (message.len(), RAN));
+        let body = &message[HEADER_LEN..];
         let ran = Ran::decode(body).unwrap();
         prop_assert_eq!((ran.next_wake, ran.done), (next_wake, done));
         let received: Vec<_> = ran
@@ -71,9 +71,9 @@ proptest! {
     }
 
     #[test]
-    fn a_frame_cut_anywhere_is_refused(sent in arrivals(), cut: prop::sample::Index) {
-        let frame = encode_run(7, sent.iter());
-        let body = &frame[HEADER_LEN..];
+    fn a_message_cut_anywhere_is_refused(sent in arrivals(), cut: prop::sample::Index) {
+        let message = encode_run(7, sent.iter());
+        let body = &message[HEADER_LEN..];
         let cut = cut.index(body.len());
         prop_assert!(matches!(Run::decode(&body[..cut]), Err(ContractError::Truncated(_))));
     }
@@ -99,7 +99,7 @@ fn fields_out_of_range_are_refused() {
     body.push(0);
     assert_eq!(Ran::decode(&body), Err(ContractError::Trailing(1)));
 
-    let frame = encode_run(
+    let message = encode_run(
         9,
         [Arrival {
             time: 1,
@@ -109,7 +109,7 @@ fn fields_out_of_range_are_refused() {
         .iter(),
     );
     assert_eq!(
-        Run::decode(&frame[HEADER_LEN..]),
+        Run::decode(&message[HEADER_LEN..]),
         Err(ContractError::Ecn(4))
     );
 }
@@ -134,15 +134,15 @@ fn only_a_proxy_has_a_side() {
             Err(ContractError::Ecn(wrong))
         );
     }
-    let mut ran = RanFrame::new();
+    let mut ran = RanMessage::new();
     ran.push(8, SERVER_SIDE, b"y");
-    let frame = ran.finish(9, true).to_vec();
+    let message = ran.finish(9, true).to_vec();
     assert_eq!(
-        Ran::decode_of_proxy(&frame[HEADER_LEN..])
+        Ran::decode_of_proxy(&message[HEADER_LEN..])
             .unwrap()
             .departures[0]
             .ecn,
         SERVER_SIDE
     );
-    assert!(Ran::decode(&frame[HEADER_LEN..]).is_err());
+    assert!(Ran::decode(&message[HEADER_LEN..]).is_err());
 }

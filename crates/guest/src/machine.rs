@@ -94,8 +94,8 @@ impl Machine {
     }
 
     /// Says something to the guest. One that is gone is found out when its answer is read.
-    pub fn send(&mut self, frame: &[u8]) -> Result<(), EndpointError> {
-        match self.to.write_all(frame) {
+    pub fn send(&mut self, message: &[u8]) -> Result<(), EndpointError> {
+        match self.to.write_all(message) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                 Err(EndpointError::io("speaking to the guest")(error))
             }
@@ -103,7 +103,7 @@ impl Machine {
         }
     }
 
-    /// Its next frame's type and body; none if it has ended.
+    /// Its next message's type and body; none if it has ended.
     pub fn receive(&mut self) -> Result<Option<(u8, &[u8])>, EndpointError> {
         self.from.receive()
     }

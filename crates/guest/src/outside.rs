@@ -1,4 +1,4 @@
-//! The side of the coordinator: HELLO becomes a guest's task, its frames go through, and BYE is
+//! The side of the coordinator: HELLO becomes a guest's task, its messages go through, and BYE is
 //! made from what the guest leaves.
 
 use std::fs;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use bentpipe_endpoint::EndpointError;
 use bentpipe_endpoint::contract::{
     BYE, Bye, FINISH, HELLO, Hello, NEVER, RAN, READY, RUN, Ran, Ready, RequestReport, Statistics,
-    encode_frame, frame_name,
+    encode_message, message_name,
 };
 use bentpipe_endpoint::driver::Pipes;
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, EndpointError> {
         return Ok(ExitCode::SUCCESS);
     };
     if kind != HELLO {
-        let what = format!("{} in place of HELLO", frame_name(kind));
+        let what = format!("{} in place of HELLO", message_name(kind));
         return Err(EndpointError::Conversation(what));
     }
     let greeting = Greeting::read(body)?;
@@ -64,7 +64,7 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, EndpointError> {
     let Some(ready) = guest.begin(wanted)? else {
         return Ok(ExitCode::from(NOT_SUPPORTED));
     };
-    pipes.send(&encode_frame(READY, &serde_json::to_vec(&ready)?))?;
+    pipes.send(&encode_message(READY, &serde_json::to_vec(&ready)?))?;
     guest.converse(&mut pipes)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -126,22 +126,22 @@ impl Guest {
         while let Some((kind, body)) = pipes.receive()? {
             match kind {
                 RUN => {
-                    self.machine.send(&encode_frame(RUN, body))?;
+                    self.machine.send(&encode_message(RUN, body))?;
                     let ran = self.ran()?.ok_or_else(|| {
                         EndpointError::Failed("the guest has ended by itself".to_owned())
                     })?;
                     self.hand_on()?;
                     let ran = joined(&std::mem::take(&mut self.held), ran);
-                    pipes.send(&encode_frame(RAN, &ran))?;
+                    pipes.send(&encode_message(RAN, &ran))?;
                 }
                 FINISH => {
-                    self.machine.send(&encode_frame(FINISH, &[]))?;
+                    self.machine.send(&encode_message(FINISH, &[]))?;
                     self.machine.leave()?;
                     self.hand_on()?;
-                    return pipes.send(&encode_frame(BYE, &self.last_words()?));
+                    return pipes.send(&encode_message(BYE, &self.last_words()?));
                 }
                 other => {
-                    let what = format!("{} in place of RUN or FINISH", frame_name(other));
+                    let what = format!("{} in place of RUN or FINISH", message_name(other));
                     return Err(EndpointError::Conversation(what));
                 }
             }
@@ -155,7 +155,7 @@ impl Guest {
             Ok(Some((RAN, body))) => Ok(Some(body.to_vec())),
             Ok(Some((other, _))) => Err(EndpointError::Failed(format!(
                 "the guest says {} in place of RAN",
-                frame_name(other)
+                message_name(other)
             ))),
             Ok(None) => Ok(None),
             Err(error) => Err(error),
@@ -326,16 +326,16 @@ fn hand_over(from: &Path, to: &Path) -> Result<(), EndpointError> {
 
 #[cfg(test)]
 mod tests {
-    use bentpipe_endpoint::contract::RanFrame;
+    use bentpipe_endpoint::contract::RanMessage;
 
     use super::*;
 
     fn ran(times: &[u64], wake: u64) -> Vec<u8> {
-        let mut frame = RanFrame::new();
+        let mut message = RanMessage::new();
         for time in times {
-            frame.push(*time, 0, b"packet");
+            message.push(*time, 0, b"packet");
         }
-        frame.finish(wake, false)[5..].to_vec()
+        message.finish(wake, false)[5..].to_vec()
     }
 
     #[test]

@@ -13,7 +13,7 @@
 //! 1.55 s.
 //!
 //! What is left out. Requests are never lost, denied or cut by other terminals. A grant is given
-//! back only at once: when nothing was sent for `hold`, the floor is left. Since a link decides on
+//! back only at once: when nothing was sent for `hold`, the floor is left. Since it decides on
 //! admission, a packet counts on the grants that are requested when it arrives, its own among them:
 //! a larger one that later packets ask for serves these, and does not speed up those before.
 
@@ -35,7 +35,7 @@ impl Allocation {
         Self { demand, grants }
     }
 
-    /// What is granted if everything is asked for at a time.
+    /// The grants of a link that asks for its full rate at `at`.
     pub fn all_asked(demand: OnDemand, at: Time) -> Self {
         let mut allocation = Self::new(demand);
         allocation.ask(at, demand.full.bps());

@@ -10,8 +10,8 @@ use crate::rate_over_time::RateOverTime;
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
-/// When the transmitter will be free: of the nanosecond that begins at `free`, `part` of its room
-/// is taken.
+/// The time at which the transmitter will be free: `part` of the capacity of the nanosecond that
+/// begins at `free` is used.
 pub(crate) struct Capacity {
     rate: RateOverTime,
     /// The rate that holds at `free`, and until when.

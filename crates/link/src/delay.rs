@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 
 use crate::fields::{Entry, Fields, Problem};
 use crate::intervals::{Drawn, Intervals};
+use crate::node::{Node, Step, Transit};
 use crate::packed_text::file_text;
 use crate::random::Dice;
 use crate::steps;
@@ -37,7 +38,7 @@ pub struct Jitter {
     pub base: Span,
     /// The most that is added to it.
     pub jitter: Span,
-    /// How long what is drawn holds; None: for a packet.
+    /// The intervals for which a drawn delay holds; None: it is drawn for each packet.
     pub intervals: Option<Intervals>,
 }
 
@@ -199,6 +200,8 @@ impl fmt::Display for Delay {
 /// The delays of one link, which keep the order of packets.
 pub(crate) struct Delays {
     delay: DelayOverTime,
+    /// The smallest of them.
+    min: Span,
     /// When the last packet arrives.
     last: Time,
 }
@@ -254,18 +257,26 @@ impl DelayOverTime {
 impl Delays {
     pub fn new(delay: Delay, dice: Dice) -> Self {
         Self {
+            min: delay.min(),
             delay: DelayOverTime::new(delay, dice),
             last: Time::ZERO,
         }
     }
+}
 
-    /// When a packet arrives whose last bit is sent at `departure`. One that is lost has its delay
-    /// too, so that those of the others don't depend on which are lost, but nobody waits for it.
-    pub fn arrival(&mut self, departure: Time, lost: bool) -> Time {
-        let at = self.last.max(departure + self.delay.next(departure));
-        if !lost {
-            self.last = at;
+impl Node for Delays {
+    /// A packet that is lost has its delay, too, so that those of the others do not depend on which
+    /// are lost, but nobody waits for it.
+    fn enqueue(&mut self, now: Time, transit: &mut Transit) -> Step {
+        let at = self.last.max(now + self.delay.next(now));
+        if transit.is_lost {
+            return Step::Lose;
         }
-        at
+        self.last = at;
+        Step::Leave { at }
+    }
+
+    fn min_delay(&self) -> Span {
+        self.min
     }
 }

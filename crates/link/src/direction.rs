@@ -19,13 +19,13 @@ pub enum Direction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HostName {
-    /// Where requests come from.
+    /// The host that sends requests.
     Client,
     /// The user's end of the satellite link.
     Terminal,
     /// The operator's end of the satellite link.
     Gateway,
-    /// Where files are.
+    /// The host that has the files.
     Server,
 }
 
@@ -59,7 +59,7 @@ impl HostName {
     /// All of them, from the client to the server.
     pub const ALL: [Self; 4] = [Self::Client, Self::Terminal, Self::Gateway, Self::Server];
 
-    /// What it is called, also by the programs on it.
+    /// The host's name, also for the programs on it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

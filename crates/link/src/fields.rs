@@ -58,7 +58,7 @@ impl Fields {
         self.take(name).ok_or(missing)
     }
 
-    /// That a value is not there which must be.
+    /// The problem that a required value is missing.
     pub fn missing(&self, name: &str, examples: &str) -> Problem {
         Problem {
             key: self.path(name),

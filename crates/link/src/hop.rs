@@ -103,8 +103,8 @@ impl<'a> Hop<'a> {
             .all(LinkRate::is_steady)
     }
 
-    /// What the queue of the slowest link of a direction holds, if full-sized packets wait in it.
-    /// None if no link limits the rate: then nothing ever waits.
+    /// The size of the queue of a direction's slowest link, in bytes of full-sized packets. None if
+    /// no link limits the rate: then nothing ever waits.
     #[must_use]
     pub fn queue(&self, direction: Direction) -> Option<Size> {
         let links = self.links(direction).map(|(_, config)| config);

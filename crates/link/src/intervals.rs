@@ -48,7 +48,7 @@ impl Intervals {
         }
     }
 
-    /// How many changes there were up to a time, and when the next is.
+    /// The number of changes up to a time, and the time of the next one.
     pub(crate) fn changes(&self, at: Time) -> (u64, Time) {
         let first = Time::ZERO + self.first;
         if at < first {
@@ -64,7 +64,7 @@ impl Intervals {
         (at >= first).then(|| Span::from_nanos((at - first).as_nanos() % self.every.as_nanos()))
     }
 
-    /// As fields of a table: `every`, and `first` where it says something.
+    /// The fields of a table for these intervals: `every`, and `first` where it differs.
     pub(crate) fn fields(&self) -> impl Iterator<Item = (&'static str, String)> {
         let first = (self.first != self.every).then(|| ("first", self.first.to_string()));
         std::iter::once(("every", self.every.to_string())).chain(first)

@@ -1,7 +1,8 @@
-//! One direction of a segment as a pure node, and scenario files.
+//! Links as nodes that live in time, and scenario files.
 //!
-//! A [`Link`] is told of each packet when it arrives and answers at once with its [`Fate`]. In
-//! order, a packet meets
+//! A [`Path`] is told of each packet when it is sent, and of the time as it passes, and says what
+//! becomes of each as an [`Outcome`], as soon as it can. On a link, which is one direction of a
+//! segment, a packet meets in this order
 //!
 //! 1. **capacity**: a rate as a virtual clock, `start = max(free, arrival)`, `free = start + bits /
 //!    rate`. `free` keeps the fraction of a nanosecond exactly, as an integer. The rate may change,
@@ -18,14 +19,14 @@
 //! frame in which it arrives, and what leaves later for the frame's sake counts as sent, not as
 //! waiting.
 //!
-//! A [`Path`] is one direction over all segments of a [`Scenario`], or of the [`Hop`] between two
-//! of its hosts; an [`Ideal`] sender is what it is held against. Nothing here reads a clock, and no
-//! float takes part. Packet sizes are those of the IP packet. All randomness is `ChaCha8` keyed
-//! with the trial's seed, a stream for each direction, segment and use (see [`LinkSeed`]).
+//! A path leads over all segments of a [`Scenario`], of the [`Hop`] between two of its hosts, or
+//! over one link; an [`Ideal`] sender is compared with it. Nothing here reads a clock, and no float
+//! takes part. Packet sizes are those of the IP packet. All randomness is `ChaCha8` keyed with the
+//! trial's seed, a stream for each direction, segment and use (see [`LinkSeed`]).
 
 mod allocation;
+mod aqm;
 mod capacity;
-mod course;
 mod delay;
 mod direction;
 mod error;
@@ -33,10 +34,11 @@ mod fields;
 mod hop;
 mod ideal;
 mod intervals;
-mod link;
 mod loss;
 mod mahimahi;
+mod node;
 mod packed_text;
+mod packet;
 mod packets;
 mod path;
 mod queue;
@@ -45,22 +47,26 @@ mod rate;
 mod rate_over_time;
 mod reading;
 mod scenario;
+mod scheduled;
 mod sets;
 mod steps;
+mod timeline;
+mod transmitter;
 mod waiting;
 
-pub use course::{LinkCourse, PARTS, Quantity};
+pub use aqm::{Aqm, CoDelConfig, FairQueueing, StepMarking};
 pub use delay::{Delay, DelayTrace, Jitter};
 pub use direction::{Direction, HostName, SegmentName};
 pub use error::ScenarioError;
 pub use hop::{CABLE, Hop};
 pub use ideal::Ideal;
 pub use intervals::Intervals;
-pub use link::{Counters, Fate, Link};
 pub use loss::Loss;
+pub use packet::{Counters, Fate, Outcome, PacketMeta};
 pub use packets::Packets;
 pub use path::Path;
 pub use queue::{Queue, QueueSize, RandomDrop};
 pub use random::LinkSeed;
 pub use rate::{LinkRate, OnDemand, RandomRate, RateSteps};
 pub use scenario::{DirectionConfig, Scenario, Segment};
+pub use timeline::{LinkTimeline, PARTS, Quantity};

@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::fields::{Entry, Fields, Problem};
 use crate::intervals::Intervals;
+use crate::node::{Node, Step, Transit};
 use crate::packets::Packets;
 use crate::random::Dice;
 
@@ -213,7 +214,7 @@ impl Losses {
     }
 
     /// Whether the next packet is lost, whose last bit is sent at `departure`.
-    pub fn next(&mut self, departure: Time) -> bool {
+    fn next(&mut self, departure: Time) -> bool {
         match self.model {
             Loss::None => false,
             Loss::Uniform(ratio) => self.dice.chance(ratio),
@@ -246,5 +247,12 @@ impl Losses {
                 self.dice.chance(if during { loss } else { Ratio::ZERO })
             }
         }
+    }
+}
+
+impl Node for Losses {
+    fn enqueue(&mut self, now: Time, transit: &mut Transit) -> Step {
+        transit.is_lost |= self.next(now);
+        Step::Leave { at: now }
     }
 }

@@ -1,18 +1,42 @@
-//! One direction over all segments of a hop.
+//! One direction over one link or more, as the nodes that packets meet.
 
-use bentpipe_units::{Span, Time};
+use std::collections::VecDeque;
 
+use bentpipe_units::{Size, Span, Time};
+
+use crate::delay::{Delay, Delays};
 use crate::direction::Direction;
 use crate::hop::Hop;
-use crate::link::{Counters, Fate, Link};
-use crate::random::LinkSeed;
-use crate::scenario::Scenario;
+use crate::loss::{Loss, Losses};
+use crate::node::{Node, Step, Transit};
+use crate::packet::{Counters, Fate, Outcome, PacketMeta};
+use crate::random::{LinkSeed, Use};
+use crate::scenario::{DirectionConfig, Scenario};
+use crate::scheduled::ScheduledTransmitter;
+use crate::transmitter::Transmitter;
 
-/// A path, one direction of a hop: its links in the order in which packets meet them.
+/// A path in one direction: the nodes of its links, in the order in which packets meet them.
+///
+/// Packets go in by [`Path::enqueue`], and what becomes of them comes out as [`Outcome`]s. Where it
+/// depends on what comes later, a node holds a packet, and [`Path::advance`] says how far time has
+/// come.
 pub struct Path {
-    links: Vec<Link>,
+    nodes: Vec<PlacedNode>,
     min_delay: Span,
+    now: Time,
+    decided: VecDeque<Outcome>,
     counters: Counters,
+}
+
+/// A node, and where it is on the path.
+struct PlacedNode {
+    node: Box<dyn Node>,
+    /// Whether it ever holds packets.
+    holds: bool,
+    /// The least time that packets take from the beginning of the path until here.
+    before: Span,
+    /// The least time that they take from here, without waiting, to the end of the path.
+    after: Span,
 }
 
 impl Path {
@@ -27,34 +51,136 @@ impl Path {
     /// same random streams.
     #[must_use]
     pub fn over(hop: Hop, direction: Direction, seed: u64) -> Self {
-        let link = |(segment, config)| {
-            Link::new(
-                config,
-                hop.scenario().bdp(config),
-                LinkSeed {
-                    seed,
-                    direction,
-                    segment,
-                },
-            )
+        let links = hop.links(direction).flat_map(|(segment, config)| {
+            let seed = LinkSeed {
+                seed,
+                direction,
+                segment,
+            };
+            nodes(config, hop.scenario().bdp(config), seed)
+        });
+        Self::of(links)
+    }
+
+    /// A link by itself. `bdp` is what a queue size in BDP refers to: the link's rate times the
+    /// round-trip time of the whole path.
+    #[must_use]
+    pub fn of_link(config: &DirectionConfig, bdp: Size, seed: LinkSeed) -> Self {
+        Self::of(nodes(config, bdp, seed))
+    }
+
+    fn of(nodes: impl IntoIterator<Item = Box<dyn Node>>) -> Self {
+        let mut before = Span::ZERO;
+        let place = |node: Box<dyn Node>| {
+            let placed = PlacedNode {
+                holds: node.holds(),
+                before,
+                after: Span::ZERO,
+                node,
+            };
+            before = before + placed.node.min_delay();
+            placed
         };
+        let mut nodes: Vec<PlacedNode> = nodes.into_iter().map(place).collect();
+        let mut after = Span::ZERO;
+        for placed in nodes.iter_mut().rev() {
+            after = after + placed.node.min_delay();
+            placed.after = after;
+        }
         Self {
-            links: hop.links(direction).map(link).collect(),
-            min_delay: hop.min_one_way(direction),
+            nodes,
+            min_delay: after,
+            now: Time::ZERO,
+            decided: VecDeque::new(),
             counters: Counters::default(),
         }
     }
 
-    /// Decides the fate of a packet that is sent now. Times must not go back.
-    pub fn admit(&mut self, now: Time, ip_bytes: u32) -> Fate {
-        let mut fate = Fate::Delivered { at: now };
-        for link in &mut self.links {
-            if let Fate::Delivered { at } = fate {
-                fate = link.admit(at, ip_bytes);
+    /// A packet is sent now. Times must not go back.
+    pub fn enqueue(&mut self, now: Time, packet: PacketMeta) {
+        assert!(
+            now >= self.now,
+            "a packet is sent at {now}, after one at {}",
+            self.now
+        );
+        self.now = now;
+        let transit = Transit {
+            packet,
+            is_lost: false,
+            is_marked: false,
+        };
+        self.pass(0, now, transit);
+    }
+
+    /// Nothing more is sent before `until`: what nodes hold they decide about as far as that tells.
+    pub fn advance(&mut self, until: Time) {
+        for index in 0..self.nodes.len() {
+            // Nothing that is sent later reaches the node before this.
+            self.release(index, until + self.nodes[index].before);
+        }
+    }
+
+    /// The earliest time at which a packet may arrive whose fate is open; NEVER if none is.
+    #[must_use]
+    pub fn next_arrival(&self) -> Time {
+        let open = self.nodes.iter().map(|it| match it.node.next_event() {
+            Time::NEVER => Time::NEVER,
+            leaves => leaves + it.after,
+        });
+        open.min().unwrap_or(Time::NEVER)
+    }
+
+    /// The next packet about which the path has decided.
+    pub fn outcome(&mut self) -> Option<Outcome> {
+        self.decided.pop_front()
+    }
+
+    /// Takes a packet that arrives at the node with that number as far as it goes.
+    fn pass(&mut self, mut index: usize, mut now: Time, mut transit: Transit) {
+        while index < self.nodes.len() {
+            self.release(index, now);
+            match self.nodes[index].node.enqueue(now, &mut transit) {
+                Step::Leave { at } => now = at,
+                // It may be free, and send the packet at once.
+                Step::Hold => return self.release(index, now),
+                step => return self.end(transit, step),
+            }
+            index += 1;
+        }
+        self.decide(transit, Fate::Delivered { at: now });
+    }
+
+    /// Has a node decide about what it holds, up to a time.
+    fn release(&mut self, index: usize, until: Time) {
+        if !self.nodes[index].holds {
+            return;
+        }
+        while let Some((transit, step)) = self.nodes[index].node.release(until) {
+            match step {
+                Step::Leave { at } => self.pass(index + 1, at, transit),
+                step => self.end(transit, step),
             }
         }
-        self.counters.count(fate, ip_bytes);
-        fate
+    }
+
+    /// A packet does not go on, at least for now.
+    fn end(&mut self, transit: Transit, step: Step) {
+        match step {
+            Step::Drop => self.decide(transit, Fate::QueueDrop),
+            Step::Lose => self.decide(transit, Fate::Loss),
+            Step::Leave { .. } | Step::Hold => {}
+        }
+    }
+
+    fn decide(&mut self, transit: Transit, fate: Fate) {
+        let outcome = Outcome {
+            packet: transit.packet,
+            fate,
+            is_marked: transit.is_marked && matches!(fate, Fate::Delivered { .. }),
+        };
+        self.counters.count(fate, transit.packet.ip_bytes);
+        self.counters.marked += u64::from(outcome.is_marked);
+        self.decided.push_back(outcome);
     }
 
     /// The smallest time that a packet can take: the sum of the smallest delays.
@@ -63,17 +189,41 @@ impl Path {
         self.min_delay
     }
 
-    /// What has become of the packets so far, from end to end; `max_queue_bytes` is that of the
-    /// fullest queue.
+    /// The bytes that wait in its queues at a time not before the last packet's arrival.
+    #[must_use]
+    pub fn queue_bytes(&self, now: Time) -> u64 {
+        self.nodes.iter().map(|it| it.node.queue_bytes(now)).sum()
+    }
+
+    /// The fates of the packets so far, from end to end; `max_queue_bytes` is that of the fullest
+    /// queue.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        let queues = self
-            .links
-            .iter()
-            .map(|link| link.counters().max_queue_bytes);
+        let queues = self.nodes.iter().map(|it| it.node.max_queue_bytes());
         Counters {
             max_queue_bytes: queues.max().unwrap_or(0),
             ..self.counters
         }
     }
+}
+
+/// The nodes of a link, in their usual order: capacity with its queue, loss, delay. What does
+/// nothing is left out.
+fn nodes(config: &DirectionConfig, bdp: Size, seed: LinkSeed) -> Vec<Box<dyn Node>> {
+    let mut nodes: Vec<Box<dyn Node>> = Vec::new();
+    if let Some(transmitter) = ScheduledTransmitter::new(config, bdp, seed) {
+        nodes.push(Box::new(transmitter));
+    } else if let Some(transmitter) = Transmitter::new(config, bdp, seed) {
+        nodes.push(Box::new(transmitter));
+    }
+    let can_lose = config.loss != Loss::None;
+    if can_lose {
+        nodes.push(Box::new(Losses::new(config.loss, seed.stream(Use::Loss))));
+    }
+    // What is lost is so where the delay begins.
+    if can_lose || config.delay != Delay::default() {
+        let dice = seed.stream(Use::Delay);
+        nodes.push(Box::new(Delays::new(config.delay.clone(), dice)));
+    }
+    nodes
 }

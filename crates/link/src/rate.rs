@@ -38,7 +38,7 @@ pub struct RateSteps {
     pub trace: Option<String>,
     /// From when on which rate holds; not empty, from time 0, in order.
     pub steps: Vec<(Time, Rate)>,
-    /// When the steps begin again.
+    /// The time after which the steps begin again; None: never.
     pub period: Option<Span>,
 }
 
@@ -50,7 +50,7 @@ pub struct RandomRate {
     pub mean: Rate,
     /// The largest difference from it, as a share of it.
     pub spread: Ratio,
-    /// When it changes.
+    /// The intervals at whose ends it changes.
     pub intervals: Intervals,
 }
 
@@ -65,7 +65,7 @@ pub struct OnDemand {
     pub request_every: Span,
     /// From the request to its grant.
     pub granted_after: Span,
-    /// How long a link must have been silent to be back at the floor.
+    /// The silence after which a link is back at the floor.
     pub hold: Span,
 }
 

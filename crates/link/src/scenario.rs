@@ -13,13 +13,13 @@ use crate::rate::LinkRate;
 /// units.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Scenario {
-    /// What users type; in a file it may be left out and is the file's name.
+    /// The name that users type; a file may leave it out, then it is the file's name.
     pub name: String,
-    /// For reports, one line.
+    /// A title of one line, for reports.
     pub title: String,
-    /// Where the figures come from.
+    /// The source of the figures.
     pub source: String,
-    /// What the source leaves open and how it is settled here; for people.
+    /// Notes for people: what the source leaves open, and how it is settled here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
     /// The virtual time after which a trial is given up.

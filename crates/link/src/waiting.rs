@@ -27,7 +27,7 @@ impl Limit {
         }
     }
 
-    fn is_exceeded_by(self, packets: u64, bytes: u64) -> bool {
+    pub(crate) fn is_exceeded_by(self, packets: u64, bytes: u64) -> bool {
         match self {
             Self::Packets(limit) => packets > limit,
             Self::Bytes(limit) => bytes > limit,

@@ -1,4 +1,4 @@
-//! An endpoint program as a child process: frames out on its fd 3, frames in from its fd 4.
+//! An endpoint program as a child process: messages out on its fd 3, messages in from its fd 4.
 //!
 //! Nothing that a child does may hang the coordinator or take it along: every wait has a deadline,
 //! what it says is checked before it is believed, and it is killed by its id and reaped when it is
@@ -29,7 +29,7 @@ const LOG_BYTES: u64 = 1 << 20;
 /// given up: a stack that spins costs its own trial and not the campaign.
 const SILENCES_IN_ALL: u32 = 20;
 
-/// The way in which a child failed the contract.
+/// The way in which a child broke the contract.
 #[derive(Debug, thiserror::Error)]
 pub enum ChildError {
     /// It does not support what the job asks for.
@@ -49,7 +49,7 @@ pub enum ChildError {
     #[error("{0} closed its pipe without a word")]
     Closed(HostName),
     /// It said nothing for too long.
-    #[error("{host} was silent, or within one frame, for {seconds} s")]
+    #[error("{host} was silent, or within one message, for {seconds} s")]
     Silent { host: HostName, seconds: u64 },
     /// It answered each time, but was waited for too long in all.
     #[error("{host} was slow: it was waited for {seconds} s in all")]
@@ -63,7 +63,7 @@ pub enum ChildError {
 }
 
 impl ChildError {
-    /// Whose error it is.
+    /// The host of the program that failed.
     pub fn host(&self) -> HostName {
         match self {
             Self::Unsupported(host)
@@ -89,7 +89,7 @@ pub struct Child {
     silence: Duration,
     /// How much longer its answers may take, all together.
     silence_left: Duration,
-    frames: Vec<Vec<u8>>,
+    messages: Vec<Vec<u8>>,
     inbox: Vec<u8>,
     reaped: Option<ProcessExit>,
 }
@@ -166,21 +166,21 @@ impl Child {
             log,
             silence,
             silence_left: silence * SILENCES_IN_ALL,
-            frames: Vec::new(),
+            messages: Vec::new(),
             inbox: Vec::new(),
             reaped: None,
         })
     }
 
-    /// Where it is.
+    /// Its host.
     pub fn host(&self) -> HostName {
         self.host
     }
 
-    /// Sends a whole frame, and keeps it.
-    pub fn send(&mut self, frame: Vec<u8>) -> Result<(), ChildError> {
-        self.frames.push(frame);
-        let mut rest = self.frames.last().expect("just pushed").as_slice();
+    /// Sends a whole message, and keeps it.
+    pub fn send(&mut self, message: Vec<u8>) -> Result<(), ChildError> {
+        self.messages.push(message);
+        let mut rest = self.messages.last().expect("just pushed").as_slice();
         let deadline = deadline(self.silence);
         while !rest.is_empty() {
             match rustix::io::write(&self.to, rest) {
@@ -194,7 +194,7 @@ impl Child {
         Ok(())
     }
 
-    /// Receives the body of the next frame, which must be of type `kind`.
+    /// Receives the body of the next message, which must be of type `kind`.
     pub fn receive(&mut self, kind: u8) -> Result<Bytes, ChildError> {
         let start = now();
         let result = self.receive_before(kind, start + self.silence.min(self.silence_left));
@@ -206,19 +206,19 @@ impl Child {
         let header = contract::HEADER_LEN;
         self.fill(header, deadline)?;
         let (length, found) = contract::decode_header(&self.inbox)
-            .map_err(|error| self.rubbish(error.to_string()))?;
+            .map_err(|error| self.violation(error.to_string()))?;
         if found != kind {
-            let (found, kind) = (contract::frame_name(found), contract::frame_name(kind));
-            return Err(self.rubbish(format!("a frame of type {found}, where {kind} is due")));
+            let (found, kind) = (contract::message_name(found), contract::message_name(kind));
+            return Err(self.violation(format!("a message of type {found}, where {kind} is due")));
         }
         if length > contract::BODY_LIMIT {
-            return Err(self.rubbish(format!("a frame of {length} bytes")));
+            return Err(self.violation(format!("a message of {length} bytes")));
         }
         self.fill(header + length, deadline)?;
         if self.inbox.len() > header + length {
             let extra = self.inbox.len() - header - length;
-            return Err(self.rubbish(format!(
-                "{extra} bytes more than its frame has, without being asked"
+            return Err(self.violation(format!(
+                "{extra} bytes more than its message has, without being asked"
             )));
         }
         Ok(Bytes::from(std::mem::take(&mut self.inbox)).slice(header..))
@@ -227,7 +227,7 @@ impl Child {
     /// Waits for its exit after BYE, which must be a success.
     pub fn leave(&mut self) -> Result<(), ChildError> {
         if !self.wait_for_exit()? {
-            return Err(self.rubbish(format!(
+            return Err(self.violation(format!(
                 "it did not exit within {} s of BYE",
                 self.silence.as_secs()
             )));
@@ -256,19 +256,19 @@ impl Child {
             cpu: reaped.cpu,
             peak_memory_bytes: reaped.peak_memory_bytes,
             log,
-            frames: std::mem::take(&mut self.frames),
+            messages: std::mem::take(&mut self.messages),
         }
     }
 
-    /// An error of this child: it broke the contract.
-    pub fn rubbish(&self, what: impl Into<String>) -> ChildError {
+    /// The error of a child that broke the contract.
+    pub fn violation(&self, what: impl Into<String>) -> ChildError {
         ChildError::ProtocolViolation {
             host: self.host,
             what: what.into(),
         }
     }
 
-    /// Reads until `size` bytes of the current frame are there; a read may bring more.
+    /// Reads until `size` bytes of the current message are there; a read may bring more.
     fn fill(&mut self, size: usize, deadline: Instant) -> Result<(), ChildError> {
         while self.inbox.len() < size {
             let wanted = (size - self.inbox.len()).clamp(1 << 16, PIPE_BYTES);
@@ -323,7 +323,7 @@ impl Child {
             Err(error) => return error,
         }
         let status = self.kill_and_reap().status;
-        let before_ready = self.frames.len() <= 1;
+        let before_ready = self.messages.len() <= 1;
         match status.code() {
             Some(127) if before_ready => ChildError::Unsupported(self.host),
             _ => ChildError::Ended {
@@ -361,7 +361,7 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((read, write))
 }
 
-/// The end of a wait that begins now. A frame has to pass as a whole within it, so that a program
+/// The end of a wait that begins now. A message has to pass as a whole within it, so that a program
 /// which sends a byte now and then is silent too.
 fn deadline(timeout: Duration) -> Instant {
     now() + timeout

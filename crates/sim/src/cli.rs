@@ -23,7 +23,7 @@ pub enum Command {
         sets: Vec<(String, String)>,
     },
     Replay {
-        frames: PathBuf,
+        messages: PathBuf,
         command: Vec<String>,
     },
 }
@@ -45,7 +45,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, Error
             sets: all(&mut given, "set"),
         },
         _ => Command::Replay {
-            frames: given.remove_one("frames").expect("clap asks for it"),
+            messages: given.remove_one("messages").expect("clap asks for it"),
             command: all(&mut given, "command"),
         },
     })
@@ -72,7 +72,10 @@ fn command() -> clap::Command {
         );
     let replay = clap::Command::new("replay")
         .about("Drive one endpoint program alone through what was said to it in a failed trial")
-        .arg(file("frames", "FRAMES").help("client.frames or server.frames in the trial's folder"))
+        .arg(
+            file("messages", "MESSAGES")
+                .help("client.frames or server.frames in the trial's folder"),
+        )
         .arg(
             Arg::new("command")
                 .value_name("COMMAND")
@@ -130,7 +133,7 @@ mod tests {
         );
         let command = ["./endpoint", "--virtual-time"].map(str::to_owned).to_vec();
         let replay = Command::Replay {
-            frames: "a.frames".into(),
+            messages: "a.frames".into(),
             command,
         };
         assert_eq!(

@@ -15,14 +15,13 @@
 //! packets that were sent at the same instant, that of the earlier flow comes first. A packet waits
 //! with that until no other flow can send one before it.
 
-use bentpipe_link::{Direction, Fate, Hop, Path};
+use bentpipe_link::{Direction, Hop};
 use bentpipe_units::{Span, Time};
 
-use crate::flow::{Delays, FlowRun};
+use crate::flow::{Delays, FlowRun, HeldBack};
+use crate::links::Links;
 use crate::node::Departure;
-use bentpipe_trial::{
-    EPOCH_UNIX_S, Fidelity, FlowLifetime, HopPackets, Packet, PacketLog, TestbedObservation,
-};
+use bentpipe_trial::{Fidelity, FlowLifetime, TestbedObservation};
 
 /// Once a client is done its outcome stands; its server gets this many round trips to hear of it.
 const DRAIN_ROUND_TRIPS: u64 = 10;
@@ -34,34 +33,6 @@ pub struct Coordinator {
     delays: Vec<Delays>,
     now: Time,
     epochs: u64,
-}
-
-/// A hop with what passed it.
-struct Links {
-    forward: Path,
-    back: Path,
-    log: PacketLog,
-}
-
-impl Links {
-    fn new(hop: Hop, seed: u64, flows: usize) -> Self {
-        Self {
-            forward: Path::over(hop, Direction::Forward, seed),
-            back: Path::over(hop, Direction::Return, seed),
-            log: PacketLog::new(flows, EPOCH_UNIX_S * 1_000_000_000),
-        }
-    }
-
-    fn path(&mut self, way: Direction) -> &mut Path {
-        match way {
-            Direction::Forward => &mut self.forward,
-            Direction::Return => &mut self.back,
-        }
-    }
-
-    fn delays(&self) -> Delays {
-        [self.forward.min_delay(), self.back.min_delay()]
-    }
 }
 
 impl Coordinator {
@@ -87,8 +58,10 @@ impl Coordinator {
     pub fn run(&mut self) {
         let round_trip: Span = self.delays.iter().flatten().copied().sum();
         loop {
-            for flow in &mut self.flows {
-                flow.settle(round_trip * DRAIN_ROUND_TRIPS);
+            self.advance_links();
+            for (number, flow) in self.flows.iter_mut().enumerate() {
+                let held = self.hops.iter().map(|hop| hop.next_arrival_of(number));
+                flow.settle(round_trip * DRAIN_ROUND_TRIPS, held.min());
             }
             if self.flows.iter().all(|flow| flow.end.is_some()) {
                 break;
@@ -97,19 +70,47 @@ impl Coordinator {
         }
         let ends = self.flows.iter().map(|flow| flow.now);
         self.now = ends.max().unwrap_or(Time::ZERO);
+        for hop in 0..self.hops.len() {
+            for way in Direction::BOTH {
+                self.advance(hop, way, Time::NEVER);
+            }
+        }
     }
 
-    /// What was seen of the trial.
+    /// Tells links that hold packets how far time has come: until when nobody sends any more.
+    fn advance_links(&mut self) {
+        let held = self.held();
+        if held.iter().flatten().all(|at| *at == Time::NEVER) {
+            return;
+        }
+        let open = self.flows.iter().filter(|flow| flow.end.is_none());
+        let acts: Vec<Vec<Time>> = open.map(|flow| flow.acts(&self.delays, &held)).collect();
+        for hop in 0..self.hops.len() {
+            for way in Direction::BOTH {
+                let first = acts.iter().map(|acts| acts[sender(hop, way)]).min();
+                self.advance(hop, way, first.unwrap_or(Time::NEVER));
+            }
+        }
+    }
+
+    /// Nothing is sent before `until`.
+    fn advance(&mut self, hop: usize, way: Direction, until: Time) {
+        self.hops[hop].path(way).advance(until);
+        self.deliver(hop, way);
+    }
+
+    /// When packets that links hold arrive, at the earliest.
+    fn held(&self) -> Vec<HeldBack> {
+        self.hops.iter().map(Links::next_arrivals).collect()
+    }
+
+    /// The observation of the trial.
     pub fn observation(self) -> TestbedObservation {
         let flows = self.flows.iter().map(|flow| FlowLifetime {
             first_sent: flow.first_sent,
             end: flow.now,
         });
-        let hops = self.hops.into_iter().map(|hop| HopPackets {
-            forward: hop.forward.counters(),
-            back: hop.back.counters(),
-            log: hop.log,
-        });
+        let hops = self.hops.into_iter().map(Links::packets);
         TestbedObservation {
             flows: flows.collect(),
             hops: hops.collect(),
@@ -142,15 +143,17 @@ impl Coordinator {
     /// Until when each program of each flow may live; nothing of flows that have come to their
     /// ends.
     fn horizons(&self) -> Vec<Vec<Time>> {
+        let held = self.held();
         let open = self.flows.iter().filter(|flow| flow.end.is_none());
         if let [only] = self.delays.as_slice() {
-            let next = open.map(FlowRun::next_action).min().unwrap_or(Time::NEVER);
+            let actions = open.map(FlowRun::next_action);
+            let next = actions.chain(held[0]).min().unwrap_or(Time::NEVER);
             let until = next + only[0].min(only[1]);
             return self.flows.iter().map(|_| vec![until; 2]).collect();
         }
         let all = self.flows.iter();
         all.map(|flow| match flow.end {
-            None => flow.horizons(&self.delays),
+            None => flow.horizons(&self.delays, &held),
             Some(_) => Vec::new(),
         })
         .collect()
@@ -182,10 +185,7 @@ impl Coordinator {
     /// Puts on a hop, in one direction, what was sent there and may go. `acts` is
     /// [`Coordinator::first_acts`].
     fn carry_all(&mut self, hop: usize, way: Direction, acts: &[Vec<Time>]) {
-        let sender = match way {
-            Direction::Return => hop,
-            Direction::Forward => hop + 1,
-        };
+        let sender = sender(hop, way);
         let mut sent: Vec<(usize, Departure)> = Vec::new();
         for (number, flow) in self.flows.iter_mut().enumerate() {
             let others = acts
@@ -205,22 +205,27 @@ impl Coordinator {
 
     /// Puts a packet of the flow with that number on its way.
     fn carry(&mut self, (hop, way): (usize, Direction), number: usize, departure: Departure) {
-        let Departure { sent, packet } = departure;
-        let links = &mut self.hops[hop];
-        let fate = links.path(way).admit(sent, packet.ip.bytes);
-        if let Fate::Delivered { at } = fate {
-            let receiver = match way {
-                Direction::Return => hop + 1,
-                Direction::Forward => hop,
-            };
-            self.flows[number].nodes()[receiver].expect(way, at, &packet);
-        }
-        links.log.add(Packet {
-            flow: number,
-            direction: way,
-            sent,
-            ip: packet.ip,
-            fate,
+        self.hops[hop].send(way, number, departure);
+        self.deliver(hop, way);
+    }
+
+    /// Puts on the way to their receivers the packets that links have let through.
+    fn deliver(&mut self, hop: usize, way: Direction) {
+        let receiver = match way {
+            Direction::Return => hop + 1,
+            Direction::Forward => hop,
+        };
+        let flows = &mut self.flows;
+        self.hops[hop].settle(way, |flow, at, packet| {
+            flows[flow].nodes()[receiver].expect(way, at, packet);
         });
+    }
+}
+
+/// The number of the program that sends over a hop, from the client on.
+fn sender(hop: usize, way: Direction) -> usize {
+    match way {
+        Direction::Return => hop,
+        Direction::Forward => hop + 1,
     }
 }

@@ -12,14 +12,17 @@ use bentpipe_trial::FlowEnd;
 /// Until when a flow may live.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// When the scenario's timeout passes.
+    /// The time at which the scenario's timeout passes.
     pub timeout: Time,
-    /// When the transfer is cut, if it is one of so much time.
+    /// The time at which the transfer is cut, if it has a duration.
     pub cut: Option<Time>,
 }
 
 /// The smallest delays of a hop, forward and return, in the order of [`Direction`]'s numbers.
 pub type Delays = [Span; 2];
+
+/// The earliest arrivals of packets that the links of a hop hold, in the same order.
+pub type HeldBack = [Time; 2];
 
 /// Programs in a row, each of which talks to its neighbours.
 #[derive(Debug)]
@@ -28,11 +31,11 @@ pub struct FlowRun {
     nodes: Vec<Node>,
     limit: Time,
     end_at_limit: FlowEnd,
-    /// When the client sent its first packet.
+    /// The time at which the client sent its first packet.
     pub first_sent: Option<Time>,
-    /// Until when it has lived.
+    /// The end of its last run.
     pub now: Time,
-    /// How it ended, once it has.
+    /// The way in which it ended, once it has.
     pub end: Option<Result<FlowEnd, ChildError>>,
 }
 
@@ -69,27 +72,28 @@ impl FlowRun {
         actions.min().unwrap_or(Time::NEVER)
     }
 
-    /// For each of its programs, the time before which nothing can reach it that is not on its way
-    /// to it already.
-    ///
-    /// What a neighbour can do first, and with it what the neighbour's neighbours can do to that,
-    /// travels for at least the smallest delay of the hop between.
-    pub fn horizons(&self, hops: &[Delays]) -> Vec<Time> {
+    /// For each of its programs, the first time at which it can do anything to its neighbours: what
+    /// they can do first, and with it what their neighbours can do to that, may make it act.
+    pub fn acts(&self, hops: &[Delays], held: &[HeldBack]) -> Vec<Time> {
         let mut acts: Vec<Time> = self.nodes.iter().map(Node::next_action).collect();
         let last = hops.len();
-        let after = |acts: &[Time], node: usize, way: Direction| match way {
-            Direction::Return => acts[node - 1] + hops[node - 1][way as usize],
-            Direction::Forward => acts[node + 1] + hops[node][way as usize],
-        };
         for node in 1..=last {
-            acts[node] = acts[node].min(after(&acts, node, Direction::Return));
+            acts[node] = acts[node].min(reaches(&acts, node, Direction::Return, hops, held));
         }
         for node in (0..last).rev() {
-            acts[node] = acts[node].min(after(&acts, node, Direction::Forward));
+            acts[node] = acts[node].min(reaches(&acts, node, Direction::Forward, hops, held));
         }
+        acts
+    }
+
+    /// For each of its programs, the time before which nothing can reach it that is not on its way
+    /// to it already.
+    pub fn horizons(&self, hops: &[Delays], held: &[HeldBack]) -> Vec<Time> {
+        let acts = self.acts(hops, held);
+        let last = hops.len();
         let horizon = |node: usize| {
-            let near = (node > 0).then(|| after(&acts, node, Direction::Return));
-            let far = (node < last).then(|| after(&acts, node, Direction::Forward));
+            let near = (node > 0).then(|| reaches(&acts, node, Direction::Return, hops, held));
+            let far = (node < last).then(|| reaches(&acts, node, Direction::Forward, hops, held));
             near.into_iter()
                 .chain(far)
                 .min()
@@ -99,8 +103,8 @@ impl FlowRun {
     }
 
     /// Sees whether it has come to its end. Once the client is done, the server has `drain` to be
-    /// so.
-    pub fn settle(&mut self, drain: Span) {
+    /// so. `held`: when a packet arrives that links hold, at the earliest.
+    pub fn settle(&mut self, drain: Span, held: Option<Time>) {
         if self.end.is_some() {
             return;
         }
@@ -110,7 +114,7 @@ impl FlowRun {
             self.limit = self.limit.min(self.now + drain);
             self.end_at_limit = FlowEnd::Done;
         }
-        let next = self.next_action();
+        let next = self.next_action().min(held.unwrap_or(Time::NEVER));
         let end = if client && is_done(self.nodes.last()) {
             FlowEnd::Done
         } else if next == Time::NEVER {
@@ -167,11 +171,22 @@ impl FlowRun {
     pub fn finish(&mut self) -> Result<Vec<Bytes>, ChildError> {
         for node in &mut self.nodes {
             node.child
-                .send(contract::encode_frame(contract::FINISH, &[]))?;
+                .send(contract::encode_message(contract::FINISH, &[]))?;
         }
         let nodes = self.nodes.iter_mut();
         nodes
             .map(|node| node.child.receive(contract::BYE))
             .collect()
     }
+}
+
+/// When something can reach a program from its neighbour in a direction: what the neighbour does
+/// first travels for at least the smallest delay of the hop between, and links may hold packets.
+fn reaches(acts: &[Time], node: usize, way: Direction, hops: &[Delays], held: &[HeldBack]) -> Time {
+    let (neighbour, hop) = match way {
+        Direction::Return => (node - 1, node - 1),
+        Direction::Forward => (node + 1, node),
+    };
+    let sent = acts[neighbour] + hops[hop][way as usize];
+    sent.min(held[hop][way as usize])
 }

@@ -10,6 +10,7 @@ mod child;
 mod cli;
 mod coordinator;
 mod flow;
+mod links;
 mod node;
 mod packet;
 mod processor;
@@ -31,7 +32,7 @@ fn main() -> ExitCode {
         cli::Command::Trial => trial::from_standard_input(),
         cli::Command::Shell => return shell::from_standard_input(),
         cli::Command::Scenario { file, sets } => scenario::print(&file, &sets),
-        cli::Command::Replay { frames, command } => replay::replay(&frames, &command),
+        cli::Command::Replay { messages, command } => replay::replay(&messages, &command),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

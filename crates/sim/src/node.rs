@@ -158,11 +158,11 @@ impl Node {
         } else {
             Ran::decode(&body)
         };
-        let ran = ran.map_err(|error| self.child.rubbish(error.to_string()))?;
+        let ran = ran.map_err(|error| self.child.violation(error.to_string()))?;
         let next_wake = Time::from_nanos(ran.next_wake) + self.zero;
         if next_wake < until {
             let what = format!("RAN until {until} wants to wake at {next_wake}, before that");
-            return Err(self.child.rubbish(what));
+            return Err(self.child.violation(what));
         }
         let mut earliest = self.awake;
         for datagram in &ran.departures {
@@ -187,18 +187,18 @@ impl Node {
             let what = format!(
                 "RAN until {until} has a departure at {sent}, where none can be before {earliest}"
             );
-            return Err(self.child.rubbish(what));
+            return Err(self.child.violation(what));
         }
         let payload = body.slice(datagram.payload.clone());
         let bytes = payload.len();
         if matches!(self.form, DatagramForm::Udp(_)) && bytes > contract::PAYLOAD_LIMIT {
             let what = format!("a datagram of {bytes} bytes, more than IPv4 carries");
-            return Err(self.child.rubbish(what));
+            return Err(self.child.violation(what));
         }
         let packet = self.form.read(datagram.ecn & !SERVER_SIDE, payload);
         let packet = packet.ok_or_else(|| {
             let what = format!("a datagram of {bytes} bytes that is no IP packet");
-            self.child.rubbish(what)
+            self.child.violation(what)
         })?;
         self.sent[self.way(datagram.ecn) as usize].push_back(Departure { sent, packet });
         Ok(sent)

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use bentpipe_trial::{IpPacket, Transport};
 use bentpipe_wire::capture::CapturedPacket;
-use bentpipe_wire::{Endpoints, IpLayer, IpVersion, Path, TCP, encapsulate};
-use bytes::Bytes;
+use bentpipe_wire::{Endpoints, IpLayer, IpVersion, Path, TCP, encapsulate, mark};
+use bytes::{Bytes, BytesMut};
 
 /// The longest UDP payload that a packet of IPv6 carries; IPv4 carries 20 bytes more.
 const PAYLOAD_LIMIT: usize = 65_487;
@@ -29,10 +29,26 @@ pub enum DatagramForm {
 /// A packet that was sent.
 #[derive(Debug, Clone)]
 pub struct SentPacket {
-    /// What a link needs to know.
+    /// The packet as links see it.
     pub ip: IpPacket,
     /// All of it, where its sender made it whole.
     whole: Option<Bytes>,
+}
+
+impl SentPacket {
+    /// The packet with Congestion Experienced in its ECN bits (RFC 3168, section 5).
+    pub fn marked(&self) -> Self {
+        let ip = IpPacket {
+            ecn: 3,
+            ..self.ip.clone()
+        };
+        let whole = self.whole.as_ref().map(|whole| {
+            let mut bytes = BytesMut::from(&whole[..]);
+            mark(&mut bytes);
+            bytes.freeze()
+        });
+        Self { ip, whole }
+    }
 }
 
 impl DatagramForm {

@@ -35,7 +35,7 @@ pub fn greet(setup: &FlowSetup, children: &mut [Child]) -> Result<(), ChildError
             }
         };
         let hello = hello.expect("HELLO is plain data");
-        children[number].send(contract::encode_frame(contract::HELLO, &hello))?;
+        children[number].send(contract::encode_message(contract::HELLO, &hello))?;
     }
     Ok(())
 }
@@ -131,7 +131,7 @@ fn hello(setup: &FlowSetup, role: Role) -> Hello {
     }
 }
 
-/// What became of a flow whose program failed the contract. All programs left `exits`, or none did.
+/// The verdict on a flow whose program broke the contract. All programs left `exits`, or none did.
 pub fn failed(setup: &FlowSetup, error: &ChildError, exits: &[ProgramExit]) -> Verdict {
     let host = error.host();
     let outcome = match error {
@@ -184,7 +184,7 @@ fn client_bye(setup: &FlowSetup, body: &[u8], child: &Child) -> Result<Bye, Chil
     let bye: Bye = parse(body, child, "BYE")?;
     let (said, asked) = (bye.requests.len(), setup.flow().requests.len());
     if said != asked {
-        return Err(child.rubbish(format!("BYE reports {said} requests of {asked}")));
+        return Err(child.violation(format!("BYE reports {said} requests of {asked}")));
     }
     let zero = Span::from_nanos(setup.flow().start_ns) + setup.job().lead();
     Ok(bye.later(std::time::Duration::from_nanos(zero.as_nanos())))
@@ -217,11 +217,11 @@ pub fn seed_of(trial: u64, flow: usize, role: &str) -> u64 {
     )
 }
 
-/// What a program says in a frame.
+/// Reads the JSON of the message `name` from a program.
 pub fn parse<T: serde::de::DeserializeOwned>(
     body: &[u8],
     child: &Child,
-    frame: &str,
+    name: &str,
 ) -> Result<T, ChildError> {
-    serde_json::from_slice(body).map_err(|error| child.rubbish(format!("{frame}: {error}")))
+    serde_json::from_slice(body).map_err(|error| child.violation(format!("{name}: {error}")))
 }

@@ -15,9 +15,9 @@ use crate::child::Child;
 /// Long enough to look around in a debugger.
 const DEBUGGING_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
-/// Sends the frames in `file` to `command`, one after each answer, and prints what comes back with
-/// its times, a verdict and, at the end, what the program itself printed. What it writes goes to a
-/// folder that is removed: that of the trial is gone. So may be the folder `www` of a server.
+/// Sends the messages in `file` to `command`, one after each answer, and prints the answers with
+/// their times, a verdict and, at the end, what the program itself printed. What it writes goes to
+/// a folder that is removed: that of the trial is gone. So may be the folder `www` of a server.
 pub fn replay(file: &Path, command: &[String]) -> Result<(), Box<dyn Error>> {
     let bytes = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let questions = questions(file, &bytes)?;
@@ -28,10 +28,10 @@ pub fn replay(file: &Path, command: &[String]) -> Result<(), Box<dyn Error>> {
     let mut child = Child::start(host, command, scratch.path(), DEBUGGING_TIMEOUT)?;
     let is_proxy = matches!(host, HostName::Terminal | HostName::Gateway);
     let (mut answered, mut result) = (0, Ok(()));
-    for (kind, frame) in &questions {
-        let moved = (*kind == contract::HELLO).then(|| redirected(frame, scratch.path()));
-        let frame = moved.transpose()?.unwrap_or_else(|| frame.to_vec());
-        result = ask((*kind, frame), is_proxy, &mut child);
+    for (kind, message) in &questions {
+        let moved = (*kind == contract::HELLO).then(|| redirected(message, scratch.path()));
+        let message = moved.transpose()?.unwrap_or_else(|| message.to_vec());
+        result = ask((*kind, message), is_proxy, &mut child);
         if result.is_err() {
             break;
         }
@@ -42,16 +42,16 @@ pub fn replay(file: &Path, command: &[String]) -> Result<(), Box<dyn Error>> {
         result = child.leave().map_err(Into::into);
     }
     let verdict = match &result {
-        Ok(()) => format!("it answered all {all} frames"),
-        Err(error) if answered == all => format!("it answered all {all} frames, but {error}"),
-        Err(error) => format!("it failed at frame {} of {all}: {error}", answered + 1),
+        Ok(()) => format!("it answered all {all} messages"),
+        Err(error) if answered == all => format!("it answered all {all} messages, but {error}"),
+        Err(error) => format!("it failed at message {} of {all}: {error}", answered + 1),
     };
     writeln!(stdout(), "verdict: {verdict}")?;
     stderr().write_all(&child.exit().log)?;
     result
 }
 
-/// A frame to a program: its type, and all of it.
+/// A message to a program: its type, and all of it.
 type Question<'a> = (u8, &'a [u8]);
 
 fn questions<'a>(file: &Path, mut rest: &'a [u8]) -> Result<Vec<Question<'a>>, Box<dyn Error>> {
@@ -61,13 +61,13 @@ fn questions<'a>(file: &Path, mut rest: &'a [u8]) -> Result<Vec<Question<'a>>, B
         let (length, kind) = header.map_err(|error| format!("{}: {error}", file.display()))?;
         if ![contract::HELLO, contract::RUN, contract::FINISH].contains(&kind) {
             let name = file.display();
-            return Err(format!("{name}: no frame to a program has type {kind}").into());
+            return Err(format!("{name}: no message to a program has type {kind}").into());
         }
-        let (frame, behind) = rest
+        let (message, behind) = rest
             .split_at_checked(contract::HEADER_LEN + length)
-            .ok_or_else(|| format!("{}: the last frame is cut short", file.display()))?;
+            .ok_or_else(|| format!("{}: the last message is cut short", file.display()))?;
         rest = behind;
-        questions.push((kind, frame));
+        questions.push((kind, message));
     }
     Ok(questions)
 }
@@ -85,18 +85,18 @@ fn redirected(hello: &[u8], scratch: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
         }
     }
     let body = serde_json::to_vec(&values)?;
-    Ok(contract::encode_frame(contract::HELLO, &body))
+    Ok(contract::encode_message(contract::HELLO, &body))
 }
 
-/// Sends one frame, and prints it and its answer.
+/// Sends one message, and prints it and its answer.
 fn ask(
-    (kind, frame): (u8, Vec<u8>),
+    (kind, message): (u8, Vec<u8>),
     is_proxy: bool,
     child: &mut Child,
 ) -> Result<(), Box<dyn Error>> {
     let mut out = stdout().lock();
-    let body = frame[contract::HEADER_LEN..].to_vec();
-    child.send(frame)?;
+    let body = message[contract::HEADER_LEN..].to_vec();
+    child.send(message)?;
     match kind {
         contract::HELLO => {
             let body = child.receive(contract::READY)?;
@@ -169,7 +169,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let hello = br#"{"downloads": "/gone", "keylog": null, "seed": "1"}"#;
         let moved = redirected(
-            &contract::encode_frame(contract::HELLO, hello),
+            &contract::encode_message(contract::HELLO, hello),
             scratch.path(),
         );
         let moved: serde_json::Value =
@@ -186,10 +186,10 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_told_apart_and_a_cut_one_is_named() {
+    fn messages_are_told_apart_and_a_cut_one_is_named() {
         let file = Path::new("client.frames");
-        let hello = contract::encode_frame(contract::HELLO, b"{}");
-        let finish = contract::encode_frame(contract::FINISH, &[]);
+        let hello = contract::encode_message(contract::HELLO, b"{}");
+        let finish = contract::encode_message(contract::FINISH, &[]);
         let both = [hello.clone(), finish].concat();
         let kinds: Vec<u8> = questions(file, &both)
             .unwrap()
@@ -198,9 +198,9 @@ mod tests {
             .collect();
         assert_eq!(kinds, [contract::HELLO, contract::FINISH]);
         for (bytes, what) in [
-            (&hello[..hello.len() - 1], "the last frame is cut short"),
+            (&hello[..hello.len() - 1], "the last message is cut short"),
             (
-                &contract::encode_frame(contract::BYE, &[])[..],
+                &contract::encode_message(contract::BYE, &[])[..],
                 "has type 6",
             ),
         ] {

@@ -6,7 +6,7 @@ use std::io::{Write, stdout};
 use std::path::Path;
 
 use bentpipe_link::{
-    Delay, Direction, DirectionConfig, LinkCourse, Loss, Quantity, Scenario, SegmentName,
+    Delay, Direction, DirectionConfig, LinkTimeline, Loss, Quantity, Scenario, SegmentName,
 };
 use bentpipe_units::Rate;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ pub fn print(file: &Path, sets: &[(String, String)]) -> Result<(), Box<dyn Error
     writeln!(
         stdout(),
         "{}",
-        json!({ "summary": summary(&scenario), "courses": courses(&scenario),
+        json!({ "summary": summary(&scenario), "courses": timelines(&scenario),
             "scenario": scenario })
     )?;
     Ok(())
@@ -56,45 +56,45 @@ fn summary(scenario: &Scenario) -> Value {
 }
 
 /// What changes with time, by the key of the scenario that it stands in; nothing else is there.
-fn courses(scenario: &Scenario) -> Value {
-    let each = scenario.courses().into_iter();
-    each.map(|course| (key(&course), json_course(&course)))
+fn timelines(scenario: &Scenario) -> Value {
+    let each = scenario.timelines().into_iter();
+    each.map(|timeline| (key(&timeline), json_timeline(&timeline)))
         .collect()
 }
 
-fn key(course: &LinkCourse) -> String {
-    let segment = match course.segment {
+fn key(timeline: &LinkTimeline) -> String {
+    let segment = match timeline.segment {
         SegmentName::Access => "access",
         SegmentName::Satellite => "satellite",
         SegmentName::Ground => "ground",
     };
-    let quantity = match course.quantity {
+    let quantity = match timeline.quantity {
         Quantity::Rate => "rate",
         Quantity::Delay => "delay",
         Quantity::Loss => "loss",
     };
-    format!("{segment}.{}.{quantity}", course.direction.name())
+    format!("{segment}.{}.{quantity}", timeline.direction.name())
 }
 
 /// In Mbit/s, milliseconds, or per cent.
-fn json_course(course: &LinkCourse) -> Value {
-    let (unit, in_unit) = match course.quantity {
+fn json_timeline(timeline: &LinkTimeline) -> Value {
+    let (unit, in_unit) = match timeline.quantity {
         Quantity::Rate => ("Mbit/s", 1e6),
         Quantity::Delay => ("ms", 1e6),
         Quantity::Loss => ("%", 1e7),
     };
     #[expect(clippy::cast_precision_loss, reason = "for people")]
     let shown = |value: u64| value as f64 / in_unit;
-    let parts: Vec<f64> = course.parts.iter().map(|value| shown(*value)).collect();
+    let parts: Vec<f64> = timeline.parts.iter().map(|value| shown(*value)).collect();
     json!({
         "unit": unit,
-        "length_s": course.length.as_secs_f64(),
-        "repeats": course.repeats,
-        "drawn": course.drawn,
-        "least": shown(course.least),
-        "median": shown(course.median),
-        "most": shown(course.most),
-        "mean": shown(course.mean),
+        "length_s": timeline.length.as_secs_f64(),
+        "repeats": timeline.repeats,
+        "drawn": timeline.drawn,
+        "least": shown(timeline.least),
+        "median": shown(timeline.median),
+        "most": shown(timeline.most),
+        "mean": shown(timeline.mean),
         "parts": parts,
     })
 }

@@ -27,23 +27,22 @@ const REQUESTS: &str = "requests.json";
 pub struct FinishedTrial {
     /// Its flows; the first is the one that is measured.
     pub flows: Vec<FinishedFlow>,
-    /// What the testbed observed; None: it did not get past the greeting.
+    /// The testbed's observation; None: not every program answered HELLO.
     pub observation: Option<TestbedObservation>,
 }
 
 /// A flow that has run.
 pub struct FinishedFlow {
-    /// How it ended.
+    /// The verdict on it.
     pub verdict: Verdict,
     /// Bytes of the files that are measured; 0 of a duration, whose files are never there as a
     /// whole.
     pub measured_bytes: u64,
-    /// What is known of its programs now that they are gone, from the client to the server, here
-    /// and below.
+    /// The exits of its programs, from the client to the server, here and below.
     pub exits: Vec<ProgramExit>,
-    /// What they answered to HELLO.
+    /// The answers of its programs to HELLO.
     pub ready: Option<Vec<Ready>>,
-    /// What was observed of it on each hop, from the client to the server.
+    /// The observation of it on each hop, from the client to the server.
     pub hops: Vec<HopObservation>,
 }
 
@@ -103,8 +102,8 @@ impl FinishedTrial {
         &self.flows[0]
     }
 
-    /// When the first of the connections that are measured began. None: the test case has two, and
-    /// the second never did.
+    /// The start of the first connection that is measured. None: the test case has two, and the
+    /// second never began.
     pub(crate) fn start(&self, job: &Job) -> Option<Time> {
         let testcase = job.measured().testcase_facts;
         if testcase.has_two_connections() {
@@ -118,7 +117,7 @@ impl FinishedTrial {
 }
 
 impl FinishedFlow {
-    /// What a flow came to by the verdict on it, before files and wire are looked at.
+    /// A flow with the verdict on it, before its files and packets are examined.
     #[must_use]
     pub fn new(
         setup: &FlowSetup,
@@ -138,8 +137,8 @@ impl FinishedFlow {
         }
     }
 
-    /// When bytes of streams arrived that had not been there before where the files are received,
-    /// and how many, in order. None if they cannot be read.
+    /// The arrivals of new bytes of streams at the host that receives the files, each with its time
+    /// and number of bytes, in order. None if they cannot be read.
     #[must_use]
     pub fn arrivals(&self, job: &Job, facts: TestCaseFacts) -> Option<Vec<(Time, u64)>> {
         self.hops[job.last_hop(facts)].arrivals(facts)
@@ -237,10 +236,10 @@ impl FinishedFlow {
                 fs::create_dir_all(folder)?;
                 fs::write(folder.join(format!("{prefix}{host}.log")), &exit.log)?;
             }
-            if self.verdict.culprit == Some(host) && !exit.frames.is_empty() {
+            if self.verdict.culprit == Some(host) && !exit.messages.is_empty() {
                 fs::create_dir_all(folder)?;
-                let frames = folder.join(format!("{prefix}{host}.frames"));
-                fs::write(frames, exit.frames.concat())?;
+                let file = folder.join(format!("{prefix}{host}.frames"));
+                fs::write(file, exit.messages.concat())?;
             }
         }
         Ok(())

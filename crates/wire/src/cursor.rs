@@ -53,7 +53,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// As many bytes as a variable-length integer before them says.
+    /// The next bytes, whose number is in a variable-length integer before them.
     pub(crate) fn counted(&mut self) -> Option<&'a [u8]> {
         let count = self.varint()?;
         self.take(usize::try_from(count).ok()?)

@@ -16,7 +16,7 @@ use crate::{link_layer, tunnels};
 pub struct Datagram<'a> {
     /// Sender and receiver.
     pub path: Path,
-    /// What was captured of the payload.
+    /// The captured bytes of the payload.
     pub payload: &'a [u8],
     /// Bytes of the payload on the wire.
     pub length: usize,

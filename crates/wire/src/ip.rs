@@ -60,15 +60,15 @@ impl TryFrom<u8> for IpVersion {
 /// The header of an IP packet, without options and extension headers.
 #[derive(Debug, Clone, Copy)]
 pub struct IpHeader {
-    /// Where the packet comes from.
+    /// The source address.
     pub source: IpAddr,
-    /// Where it goes; of the same version.
+    /// The destination address, of the same version.
     pub destination: IpAddr,
     /// The two ECN bits.
     pub ecn: u8,
     /// The field of IPv4 that tells packets of a flow apart; IPv6 has none.
     pub identification: u16,
-    /// What the packet carries, by its IANA number.
+    /// The protocol of the payload, by its IANA number.
     pub protocol: u8,
 }
 
@@ -112,9 +112,9 @@ impl IpHeader {
 /// The addresses and ports of a datagram's sender and receiver.
 #[derive(Debug, Clone, Copy)]
 pub struct Endpoints {
-    /// Where the datagram comes from.
+    /// The source of the datagram.
     pub source: SocketAddr,
-    /// Where it goes; of the same version of IP.
+    /// The destination, of the same version of IP.
     pub destination: SocketAddr,
 }
 

@@ -13,9 +13,9 @@ use crate::link_layer::{IPV4, IPV6};
 /// The path of a datagram: the addresses and ports that it came from and went to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Path {
-    /// Who sent it.
+    /// The sender.
     pub source: SocketAddr,
-    /// Whom it was sent to.
+    /// The receiver.
     pub destination: SocketAddr,
 }
 
@@ -34,9 +34,9 @@ impl Path {
 /// innermost.
 #[derive(Debug, Clone, Copy)]
 pub struct IpLayer<'a> {
-    /// Who sent it.
+    /// The source address.
     pub source: IpAddr,
-    /// Whom it was sent to.
+    /// The destination address.
     pub destination: IpAddr,
     /// The two ECN bits.
     pub ecn: u8,
@@ -44,7 +44,7 @@ pub struct IpLayer<'a> {
     pub protocol: u8,
     /// The identification field of IPv4.
     pub(crate) identification: Option<u16>,
-    /// What was captured of the transport layer, and what the link may have put behind it.
+    /// The captured bytes of the transport layer, and those that the link may have put behind it.
     pub(crate) rest: Cursor<'a>,
     /// Bytes of the transport layer on the wire. None if the header does not say: packets above 64
     /// KiB that never met a wire, as the kernel hands them to the network card.
@@ -61,7 +61,7 @@ impl<'a> IpLayer<'a> {
         }
     }
 
-    /// What was captured of the transport layer, header and all.
+    /// The captured bytes of the transport layer, header and all.
     #[must_use]
     pub fn transport(&self) -> &'a [u8] {
         let captured = self.rest.rest();

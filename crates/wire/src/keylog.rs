@@ -79,7 +79,7 @@ impl KeyLog {
         self.connections.keys()
     }
 
-    /// How many connections there are secrets of.
+    /// The number of connections of which there are secrets.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.connections.len()
@@ -93,7 +93,7 @@ impl KeyLog {
         self.connections.values().filter(is_readable).count()
     }
 
-    /// How many lines could not be read.
+    /// The number of lines that could not be read.
     #[must_use]
     pub fn damaged_lines(&self) -> usize {
         self.damaged_lines

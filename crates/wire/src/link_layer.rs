@@ -76,8 +76,8 @@ pub(crate) fn ppp(mut cursor: Cursor<'_>) -> Option<NetworkLayer<'_>> {
     }
 }
 
-/// What stands behind an `EtherType`: the network layer, or first what tells where it belongs to.
-/// It ends where the packet does: each step takes bytes of it.
+/// The network layer behind an `EtherType` and behind tags such as those of VLANs. It ends where
+/// the packet does: each step takes bytes of it.
 pub(crate) fn of_type(mut protocol: u16, mut cursor: Cursor<'_>) -> Option<NetworkLayer<'_>> {
     loop {
         match protocol {

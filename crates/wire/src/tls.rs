@@ -46,7 +46,7 @@ pub struct TlsRecords {
     pub read_to: [u64; 2],
     /// The offset behind the client's Finished.
     pub client_finished: Option<u64>,
-    /// What the server's messages showed.
+    /// The server's part of the handshake, as far as it was seen.
     pub handshake: Handshake,
     /// The names that the client said in the clear.
     pub client_hello: ClientHello,
@@ -139,7 +139,7 @@ impl<'k> TlsReader<'k> {
         }
     }
 
-    /// What was read; None if it is no TLS.
+    /// The records that were read; None if it is no TLS.
     #[must_use]
     pub fn finish(self) -> Option<TlsRecords> {
         self.client_random?;

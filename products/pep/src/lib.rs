@@ -22,10 +22,10 @@ mod relay;
 
 pub use config::{
     BypassRule, Config, ConfigContext, ConnectionIds, HandshakeMode, NextHop, PepError, Place,
-    PoolConfig, ReceiveWindow, SideConfig,
+    PoolConfig, SideConfig,
 };
 pub use connections::Socket;
 pub use events::{ClosedBy, ConnectionNumber, Event, Refusal, Statistics};
-pub use limits::Limits;
+pub use limits::{Limits, ReceiveWindow};
 pub use proxy::Proxy;
 pub use relay::CloseCode;

@@ -50,7 +50,9 @@ class LinkFacts:
 def of_trial(summary: dict[str, Any], record: Record) -> LinkFacts:
     """The facts of a trial with `record` over the scenario with `summary`."""
     names = {field.name for field in dataclasses.fields(LinkFacts)}
-    whole = record.treatment == DIRECT
+    # Where middleboxes encapsulate, hops have no connections: the one measured crosses all of them.
+    encapsulated = bool(record.hops) and all(hop.connections is None for hop in record.hops)
+    whole = record.treatment == DIRECT or encapsulated
     known = {
         name: value for name, value in summary.items() if name in names and (whole or name == "mtu_bytes")
     }

@@ -40,19 +40,19 @@ def replay(place: Path, command: tuple[str, ...], stack: str | None, extra: tupl
       bentpipe replay FOLDER/client.frames --stack mine --stacks mine
       bentpipe replay FOLDER/client.frames -- gdb --args ./endpoint --virtual-time
     """
-    frames = _frames(place)
+    messages = _messages(place)
     if command and stack:
         raise UsageError("--stack and a command are both given", "leave one of them out")
-    words = list(command) or _command_of(frames, stack, extra)
+    words = list(command) or _command_of(messages, stack, extra)
     program = paths.program("bentpipe-sim")
     sys.stdout.flush()
     os.execv(
-        program, [str(program), "replay", str(frames), "--", shutil.which(words[0]) or words[0], *words[1:]]
+        program, [str(program), "replay", str(messages), "--", shutil.which(words[0]) or words[0], *words[1:]]
     )
 
 
-def _frames(place: Path) -> Path:
-    """The file of frames that `place` is, or the one in it."""
+def _messages(place: Path) -> Path:
+    """The file of messages that `place` is, or the one in it."""
     if place.is_file():
         return place
     if not place.is_dir():
@@ -68,22 +68,22 @@ def _frames(place: Path) -> Path:
     return found[0]
 
 
-def _command_of(frames: Path, stack: str | None, extra: tuple[Path, ...]) -> list[str]:
+def _command_of(messages: Path, stack: str | None, extra: tuple[Path, ...]) -> list[str]:
     """The command in virtual time of the stack that is named, or that played the part in the trial."""
-    name = stack or _played(frames)
+    name = stack or _played(messages)
     known = catalogue.discover() | (catalogue.discover(extra) if extra else {})
     return list(catalogue.find(name, known).command("virtual-time"))
 
 
-def _played(frames: Path) -> str:
-    """The stack that was sent `frames`, by the record of the trial, whose outcome is printed."""
-    trial, role = frames.resolve().parent, frames.name.removesuffix(_ENDS)
+def _played(messages: Path) -> str:
+    """The stack that was sent `messages`, by the record of the trial, whose outcome is printed."""
+    trial, role = messages.resolve().parent, messages.name.removesuffix(_ENDS)
     file = trial.parent.parent / "records.jsonl"
     every = records.read_jsonl(file) if file.is_file() else ()
     record = next((one for one in every if one.trial == trial.name), None)
     if record is None or role not in ("client", "server"):
         raise UsageError(
-            f"{frames}: no record says which program this was", "name it: --stack NAME, or -- COMMAND"
+            f"{messages}: no record says which program this was", "name it: --stack NAME, or -- COMMAND"
         )
     click.echo(f"{record.trial}: {record.outcome}: {record.detail}")
     return (record.cell_key.client_label if role == "client" else record.cell_key.server_label).stack

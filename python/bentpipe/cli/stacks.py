@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from operator import attrgetter
 from pathlib import Path
 
 import click
@@ -17,8 +16,10 @@ from bentpipe.cli import install as installing
 from bentpipe.cli.layout import folded
 from bentpipe.errors import UsageError, one_of
 from bentpipe.stacks import catalogue, guest, middleboxes, state
+from bentpipe.stacks.middleboxes import Middlebox
 from bentpipe.stacks.model import Stack
 from bentpipe.stacks.state import StackStatus
+from bentpipe.testbed import TESTBEDS
 from bentpipe.workload import TESTCASES
 
 _SHORT = ("roles", "repeats", "installed")  # columns that are as wide as their headings
@@ -127,11 +128,16 @@ def _legend(found: Sequence[StackStatus]) -> Iterator[str]:
         yield "Install them with: bentpipe stacks install NAME…"
     yield "More of one: bentpipe stacks show NAME"
     yield ""
-    yield "Tunnels of --treatment vpn:"
-    for program in filter(attrgetter("is_tunnel"), middleboxes.discover().values()):
-        why = program.not_installed()
-        state = f"not installed: {why}; {program.how_to_install}" if why else program.version
-        yield f"  {', '.join(program.kinds)}: {state}"
+    yield "Middleboxes, for --treatment:"
+    for box in middleboxes.discover().values():
+        names = [f"vpn=server:kind={kind}" for kind in box.kinds] or [box.name]
+        yield f"  {', '.join(names)}: {box.title}{_state_of(box)}"
+
+
+def _state_of(middlebox: Middlebox) -> str:
+    if why := middlebox.not_installed():
+        return f"; not installed: {why}; {middlebox.how_to_install}"
+    return f" ({middlebox.version})" if middlebox.is_tunnel else ""
 
 
 def note_replaced(known: dict[str, Stack]) -> None:
@@ -146,19 +152,23 @@ def note_replaced(known: dict[str, Stack]) -> None:
 @_extra
 @click.pass_obj
 def show(known: dict[str, Stack], name: str, as_json: bool, extra: tuple[Path, ...]) -> None:
-    """Show everything that is known of a stack.
+    """Show everything that is known of a stack, or of a middlebox.
 
     \b
-    Example:
+    Examples:
       bentpipe stacks show quic-go
+      bentpipe stacks show quic-pep
     """
+    if name in (boxes := middleboxes.discover()):
+        _show_middlebox(boxes[name], as_json)
+        return
     stack = _find(name, known, extra)
     one = state.of(stack)
     if as_json:
         click.echo(json.dumps(one.to_mapping(), indent=1))
         return
     click.echo(folded(f"{stack.name}: {stack.title} ({stack.language}), {stack.home}", further="  "))
-    for heading, text in (
+    _show_rows(
         ("version", one.version or ""),
         ("roles", ", ".join(stack.roles)),
         ("test cases", ", ".join(stack.testcases)),
@@ -169,18 +179,45 @@ def show(known: dict[str, Stack], name: str, as_json: bool, extra: tuple[Path, .
         ("made with", ", ".join(f"{name} {version}" for name, version in one.made_with.items())),
         ("folder", str(stack.folder)),
         ("notes", stack.notes),
-    ):
-        if text:
-            click.echo(folded(text, f"  {heading:<11} ", " " * 14))
+    )
     if stack.options:
         example = ":".join([stack.name, *(f"{option}=…" for option in list(stack.options)[:2])])
         click.echo(f"options, as in {example}")
     else:
         click.echo("options: none")
-    for option, meaning in stack.options.items():
-        click.echo(folded(meaning, f"  {option:<11} ", " " * 14))
+    _show_rows(*stack.options.items())
     for mode in stack.commands:
         click.echo(folded(f"{mode}: {stack.missing(mode) or ' '.join(stack.command(mode))}", further="  "))
+
+
+def _show_middlebox(one: Middlebox, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(one.to_mapping(), indent=1))
+        return
+    click.echo(folded(f"{one.name}: {one.title}{_state_of(one)}", further="  "))
+    _show_rows(
+        ("ends", one.ends),
+        ("relays", one.relays),
+        ("places", ", ".join(one.places)),
+        ("kinds", ", ".join(one.kinds)),
+        (
+            "testbeds",
+            ", ".join(
+                name for name, it in TESTBEDS.items() if it.mode in one.commands and not it.is_elsewhere
+            ),
+        ),
+        ("home", one.home),
+        ("folder", str(one.folder)),
+    )
+    example = f"vpn=server:kind={next(iter(one.kinds))}" if one.is_tunnel else f"{one.name}={one.example}"
+    click.echo(f"options, as in --treatment {example}" if one.options else "options: none")
+    _show_rows(*one.options.items())
+
+
+def _show_rows(*rows: tuple[str, str]) -> None:
+    for heading, text in rows:
+        if text:
+            click.echo(folded(text, f"  {heading:<11} ", " " * 14))
 
 
 @stacks.command()
@@ -191,7 +228,7 @@ def show(known: dict[str, Stack], name: str, as_json: bool, extra: tuple[Path, .
 def test(known: dict[str, Stack], name: str | None, as_json: bool, extra: tuple[Path, ...]) -> int:
     """Test a stack against the endpoint contract (endpoints/CONTRACT.md), and say what is wrong.
 
-    Without NAME: all stacks in the folders of --stacks. What of them is not installed is built
+    Without NAME: all stacks in the folders of --stacks. Those that are not installed are built
     first.
 
     \b
@@ -211,12 +248,24 @@ def test(known: dict[str, Stack], name: str | None, as_json: bool, extra: tuple[
     wanted = [stack for place in extra for stack in catalogue.stacks_in(place)]
     absent = [one for one in (*wanted, *_guest_of(wanted)) if one.not_installed()]
     console = Console(stderr=as_json, highlight=False, soft_wrap=True)
-    if any(one.failed or one.left_out for one in installing.build(absent, False, console)):
-        return 1
-    results = [_tested(stack, as_json) for stack in wanted]
+    built = installing.build(absent, False, console)
+    absent_still = {one.stack: why for one in built if (why := one.failed or one.left_out)}
+    results = []
+    for stack in wanted:
+        if not as_json:
+            click.echo(f"{stack.name}:")
+        why = absent_still.get(stack.name)
+        results.append(_tested(stack, as_json) if why is None else _not_built(stack, why, as_json))
     if as_json:
         click.echo(json.dumps(results, indent=1))
     return 0 if all(one["passed"] for one in results) else 1
+
+
+def _not_built(stack: Stack, why: str, quiet: bool) -> dict[str, object]:
+    """The result of a stack that could not be built."""
+    if not quiet:
+        click.echo(f"not tested, since it was not built: {why}")
+    return {"stack": stack.name, "passed": False, "why": why, "checks": []}
 
 
 def _tested(stack: Stack, quiet: bool) -> dict[str, object]:
@@ -251,11 +300,11 @@ def install(
     as_json: bool,
     extra: tuple[Path, ...],
 ) -> int:
-    """Build stacks, and middleboxes that are built such as wireguard, from their sources and the public
-    registries, into a cache that all checkouts and packages share.
+    """Build stacks, and middleboxes such as wireguard, from their sources and the public registries, into a
+    cache that all checkouts and packages share.
 
-    What is installed from the same sources already is left alone. The cache is BENTPIPE_CACHE, or else
-    bentpipe in XDG_CACHE_HOME or ~/.cache.
+    Those that are installed from the same sources already are left alone. The cache is BENTPIPE_CACHE, or
+    else bentpipe in XDG_CACHE_HOME or ~/.cache.
 
     \b
     Examples:
@@ -280,10 +329,10 @@ def install(
 @_extra
 @click.pass_obj
 def prune(known: dict[str, Stack], extra: tuple[Path, ...]) -> int:
-    """Remove from the cache what was built from other sources than those of the stacks that are here.
+    """Remove from the cache the stacks whose sources differ from those that are here.
 
-    Other checkouts and packages may use it; they can install it again. What builds keep on the way, to be
-    quicker the next time, stays: in a checkout below target, else in the cache's folder `work`.
+    Other checkouts and packages may use them; they can install them again. Intermediate files, which make
+    the next build quicker, stay: in a checkout below target, else in the cache's folder `work`.
     """
     return installing.prune([*_with(known, extra).values(), guest.load(), *middleboxes.discover().values()])
 

@@ -75,7 +75,7 @@ _ASIDE = """\
 import os, subprocess, sys
 file, *command = sys.argv[1:]
 os.rename(file, file + ".aside")
-code = subprocess.run(command, close_fds=False).returncode  # frames come by descriptors of their own
+code = subprocess.run(command, close_fds=False).returncode  # messages come by descriptors of their own
 os.rename(file + ".aside", file)
 raise SystemExit(code if code >= 0 else 128 - code)
 """
@@ -98,7 +98,7 @@ class StackPair:
         return self.folder / "trials" / request.label
 
     def culprit(self, request: TrialRequest) -> str | None:
-        """The role of the program that failed in the trial of `request`, if one did: its frames are kept."""
+        """The role of the program that failed in the trial of `request`, whose messages are kept; or None."""
         roles = (role for role in ("client", "server") if (self.left(request) / f"{role}.frames").is_file())
         return next(roles, None)
 
@@ -151,11 +151,11 @@ class StackPair:
         if role is None:
             return Check(name, False, detail, hint, folder=folder if folder.is_dir() else None)
         stack = self.client if role == "client" else self.server
-        frames = str(folder / f"{role}.frames")
+        messages = str(folder / f"{role}.frames")
         program, *arguments = stack.command("virtual-time")
-        # In full, so that it can be typed anywhere; a program that cannot be started left no frames.
+        # In full, so that it can be typed anywhere; a program that cannot be started left no messages.
         command = [shutil.which(program) or program, *arguments]
-        replay = shlex.join(["bentpipe", "replay", frames, "--", *command])
+        replay = shlex.join(["bentpipe", "replay", messages, "--", *command])
         return Check(name, False, detail, hint, _last_lines(folder / f"{role}.log"), folder, replay)
 
 

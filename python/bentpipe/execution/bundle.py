@@ -118,12 +118,11 @@ def _tunnel(bundle: Bundle) -> Tunnel | None:
     said = bundle.tunnel
     if said is None:
         return None
-    for key, value, known in (
-        ("kind", said.kind, middleboxes.tunnels()),
-        ("to", said.to, middleboxes.TUNNEL_ENDS),
-    ):
-        if value not in known:
-            raise BentpipeError(f'tunnel: {key}: "{value}" is not valid', one_of(value, known, "one of"))
+    known = middleboxes.tunnels()
+    if said.kind not in known:
+        raise BentpipeError(f'tunnel: kind: "{said.kind}" is not valid', one_of(said.kind, known, "one of"))
+    if said.to not in (ends := known[said.kind].far_ends):
+        raise BentpipeError(f'tunnel: to: "{said.to}" is not valid', one_of(said.to, ends, "one of"))
     if said.mtu_bytes not in middleboxes.MTUS:
         least, most = middleboxes.MTUS[0], middleboxes.MTUS[-1]
         raise BentpipeError(f"tunnel: mtu_bytes: {said.mtu_bytes} is not valid", f"{least} to {most}")

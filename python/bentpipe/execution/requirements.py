@@ -89,7 +89,9 @@ class Requirements:
             if kind not in middleboxes.chains():
                 hint = "name its folder in BENTPIPE_MIDDLEBOXES"
                 raise BentpipeError(f"there is no middlebox {kind}", hint)
-            commands.append(middleboxes.chains()[kind].commands.get(self._mode, ()))
+            middlebox = middleboxes.chains()[kind]
+            yield f"the middlebox {kind}", _of_files(middlebox.folder, "*")
+            commands.append(middlebox.commands.get(self._mode, ()))
             yield f"the command of {kind}", " ".join(commands[-1])
         for kind in self.tunnels:
             yield f"the tunnel {kind}", middleboxes.tunnels()[kind].version
@@ -110,7 +112,10 @@ class Requirements:
             if stack.build is not None and stack.is_whole(self._mode):
                 folders.append(stack.entry.folder)
         for kind in self.proxies:
-            words.update(middleboxes.chains()[kind].command(self._mode))
+            middlebox = middleboxes.chains()[kind]
+            words.update(middlebox.command(self._mode))
+            if middlebox.build is not None:
+                folders.append(middlebox.entry.folder)
         if any(Path(word).is_relative_to(guest.load().entry.folder) for word in words):
             folders.append(guest.load().entry.folder)
         own = {Path(word) for word in words if Path(word).parent == paths.bin_folder()}

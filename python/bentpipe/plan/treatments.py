@@ -152,9 +152,6 @@ def _tunnel(text: str, where: str) -> Tunnel:
     """
     example = f"{VPN}=server:kind=openvpn-udp"
     to, *settings = (piece.strip() for piece in text.split(":"))
-    if to not in middleboxes.TUNNEL_ENDS:
-        hint = f"as in {example}" if "=" in to else one_of(to, middleboxes.TUNNEL_ENDS, "ends")
-        raise UsageError(f'{where}: "{text}": a tunnel cannot end at "{to}"', hint)
     options = dict(setting.partition("=")[::2] for setting in settings)
     if len(options) < len(settings):
         raise UsageError(f'{where}: "{text}": an option is given twice', "give each once")
@@ -167,6 +164,9 @@ def _tunnel(text: str, where: str) -> Tunnel:
     known = middleboxes.tunnels()
     if kind not in known:
         raise UsageError(f'{where}: kind: "{kind}" is not valid', one_of(kind, known, "kinds"))
+    if to not in (ends := known[kind].far_ends):
+        hint = f"as in {example}" if "=" in to else one_of(to, ends, "ends")
+        raise UsageError(f'{where}: "{text}": a tunnel cannot end at "{to}"', hint)
     if mtu is not None and not (mtu.isascii() and mtu.isdigit() and int(mtu) in middleboxes.MTUS):
         least, most = middleboxes.MTUS[0], middleboxes.MTUS[-1]
         raise UsageError(f'{where}: mtu: "{mtu}" is not valid', f"a number of bytes, {least} to {most}")
@@ -178,6 +178,9 @@ def _through(tunnel: Tunnel, under: Treatment, where: str) -> Treatment:
     text = str(dataclasses.replace(under, tunnel=tunnel))
     if under.tunnel is not None:
         raise UsageError(f'{where}: "{text}" is a tunnel in a tunnel', f"write proxies behind the {OVER}")
+    if under.proxies and _kind(under.kind, where).relays == "encapsulating":
+        what = f"leads through {under.kind}, which encapsulates, too"
+        raise UsageError(f'{where}: "{text}" {what}', "give each by itself, as two treatments")
     if any(one.place == tunnel.to for one in under.proxies):
         what = f"has a proxy at the {tunnel.to}, where the tunnel ends"
         raise UsageError(f'{where}: "{text}" {what}', "let it end at the server")

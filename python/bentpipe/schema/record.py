@@ -107,6 +107,9 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     # Packets towards the client that a full queue dropped; null also over a real link, where what a queue
     # drops is one of the losses, packets.
     forward_queue_drops: int | None
+    # Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were
+    # delivered; null in runs before there were such queues, and over a real link, packets.
+    forward_marked: int | None = None
     # Packets towards the client that the link lost; over a real link, whoever dropped them, packets.
     forward_losses: int | None
     # IP packets sent towards the server, drops and losses included.
@@ -115,6 +118,9 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     return_bytes: int | None
     # Packets towards the server that a full queue dropped, packets.
     return_queue_drops: int | None
+    # Marked with Congestion Experienced on the way towards the server; null in runs before there were such
+    # queues, and over a real link, packets.
+    return_marked: int | None = None
     # Packets towards the server that the link lost; over a real link, whoever dropped them, packets.
     return_losses: int | None
     # That completed a handshake on this hop.
@@ -342,6 +348,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # Packets towards the client that a full queue dropped; null also over a real link, where what a queue
     # drops is one of the losses, packets.
     forward_queue_drops: int | None = None
+    # Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were
+    # delivered; null in runs before there were such queues, and over a real link, packets.
+    forward_marked: int | None = None
     # Packets towards the client that the link lost; over a real link, whoever dropped them, packets.
     forward_losses: int | None = None
     # IP packets sent towards the server, drops and losses included.
@@ -350,6 +359,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     return_bytes: int | None = None
     # Packets towards the server that a full queue dropped, packets.
     return_queue_drops: int | None = None
+    # Marked with Congestion Experienced on the way towards the server; null in runs before there were such
+    # queues, and over a real link, packets.
+    return_marked: int | None = None
     # Packets towards the server that the link lost; over a real link, whoever dropped them, packets.
     return_losses: int | None = None
     # Of the stream bytes that the server sent: those that it had sent before; null as all up to
@@ -516,10 +528,12 @@ MEASURED = frozenset(
         "forward_packets",
         "forward_bytes",
         "forward_queue_drops",
+        "forward_marked",
         "forward_losses",
         "return_packets",
         "return_bytes",
         "return_queue_drops",
+        "return_marked",
         "return_losses",
         "retransmitted_share",
         "acks_per_data_packet",
@@ -609,10 +623,12 @@ SHOWN = (
     "forward_packets",
     "forward_bytes",
     "forward_queue_drops",
+    "forward_marked",
     "forward_losses",
     "return_packets",
     "return_bytes",
     "return_queue_drops",
+    "return_marked",
     "return_losses",
     "received_step_s",
     "received_bytes",
@@ -666,10 +682,12 @@ REQUIRED = frozenset(
         "forward_packets",
         "forward_bytes",
         "forward_queue_drops",
+        "forward_marked",
         "forward_losses",
         "return_packets",
         "return_bytes",
         "return_queue_drops",
+        "return_marked",
         "return_losses",
         "retransmitted_share",
         "acks_per_data_packet",
@@ -771,10 +789,12 @@ TYPES: dict[str, dict[str, str]] = {
         "forward_packets": "integer?",
         "forward_bytes": "integer?",
         "forward_queue_drops": "integer?",
+        "forward_marked": "integer?",
         "forward_losses": "integer?",
         "return_packets": "integer?",
         "return_bytes": "integer?",
         "return_queue_drops": "integer?",
+        "return_marked": "integer?",
         "return_losses": "integer?",
         "retransmitted_share": "number?",
         "acks_per_data_packet": "number?",
@@ -850,10 +870,12 @@ TYPES: dict[str, dict[str, str]] = {
         "forward_packets": "integer?",
         "forward_bytes": "integer?",
         "forward_queue_drops": "integer?",
+        "forward_marked": "integer?",
         "forward_losses": "integer?",
         "return_packets": "integer?",
         "return_bytes": "integer?",
         "return_queue_drops": "integer?",
+        "return_marked": "integer?",
         "return_losses": "integer?",
         "connections": "integer?",
         "rtt_min_ms": "number?",

@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
-from bentpipe.errors import is_full
+from bentpipe.errors import BentpipeError, is_full
 from bentpipe.stacks import guest, installed, loopback, needs, pipe
 from bentpipe.stacks.guest import Guest
 from bentpipe.stacks.installable import Build, Installable
@@ -196,7 +196,13 @@ def greet(wanted: Installable, place: Path) -> tuple[str | None, str | None]:
             raise BuildError(f"the build ended well, but there is no {{bin}}/{program}")
     try:
         return _version(wanted, place), None
-    except (OSError, subprocess.CalledProcessError, pipe.PipeError, loopback.LoopbackError) as error:
+    except (
+        OSError,
+        subprocess.CalledProcessError,
+        BentpipeError,
+        pipe.PipeError,
+        loopback.LoopbackError,
+    ) as error:
         return None, f"it gives no version: {error} (see: bentpipe stacks test {wanted.name})"
 
 

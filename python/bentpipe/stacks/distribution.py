@@ -10,6 +10,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+from bentpipe.errors import BentpipeError
+
+_ANSWERS_WITHIN_S = 10
 _SYSTEM = "/usr/local/sbin:/usr/sbin:/sbin"  # not on the PATH of ordinary users
 
 
@@ -38,8 +41,22 @@ class Package(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def version_of(command: Sequence[str]) -> str:
-    """The first two words of what a command prints, a name and a version; empty if it prints none."""
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    """The first two words of what a command prints, a name and a version; empty if it prints none.
+    BentpipeError if it does not end.
+    """
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=_ANSWERS_WITHIN_S,
+        )
+    except subprocess.TimeoutExpired as late:
+        what = f"{command[0]} did not print its version within {_ANSWERS_WITHIN_S} s"
+        raise BentpipeError(what, f"it was started as: {' '.join(command)}") from late
     found = re.match(r"\S+ \S+", done.stdout)
     return found[0] if found else ""
 

@@ -91,6 +91,12 @@ class Installable:
         """The files of its folder in the cache that are started."""
         raise NotImplementedError
 
+    @staticmethod
+    def built_programs(commands: Iterable[Iterable[str]]) -> list[str]:
+        """The files below {bin} that commands name."""
+        words = {word for command in commands for word in command}
+        return sorted(word.removeprefix("{bin}/") for word in words if word.startswith("{bin}/"))
+
     def missing_source(self) -> str | None:
         """What the build needs besides tools and libraries and is missing, and how to get it; None if nothing
         is.

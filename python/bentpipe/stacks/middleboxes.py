@@ -37,7 +37,9 @@ DEFAULT_TUNNEL = "wireguard"
 MTUS = range(1280, 1501)  # what IPv6 needs, and what Ethernet carries
 DEVICE = Path("/dev/net/tun")
 FILE = "middlebox.toml"
-_FOLDERS = "BENTPIPE_MIDDLEBOXES"
+OF_CHAINS = ("example", "lead", "together")  # keys that mean nothing to a tunnel
+OF_TUNNELS = ("kinds", "mtu", "version")  # keys that mean nothing in a chain
+_FOLDERS, _OLD_FOLDERS = "BENTPIPE_MIDDLEBOXES", "BENTPIPE_PROXIES"
 
 
 class TunnelKind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -76,7 +78,7 @@ class MiddleboxFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     together: tuple[str, ...] = ()
     options: dict[str, str] = {}
     kinds: dict[str, TunnelKind] = {}
-    mtu: int = 1500
+    mtu: int | None = None  # None: Ethernet's
     version: tuple[str, ...] = ()
     package: Package | None = None
     build: BuildTable | None = None
@@ -111,6 +113,11 @@ class Middlebox(Installable):
         return CLIENT in self.places
 
     @property
+    def far_ends(self) -> tuple[str, ...]:
+        """Where it can end, if it is a tunnel."""
+        return tuple(place for place in self.places if place in TUNNEL_ENDS)
+
+    @property
     def default(self) -> str:
         """The chain that has one at each place."""
         return ",".join(self.places)
@@ -125,7 +132,7 @@ class Middlebox(Installable):
         return super()._places() | {"{guest}": lambda: guest.load().entry.folder}
 
     def programs(self) -> list[str]:
-        return [Path(words[0]).name for words in self.commands.values()] if self.build else []
+        return self.built_programs(self.commands.values())
 
     def not_installed(self) -> str | None:
         if self.build is not None:
@@ -151,8 +158,9 @@ class Middlebox(Installable):
             raise BentpipeError(what, "install it with `bentpipe stacks install linux`")
         if why := self.not_installed():
             raise BentpipeError(f"the middlebox {self.name} is not installed: {why}", self.how_to_install)
-        if words[0].startswith("{programs}/"):  # an error if it was not built
-            paths.program(words[0].removeprefix("{programs}/"))
+        for word in words:
+            if word.startswith("{programs}/"):  # an error if it was not built
+                paths.program(word.removeprefix("{programs}/"))
         return self.fill(words)
 
     def lead(self, options: Mapping[str, str]) -> float:
@@ -160,13 +168,31 @@ class Middlebox(Installable):
         given = {*options, *(f"{key}={value}" for key, value in options.items())}
         return self.lead_s if given & self.lead_options else 0.0
 
+    def to_mapping(self) -> dict[str, object]:
+        """What is known of it, in the form that `--json` prints."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "home": self.home,
+            "ends": self.ends,
+            "relays": self.relays,
+            "places": list(self.places),
+            "kinds": list(self.kinds),
+            "modes": list(self.commands),
+            "options": dict(self.options),
+            "not_installed": self.not_installed(),
+            "folder": str(self.folder),
+        }
+
     @cached_property
     def version(self) -> str:
         """What it says of itself: its name and its version. BentpipeError if it is not there."""
         return distribution.version_of((*self.command("sockets"), *self.version_words))
 
-    def version_in(self, place: Path) -> str:
-        """The same of one whose {bin} is `place`."""
+    def version_in(self, place: Path) -> str | None:
+        """The same of one whose {bin} is `place`; None for one in a chain, which is not asked."""
+        if not self.version_words:
+            return None
         return distribution.version_of((*self.fill(self.commands["sockets"], place), *self.version_words))
 
 
@@ -191,7 +217,7 @@ def load(folder: Path) -> Middlebox:
         together=said.together,
         options=said.options,
         kinds=said.kinds,
-        mtu_bytes=said.mtu,
+        mtu_bytes=said.mtu or MTUS[-1],
         version_words=said.version,
         package=said.package,
         build=build_of(said.build, file) if said.build else None,
@@ -211,16 +237,32 @@ def _check(said: MiddleboxFile, file: Path) -> None:
     if (said.relays == "encapsulating") != (said.ends == "nothing"):
         wanted = '"encapsulating" where ends = "nothing", and only there'
         raise strict.wrong(file, "relays", said.relays, wanted)
-    if CLIENT in said.places and not (said.kinds and said.ends == "nothing" and "sockets" in said.commands):
-        raise UsageError(
-            f"{file}: places: one that attaches at the client is a tunnel in real time",
-            'give it ends = "nothing", a command for `sockets`, and [kinds.NAME] with port and transport',
-        )
+    if CLIENT in said.places:
+        if not (said.kinds and said.version and said.ends == "nothing" and [*said.commands] == ["sockets"]):
+            raise UsageError(
+                f"{file}: places: one that attaches at the client is a tunnel in real time",
+                'give it ends = "nothing", a command for `sockets` alone, `version`, and [kinds.NAME] with '
+                "port and transport",
+            )
+        _refuse(file, {key: getattr(said, key) for key in OF_CHAINS}, "in a chain")
+    else:
+        _refuse(file, {key: getattr(said, key) for key in OF_TUNNELS}, f"at the {CLIENT}")
+
+
+def _refuse(file: Path, keys: Mapping[str, object], where: str) -> None:
+    """UsageError if one of `keys`, which are for middleboxes elsewhere, has a value."""
+    for key, value in keys.items():
+        if value:
+            raise UsageError(
+                f"{file}: {key}: is for middleboxes {where}", "leave it out, or correct `places`"
+            )
 
 
 @cache
 def discover() -> Mapping[str, Middlebox]:
     """All middleboxes by name, in order of name."""
+    if _OLD_FOLDERS in os.environ:
+        raise UsageError(f"{_OLD_FOLDERS} is not read any more", f"name the folders in {_FOLDERS}")
     named = [Path(entry) for entry in os.environ.get(_FOLDERS, "").split(":") if entry]
     found: dict[str, Middlebox] = {}
     for place in (paths.middleboxes(), *named):
@@ -228,6 +270,10 @@ def discover() -> Mapping[str, Middlebox]:
         if not folders:
             raise UsageError(f"{place}: no {FILE} in it or one level below", f"see {_FOLDERS}")
         found |= {one.name: one for one in map(load, folders)}
+    kinds = [(kind, one) for one in found.values() for kind in one.kinds]
+    for kind, one in kinds:
+        for other in (it for name, it in kinds if name == kind and it is not one):
+            raise UsageError(f"{one.file}: kinds: {other.name} has {kind}, too", "give it another name")
     return dict(sorted(found.items()))
 
 

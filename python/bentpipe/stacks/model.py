@@ -164,8 +164,7 @@ class Stack(Installable):
         return any(OF_THE_RUNNER in command for command in self.commands.values())
 
     def programs(self) -> list[str]:
-        words = [word for command in self.commands.values() for word in command]
-        return sorted({word.removeprefix("{bin}/") for word in words if word.startswith("{bin}/")})
+        return self.built_programs(self.commands.values())
 
     def lives_in_guest(self, mode: str) -> bool:
         """Whether it is started in a guest in `mode`."""

@@ -40,7 +40,7 @@ class PipeError(Exception):
 
 
 @dataclass(frozen=True)
-class RanFrame:
+class Ran:
     """The answer to RUN: when to run next, whether done, and the times and sizes of what departed."""
 
     next_wake: int
@@ -125,7 +125,7 @@ class PipeProgram:
         self.send(HELLO, json.dumps(greeting).encode())
         return _json(self.receive(READY), "READY")
 
-    def run(self, until: int) -> RanFrame:
+    def run(self, until: int) -> Ran:
         """Send RUN without arrivals until the time `until` in ns."""
         self.send(RUN, _RUN.pack(until, 0))
         body = self.receive(RAN)
@@ -142,7 +142,7 @@ class PipeProgram:
             ) from None
         if position != len(body):
             raise PipeError(f"RAN is {len(body)} bytes long, but its datagrams end at {position}")
-        return RanFrame(next_wake, done, tuple(departures))
+        return Ran(next_wake, done, tuple(departures))
 
     def finish(self) -> Any:
         """Send FINISH; the JSON of BYE."""

@@ -146,6 +146,8 @@ export type TrialRecord = {
   forward_bytes: number | null;
   /** Packets towards the client that a full queue dropped. Null also over a real link, where what a queue drops is one of the losses. */
   forward_queue_drops: number | null;
+  /** Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were delivered. Null in runs before there were such queues, and over a real link. */
+  forward_marked?: number | null;
   /** Packets towards the client that the link lost; over a real link, whoever dropped them. */
   forward_losses: number | null;
   /** IP packets sent towards the server, drops and losses included. */
@@ -154,6 +156,8 @@ export type TrialRecord = {
   return_bytes: number | null;
   /** Packets towards the server that a full queue dropped. */
   return_queue_drops: number | null;
+  /** Marked with Congestion Experienced on the way towards the server. Null in runs before there were such queues, and over a real link. */
+  return_marked?: number | null;
   /** Packets towards the server that the link lost; over a real link, whoever dropped them. */
   return_losses: number | null;
   /** Of the stream bytes that the server sent: those that it had sent before. Null as all up to `in_flight_max_bytes`, unless measured on the wire. */
@@ -304,6 +308,8 @@ export type HopResult = {
   forward_bytes: number | null;
   /** Packets towards the client that a full queue dropped. Null also over a real link, where what a queue drops is one of the losses. */
   forward_queue_drops: number | null;
+  /** Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were delivered. Null in runs before there were such queues, and over a real link. */
+  forward_marked?: number | null;
   /** Packets towards the client that the link lost; over a real link, whoever dropped them. */
   forward_losses: number | null;
   /** IP packets sent towards the server, drops and losses included. */
@@ -312,6 +318,8 @@ export type HopResult = {
   return_bytes: number | null;
   /** Packets towards the server that a full queue dropped. */
   return_queue_drops: number | null;
+  /** Marked with Congestion Experienced on the way towards the server. Null in runs before there were such queues, and over a real link. */
+  return_marked?: number | null;
   /** Packets towards the server that the link lost; over a real link, whoever dropped them. */
   return_losses: number | null;
   /** That completed a handshake on this hop. */
@@ -404,10 +412,12 @@ export type ShownRecord = Pick<
   | "forward_packets"
   | "forward_bytes"
   | "forward_queue_drops"
+  | "forward_marked"
   | "forward_losses"
   | "return_packets"
   | "return_bytes"
   | "return_queue_drops"
+  | "return_marked"
   | "return_losses"
   | "received_step_s"
   | "received_bytes"

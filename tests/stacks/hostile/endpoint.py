@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "toy"))
 
-from toy import BYE, CHUNK, NEVER, RAN, Client, Ran, Server, Toy, frame, write
+from toy import BYE, CHUNK, NEVER, RAN, Client, Ran, Server, Toy, message, write
 
 
 def sleep_for_ever() -> None:
@@ -82,12 +82,12 @@ class Spin(Toy):
 
 class Rubbish(Toy):
     def answer(self, ran: Ran) -> None:
-        write(b"this is no frame at all")
+        write(b"this is no message at all")
         sleep_for_ever()
 
 
 class Huge(Toy):
-    """Announces a frame of 4 GiB."""
+    """Announces a message of 4 GiB."""
 
     def answer(self, ran: Ran) -> None:
         write(struct.pack("<IB", 2**32 - 1, RAN))
@@ -107,7 +107,7 @@ class Short(Toy):
     """Announces more datagrams than it sends."""
 
     def answer(self, ran: Ran) -> None:
-        write(frame(RAN, struct.pack("<QBI", ran.next_wake, ran.done, 7)))
+        write(message(RAN, struct.pack("<QBI", ran.next_wake, ran.done, 7)))
 
 
 class Late(Toy):
@@ -167,7 +167,7 @@ class FailsLate(Toy):
 
 class ByeRubbish(Toy):
     def part(self) -> None:
-        write(frame(BYE, b"goodbye"))
+        write(message(BYE, b"goodbye"))
 
 
 class Tells(Toy):
@@ -176,7 +176,7 @@ class Tells(Toy):
     said: Mapping[str, Any] = {"left_s": 1.5, "left_by": "loss", "cwnd_bytes": 12345, "ssthresh_bytes": None}
 
     def part(self) -> None:
-        write(frame(BYE, json.dumps(self.end.bye() | {"statistics": self.said}).encode()))
+        write(message(BYE, json.dumps(self.end.bye() | {"statistics": self.said}).encode()))
 
 
 class TellsNan(Tells):

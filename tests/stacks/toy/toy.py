@@ -32,12 +32,12 @@ def read_exactly(size: int) -> bytes:
     return data
 
 
-def read_frame() -> tuple[int, bytes]:
+def read_message() -> tuple[int, bytes]:
     length, kind = struct.unpack("<IB", read_exactly(5))
     return kind, read_exactly(length)
 
 
-def frame(kind: int, body: bytes) -> bytes:
+def message(kind: int, body: bytes) -> bytes:
     return struct.pack("<IB", len(body), kind) + body
 
 
@@ -60,7 +60,7 @@ class Ran:
         body = struct.pack("<QBI", self.next_wake, self.done, len(self.departures))
         for at, data in self.departures:
             body += struct.pack("<QBH", at, 0, len(data)) + data
-        return frame(RAN, body)
+        return message(RAN, body)
 
 
 class Fetch:
@@ -181,7 +181,7 @@ class Toy:
 
     def main(self) -> int:
         """From HELLO to BYE; the exit code."""
-        _, body = read_frame()
+        _, body = read_message()
         hello = json.loads(body)
         if not self.supports(hello):
             return 127
@@ -189,7 +189,7 @@ class Toy:
         self.now = 0
         self.greet(self.ready())
         while True:
-            kind, body = read_frame()
+            kind, body = read_message()
             if kind == FINISH:
                 self.store(hello)
                 self.part()
@@ -205,7 +205,7 @@ class Toy:
         return {"stack": "toy", "version": "toy 1", "driver": "one datagram at a time", "next_wake": wake}
 
     def greet(self, ready: dict[str, Any]) -> None:
-        write(frame(READY, json.dumps(ready).encode()))
+        write(message(READY, json.dumps(ready).encode()))
 
     def run(self, body: bytes) -> Ran:
         until, arrivals = arrivals_of(body)
@@ -234,7 +234,7 @@ class Toy:
                 Path(name).write_text("".join(f"{label} {'00' * 32} {'00' * 32}\n" for label in labels))
 
     def part(self) -> None:
-        write(frame(BYE, json.dumps(self.end.bye()).encode()))
+        write(message(BYE, json.dumps(self.end.bye()).encode()))
 
     def leave(self) -> int:
         return 0

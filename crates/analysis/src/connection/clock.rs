@@ -7,11 +7,11 @@ use bentpipe_wire::quic::End;
 use super::observed::{ObservedConnection, PacketObservation};
 use super::{Fate, Nanos};
 
-/// How times of two captures belong together.
+/// The relation of the clocks of two captures.
 pub(super) struct Clocks {
     start: u64,
-    /// How far the server's clock is ahead. Known to be wrong only if a packet arrives before it
-    /// was sent; then the least delays of both directions are taken to be equal.
+    /// The offset of the server's clock from the client's. Known to be wrong only if a packet
+    /// arrives before it was sent; then the least delays of both directions are taken to be equal.
     pub(super) ahead: Nanos,
     /// From the first to the last packet that each side saw.
     captured: [RangeInclusive<Nanos>; 2],
@@ -61,7 +61,7 @@ impl Clocks {
         clocks
     }
 
-    /// When a packet was seen at the client's and at the server's side.
+    /// The times at which a packet was seen at the client's and at the server's side.
     pub(super) fn seen(
         &self,
         client: Option<&PacketObservation>,
@@ -73,8 +73,8 @@ impl Clocks {
         ]
     }
 
-    /// What became of a packet. One that was under way when the capture of its receiver's side
-    /// began or ended is not known to be lost.
+    /// The fate of a packet. One that was under way when the capture of its receiver's side began
+    /// or ended is not known to be lost.
     pub(super) fn fate(&self, sender: End, seen: [Option<Nanos>; 2], says: Option<Fate>) -> Fate {
         let receiver = sender.other() as usize;
         if seen[receiver].is_some() {

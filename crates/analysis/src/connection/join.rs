@@ -258,9 +258,9 @@ impl Unmatched {
 }
 
 impl Connection {
-    /// What a place saw where every packet passed on leaving its sender; `fate` says, by the number
-    /// of the captured packet, what became of each, and when it arrived (nanoseconds since the Unix
-    /// epoch).
+    /// A connection as captured at a place where every packet passed on leaving its sender; `fate`
+    /// gives, by the number of the captured packet, the fate of each, and its time of arrival
+    /// (nanoseconds since the Unix epoch).
     #[must_use]
     pub fn of_senders(
         recorded: ObservedConnection,

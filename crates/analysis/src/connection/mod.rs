@@ -49,17 +49,17 @@ pub struct Connection {
     /// The flow-control credit that the client and the server gave in their transport parameters,
     /// if these were seen.
     pub initial_credit: [Option<InitialCredit>; 2],
-    /// What the server's part of the handshake showed.
+    /// The server's part of the handshake, as far as it was seen.
     pub handshake: Handshake,
-    /// What it shows without secrets.
+    /// The wire image, which is visible without secrets.
     pub wire_image: WireImage,
     /// The TLS records in the streams of TCP, if there are any.
     pub tls: Option<TlsRecords>,
-    /// Where it was captured.
+    /// The place at which it was captured.
     pub vantage: Vantage,
-    /// When its first packet was seen, in nanoseconds since the Unix epoch.
+    /// The time at which its first packet was seen, in nanoseconds since the Unix epoch.
     pub start: u64,
-    /// How far the clock at the server's side was ahead of that at the client's, as far as is
+    /// The offset of the clock at the server's side from that at the client's, as far as is
     /// certain: 0 unless packets arrived before they were sent. Times are corrected by it.
     pub clock_ahead: Nanos,
     /// By time.
@@ -118,7 +118,7 @@ impl Fate {
         }
     }
 
-    /// What the comment on a captured packet says of it, if it is one that traces have.
+    /// The fate in the comment on a captured packet, if it is one that traces have.
     #[must_use]
     pub fn from_comment(comment: &[u8]) -> Option<Self> {
         let mut fates = [Self::QueueDrop, Self::Loss].into_iter();
@@ -129,7 +129,7 @@ impl Fate {
 /// A packet as both sides saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packet {
-    /// Who sent it.
+    /// Its sender.
     pub sender: End,
     /// Its type.
     pub kind: Kind,
@@ -142,7 +142,7 @@ pub struct Packet {
     /// Bytes of the IP packet that carried it; None if an earlier packet of the same datagram has
     /// them.
     pub ip_size: Option<u32>,
-    /// When it was seen at the client's and at the server's side.
+    /// The times at which it was seen at the client's and at the server's side.
     pub seen: [Option<Nanos>; 2],
     /// Its fate.
     pub fate: Fate,
@@ -166,19 +166,19 @@ impl Packet {
         }
     }
 
-    /// When it left its sender.
+    /// The time at which it left its sender.
     #[must_use]
     pub fn sent(&self) -> Option<Nanos> {
         self.seen[self.sender as usize]
     }
 
-    /// When it reached its receiver.
+    /// The time at which it reached its receiver.
     #[must_use]
     pub fn received(&self) -> Option<Nanos> {
         self.seen[self.sender.other() as usize]
     }
 
-    /// When it was sent or, where that was not seen, when it arrived.
+    /// The time at which it was sent or, where that was not seen, at which it arrived.
     #[must_use]
     pub fn time(&self) -> Nanos {
         let time = self.sent().or(self.received());
@@ -209,7 +209,7 @@ impl Connection {
     pub fn ranges(&self, ranges: &Range<u32>) -> &[(u64, u64)] {
         &self.ranges[ranges.start as usize..ranges.end as usize]
     }
-    /// When a packet passed at `place`; at the other side, if only that was captured.
+    /// The time at which a packet passed at `place`; at the other side, if only that was captured.
     pub(crate) fn seen_at(&self, packet: &Packet, place: End) -> Option<Nanos> {
         let place = match self.vantage {
             Vantage::At(end) => end,

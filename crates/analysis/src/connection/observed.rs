@@ -19,7 +19,7 @@ pub struct PacketObservation {
     pub frame: u32,
     /// The same at every place, and of no other packet.
     pub identity: Identity,
-    /// Who sent it.
+    /// Its sender.
     pub sender: End,
     /// Its type.
     pub kind: Kind,
@@ -31,7 +31,7 @@ pub struct PacketObservation {
     pub first_byte: u8,
     /// Bytes of the IP packet; None if an earlier packet of the same datagram has them.
     pub ip_size: Option<u32>,
-    /// What the capture says became of it, if it says anything.
+    /// The fate that the capture gives for it, if it gives one.
     pub fate: Option<Fate>,
     /// Whether its frames are known.
     pub decoded: bool,
@@ -49,9 +49,9 @@ pub struct ObservedConnection {
     /// The credit that the client and the server gave in their transport parameters, if these were
     /// seen.
     pub initial_credit: [Option<InitialCredit>; 2],
-    /// What the server's part of the handshake showed.
+    /// The server's part of the handshake, as far as it was seen.
     pub handshake: Handshake,
-    /// What it shows without secrets.
+    /// The wire image, which is visible without secrets.
     pub wire_image: WireImage,
     /// The TLS records in the streams of TCP, if there are any.
     pub tls: Option<TlsRecords>,

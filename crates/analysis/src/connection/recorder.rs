@@ -26,7 +26,7 @@ pub struct Recording {
 /// The count of what was left out for one and the same reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Undecodable {
-    /// How many.
+    /// The number of parts.
     pub count: u64,
     /// The first captured packet with one, counted from 1 within its file.
     pub first_frame: u64,
@@ -157,7 +157,7 @@ pub struct CaptureInfo {
     pub time: u64,
     /// The captured packet, counted from 1 within its file.
     pub frame: u64,
-    /// What the capture says became of it.
+    /// The fate that the capture gives for it.
     pub fate: Option<Fate>,
 }
 

@@ -21,16 +21,16 @@ pub struct WireImage {
 /// An address that an end came to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LaterAddress {
-    /// Whose it is.
+    /// The end that came to use it.
     pub end: End,
     /// The address.
     pub address: SocketAddr,
-    /// When a packet from it was first seen, in nanoseconds since the Unix epoch.
+    /// The time at which a packet from it was first seen, in nanoseconds since the Unix epoch.
     pub since: u64,
 }
 
 impl WireImage {
-    /// What one place saw, completed by what another did.
+    /// The wire image at one place, completed by that at another.
     #[must_use]
     pub(super) fn or(self, other: Self) -> Self {
         let [client, server] = self.connection_ids;

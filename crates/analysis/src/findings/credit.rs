@@ -31,16 +31,16 @@ pub(super) struct Blocked {
     /// The most bytes in flight when the credit had just been used up: the window that flow control
     /// allowed.
     pub window: u64,
-    /// Which limit was reached first.
+    /// The limit that was reached first.
     pub limit: Option<Limit>,
     /// `STREAM_DATA_BLOCKED` and `DATA_BLOCKED` frames sent.
     pub frames: u64,
-    /// Whether the initial credit is known, or any was seen to arrive.
+    /// True if the initial credit is known, or any was seen to arrive.
     pub credit_seen: bool,
 }
 
 impl Blocked {
-    /// How much of a span the sender was without credit.
+    /// The part of a span in which the sender was without credit.
     pub(super) fn within(&self, of: Span) -> Nanos {
         let first = self.spans.partition_point(|it| it.until <= of.from);
         let near = self.spans[first..]
@@ -55,7 +55,7 @@ impl Blocked {
 pub(super) enum Limit {
     Stream,
     Connection,
-    /// That of transport parameters which were not seen; it may have been either.
+    /// The limit of transport parameters that were not seen; it may have been either.
     Initial,
 }
 
@@ -107,7 +107,7 @@ impl CreditAccount {
     }
 }
 
-/// When the sender was without credit.
+/// The times in which the sender was without credit.
 pub(super) fn of(transfer: &Transfer<'_>, pauses: &[Pause]) -> Blocked {
     let packets = &transfer.view.connection.packets;
     let side = transfer.sender as usize;

@@ -69,13 +69,13 @@ impl Deliveries {
         })
     }
 
-    /// How many distinct bytes had come by `time`.
+    /// The number of distinct bytes that had come by `time`.
     pub(super) fn by(&self, time: Nanos) -> u64 {
         let after = self.steps.partition_point(|(at, _)| *at <= time);
         after.checked_sub(1).map_or(0, |last| self.steps[last].1)
     }
 
-    /// When `bytes` distinct bytes had come.
+    /// The time at which `bytes` distinct bytes had come.
     pub(super) fn when(&self, bytes: u64) -> Option<Nanos> {
         let at = self.steps.partition_point(|(_, sum)| *sum < bytes);
         self.steps.get(at).map(|(time, _)| *time)

@@ -41,7 +41,7 @@ pub use view::View;
 pub struct Findings {
     /// One per rule.
     pub all: Vec<Finding>,
-    /// When the data sender left slow start, if it did and the trace tells.
+    /// The time at which the data sender left slow start, if it did and the trace tells.
     pub slow_start_end: Option<Nanos>,
 }
 
@@ -58,7 +58,7 @@ pub struct Finding {
     pub text: String,
     /// The numbers behind it.
     pub evidence: Vec<Evidence>,
-    /// Where to see it.
+    /// The part of a plot in which it is seen.
     pub plot: Option<PlotPlace>,
 }
 
@@ -77,7 +77,7 @@ pub enum Verdict {
 /// A number that a verdict rests on, and when it was so.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Evidence {
-    /// What the number is.
+    /// The meaning of the number.
     pub what: &'static str,
     /// Seconds since the connection's first packet.
     pub at_s: f64,
@@ -92,7 +92,7 @@ pub struct Evidence {
 /// The part of a plot in which a flaw is seen.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PlotPlace {
-    /// Which plot: "offset", "number", "size", "rate", "`in_flight`", "rtt" or "acks".
+    /// The plot: "offset", "number", "size", "rate", "`in_flight`", "rtt" or "acks".
     pub kind: &'static str,
     /// Seconds since the connection's first packet.
     pub from_s: f64,

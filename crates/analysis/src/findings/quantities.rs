@@ -63,7 +63,8 @@ impl Display for Count {
     }
 }
 
-/// For reports: beyond 2^53, which no capture reaches, the last digits would go.
+/// The number as reports show it: beyond 2^53, which no capture reaches, it would lose its last
+/// digits.
 #[expect(clippy::cast_precision_loss, reason = "only to show a number")]
 pub(super) fn float(number: u64) -> f64 {
     number as f64

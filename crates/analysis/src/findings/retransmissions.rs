@@ -12,7 +12,7 @@ use crate::intervals::Intervals;
 
 use super::transfer::{Transfer, arrived};
 
-/// What was sent more than once.
+/// The data that was sent more than once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Retransmissions {
     /// Distinct bytes sent.
@@ -28,7 +28,7 @@ pub(super) struct Retransmissions {
     pub needless_at: Option<(Nanos, Nanos)>,
     /// Packets with bytes sent again.
     pub packets: u64,
-    /// How many of these were early.
+    /// The number of these that were early.
     pub early_packets: u64,
 }
 
@@ -41,7 +41,7 @@ struct Stream {
     times: BTreeMap<u64, Nanos>,
 }
 
-/// What the data sender sent more than once.
+/// The retransmissions of the data sender.
 pub(super) fn of(transfer: &Transfer<'_>) -> Retransmissions {
     let mut streams: HashMap<u64, Stream> = HashMap::new();
     let mut copies = Retransmissions::default();

@@ -15,7 +15,7 @@ pub(super) struct Round {
     pub span: Span,
     /// Packets that ask for an ACK sent in it.
     pub packets: u64,
-    /// How many of these did not arrive.
+    /// The number of these that did not arrive.
     pub lost: u64,
     /// Their IP packets' bytes.
     pub ip_bytes: u64,

@@ -16,7 +16,7 @@ pub(super) struct Signals<'a> {
     pub retransmissions: Retransmissions,
     pub rounds: Vec<Round>,
     pub blocked: Blocked,
-    /// Those that flow control does not explain.
+    /// The pauses that flow control does not explain.
     pub pauses: Vec<Pause>,
     pub slow_start: Result<SlowStart, Missing>,
 }

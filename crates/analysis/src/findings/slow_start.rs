@@ -39,7 +39,7 @@ const LOGGED_WITHIN: Nanos = 5_000_000;
 /// Rounds need ACKs. Without any for so many round trips, what the window did cannot be told.
 const SILENT_RTTS: Nanos = 3;
 
-/// How slow start ended.
+/// The end of slow start.
 ///
 /// Once growth was held, only new growth makes a later end one of slow start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub(super) enum SlowStart {
 /// A window that something else kept from growing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct HeldWindow {
-    /// When growth stopped.
+    /// The time at which growth stopped.
     pub at: Nanos,
     /// The most bytes in flight until then.
     pub in_flight: u64,
@@ -68,7 +68,7 @@ pub(super) struct HeldWindow {
 /// The end of slow start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Exit {
-    /// When the first loss was declared, or the first round without growth began.
+    /// The time at which the first loss was declared, or the first round without growth began.
     pub at: Nanos,
     /// The most bytes in flight until then, as QUIC packets.
     pub in_flight: u64,
@@ -76,7 +76,7 @@ pub(super) struct Exit {
     pub by_loss: bool,
     /// Packets sent in the round that it ended in and the one before.
     pub packets: u64,
-    /// How many of these did not arrive.
+    /// The number of these that did not arrive.
     pub lost: u64,
 }
 
@@ -89,7 +89,7 @@ impl SlowStart {
     }
 }
 
-/// The course of a sender's window, and what held it back.
+/// The history of a sender's window, and what limited it.
 pub(super) struct WindowHistory<'a> {
     pub transfer: &'a Transfer<'a>,
     pub rounds: &'a [Round],
@@ -97,7 +97,7 @@ pub(super) struct WindowHistory<'a> {
     pub pauses: &'a [Pause],
 }
 
-/// How the data sender's slow start ended.
+/// The end of the data sender's slow start.
 pub(super) fn of(history: &WindowHistory<'_>) -> Result<SlowStart, Missing> {
     let transfer = history.transfer;
     transfer.needs_sender_side()?;

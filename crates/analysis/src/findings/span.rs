@@ -17,7 +17,7 @@ impl Span {
         self.until.saturating_sub(self.from)
     }
 
-    /// How much of it lies within `other`.
+    /// The length of the part of it that lies within `other`.
     pub(super) fn overlap(self, other: Self) -> Nanos {
         let until = self.until.min(other.until);
         until.saturating_sub(self.from.max(other.from)).max(0)
@@ -47,7 +47,7 @@ pub(super) fn percent_of(time: Nanos, percent: Nanos) -> Nanos {
     product.try_into().unwrap_or(Nanos::MAX)
 }
 
-/// How much of `spans`, which do not overlap, lies within `of`.
+/// The length of the parts of `spans`, which do not overlap, that lie within `of`.
 pub(super) fn time_within(spans: impl IntoIterator<Item = Span>, of: Span) -> Nanos {
     let within = spans.into_iter().map(|span| span.overlap(of));
     within.fold(0, Nanos::saturating_add)

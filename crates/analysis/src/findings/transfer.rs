@@ -180,7 +180,7 @@ impl<'a> Transfer<'a> {
         all.filter(|(packet, _)| packet.sender == self.sender)
     }
 
-    /// Those of them in [`Transfer::in_flight`].
+    /// The packets of the data sender that count in [`Transfer::in_flight`].
     pub(super) fn sent_in_flight(&self) -> impl Iterator<Item = (&Packet, &LedgerEntry)> {
         self.in_flight.iter().map(|at| self.packet(*at))
     }
@@ -217,7 +217,7 @@ impl<'a> Transfer<'a> {
         u64::from(alone.next().unwrap_or(0))
     }
 
-    /// What ended the time in which there were data to send.
+    /// The event that ended the time in which there were data to send, in words.
     pub(super) fn ended(&self) -> &'static str {
         if self.is_whole {
             "the data ended"

@@ -9,9 +9,9 @@ use crate::link_facts::LinkFacts;
 pub struct View<'a> {
     /// Its packets.
     pub connection: &'a Connection,
-    /// What [`Connection::ledger`] gave.
+    /// The result of [`Connection::ledger`].
     pub ledger: &'a [LedgerEntry],
-    /// What is known of its path.
+    /// The facts of its path that are known.
     pub link: &'a LinkFacts,
     /// The congestion windows in bytes that the client and the server logged (qlog), if they did,
     /// with the times at which they changed.

@@ -27,7 +27,7 @@ impl Draws {
         ((bits >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 
-    /// How many trials fail before one succeeds that has this probability.
+    /// The number of trials that fail before one succeeds, with this probability of success.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -43,7 +43,7 @@ impl Draws {
         (self.number().ln() / (-probability).ln_1p()) as usize
     }
 
-    /// Which of `packets` packets are lost, by their positions.
+    /// The positions of the lost packets among `packets` packets.
     pub fn losses(&mut self, model: &Parameters, packets: usize) -> Vec<usize> {
         let mut losses = Vec::new();
         let mut bad = self.number() <= model.bad_share();

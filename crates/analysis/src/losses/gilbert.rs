@@ -27,7 +27,7 @@ pub struct Transitions {
 }
 
 impl Transitions {
-    /// Those between the packets of these runs. None of no packets.
+    /// The transitions between the packets of these runs. None of no packets.
     #[must_use]
     pub fn of(runs: &[LossRun]) -> Option<Self> {
         let first_lost = runs.first()?.lost;

@@ -176,7 +176,7 @@ pub struct Likelihood {
 }
 
 impl Likelihood {
-    /// That of these runs.
+    /// The likelihood of these runs.
     #[must_use]
     pub fn of(runs: &[LossRun]) -> Self {
         let mut places = [BTreeMap::new(), BTreeMap::new()];

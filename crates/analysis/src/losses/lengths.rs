@@ -14,14 +14,14 @@ use super::statistics::count;
 pub struct LengthCount {
     /// In packets.
     pub length: u64,
-    /// How many runs are that long.
+    /// The number of runs of that length.
     pub count: u64,
 }
 
 /// The lengths of bursts or of gaps, in packets.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Lengths {
-    /// How many there are.
+    /// The number of bursts or gaps.
     pub count: u64,
     /// The mean length.
     pub mean: f64,
@@ -42,13 +42,13 @@ pub struct Lengths {
 }
 
 impl Lengths {
-    /// Those of all bursts.
+    /// The lengths of all bursts.
     #[must_use]
     pub fn of_bursts(runs: &[LossRun]) -> Option<Self> {
         Self::of(runs.iter().filter(|it| it.lost))
     }
 
-    /// Those of all gaps that lie between two bursts.
+    /// The lengths of all gaps that lie between two bursts.
     #[must_use]
     pub fn of_gaps(runs: &[LossRun]) -> Option<Self> {
         let inner = runs.get(1..runs.len().saturating_sub(1))?;

@@ -25,7 +25,7 @@ const LONGEST: f64 = 2.0;
 /// A point, and the function there.
 #[derive(Debug, Clone, Copy)]
 pub struct Top {
-    /// Where it is.
+    /// The point.
     pub at: Point,
     /// The function there.
     pub value: f64,
@@ -64,9 +64,9 @@ pub fn climb(function: &impl Fn(&Point) -> f64, start: Point, free: &[usize]) ->
     top
 }
 
-/// How far the function stays within `drop` of its top: the lowest and the highest value of one
-/// variable, the others being whatever suits best. An end that is a bound is None. A point that is
-/// higher than `top` ends the search: it is the better top.
+/// The range in which the function stays within `drop` of its top: the lowest and the highest value
+/// of one variable, with the best values of the others. An end that is a bound is None. A point
+/// that is higher than `top` ends the search: it is the better top.
 pub fn profile(
     function: &impl Fn(&Point) -> f64,
     top: &Top,

@@ -43,9 +43,9 @@ const TIME_BINS: i64 = 100;
 /// The losses between two sides.
 #[derive(Debug, Serialize)]
 pub struct Losses {
-    /// How many connections were captured at both sides.
+    /// The number of connections that were captured at both sides.
     pub connections: usize,
-    /// How many were captured at one place alone, and are left out.
+    /// The number of connections that were captured at one place alone, and are left out.
     pub one_sided: usize,
     /// Server to client.
     pub forward: DirectionLosses,
@@ -74,7 +74,7 @@ impl Losses {
 pub struct DirectionLosses {
     /// Packets that were delivered or lost.
     pub packets: u64,
-    /// Those that were lost.
+    /// Packets that were lost.
     pub losses: u64,
     /// Packets that a queue dropped, which are left out.
     pub queue_drops: u64,
@@ -92,7 +92,7 @@ pub struct DirectionLosses {
     pub simplified_gilbert: Option<SimplifiedGilbert>,
     /// The Gilbert–Elliott model.
     pub gilbert_elliott: Option<GilbertElliott>,
-    /// How well each model fits.
+    /// The fit of each model.
     pub models: Vec<ModelFit>,
     /// The model with the least BIC.
     pub preferred: Option<Model>,
@@ -106,7 +106,7 @@ pub struct DirectionLosses {
     pub periodicity: Option<Periodicity>,
     /// Losses over time.
     pub over_time: Vec<TimeBin>,
-    /// What the packets show of the path beside losses.
+    /// The delay and the rate of the path, by its packets.
     pub path: MeasuredPath,
 }
 
@@ -125,9 +125,9 @@ pub enum Model {
 /// A model with how well it fits.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ModelFit {
-    /// Which.
+    /// The model.
     pub model: Model,
-    /// How many parameters it has.
+    /// The number of its parameters.
     pub parameters: u32,
     /// The natural logarithm of its likelihood.
     pub log_likelihood: f64,
@@ -153,11 +153,11 @@ impl ModelFit {
 /// A bin of time with what was sent and lost in it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct TimeBin {
-    /// When it begins, from the first packet on.
+    /// The time at which it begins, from the first packet on.
     pub start_s: f64,
     /// Packets that were sent in it.
     pub packets: u64,
-    /// Those of them that were lost.
+    /// Packets of these that were lost.
     pub losses: u64,
 }
 

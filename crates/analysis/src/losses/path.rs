@@ -24,7 +24,7 @@ pub struct MeasuredPath {
 }
 
 impl MeasuredPath {
-    /// Those of packets from `sender`.
+    /// The measures of the path by the packets of `sender`.
     #[must_use]
     pub fn of(connections: &[Connection], sender: End) -> Self {
         let both = || connections.iter().filter(|it| it.vantage == Vantage::Both);

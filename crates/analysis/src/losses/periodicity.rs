@@ -50,7 +50,8 @@ pub struct Periodicity {
     pub p_value: f64,
     /// The period, if p is below 5 %.
     pub period_s: Option<f64>,
-    /// How far the period may be off, in seconds: half of what makes one turn over the whole time.
+    /// The largest error of the period, in seconds: half of what makes one turn over the whole
+    /// time.
     pub period_within_s: Option<f64>,
     /// The shortest period that was sought.
     pub shortest_s: f64,

@@ -13,15 +13,15 @@ use crate::connection::{Connection, Fate, Nanos, Packet, Vantage};
 /// The packets of one direction that were delivered or lost, by the time at which they were sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LossSequence {
-    /// When each was sent, since the first.
+    /// The time at which each was sent, since the first.
     pub sent: Vec<Nanos>,
     /// Whether each was lost.
     pub lost: Vec<bool>,
-    /// How many packets a queue dropped.
+    /// The number of packets that a queue dropped.
     pub queue_drops: u64,
-    /// How many losses the capture does not tell from drops by a queue.
+    /// The number of losses that the capture does not tell from drops by a queue.
     pub unexplained: u64,
-    /// How many packets there are of which it is not known what became of them.
+    /// The number of packets whose fate is not known.
     pub undecided: u64,
 }
 
@@ -91,7 +91,7 @@ impl LossSequence {
 pub struct LossRun {
     /// Whether they were lost: a burst.
     pub lost: bool,
-    /// How many there are.
+    /// The number of its packets.
     pub length: u64,
 }
 

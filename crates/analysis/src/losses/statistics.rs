@@ -12,7 +12,7 @@ pub const Z: f64 = 1.959_963_984_540_054;
 /// An estimate with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
-    /// What is most likely.
+    /// The most likely value.
     pub value: f64,
     /// The lower end of the interval.
     pub low: f64,
@@ -88,7 +88,7 @@ pub fn count(count: u64) -> f64 {
 pub struct Factorials(Vec<f64>);
 
 impl Factorials {
-    /// Those up to `last`.
+    /// The logarithms up to that of `last`.
     #[must_use]
     pub fn up_to(last: u64) -> Self {
         let mut sum = 0.0;

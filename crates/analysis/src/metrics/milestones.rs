@@ -29,7 +29,7 @@ pub struct Milestones {
 }
 
 impl Milestones {
-    /// Those of `connection`, whose [ledger](Connection::ledger) is `entries`.
+    /// The milestones of `connection`, whose [ledger](Connection::ledger) is `entries`.
     #[must_use]
     pub fn of(connection: &Connection, entries: &[LedgerEntry], facts: &LinkFacts) -> Self {
         let sender = facts.files_sender();
@@ -89,7 +89,7 @@ impl Milestones {
         }
     }
 
-    /// When the client's handshake was complete, see the field.
+    /// The time at which the client's handshake was complete, see the field.
     pub(crate) fn handshake_complete(connection: &Connection) -> Option<Nanos> {
         let mut of_client = passing(connection, End::Client);
         if let Some(finished) = connection.tls.as_ref().and_then(|it| it.client_finished) {

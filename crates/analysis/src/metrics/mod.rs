@@ -60,8 +60,9 @@ pub struct Metrics {
     /// million bytes of the reply, or of an upload, were there, none of them missing, as far as
     /// they were, seconds. Empty where there are several streams or connections.
     pub first_mb_s: Vec<f64>,
-    /// When bytes of the reply, or of an upload, could be read, none before them in their stream
-    /// missing, nanoseconds since the client's first packet, and how many, in order of time.
+    /// The times at which bytes of the reply, or of an upload, could be read, none before them in
+    /// their stream missing, in nanoseconds since the client's first packet, each with their
+    /// number, in order of time.
     #[serde(skip)]
     pub in_order: Vec<(Nanos, u64)>,
     /// 8 · `stream_bytes` (of an upload, bytes of the files) / `transfer_s`. None also where it

@@ -24,18 +24,18 @@ const MARKS_MB: [u64; 10] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 pub(super) struct Reply {
     /// Distinct bytes that arrived.
     pub bytes: u64,
-    /// When the first packet with some of them passed.
+    /// The time at which the first packet with some of them passed.
     pub first: Option<Nanos>,
-    /// When the last that had been missing passed, if everything arrived, to the end of every
-    /// stream.
+    /// The time at which the last that had been missing passed, if everything arrived, to the end
+    /// of every stream.
     pub last: Option<Nanos>,
-    /// When the last of the client's streams for both ways ended, if all did.
+    /// The time at which the last of the client's streams for both ways ended, if all did.
     pub ended: Option<Nanos>,
-    /// When the first bytes up to each mark that was reached were there, none of them missing.
-    /// Empty where there are several streams.
+    /// The times at which the bytes up to each mark that was reached were there, none of them
+    /// missing. Empty where there are several streams.
     pub marks: Vec<Nanos>,
-    /// When bytes could be read, none before them in their stream missing, and how many, in order
-    /// of time.
+    /// The times at which bytes could be read, none before them in their stream missing, each with
+    /// their number, in order of time.
     pub in_order: Vec<(Nanos, u64)>,
 }
 
@@ -83,7 +83,7 @@ impl Reply {
         }
     }
 
-    /// When bytes could be read, since `start`, and how many.
+    /// The times since `start` at which bytes could be read, each with their number.
     pub(super) fn since(&self, start: Nanos) -> Vec<(Nanos, u64)> {
         let since = |(time, bytes): &(Nanos, u64)| (time - start, *bytes);
         self.in_order.iter().map(since).collect()
@@ -135,12 +135,12 @@ impl Reply {
     }
 }
 
-/// What came first, on either connection.
+/// The earlier time of two connections, of which either may have none.
 pub(super) fn earliest(one: Option<Nanos>, other: Option<Nanos>) -> Option<Nanos> {
     one.into_iter().chain(other).min()
 }
 
-/// What came last, if it came on both connections.
+/// The later time of two connections, if both have one.
 pub(super) fn latest_of_both(one: Option<Nanos>, other: Option<Nanos>) -> Option<Nanos> {
     one.zip(other).map(|(one, other)| one.max(other))
 }

@@ -27,8 +27,8 @@ pub(super) fn on_one_axis<'a>(all: &[Measured<'a>]) -> Vec<(Nanos, Measured<'a>)
         .collect()
 }
 
-/// What the client and the server sent on the streams of all connections, and the milestones of
-/// all.
+/// The replies of the client and the server on the streams of all connections, and the milestones
+/// of all.
 pub(super) fn replies(all: &[(Nanos, Measured<'_>)], from: End) -> ([Reply; 2], Milestones) {
     let of_each = all.iter().map(|(offset, it)| {
         let sent = Reply::both(it.connection, it.entries, from);

@@ -19,20 +19,20 @@ const LONG: u64 = 10;
 /// The bursts of the datagrams of an end (TCP: segments).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Bursts {
-    /// How many there are, those of one datagram included.
+    /// The number of bursts, those of one datagram included.
     pub bursts: u64,
     /// Datagrams of the longest.
     pub longest_datagrams: u64,
     /// Bytes of its IP packets.
     pub longest_bytes: u64,
-    /// When it began, in seconds since the connection's first packet.
+    /// The time at which it began, in seconds since the connection's first packet.
     pub longest_at_s: Option<f64>,
     /// Bytes in bursts of more than 10 datagrams / all bytes.
     pub long_share: f64,
 }
 
 impl Bursts {
-    /// Those of an end, where its datagrams were seen first.
+    /// The bursts of an end, where its datagrams were seen first.
     pub(super) fn of(connection: &Connection, end: End) -> Self {
         let packets = connection.packets.iter();
         let own = packets.filter(|it| it.sender == end && !it.copy);

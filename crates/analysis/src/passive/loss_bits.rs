@@ -30,7 +30,8 @@ const LOSS: u8 = 0x08;
 pub struct LossBits {
     /// Packets in whole periods of Q.
     pub square_packets: u64,
-    /// How many more its sender sent in these periods, which were lost before they came here.
+    /// The number of further packets that its sender sent in these periods: they were lost before
+    /// they came here.
     pub upstream_lost_packets: u64,
     /// `upstream_lost_packets` / all packets of these periods.
     pub upstream_lost_share: f64,
@@ -41,7 +42,7 @@ pub struct LossBits {
 }
 
 impl LossBits {
-    /// Those of an end. None if it shows none.
+    /// The loss bits of an end. None if it shows none.
     pub(super) fn of(connection: &Connection, end: End) -> Option<Self> {
         let packets = connection.packets.iter();
         let own = packets.filter(|it| it.sender == end && !it.copy && it.spin().is_some());

@@ -45,7 +45,7 @@ pub struct Passive {
     pub spin_rejected: u64,
     /// RTT by matching packets of both sides, as the end that sent more bytes has it.
     pub matched_rtt: RttSpread,
-    /// What loss bits say of the packets of client and server. None: they show none.
+    /// The losses by the loss bits of client and server. None: they show none.
     pub loss_bits: EndPair<Option<LossBits>>,
     /// Bursts of the datagrams of client and server.
     pub bursts: EndPair<Bursts>,
@@ -76,7 +76,7 @@ impl<T> EndPair<T> {
 /// The least, the middle and the greatest of RTT samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct RttSpread {
-    /// How many there are.
+    /// The number of samples.
     pub samples: u64,
     /// The shortest.
     pub min_ms: Option<f64>,
@@ -102,11 +102,12 @@ impl RttSpread {
 /// An address that an end came to use: it migrated, or a NAT gave it another one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AddressChange {
-    /// Whose: "client" or "server".
+    /// The end: "client" or "server".
     pub end: &'static str,
     /// Address and port.
     pub address: String,
-    /// When a packet from it was first seen, in seconds since the connection's first packet.
+    /// The time at which a packet from it was first seen, in seconds since the connection's first
+    /// packet.
     pub at_s: f64,
 }
 

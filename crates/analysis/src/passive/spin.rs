@@ -50,7 +50,7 @@ pub struct Spin {
     pub bit: SpinBit,
     /// RTT samples: the index of the packet with the edge that ended it, and how long it took.
     pub samples: Vec<(usize, Nanos)>,
-    /// How many samples were left out, since the application had nothing to send.
+    /// The number of samples that were left out, since the application had nothing to send.
     pub rejected: u64,
 }
 

@@ -11,7 +11,7 @@ use crate::intervals::Intervals;
 pub(super) struct Sent {
     /// Its ordinal among all segments of its sender.
     pub(super) number: u64,
-    /// What it takes of the sequence space.
+    /// Its part of the sequence space.
     pub(super) extent: Range<Position>,
     /// Its timestamp.
     pub(super) timestamp: Option<u32>,
@@ -19,7 +19,7 @@ pub(super) struct Sent {
     pub(super) again: bool,
 }
 
-/// What an ACK says.
+/// The content of an ACK.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ack {
     /// All before this is acknowledged.

@@ -40,8 +40,8 @@ impl Content {
         })
     }
 
-    /// Where the byte at `offset` of `sender`'s stream is among its data; behind all that was seen,
-    /// bytes count as data.
+    /// The position of the byte at `offset` of `sender`'s stream among its data; behind all that
+    /// was seen, bytes count as data.
     pub(super) fn position(&self, sender: End, offset: u64) -> u64 {
         let data = &self.data[sender as usize];
         let from = data.partition_point(|(range, _)| range.end <= offset);

@@ -10,7 +10,7 @@ use bentpipe_wire::tcp::Header;
 /// A segment in the sequence spaces. Position 0 is that of the SYN, 1 that of the first byte.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Placement {
-    /// What it takes of its sender's sequence space; empty if nothing.
+    /// Its part of its sender's sequence space; empty if none.
     pub(super) extent: Range<Position>,
     /// In the space of the other end, as all that follows.
     pub(super) acknowledgment: Option<Position>,

@@ -46,14 +46,14 @@ pub struct Bench {
     /// The share of the processors' time that the hypervisor gave to others; null where the kernel
     /// does not tell.
     pub cpu_steal: Option<f64>,
-    /// How late this machine wakes a thread of the emulator's priority that sleeps until a given
-    /// instant.
+    /// The release error of this machine's timer: how late it wakes a thread of the emulator's
+    /// priority that sleeps until a given instant.
     pub timer: ReleaseError,
     /// Likewise, while idle processors are kept awake.
     pub timer_awake: ReleaseError,
     /// At 20 Mbit/s and 300 ms.
     pub delay: Delay,
-    /// What comes through a link to which more is sent.
+    /// The rates of links to which more is sent than they carry.
     pub rates: Vec<RateKept>,
     /// 1 Gbit/s through one direction.
     pub gigabit: Gigabit,
@@ -67,7 +67,7 @@ pub struct Delay {
     /// By how much packets came to the receiving host's kernel later than the link says, from the
     /// time of sending.
     pub seen_error: ReleaseError,
-    /// How the thread that forwards was given a processor.
+    /// The scheduling of the thread that forwards.
     pub scheduling: &'static str,
 }
 
@@ -76,7 +76,7 @@ pub struct Delay {
 pub struct RateKept {
     /// The link's.
     pub asked_bps: u64,
-    /// What the receiving host's kernel saw.
+    /// The rate that the receiving host's kernel saw.
     pub seen_bps: f64,
     /// By which share it is off.
     pub error: f64,
@@ -95,7 +95,7 @@ pub struct Gigabit {
     pub queue_drops: u64,
     /// Packets that the measurement itself did not see in time.
     pub unseen: u64,
-    /// What came through.
+    /// The rate of the packets that came through.
     pub seen_bps: f64,
     /// By how much packets came out too late.
     pub release_error: ReleaseError,
@@ -124,8 +124,8 @@ pub fn bench(each: Span) -> Result<Bench, EmulatorError> {
     })
 }
 
-/// How late this machine wakes a thread of the emulator's priority that sleeps a millisecond at a
-/// time, each until a given instant.
+/// The release error of this machine's timer: how late it wakes a thread of the emulator's priority
+/// that sleeps a millisecond at a time, each until a given instant.
 pub fn timer(each: Span) -> Result<ReleaseError, EmulatorError> {
     let clock = TrialClock::start();
     let measure = || {

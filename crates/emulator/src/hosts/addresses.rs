@@ -36,7 +36,7 @@ impl Block {
     /// Its parts are still large enough for the addresses of a topology.
     const LONGEST: u8 = 24;
 
-    /// Those for shells inside; none if this one is too small for that.
+    /// The blocks for shells inside; none if this one is too small for that.
     pub fn inside(self) -> Vec<Self> {
         if self.length == Self::LONGEST {
             return Vec::new();
@@ -126,7 +126,7 @@ pub(crate) struct Route {
 pub(crate) struct AddressPlan {
     pub hops: [SegmentAddresses; 3],
     pub routes: Vec<Route>,
-    /// For shells inside.
+    /// The block for shells inside.
     pub block: Block,
 }
 
@@ -197,7 +197,7 @@ impl AddressPlan {
         }
     }
 
-    /// What `/etc/hosts` says. Inside another topology, the server is that of the outermost one.
+    /// The text of `/etc/hosts`. Inside another topology, the server is that of the outermost one.
     pub fn hosts_file(&self) -> String {
         let mut text = String::from("127.0.0.1 localhost\n::1 localhost\n");
         for host in HostName::ALL {

@@ -62,7 +62,7 @@ impl Host {
         })
     }
 
-    /// Which one it is.
+    /// Its name.
     #[must_use]
     pub fn name(&self) -> HostName {
         self.name

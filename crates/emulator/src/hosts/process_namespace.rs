@@ -54,7 +54,7 @@ pub fn run_inside(arguments: &[OsString]) -> Result<ExitStatus, EmulatorError> {
     Ok(status)
 }
 
-/// What the process inside does first: its processes are to be seen in `/proc`, and no others.
+/// Prepares the process inside: `/proc` then shows its processes, and no others.
 pub fn prepare_inside() -> Result<(), EmulatorError> {
     unshare(UnshareFlags::NEWNS)?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;

@@ -34,7 +34,7 @@ pub struct Topology {
 /// The emulator's two devices of one segment, in the emulator's namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentPorts {
-    /// Which segment.
+    /// The name of the segment.
     pub name: SegmentName,
     /// The device towards the client.
     pub client_side: String,

@@ -2,14 +2,16 @@
 //! until they are to come out.
 //!
 //! A node like those of virtual time: it is told the time, and reads no clock. What a link does to
-//! a packet is decided once, by the time at which the kernel got it, so the emulator's own delays
-//! change no fate.
+//! a packet is decided by the time at which the kernel got it. Where the link's queue holds packets
+//! it decides no earlier than it must, when the first of them is to come out: by then all that
+//! arrived before has been taken in, so the emulator's own delays change no fate.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bentpipe_link::{Counters, Fate, Link};
+use bentpipe_link::{Counters, Fate, Outcome, PacketMeta, Path};
 use bentpipe_units::Time;
+use bentpipe_wire::{flow_hash, mark};
 
 use crate::packet_socket::packet_port::ETHERNET;
 
@@ -18,8 +20,12 @@ pub type Frame = Arc<[u8]>;
 
 /// An emulated link: one direction of one segment.
 pub(crate) struct EmulatedLink {
-    link: Link,
-    /// In the order in which they arrived, in which they also come out.
+    link: Path,
+    /// The frames from the first on of packets whose fate is open, in the order of arrival.
+    open: VecDeque<Option<Frame>>,
+    /// The number of the first of them.
+    first: u64,
+    /// In the order in which they come out.
     waiting: VecDeque<Waiting>,
     last_arrival: Time,
     released: u64,
@@ -28,14 +34,17 @@ pub(crate) struct EmulatedLink {
 
 struct Waiting {
     due: Time,
+    number: u64,
     frame: Frame,
 }
 
 impl EmulatedLink {
     /// A link that nothing has passed yet.
-    pub fn new(link: Link) -> Self {
+    pub fn new(link: Path) -> Self {
         Self {
             link,
+            open: VecDeque::new(),
+            first: 0,
             waiting: VecDeque::new(),
             last_arrival: Time::ZERO,
             released: 0,
@@ -43,24 +52,59 @@ impl EmulatedLink {
         }
     }
 
-    /// Takes in a frame, and tells when it arrived and what becomes of the packet in it. Two
-    /// processors may stamp in another order than that in which frames come: what seems to be
-    /// earlier than the one before arrives with it.
-    pub fn admit(&mut self, stamped: Time, frame: &Frame) -> (Time, Fate) {
+    /// Takes in a frame, and tells when it arrived. Two processors may stamp in another order than
+    /// that in which frames come: what seems to be earlier than the one before arrives with it.
+    pub fn enqueue(&mut self, stamped: Time, frame: &Frame) -> Time {
         let arrival = stamped.max(self.last_arrival);
         self.last_arrival = arrival;
-        let fate = self.link.admit(arrival, ip_bytes(frame));
-        if let Fate::Delivered { at: due } = fate {
-            debug_assert!(self.waiting.back().is_none_or(|last| last.due <= due));
-            let frame = Arc::clone(frame);
-            self.waiting.push_back(Waiting { due, frame });
-        }
-        (arrival, fate)
+        let ip = &frame[ETHERNET..];
+        let packet = PacketMeta {
+            id: self.first + self.open.len() as u64,
+            ip_bytes: ip_bytes(frame),
+            ecn: bentpipe_wire::ecn(ip),
+            flow: flow_hash(ip),
+        };
+        self.open.push_back(Some(Arc::clone(frame)));
+        self.link.enqueue(arrival, packet);
+        arrival
     }
 
-    /// When the next packet is to come out.
+    /// Time has come to `now`: has the link decide about packets that come out by then.
+    pub fn advance(&mut self, now: Time) {
+        if self.link.next_arrival() <= now {
+            let until = now - self.link.min_delay();
+            self.link.advance(until);
+            self.last_arrival = self.last_arrival.max(until);
+        }
+    }
+
+    /// The next packet about which the link has decided. One that is delivered waits from now on
+    /// until it is due.
+    pub fn outcome(&mut self) -> Option<Outcome> {
+        let outcome = self.link.outcome()?;
+        let number = outcome.packet.id;
+        let index = usize::try_from(number - self.first).expect("they are in memory");
+        let frame = self.open[index].take().expect("a fate is decided once");
+        while self.open.front().is_some_and(Option::is_none) {
+            self.open.pop_front();
+            self.first += 1;
+        }
+        if let Fate::Delivered { at: due } = outcome.fate {
+            debug_assert!(self.waiting.back().is_none_or(|last| last.due <= due));
+            let frame = if outcome.is_marked {
+                marked(&frame)
+            } else {
+                frame
+            };
+            self.waiting.push_back(Waiting { due, number, frame });
+        }
+        Some(outcome)
+    }
+
+    /// When the next packet is to come out, at the earliest.
     pub fn next(&self) -> Option<Time> {
-        let due = self.waiting.front()?.due;
+        let held = self.link.next_arrival();
+        let due = self.waiting.front().map_or(held, |it| it.due.min(held));
         (due < Time::NEVER).then_some(due)
     }
 
@@ -70,17 +114,17 @@ impl EmulatedLink {
         due.take(most).map(|it| &*it.frame).collect()
     }
 
-    /// The next packet has come out. Tells when it was to.
-    pub fn release(&mut self) -> Time {
+    /// The next packet has come out. Tells its number, and when it was to.
+    pub fn release(&mut self) -> (u64, Time) {
         let out = self.discard();
         self.released += 1;
         self.released_bytes += u64::from(ip_bytes(&out.frame));
-        out.due
+        (out.number, out.due)
     }
 
-    /// The next packet does not come out: the kernel did not take it.
-    pub fn fail(&mut self) {
-        self.discard();
+    /// The next packet does not come out: the kernel did not take it. Tells its number.
+    pub fn fail(&mut self) -> u64 {
+        self.discard().number
     }
 
     fn discard(&mut self) -> Waiting {
@@ -101,6 +145,13 @@ impl EmulatedLink {
     pub fn released(&self) -> (u64, u64) {
         (self.released, self.released_bytes)
     }
+}
+
+/// The same frame, with the packet in it marked with Congestion Experienced.
+pub(crate) fn marked(frame: &Frame) -> Frame {
+    let mut bytes = frame.to_vec();
+    mark(&mut bytes[ETHERNET..]);
+    bytes.into()
 }
 
 /// Bytes of the packet in a frame.

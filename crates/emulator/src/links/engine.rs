@@ -171,7 +171,7 @@ impl LinkStep<'_> {
                     others.push(received.frame.to_vec());
                 } else {
                     let stamps = stamps.get_or_insert_with(|| clock.stamps());
-                    self.admit(stamps.time(received.stamp), &Frame::from(received.frame));
+                    self.enqueue(stamps.time(received.stamp), &Frame::from(received.frame));
                 }
             });
             if !taken {
@@ -186,20 +186,32 @@ impl LinkStep<'_> {
         Ok(())
     }
 
-    fn admit(&mut self, stamped: Time, frame: &Frame) {
-        let (at, fate) = self.metered.link.admit(stamped, frame);
+    fn enqueue(&mut self, stamped: Time, frame: &Frame) {
+        let at = self.metered.link.enqueue(stamped, frame);
         if let Some(record) = self.record {
             record.add(PacketEvent::Arrived {
                 link: self.number,
                 at,
-                fate,
                 frame: Arc::clone(frame),
             });
+        }
+        self.settle();
+    }
+
+    /// Takes note of what the link has decided.
+    fn settle(&mut self) {
+        let link = self.number;
+        while let Some(outcome) = self.metered.link.outcome() {
+            if let Some(record) = self.record {
+                record.add(PacketEvent::Decided { link, outcome });
+            }
         }
     }
 
     fn let_out<P: Port>(&mut self, to: &mut P, clock: &impl Clock) -> io::Result<()> {
         let before = clock.now();
+        self.metered.link.advance(before);
+        self.settle();
         let frames = self.metered.link.due(before, BATCH);
         if frames.is_empty() {
             return Ok(());
@@ -211,15 +223,15 @@ impl LinkStep<'_> {
         match result {
             Ok(sent) => {
                 for _ in 0..sent {
-                    let due = self.metered.link.release();
+                    let (number, due) = self.metered.link.release();
                     self.metered.release_delays.add(after - due);
-                    self.left(Some(before));
+                    self.left(number, Some(before));
                 }
             }
             Err(error) => {
                 self.refused(error)?;
-                self.metered.link.fail();
-                self.left(None);
+                let number = self.metered.link.fail();
+                self.left(number, None);
             }
         }
         Ok(())
@@ -235,10 +247,10 @@ impl LinkStep<'_> {
         Ok(())
     }
 
-    fn left(&mut self, at: Option<Time>) {
+    fn left(&mut self, number: u64, at: Option<Time>) {
         if let Some(record) = self.record {
             let link = self.number;
-            record.add(PacketEvent::Left { link, at });
+            record.add(PacketEvent::Left { link, number, at });
         }
     }
 }

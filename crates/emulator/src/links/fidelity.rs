@@ -37,9 +37,9 @@ pub struct ReleaseError {
 /// The release error of one direction of one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LinkReleaseError {
-    /// Which segment.
+    /// The segment.
     pub segment: SegmentName,
-    /// Which direction.
+    /// The direction.
     pub direction: Direction,
     /// By how much its packets came out too late.
     #[serde(flatten)]
@@ -51,7 +51,7 @@ pub struct LinkReleaseError {
 pub struct Fidelity {
     /// Whether the trial counts.
     pub valid: bool,
-    /// Why it does not.
+    /// The reasons why it does not.
     pub reasons: Vec<String>,
     /// Of all packets.
     pub release_error: ReleaseError,
@@ -78,9 +78,9 @@ pub struct Fidelity {
     pub cpu_pressure_full: Option<f64>,
     /// Processor time of the thread that forwards, in seconds.
     pub cpu_s: f64,
-    /// How long the emulator ran.
+    /// The duration of the emulation.
     pub duration_s: f64,
-    /// How the thread that forwards was given a processor: `fifo`, `nice` or `normal`.
+    /// The scheduling of the thread that forwards: `fifo`, `nice` or `normal`.
     pub scheduling: &'static str,
 }
 
@@ -107,7 +107,7 @@ pub(crate) struct Measured {
     /// Of the ports; what the kernel refused to take is in `anomalies`.
     pub kernel_drops: u64,
     pub capture_losses: u64,
-    /// Why the thread ended by itself.
+    /// The reason why the thread ended by itself.
     pub failure: Option<String>,
     pub pressure: [Option<Pressure>; 2],
     pub cpu: Span,
@@ -188,7 +188,7 @@ fn link_release_error(
     }
 }
 
-/// For how long tasks waited for a processor since the machine was started, in microseconds.
+/// The times for which tasks waited for a processor since the machine was started, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pressure {
     pub some_us: u64,
@@ -196,7 +196,7 @@ pub(crate) struct Pressure {
 }
 
 impl Pressure {
-    /// As the kernel tells it now, if it does.
+    /// The times that the kernel tells now, if it does.
     pub fn now() -> Option<Self> {
         Self::of(&fs::read_to_string("/proc/pressure/cpu").ok()?)
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-use bentpipe_link::{Direction, DirectionConfig, HostName, Link, LinkSeed, Scenario, SegmentName};
+use bentpipe_link::{Direction, DirectionConfig, HostName, LinkSeed, Path, Scenario, SegmentName};
 use bentpipe_units::{Span, Time};
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -39,7 +39,7 @@ pub struct Options {
     /// Hosts between client and server where programs take the packets: there a hop ends, and the
     /// next begins.
     pub stops: Vec<HostName>,
-    /// How long before a packet is due the thread stays awake. That costs a processor.
+    /// The time before a packet is due in which the thread stays awake. That costs a processor.
     pub spin: Span,
     /// Whether the thread does without a real-time priority where it may have one.
     pub normal_priority: bool,
@@ -71,7 +71,7 @@ pub struct Report {
     pub packets: Vec<HopPacket>,
     /// Packets in the capture, each counted at both ends.
     pub captured: u64,
-    /// When the trial's time was zero, in nanoseconds since the Unix epoch.
+    /// The trial's time zero, in nanoseconds since the Unix epoch.
     pub start_unix_ns: u64,
 }
 
@@ -147,7 +147,7 @@ impl Running {
         self.clock.now()
     }
 
-    /// When it started, in nanoseconds since the Unix epoch.
+    /// The trial's time zero, in nanoseconds since the Unix epoch.
     #[must_use]
     pub fn start_unix_ns(&self) -> u64 {
         self.clock.unix()
@@ -213,7 +213,7 @@ pub(crate) fn link(
     segment: SegmentName,
     direction: Direction,
     seed: u64,
-) -> Link {
+) -> Path {
     let transparent = DirectionConfig::default();
     let config = scenario
         .segment(segment)
@@ -223,7 +223,7 @@ pub(crate) fn link(
         direction,
         segment,
     };
-    Link::new(config, scenario.bdp(config), seed)
+    Path::of_link(config, scenario.bdp(config), seed)
 }
 
 impl Stop {

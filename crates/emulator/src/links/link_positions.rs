@@ -14,8 +14,8 @@ pub(crate) struct LinkPosition {
     pub to_end: bool,
 }
 
-/// Where the links of these segments lie, if programs on the hosts of `stops` take what comes, and
-/// send on what they like.
+/// The positions of the links of these segments, if programs on the hosts of `stops` take what
+/// comes, and send packets of their own.
 pub(crate) fn link_positions(segments: &[SegmentName], stops: &[HostName]) -> Vec<LinkPosition> {
     let hop = |segment: SegmentName| {
         let [near, _] = segment.ends();

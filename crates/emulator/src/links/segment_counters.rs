@@ -12,9 +12,9 @@ use crate::links::emulated_link::EmulatedLink;
 /// losses`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SegmentCounters {
-    /// Which segment.
+    /// The segment.
     pub segment: SegmentName,
-    /// Which direction.
+    /// The direction.
     pub direction: Direction,
     /// Packets that came in.
     pub packets: u64,

@@ -27,7 +27,7 @@ const ETH_P_ALL: u16 = 3;
 /// Bytes of frames that have been sent, but not yet taken by the other host.
 const SEND_BUFFER: usize = 1 << 22;
 
-/// Where frames come in and go out.
+/// A port through which frames come in and go out.
 pub(crate) trait Port {
     /// Hands the next frame to `take`. False if there is none now.
     fn receive(&mut self, take: &mut dyn FnMut(Received<'_>)) -> bool;

@@ -43,9 +43,9 @@ unsafe impl Send for Ring {}
 /// A frame as the kernel has it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Received<'a> {
-    /// When the kernel got it, in nanoseconds since the Unix epoch.
+    /// The time at which the kernel got it, in nanoseconds since the Unix epoch.
     pub stamp: u64,
-    /// What there is of it.
+    /// Its bytes, as far as the ring has them.
     pub frame: &'a [u8],
     /// Bytes on the wire.
     pub length: usize,

@@ -54,7 +54,7 @@ impl TrialClock {
         Self { monotonic, unix }
     }
 
-    /// When the trial started, in nanoseconds since the Unix epoch.
+    /// The start of the trial, in nanoseconds since the Unix epoch.
     pub fn unix(&self) -> u64 {
         self.unix
     }

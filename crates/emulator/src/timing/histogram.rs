@@ -37,7 +37,7 @@ impl Histogram {
         self.longest = self.longest.max(other.longest);
     }
 
-    /// How many spans there were.
+    /// The number of spans.
     pub fn count(&self) -> u64 {
         self.nanos.len()
     }

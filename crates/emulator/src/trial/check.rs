@@ -14,7 +14,7 @@ const SLACK: Span = Span::from_millis(1);
 /// the scenario says.
 const CONFIDENCE: f64 = 13.8;
 
-/// What is wrong with the packets of a hop in a direction, each in words.
+/// The flaws of the packets of a hop in a direction, each in words.
 pub fn flaws(hop: Hop, direction: Direction, packets: &[Packet]) -> Vec<String> {
     let own = packets.iter().filter(|it| it.direction == direction);
     let own: Vec<&Packet> = own.collect();
@@ -127,6 +127,7 @@ mod tests {
             sent: Time::from_nanos(number * MS),
             ip: IpPacket::udp(IpVersion::V4, 0, Bytes::from(vec![0; 1250 - 28])),
             fate,
+            marked: false,
         }
     }
 

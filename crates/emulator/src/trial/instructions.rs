@@ -18,7 +18,7 @@ pub fn server_port(setup: &FlowSetup) -> u16 {
     FIRST_PORT + u16::try_from(setup.number()).expect("a job has fewer flows")
 }
 
-/// What the program of a flow with that number is told.
+/// The instructions for the program of a flow with that number.
 pub fn instructions(setup: &FlowSetup, number: usize) -> Instructions {
     match setup.programs()[number].0 {
         HostName::Client => endpoint(setup, Role::Client),
@@ -27,7 +27,7 @@ pub fn instructions(setup: &FlowSetup, number: usize) -> Instructions {
     }
 }
 
-/// Where what stands behind a hop accepts connections.
+/// The address at which the program behind a hop accepts connections.
 pub fn behind(setup: &FlowSetup, hop: usize) -> SocketAddr {
     let [_, far] = setup.addresses(hop);
     if hop == setup.job().link_hops().len() - 1 || setup.job().is_transparent() {

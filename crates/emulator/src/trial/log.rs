@@ -28,7 +28,7 @@ use super::tunnel::Carried;
 /// The link type of bare IP packets.
 const RAW: u16 = 101;
 
-/// What the emulator saw of a trial. When flows ended is for others to say.
+/// The observation of a trial, without the ends of flows, which the caller knows.
 pub fn observation(
     setups: &[FlowSetup],
     report: &Report,
@@ -189,6 +189,7 @@ fn packets<'a>(
             }
             if let (Some(number), Some(fate)) = (number, fate) {
                 packets[number].fate = fate;
+                packets[number].marked |= captured.marked;
                 lost_if_open[number] = false;
             }
             continue;
@@ -203,6 +204,7 @@ fn packets<'a>(
             sent,
             ip,
             fate: fate.unwrap_or(Fate::Loss),
+            marked: captured.marked,
         });
     }
     let under_way = under_way(&packets, &lost_if_open);
@@ -311,6 +313,7 @@ mod tests {
             sent: sent.map(Time::from_nanos),
             arrived: arrived.map(Time::from_nanos),
             fate,
+            marked: false,
             frame: ethernet.into(),
         }
     }

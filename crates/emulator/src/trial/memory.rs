@@ -21,8 +21,8 @@ pub(super) struct EndlessInMemory {
 }
 
 impl EndlessInMemory {
-    /// For the flows of `job` with a duration, whose places are within `scratch`. The mount
-    /// namespace must be of this process alone.
+    /// Puts the files of the flows of `job` with a duration, whose folders are within `scratch`,
+    /// into memory. The mount namespace must be of this process alone.
     pub(super) fn new(job: &Job, scratch: &Path) -> Result<Self, Box<dyn Error>> {
         let mut made = Self {
             folders: Vec::new(),

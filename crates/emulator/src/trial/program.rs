@@ -46,7 +46,7 @@ pub enum NoProgram {
 pub struct Instructions {
     /// Variables of its environment; those without a value are not to be there.
     pub variables: Vec<(&'static str, Option<String>)>,
-    /// What is on its standard input, if anything.
+    /// The content of its standard input, if any.
     pub input: Option<Vec<u8>>,
 }
 
@@ -174,7 +174,7 @@ impl Program {
         let _ = kill_process_group(Pid::from_child(&self.process), Signal::TERM);
     }
 
-    /// How it ended; it is killed if it has not.
+    /// The exit status of the program, which is killed if it has not ended.
     pub fn status(&mut self) -> ExitStatus {
         self.reap().status
     }
@@ -212,7 +212,7 @@ impl Program {
         end
     }
 
-    /// What is left of it; it is killed if it still lives.
+    /// The exit of the program, which is killed if it still lives.
     pub fn exit(&mut self) -> ProgramExit {
         let reaped = self.reap();
         let _ = self.listen(); // what was said last
@@ -222,7 +222,7 @@ impl Program {
             cpu: reaped.cpu,
             peak_memory_bytes: reaped.peak_memory_bytes,
             log,
-            frames: Vec::new(),
+            messages: Vec::new(),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! It is there before the first flow begins. Its ends are told what the contract says
 //! (`endpoints/contract/middleboxes.md`), with a secret made for it alone, which is in no file.
-//! What it takes and gives is seen by a tap; what it makes of that is what the links carry.
+//! What it takes and gives is captured at its devices; what it makes of that is what the links carry.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use bentpipe_emulator::{
-    EmulatorError, HostName, Running, TUNNEL, Tap, TapReport, Topology, TunnelPlan,
+    CaptureReport, EmulatorError, HostName, Running, TUNNEL, Topology, TunnelCapture, TunnelPlan,
 };
 use bentpipe_endpoint::contract::CONTRACT;
 use bentpipe_trial::{Job, Network, ProgramExit, TunnelJob, TunnelTransport, address};
@@ -33,18 +33,18 @@ pub struct Tunnel {
     setup: Span,
     begun: Time,
     congestion_control: String,
-    tap: Tap,
+    capture: TunnelCapture,
 }
 
 /// The account of a tunnel that has ended.
 pub struct Carried {
-    /// What went through it.
-    pub report: TapReport,
+    /// The packets that went through it.
+    pub report: CaptureReport,
     /// From the start of its programs until it carried.
     pub setup: Span,
-    /// When it was ready for flows.
+    /// The time at which it was ready for flows.
     pub begun: Time,
-    /// That of its own connection; empty if it has none.
+    /// The congestion control of its own connection; empty if it has none.
     pub congestion_control: String,
     /// The client's program first.
     pub exits: [ProgramExit; 2],
@@ -80,7 +80,8 @@ pub fn plan(job: &Job, tunnel: &TunnelJob) -> TunnelPlan {
     }
 }
 
-/// Where the client's end finds the other one: proxies on the way are told of nothing else.
+/// The address at which the client's end finds the other one: proxies on the way are told nothing
+/// else.
 pub fn far_end(job: &Job, tunnel: &TunnelJob) -> IpAddr {
     match tunnel.to {
         HostName::Server => address(job.ip, Network::Ground, 1),
@@ -106,7 +107,7 @@ impl Tunnel {
         let plan = plan(job, tunnel);
         wait_until_it_carries(topology, &plan, &mut programs)?;
         let setup = running.now() - start;
-        let tap = Tap::start(topology, &plan, running)?;
+        let capture = TunnelCapture::start(topology, &plan, running)?;
         Ok(Self {
             programs,
             setup,
@@ -116,13 +117,13 @@ impl Tunnel {
             } else {
                 String::new()
             },
-            tap,
+            capture,
         })
     }
 
     /// Ends it. A program that is gone already has failed.
     pub fn close(self) -> Result<Carried, TrialError> {
-        let report = self.tap.stop()?;
+        let report = self.capture.stop()?;
         let mut programs = self.programs;
         said_if_ended(&mut programs)?;
         for program in &programs {

@@ -82,22 +82,22 @@ pub struct Ready {
     pub stack: String,
     /// The library and its version.
     pub version: String,
-    /// How the program batches arrivals and polls its stack.
+    /// The driver, in words: how the program batches arrivals and polls its stack.
     pub driver: String,
-    /// When it wants to run first, in nanoseconds; `None`: when something arrives.
+    /// The first time at which it wants to run, in nanoseconds; `None`: when something arrives.
     pub next_wake: Option<u64>,
 }
 
 /// The last message of a program, BYE.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bye {
-    /// When the handshake was complete, in nanoseconds (RFC 9001, section 4.1.1).
+    /// The time at which the handshake was complete, in nanoseconds (RFC 9001, section 4.1.1).
     pub handshake_ns: Option<u64>,
     /// A client's requests, in their order.
     pub requests: Vec<RequestReport>,
-    /// Why the connection ended early.
+    /// The reason why the connection ended early.
     pub error: Option<String>,
-    /// What else the program says of itself; absent: nothing.
+    /// The statistics that the program reports of itself; absent: none.
     #[serde(default, skip_serializing_if = "Statistics::is_empty")]
     pub statistics: Statistics,
 }
@@ -161,14 +161,14 @@ pub struct ProxyHello {
     pub seed: String,
     /// The wall-clock time of time 0, in seconds since 1970; of no meaning in socket mode.
     pub epoch_unix_s: u64,
-    /// Where its datagrams on the client side come from, which in virtual time do not say so
-    /// themselves; `None` in socket mode.
+    /// The source address of datagrams on the client side, which in virtual time do not carry it;
+    /// `None` in socket mode.
     pub previous_hop: Option<String>,
-    /// Where it accepts connections.
+    /// The address on which it accepts connections.
     pub listen: String,
-    /// Where it opens connections from.
+    /// The address from which it opens connections.
     pub local: String,
-    /// Where it opens connections to: the next proxy, or the server.
+    /// The address to which it opens connections: the next proxy, or the server.
     pub next_hop: String,
     /// The server name that clients will ask for.
     pub server_name: String,
@@ -188,9 +188,9 @@ pub struct ProxyBye {
     /// Its version; in virtual time READY has said it already.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub version: String,
-    /// What went wrong, if anything that is worth a word.
+    /// The error that occurred, if one did that matters.
     pub error: Option<String>,
-    /// What it says of itself; absent: nothing.
+    /// The statistics that it reports of itself; absent: none.
     #[serde(default, skip_serializing_if = "Statistics::is_empty")]
     pub statistics: Statistics,
 }
@@ -205,8 +205,8 @@ pub struct RequestReport {
     pub asked_ns: Option<u64>,
     /// Bytes of the reply received so far.
     pub bytes: u64,
-    /// When the first of them came, in nanoseconds.
+    /// The time at which the first of them came, in nanoseconds.
     pub first_byte_ns: Option<u64>,
-    /// When the last of them came, in nanoseconds.
+    /// The time at which the last of them came, in nanoseconds.
     pub last_byte_ns: Option<u64>,
 }

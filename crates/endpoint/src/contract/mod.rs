@@ -3,14 +3,14 @@
 //! Bytes from a pipe are hostile: decoding checks every length before it believes it and returns an
 //! error, never panics, and never allocates more than a small multiple of the bytes that are there.
 
-mod frames;
+mod encoding;
 mod messages;
 mod statistics;
 
-pub use frames::{
+pub use encoding::{
     Arrival, BODY_LIMIT, BYE, ContractError, Datagram, FINISH, HEADER_LEN, HELLO, NEVER,
-    PAYLOAD_LIMIT, RAN, READY, RUN, Ran, RanFrame, Run, SERVER_SIDE, decode_header, encode_frame,
-    encode_run, frame_name,
+    PAYLOAD_LIMIT, RAN, READY, RUN, Ran, RanMessage, Run, SERVER_SIDE, decode_header,
+    encode_message, encode_run, message_name,
 };
 pub use messages::{
     Bye, CONTRACT, H3, HQ_INTEROP, Hello, ProxyBye, ProxyHello, Ready, RequestReport, hq_interop,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// As many entries may be said.
+/// The most entries that a program may report.
 pub const STATISTICS_LIMIT: usize = 64;
 
 /// Statistics of a program: names and values, in the order of the names.
@@ -27,7 +27,7 @@ impl Statistics {
         }
     }
 
-    /// What was said, in the order of the names.
+    /// The entries, in the order of the names.
     pub fn into_entries(self) -> impl Iterator<Item = (String, Value)> {
         self.0.into_iter()
     }

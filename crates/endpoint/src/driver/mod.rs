@@ -26,11 +26,11 @@ pub const MAX_DATAGRAMS: usize = 10;
 pub struct Endpoint<S> {
     /// The QUIC implementation.
     pub stack: S,
-    /// What uses it.
+    /// The application that uses the stack.
     pub application: Application,
-    /// Where its TLS secrets go.
+    /// The file for its TLS secrets.
     pub keylog: Option<LogFile>,
-    /// Where its qlog goes.
+    /// The folder for its qlog.
     pub qlog: Option<LogFolder>,
 }
 

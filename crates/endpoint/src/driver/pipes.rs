@@ -10,16 +10,16 @@ use crate::error::EndpointError;
 /// As much as a pipe holds, so that an epoch's datagrams come in few reads.
 const INBOX_BYTES: usize = 1 << 20;
 
-/// The two pipes of the contract: frames in, frames out.
+/// The two pipes of the contract: messages in, messages out.
 #[derive(Debug)]
 pub struct Pipes<R = File, W = File> {
     from: R,
     to: W,
-    /// The same memory for every frame.
+    /// The same memory for every message.
     inbox: Vec<u8>,
     /// Bytes of the inbox that have been read.
     filled: usize,
-    /// Bytes of it that belong to the frame that was returned last.
+    /// Bytes of it that belong to the message that was returned last.
     returned: usize,
 }
 
@@ -49,7 +49,7 @@ impl<R: Read, W: Write> Pipes<R, W> {
         }
     }
 
-    /// The next frame's type and body; `None` if the coordinator has gone away.
+    /// The next message's type and body; `None` if the coordinator has gone away.
     pub fn receive(&mut self) -> Result<Option<(u8, &[u8])>, EndpointError> {
         self.inbox.copy_within(self.returned..self.filled, 0);
         self.filled -= std::mem::take(&mut self.returned);
@@ -59,7 +59,7 @@ impl<R: Read, W: Write> Pipes<R, W> {
         let (length, kind) = decode_header(&self.inbox)?;
         if length > BODY_LIMIT {
             return Err(EndpointError::Conversation(format!(
-                "a frame of {length} bytes"
+                "a message of {length} bytes"
             )));
         }
         if !self.fill(HEADER_LEN + length)? {
@@ -69,10 +69,10 @@ impl<R: Read, W: Write> Pipes<R, W> {
         Ok(Some((kind, &self.inbox[HEADER_LEN..self.returned])))
     }
 
-    /// Sends a whole frame.
-    pub fn send(&mut self, frame: &[u8]) -> Result<(), EndpointError> {
+    /// Sends a whole message.
+    pub fn send(&mut self, message: &[u8]) -> Result<(), EndpointError> {
         self.to
-            .write_all(frame)
+            .write_all(message)
             .map_err(EndpointError::io("writing to file descriptor 4"))
     }
 
@@ -96,17 +96,17 @@ impl<R: Read, W: Write> Pipes<R, W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::{FINISH, RUN, encode_frame};
+    use crate::contract::{FINISH, RUN, encode_message};
 
     #[test]
-    fn frames_come_one_by_one_however_they_are_cut() {
+    fn messages_come_one_by_one_however_they_are_cut() {
         let large = vec![7; 3 * INBOX_BYTES];
-        let frames = [
-            encode_frame(RUN, b"one"),
-            encode_frame(RUN, &large),
-            encode_frame(FINISH, b""),
+        let messages = [
+            encode_message(RUN, b"one"),
+            encode_message(RUN, &large),
+            encode_message(FINISH, b""),
         ];
-        let all = frames.concat();
+        let all = messages.concat();
         let (start, end) = all.split_at(INBOX_BYTES + 1);
         let mut pipes = Pipes::new(start.chain(end), Vec::new());
         assert_eq!(pipes.receive().unwrap(), Some((RUN, &b"one"[..])));
@@ -116,18 +116,18 @@ mod tests {
     }
 
     #[test]
-    fn an_end_within_a_frame_is_an_end() {
-        let frame = encode_frame(RUN, b"one");
-        for cut in 0..frame.len() {
+    fn an_end_within_a_message_is_an_end() {
+        let message = encode_message(RUN, b"one");
+        for cut in 0..message.len() {
             assert_eq!(
-                Pipes::new(&frame[..cut], Vec::new()).receive().unwrap(),
+                Pipes::new(&message[..cut], Vec::new()).receive().unwrap(),
                 None
             );
         }
     }
 
     #[test]
-    fn a_frame_of_absurd_length_is_refused() {
+    fn a_message_of_absurd_length_is_refused() {
         let header = [0xff, 0xff, 0xff, 0xff, RUN];
         let error = Pipes::new(&header[..], Vec::new()).receive().unwrap_err();
         assert!(error.to_string().contains("4294967295 bytes"), "{error}");

@@ -88,7 +88,7 @@ impl Port {
             .map_err(EndpointError::io("connecting the socket"))
     }
 
-    /// Where it is.
+    /// Its local address.
     pub fn local_address(&self) -> Result<SocketAddr, EndpointError> {
         self.socket
             .local_addr()
@@ -134,7 +134,7 @@ impl Port {
         result
     }
 
-    /// As [`Self::receive`], by way of memory that several ports share.
+    /// Hands on one batch, as [`Self::receive`] does, by way of memory that several ports share.
     pub fn receive_to(
         &mut self,
         landing: &mut ReceiveBuffer,

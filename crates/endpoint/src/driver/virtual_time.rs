@@ -7,7 +7,9 @@ use std::time::Duration;
 use bytes::BytesMut;
 
 use crate::clock::Clock;
-use crate::contract::{BYE, Bye, FINISH, NEVER, RUN, RanFrame, Run, encode_frame, frame_name};
+use crate::contract::{
+    BYE, Bye, FINISH, NEVER, RUN, RanMessage, Run, encode_message, message_name,
+};
 use crate::error::EndpointError;
 use crate::stack::{Received, Stack, Transmit};
 
@@ -26,12 +28,12 @@ pub struct VirtualTime<S> {
     idle: bool,
     /// Timers are not handled before this time.
     timer_floor: Duration,
-    ran: RanFrame,
+    ran: RanMessage,
     buffer: Vec<u8>,
 }
 
 impl<S: Stack> VirtualTime<S> {
-    /// What READY says about how the stack is driven.
+    /// The driver in READY, in words.
     pub const DRIVER: &'static str = "at each instant: all arrivals, then timers, then the \
                                       application, then polls of up to 10 datagrams until there is \
                                       nothing more to send";
@@ -45,7 +47,7 @@ impl<S: Stack> VirtualTime<S> {
             now: Duration::ZERO,
             idle: true,
             timer_floor: Duration::ZERO,
-            ran: RanFrame::new(),
+            ran: RanMessage::new(),
             buffer: Vec::new(),
         }
     }
@@ -64,11 +66,11 @@ impl<S: Stack> VirtualTime<S> {
                 }
                 FINISH => {
                     let bye = self.endpoint.finish()?;
-                    pipes.send(&encode_frame(BYE, &serde_json::to_vec(&bye)?))?;
+                    pipes.send(&encode_message(BYE, &serde_json::to_vec(&bye)?))?;
                     return Ok(Some(bye));
                 }
                 other => {
-                    let what = format!("{} in place of RUN or FINISH", frame_name(other));
+                    let what = format!("{} in place of RUN or FINISH", message_name(other));
                     return Err(EndpointError::Conversation(what));
                 }
             }

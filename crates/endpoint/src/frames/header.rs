@@ -5,11 +5,11 @@
 pub struct Header {
     /// Of the frame, from 0.
     pub number: u32,
-    /// When it was made, in nanoseconds since 1970.
+    /// The time at which it was made, in nanoseconds since 1970.
     pub made_ns: u64,
     /// Bytes of the whole frame.
     pub size: u32,
-    /// Where in the frame the part begins.
+    /// The offset of the part in the frame.
     pub offset: u32,
 }
 

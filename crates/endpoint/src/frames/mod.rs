@@ -28,11 +28,11 @@ const MOST_FRAMES: usize = 1_000_000;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FrameStream {
-    /// From one frame to the next, in microseconds.
+    /// The time from one frame to the next, in microseconds.
     pub interval_us: u64,
     /// A frame is of use for so long after it was made, in milliseconds.
     pub deadline_ms: u64,
-    /// What carries the frames.
+    /// The carrier of the frames.
     pub over: Carrier,
 }
 
@@ -47,32 +47,32 @@ pub enum Carrier {
 }
 
 impl FrameStream {
-    /// From one frame to the next.
+    /// The time from one frame to the next.
     #[must_use]
     pub fn interval(&self) -> Duration {
         Duration::from_micros(self.interval_us)
     }
 
-    /// How long a frame is of use.
+    /// The age until which a frame is of use.
     #[must_use]
     pub fn deadline(&self) -> Duration {
         Duration::from_millis(self.deadline_ms)
     }
 
-    /// When a frame is made, since the first one was.
+    /// The time at which a frame is made, from the first one on.
     #[must_use]
     pub fn made(&self, number: usize) -> Duration {
         let number = u32::try_from(number).expect("a stream has fewer frames");
         self.interval() * number
     }
 
-    /// When the time of the last of so many frames is over, since the first one was made.
+    /// The deadline of the last of `frames` frames, from the time at which the first one is made.
     #[must_use]
     pub fn end(&self, frames: usize) -> Duration {
         self.made(frames.saturating_sub(1)) + self.deadline()
     }
 
-    /// What is wrong with a stream that has so many requests, if anything.
+    /// The problem with a stream of `requests` requests, if there is one.
     #[must_use]
     pub fn problem(&self, requests: usize) -> Option<String> {
         let problem = if !(1..=MOST_INTERVAL_US).contains(&self.interval_us) {

@@ -114,7 +114,7 @@ impl Publisher {
         }
     }
 
-    /// When a frame is to be made or given up next.
+    /// The time at which the next frame is to be made or given up.
     #[must_use]
     pub fn next_wake(&self) -> Option<Duration> {
         let wakes = self.viewings.values();

@@ -157,7 +157,7 @@ impl Client {
         self.advance(stack, now)
     }
 
-    /// When [`Client::advance`] is to be called next, though nothing happens.
+    /// The time of the next call of [`Client::advance`], if nothing arrives before.
     #[must_use]
     pub fn next_wake(&self) -> Option<Duration> {
         let can_ask = self.session.as_ref().is_some_and(|it| self.can_ask(it));

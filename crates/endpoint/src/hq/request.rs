@@ -29,9 +29,10 @@ pub struct Request {
 
 #[derive(Debug)]
 enum Payload {
-    /// Where the reply goes.
+    /// The file for the reply.
     Reply(Download),
-    /// What is left to be sent of the file, and how many bytes came in answer, where none should.
+    /// The rest of the file that is to be sent, and the number of bytes that came in answer, where
+    /// none should.
     File { unsent: Bytes, answered: usize },
 }
 

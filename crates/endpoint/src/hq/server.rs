@@ -42,7 +42,7 @@ enum Files {
 #[derive(Debug)]
 enum Exchange {
     Asking(Vec<u8>),
-    /// What is left of the reply.
+    /// The rest of the reply.
     Answering(Bytes),
     Storing(Upload),
 }

@@ -12,7 +12,7 @@ use crate::files::Download;
 pub enum Upload {
     /// The first line is not complete yet.
     Line(Vec<u8>),
-    /// What follows goes here.
+    /// The file for the bytes that follow.
     File(Download),
     /// It is none, or leads out of the folder.
     Refused,
@@ -39,7 +39,7 @@ impl Upload {
         }
     }
 
-    /// That was all: whether a file has come, which is then complete.
+    /// Completes the upload; true if a file has come.
     pub fn complete(&mut self) -> Result<bool, EndpointError> {
         let Self::File(download) = self else {
             return Ok(false);

@@ -97,12 +97,12 @@ impl PageLoad {
         Some(number)
     }
 
-    /// How many are to be asked for as soon as that can be.
+    /// The number of requests that are to be sent as soon as possible.
     pub fn ready(&mut self) -> usize {
         self.plan.ready(self.now)
     }
 
-    /// How many were asked for and have not ended.
+    /// The number of requests that were sent and have not ended.
     #[must_use]
     pub fn under_way(&self) -> usize {
         self.plan.under_way()
@@ -164,7 +164,7 @@ impl PageLoad {
         self.plan.ended(self.now, number, came);
     }
 
-    /// When there is more to be asked for, though nothing comes.
+    /// The time at which another request is due, if nothing arrives before.
     #[must_use]
     pub fn next_wake(&self) -> Option<Duration> {
         self.plan.next_wake(self.now)

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::load::PageLoad;
 
-/// As many connections browsers have to a server over HTTP/1.1.
+/// The number of connections that browsers open to a server over HTTP/1.1.
 pub const HTTP1_CONNECTIONS: usize = 6;
 
 /// The highest rate of a live stream.
@@ -42,11 +42,12 @@ pub struct Resource {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LiveStream {
-    /// For how long a segment plays, in milliseconds.
+    /// The duration of a segment, in milliseconds.
     pub segment_ms: u64,
     /// So many segments are made when the client begins.
     pub initial_segments: u64,
-    /// What segments take to be played as they come, in bits per second, the lowest first.
+    /// The rates of segments, in bits per second, the lowest first: a link of that rate plays them
+    /// as they come.
     pub rates_bps: Vec<u64>,
 }
 
@@ -57,14 +58,14 @@ impl LiveStream {
         rate_bps * self.segment_ms / 8000
     }
 
-    /// When a segment is made, since the client began.
+    /// The time at which a segment is made, from the start of the client on.
     #[must_use]
     pub fn made(&self, segment: u64) -> Duration {
         let made_after = (segment + 1).saturating_sub(self.initial_segments);
         Duration::from_millis(made_after * self.segment_ms)
     }
 
-    /// What is wrong with a stream that has so many requests, if anything.
+    /// The problem with a stream of `requests` requests, if there is one.
     #[must_use]
     pub fn problem(&self, requests: usize) -> Option<String> {
         let rates = &self.rates_bps;

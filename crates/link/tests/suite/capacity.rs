@@ -2,6 +2,7 @@
 
 use bentpipe_link::{Direction, Fate, Path, Scenario};
 
+use crate::decided::Decides;
 use crate::{departure, link, ns};
 
 #[test]
@@ -67,7 +68,7 @@ fn the_first_packets_over_sat() {
 }
 
 #[test]
-#[should_panic(expected = "a packet arrives at 4 ns, after one at 5 ns")]
+#[should_panic(expected = "a packet is sent at 4 ns, after one at 5 ns")]
 fn time_does_not_go_back() {
     let mut link = link("");
     link.admit(ns(5), 1);

@@ -1,19 +1,20 @@
 //! Delays that change, and keep the order.
 
-use bentpipe_link::{Delay, Fate, Link, Scenario};
+use bentpipe_link::{Delay, Fate, Path, Scenario};
 use bentpipe_units::{Size, Span};
 
+use crate::decided::Decides;
 use crate::{SEED, file, ns};
 
 const STEPS: &str = "delay = { trace = \"inline\", steps = [[\"0 s\", \"30 ns\"], [\"100 ns\", \"5 \
                      ns\"], [\"200 ns\", \"50 ns\"]] }";
 
-fn link(forward: &str) -> Link {
+fn link(forward: &str) -> Path {
     let scenario = Scenario::parse(&file(forward), "test.toml", &[]).unwrap();
-    Link::new(&scenario.satellite.forward, Size::ZERO, SEED)
+    Path::of_link(&scenario.satellite.forward, Size::ZERO, SEED)
 }
 
-fn arrivals(link: &mut Link, times: &[u64]) -> Vec<u64> {
+fn arrivals(link: &mut Path, times: &[u64]) -> Vec<u64> {
     let arrival = |now: &u64| match link.admit(ns(*now), 1) {
         Fate::Delivered { at } => at.as_nanos(),
         other => panic!("{other:?}"),
@@ -69,7 +70,7 @@ fn jitter_reaches_all_of_its_range_and_no_further() {
     let delays = |seed| {
         let scenario = Scenario::parse(&file(JITTER), "test.toml", &[]).unwrap();
         let seed = bentpipe_link::LinkSeed { seed, ..SEED };
-        let mut link = Link::new(&scenario.satellite.forward, Size::ZERO, seed);
+        let mut link = Path::of_link(&scenario.satellite.forward, Size::ZERO, seed);
         let arrivals = arrivals(&mut link, &times);
         let both = arrivals.iter().zip(&times);
         both.map(|(at, sent)| at - sent).collect::<Vec<u64>>()
@@ -125,7 +126,7 @@ fn jitter_does_not_depend_on_what_is_lost() {
     let times: Vec<u64> = (0..300).map(|packet| packet * 1000).collect();
     let fates = |text: &str| {
         let scenario = Scenario::parse(&file(text), "test.toml", &[]).unwrap();
-        let mut link = Link::new(&scenario.satellite.forward, Size::ZERO, SEED);
+        let mut link = Path::of_link(&scenario.satellite.forward, Size::ZERO, SEED);
         let admit = |now: &u64| link.admit(ns(*now), 1);
         times.iter().map(admit).collect::<Vec<Fate>>()
     };

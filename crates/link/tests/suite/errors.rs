@@ -111,7 +111,7 @@ fn an_unknown_key() {
     forward_refused(
         "queue = { size = \"1 MB\", drop_abov = \"1 kB\" }",
         ".queue.drop_abov: 1 kB: unknown key; did you mean \"drop_above\"? \
-         Known here: size, drop_above, drop_ratio",
+         Known here: size, drop_above, drop_ratio, aqm",
     );
     forward_refused(
         "loss = { model = \"periodic\", every = \"9 packets\", brst = \"2 packets\" }",

@@ -4,6 +4,7 @@ use bentpipe_link::{CABLE, Direction, Fate, HostName, Path, Scenario};
 use bentpipe_units::Span;
 use proptest::prelude::*;
 
+use crate::decided::Decides;
 use crate::ns;
 
 use HostName::{Client, Gateway, Server, Terminal};

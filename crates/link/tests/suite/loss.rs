@@ -1,13 +1,14 @@
 //! Loss ratios within statistical bounds, and the streams that they are drawn from.
 
-use bentpipe_link::{Direction, Fate, Link, LinkSeed, SegmentName};
+use bentpipe_link::{Direction, Fate, LinkSeed, Path, SegmentName};
 use bentpipe_units::Size;
 
+use crate::decided::Decides;
 use crate::{SEED, config, link, ns};
 
 const MILLION: usize = 1_000_000;
 
-fn losses(link: &mut Link, packets: usize) -> Vec<usize> {
+fn losses(link: &mut Path, packets: usize) -> Vec<usize> {
     (0..packets)
         .filter(|_| link.admit(ns(0), 1500) == Fate::Loss)
         .collect()
@@ -191,7 +192,7 @@ fn each_link_draws_from_the_stream_that_is_documented() {
             segment,
             ..SEED
         };
-        let mut link = Link::new(&config("loss = \"1 %\""), Size::ZERO, seed);
+        let mut link = Path::of_link(&config("loss = \"1 %\""), Size::ZERO, seed);
         assert_eq!(losses(&mut link, 1000), lost, "{direction:?} {segment:?}");
     }
 }

@@ -1,8 +1,9 @@
 //! The link test suite: it should find an error of one nanosecond or one byte.
 
 mod allocation;
+mod aqm;
 mod capacity;
-mod course;
+mod decided;
 mod delay;
 mod errors;
 mod files;
@@ -13,10 +14,11 @@ mod path;
 mod properties;
 mod queue;
 mod scenario;
+mod timeline;
 mod varying;
 
 use bentpipe_link::{
-    Direction, DirectionConfig, Fate, Link, LinkSeed, Scenario, ScenarioError, SegmentName,
+    Direction, DirectionConfig, Fate, LinkSeed, Path, Scenario, ScenarioError, SegmentName,
 };
 use bentpipe_units::{Size, Time};
 
@@ -46,8 +48,8 @@ const SEED: LinkSeed = LinkSeed {
 };
 
 /// A link with a delay of 1 ms and a BDP of 10 000 bytes.
-fn link(forward: &str) -> Link {
-    Link::new(&config(forward), Size::from_bytes(10_000), SEED)
+fn link(forward: &str) -> Path {
+    Path::of_link(&config(forward), Size::from_bytes(10_000), SEED)
 }
 
 fn ns(nanos: u64) -> Time {

@@ -4,6 +4,7 @@ use bentpipe_link::Fate::{Delivered, Loss, QueueDrop};
 use bentpipe_link::{Direction, Fate, Path, Scenario};
 use bentpipe_units::Span;
 
+use crate::decided::Decides;
 use crate::ns;
 
 const THREE: &str = r#"

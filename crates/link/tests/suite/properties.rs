@@ -1,9 +1,10 @@
 //! Properties of every link and every sequence of arrivals.
 
-use bentpipe_link::{Counters, Fate, Link};
+use bentpipe_link::{Counters, Fate, Path};
 use bentpipe_units::Size;
 use proptest::prelude::*;
 
+use crate::decided::Decides;
 use crate::{SEED, config, ns};
 
 /// A sequence of (arrival, bytes), often at one instant, around the pace of the link.
@@ -38,9 +39,9 @@ fn queue(packets: Option<u64>, bytes: Option<u64>) -> String {
     }
 }
 
-fn link(rate: u64, queue: &str, more: &str) -> Link {
+fn link(rate: u64, queue: &str, more: &str) -> Path {
     let text = format!("rate = \"{rate} bit/s\"\nqueue = \"{queue}\"\n{more}");
-    Link::new(&config(&text), Size::from_bytes(10_000), SEED)
+    Path::of_link(&config(&text), Size::from_bytes(10_000), SEED)
 }
 
 /// The same link in another way of reckoning: time in units of 1 ns / rate, so that every
@@ -137,7 +138,7 @@ proptest! {
             queue(packets, bytes)
         ));
         let forward = scenario.unwrap().satellite.forward;
-        let mut link = Link::new(&forward, Size::ZERO, SEED);
+        let mut link = Path::of_link(&forward, Size::ZERO, SEED);
         let mut expected = Counters::default();
         let mut last = 0;
         for (now, ip_bytes) in arrivals {

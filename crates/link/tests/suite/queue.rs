@@ -2,6 +2,7 @@
 
 use bentpipe_link::Fate;
 
+use crate::decided::Decides;
 use crate::{departure, link, ns};
 
 /// How many packets of a burst at time 0 get through: one in transmission, the others wait.

@@ -32,6 +32,7 @@ fn every_form_of_a_queue() {
     let size = |size| Queue {
         size,
         random_drop: None,
+        aqm: None,
     };
     assert_eq!(
         queue("\"25 packets\""),
@@ -54,6 +55,7 @@ fn every_form_of_a_queue() {
                 above: QueueSize::Bdp(500_000_000),
                 ratio: Ratio::from_ppb(250_000_000),
             }),
+            aqm: None,
         }
     );
 }

@@ -94,7 +94,8 @@ pub fn sha256(path: &Path) -> io::Result<String> {
 pub struct Listing {
     /// Path, size and hash of each.
     pub files: Vec<Value>,
-    /// Those whose names are no UTF-8, which no message can say: as far as they can be read.
+    /// The paths with names that are no UTF-8, which no message can hold: as far as they can be
+    /// read.
     pub unreadable: Vec<String>,
 }
 

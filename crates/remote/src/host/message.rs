@@ -12,9 +12,9 @@ const LINE: usize = 1 << 24;
 
 /// A message that has come.
 pub struct Message {
-    /// What its line says.
+    /// The JSON of its line.
     pub said: Value,
-    /// What stands behind it.
+    /// The bytes behind the line.
     pub bytes: Vec<u8>,
 }
 

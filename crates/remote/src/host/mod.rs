@@ -42,7 +42,7 @@ const ALIVE_BEFORE: &str = ".alive-before";
 pub struct Options {
     /// By so much it says that its clock is ahead of what it is: for tests.
     pub ahead_ns: i64,
-    /// When nothing has come for so long, the other side is gone.
+    /// The silence after which the other side counts as gone.
     pub silence_s: u64,
 }
 

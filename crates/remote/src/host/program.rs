@@ -28,7 +28,7 @@ const SAID: usize = 1 << 20;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Start {
-    /// What the other side calls it.
+    /// The name that the other side gave it.
     pub name: String,
     /// The program and its arguments.
     pub command: Vec<String>,

@@ -20,11 +20,11 @@ type BothWays = [Vec<Seen>; 2];
 pub struct PathSeen {
     /// Without packets, where they are not known.
     pub observation: TestbedObservation,
-    /// What the captures say of each other.
+    /// The result of joining the captures.
     pub joined: Joined,
     /// Whether anything is known of packets.
     pub is_known: bool,
-    /// Why there is nothing in the captures to be known by.
+    /// The reasons why captures show nothing of packets.
     pub flaws: Vec<String>,
 }
 

@@ -32,7 +32,7 @@ pub fn verdict(setup: &FlowSetup, observed: &Observed) -> (Verdict, &'static str
     (Verdict::of_end(end, Bye { error, ..said }, now), source)
 }
 
-/// Whether files came, all or some of them.
+/// True if files came, all or some of them.
 pub fn has_come(setup: &FlowSetup, observed: &Observed) -> bool {
     let is_done = observed.is_done && observed.programs[0].code == Some(0);
     let mut requests = setup.flow().requests.iter();
@@ -45,18 +45,18 @@ pub fn time(observed: &Observed, at_unix_ns: i64) -> Time {
     Time::from_nanos(u64::try_from(since).unwrap_or_default())
 }
 
-/// What is left of both programs.
+/// The exits of both programs.
 pub fn exits(observed: &Observed) -> Vec<ProgramExit> {
     let exit = |program: &Program| ProgramExit {
         cpu: Duration::from_secs_f64(program.cpu_s.max(0.0)),
         peak_memory_bytes: program.memory_bytes,
         log: program.said.clone().into_bytes(),
-        frames: Vec::new(),
+        messages: Vec::new(),
     };
     observed.programs.iter().map(exit).collect()
 }
 
-/// What both would have said of themselves in virtual time.
+/// The READYs of both programs, as they would be in virtual time.
 pub fn ready(setup: &FlowSetup) -> Vec<Ready> {
     let programs = setup.programs().into_iter();
     let ready = programs.map(|(_, variant)| Ready {

@@ -56,7 +56,7 @@ impl Joined {
         })
     }
 
-    /// What is to be said of captures that are not as they should be.
+    /// The doubts about captures, each in words.
     pub fn doubts(&self) -> Vec<String> {
         let said = [
             (self.unsent, "packets were not seen to be sent"),
@@ -119,6 +119,7 @@ impl Joined {
                 sent: seen.at,
                 ip: seen.ip,
                 fate: Fate::Loss,
+                marked: false,
             });
         }
         let mut fastest: Option<i64> = None;

@@ -108,6 +108,8 @@ fn of_seen_packets(made: TrialResult, are_seen: bool) -> TrialResult {
     let links = LinkCounts {
         forward_queue_drops: None,
         return_queue_drops: None,
+        forward_marked: None,
+        return_marked: None,
         ..made.links
     };
     TrialResult { links, ..made }

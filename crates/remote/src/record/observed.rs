@@ -10,22 +10,22 @@ use serde_json::Value;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Observed {
-    /// As testbeds are given it.
+    /// The job, as testbeds get it.
     pub job: Value,
     /// The folder whose folder `0` has what the client left, called as in `FlowSetup`: `downloads`,
     /// `client.keys`, `report.json`.
     pub scratch: PathBuf,
     /// The port of the server.
     pub port: u16,
-    /// Where there are any, the client's and the server's.
+    /// The client's capture and the server's, if there are any.
     pub captures: Option<[Capture; 2]>,
-    /// What is to be added to the stamps of either capture.
+    /// The corrections that are added to the times of either capture.
     pub stamps_ns: [i64; 2],
     /// The server's clock, by the client's.
     pub server_clock: Clock,
-    /// When the client's program was started.
+    /// The time at which the client's program was started.
     pub begun_unix_ns: i64,
-    /// When it ended, or was ended.
+    /// The time at which it ended, or was ended.
     pub ended_unix_ns: i64,
     /// Whether it ended by itself.
     pub is_done: bool,
@@ -37,9 +37,9 @@ pub struct Observed {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capture {
-    /// What was captured.
+    /// The file of the capture.
     pub file: PathBuf,
-    /// What its program ended with; None: a signal.
+    /// The exit code of the program that captured; None: a signal ended it.
     pub code: Option<i32>,
 }
 
@@ -59,7 +59,7 @@ pub struct Clock {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
-    /// Why it could not be started, or did not do as the contract says; None: it did.
+    /// The reason why it could not be started, or its breach of the contract; None: there was none.
     pub failure: Option<String>,
     /// Its exit code, if it has one.
     pub code: Option<i32>,

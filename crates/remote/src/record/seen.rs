@@ -20,8 +20,8 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// What it is known by: of UDP its payload, of TCP its segment without what a NAT writes anew,
-    /// the ports and the checksum.
+    /// The identity of the packet: of UDP its payload, of TCP its segment without the parts that a
+    /// NAT rewrites, the ports and the checksum.
     pub fn identity(&self) -> Transport {
         match &self.ip.transport {
             Transport::Tcp(segment) => {
@@ -52,7 +52,7 @@ impl Seen {
     }
 }
 
-/// What a capture shows of both directions, without what a second device saw.
+/// The packets of a capture in both directions, each once, although a second device saw some again.
 pub fn once(both: [Vec<Seen>; 2]) -> [Vec<Seen>; 2] {
     let again = [seen_again(&both[0]), seen_again(&both[1])];
     let is_double = |(seen, again): (&Seen, &bool)| *again && seen.has_data();

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 use bentpipe_trial::{IpPacket, Transport};
 
-/// What an Ethernet carries of UDP's payload, at most.
+/// The largest UDP payload that an Ethernet frame carries.
 pub const LARGEST: usize = 1472;
 /// Bytes that tell datagrams apart: they are encrypted, or a header with a packet number in it.
 const HEAD: usize = 24;

@@ -30,7 +30,7 @@ pub struct ShellJob {
     pub kernel: PathBuf,
     /// Memory of a guest, in MiB.
     pub memory_mib: u32,
-    /// Where both commands work, and may write.
+    /// The folder in which both commands run, and may write.
     pub folder: PathBuf,
     /// The command line of the server, for a shell.
     pub server: String,
@@ -52,7 +52,7 @@ impl ShellJob {
         Duration::from_secs(self.silence_s)
     }
 
-    /// How a guest is started.
+    /// The command that starts a guest.
     pub fn guest_of(&self, host: HostName) -> Vec<String> {
         let text = |path: &PathBuf| path.display().to_string();
         let memory = self.memory_mib.to_string();
@@ -72,7 +72,7 @@ impl ShellJob {
         [at(Network::Access, 50_000), at(Network::Ground, 443)]
     }
 
-    /// What a guest is told.
+    /// The HELLO of a guest.
     pub fn hello(&self, role: Role) -> Hello {
         let [client, server] = self.ends();
         let (local, remote) = match role {

@@ -133,7 +133,7 @@ fn start(job: &ShellJob, role: Role, scratch: &TempDir) -> Result<Child, ChildEr
     let shown = shown(role).map_err(|source| ChildError::Io { host, source })?;
     let mut child = Child::start_with(host, &command, scratch.path(), job.silence(), shown)?;
     let hello = serde_json::to_vec(&job.hello(role)).expect("HELLO is plain data");
-    child.send(contract::encode_frame(contract::HELLO, &hello))?;
+    child.send(contract::encode_message(contract::HELLO, &hello))?;
     Ok(child)
 }
 

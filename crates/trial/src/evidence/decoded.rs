@@ -34,7 +34,7 @@ pub struct DecodedConnection {
     pub connection: Connection,
     /// Its ledger.
     pub entries: Vec<LedgerEntry>,
-    /// How it came about.
+    /// How it was established.
     pub establishment: Establishment,
 }
 
@@ -74,7 +74,7 @@ impl DecodedConnection {
         packets.any(|it| it.kind == one_rtt && it.sender == End::Server && it.decoded)
     }
 
-    /// When its first packet was sent.
+    /// The time at which its first packet was sent.
     #[must_use]
     pub fn start(&self) -> Time {
         Time::from_nanos(self.connection.start.saturating_sub(self.epoch_unix_ns))

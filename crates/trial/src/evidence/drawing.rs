@@ -62,7 +62,7 @@ pub struct Picture {
 #[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Drawing {
-    /// When it drew what.
+    /// The moments of the page, as the browser saw them.
     pub moments: Moments,
     /// For each request the protocol that it came over, by its ALPN. Empty: it does not say.
     protocols: Vec<Option<String>>,
@@ -71,7 +71,7 @@ pub struct Drawing {
 }
 
 impl Drawing {
-    /// That of the report that a client in socket mode has left (`endpoints/contract/browsers.md`),
+    /// The account in the report of a client in socket mode (`endpoints/contract/browsers.md`),
     /// where time zero is `zero` later than in the report.
     pub fn read(report: &Path, zero: Duration) -> io::Result<Self> {
         let mut said: Self = serde_json::from_slice(&fs::read(report)?)?;
@@ -92,7 +92,7 @@ impl Drawing {
         said
     }
 
-    /// What was to be seen, in seconds since `start`.
+    /// The pictures of the page, in seconds since `start`.
     #[must_use]
     pub fn film_since(&self, start: Time) -> Vec<FilmFrame> {
         let since = |at_ns: i64| at_ns.saturating_sub(start.as_nanos().cast_signed());

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use bentpipe_link::{Counters, Direction, Fate};
-use bentpipe_units::Time;
+use bentpipe_units::{Span, Time};
 
 use super::{HopPackets, LinkObservation, Packet, PacketLog, TestbedObservation, Transport};
 
@@ -23,6 +23,7 @@ impl HopPackets {
                 Direction::Return => &mut back,
             };
             counters.count(packet.fate, packet.ip.bytes);
+            counters.marked += u64::from(packet.marked);
             log.add(packet);
         }
         Self { log, forward, back }
@@ -48,48 +49,64 @@ impl TestbedObservation {
 }
 
 /// The packets that the ends sent, in the order of sending. Left out are those that were under way
-/// when the trial ended.
+/// when the trial ended: after the last that came out, and not for longer than any other took.
 fn whole_path(first: &[Packet], last: &[Packet]) -> Vec<Packet> {
-    let mut packets = across(Direction::Return, first, last);
-    packets.extend(across(Direction::Forward, last, first));
+    let end = first.iter().chain(last).map(|packet| packet.sent).max();
+    let end = end.unwrap_or(Time::ZERO);
+    let mut packets = across(Direction::Return, first, last, end);
+    packets.extend(across(Direction::Forward, last, first, end));
     packets.sort_by_key(|packet| packet.sent);
     packets
 }
 
-/// The packets that go `way`, which were sent on `near` and arrive on `far`.
-fn across(way: Direction, near: &[Packet], far: &[Packet]) -> Vec<Packet> {
+/// The packets that go `way`, which were sent on `near` and arrive on `far`. The last packet of the
+/// trial was sent at `end`.
+fn across(way: Direction, near: &[Packet], far: &[Packet], end: Time) -> Vec<Packet> {
     let mut came_out: HashMap<(usize, &Transport), VecDeque<&Packet>> = HashMap::new();
     for packet in in_order(way, far) {
         let key = (packet.flow, &packet.ip.transport);
         came_out.entry(key).or_default().push_back(packet);
     }
-    let mut packets: Vec<(Packet, bool)> = Vec::new();
-    for packet in in_order(way, near) {
-        let fate = match packet.fate {
-            Fate::Delivered { at } => came_out
-                .get_mut(&(packet.flow, &packet.ip.transport))
-                .and_then(|equal| next(equal, at)),
-            lost => Some(lost),
-        };
-        let known = Packet {
-            fate: fate.unwrap_or(Fate::Loss),
+    let mut packets: Vec<Packet> = Vec::new();
+    // Of packets that did not come out: their number, and when they had crossed the first hop.
+    let mut vanished: Vec<(usize, Time)> = Vec::new();
+    let (mut last_out, mut longest) = (None, Span::ZERO);
+    for (number, packet) in in_order(way, near).into_iter().enumerate() {
+        let mut fate = packet.fate;
+        if let Fate::Delivered { at } = packet.fate {
+            let equal = came_out.get_mut(&(packet.flow, &packet.ip.transport));
+            let Some(found) = equal.and_then(|equal| next(equal, at)) else {
+                vanished.push((number, at));
+                fate = Fate::Loss;
+                packets.push(Packet {
+                    fate,
+                    ..packet.clone()
+                });
+                continue;
+            };
+            fate = found.fate;
+            if matches!(fate, Fate::Delivered { .. }) {
+                (last_out, longest) = (Some(number), longest.max(found.sent - at));
+            }
+        }
+        packets.push(Packet {
+            fate,
             ..packet.clone()
-        };
-        packets.push((known, fate.is_some()));
+        });
     }
-    let delivered = |(packet, _): &(Packet, bool)| matches!(packet.fate, Fate::Delivered { .. });
-    let last_delivered = packets.iter().rposition(delivered);
-    let kept = packets.into_iter().enumerate();
-    kept.filter(|(number, (_, known))| *known || last_delivered.is_some_and(|last| *number < last))
-        .map(|(_, (packet, _))| packet)
-        .collect()
+    for (number, at) in vanished.into_iter().rev() {
+        if last_out.is_none_or(|last| number > last) && at + longest > end {
+            packets.remove(number);
+        }
+    }
+    packets
 }
 
-/// The fate of the first of packets with equal content that came out when this one had gone in.
-fn next(equal: &mut VecDeque<&Packet>, at: Time) -> Option<Fate> {
+/// The first of packets with equal content that came out when this one had gone in.
+fn next<'a>(equal: &mut VecDeque<&'a Packet>, at: Time) -> Option<&'a Packet> {
     while let Some(packet) = equal.pop_front() {
         if packet.sent >= at {
-            return Some(packet.fate);
+            return Some(packet);
         }
     }
     None
@@ -116,6 +133,7 @@ mod tests {
             sent: Time::from_nanos(sent),
             ip: IpPacket::udp(IpVersion::V4, 0, Bytes::from_static(content)),
             fate,
+            marked: false,
         }
     }
 
@@ -161,11 +179,25 @@ mod tests {
             packet(Direction::Return, 12, Fate::Loss, b"equal"),
         ];
         let found = fates(&whole_path(&sent, &last));
-        assert_eq!(found, [(1, at(11)), (2, Fate::Loss)], "two were under way");
+        let lost = [(2, Fate::Loss), (3, Fate::Loss)];
+        assert_eq!(
+            found,
+            [&[(1, at(11))][..], &lost].concat(),
+            "the last was under way"
+        );
         let last = [packet(Direction::Return, 10, at(11), b"other")];
         let found = fates(&whole_path(&sent, &last));
         let none_arrived = [1, 2, 3].map(|sent| (sent, Fate::Loss));
         assert_eq!(found, [&none_arrived[..], &[(4, at(11))]].concat());
+    }
+
+    #[test]
+    fn where_nothing_comes_out_all_are_lost() {
+        let first = [1, 2].map(|sent| packet(Direction::Return, sent, at(sent + 1), b"lost"));
+        let answer = packet(Direction::Forward, 9, at(10), b"answer");
+        let found = fates(&whole_path(&first, &[answer]));
+        let lost = |sent| (sent, Fate::Loss);
+        assert_eq!(found, [lost(1), lost(2)], "the answer was under way");
     }
 
     #[test]

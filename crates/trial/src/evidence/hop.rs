@@ -26,8 +26,8 @@ impl HopObservation {
         self.connections.iter().any(|it| it.establishment.complete)
     }
 
-    /// What of these connections could not be decoded though their secrets are known. None: they
-    /// are not.
+    /// The packets of these connections that could not be decoded although their secrets are known.
+    /// None: the secrets are not.
     pub(crate) fn gap(&self, of: &[&DecodedConnection]) -> Option<DecodingGap> {
         let gap = || DecodingGap::of(of.iter().map(|it| &it.connection));
         self.is_readable.then(gap)
@@ -107,7 +107,7 @@ impl HopObservation {
         self.is_readable && all.any(has_some)
     }
 
-    /// When bytes of streams arrived that had not been there before, and how many, in order. None
+    /// The arrivals of new bytes of streams, each with its time and number of bytes, in order. None
     /// if they cannot be read, or not most of them.
     pub(crate) fn arrivals(&self, facts: TestCaseFacts) -> Option<Vec<(Time, u64)>> {
         if !self.can_read(&self.connections.iter().collect::<Vec<_>>()) {
@@ -131,8 +131,8 @@ fn first_arrival(of: &DecodedConnection) -> Option<i64> {
         .map(|(at, _)| of.connection.start.cast_signed() + at)
 }
 
-/// What was on the wire of connections that are measured together, in numbers, and the rules that
-/// found something wrong with the one of them that has most packets. None if there are none.
+/// The metrics of connections that are measured together, and the rules that found a flaw in the
+/// one with most packets. None if there are none.
 pub fn on_wire(
     all: &[&DecodedConnection],
     facts: &LinkFacts,

@@ -13,12 +13,14 @@ pub struct Packet {
     pub flow: usize,
     /// The way that it goes.
     pub direction: Direction,
-    /// When it left its sender.
+    /// The time at which it left its sender.
     pub sent: Time,
     /// The packet.
     pub ip: IpPacket,
     /// Its fate.
     pub fate: Fate,
+    /// Whether it arrived with a mark of Congestion Experienced that it was sent without.
+    pub marked: bool,
 }
 
 /// An IP packet, which is what links carry.
@@ -28,7 +30,7 @@ pub struct IpPacket {
     pub version: IpVersion,
     /// The two ECN bits.
     pub ecn: u8,
-    /// What it carries.
+    /// The transport protocol, and the content.
     pub transport: Transport,
     /// Bytes of the whole packet.
     pub bytes: u32,
@@ -130,7 +132,7 @@ impl Transport {
         }
     }
 
-    /// What is known of it: of UDP its payload, of others all that stands behind the IP header.
+    /// The payload of UDP; of other protocols, all bytes behind the IP header.
     #[must_use]
     pub fn content(&self) -> &Bytes {
         let (Self::Udp(bytes) | Self::Tcp(bytes) | Self::Other { bytes, .. }) = self;

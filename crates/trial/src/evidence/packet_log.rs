@@ -62,6 +62,7 @@ impl PacketLog {
         head[10..18].copy_from_slice(&at.as_nanos().to_le_bytes());
         let transport = &packet.ip.transport;
         head[18] = packet.ip.ecn | version_bit(packet.ip.version) | kind_bits(transport);
+        head[18] |= u8::from(packet.marked) << 5;
         let content = transport.content();
         let length = u32::try_from(content.len()).expect("a packet's length fits 16 bits");
         head[19..].copy_from_slice(&length.to_le_bytes());
@@ -131,8 +132,8 @@ impl PacketLog {
         &self.received[flow][usize::from(direction == Direction::Forward)]
     }
 
-    /// When the first packet of a reply reached the client: the first full-sized one with a short
-    /// header (RFC 9000 section 17.3) that came at `earliest` or later.
+    /// The time at which the first packet of a reply reached the client: the first full-sized one
+    /// with a short header (RFC 9000 section 17.3) that came at `earliest` or later.
     #[must_use]
     pub fn first_of_reply(&self, earliest: Time) -> Option<Time> {
         let is_reply =
@@ -208,6 +209,7 @@ mod tests {
             sent,
             ip: IpPacket::udp(IpVersion::V4, 0, Bytes::from_static(payload)),
             fate,
+            marked: false,
         }
     }
 
@@ -242,6 +244,10 @@ mod tests {
             carrying(other(2)),
             Packet {
                 flow: 1,
+                ..reference.clone()
+            },
+            Packet {
+                marked: true,
                 ..reference.clone()
             },
             Packet {

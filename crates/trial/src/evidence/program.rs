@@ -14,9 +14,9 @@ pub struct ProgramExit {
     pub peak_memory_bytes: u64,
     /// Standard output and standard error.
     pub log: Vec<u8>,
-    /// Every frame that it was sent, so that it can be replayed alone; none outside of virtual
+    /// Every message that it was sent, so that it can be replayed alone; none outside of virtual
     /// time.
-    pub frames: Vec<Vec<u8>>,
+    pub messages: Vec<Vec<u8>>,
 }
 
 impl ProgramExit {
@@ -35,7 +35,7 @@ impl ProgramExit {
 /// The exit of a process: how it ended, and what it used.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ProcessExit {
-    /// How it ended.
+    /// Its exit code, or the signal that ended it.
     pub status: ExitStatus,
     /// User and system CPU time, with that of its children.
     pub cpu: Duration,

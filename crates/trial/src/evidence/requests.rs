@@ -17,9 +17,9 @@ use crate::schema::{PageRequest, PageRequests};
 const FORMAT: u64 = 2;
 
 impl PageRequests {
-    /// Those of the page or the live stream of `flow`, of which its client says `reports`; its
-    /// first packet was sent at `start`. None if there is neither, or the client does not report on
-    /// each request.
+    /// The requests of the page or the live stream of `flow`, of which its client says `reports`;
+    /// its first packet was sent at `start`. None if there is neither, or the client does not
+    /// report on each request.
     pub fn new(flow: &FlowJob, reports: &[RequestReport], start: Time) -> Option<Self> {
         if let Some(stream) = &flow.live {
             return Self::of_segments(flow, stream, reports, start);

@@ -11,9 +11,9 @@ use crate::schema::Fidelity;
 /// The lifetime of a flow.
 #[derive(Debug, Clone, Copy)]
 pub struct FlowLifetime {
-    /// When the client sent its first packet.
+    /// The time at which the client sent its first packet.
     pub first_sent: Option<Time>,
-    /// Until when it has lived.
+    /// The end of the flow.
     pub end: Time,
 }
 
@@ -22,16 +22,16 @@ pub struct FlowLifetime {
 pub struct HopPackets {
     /// Every packet of every flow.
     pub log: PacketLog,
-    /// What became of the packets towards the clients.
+    /// The fates of the packets towards the clients.
     pub forward: Counters,
-    /// What became of the packets towards the servers.
+    /// The fates of the packets towards the servers.
     pub back: Counters,
 }
 
 /// The observation of links on which flows are encapsulated.
 #[derive(Debug)]
 pub struct LinkObservation {
-    /// Of each hop, what became of the packets towards the clients and towards the servers.
+    /// The fates of the packets of each hop, towards the clients and towards the servers.
     pub counters: Vec<[Counters; 2]>,
     /// SHA-256 over their packets; None: not all of them are of flows.
     pub sha256: Option<String>,
@@ -44,7 +44,7 @@ pub struct TunnelObservation {
     pub setup: Span,
     /// The congestion control of its own connection, of one over TCP; else empty.
     pub congestion_control: String,
-    /// What is known of the programs at its ends, the client's first.
+    /// The exits of the programs at its ends, the client's first.
     pub exits: [ProgramExit; 2],
 }
 
@@ -59,19 +59,18 @@ pub struct TestbedObservation {
     pub links: Option<LinkObservation>,
     /// The tunnel that the flows went through, if there was one.
     pub tunnel: Option<TunnelObservation>,
-    /// When the last flow had ended.
+    /// The end of the last flow.
     pub end: Time,
     /// Epochs of virtual time; 0 in real time.
     pub epochs: u64,
-    /// How well the links kept to the model.
+    /// The fidelity of the links to the model.
     pub fidelity: Fidelity,
-    /// Why the trial is not to be trusted; empty if it is.
+    /// The reasons why the trial is not to be trusted; empty if it is.
     pub unfaithful: Vec<String>,
 }
 
 impl TestbedObservation {
-    /// What became of the packets of each hop of links, towards the clients and towards the
-    /// servers.
+    /// The fates of the packets of each hop of links, towards the clients and towards the servers.
     #[must_use]
     pub fn on_links(&self) -> Vec<[Counters; 2]> {
         match &self.links {

@@ -12,14 +12,14 @@ use std::path::Path;
 
 use bentpipe_analysis::connection as trace;
 use bentpipe_link::{Direction, Fate, HostName};
-use bentpipe_wire::{Endpoints, Interface, IpHeader, Writer, encapsulate};
+use bentpipe_wire::{Endpoints, Interface, IpHeader, Writer, encapsulate, mark};
 
 use super::{IpPacket, Packet, PacketLog, Transport};
 
 /// The trace of a hop: what it is made of.
 #[derive(Debug)]
 pub struct HopTrace<'a> {
-    /// Which program writes it.
+    /// The program that writes it.
     pub program: &'static str,
     /// The hosts at both ends of the hop.
     pub hosts: [HostName; 2],
@@ -59,6 +59,9 @@ impl HopTrace<'_> {
             // in life.
             let identification = u16::try_from(entry.packet & 0xffff).expect("masked to 16 bits");
             write_packet(&mut bytes, &packet.ip, ends, identification);
+            if entry.is_marked {
+                mark(&mut bytes);
+            }
             writer.packet(
                 entry.interface,
                 self.log.epoch_unix_ns() + entry.time,
@@ -96,6 +99,7 @@ impl HopTrace<'_> {
                     Fate::Loss => Some(trace::Fate::Loss.name()),
                 },
                 packet,
+                is_marked: false,
             });
             if let Fate::Delivered { at } = fate {
                 entries.push(TraceEntry {
@@ -103,6 +107,7 @@ impl HopTrace<'_> {
                     interface: to,
                     comment: None,
                     packet,
+                    is_marked: packets[packet].marked,
                 });
             }
         }
@@ -132,4 +137,6 @@ struct TraceEntry {
     /// What became of a packet that did not arrive. Wireshark shows it, and analysis needs it.
     comment: Option<&'static str>,
     packet: usize,
+    /// Whether it is an arrival with a mark that the packet was sent without.
+    is_marked: bool,
 }

@@ -28,14 +28,14 @@ pub enum Relays {
 #[derive(Debug, Deserialize)]
 #[serde(from = "Given")]
 pub struct ProxyJob {
-    /// Where it stands: at the terminal or at the gateway.
+    /// Its place: the terminal or the gateway.
     pub place: HostName,
     /// Its program.
     pub variant: Variant,
-    /// How it carries connections on.
+    /// The way in which it relays connections.
     pub relays: Relays,
-    /// For how long it is there before the first client: it keeps something ready for flows to
-    /// come, or has to know its path first.
+    /// The time from its start to that of the first client: it prepares for flows to come, or
+    /// measures its path first.
     pub lead: Span,
 }
 
@@ -98,7 +98,7 @@ impl Job {
         self.tunnel.is_some() || self.proxies.iter().any(inside)
     }
 
-    /// Where the programs of a flow are, from the client to the server.
+    /// The hosts of a flow's programs, from the client to the server.
     #[must_use]
     pub fn hosts(&self) -> Vec<HostName> {
         let proxies = self.proxies.iter().map(|proxy| proxy.place);
@@ -120,7 +120,7 @@ impl Job {
         self.link_hops()
     }
 
-    /// What lies between the hosts where a program takes the packets of links.
+    /// The hops between the hosts where a program takes the packets of links.
     #[must_use]
     pub fn link_hops(&self) -> Vec<Hop<'_>> {
         let mut hosts = vec![HostName::Client];
@@ -154,7 +154,7 @@ impl Job {
         }
     }
 
-    /// How long proxies and servers are there before the clients of their flows.
+    /// The time from the start of proxies and servers to that of the clients of their flows.
     #[must_use]
     pub fn lead(&self) -> Span {
         let leads = self.proxies.iter().map(|proxy| proxy.lead);

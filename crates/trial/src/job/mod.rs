@@ -26,7 +26,7 @@ pub use self::tunnel::{TunnelJob, TunnelTransport};
 /// The wall-clock time of virtual time zero: 1 January 2000, where Go's bubbles begin.
 pub const EPOCH_UNIX_S: u64 = 946_684_800;
 
-/// Which end of the connection a program is.
+/// The role of a program in a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -46,7 +46,7 @@ impl Role {
         }
     }
 
-    /// Where it is.
+    /// Its host.
     #[must_use]
     pub fn host(self) -> HostName {
         match self {
@@ -66,23 +66,23 @@ impl fmt::Display for Role {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
-    /// What people call it, options included.
+    /// The name that users type, options included.
     pub name: String,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Those of its `stack.toml`, by name.
+    /// The options, those of its `stack.toml`, by name.
     #[serde(default)]
     pub options: BTreeMap<String, String>,
     /// Of the stack, as it gave it when it was installed. In virtual time each program gives it
     /// anew.
     #[serde(default)]
     pub version: Option<String>,
-    /// What its datagrams are in virtual time.
+    /// The kind of its datagrams in virtual time.
     #[serde(default)]
     pub carries: Carries,
 }
 
-/// The word for what a program carries: what a datagram of it is in virtual time.
+/// The kind of a program's datagrams in virtual time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Carries {
@@ -96,16 +96,16 @@ pub enum Carries {
 /// The format of jobs (`schemas/job.toml`).
 pub const FORMAT: u64 = 3;
 
-/// As many flows a trial may have: each has an address of its own.
+/// The most flows that a trial may have: each has an address of its own.
 pub const FLOW_LIMIT: usize = 64;
 
 /// A client and a server of its own, and what is transferred between them.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowJob {
-    /// What its programs are to do: a test case of `endpoints/contract/test-cases.md`.
+    /// The test case that its programs carry out (`endpoints/contract/test-cases.md`).
     pub testcase: String,
-    /// What that means for measures.
+    /// The facts of the test case that measures need.
     pub testcase_facts: TestCaseFacts,
     /// The transport protocol: `quic` or `tcp`.
     #[serde(default = "quic")]
@@ -115,7 +115,7 @@ pub struct FlowJob {
     pub alpn: String,
     /// Paths below `www`, each with a leading slash.
     pub requests: Vec<String>,
-    /// What the page consists of, if it is one: a resource for each request.
+    /// The resources of the page, if it is one: one for each request.
     #[serde(default)]
     pub page: Vec<PageResource>,
     /// The live stream, if it is one: its requests are segments in their order, each at every rate.
@@ -124,11 +124,11 @@ pub struct FlowJob {
     /// The stream of frames, if it is one: its requests are frames in their order.
     #[serde(default)]
     pub frames: Option<FrameStream>,
-    /// When it begins.
+    /// The time at which it begins.
     #[serde(default)]
     pub start_ns: u64,
-    /// How long it lasts: it is cut then, and its files, which are made here, are too large to go
-    /// through before.
+    /// The time after which it is cut; its files, which are made here, are too large to be
+    /// transferred before.
     #[serde(default)]
     pub duration_ns: Option<u64>,
     /// The stack that opens its connection.
@@ -182,13 +182,13 @@ pub struct Job {
     pub format: u64,
     /// The path, resolved.
     pub scenario: Scenario,
-    /// Those that share the path. The first is the one that is measured.
+    /// The flows that share the path. The first is the one that is measured.
     pub flows: Vec<FlowJob>,
-    /// What stands between the ends of every flow, from the client to the server; each flow has
+    /// The proxies between the ends of every flow, from the client to the server; each flow has
     /// programs of its own.
     #[serde(default)]
     pub proxies: Vec<ProxyJob>,
-    /// What all flows go through, between the client and another host. Proxies see nothing but it.
+    /// The tunnel of all flows, between the client and another host. Proxies see nothing but it.
     #[serde(default)]
     pub tunnel: Option<TunnelJob>,
     /// The version of IP that programs speak.
@@ -200,7 +200,7 @@ pub struct Job {
     pub certs: PathBuf,
     /// 64 bits in hexadecimal.
     pub seed: Seed,
-    /// Where the trial leaves its files, if it has any; made only then.
+    /// The folder for the files of the trial; made only if it leaves some.
     pub folder: PathBuf,
     /// Leave `trace.pcapng` there, with the TLS secrets inside.
     pub trace: bool,

@@ -19,7 +19,7 @@ pub enum ResourceType {
     Image,
     /// Audio or video.
     Media,
-    /// What a script asks for.
+    /// The reply to a request of a script.
     Fetch,
     /// Anything else.
     Other,
@@ -29,7 +29,7 @@ pub enum ResourceType {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PageResource {
-    /// What it is.
+    /// Its type.
     #[serde(rename = "type")]
     pub kind: ResourceType,
     /// Of its body.
@@ -61,7 +61,7 @@ impl PageResource {
         }
     }
 
-    /// What a client is told of it.
+    /// The conditions under which a client requests it, as it is told.
     #[must_use]
     pub fn discovery(&self) -> Resource {
         Resource {

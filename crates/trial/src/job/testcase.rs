@@ -17,7 +17,7 @@ pub struct TestCaseFacts {
     pub connections: u8,
     /// Round trips that an ideal sender needs beside the time that the files take on the link.
     pub round_trips: u64,
-    /// Those that options of both ends save, which are not among them.
+    /// Round trips that options of both ends save; `round_trips` does not have them.
     pub saved_round_trips: u64,
 }
 
@@ -28,7 +28,7 @@ impl TestCaseFacts {
         self.connections > 1
     }
 
-    /// Those of all requests, or of what belongs to them, that are measured.
+    /// The part that is measured of a list with an entry for each request.
     pub fn measured<T>(self, requests: &[T]) -> &[T] {
         &requests[usize::from(self.has_two_connections()).min(requests.len())..]
     }

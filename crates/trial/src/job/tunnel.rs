@@ -19,9 +19,9 @@ pub enum TunnelTransport {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TunnelJob {
-    /// Of what kind it is (`kinds` of `middlebox.toml`).
+    /// Its kind (`kinds` of `middlebox.toml`).
     pub kind: String,
-    /// Where it ends: at the gateway or at the server.
+    /// The host at which it ends: the gateway or the server.
     pub to: HostName,
     /// The program of both its ends.
     pub command: Vec<String>,
@@ -29,7 +29,7 @@ pub struct TunnelJob {
     pub version: String,
     /// The largest IP packet that it takes.
     pub mtu_bytes: u32,
-    /// Where its far end listens.
+    /// The port on which its far end listens.
     pub port: u16,
     /// Over which its own packets go.
     pub transport: TunnelTransport,

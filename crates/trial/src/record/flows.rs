@@ -13,8 +13,8 @@ use crate::job::{FlowJob, Job};
 use crate::numbers::{float, seconds};
 use crate::schema::{FlowResult, Outcome};
 
-/// How a trial ended: as the flow that is measured, unless a program of another one failed, so that
-/// the trial was not the one that was asked for.
+/// The outcome of a trial: that of the flow that is measured, unless a program of another one
+/// failed, so that the trial was not the one that was asked for.
 pub fn outcome(finished: &FinishedTrial) -> Outcome {
     let [measured, others @ ..] = finished.flows.as_slice() else {
         unreachable!("a job has a flow");
@@ -35,7 +35,7 @@ fn is_invalid(finished: &FinishedTrial) -> bool {
     observation.is_some_and(|observation| !observation.unfaithful.is_empty())
 }
 
-/// What there is to say of that, and of every other flow that did not come to a good end.
+/// The details of that outcome, and of every other flow that failed.
 pub fn detail(job: &Job, finished: &FinishedTrial) -> String {
     let mut said = vec![finished.flows[0].verdict.detail.clone()];
     for (number, (flow, ran)) in (1..).zip(job.flows.iter().zip(&finished.flows)).skip(1) {
@@ -52,9 +52,9 @@ pub fn detail(job: &Job, finished: &FinishedTrial) -> String {
     said.join("; ")
 }
 
-/// How several flows shared the path, and what became of each. Their curves count from `start` by
-/// `step`, as that of the first does. Nothing is said of a single flow, nor where the programs did
-/// not get past the greeting.
+/// The results of several flows that shared the path, and how fairly they did. Their curves count
+/// from `start` by `step`, as that of the first does. Nothing is said of a single flow, nor where
+/// the programs did not get past the greeting.
 pub fn fairness(
     job: &Job,
     finished: &FinishedTrial,

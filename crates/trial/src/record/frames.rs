@@ -25,7 +25,7 @@ pub struct FrameArrivals {
 }
 
 impl FrameArrivals {
-    /// Those of a flow.
+    /// The arrivals of a flow's frames.
     pub fn of(flow: &FlowJob, verdict: &Verdict) -> Self {
         let requests = &verdict.client.requests;
         match &flow.frames {

@@ -97,10 +97,12 @@ impl From<[Counters; 2]> for LinkCounts {
             forward_packets: Some(forward.packets),
             forward_bytes: Some(forward.bytes),
             forward_queue_drops: Some(forward.queue_drops),
+            forward_marked: Some(forward.marked),
             forward_losses: Some(forward.losses),
             return_packets: Some(back.packets),
             return_bytes: Some(back.bytes),
             return_queue_drops: Some(back.queue_drops),
+            return_marked: Some(back.marked),
             return_losses: Some(back.losses),
         }
     }

@@ -14,13 +14,13 @@ const MTU: u64 = 1500;
 /// scenario.
 #[derive(Clone, Copy)]
 pub struct MeasuredFiles {
-    /// What is done with them.
+    /// The facts of the test case with these files.
     pub testcase: TestCaseFacts,
     /// Not known where as much is moved as a time allows.
     pub size_bytes: Option<u64>,
     /// The trial's: rates may be drawn.
     pub seed: u64,
-    /// When the connection that is measured begins.
+    /// The time at which the connection that is measured begins.
     pub start: Time,
 }
 

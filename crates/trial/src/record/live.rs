@@ -31,8 +31,8 @@ struct Segment {
 }
 
 impl Playback {
-    /// That of a flow that began at `start` and ended at `end`. The stream's time counts from its
-    /// begin, too.
+    /// The playback of a flow that began at `start` and ended at `end`. The stream's time counts
+    /// from its start, too.
     pub fn of(flow: &FlowJob, verdict: &Verdict, [start, end]: [Time; 2]) -> Self {
         let requests = &verdict.client.requests;
         match &flow.live {

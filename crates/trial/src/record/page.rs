@@ -25,7 +25,7 @@ pub struct PageTimes {
 }
 
 impl PageTimes {
-    /// Those of a flow that began at `start`.
+    /// The times of a flow that began at `start`.
     pub fn of(flow: &FlowJob, verdict: &Verdict, start: Time) -> Self {
         let requests = flow.testcase_facts.measured(&verdict.client.requests);
         Self::new(&flow.page, requests, verdict.drawing.moments, start)

@@ -31,9 +31,9 @@ impl Times {
         }
     }
 
-    /// Those of a page or a live stream. It is complete when the last reply is there: HTTP over TCP
-    /// ends no stream with a reply, so that the wire does not say. Nor is it one transfer: requests
-    /// wait for replies, or for their time.
+    /// The times of a page or a live stream. It is complete when the last reply is there: HTTP over
+    /// TCP ends no stream with a reply, so that the wire does not say. Nor is it one transfer:
+    /// requests wait for replies, or for their time.
     pub fn of_requests(self, end_s: Option<f64>) -> Self {
         Self {
             completion_s: end_s,

@@ -46,8 +46,8 @@ impl<'a> FlowSetup<'a> {
         scratch.join(number.to_string())
     }
 
-    /// Where the files are made that are too large to go through within the duration of the flow
-    /// with that number.
+    /// The folder for the files of the flow with that number, if they are made here: too large to
+    /// be transferred within its duration.
     #[must_use]
     pub fn endless_folder(scratch: &Path, number: usize) -> PathBuf {
         Self::folder(scratch, number).join("www")
@@ -199,7 +199,7 @@ impl<'a> FlowSetup<'a> {
             .collect()
     }
 
-    /// What the proxy on `host` is told that is told nothing of its previous hop. Its addresses are
+    /// The HELLO of the proxy on `host`, if it is not told its previous hop. Its addresses are
     /// where it listens, where it connects from, and its next hop.
     #[must_use]
     pub fn proxy_hello(
@@ -230,7 +230,7 @@ impl<'a> FlowSetup<'a> {
         }
     }
 
-    /// What its files are called: nothing is put before those of the first flow.
+    /// The prefix of the names of its files: empty for the first flow.
     pub(crate) fn prefix(&self) -> String {
         match self.number {
             0 => String::new(),
@@ -271,7 +271,7 @@ impl<'a> FlowSetup<'a> {
         self.job
     }
 
-    /// As the job has it.
+    /// The flow, as in the job.
     #[must_use]
     pub fn flow(&self) -> &'a FlowJob {
         self.flow

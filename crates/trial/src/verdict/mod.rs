@@ -47,15 +47,15 @@ pub enum FlowEnd {
 pub struct Verdict {
     /// The word.
     pub outcome: Outcome,
-    /// What there is to say of it; may be empty.
+    /// The detail of the outcome; may be empty.
     pub detail: String,
     /// None: it did not get that far.
     pub end: Option<FlowEnd>,
     /// The client's final report; empty if it gave none.
     pub client: Bye,
-    /// What a browser says of how it drew its page.
+    /// The account that a browser gives of how it drew its page.
     pub drawing: Drawing,
-    /// What programs say of themselves.
+    /// The statistics that programs report of themselves.
     pub statistics: BTreeMap<HostName, Statistics>,
     /// The host whose program failed, if one did.
     pub culprit: Option<HostName>,
@@ -98,7 +98,7 @@ impl Verdict {
         }
     }
 
-    /// What the program of a host said of itself; nothing, if it said nothing.
+    /// The statistics that the program of a host reported; empty if it reported none.
     #[must_use]
     pub fn statistics_of(&self, host: HostName) -> Statistics {
         self.statistics.get(&host).cloned().unwrap_or_default()

@@ -84,6 +84,7 @@ mod tests {
             direction,
             sent: Time::from_nanos(sent_ms * 1_000_000 + 7),
             ip: IpPacket::udp(IpVersion::V4, 0, Bytes::new()),
+            marked: false,
             fate: if lost {
                 Fate::Loss
             } else {

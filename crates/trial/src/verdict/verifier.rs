@@ -26,7 +26,7 @@ pub(crate) struct Kind {
 pub enum ProofFailure {
     /// The wire shows something else: what was expected, and what was seen.
     Other(String),
-    /// What matters could not be decrypted.
+    /// The packets that would prove it could not be decrypted.
     Sealed(&'static str),
 }
 
@@ -35,27 +35,28 @@ pub(crate) trait Verifier: Sync {
     /// Whether a job's facts are those that it goes by.
     fn agrees(&self, facts: TestCaseFacts) -> bool;
 
-    /// What is wrong with what arrived, of which the client says this, if anything: an outcome and
-    /// a detail.
+    /// The outcome and its detail if what arrived, of which the client says this, is missing or
+    /// wrong.
     fn arrived(
         &self,
         setup: &FlowSetup,
         said: &[RequestReport],
     ) -> io::Result<Option<(Outcome, String)>>;
 
-    /// What the client does not report of what it asked for, as far as measures need it.
+    /// The error of a client that does not report what measures need.
     fn untold(&self, said: &[RequestReport]) -> Option<String> {
         let is_told = said.iter().all(|it| it.last_byte_ns.is_some());
         unless(is_told, UNTOLD)
     }
 
-    /// What is missing at the end, where what arrived alone does not say.
+    /// The outcome and its detail if something is missing at the end that files alone do not show.
     fn unfinished(&self, verdict: &Verdict) -> Option<(Outcome, String)> {
         let _ = verdict;
         None
     }
 
-    /// What the programs did against the rules of the test case, by what the client says.
+    /// The rule of the test case that the programs broke, by what the client says, if they broke
+    /// one.
     fn disobeyed(&self, setup: &FlowSetup, said: &[RequestReport]) -> Option<String> {
         let _ = (setup, said);
         None
@@ -74,13 +75,12 @@ pub(crate) trait Verifier: Sync {
 /// Words for a client that does not report when what it asked for arrived.
 pub(crate) const UNTOLD: &str = "every byte arrived, but the client does not report when";
 
-/// What is said unless something holds.
+/// The text `what`, unless `holds`.
 pub(crate) fn unless(holds: bool, what: &str) -> Option<String> {
     (!holds).then(|| what.to_owned())
 }
 
-/// What the client of a page, of a live stream or of frames does not report: it reports on each
-/// request.
+/// The error of a client of a page, a live stream or frames that does not report on each request.
 pub(crate) fn unreported(flow: &FlowJob, said: &[RequestReport]) -> Option<String> {
     let [asked, said] = [flow.requests.len(), said.len()];
     let is_told = !flow.is_reported() || asked == said;
@@ -104,7 +104,7 @@ pub(crate) fn completed(seen: &[DecodedConnection]) -> Vec<&DecodedConnection> {
     made.collect()
 }
 
-/// That there are more connections than `expected`, or fewer.
+/// The failure of a proof that has more connections than `expected`, or fewer.
 pub(crate) fn miscounted(
     expected: &str,
     made: &[&DecodedConnection],

@@ -21,10 +21,10 @@ pub struct CapturedPacket<'a> {
     pub time: Option<u64>,
     /// `LINKTYPE_*` number of what `bytes` begins with.
     pub link_type: u16,
-    /// What was captured of the packet.
+    /// The captured bytes of the packet.
     pub bytes: &'a [u8],
-    /// What somebody noted on it: `opt_comment` of pcapng, the first if there are several. Meant to
-    /// be UTF-8.
+    /// The comment on it: `opt_comment` of pcapng, the first if there are several. Meant to be
+    /// UTF-8.
     pub comment: Option<&'a [u8]>,
 }
 
@@ -62,7 +62,7 @@ pub enum CaptureError {
         /// What is incomplete.
         what: &'static str,
     },
-    /// What stands here cannot be.
+    /// A part that no capture can have.
     #[error("byte {offset}: garbage: {what}")]
     Garbage {
         /// Byte of the file at which the part begins that makes no sense.

@@ -22,16 +22,16 @@ const PIECE: usize = 256 * 1024;
 pub enum Input<'p> {
     /// A file.
     File(&'p Path),
-    /// What came out of a pipe, or is in memory anyway.
+    /// Bytes in memory, such as those out of a pipe.
     Memory(Cow<'p, [u8]>),
 }
 
 /// The error for which an input was not read to its end.
 #[derive(Debug)]
 pub enum ReadError {
-    /// What stands in it.
+    /// An error in the capture.
     Capture(CaptureError),
-    /// How it is packed.
+    /// An error in its compression.
     Packed(UnpackError),
     /// The system.
     Io(io::Error),
@@ -162,7 +162,7 @@ impl Pieces<'_> {
         self.reader.reader.as_ref().map_or(&[], Reader::interfaces)
     }
 
-    /// Why the input could not be read to its end.
+    /// The error for which the input could not be read to its end.
     #[must_use]
     pub fn failure(self) -> Option<ReadError> {
         self.failure

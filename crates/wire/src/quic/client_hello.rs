@@ -38,7 +38,7 @@ impl ClientHello {
         })
     }
 
-    /// What one place saw of it, completed by what another did.
+    /// The message as one place saw it, completed by what another did.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         if self == Self::default() { other } else { self }

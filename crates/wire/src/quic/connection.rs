@@ -127,7 +127,7 @@ impl Connection {
         self.initial.first().map(|initial| &initial.destination)
     }
 
-    /// What an end said of itself, if its handshake was seen.
+    /// The transport parameters of an end, if its handshake was seen.
     pub(super) fn parameters(&self, end: End) -> Option<&TransportParameters> {
         self.parameters[end as usize].as_ref()
     }
@@ -140,12 +140,12 @@ impl Connection {
         Some(own.loss_bits == Some(1) && peer.loss_bits.is_some())
     }
 
-    /// What the server's part of the handshake showed so far.
+    /// The server's part of the handshake, as far as it was seen so far.
     pub(super) fn shown(&self) -> Handshake {
         self.shown
     }
 
-    /// What the client's hello message showed so far.
+    /// The client's hello message, as far as it was seen so far.
     pub(super) fn client_hello(&self) -> &ClientHello {
         &self.client_hello
     }

@@ -30,7 +30,7 @@ impl ConnectionId {
         &self.bytes[..self.len()]
     }
 
-    /// How many bytes it has; may be none.
+    /// The number of its bytes; may be 0.
     #[must_use]
     pub fn len(&self) -> usize {
         usize::from(self.length)

@@ -38,7 +38,7 @@ impl CryptoStream {
         });
     }
 
-    /// What is there from the beginning on without a hole.
+    /// The bytes from the beginning of the stream to its first hole.
     pub(super) fn contiguous(&self) -> &[u8] {
         match self.present.first() {
             Some((0, end)) => &self.bytes[..*end],

@@ -9,10 +9,11 @@ use super::{End, Frames, TransportParameters};
 /// A packet that was decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// Which connection of this observer, counted from 0 as they began. None for a packet that
-    /// cannot be authenticated (Retry, Version Negotiation) and belongs to none that is known.
+    /// The number of its connection among those of this observer, counted from 0 as they began.
+    /// None for a packet that cannot be authenticated (Retry, Version Negotiation) and belongs to
+    /// none that is known.
     pub connection: Option<usize>,
-    /// Who sent it.
+    /// Its sender.
     pub sender: End,
     /// Its type.
     pub kind: PacketType,
@@ -26,7 +27,7 @@ pub struct Packet<'a> {
     pub identity: Identity,
     /// Its frames, decrypted.
     pub payload: &'a [u8],
-    /// What its sender said of itself in the handshake, if that was seen; see
+    /// The transport parameters of its sender, if its handshake was seen; see
     /// [`TransportParameters::ack_delay_us`].
     pub parameters: Option<&'a TransportParameters>,
     /// If it had to wait until it could be decoded: which datagram of this observer it came in,
@@ -61,7 +62,7 @@ impl<'a> Packet<'a> {
 pub struct Undecoded {
     /// Bytes from here to the end of the packet or datagram.
     pub size: usize,
-    /// As that of a [`Packet`].
+    /// The first byte, as that of a [`Packet`].
     pub first_byte: u8,
     /// Its connection and sender, and what kind of packet it is, where that could be told.
     pub known: Option<(usize, End, PacketType)>,
@@ -72,7 +73,7 @@ pub struct Undecoded {
     pub waited_since: Option<u64>,
     /// The version and the type in a long header, if it is a version that can be decoded.
     pub long: Option<(u32, PacketType)>,
-    /// Why.
+    /// The reason why it could not.
     pub reason: Reason,
 }
 

@@ -134,7 +134,7 @@ pub enum Frame<'a> {
 pub struct FrameError {
     /// The frame's type.
     pub frame_type: u64,
-    /// Where it begins, in bytes from the start of the payload.
+    /// The offset of the frame, in bytes from the start of the payload.
     pub offset: usize,
 }
 

@@ -16,7 +16,7 @@ pub struct Handshake {
 }
 
 impl Handshake {
-    /// What one place saw of it, completed by what another did.
+    /// The handshake as one place saw it, completed by what another did.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {

@@ -82,13 +82,13 @@ pub(super) struct LongHeader {
     pub(super) version: Option<Version>,
     pub(super) destination: ConnectionId,
     pub(super) source: ConnectionId,
-    /// Where the protected packet number begins.
+    /// The offset of the protected packet number.
     pub(super) number_offset: usize,
     /// Bytes of the packet, the header included.
     pub(super) length: usize,
 }
 
-/// Why a long header could not be read.
+/// The reason why a long header could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HeaderError {
     UnknownVersion(u32),

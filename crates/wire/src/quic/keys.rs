@@ -10,8 +10,7 @@ use ring::hkdf::{self, KeyType, Prk, Salt};
 use super::version::Version;
 use super::{ConnectionId, End};
 
-/// What a packet is longer by for its authentication: 16 bytes with each cipher, RFC 9001 section
-/// 5.3.
+/// The bytes that authentication adds to a packet: 16 with each cipher, RFC 9001 section 5.3.
 pub(super) const TAG: usize = 16;
 
 /// A cipher suite of TLS 1.3 that QUIC packets may be protected with.

@@ -30,7 +30,7 @@ const MOST_CONNECTIONS: usize = 8;
 const MOST_ON_PATH: u32 = 8;
 const MOST_IN_ALL: u32 = 64;
 
-/// How often was tried in vain.
+/// The numbers of attempts that were in vain.
 #[derive(Debug, Default)]
 pub(super) struct Attempts {
     on_path: HashMap<Path, u32>,
@@ -50,7 +50,7 @@ impl Attempts {
     }
 }
 
-/// Whose packet it is.
+/// The connection and the sender of a packet, and its keys.
 #[derive(Debug)]
 pub(super) struct Joined {
     pub(super) client_random: [u8; 32],
@@ -61,7 +61,7 @@ pub(super) struct Joined {
     pub(super) keys: Keys,
 }
 
-/// Whose packet it must be, where its addresses tell that.
+/// The connection and the sender that a packet must have, where its addresses tell that.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OnPath {
     pub(super) client_random: [u8; 32],

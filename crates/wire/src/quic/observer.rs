@@ -19,7 +19,7 @@ use super::protection::{Form, Opened, Protected, Scratch};
 use super::secrets::Secrets;
 use super::{ClientHello, ConnectionId, End, Handshake, InitialCredit};
 
-/// How many 0-RTT packets an observer keeps that come before the `ClientHello`.
+/// The most 0-RTT packets that an observer keeps of those that come before the `ClientHello`.
 pub const MOST_WAITING: usize = 32;
 
 /// A connection ID of fewer bytes may be there by chance.
@@ -210,7 +210,7 @@ impl<'k> Observer<'k> {
         Some((receiver.connection, receiver.end.other(), header.kind))
     }
 
-    /// How many connections were seen so far.
+    /// The number of connections that were seen so far.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.connections.len()
@@ -229,13 +229,13 @@ impl<'k> Observer<'k> {
         Some(parameters.credit)
     }
 
-    /// What the server's part of a connection's handshake showed.
+    /// The server's part of a connection's handshake, as far as it was seen.
     #[must_use]
     pub fn handshake(&self, connection: usize) -> Handshake {
         self.connections[connection].shown()
     }
 
-    /// What the client's hello message showed.
+    /// The client's hello message, as far as it was seen.
     #[must_use]
     pub fn client_hello(&self, connection: usize) -> &ClientHello {
         self.connections[connection].client_hello()

@@ -37,7 +37,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// That of a short header, with loss bits or without.
+    /// The form of a short header, with loss bits or without.
     pub(super) fn of_short(has_loss_bits: bool) -> Self {
         if has_loss_bits {
             Self::ShortWithLossBits
@@ -60,11 +60,11 @@ impl Form {
 #[derive(Debug, Clone)]
 pub(super) struct Opened {
     pub(super) number: u64,
-    /// Where in the scratch space the frames are.
+    /// The place of the frames in the scratch space.
     pub(super) payload: Range<usize>,
 }
 
-/// Where packets are decrypted; kept from packet to packet.
+/// The memory in which packets are decrypted; kept from packet to packet.
 pub(super) type Scratch = Vec<u8>;
 
 /// The keys of one sender at one encryption level.

@@ -51,7 +51,7 @@ pub(super) fn client_parameters(stream: &[u8]) -> Option<TransportParameters> {
     TransportParameters::parse(value?)
 }
 
-/// Where the extensions of a `ClientHello` begin that is there as a whole.
+/// The extensions of a `ClientHello`, if all of it is there.
 pub(super) fn client_extensions(stream: &[u8]) -> Option<Cursor<'_>> {
     let mut cursor = Cursor::new(message(stream, CLIENT_HELLO)?);
     cursor.take(2 + 32)?; // legacy version, random

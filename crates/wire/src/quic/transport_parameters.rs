@@ -14,7 +14,7 @@ use super::{ConnectionId, End};
 pub struct TransportParameters {
     /// The delays in its ACK frames are in units of 2 to the power of this many microseconds.
     pub ack_delay_exponent: u64,
-    /// For how long it may put an ACK off, in milliseconds.
+    /// The longest time for which it may delay an ACK, in milliseconds.
     pub max_ack_delay: u64,
     /// The connection ID to use at the server's preferred address.
     pub preferred_address: Option<ConnectionId>,

@@ -26,7 +26,7 @@ impl Version {
         }
     }
 
-    /// As it is in packet headers.
+    /// Its number in packet headers.
     pub(super) fn number(self) -> u32 {
         match self {
             Self::V1 => 1,

@@ -13,7 +13,7 @@ pub struct Header {
     pub fin: bool,
     /// The RST bit.
     pub rst: bool,
-    /// As it is in the header: not scaled.
+    /// The window in the header, not scaled.
     pub window: u16,
     /// Bytes of payload on the wire.
     pub length: u32,
@@ -28,7 +28,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// How much of the sequence space it takes: payload, SYN and FIN.
+    /// The length of its part of the sequence space: payload, SYN and FIN.
     #[must_use]
     pub fn extent(&self) -> u32 {
         // A packet's payload is far below 4 GiB.

@@ -14,7 +14,7 @@ use crate::ip_layer::{IpLayer, Path};
 pub struct Segment {
     /// Sender and receiver.
     pub path: Path,
-    /// What its header says.
+    /// Its header.
     pub header: Header,
     /// Bytes of the header.
     pub header_bytes: u32,

@@ -19,7 +19,7 @@ use noq_proto::{ConnectionIdGenerator, IdleTimeout, TransportConfig, VarInt};
 
 use bentpipe_service::quota::ConnectionQuota;
 
-use crate::limits::{FIRST_FLIGHT, FlowCredit, Limits};
+use crate::limits::{FIRST_FLIGHT, FlowCredit, Limits, ReceiveWindow};
 
 /// The largest buffer of a stream, in bytes: less than what its pieces are put into order in can
 /// hold.
@@ -142,18 +142,6 @@ pub struct SideConfig {
     /// The QUIC version: of the server side the one to connect with, of the client side the only
     /// one to accept; `None`: what noq has.
     pub version: Option<u32>,
-}
-
-/// The flow control window of one side: what its peer may send before anything of it is read (RFC
-/// 9000, section 4.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReceiveWindow {
-    /// What may be buffered according to [`Limits`].
-    Buffers,
-    /// So many bytes of a stream, and of all together: `transport` says so.
-    Bytes(u64),
-    /// noq's own: all streams together are not limited.
-    Library,
 }
 
 impl SideConfig {

@@ -10,10 +10,9 @@ use bentpipe_noq_options::{RememberedPaths, apply, log_to};
 use noq_proto::TransportConfig;
 
 use super::{
-    BypassRule, Config, HandshakeMode, LARGEST_BUFFER, NextHop, PepError, PoolConfig,
-    ReceiveWindow, SideConfig,
+    BypassRule, Config, HandshakeMode, LARGEST_BUFFER, NextHop, PepError, PoolConfig, SideConfig,
 };
-use crate::limits::Limits;
+use crate::limits::{Limits, ReceiveWindow};
 
 /// The place of a proxy on the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

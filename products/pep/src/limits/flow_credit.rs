@@ -1,7 +1,6 @@
 //! How much a peer may send before anything of it is read, and how many streams it may open before
 //! the other side has said how many.
 
-use crate::config::ReceiveWindow;
 use crate::limits::Limits;
 
 /// The streams that a peer may open before it is known what the other side allows, bidirectional
@@ -11,6 +10,18 @@ use crate::limits::Limits;
 /// they are few, though enough for the control streams of HTTP/3 (RFC 9114, section 6.2) and what a
 /// browser asks for at first.
 pub const FIRST_FLIGHT: [u32; 2] = [16, 3];
+
+/// The flow control window of one side: what its peer may send before anything of it is read (RFC
+/// 9000, section 4.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReceiveWindow {
+    /// What may be buffered according to [`Limits`].
+    Buffers,
+    /// This number of bytes, of a stream and of all together, as the transport has it.
+    Bytes(u64),
+    /// noq's own: all streams together are not limited.
+    Library,
+}
 
 /// The flow control credit of a peer, in bytes (RFC 9000, section 4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ mod admission;
 mod flow_credit;
 
 pub use admission::{Admission, Unproven};
-pub use flow_credit::{FIRST_FLIGHT, FlowCredit};
+pub use flow_credit::{FIRST_FLIGHT, FlowCredit, ReceiveWindow};
 use std::time::Duration;
 
 use bentpipe_service::quota::ConnectionLimits;

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bentpipe_endpoint::contract::{
-    BYE, FINISH, HELLO, NEVER, ProxyHello, READY, RUN, RanFrame, Ready, Run, SERVER_SIDE,
-    encode_frame, frame_name,
+    BYE, FINISH, HELLO, NEVER, ProxyHello, READY, RUN, RanMessage, Ready, Run, SERVER_SIDE,
+    encode_message, message_name,
 };
 use bentpipe_endpoint::driver::{MAX_DATAGRAMS, Pipes};
 use bentpipe_endpoint::{Clock, EndpointError, Received, Transmit, seed_entropy};
@@ -30,7 +30,7 @@ pub fn run() -> Result<(), EndpointError> {
         return Ok(());
     };
     if kind != HELLO {
-        let what = format!("{} in place of HELLO", frame_name(kind));
+        let what = format!("{} in place of HELLO", message_name(kind));
         return Err(EndpointError::Conversation(what));
     }
     let hello: ProxyHello = serde_json::from_slice(body)?;
@@ -44,7 +44,7 @@ pub fn run() -> Result<(), EndpointError> {
         driver: DRIVER.into(),
         next_wake: Some(0),
     };
-    pipes.send(&encode_frame(READY, &serde_json::to_vec(&ready)?))?;
+    pipes.send(&encode_message(READY, &serde_json::to_vec(&ready)?))?;
     while let Some((kind, body)) = pipes.receive()? {
         match kind {
             RUN => {
@@ -53,10 +53,10 @@ pub fn run() -> Result<(), EndpointError> {
             }
             FINISH => {
                 let bye = driver.job.finish(driver.proxy)?;
-                return pipes.send(&encode_frame(BYE, &serde_json::to_vec(&bye)?));
+                return pipes.send(&encode_message(BYE, &serde_json::to_vec(&bye)?));
             }
             other => {
-                let what = format!("{} in place of RUN or FINISH", frame_name(other));
+                let what = format!("{} in place of RUN or FINISH", message_name(other));
                 return Err(EndpointError::Conversation(what));
             }
         }
@@ -75,7 +75,7 @@ struct VirtualTime {
     timer_floor: Duration,
     /// Whether it has not lived yet.
     is_new: bool,
-    ran: RanFrame,
+    ran: RanMessage,
     buffer: Vec<u8>,
 }
 
@@ -94,7 +94,7 @@ impl VirtualTime {
             now: Duration::ZERO,
             timer_floor: Duration::ZERO,
             is_new: true,
-            ran: RanFrame::new(),
+            ran: RanMessage::new(),
             buffer: Vec::new(),
         })
     }

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use bentpipe_link::{Fate, Path, Scenario};
+use bentpipe_link::{Fate, PacketMeta, Path, Scenario};
 use proptest::prelude::*;
 
 use super::*;
@@ -211,6 +211,18 @@ fn put(wire: &Wire, arrivals: &[(Time, usize)]) {
     wire.borrow_mut().extend(frames);
 }
 
+/// The fate of a packet on a path that decides at arrival.
+fn fate(path: &mut Path, at: Time, bytes: usize) -> Fate {
+    let packet = PacketMeta {
+        id: 0,
+        ip_bytes: u32::try_from(bytes).unwrap(),
+        ecn: 0,
+        flow: 0,
+    };
+    path.enqueue(at, packet);
+    path.outcome().unwrap().fate
+}
+
 /// What the path of virtual time says of the same packets.
 fn expected(
     scenario: &Scenario,
@@ -222,12 +234,10 @@ fn expected(
     let fates = arrivals
         .iter()
         .enumerate()
-        .filter_map(
-            |(index, (at, bytes))| match path.admit(*at, u32::try_from(*bytes).unwrap()) {
-                Fate::Delivered { at } => Some((index, at)),
-                Fate::QueueDrop | Fate::Loss => None,
-            },
-        );
+        .filter_map(|(index, (at, bytes))| match fate(&mut path, *at, *bytes) {
+            Fate::Delivered { at } => Some((index, at)),
+            Fate::QueueDrop | Fate::Loss => None,
+        });
     fates.collect()
 }
 
@@ -330,7 +340,7 @@ proptest! {
         let mut path = Path::new(&scenario, Direction::Return, seed);
         for (packet, (at, bytes)) in packets.iter().zip(&up) {
             prop_assert_eq!(packet.direction, Direction::Return);
-            let fate = path.admit(*at, u32::try_from(*bytes).unwrap());
+            let fate = fate(&mut path, *at, *bytes);
             let (word, due) = match fate {
                 Fate::Delivered { at } => (trace::Fate::Delivered, Some(at)),
                 Fate::QueueDrop => (trace::Fate::QueueDrop, None),

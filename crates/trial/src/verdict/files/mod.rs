@@ -29,12 +29,12 @@ pub const KIND: Kind = Kind {
     ],
 };
 
-/// What is wrong with the files that were asked for, if anything.
+/// The outcome and its detail if a file that was asked for is missing or wrong.
 pub fn arrived(setup: &FlowSetup) -> io::Result<Option<(Outcome, String)>> {
     of_these(setup, &setup.flow().requests)
 }
 
-/// Which of these files something was stored of.
+/// The requests of which anything was stored.
 pub fn stored(setup: &FlowSetup, requests: &[String]) -> Vec<String> {
     let downloads = setup.downloads();
     let is_there = |path: &&String| {
@@ -44,7 +44,7 @@ pub fn stored(setup: &FlowSetup, requests: &[String]) -> Vec<String> {
     requests.iter().filter(is_there).cloned().collect()
 }
 
-/// What is wrong with these of a flow's files, if anything.
+/// The outcome and its detail if one of these files of a flow is missing or wrong.
 pub fn of_these(setup: &FlowSetup, requests: &[String]) -> io::Result<Option<(Outcome, String)>> {
     stored::verify(requests, setup.www(), &setup.downloads())
 }

@@ -8,7 +8,7 @@ use crate::schema::Outcome;
 
 const CHUNK: usize = 1 << 18;
 
-/// What is wrong with the files below `downloads`, if anything: an outcome and a detail.
+/// The outcome and its detail if a file below `downloads` is missing or wrong.
 pub fn verify(
     requests: &[String],
     www: &Path,

@@ -39,10 +39,10 @@ pub enum TestCase {
 #[derive(Debug, Clone, Copy)]
 pub struct Claim {
     pub testcase: TestCase,
-    /// How many requests it had, and the bytes of all their files.
+    /// The number of its requests, and the bytes of all their files.
     pub requests: usize,
     pub size_bytes: u64,
-    /// That of the client's hop, without queueing and transmission.
+    /// The round-trip time of the client's hop, without queueing and transmission.
     pub round_trip: Span,
 }
 

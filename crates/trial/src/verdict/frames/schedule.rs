@@ -6,7 +6,8 @@ use bentpipe_endpoint::FrameStream;
 use bentpipe_endpoint::contract::RequestReport;
 use bentpipe_units::Span;
 
-/// When the first frame was made, by the first of which anything came; none if nothing came.
+/// The time at which the first frame was made, by the first of which anything came; None if nothing
+/// came.
 pub fn began(stream: &FrameStream, said: &[RequestReport]) -> Option<Duration> {
     let (number, at) = made(said).next()?;
     Some(at.saturating_sub(stream.made(number)))

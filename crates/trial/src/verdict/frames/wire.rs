@@ -62,7 +62,7 @@ impl<'a> Wire<'a> {
         }
     }
 
-    /// What is wrong with what was on the client's hop, if anything.
+    /// The first difference between the claim and the client's hop, in words, if there is one.
     pub fn wrong(&self, seen: &DecodedConnection) -> Option<String> {
         let other = self.other_carrier(seen);
         let other = other.or_else(|| self.sent_early(seen));

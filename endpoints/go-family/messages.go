@@ -12,67 +12,67 @@ import (
 
 // Message types of endpoints/CONTRACT.md.
 const (
-	FrameHello  = 1
-	FrameReady  = 2
-	FrameRun    = 3
-	FrameRan    = 4
-	FrameFinish = 5
-	FrameBye    = 6
+	MessageHello  = 1
+	MessageReady  = 2
+	MessageRun    = 3
+	MessageRan    = 4
+	MessageFinish = 5
+	MessageBye    = 6
 )
 
 const (
-	frameHeadLen    = 4 + 1
+	messageHeadLen  = 4 + 1
 	runHeadLen      = 8 + 4
 	ranHeadLen      = 8 + 1 + 4
 	datagramHeadLen = 8 + 1 + 2
 )
 
-// maxFrame bounds the body of a frame, in bytes.
-const maxFrame = 1 << 28
+// maxBody bounds the body of a message, in bytes.
+const maxBody = 1 << 28
 
-// frames are the two pipes to the coordinator. Both block: with one frame in flight there is nothing else to do.
-type frames struct {
+// pipes are the two pipes to the coordinator. Both block: with one message in flight there is nothing else to do.
+type pipes struct {
 	in   *bufio.Reader
 	out  *os.File
 	body []byte
 }
 
-func openFrames() *frames {
-	return &frames{in: bufio.NewReaderSize(os.NewFile(3, "questions"), 1<<16), out: os.NewFile(4, "answers")}
+func openPipes() *pipes {
+	return &pipes{in: bufio.NewReaderSize(os.NewFile(3, "questions"), 1<<16), out: os.NewFile(4, "answers")}
 }
 
-// read waits for the next frame. Its body is valid until the next call. The error is io.EOF when the coordinator has gone
-// away between two frames.
-func (f *frames) read() (kind byte, body []byte, err error) {
-	var head [frameHeadLen]byte
-	if _, err := io.ReadFull(f.in, head[:]); err != nil {
+// read waits for the next message. Its body is valid until the next call. The error is io.EOF when the coordinator has
+// gone away between two messages.
+func (p *pipes) read() (kind byte, body []byte, err error) {
+	var head [messageHeadLen]byte
+	if _, err := io.ReadFull(p.in, head[:]); err != nil {
 		return 0, nil, err
 	}
 	length := binary.LittleEndian.Uint32(head[:])
-	if length > maxFrame {
-		return 0, nil, fmt.Errorf("file descriptor 3: a frame of %d bytes, want at most %d", length, maxFrame)
+	if length > maxBody {
+		return 0, nil, fmt.Errorf("file descriptor 3: a message of %d bytes, want at most %d", length, maxBody)
 	}
-	f.body = slices.Grow(f.body[:0], int(length))[:length]
-	if _, err := io.ReadFull(f.in, f.body); err != nil {
+	p.body = slices.Grow(p.body[:0], int(length))[:length]
+	if _, err := io.ReadFull(p.in, p.body); err != nil {
 		return 0, nil, fmt.Errorf("file descriptor 3: %w", err)
 	}
-	return head[4], f.body, nil
+	return head[4], p.body, nil
 }
 
-// write sends a frame whose head is filled in here.
-func (f *frames) write(kind byte, frame []byte) error {
-	binary.LittleEndian.PutUint32(frame, uint32(len(frame)-frameHeadLen))
-	frame[4] = kind
-	_, err := f.out.Write(frame)
+// write sends a message whose head is filled in here.
+func (p *pipes) write(kind byte, message []byte) error {
+	binary.LittleEndian.PutUint32(message, uint32(len(message)-messageHeadLen))
+	message[4] = kind
+	_, err := p.out.Write(message)
 	return err
 }
 
-func (f *frames) writeJSON(kind byte, body any) error {
+func (p *pipes) writeJSON(kind byte, body any) error {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}
-	return f.write(kind, append(make([]byte, frameHeadLen), text...))
+	return p.write(kind, append(make([]byte, messageHeadLen), text...))
 }
 
 // run is a RUN.
@@ -113,30 +113,30 @@ func parseRun(body []byte) (run, error) {
 
 // departures is a RAN in the making. There is one for all RUNs, because the collector does not run.
 type departures struct {
-	frame []byte
-	count uint32
+	message []byte
+	count   uint32
 }
 
 func (d *departures) reset() {
-	d.frame = append(d.frame[:0], make([]byte, frameHeadLen+ranHeadLen)...)
+	d.message = append(d.message[:0], make([]byte, messageHeadLen+ranHeadLen)...)
 	d.count = 0
 }
 
 func (d *departures) add(now uint64, ecn byte, bytes []byte) {
-	d.frame = binary.LittleEndian.AppendUint64(d.frame, now)
-	d.frame = append(d.frame, ecn)
-	d.frame = binary.LittleEndian.AppendUint16(d.frame, uint16(len(bytes)))
-	d.frame = append(d.frame, bytes...)
+	d.message = binary.LittleEndian.AppendUint64(d.message, now)
+	d.message = append(d.message, ecn)
+	d.message = binary.LittleEndian.AppendUint16(d.message, uint16(len(bytes)))
+	d.message = append(d.message, bytes...)
 	d.count++
 }
 
-// ran completes the frame, but for its head.
+// ran completes the message, but for its head.
 func (d *departures) ran(nextWake uint64, done bool) []byte {
-	head := d.frame[frameHeadLen:]
+	head := d.message[messageHeadLen:]
 	binary.LittleEndian.PutUint64(head, nextWake)
 	if done {
 		head[8] = 1
 	}
 	binary.LittleEndian.PutUint32(head[9:], d.count)
-	return d.frame
+	return d.message
 }

@@ -1,4 +1,4 @@
-"""Frames of virtual time on file descriptors 3 and 4: `length: u32 | type: u8 | body`, little-endian.
+"""Messages of virtual time on file descriptors 3 and 4: `length: u32 | type: u8 | body`, little-endian.
 
 Source: `endpoints/CONTRACT.md`. A datagram is `time: u64 | ecn: u8 | length: u16 | bytes`.
 """
@@ -14,7 +14,7 @@ from failures import Failed
 
 FROM_COORDINATOR, TO_COORDINATOR = 3, 4
 HELLO, READY, RUN, RAN, FINISH, BYE = 1, 2, 3, 4, 5, 6
-BODY_LIMIT = 1 << 28  # bytes of a frame's body
+BODY_LIMIT = 1 << 28  # bytes of a message's body
 NEVER = 2**64 - 1  # a next wake of a program that waits for arrivals only
 
 _HEADER = struct.Struct("<IB")
@@ -28,14 +28,14 @@ class ContractBroken(Failed):
 
 
 class CoordinatorGone(Exception):
-    """End of file where a frame should begin: nobody is there to answer to."""
+    """End of file where a message should begin: nobody is there to answer to."""
 
 
 def read() -> tuple[int, bytes]:
-    """The next frame, as type and body; CoordinatorGone at the end of the pipe."""
+    """The next message, as type and body; CoordinatorGone at the end of the pipe."""
     length, kind = _HEADER.unpack(_read_exactly(_HEADER.size))
     if length > BODY_LIMIT:
-        raise ContractBroken(f"a frame of {length} bytes, where at most {BODY_LIMIT} are allowed")
+        raise ContractBroken(f"a message of {length} bytes, where at most {BODY_LIMIT} are allowed")
     return kind, _read_exactly(length)
 
 
@@ -98,7 +98,7 @@ def _read_exactly(count: int) -> bytes:
     return b"".join(parts)
 
 
-def _write(frame: bytes) -> None:
-    rest = memoryview(frame)
+def _write(message: bytes) -> None:
+    rest = memoryview(message)
     while rest:
         rest = rest[os.write(TO_COORDINATOR, rest) :]

@@ -1,24 +1,24 @@
 //! How what changes with time is summed up, against figures computed by hand and by a reference.
 
-use bentpipe_link::{Delay, LinkCourse, LinkRate, PARTS, Quantity};
+use bentpipe_link::{Delay, LinkRate, LinkTimeline, PARTS, Quantity};
 use bentpipe_units::Span;
 use proptest::prelude::*;
 
 use crate::parse;
 
-fn courses(forward: &str) -> Vec<LinkCourse> {
+fn timelines(forward: &str) -> Vec<LinkTimeline> {
     let delay = if forward.contains("delay") {
         ""
     } else {
         "delay = \"1 ms\"\n"
     };
-    parse(&format!("{delay}{forward}")).unwrap().courses()
+    parse(&format!("{delay}{forward}")).unwrap().timelines()
 }
 
 #[test]
 fn figures_are_weighted_by_time() {
     let steps = "[[\"0 s\", \"4 bit/s\"], [\"1 s\", \"0 bit/s\"], [\"3 s\", \"10 bit/s\"]]";
-    let (one, ..) = pick(courses(&format!(
+    let (one, ..) = pick(timelines(&format!(
         "rate = {{ steps = {steps}, period = \"6 s\" }}"
     )));
     assert_eq!(
@@ -41,7 +41,7 @@ fn figures_are_weighted_by_time() {
 fn a_part_has_the_mean_of_what_holds_in_it() {
     // A part lasts 1 s.
     let steps = "[[\"0 s\", \"8 Mbit/s\"], [\"250 ms\", \"4 Mbit/s\"], [\"1 s\", \"2 Mbit/s\"]]";
-    let (one, ..) = pick(courses(&format!("rate = {{ steps = {steps} }}")));
+    let (one, ..) = pick(timelines(&format!("rate = {{ steps = {steps} }}")));
     assert_eq!(
         (one.length, one.repeats),
         (Span::from_secs(60), false),
@@ -51,10 +51,10 @@ fn a_part_has_the_mean_of_what_holds_in_it() {
 }
 
 #[test]
-fn losses_of_handovers_and_delays_have_a_course() {
+fn losses_of_handovers_and_delays_have_a_timeline() {
     let loss = "{ model = \"handover\", every = \"15 s\", first = \"5 s\", lasts = \"100 ms\", \
                 loss = \"20 %\" }";
-    let (one, ..) = pick(courses(&format!("loss = {loss}")));
+    let (one, ..) = pick(timelines(&format!("loss = {loss}")));
     assert_eq!(
         (one.quantity, one.least, one.median, one.most),
         (Quantity::Loss, 0, 0, 200_000_000)
@@ -62,7 +62,7 @@ fn losses_of_handovers_and_delays_have_a_course() {
     // Four handovers in 60 s.
     assert_eq!(one.mean, 200_000_000 * 4 / 600);
     assert_eq!((one.parts[5], one.parts[6]), (20_000_000, 0));
-    let (one, ..) = pick(courses(
+    let (one, ..) = pick(timelines(
         "delay = { base = \"14 ms\", jitter = \"4 ms\", every = \"15 s\" }",
     ));
     assert!(one.drawn && one.quantity == Quantity::Delay);
@@ -75,7 +75,7 @@ fn what_hangs_on_packets_has_none() {
         "rate = \"1 Mbit/s\"\nloss = \"1 %\"",
         "delay = { base = \"14 ms\", jitter = \"4 ms\" }",
     ] {
-        assert_eq!(courses(steady), []);
+        assert_eq!(timelines(steady), []);
     }
 }
 
@@ -98,7 +98,7 @@ fn many_steps_are_counted_when_they_are_told() {
 }
 
 /// The first of one or more.
-fn pick(found: Vec<LinkCourse>) -> (LinkCourse, usize) {
+fn pick(found: Vec<LinkTimeline>) -> (LinkTimeline, usize) {
     let count = found.len();
     (found.into_iter().next().unwrap(), count)
 }
@@ -117,7 +117,7 @@ proptest! {
             each.extend(std::iter::repeat_n(value + 1, usize::try_from(*length).unwrap()));
             at += length;
         }
-        let (one, count) = pick(courses(&format!("rate = {{ steps = [{}], period = \"{at} ms\" \
+        let (one, count) = pick(timelines(&format!("rate = {{ steps = [{}], period = \"{at} ms\" \
             }}", steps.join(", "))));
         prop_assert_eq!(count, 1);
         let sum: u64 = each.iter().sum();

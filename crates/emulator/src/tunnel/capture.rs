@@ -1,4 +1,5 @@
-//! What goes into a tunnel and comes out of it, seen on the devices of client and server.
+//! The capture of the packets that go into a tunnel and come out of it, on the devices of client
+//! and server.
 //!
 //! The links carry nothing but what is encrypted. The kernel stamps packets when a host's stack
 //! hands them to its device, and when it gets them from there: what the programs at the ends of the
@@ -30,23 +31,23 @@ use crate::tunnel::{TUNNEL, TunnelPlan};
 /// All protocols.
 const ETH_P_ALL: u16 = 3;
 
-/// Two devices that are watched.
+/// The running capture on the two devices of a tunnel.
 #[derive(Debug)]
-pub struct Tap {
+pub struct TunnelCapture {
     stop: Arc<OwnedFd>,
-    thread: JoinHandle<io::Result<TapReport>>,
+    thread: JoinHandle<io::Result<CaptureReport>>,
 }
 
-/// The report of a tap.
+/// The packets of a tunnel, as its devices saw them.
 #[derive(Debug, Default)]
-pub struct TapReport {
+pub struct CaptureReport {
     /// In order of time; each packet stands where it was sent, and where it arrived.
     pub packets: Vec<HopPacket>,
     /// Packets that overflowed the kernel's buffer, or that were merged: the capture is incomplete.
     pub missed: u64,
 }
 
-/// A device that is watched.
+/// A device on which packets are captured.
 struct Watched {
     socket: OwnedFd,
     ring: Ring,
@@ -56,7 +57,7 @@ struct Watched {
     sends: Direction,
 }
 
-impl Tap {
+impl TunnelCapture {
     /// Watches the client's end of a tunnel, and where the server gets what came through.
     pub fn start(
         topology: &Topology,
@@ -80,9 +81,9 @@ impl Tap {
             client: plan.addresses[0],
             clock: running.clock(),
             stop: Arc::clone(&stop),
-            report: TapReport::default(),
+            report: CaptureReport::default(),
         };
-        let thread = thread::Builder::new().name("tap".into());
+        let thread = thread::Builder::new().name("capture".into());
         let thread = thread.spawn(move || watching.run());
         Ok(Self {
             stop,
@@ -90,10 +91,11 @@ impl Tap {
         })
     }
 
-    /// Ends it.
-    pub fn stop(self) -> Result<TapReport, EmulatorError> {
-        rustix::io::write(&self.stop, &1_u64.to_ne_bytes()).doing("ending the tap")?;
-        let watched = self.thread.join().expect("the tap does not panic");
+    /// Ends the capture.
+    pub fn stop(self) -> Result<CaptureReport, EmulatorError> {
+        rustix::io::write(&self.stop, &1_u64.to_ne_bytes())
+            .doing("ending the capture of the tunnel")?;
+        let watched = self.thread.join().expect("the capture does not panic");
         watched.doing("watching the tunnel")
     }
 }
@@ -122,11 +124,11 @@ struct Watching {
     client: IpAddr,
     clock: TrialClock,
     stop: Arc<OwnedFd>,
-    report: TapReport,
+    report: CaptureReport,
 }
 
 impl Watching {
-    fn run(mut self) -> io::Result<TapReport> {
+    fn run(mut self) -> io::Result<CaptureReport> {
         loop {
             let is_over = self.wait()?;
             let stamps = self.clock.stamps();
@@ -174,7 +176,7 @@ impl Watching {
     }
 }
 
-impl TapReport {
+impl CaptureReport {
     /// Takes note of a packet; `place` knows its direction, whether it was sent here, and when, by
     /// where it is from.
     fn add(
@@ -202,6 +204,7 @@ impl TapReport {
             sent: is_sent.then_some(at),
             arrived: (!is_sent).then_some(at),
             fate: Fate::Unknown,
+            marked: false,
             frame: frame.into(),
         });
     }
@@ -232,7 +235,7 @@ mod tests {
             unfinished: false,
         };
         let at = Time::from_nanos(7);
-        let mut report = TapReport::default();
+        let mut report = CaptureReport::default();
         let mut from = None;
         report.add(&received(28), 0, |source| {
             from = Some(source);

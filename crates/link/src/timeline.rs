@@ -1,7 +1,8 @@
-//! How what changes with time on a link goes, summed up for people: a rate, a delay, a loss ratio.
+//! The timelines of a link: the values over time of a rate, a delay or a loss ratio that changes,
+//! in a few figures.
 //!
-//! Values hold until the next, so every figure here is weighted by time. What depends on packets,
-//! as a delay that is drawn for each of them or capacity on demand, has no course of its own.
+//! A value holds until the next, so every figure here is weighted by time. A quantity that depends
+//! on packets, as a delay that is drawn for each of them or capacity on demand, has no timeline.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ use crate::rate_over_time::RateOverTime;
 use crate::scenario::{DirectionConfig, Scenario};
 use crate::steps::holding;
 
-/// Parts of equal length that a course is cut into.
+/// The number of parts of equal length into which a timeline is divided.
 pub const PARTS: usize = 60;
 /// The trial whose draws stand for those of all.
 const EXAMPLE_SEED: u64 = 0;
@@ -35,20 +36,20 @@ pub enum Quantity {
     Loss,
 }
 
-/// The course of a quantity of a link, in the unit of the quantity.
+/// The values over time of a quantity of a link, in figures in the unit of the quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LinkCourse {
+pub struct LinkTimeline {
     /// The link's segment.
     pub segment: SegmentName,
     /// The link's direction.
     pub direction: Direction,
     /// The quantity that changes.
     pub quantity: Quantity,
-    /// How long what is summed up here lasts, from time 0 on.
+    /// The duration of the timeline, from time 0 on.
     pub length: Span,
-    /// Whether it begins again then.
+    /// True if it begins again at its end.
     pub repeats: bool,
-    /// Whether it is drawn: then it is that of one trial, with the seed 0, and others have others.
+    /// True if it is drawn at random. Then it is that of the seed 0: other seeds have others.
     pub drawn: bool,
     /// The lowest value that holds for any time.
     pub least: u64,
@@ -63,9 +64,10 @@ pub struct LinkCourse {
 }
 
 impl Scenario {
-    /// The courses of all that changes with time, segment by segment from the client to the server.
+    /// The timelines of all quantities that change with time, segment by segment from the client
+    /// to the server.
     #[must_use]
-    pub fn courses(&self) -> Vec<LinkCourse> {
+    pub fn timelines(&self) -> Vec<LinkTimeline> {
         let segments = [
             SegmentName::Access,
             SegmentName::Satellite,
@@ -89,7 +91,7 @@ impl Scenario {
                 loss(config, self.timeout),
             ];
             let each = each.into_iter().flatten();
-            found.extend(each.map(|values| values.course(segment, direction)));
+            found.extend(each.map(|values| values.timeline(segment, direction)));
         }
         found
     }
@@ -190,8 +192,8 @@ fn loss(config: &DirectionConfig, timeout: Span) -> Option<Values<'_>> {
     })
 }
 
-/// How long of steps that do not begin again is looked at: as long as a trial may last, or until
-/// the last one holds.
+/// The length of a timeline of steps that do not repeat: as long as a trial may last, or until the
+/// last step begins.
 fn of_steps<T>(steps: &[(Time, T)], timeout: Span) -> Span {
     timeout.max(steps[steps.len() - 1].0 - Time::ZERO)
 }
@@ -201,7 +203,7 @@ fn of_intervals(intervals: Intervals, timeout: Span) -> Span {
 }
 
 impl Values<'_> {
-    fn course(mut self, segment: SegmentName, direction: Direction) -> LinkCourse {
+    fn timeline(mut self, segment: SegmentName, direction: Direction) -> LinkTimeline {
         let length = self.length.as_nanos().max(1);
         let mut held: BTreeMap<u64, u128> = BTreeMap::new();
         let mut parts = Parts::new(length);
@@ -214,7 +216,7 @@ impl Values<'_> {
             now = until;
         }
         let mean = weighted(held.iter().map(|(value, nanos)| (*value, *nanos)));
-        LinkCourse {
+        LinkTimeline {
             segment,
             direction,
             quantity: self.quantity,
@@ -282,7 +284,7 @@ impl Parts {
         }
     }
 
-    /// The mean of each; of one that has no room, as that of a course of less than 60 ns, 0.
+    /// The mean of each; 0 for an empty part, as in a timeline of less than 60 ns.
     fn means(&self) -> Vec<u64> {
         let each = self.sums.iter().enumerate().map(|(part, sum)| {
             let nanos = u128::from(self.begin(part + 1) - self.begin(part));

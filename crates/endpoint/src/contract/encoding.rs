@@ -5,13 +5,13 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-/// Bytes before a frame's body.
+/// Bytes before a message's body.
 pub const HEADER_LEN: usize = 5;
 /// Coordinator to program: [`super::Hello`].
 pub const HELLO: u8 = 1;
 /// Program to coordinator: [`super::Ready`].
 pub const READY: u8 = 2;
-/// Coordinator to program: live until.
+/// Coordinator to program: run until.
 pub const RUN: u8 = 3;
 /// Program to coordinator: what it did.
 pub const RAN: u8 = 4;
@@ -19,14 +19,14 @@ pub const RAN: u8 = 4;
 pub const FINISH: u8 = 5;
 /// Program to coordinator: [`super::Bye`].
 pub const BYE: u8 = 6;
-/// The longest body: no epoch carries more, so a larger length field is rubbish.
+/// The longest body: no epoch carries more, so a larger length breaks the contract.
 pub const BODY_LIMIT: usize = 1 << 28;
 /// The longest UDP payload that an IPv4 packet carries.
 pub const PAYLOAD_LIMIT: usize = 65_507;
 /// In the ECN field of a proxy's datagrams: it arrives or departs on the side of the server.
 /// Without it, on that of the client.
 pub const SERVER_SIDE: u8 = 0x80;
-/// A next wake that never comes.
+/// The `next_wake` of a program that waits for arrivals alone.
 pub const NEVER: u64 = u64::MAX;
 
 /// `time: u64 | ecn: u8 | length: u16`.
@@ -36,10 +36,10 @@ const DATAGRAM_HEADER_LEN: usize = 11;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ContractError {
     /// The body ends too early.
-    #[error("the frame ends within {0}")]
+    #[error("the message ends within {0}")]
     Truncated(&'static str),
     /// The body goes on after its last field.
-    #[error("{0} bytes are left over after the last datagram of the frame")]
+    #[error("{0} bytes are left over after the last datagram of the message")]
     Trailing(usize),
     /// `done` is a truth value.
     #[error("done is {0}, and may be 0 or 1")]
@@ -49,21 +49,21 @@ pub enum ContractError {
     Ecn(u8),
 }
 
-/// A datagram within a frame: its bytes are `body[payload]`.
+/// A datagram within a message: its bytes are `body[payload]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Datagram {
-    /// When it arrives or departs, in nanoseconds.
+    /// The time of arrival or departure, in nanoseconds.
     pub time: u64,
     /// 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE; of a proxy's perhaps with [`SERVER_SIDE`].
     pub ecn: u8,
-    /// Where the UDP payload is in the frame's body.
+    /// The place of the UDP payload in the message's body.
     pub payload: Range<usize>,
 }
 
 /// A datagram to be put into RUN.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arrival {
-    /// When it arrives, in nanoseconds.
+    /// The time of arrival, in nanoseconds.
     pub time: u64,
     /// 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE; to a proxy perhaps with [`SERVER_SIDE`].
     pub ecn: u8,
@@ -76,24 +76,24 @@ pub struct Arrival {
 pub struct Run {
     /// The end of the run, exclusive, in nanoseconds.
     pub until: u64,
-    /// What arrives. The order of times is for the reader to check.
+    /// The datagrams that arrive. The order of times is for the reader to check.
     pub arrivals: Vec<Datagram>,
 }
 
 /// The body of RAN.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
-    /// When the program wants to run next, in nanoseconds, or [`NEVER`].
+    /// The time at which the program wants to run next, in nanoseconds, or [`NEVER`].
     pub next_wake: u64,
     /// Whether it has nothing more to do.
     pub done: bool,
-    /// What departed. The order of times is for the reader to check.
+    /// The datagrams that departed. The order of times is for the reader to check.
     pub departures: Vec<Datagram>,
 }
 
-/// The name of a frame type, for messages.
+/// The name of a type of message, for errors.
 #[must_use]
-pub fn frame_name(kind: u8) -> String {
+pub fn message_name(kind: u8) -> String {
     match kind {
         HELLO => "HELLO".into(),
         READY => "READY".into(),
@@ -105,26 +105,26 @@ pub fn frame_name(kind: u8) -> String {
     }
 }
 
-/// The length of the body that follows and the frame's type.
-pub fn decode_header(frame: &[u8]) -> Result<(usize, u8), ContractError> {
-    let mut fields = Fields::new(frame, Sides::One);
+/// The length of the body that follows and the message's type.
+pub fn decode_header(message: &[u8]) -> Result<(usize, u8), ContractError> {
+    let mut fields = Fields::new(message, Sides::One);
     let length = fields.u32("its header")?;
     Ok((length as usize, fields.u8("its header")?))
 }
 
-/// A whole frame around `body`.
+/// A whole message around `body`.
 ///
 /// # Panics
 /// If the body has 4 GiB or more.
 #[must_use]
-pub fn encode_frame(kind: u8, body: &[u8]) -> Vec<u8> {
-    let mut frame = start_frame(kind, body.len());
-    frame.extend_from_slice(body);
-    end_frame(&mut frame);
-    frame
+pub fn encode_message(kind: u8, body: &[u8]) -> Vec<u8> {
+    let mut message = start_message(kind, body.len());
+    message.extend_from_slice(body);
+    end_message(&mut message);
+    message
 }
 
-/// A whole RUN frame.
+/// A whole RUN message.
 ///
 /// # Panics
 /// If a payload has 64 KiB or more, or all of them 4 GiB.
@@ -135,23 +135,23 @@ pub fn encode_run<'a>(until: u64, arrivals: impl Iterator<Item = &'a Arrival> + 
         count += 1;
         size += DATAGRAM_HEADER_LEN + arrival.payload.len();
     }
-    let mut frame = start_frame(RUN, size);
-    frame.extend_from_slice(&until.to_le_bytes());
-    frame.extend_from_slice(&count.to_le_bytes());
+    let mut message = start_message(RUN, size);
+    message.extend_from_slice(&until.to_le_bytes());
+    message.extend_from_slice(&count.to_le_bytes());
     for arrival in arrivals {
-        put_datagram(&mut frame, arrival.time, arrival.ecn, &arrival.payload);
+        put_datagram(&mut message, arrival.time, arrival.ecn, &arrival.payload);
     }
-    end_frame(&mut frame);
-    frame
+    end_message(&mut message);
+    message
 }
 
 impl Run {
-    /// Reads the body of a RUN frame to a client or a server.
+    /// Reads the body of a RUN message to a client or a server.
     pub fn decode(body: &[u8]) -> Result<Self, ContractError> {
         Self::of(Fields::new(body, Sides::One))
     }
 
-    /// Reads the body of a RUN frame to a proxy.
+    /// Reads the body of a RUN message to a proxy.
     pub fn decode_for_proxy(body: &[u8]) -> Result<Self, ContractError> {
         Self::of(Fields::new(body, Sides::Two))
     }
@@ -164,12 +164,12 @@ impl Run {
 }
 
 impl Ran {
-    /// Reads the body of a RAN frame of a client or a server.
+    /// Reads the body of a RAN message of a client or a server.
     pub fn decode(body: &[u8]) -> Result<Self, ContractError> {
         Self::of(Fields::new(body, Sides::One))
     }
 
-    /// Reads the body of a RAN frame of a proxy.
+    /// Reads the body of a RAN message of a proxy.
     pub fn decode_of_proxy(body: &[u8]) -> Result<Self, ContractError> {
         Self::of(Fields::new(body, Sides::Two))
     }
@@ -190,21 +190,21 @@ impl Ran {
     }
 }
 
-/// A RAN frame in the making. Its memory is used again and again.
+/// A RAN message in the making. Its memory is used again and again.
 #[derive(Debug)]
-pub struct RanFrame {
-    frame: Vec<u8>,
+pub struct RanMessage {
+    message: Vec<u8>,
     count: u32,
 }
 
-impl RanFrame {
+impl RanMessage {
     const BODY_START: usize = HEADER_LEN + 13;
 
-    /// An empty frame.
+    /// An empty message.
     #[must_use]
     pub fn new() -> Self {
         let mut new = Self {
-            frame: Vec::new(),
+            message: Vec::new(),
             count: 0,
         };
         new.clear();
@@ -213,9 +213,9 @@ impl RanFrame {
 
     /// Takes all departures out.
     pub fn clear(&mut self) {
-        self.frame.clear();
-        self.frame.extend_from_slice(&[0, 0, 0, 0, RAN]);
-        self.frame.resize(Self::BODY_START, 0);
+        self.message.clear();
+        self.message.extend_from_slice(&[0, 0, 0, 0, RAN]);
+        self.message.resize(Self::BODY_START, 0);
         self.count = 0;
     }
 
@@ -224,45 +224,45 @@ impl RanFrame {
     /// # Panics
     /// If the payload has 64 KiB or more.
     pub fn push(&mut self, time: u64, ecn: u8, payload: &[u8]) {
-        put_datagram(&mut self.frame, time, ecn, payload);
+        put_datagram(&mut self.message, time, ecn, payload);
         self.count += 1;
     }
 
-    /// The whole frame, header included.
+    /// The whole message, header included.
     pub fn finish(&mut self, next_wake: u64, done: bool) -> &[u8] {
-        self.frame[5..13].copy_from_slice(&next_wake.to_le_bytes());
-        self.frame[13] = u8::from(done);
-        self.frame[14..18].copy_from_slice(&self.count.to_le_bytes());
-        end_frame(&mut self.frame);
-        &self.frame
+        self.message[5..13].copy_from_slice(&next_wake.to_le_bytes());
+        self.message[13] = u8::from(done);
+        self.message[14..18].copy_from_slice(&self.count.to_le_bytes());
+        end_message(&mut self.message);
+        &self.message
     }
 }
 
-impl Default for RanFrame {
+impl Default for RanMessage {
     fn default() -> Self {
         Self::new()
     }
 }
 
-fn start_frame(kind: u8, size: usize) -> Vec<u8> {
-    let mut frame = Vec::with_capacity(HEADER_LEN + size);
-    frame.extend_from_slice(&[0, 0, 0, 0, kind]);
-    frame
+fn start_message(kind: u8, size: usize) -> Vec<u8> {
+    let mut message = Vec::with_capacity(HEADER_LEN + size);
+    message.extend_from_slice(&[0, 0, 0, 0, kind]);
+    message
 }
 
-fn end_frame(frame: &mut [u8]) {
-    let length = u32::try_from(frame.len() - HEADER_LEN).expect("a frame has less than 4 GiB");
-    frame[..4].copy_from_slice(&length.to_le_bytes());
+fn end_message(message: &mut [u8]) {
+    let length = u32::try_from(message.len() - HEADER_LEN).expect("a message has less than 4 GiB");
+    message[..4].copy_from_slice(&length.to_le_bytes());
 }
 
-fn put_datagram(frame: &mut Vec<u8>, time: u64, ecn: u8, payload: &[u8]) {
+fn put_datagram(message: &mut Vec<u8>, time: u64, ecn: u8, payload: &[u8]) {
     let length = u16::try_from(payload.len()).expect("a UDP payload has less than 64 KiB");
     let mut header = [0; DATAGRAM_HEADER_LEN];
     header[..8].copy_from_slice(&time.to_le_bytes());
     header[8] = ecn;
     header[9..].copy_from_slice(&length.to_le_bytes());
-    frame.extend_from_slice(&header);
-    frame.extend_from_slice(payload);
+    message.extend_from_slice(&header);
+    message.extend_from_slice(payload);
 }
 
 /// Whether a program has one side or, as a proxy has, two.

@@ -1,0 +1,105 @@
+//! Queue disciplines that act when a packet leaves: a file for each algorithm.
+
+mod codel;
+mod codel_state;
+mod config;
+mod fair_queue;
+mod head_drop;
+mod step;
+
+use std::collections::VecDeque;
+
+use bentpipe_units::{Rate, Size, Time};
+
+use crate::node::Transit;
+use crate::queue::Queue;
+use crate::random::Dice;
+use crate::waiting::Limit;
+
+pub(crate) use codel_state::CoDelState;
+pub use config::{Aqm, CoDelConfig, FairQueueing, StepMarking};
+
+/// Congestion Experienced, in the two ECN bits (RFC 3168, section 5).
+const CE: u8 = 3;
+
+/// A packet in a queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Queued {
+    pub transit: Transit,
+    pub arrived: Time,
+}
+
+/// A queue discipline: which packet is sent next, and which are dropped or marked.
+pub(crate) trait Discipline: Send {
+    /// A packet arrives; it, or others in its place, may be dropped.
+    fn enqueue(&mut self, queued: Queued, dropped: &mut VecDeque<Transit>);
+
+    /// The packet whose transmission starts now; None if none is left.
+    fn dequeue(&mut self, now: Time, dropped: &mut VecDeque<Transit>) -> Option<Queued>;
+
+    /// The bytes that wait.
+    fn bytes(&self) -> u64;
+}
+
+/// The discipline that a queue asks for; None: drop-tail, which decides at arrival.
+pub(crate) fn discipline(
+    queue: &Queue,
+    rate: Rate,
+    bdp: Size,
+    mut dice: Dice,
+) -> Option<Box<dyn Discipline>> {
+    let limit = Limit::new(queue.size, rate, bdp);
+    Some(match queue.aqm? {
+        Aqm::HeadDrop => Box::new(head_drop::HeadDrop::new(limit)),
+        Aqm::Step(config) => Box::new(step::StepQueue::new(config, limit)),
+        Aqm::CoDel(config) => Box::new(codel::CoDel::new(config, limit)),
+        Aqm::FairQueue(config) => Box::new(fair_queue::FairQueue::new(config, limit, &mut dice)),
+    })
+}
+
+impl Queued {
+    /// Marks it if its sender can handle that; says whether it did (RFC 3168, section 5).
+    fn mark(&mut self) -> bool {
+        let ecn = &mut self.transit.packet.ecn;
+        if *ecn == 0 {
+            return false;
+        }
+        self.transit.is_marked |= *ecn != CE;
+        *ecn = CE;
+        true
+    }
+
+    fn bytes(&self) -> u64 {
+        u64::from(self.transit.packet.ip_bytes)
+    }
+}
+
+/// Packets in the order of arrival.
+#[derive(Debug, Default)]
+pub(crate) struct Fifo {
+    packets: VecDeque<Queued>,
+    bytes: u64,
+}
+
+impl Fifo {
+    fn push(&mut self, queued: Queued) {
+        self.bytes += queued.bytes();
+        self.packets.push_back(queued);
+    }
+
+    fn pop(&mut self) -> Option<Queued> {
+        let queued = self.packets.pop_front()?;
+        self.bytes -= queued.bytes();
+        Some(queued)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    /// Whether a packet more would be too much. There is always room for one.
+    fn is_full_for(&self, queued: &Queued, limit: Limit) -> bool {
+        !self.is_empty()
+            && limit.is_exceeded_by(self.packets.len() as u64 + 1, self.bytes + queued.bytes())
+    }
+}

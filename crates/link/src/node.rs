@@ -1,0 +1,71 @@
+//! What a packet meets on a link: nodes that live in time.
+
+use bentpipe_units::{Span, Time};
+
+use crate::packet::PacketMeta;
+
+/// A packet between two nodes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Transit {
+    pub packet: PacketMeta,
+    /// Whether it is lost. It goes on until its link's delay, which is drawn for it, too.
+    pub is_lost: bool,
+    /// Whether a queue has marked it.
+    pub is_marked: bool,
+}
+
+/// What a node does with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// It lets the packet go on to the next node, which it reaches at that time.
+    Leave { at: Time },
+    /// Its queue drops the packet.
+    Drop,
+    /// The packet is lost here.
+    Lose,
+    /// It keeps the packet: [`Node::release`] will say what becomes of it.
+    Hold,
+}
+
+/// A part of a link that does one thing to packets, which arrive in the order of time and leave in
+/// the order of time.
+///
+/// A node says as soon as it can what becomes of a packet. Where nothing that comes later can
+/// change that, as in a drop-tail queue, it does so at arrival, and the time at which the packet
+/// leaves lies ahead. Else it holds the packet, and decides when the packet leaves.
+pub(crate) trait Node: Send {
+    /// A packet arrives now. What was to leave by now has been released.
+    fn enqueue(&mut self, now: Time, transit: &mut Transit) -> Step;
+
+    /// Whether it ever holds packets.
+    fn holds(&self) -> bool {
+        false
+    }
+
+    /// When the next of the packets that it holds leaves, at the earliest.
+    fn next_event(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// The next of the packets that it holds about which it decides at `until` or before.
+    fn release(&mut self, until: Time) -> Option<(Transit, Step)> {
+        let _ = until;
+        None
+    }
+
+    /// The least time that it takes a packet to pass.
+    fn min_delay(&self) -> Span {
+        Span::ZERO
+    }
+
+    /// The bytes that wait in it at a time not before the last packet's arrival.
+    fn queue_bytes(&self, now: Time) -> u64 {
+        let _ = now;
+        0
+    }
+
+    /// The most bytes that ever waited in it.
+    fn max_queue_bytes(&self) -> u64 {
+        0
+    }
+}

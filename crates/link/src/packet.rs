@@ -1,0 +1,79 @@
+//! A packet as links know it, and what becomes of it.
+
+use bentpipe_units::Time;
+
+/// A packet as links know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketMeta {
+    /// The number by which the caller knows it.
+    pub id: u64,
+    /// Bytes of the IP packet.
+    pub ip_bytes: u32,
+    /// 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE (RFC 3168, section 5).
+    pub ecn: u8,
+    /// The same number for all packets of a flow, as its addresses, protocol and ports tell.
+    pub flow: u64,
+}
+
+/// The fate of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It comes out at the other end.
+    Delivered {
+        /// When its last bit is there.
+        at: Time,
+    },
+    /// A queue drops it.
+    QueueDrop,
+    /// It is lost on the way, after it has used the capacity.
+    Loss,
+}
+
+/// The outcome of a packet's way over a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The packet, as it is at the end of its way.
+    pub packet: PacketMeta,
+    /// Its fate.
+    pub fate: Fate,
+    /// Whether it arrives with a mark of Congestion Experienced that it was sent without.
+    pub is_marked: bool,
+}
+
+/// The number of packets that met each fate, and of their bytes. `packets = delivered +
+/// queue_drops + losses`, at any time: those whose fate is open are not counted yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets that came in.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Packets that went out, or will.
+    pub delivered: u64,
+    /// Their bytes.
+    pub delivered_bytes: u64,
+    /// Those of them that a queue marked with Congestion Experienced.
+    pub marked: u64,
+    /// Packets dropped by a queue.
+    pub queue_drops: u64,
+    /// Packets lost.
+    pub losses: u64,
+    /// The most bytes that ever waited for the capacity of a link.
+    pub max_queue_bytes: u64,
+}
+
+impl Counters {
+    /// Counts a packet of that size that met with a fate.
+    pub fn count(&mut self, fate: Fate, ip_bytes: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(ip_bytes);
+        match fate {
+            Fate::Delivered { .. } => {
+                self.delivered += 1;
+                self.delivered_bytes += u64::from(ip_bytes);
+            }
+            Fate::QueueDrop => self.queue_drops += 1,
+            Fate::Loss => self.losses += 1,
+        }
+    }
+}

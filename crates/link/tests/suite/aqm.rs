@@ -1,0 +1,228 @@
+//! Queue disciplines, against what their RFCs' pseudocode gives, reckoned by hand.
+
+use bentpipe_link::{Fate, Outcome, PacketMeta, Path};
+use bentpipe_units::Time;
+use proptest::prelude::*;
+
+use crate::properties::arrivals;
+use crate::{link, ns};
+
+const MS: u64 = 1_000_000;
+const NONE: [u64; 0] = [];
+/// The delay of a link of [`link`].
+const DELAY: u64 = MS;
+
+/// A packet of 1000 bytes, which takes 1 ms at 8 Mbit/s.
+fn packet(id: u64, ecn: u8, flow: u64) -> PacketMeta {
+    PacketMeta {
+        id,
+        ip_bytes: 1000,
+        ecn,
+        flow,
+    }
+}
+
+/// All outcomes of packets that are sent at these milliseconds, in the order of their numbers.
+fn outcomes(path: &mut Path, sent: impl IntoIterator<Item = (u64, u8, u64)>) -> Vec<Outcome> {
+    let mut found = Vec::new();
+    for (id, (at_ms, ecn, flow)) in (0..).zip(sent) {
+        path.enqueue(ns(at_ms * MS), packet(id, ecn, flow));
+    }
+    path.advance(Time::NEVER);
+    found.extend(std::iter::from_fn(|| path.outcome()));
+    found.sort_by_key(|it| it.packet.id);
+    found
+}
+
+/// Numbers of the packets that were dropped.
+fn dropped(outcomes: &[Outcome]) -> Vec<u64> {
+    let lost = outcomes.iter().filter(|it| it.fate == Fate::QueueDrop);
+    lost.map(|it| it.packet.id).collect()
+}
+
+/// Numbers of the packets that were marked.
+fn marked(outcomes: &[Outcome]) -> Vec<u64> {
+    let marked = outcomes.iter().filter(|it| it.is_marked);
+    marked.map(|it| it.packet.id).collect()
+}
+
+/// When each packet left, in milliseconds.
+fn left_ms(outcomes: &[Outcome]) -> Vec<Option<u64>> {
+    let at = |it: &Outcome| match it.fate {
+        Fate::Delivered { at } => Some((at.as_nanos() - DELAY) / MS),
+        _ => None,
+    };
+    outcomes.iter().map(at).collect()
+}
+
+fn queue(words: &str) -> Path {
+    link(&format!(
+        "rate = \"8 Mbit/s\"\nqueue = {{ size = \"1 MB\", {words} }}"
+    ))
+}
+
+#[test]
+fn a_step_marks_what_waited_longer_and_can_be_marked() {
+    let mut path = queue("aqm = \"step\", mark_above = \"3 ms\"");
+    // The packet with number n starts at n ms.
+    let sent = [0, 1, 2, 3, 0, 1, 2, 3].map(|ecn| (0, ecn, 0));
+    let found = outcomes(&mut path, sent);
+    assert_eq!(dropped(&found), NONE);
+    // Those from number 4 on waited longer than 3 ms: number 4 cannot be marked, 7 is already.
+    assert_eq!(marked(&found), [5, 6]);
+    assert_eq!(found[5].packet.ecn, 3);
+    assert_eq!(path.counters().marked, 2);
+}
+
+#[test]
+fn head_drop_drops_the_oldest() {
+    let mut path =
+        link("rate = \"8 Mbit/s\"\nqueue = { size = \"3 packets\", aqm = \"head-drop\" }");
+    let found = outcomes(&mut path, (0..6).map(|_| (0, 0, 0)));
+    assert_eq!(dropped(&found), [1, 2]);
+    let left = left_ms(&found);
+    assert_eq!(left, [Some(1), None, None, Some(2), Some(3), Some(4)]);
+}
+
+/// 300 packets at once at 1 ms each: the packet with number n waits n ms, less those that were
+/// dropped before it. The first drop is an interval after the target is reached; the next ones
+/// follow the control law: 100 ms after the first, 100/sqrt(2) = 70.7 ms after the second.
+#[test]
+fn codel_drops_by_the_control_law() {
+    let mut path = queue("aqm = \"codel\"");
+    let found = outcomes(&mut path, (0..300).map(|_| (0, 0, 0)));
+    // Number 5 starts at 5 ms, which is not below the target, and the interval begins. At 105 ms
+    // number 105 is dropped; at 205 ms number 206; the next is due at 205 + 70.7 = 275.7 ms: at 276
+    // ms number 278, for two were dropped before.
+    assert_eq!(dropped(&found), [105, 206, 278]);
+}
+
+#[test]
+fn codel_marks_in_place_of_drops() {
+    let mut path = queue("aqm = \"codel\"");
+    let found = outcomes(&mut path, (0..300).map(|_| (0, 2, 0)));
+    assert_eq!(dropped(&found), NONE);
+    assert_eq!(marked(&found), [105, 205, 276]);
+    let mut path = queue("aqm = \"codel\", ecn = \"off\"");
+    let found = outcomes(&mut path, (0..300).map(|_| (0, 2, 0)));
+    assert_eq!(dropped(&found), [105, 206, 278]);
+    assert_eq!(marked(&found), NONE);
+}
+
+#[test]
+fn codel_leaves_a_queue_alone_that_is_below_the_target_once_an_interval() {
+    let mut path = queue("aqm = \"codel\"");
+    // Bursts of 60 packets every 100 ms: the queue is empty for 40 ms of each.
+    let bursts = (0..10).flat_map(|burst| (0..60).map(move |_| (burst * 100, 0, 0)));
+    assert_eq!(dropped(&outcomes(&mut path, bursts)), NONE);
+}
+
+#[test]
+fn flows_share_by_turns_and_a_sparse_flow_waits_for_one_packet() {
+    let mut path = queue("aqm = \"fq\", quantum = \"1000 B\"");
+    // Two bulk flows of 50 packets each, and a packet of a third one at 20 ms.
+    let bulk = (0..50).flat_map(|_| [(0, 0, 1), (0, 0, 2)]);
+    let found = outcomes(&mut path, bulk.chain([(20, 0, 3)]));
+    let left = left_ms(&found);
+    // At 20 ms a transmission starts before it arrives.
+    assert_eq!(left[100], Some(22));
+    // The first packet goes at once; then each flow has every second place.
+    let second: Vec<u64> = (0..50).map(|n| left[2 * n + 1].unwrap()).collect();
+    assert!(
+        second.windows(2).all(|pair| pair[1] - pair[0] <= 3),
+        "{second:?}"
+    );
+}
+
+#[test]
+fn an_overload_hits_the_longest_queue() {
+    let words = "rate = \"8 Mbit/s\"\nqueue = { size = \"10 packets\", aqm = \"fq\" }";
+    let mut path = link(words);
+    // Nine of flow 1 wait, and one of flow 2; one more is too many. Half of flow 1's bytes go.
+    let sent = (0..10).map(|_| (0, 0, 1)).chain([(0, 0, 2), (0, 0, 2)]);
+    let found = outcomes(&mut path, sent);
+    assert_eq!(dropped(&found), [1, 2, 3, 4, 5]);
+}
+
+/// The disciplines, with thresholds that packets reach.
+fn disciplines() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "aqm = \"head-drop\"",
+        "aqm = \"step\", mark_above = \"1 us\"",
+        "aqm = \"codel\", target = \"1 us\", interval = \"50 us\"",
+        "aqm = \"fq\", flows = 3, quantum = \"700 B\"",
+        "aqm = \"fq-codel\", flows = 3, target = \"1 us\", interval = \"50 us\"",
+    ])
+}
+
+proptest! {
+    #[test]
+    fn every_packet_comes_out_once_and_flows_keep_their_order(
+        words in disciplines(),
+        size in prop_oneof![Just("3 packets"), Just("20 kB"), Just("1 GB")],
+        arrivals in arrivals(),
+        flows in prop::collection::vec(0_u64..5, 200),
+        rate in 1_000_000_u64..10_000_000_000,
+    ) {
+        let text = format!("rate = \"{rate} bit/s\"\nqueue = {{ size = \"{size}\", {words} }}");
+        let mut path = link(&text);
+        let mut found = Vec::new();
+        for (id, (now, ip_bytes)) in (0_u64..).zip(&arrivals) {
+            let index = usize::try_from(id).unwrap();
+            let flow = flows[index];
+            let packet = PacketMeta { id, ip_bytes: *ip_bytes, ecn: u8::from(flow == 0), flow };
+            path.enqueue(ns(*now), packet);
+            path.advance(ns(*now));
+            let bound = path.next_arrival();
+            let decided: Vec<Outcome> = std::iter::from_fn(|| path.outcome()).collect();
+            found.extend(decided);
+            prop_assert!(bound >= ns(*now + DELAY), "{bound}");
+        }
+        path.advance(Time::NEVER);
+        prop_assert_eq!(path.next_arrival(), Time::NEVER);
+        found.extend(std::iter::from_fn(|| path.outcome()));
+        prop_assert_eq!(found.len(), arrivals.len());
+        let mut last_of = [(Time::ZERO, 0); 5];
+        let mut last = Time::ZERO;
+        let mut left = Vec::new();
+        for outcome in &found {
+            prop_assert!(!outcome.is_marked || outcome.packet.flow == 0, "only ECT is marked");
+            let Fate::Delivered { at } = outcome.fate else { continue };
+            prop_assert!(at >= last, "the order of leaving");
+            last = at;
+            left.push((at, outcome.packet.ip_bytes));
+            let flow = &mut last_of[usize::try_from(outcome.packet.flow).unwrap()];
+            prop_assert!(flow.1 <= outcome.packet.id, "the order within a flow");
+            *flow = (at, outcome.packet.id);
+        }
+        for pair in left.windows(2) {
+            let nanos = u128::from((pair[1].0 - pair[0].0).as_nanos()) + 1;
+            prop_assert!(u128::from(pair[1].1) * 8_000_000_000 <= nanos * u128::from(rate));
+        }
+        let counters = path.counters();
+        prop_assert_eq!(counters.packets, counters.delivered + counters.queue_drops);
+    }
+
+    /// A queue that is never full and drops nothing lets packets leave as drop-tail does, to the
+    /// nanosecond.
+    #[test]
+    fn without_drops_packets_leave_as_from_a_drop_tail_queue(
+        arrivals in arrivals(),
+        rate in 1_000_000_u64..10_000_000_000,
+    ) {
+        let with = |words| {
+            let queue = format!("queue = {{ size = \"1 GB\"{words} }}");
+            let mut path = link(&format!("rate = \"{rate} bit/s\"\n{queue}"));
+            for (id, (now, ip_bytes)) in (0_u64..).zip(&arrivals) {
+                path.enqueue(ns(*now), PacketMeta { id, ip_bytes: *ip_bytes, ecn: 0, flow: 0 });
+            }
+            path.advance(Time::NEVER);
+            let found: Vec<Outcome> = std::iter::from_fn(|| path.outcome()).collect();
+            (found, path.counters())
+        };
+        let drop_tail = with("");
+        prop_assert_eq!(&with(", aqm = \"head-drop\""), &drop_tail);
+        prop_assert_eq!(&with(", aqm = \"step\", mark_above = \"1 s\""), &drop_tail);
+        prop_assert_eq!(&with(", aqm = \"fq\", flows = 1"), &drop_tail);
+    }
+}

@@ -1,0 +1,154 @@
+//! The links of a hop, the packets on them, and the log of those that have passed.
+
+use std::collections::VecDeque;
+
+use bentpipe_link::{Direction, Fate, Hop, PacketMeta, Path};
+use bentpipe_trial::{EPOCH_UNIX_S, HopPackets, Packet, PacketLog, Transport};
+use bentpipe_units::Time;
+
+use crate::flow::{Delays, HeldBack};
+use crate::node::Departure;
+use crate::packet::SentPacket;
+
+/// A hop, both ways.
+pub struct Links {
+    forward: Path,
+    back: Path,
+    /// The packets from the first on whose fate is open, in the order of sending.
+    sent: VecDeque<Sent>,
+    /// The number of the first of them.
+    first: u64,
+    /// Of each flow, how many of them have an open fate.
+    open: Vec<usize>,
+    log: PacketLog,
+}
+
+/// A packet that was sent over the hop.
+struct Sent {
+    flow: usize,
+    way: Direction,
+    at: Time,
+    packet: SentPacket,
+    /// The packet as it arrives, if a queue has marked it.
+    marked: Option<Box<SentPacket>>,
+    fate: Option<Fate>,
+}
+
+impl Links {
+    /// A hop that nothing has passed yet.
+    pub fn new(hop: Hop, seed: u64, flows: usize) -> Self {
+        Self {
+            forward: Path::over(hop, Direction::Forward, seed),
+            back: Path::over(hop, Direction::Return, seed),
+            sent: VecDeque::new(),
+            first: 0,
+            open: vec![0; flows],
+            log: PacketLog::new(flows, EPOCH_UNIX_S * 1_000_000_000),
+        }
+    }
+
+    /// One of its directions.
+    pub fn path(&mut self, way: Direction) -> &mut Path {
+        match way {
+            Direction::Forward => &mut self.forward,
+            Direction::Return => &mut self.back,
+        }
+    }
+
+    /// The smallest delays.
+    pub fn delays(&self) -> Delays {
+        [self.forward.min_delay(), self.back.min_delay()]
+    }
+
+    /// When packets whose fate is open arrive, at the earliest.
+    pub fn next_arrivals(&self) -> HeldBack {
+        [self.forward.next_arrival(), self.back.next_arrival()]
+    }
+
+    /// When a packet of a flow whose fate is open arrives, at the earliest.
+    pub fn next_arrival_of(&self, flow: usize) -> Time {
+        if self.open[flow] == 0 {
+            return Time::NEVER;
+        }
+        let [forward, back] = self.next_arrivals();
+        forward.min(back)
+    }
+
+    /// A program of a flow has sent a packet.
+    pub fn send(&mut self, way: Direction, flow: usize, departure: Departure) {
+        let Departure { sent: at, packet } = departure;
+        let meta = PacketMeta {
+            id: self.first + self.sent.len() as u64,
+            ip_bytes: packet.ip.bytes,
+            ecn: packet.ip.ecn,
+            flow: flow_number(flow, &packet.ip.transport),
+        };
+        self.open[flow] += 1;
+        self.sent.push_back(Sent {
+            flow,
+            way,
+            at,
+            packet,
+            marked: None,
+            fate: None,
+        });
+        self.path(way).enqueue(at, meta);
+    }
+
+    /// Takes note of the fates that are known by now. `arrive` hears of each packet that arrives:
+    /// of which flow, and when.
+    pub fn settle(&mut self, way: Direction, mut arrive: impl FnMut(usize, Time, &SentPacket)) {
+        while let Some(outcome) = self.path(way).outcome() {
+            let index = usize::try_from(outcome.packet.id - self.first);
+            let sent = &mut self.sent[index.expect("it was numbered by a length")];
+            sent.fate = Some(outcome.fate);
+            if outcome.is_marked {
+                sent.marked = Some(Box::new(sent.packet.marked()));
+            }
+            self.open[sent.flow] -= 1;
+            if let Fate::Delivered { at } = outcome.fate {
+                let packet = sent.marked.as_deref().unwrap_or(&sent.packet);
+                arrive(sent.flow, at, packet);
+            }
+        }
+        while let Some((sent, fate)) = self.next_settled() {
+            self.log.add(Packet {
+                flow: sent.flow,
+                direction: sent.way,
+                sent: sent.at,
+                ip: sent.packet.ip,
+                fate,
+                marked: sent.marked.is_some(),
+            });
+        }
+    }
+
+    /// The packet that was sent first, if its fate is known. The log has all in this order.
+    fn next_settled(&mut self) -> Option<(Sent, Fate)> {
+        let fate = self.sent.front()?.fate?;
+        let sent = self.sent.pop_front()?;
+        self.first += 1;
+        Some((sent, fate))
+    }
+
+    /// The packets that passed it, once the fates of all are known.
+    pub fn packets(self) -> HopPackets {
+        assert!(self.sent.is_empty(), "the fate of a packet is open");
+        HopPackets {
+            forward: self.forward.counters(),
+            back: self.back.counters(),
+            log: self.log,
+        }
+    }
+}
+
+/// What tells the flow of a packet from others: that of the trial, and of TCP the ports, since one
+/// kernel may have many connections.
+fn flow_number(flow: usize, transport: &Transport) -> u64 {
+    let ports = match transport {
+        Transport::Tcp(segment) => segment.first_chunk::<4>(),
+        _ => None,
+    };
+    let ports = ports.map_or(0, |ports| u32::from_be_bytes(*ports));
+    (flow as u64) << 32 | u64::from(ports)
+}
