@@ -58,13 +58,13 @@ class FlowResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     goodput_bps: float | None
     # IP packets that it sent towards its client. The sums over flows are the trial's, here and below.
     forward_packets: int
-    # Those towards its client that a full queue dropped, packets.
+    # Those towards its client that a queue dropped, packets.
     forward_queue_drops: int
     # Those towards its client that the link lost, packets.
     forward_losses: int
     # IP packets that it sent towards its server.
     return_packets: int
-    # Those towards its server that a full queue dropped, packets.
+    # Those towards its server that a queue dropped, packets.
     return_queue_drops: int
     # Those towards its server that the link lost, packets.
     return_losses: int
@@ -104,8 +104,8 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     forward_packets: int | None
     # Bytes of the IP packets sent towards the client.
     forward_bytes: int | None
-    # Packets towards the client that a full queue dropped; null also over a real link, where what a queue
-    # drops is one of the losses, packets.
+    # Packets towards the client that a queue dropped; null also over a real link, where what a queue drops is
+    # one of the losses, packets.
     forward_queue_drops: int | None
     # Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were
     # delivered; null in runs before there were such queues, and over a real link, packets.
@@ -116,7 +116,7 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     return_packets: int | None
     # Bytes of the IP packets sent towards the server.
     return_bytes: int | None
-    # Packets towards the server that a full queue dropped, packets.
+    # Packets towards the server that a queue dropped, packets.
     return_queue_drops: int | None
     # Marked with Congestion Experienced on the way towards the server; null in runs before there were such
     # queues, and over a real link, packets.
@@ -345,8 +345,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     forward_packets: int | None = None
     # Bytes of the IP packets sent towards the client.
     forward_bytes: int | None = None
-    # Packets towards the client that a full queue dropped; null also over a real link, where what a queue
-    # drops is one of the losses, packets.
+    # Packets towards the client that a queue dropped; null also over a real link, where what a queue drops is
+    # one of the losses, packets.
     forward_queue_drops: int | None = None
     # Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were
     # delivered; null in runs before there were such queues, and over a real link, packets.
@@ -357,7 +357,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     return_packets: int | None = None
     # Bytes of the IP packets sent towards the server.
     return_bytes: int | None = None
-    # Packets towards the server that a full queue dropped, packets.
+    # Packets towards the server that a queue dropped, packets.
     return_queue_drops: int | None = None
     # Marked with Congestion Experienced on the way towards the server; null in runs before there were such
     # queues, and over a real link, packets.

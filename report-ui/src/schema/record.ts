@@ -144,7 +144,7 @@ export type TrialRecord = {
   forward_packets: number | null;
   /** Bytes of the IP packets sent towards the client. */
   forward_bytes: number | null;
-  /** Packets towards the client that a full queue dropped. Null also over a real link, where what a queue drops is one of the losses. */
+  /** Packets towards the client that a queue dropped. Null also over a real link, where what a queue drops is one of the losses. */
   forward_queue_drops: number | null;
   /** Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were delivered. Null in runs before there were such queues, and over a real link. */
   forward_marked?: number | null;
@@ -154,7 +154,7 @@ export type TrialRecord = {
   return_packets: number | null;
   /** Bytes of the IP packets sent towards the server. */
   return_bytes: number | null;
-  /** Packets towards the server that a full queue dropped. */
+  /** Packets towards the server that a queue dropped. */
   return_queue_drops: number | null;
   /** Marked with Congestion Experienced on the way towards the server. Null in runs before there were such queues, and over a real link. */
   return_marked?: number | null;
@@ -264,13 +264,13 @@ export type FlowResult = {
   goodput_bps: number | null;
   /** IP packets that it sent towards its client. The sums over flows are the trial's, here and below. */
   forward_packets: number;
-  /** Those towards its client that a full queue dropped. */
+  /** Those towards its client that a queue dropped. */
   forward_queue_drops: number;
   /** Those towards its client that the link lost. */
   forward_losses: number;
   /** IP packets that it sent towards its server. */
   return_packets: number;
-  /** Those towards its server that a full queue dropped. */
+  /** Those towards its server that a queue dropped. */
   return_queue_drops: number;
   /** Those towards its server that the link lost. */
   return_losses: number;
@@ -306,7 +306,7 @@ export type HopResult = {
   forward_packets: number | null;
   /** Bytes of the IP packets sent towards the client. */
   forward_bytes: number | null;
-  /** Packets towards the client that a full queue dropped. Null also over a real link, where what a queue drops is one of the losses. */
+  /** Packets towards the client that a queue dropped. Null also over a real link, where what a queue drops is one of the losses. */
   forward_queue_drops: number | null;
   /** Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were delivered. Null in runs before there were such queues, and over a real link. */
   forward_marked?: number | null;
@@ -316,7 +316,7 @@ export type HopResult = {
   return_packets: number | null;
   /** Bytes of the IP packets sent towards the server. */
   return_bytes: number | null;
-  /** Packets towards the server that a full queue dropped. */
+  /** Packets towards the server that a queue dropped. */
   return_queue_drops: number | null;
   /** Marked with Congestion Experienced on the way towards the server. Null in runs before there were such queues, and over a real link. */
   return_marked?: number | null;

@@ -315,13 +315,13 @@ pub struct FlowResult {
     /// IP packets that it sent towards its client. The sums over flows are the trial's, here and
     /// below.
     pub forward_packets: u64,
-    /// Those towards its client that a full queue dropped.
+    /// Those towards its client that a queue dropped.
     pub forward_queue_drops: u64,
     /// Those towards its client that the link lost.
     pub forward_losses: u64,
     /// IP packets that it sent towards its server.
     pub return_packets: u64,
-    /// Those towards its server that a full queue dropped.
+    /// Those towards its server that a queue dropped.
     pub return_queue_drops: u64,
     /// Those towards its server that the link lost.
     pub return_losses: u64,
@@ -420,8 +420,8 @@ pub struct LinkCounts {
     pub forward_packets: Option<u64>,
     /// Bytes of the IP packets sent towards the client.
     pub forward_bytes: Option<u64>,
-    /// Packets towards the client that a full queue dropped. Null: also over a real link, where
-    /// what a queue drops is one of the losses.
+    /// Packets towards the client that a queue dropped. Null: also over a real link, where what a
+    /// queue drops is one of the losses.
     pub forward_queue_drops: Option<u64>,
     /// Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client;
     /// they were delivered. Null: in runs before there were such queues, and over a real link.
@@ -432,7 +432,7 @@ pub struct LinkCounts {
     pub return_packets: Option<u64>,
     /// Bytes of the IP packets sent towards the server.
     pub return_bytes: Option<u64>,
-    /// Packets towards the server that a full queue dropped.
+    /// Packets towards the server that a queue dropped.
     pub return_queue_drops: Option<u64>,
     /// Marked with Congestion Experienced on the way towards the server. Null: in runs before there
     /// were such queues, and over a real link.
