@@ -19,7 +19,7 @@ class Testbed:
     program: str  # that runs a trial
     mode: str  # of `stack.toml` and `middlebox.toml`: how it starts programs
     certificates: Callable[[], Path]  # the folder of those that endpoints are given
-    repeats: bool  # the same seed gives the same packets: what a trial left can be had again
+    repeats: bool  # the same seed gives the same packets: what a trial left can be made again
     needs_processors_in_time: bool  # so a guard says how many trials run at once, and nothing else may
     programs_say_versions: bool  # in each trial anew; else the version is that of the installation
     flows_share_hosts: bool  # what a program sets for its host counts for those of all flows

@@ -64,13 +64,13 @@ class Pool:
         return [math.log(factor * now / base) for base, now in zip(drawn[:MOST], drawn[MOST:], strict=True)]
 
     def with_some_late(self, chance: random.Random) -> list[float]:
-        """The share of alarms where one trial in ten takes four times as long, on both sides."""
+        """Logarithms of now / base where one trial in ten takes four times as long, on both sides."""
         late = ([math.log(4) if chance.random() < 0.1 else 0.0 for _ in range(2)] for _ in range(MOST))
         pairs = zip(self.with_other_seeds(chance), late, strict=True)
         return [logarithm + now - base for logarithm, (base, now) in pairs]
 
     def with_same_seeds(self, chance: random.Random, variant: str, factor: float = 1.0) -> list[float]:
-        """The share of alarms among pairs with the same seeds."""
+        """Logarithms of now / base of pairs with the same seeds."""
         numbers = chance.sample(range(self.count), MOST)
         own, other = self.times_s[BASE], self.times_s[variant]
         return [math.log(factor * other[number] / own[number]) for number in numbers]

@@ -108,5 +108,5 @@ def test_what_no_browser_can_follow_is_not_started(bentpipe: Command) -> None:
     )
     words = ["--workload", "page:p.toml", "--client", "chromium", "--server", "quic-go", "--out", "A"]
     done = bentpipe(*RUN, "--scenario", "goodput", *words, "--iterations", "1")
-    why = "resource 1, a document of 10 bytes, has no room to name the 1 that it leads to"
+    why = "resource 1, a document of 10 bytes, is too small to name the 1 that it leads to"
     assert done.code == 2 and why in done.err

@@ -86,7 +86,7 @@ def test_what_has_no_room_for_its_names_is_said() -> None:
     document = resource("document", 5000, None)
     assert misfit(document, resource("image", 10)) is None
     small = misfit(resource("document", 50, None), resource("image", 10))
-    assert small == "resource 1, a document of 50 bytes, has no room to name the 1 that it leads to"
+    assert small == "resource 1, a document of 50 bytes, is too small to name the 1 that it leads to"
     style = misfit(document, resource("stylesheet", 500), resource("script", 10, 1))
     assert style == "resource 2, a stylesheet of 500 bytes, leads to a script, which styles cannot name"
 

@@ -110,11 +110,11 @@ def test_rules_that_could_not_judge_are_counted(bentpipe: Command) -> None:
     rules = len(one["findings"])
     open_ = sum(finding["verdict"] == "not_sure" for finding in one["findings"])
     out = bentpipe("trace", "out", "--explain").out
-    assert f"  {open_} of {rules} rules could not judge; the others found no delay" in out
+    assert f"  {open_} of {rules} rules could not judge; the others found no flaw" in out
 
     one["findings"] = [finding for finding in one["findings"] if finding["verdict"] == "no"]
     Path("out/analysis.json").write_text(json.dumps(summary))
-    assert "\n  no rule found a delay\n" in bentpipe("trace", "out", "--explain").out
+    assert "\n  no flaw was found\n" in bentpipe("trace", "out", "--explain").out
 
 
 def test_what_was_found_in_an_instant_is_shown_with_what_is_around_it(bentpipe: Command) -> None:

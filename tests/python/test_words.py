@@ -142,7 +142,7 @@ PHRASES = {
     r"\bheld against\b|\bholds? (the two|two runs|them) against\b": "compared with",
     r"\btakes? the place of\b": "replaces",
     r"\bto be mended\b|\b(is|are|was|were) mended\b|\bwould mend\b": "fixed, would fix",
-    r"[|:] likewise\b|\bbecause likewise\b": "the cell's own content",
+    r"[|:=] \"?likewise\b|, likewise\.|\bbecause likewise\b": "the cell's own content",
     r"\bits own affair\b|\bown business\b": "say who decides",
     r"\bwants to go where\b|\bwherever it likes\b": "destination; anywhere",
     r"\bwhat is understood\b": "the parsed file",
@@ -158,15 +158,14 @@ PLACES = (
     "endpoints/*/stack.toml",
     "examples/*",
     "guest/README.md",
-    "endpoints/CONTRACT.md",
-    "endpoints/contract/*.md",
-    "middleboxes/*.md",
+    "middleboxes/**/README.md",
+    "middleboxes/*/middlebox.toml",
+    "products/**/README.md",
     "products/*/src/**/help.txt",
-    "python/bentpipe/cli/*.py",
     "schemas/*.toml",
     "studies/README.md",
 )
-# Generated pages of the reference: their words are those of their sources.
+# Generated pages of the reference: their words are those of their sources, such as `schemas/*.toml`.
 GENERATED = {
     "analysis", "bundle", "commands", "job", "manifest", "records", "requests", "scenarios", "stacks",
     "test-times", "verdicts",

@@ -1,7 +1,7 @@
 """A comparison of two runs: per cell the ratio of a measure, and whether the difference is significant.
 
 Cells are the same if scenario, workload, treatment, client and server are; the testbed may differ, and the
-version of anything. Or one treatment is held against another one: then the two runs may be one.
+version of anything. Or one treatment is compared with another one: then the two runs may be one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ComparedKey(NamedTuple):
 
     scenario: str
     workload: str
-    treatment: str  # "" where one is held against another one
+    treatment: str  # "" where one is compared with another one
     client: str
     server: str
 
@@ -333,7 +333,7 @@ def _settings(both: Comparison) -> Iterator[str]:
 
 
 def _programs(a: Manifest, b: Manifest) -> Iterator[str]:
-    """Stacks that are of another version, or built from something else."""
+    """Stacks that have different versions, or were built from different sources."""
     versions = [one.versions.get("stacks", {}) for one in (a, b)]
     for name in sorted(a.stacks.keys() & b.stacks.keys()):
         left, right = (one.get(name) for one in versions)

@@ -50,7 +50,7 @@ PROGRAM = "bentpipe-trace"
 # Where the client of a trial's first flow is, which is the one that is measured: over IPv4, over IPv6.
 _FIRST_FLOW = ("192.0.2.1:", "[2001:db8:1::1]:")
 
-ANALYSIS_ALONE = "in virtual time it can be had again: the page of its cell in the report has the command"
+ANALYSIS_ALONE = "in virtual time it can be made again: the page of its cell in the report has the command"
 _VISIBLE = 0.05  # of a transfer: a shorter span is hardly seen in a figure
 _SHORTEST_S = 0.1  # the same where neither transfer nor RTT are known
 

@@ -155,7 +155,7 @@ def check(
     (place / VERDICTS).write_text(f"{text}\n")
     # Names and reasons are anybody's: nothing in them is markup.
     console = Console(stderr=as_json, highlight=False, markup=False)
-    check_summary.show(verdicts, [one.objective for one in asked.asked], place, console)
+    check_summary.show(verdicts, [one.objective for one in asked.questions], place, console)
     console.print(f"run: {place}", soft_wrap=True)
     if as_json:
         click.echo(text)

@@ -33,16 +33,16 @@ def _command(name: str, about: str, help_file: str) -> click.Command:
 
 
 perf = _command(
-    "perf", "Measure what QUIC gets through a path, as iperf3 does for TCP.", "products/perf/src/help.txt"
+    "perf", "Measure the goodput of QUIC over a path, as iperf3 does for TCP.", "products/perf/src/help.txt"
 )
 pep = _command(
     "pep",
-    "Run a proxy that ends QUIC connections on their way over a satellite.",
+    "Run a proxy that terminates QUIC connections at both ends of a satellite link.",
     "products/pep/src/program/help.txt",
 )
 tcp_pep = _command(
     "tcp-pep",
-    "Run a proxy that splits TCP connections on their way over a satellite.",
+    "Run a proxy that splits TCP connections at both ends of a satellite link.",
     "products/tcp-pep/src/program/help.txt",
 )
 PROGRAMS = (perf, pep, tcp_pep)

@@ -61,7 +61,7 @@ def _messages(place: Path) -> Path:
     if not found:
         raise UsageError(
             f"{place}: no {_ENDS} file in it",
-            "a trial in virtual time leaves one if a program crashed, broke the contract or did not answer",
+            "a trial in virtual time leaves one if a program crashed, broke the contract or hung",
         )
     if len(found) > 1:
         raise UsageError(f"{place}: several {_ENDS} files in it", one_of("", map(str, found), "files"))

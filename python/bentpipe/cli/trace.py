@@ -324,8 +324,8 @@ def _nothing(rules: Sequence[Finding], open_: Sequence[Finding]) -> str:
     if len(open_) == len(rules):
         return "no rule could judge"
     if not open_:
-        return "no rule found a delay"
-    return f"{len(open_)} of {len(rules)} rules could not judge; the others found no delay"
+        return "no flaw was found"
+    return f"{len(open_)} of {len(rules)} rules could not judge; the others found no flaw"
 
 
 def _by_reason(findings: Sequence[Finding]) -> dict[str, list[str]]:

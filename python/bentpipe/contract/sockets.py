@@ -32,7 +32,7 @@ def checks(stack: Stack, folder: Path) -> Iterator[Check]:
         )
     yield from _pages(stack, folder)
     if "virtual-time" not in stack.commands and {"live", "frames"} & {*stack.testcases}:
-        yield Check("sockets: live, frames", None, "they are tried in virtual time alone")
+        yield Check("sockets: live, frames", None, "they are tested in virtual time only")
     yield from _refusals(stack, loopback.Transfer(folder / "www", (f"/{SIZE}",), folder / "refused"))
     if "virtual-time" not in stack.commands:
         yield attempt(

@@ -160,7 +160,7 @@ class StackPair:
 
 
 def misses_packets(result: Mapping[str, Any]) -> bool:
-    """Whether so many packets could not be decoded that the capture proves nothing; the detail says so."""
+    """Whether too many packets could not be decoded for the capture to prove anything; the detail says so."""
     return result.get("measured_from") == "client" and bool(result.get("undecoded_packets"))
 
 

@@ -64,7 +64,7 @@ def of_tunnel(tunnel: Tunnel | None) -> BundleTunnel | None:
 
 def resolve(bundle: Bundle, known: Mapping[str, Stack], www: Path, folder: Path) -> LocalTrial:
     """The trial of a bundle on this machine, with its files in `www` and what it leaves in `folder`.
-    BentpipeError if one of its stacks is not here, or was built from something else.
+    BentpipeError if one of its stacks is not here, or was built from different sources.
     """
     if bundle.bentpipe not in ("", __version__):  # a bundle of format 1 does not say
         raise BentpipeError(

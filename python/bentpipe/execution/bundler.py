@@ -83,7 +83,7 @@ class Bundler:
         return Demand(max(one.weight for one in stacks), max(one.processors for one in stacks))
 
     def repeats(self, trial: Trial) -> bool:
-        """Whether every execution of a trial must come to the same packets."""
+        """Whether every execution of a trial must give the same packets."""
         stacks = [one.stack for flow in self._flows(trial) for one in (flow.client, flow.server)]
         return self._testbed.repeats and all(one.deterministic and not one.repeats_except for one in stacks)
 

@@ -50,7 +50,7 @@ class LoadGuard:
     taken: int = 0  # processors of the others
 
     def admits(self, demand: Demand) -> bool:
-        """Whether a trial may be started now. One may always run."""
+        """Whether a trial may be started now. It always may if none is running."""
         if self.running == 0:
             return True
         taken, sharing = self.taken + demand.processors, self.sharing + (not demand.processors)

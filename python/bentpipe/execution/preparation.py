@@ -150,7 +150,7 @@ def _check_execution(plan: Plan, asked: RunRequest) -> None:
     for treatment in plan.parsed_treatments:
         if treatment.tunnel and plan.testbed != EMU.name:
             where = asked.plan.where("treatments", "--treatment")
-            raise UsageError(f"{where}: {VPN} is there in {EMU.title} alone", f"add --testbed {EMU.name}")
+            raise UsageError(f"{where}: {VPN} is available in {EMU.title} only", f"add --testbed {EMU.name}")
         if treatment.tunnel:
             middleboxes.tunnels()[treatment.tunnel.kind].command(EMU.mode)
             middleboxes.check_device()

@@ -58,14 +58,14 @@ class CheckRequest:
         seed = one.seed if self.seed is None else self.seed
         found = questions(one, clients, servers)
         if not found:
-            raise UsageError(f"{one.name}: nothing is held against anything but itself", "name another stack")
+            raise UsageError(f"{one.name}: each stack is compared with itself only", "name another stack")
         return CheckPlan(one, tuple(found), seed, self.testbed)
 
     def open_rounds(
         self, asked: CheckPlan, known: dict[str, Stack], place: Path, opened: ExitStack
     ) -> CheckRounds:
         """The check's run in the folder `place`, and its base; `opened` closes them."""
-        plan = asked.plan(dict.fromkeys((key for one in asked.asked for key in one.cells), 1))
+        plan = asked.plan(dict.fromkeys((key for one in asked.questions for key in one.cells), 1))
         base = Base.read(self.against, asked, plan) if self.against is not None else None
         others = None if self.against_stack is None else self._with_base(known, plan)
         resume = self.resume is not None

@@ -141,7 +141,7 @@ def _by_reference(
     known = [objective.measure.of(record) for record in others]
     if odd is not None or not others or None in known:
         what = f"{odd.outcome.replace('_', ' ')}: {odd.detail}" if odd else "it has no such value"
-        return Judgement("undecided", f"what it is held against: {what}", len(values), tuple(values))
+        return Judgement("undecided", f"the reference cannot be used: {what}", len(values), tuple(values))
     both = [(value, other) for value, other in zip(values, known, strict=False) if other is not None]
     found = median_side([_beyond(value, objective, other) for value, other in both], rigour)
     seen = both[: found.trials]

@@ -55,7 +55,7 @@ class ObjectiveMeasure:
 
     @property
     def never(self) -> float:
-        """The value of a trial that did not receive so many bytes."""
+        """The value of a trial that did not receive that many bytes."""
         return 0.0 if self.more_is_better else math.inf
 
     def of(self, record: Record) -> float | None:

@@ -26,7 +26,7 @@ class Question:
 
     objective: Objective
     cell: ComparedKey
-    reference: ComparedKey | None = None  # the cell that it is held against
+    reference: ComparedKey | None = None  # the cell that it is compared with
 
     @property
     def cells(self) -> tuple[ComparedKey, ...]:
@@ -67,7 +67,7 @@ class CheckPlan:
     """The plan of a check, except for the number of trials."""
 
     suite: Suite
-    asked: tuple[Question, ...]
+    questions: tuple[Question, ...]
     seed: int
     testbed: str
 
@@ -75,7 +75,7 @@ class CheckPlan:
         """The campaign with the given number of trials of each cell. Cells of one path follow each other."""
         settings = [one.setting for one in self.suite.objectives]
         settings += [one.reference for one in self.suite.objectives if one.reference]
-        keys = unique_keys(self.asked)
+        keys = unique_keys(self.questions)
         plan = Plan(
             name=f"check-{self.suite.name}",
             title=self.suite.title,

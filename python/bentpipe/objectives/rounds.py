@@ -126,7 +126,7 @@ class Base:
         """An earlier run. UsageError if it has none of the cells, or other seeds, paths, or testbed."""
         values, records = run_folder.read(path)
         found = by_cell(records)
-        shared = [key for key in unique_keys(asked.asked) if key in found]
+        shared = [key for key in unique_keys(asked.questions) if key in found]
         if not shared:
             raise UsageError(
                 f"--against: {path} has none of the cells of this check",
@@ -194,7 +194,7 @@ class CheckRounds:
             most=self.rigour.looks[-1],
             verdicts=[
                 verdict(question, judged, cells)
-                for question, judged in zip(self.asked.asked, found.judged, strict=True)
+                for question, judged in zip(self.asked.questions, found.judged, strict=True)
             ],
             against="" if self.base is None else str(self.base.path),
             margin=self.margin,
@@ -206,7 +206,7 @@ class CheckRounds:
         """Run trials until every verdict is sure, or has had its most; a `note` announces each further round.
         Errors are those of an execution.
         """
-        keys = unique_keys(self.asked.asked)
+        keys = unique_keys(self.asked.questions)
         iterations = {key: max(self.rigour.looks[0], self.own.planned.get(key, 0)) for key in keys}
         while True:
             plan = self.asked.plan(iterations)
@@ -223,7 +223,7 @@ class CheckRounds:
 
     def _judge(self, iterations: Mapping[ComparedKey, int]) -> CheckResult:
         """By the trials of this round: a base may have more. What an earlier look decided stands."""
-        own, questions = _first(self.own.cells, iterations), self.asked.asked
+        own, questions = _first(self.own.cells, iterations), self.asked.questions
         judged = [self._not_applicable(one) or judge(one, own, self.rigour) for one in questions]
         if self.base is None:
             return CheckResult(judged, [], [])
@@ -235,7 +235,7 @@ class CheckRounds:
         if why := self.own.why_not(asked.cell):
             return Judgement("skipped", f"not applicable: {why}")
         if asked.reference is not None and (why := self.own.why_not(asked.reference)):
-            return Judgement("undecided", f"what it is held against is not applicable: {why}")
+            return Judgement("undecided", f"the reference is not applicable: {why}")
         return None
 
     def _wanted(self, found: CheckResult) -> dict[ComparedKey, int]:
@@ -246,7 +246,7 @@ class CheckRounds:
             for key in keys if count is not None else ():
                 wanted[key] = max(wanted.get(key, 0), count or 0)
 
-        for question, one in zip(self.asked.asked, found.judged, strict=True):
+        for question, one in zip(self.asked.questions, found.judged, strict=True):
             want(question.cells, one.more)
         for each in found.changes:
             key, pairs = cell_of(each.change), each.change.pairs

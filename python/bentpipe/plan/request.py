@@ -63,7 +63,7 @@ class PlanRequest:
         if self.changes.keys().isdisjoint({"clients", "servers", "pairs"}):
             plan = _with_http(plan)
         if self.changes and "trace" not in self.changes:
-            # Who changes something wants to look closely; and in real time no capture can be had again.
+            # Who changes something wants to look closely; and in real time no capture can be made later.
             plan = replace(plan, trace="median")
         return plan
 

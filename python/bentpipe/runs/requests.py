@@ -11,7 +11,7 @@ from bentpipe.runs.trial_files import REQUESTS
 from bentpipe.schema import reading
 from bentpipe.schema.requests import FORMAT, PageRequests
 
-_AGAIN = "in virtual time it can be had again: the page of its cell in the report has the command"
+_AGAIN = "in virtual time it can be made again: the page of its cell in the report has the command"
 
 
 def read(folder: Path) -> PageRequests:

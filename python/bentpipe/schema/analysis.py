@@ -249,7 +249,7 @@ class OneWay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     one_way_delay_median_ms: float | None
     # The longest.
     one_way_delay_max_ms: float | None
-    # Of IP packets.
+    # The mean size of the IP packets.
     mean_datagram_bytes: float | None
     # The size of the largest IP packet.
     largest_datagram_bytes: int | None

@@ -68,8 +68,8 @@ class BundleStack(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     version: str | None
     # Of what it was built from: who runs the bundle must have the same; null where nothing was built.
     inputs_sha256: str | None
-    # The Python packages of Bentpipe's environment that it runs with, and their versions: whoever runs the
-    # bundle must have the same.
+    # The Python packages of Bentpipe's environment that it runs with, and their versions: who runs the bundle
+    # must have the same.
     packages: dict[str, str] = {}
 
 

@@ -163,8 +163,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     # What stands between the ends of every flow, from the client to the server; each flow has programs of its
     # own.
     proxies: list[JobProxy] = []
-    # The tunnel that all flows go through, from the client to another host; proxies see only its packets. In
-    # emulation only; null nothing.
+    # What all flows go through, from the client to another host; proxies see nothing but it. In emulation
+    # only; null nothing.
     tunnel: JobTunnel | None = None
     # The version of IP that the programs speak: 4 or 6. Addresses, headers and sizes are of that.
     ip: int = 4

@@ -40,9 +40,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     name: str
     # Names, or paths to files.
     scenarios: tuple[str, ...]
-    # Variants of stacks.
+    # The variants of stacks that are clients.
     clients: tuple[str, ...]
-    # Variants of stacks, as servers.
+    # The variants of stacks that are servers.
     servers: tuple[str, ...]
     # Who meets whom.
     pairs: Pairs = "all"
@@ -88,9 +88,9 @@ class PlannedCell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     workload: str
     # As records have it.
     treatment: str
-    # A variant of a stack.
+    # The client: a variant of a stack.
     client: str
-    # The variant of a stack that serves.
+    # The server: a variant of a stack.
     server: str
     # Trials of it.
     iterations: int
@@ -127,9 +127,9 @@ class NotApplicableCell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     workload: str
     # As records have it.
     treatment: str
-    # A variant of a stack.
+    # The client: a variant of a stack.
     client: str
-    # The variant of a stack that serves.
+    # The server: a variant of a stack.
     server: str
 
 
@@ -188,7 +188,7 @@ class Manifest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     awake: bool = False
     # `stack as role`, and what it did with an unknown test case in place of ending with 127.
     contract_breaches: dict[str, str] = {}
-    # Trials that were executed more than once, with different packets, though these must be the same.
+    # Trials that were executed more than once and gave different packets, though they must repeat.
     disagreements: dict[str, str] = {}
     # Of runs on a cluster: its hosts, and how many trials each of them answered.
     executed_on: dict[str, int] = {}

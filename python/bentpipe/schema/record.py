@@ -40,7 +40,7 @@ OUTCOMES: tuple[Outcome, ...] = (
 class FlowResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One of several flows of a trial. Times count from the start of the trial."""
 
-    # Its stack, with its options.
+    # The stack of its client, with its options.
     client: str
     # The stack of its server, with its options.
     server: str
@@ -56,17 +56,17 @@ class FlowResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     # `end_s`, over the length of that interval; null where a flow crashed or cannot be decrypted, where flows
     # go different ways (`upload` and not), and where they were never there at once.
     goodput_bps: float | None
-    # What it sent towards its client. The sums over flows are the trial's, here and below.
+    # IP packets that it sent towards its client. The sums over flows are the trial's, here and below.
     forward_packets: int
-    # Dropped by a full queue, packets.
+    # Those towards its client that a queue dropped, packets.
     forward_queue_drops: int
-    # Lost by the link, packets.
+    # Those towards its client that the link lost, packets.
     forward_losses: int
-    # IP packets sent towards its server, drops and losses included.
+    # IP packets that it sent towards its server.
     return_packets: int
-    # Dropped by a queue on the way to the server, packets.
+    # Those towards its server that a queue dropped, packets.
     return_queue_drops: int
-    # Lost by the link on the way to the server, packets.
+    # Those towards its server that the link lost, packets.
     return_losses: int
     # By the steps of the trial's own curve.
     received_bytes: list[int]
@@ -102,31 +102,32 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     to: str
     # IP packets sent towards the client, drops and losses included.
     forward_packets: int | None
-    # Of these packets.
+    # Bytes of the IP packets sent towards the client.
     forward_bytes: int | None
-    # Dropped by a queue; null also over a real link, where what a queue drops is one of the losses, packets.
+    # Packets towards the client that a queue dropped; null also over a real link, where what a queue drops is
+    # one of the losses, packets.
     forward_queue_drops: int | None
     # Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were
     # delivered; null in runs before there were such queues, and over a real link, packets.
     forward_marked: int | None = None
-    # Lost by the link, over a real one whoever dropped it, packets.
+    # Packets towards the client that the link lost; over a real link, whoever dropped them, packets.
     forward_losses: int | None
     # IP packets sent towards the server, drops and losses included.
     return_packets: int | None
     # Bytes of the IP packets sent towards the server.
     return_bytes: int | None
-    # Dropped by a queue on the way to the server, packets.
+    # Packets towards the server that a queue dropped, packets.
     return_queue_drops: int | None
     # Marked with Congestion Experienced on the way towards the server; null in runs before there were such
     # queues, and over a real link, packets.
     return_marked: int | None = None
-    # Lost by the link on the way to the server, over a real one whoever dropped it, packets.
+    # Packets towards the server that the link lost; over a real link, whoever dropped them, packets.
     return_losses: int | None
     # That completed a handshake on this hop.
     connections: int | None
-    # Of the hop's own sender.
+    # The smallest RTT sample of the hop's own sender.
     rtt_min_ms: float | None
-    # The median of the hop's own sender.
+    # The median RTT sample of the hop's own sender.
     rtt_median_ms: float | None
     # Of the stream bytes that this sender sent, share.
     retransmitted_share: float | None
@@ -187,9 +188,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     workload: str
     # Of all files of the workload together, also where measures are of a second connection's alone.
     size_bytes: int
-    # The stack, with its options, as in `quinn:cc=bbr:iw=100`.
+    # The client's stack, with its options, as in `quinn:cc=bbr:iw=100`.
     client: str
-    # The stack of the server, with its options.
+    # The server's stack, with its options.
     server: str
     # What stood between them: `direct`, or proxies, as in `quic-pep terminal,gateway`.
     treatment: str
@@ -307,9 +308,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # The age that half of the frames did not exceed when they came, from when they were made to their last
     # byte. One that never came whole counts as older than any; null where more were lost.
     frame_age_median_s: float | None = None
-    # The age that 95 % of the frames did not exceed when they came; null where more than 5 % were lost.
+    # The age that 95 % of the frames did not exceed, where one that never came whole counts as older than
+    # any; null where more than 5 % were lost.
     frame_age_p95_s: float | None = None
-    # The age that 99 % of the frames did not exceed when they came; null where more than 1 % were lost.
+    # The age that 99 % of the frames did not exceed, where one that never came whole counts as older than
+    # any; null where more than 1 % were lost.
     frame_age_p99_s: float | None = None
     # The highest age of a frame that came whole; null where none came.
     frame_age_max_s: float | None = None
@@ -332,7 +335,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     cpu_server_s: float = 0.0
     # CPU time of the testbed's own process, in real time with the forwarding of packets.
     cpu_sim_s: float = 0.0
-    # The most memory that the program, or one that it started, had in RAM at once.
+    # The most memory that the client's program, or one that it started, had in RAM at once.
     memory_client_bytes: int = 0
     # The most memory that the server's program, or one that it started, had in RAM at once.
     memory_server_bytes: int = 0
@@ -340,25 +343,26 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     epochs: int = 0
     # IP packets sent towards the client, drops and losses included.
     forward_packets: int | None = None
-    # Of these packets.
+    # Bytes of the IP packets sent towards the client.
     forward_bytes: int | None = None
-    # Dropped by a queue; null also over a real link, where what a queue drops is one of the losses, packets.
+    # Packets towards the client that a queue dropped; null also over a real link, where what a queue drops is
+    # one of the losses, packets.
     forward_queue_drops: int | None = None
     # Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were
     # delivered; null in runs before there were such queues, and over a real link, packets.
     forward_marked: int | None = None
-    # Lost by the link, over a real one whoever dropped it, packets.
+    # Packets towards the client that the link lost; over a real link, whoever dropped them, packets.
     forward_losses: int | None = None
     # IP packets sent towards the server, drops and losses included.
     return_packets: int | None = None
     # Bytes of the IP packets sent towards the server.
     return_bytes: int | None = None
-    # Dropped by a queue on the way to the server, packets.
+    # Packets towards the server that a queue dropped, packets.
     return_queue_drops: int | None = None
     # Marked with Congestion Experienced on the way towards the server; null in runs before there were such
     # queues, and over a real link, packets.
     return_marked: int | None = None
-    # Lost by the link on the way to the server, over a real one whoever dropped it, packets.
+    # Packets towards the server that the link lost; over a real link, whoever dropped them, packets.
     return_losses: int | None = None
     # Of the stream bytes that the server sent: those that it had sent before; null as all up to
     # `in_flight_max_bytes`, unless measured on the wire, share.
@@ -382,28 +386,28 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # The rules that found something wrong ([findings](findings.md)), of several connections with that of most
     # packets; empty also where nothing was decoded.
     findings: list[str] = []
-    # Of the client's stack.
+    # The version of the client's stack.
     client_version: str = ""
-    # Of the server's.
+    # The version of the server's stack.
     server_version: str = ""
     # How the client's program batches arrivals and polls its stack.
     client_driver: str = ""
     # How the server's program batches arrivals and polls its stack.
     server_driver: str = ""
-    # What the endpoint says of itself at the end (contract, BYE), by name: numbers, texts or null; of the
-    # second connection where there are two. In `records.parquet` a column for every name that occurs, as in
+    # What the client reports at the end (contract, BYE), by name: numbers, texts or null; of the second
+    # connection where there are two. In `records.parquet` a column for every name that occurs, as in
     # `server_statistics.slow_start_left_s`, of numbers or, where any of its values is one, of texts.
     client_statistics: dict[str, Any] = {}
-    # What the server's endpoint says of itself at the end, by name.
+    # What the server reports at the end (contract, BYE), in the form of `client_statistics`.
     server_statistics: dict[str, Any] = {}
     # The step of `received_bytes`.
     received_step_s: float = 0.0
     # `received_bytes[k]`: UDP payload that had reached the files' receiver `(k + 1) · received_step_s` after
     # the client's first packet. Empty where no packets were seen.
     received_bytes: list[int] = []
-    # `in_order_bytes[k]`: bytes of the files that the receiver could read by the same time: no byte before
-    # them in their stream was missing. Empty where `measured_from` is `client`, and of an upload past a
-    # proxy.
+    # `in_order_bytes[k]`: bytes of the files that the receiver could read `(k + 1) · received_step_s` after
+    # the client's first packet: no byte before them in their stream was missing. Empty where `measured_from`
+    # is `client`, and of an upload past a proxy.
     in_order_bytes: list[int] = []
     # Of the flows' goodputs x of n flows, (Σx)² / (n · Σx²) (Jain, Chiu and Hawe 1984): from 1/n, where one
     # has all, to 1; null where there is one flow, and as the flows' `goodput_bps`.

@@ -44,30 +44,31 @@ class ObjectiveVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     objective: str
     # What it asks for, in words: `first 2 MB ≤ 3 s`.
     asked: str
-    # As in the [records](records.md) of its cell, here and below.
+    # The label of the scenario, as in the [records](records.md) of its cell.
     scenario: str
-    # The workload of its cell.
+    # The workload, as in these records.
     workload: str
-    # The treatment of its cell.
+    # The treatment, as in these records.
     treatment: str
-    # The client's stack and options.
+    # The client's stack with its options, as in these records.
     client: str
-    # The server's stack and options.
+    # The server's stack with its options, as in these records.
     server: str
     # In one word.
     outcome: Decision
     # Why, in words; of `undecided`, what would decide it.
     why: str
-    # How many the verdict stands on: the first so many iterations of the cell.
+    # The number of trials that the verdict rests on: the first iterations of the cell.
     trials: int
     # Of what is measured, in the column's unit; where the objective compares, of the ratios, trial by trial;
     # null most trials did not come so far.
     median: float | None
     # Of each of these trials; null of one that did not come so far.
     values: list[float | None]
-    # Of the median trial: what limited it, by the rules.
+    # The rules that found something wrong in the median trial.
     findings: list[str]
-    # That trial, whose trace is kept; of a failure, the first that failed; empty if none ran.
+    # The name of the median trial, whose trace is kept; of a failure, of the first that failed; empty if none
+    # ran.
     trial: str
 
 
@@ -76,15 +77,15 @@ class MeasuredChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     # Its name.
     objective: str
-    # As in the records, here and below.
+    # The label of the scenario, as in the records of its cell.
     scenario: str
-    # The workload of its cell.
+    # The workload, as in these records.
     workload: str
-    # The treatment of its cell.
+    # The treatment, as in these records.
     treatment: str
-    # The client's stack and options.
+    # The client's stack with its options, as in these records.
     client: str
-    # The server's stack and options.
+    # The server's stack with its options, as in these records.
     server: str
     # What is measured, in words.
     measure: str
@@ -94,9 +95,9 @@ class MeasuredChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     why: str
     # Pairs of trials with the same seed that it stands on.
     pairs: int
-    # The base's median over these pairs; null most trials did not come so far.
+    # The base's median over these pairs; null most trials of the base did not come so far.
     base: float | None
-    # The median now; null most trials did not come so far.
+    # The median of the new run over these pairs; null most trials of the new run did not come so far.
     now: float | None
     # Now / base: the median over the pairs; null most pairs have a trial that did not come so far, or a
     # program failed.
@@ -108,9 +109,9 @@ class MeasuredChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     high: float | None
     # What rules say now and did not say of the base, with a `+`, and the other way round, with a `-`.
     findings: list[str]
-    # The base's trial in the middle.
+    # The name of the base's median trial.
     base_trial: str
-    # That of now.
+    # The name of the new run's median trial.
     trial: str
 
 

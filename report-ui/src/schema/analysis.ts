@@ -177,7 +177,7 @@ export type OneWay = {
   one_way_delay_median_ms: number | null;
   /** The longest. */
   one_way_delay_max_ms: number | null;
-  /** Of IP packets. */
+  /** The mean size of the IP packets. */
   mean_datagram_bytes: number | null;
   /** The size of the largest IP packet. */
   largest_datagram_bytes: number | null;

@@ -46,7 +46,7 @@ export type Manifest = {
   awake: boolean;
   /** `stack as role`, and what it did with an unknown test case in place of ending with 127. */
   contract_breaches: { [key: string]: string };
-  /** Trials that were executed more than once, with different packets, though these must be the same. */
+  /** Trials that were executed more than once and gave different packets, though they must repeat. */
   disagreements: { [key: string]: string };
   /** Of runs on a cluster: its hosts, and how many trials each of them answered. */
   executed_on: { [key: string]: number };
@@ -58,9 +58,9 @@ export type Options = {
   name: string;
   /** Names, or paths to files. */
   scenarios: string[];
-  /** Variants of stacks. */
+  /** The variants of stacks that are clients. */
   clients: string[];
-  /** Variants of stacks, as servers. */
+  /** The variants of stacks that are servers. */
   servers: string[];
   /** Who meets whom. */
   pairs: Pairs;
@@ -104,9 +104,9 @@ export type PlannedCell = {
   workload: string;
   /** As records have it. */
   treatment: string;
-  /** A variant of a stack. */
+  /** The client: a variant of a stack. */
   client: string;
-  /** The variant of a stack that serves. */
+  /** The server: a variant of a stack. */
   server: string;
   /** Trials of it. */
   iterations: number;
@@ -138,9 +138,9 @@ export type NotApplicableCell = {
   workload: string;
   /** As records have it. */
   treatment: string;
-  /** A variant of a stack. */
+  /** The client: a variant of a stack. */
   client: string;
-  /** The variant of a stack that serves. */
+  /** The server: a variant of a stack. */
   server: string;
 };
 

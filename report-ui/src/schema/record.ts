@@ -28,9 +28,9 @@ export type TrialRecord = {
   workload: string;
   /** Of all files of the workload together, also where measures are of a second connection's alone. */
   size_bytes: number;
-  /** The stack, with its options, as in `quinn:cc=bbr:iw=100`. */
+  /** The client's stack, with its options, as in `quinn:cc=bbr:iw=100`. */
   client: string;
-  /** The stack of the server, with its options. */
+  /** The server's stack, with its options. */
   server: string;
   /** What stood between them: `direct`, or proxies, as in `quic-pep terminal,gateway`. */
   treatment: string;
@@ -112,9 +112,9 @@ export type TrialRecord = {
   in_time_share: number | null;
   /** The age that half of the frames did not exceed when they came, from when they were made to their last byte. One that never came whole counts as older than any. Null where more were lost. */
   frame_age_median_s: number | null;
-  /** The age that 95 % of the frames did not exceed when they came. Null where more than 5 % were lost. */
+  /** The age that 95 % of the frames did not exceed, where one that never came whole counts as older than any. Null where more than 5 % were lost. */
   frame_age_p95_s: number | null;
-  /** The age that 99 % of the frames did not exceed when they came. Null where more than 1 % were lost. */
+  /** The age that 99 % of the frames did not exceed, where one that never came whole counts as older than any. Null where more than 1 % were lost. */
   frame_age_p99_s: number | null;
   /** The highest age of a frame that came whole. Null where none came. */
   frame_age_max_s: number | null;
@@ -134,7 +134,7 @@ export type TrialRecord = {
   cpu_server_s: number;
   /** CPU time of the testbed's own process, in real time with the forwarding of packets. */
   cpu_sim_s: number;
-  /** The most memory that the program, or one that it started, had in RAM at once. */
+  /** The most memory that the client's program, or one that it started, had in RAM at once. */
   memory_client_bytes: number;
   /** The most memory that the server's program, or one that it started, had in RAM at once. */
   memory_server_bytes: number;
@@ -142,23 +142,23 @@ export type TrialRecord = {
   epochs: number;
   /** IP packets sent towards the client, drops and losses included. */
   forward_packets: number | null;
-  /** Of these packets. */
+  /** Bytes of the IP packets sent towards the client. */
   forward_bytes: number | null;
-  /** Dropped by a queue. Null also over a real link, where what a queue drops is one of the losses. */
+  /** Packets towards the client that a queue dropped. Null also over a real link, where what a queue drops is one of the losses. */
   forward_queue_drops: number | null;
   /** Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were delivered. Null in runs before there were such queues, and over a real link. */
   forward_marked?: number | null;
-  /** Lost by the link, over a real one whoever dropped it. */
+  /** Packets towards the client that the link lost; over a real link, whoever dropped them. */
   forward_losses: number | null;
   /** IP packets sent towards the server, drops and losses included. */
   return_packets: number | null;
   /** Bytes of the IP packets sent towards the server. */
   return_bytes: number | null;
-  /** Dropped by a queue on the way to the server. */
+  /** Packets towards the server that a queue dropped. */
   return_queue_drops: number | null;
   /** Marked with Congestion Experienced on the way towards the server. Null in runs before there were such queues, and over a real link. */
   return_marked?: number | null;
-  /** Lost by the link on the way to the server, over a real one whoever dropped it. */
+  /** Packets towards the server that the link lost; over a real link, whoever dropped them. */
   return_losses: number | null;
   /** Of the stream bytes that the server sent: those that it had sent before. Null as all up to `in_flight_max_bytes`, unless measured on the wire. */
   retransmitted_share: number | null;
@@ -180,23 +180,23 @@ export type TrialRecord = {
   in_flight_max_bytes: number | null;
   /** The rules that found something wrong ([findings](findings.md)), of several connections with that of most packets; empty also where nothing was decoded. */
   findings: string[];
-  /** Of the client's stack. */
+  /** The version of the client's stack. */
   client_version: string;
-  /** Of the server's. */
+  /** The version of the server's stack. */
   server_version: string;
   /** How the client's program batches arrivals and polls its stack. */
   client_driver: string;
   /** How the server's program batches arrivals and polls its stack. */
   server_driver: string;
-  /** What the endpoint says of itself at the end (contract, BYE), by name: numbers, texts or null; of the second connection where there are two. In `records.parquet` a column for every name that occurs, as in `server_statistics.slow_start_left_s`, of numbers or, where any of its values is one, of texts. */
+  /** What the client reports at the end (contract, BYE), by name: numbers, texts or null; of the second connection where there are two. In `records.parquet` a column for every name that occurs, as in `server_statistics.slow_start_left_s`, of numbers or, where any of its values is one, of texts. */
   client_statistics: { [key: string]: Json };
-  /** What the server's endpoint says of itself at the end, by name. */
+  /** What the server reports at the end (contract, BYE), in the form of `client_statistics`. */
   server_statistics: { [key: string]: Json };
   /** The step of `received_bytes`. */
   received_step_s: number;
   /** `received_bytes[k]`: UDP payload that had reached the files' receiver `(k + 1) · received_step_s` after the client's first packet. Empty where no packets were seen. */
   received_bytes: number[];
-  /** `in_order_bytes[k]`: bytes of the files that the receiver could read by the same time: no byte before them in their stream was missing. Empty where `measured_from` is `client`, and of an upload past a proxy. */
+  /** `in_order_bytes[k]`: bytes of the files that the receiver could read `(k + 1) · received_step_s` after the client's first packet: no byte before them in their stream was missing. Empty where `measured_from` is `client`, and of an upload past a proxy. */
   in_order_bytes: number[];
   /** Of the flows' goodputs x of n flows, (Σx)² / (n · Σx²) (Jain, Chiu and Hawe 1984): from 1/n, where one has all, to 1. Null where there is one flow, and as the flows' `goodput_bps`. */
   jain_index: number | null;
@@ -248,7 +248,7 @@ export type TrialRecord = {
 
 /** One of several flows of a trial. Times count from the start of the trial. */
 export type FlowResult = {
-  /** Its stack, with its options. */
+  /** The stack of its client, with its options. */
   client: string;
   /** The stack of its server, with its options. */
   server: string;
@@ -262,17 +262,17 @@ export type FlowResult = {
   detail: string;
   /** 8 · new stream bytes that arrived while all flows were there, from the last `start_s` to the first `end_s`, over the length of that interval. Null where a flow crashed or cannot be decrypted, where flows go different ways (`upload` and not), and where they were never there at once. */
   goodput_bps: number | null;
-  /** What it sent towards its client. The sums over flows are the trial's, here and below. */
+  /** IP packets that it sent towards its client. The sums over flows are the trial's, here and below. */
   forward_packets: number;
-  /** Dropped by a full queue. */
+  /** Those towards its client that a queue dropped. */
   forward_queue_drops: number;
-  /** Lost by the link. */
+  /** Those towards its client that the link lost. */
   forward_losses: number;
-  /** IP packets sent towards its server, drops and losses included. */
+  /** IP packets that it sent towards its server. */
   return_packets: number;
-  /** Dropped by a queue on the way to the server. */
+  /** Those towards its server that a queue dropped. */
   return_queue_drops: number;
-  /** Lost by the link on the way to the server. */
+  /** Those towards its server that the link lost. */
   return_losses: number;
   /** By the steps of the trial's own curve. */
   received_bytes: number[];
@@ -304,29 +304,29 @@ export type HopResult = {
   to: string;
   /** IP packets sent towards the client, drops and losses included. */
   forward_packets: number | null;
-  /** Of these packets. */
+  /** Bytes of the IP packets sent towards the client. */
   forward_bytes: number | null;
-  /** Dropped by a queue. Null also over a real link, where what a queue drops is one of the losses. */
+  /** Packets towards the client that a queue dropped. Null also over a real link, where what a queue drops is one of the losses. */
   forward_queue_drops: number | null;
   /** Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were delivered. Null in runs before there were such queues, and over a real link. */
   forward_marked?: number | null;
-  /** Lost by the link, over a real one whoever dropped it. */
+  /** Packets towards the client that the link lost; over a real link, whoever dropped them. */
   forward_losses: number | null;
   /** IP packets sent towards the server, drops and losses included. */
   return_packets: number | null;
   /** Bytes of the IP packets sent towards the server. */
   return_bytes: number | null;
-  /** Dropped by a queue on the way to the server. */
+  /** Packets towards the server that a queue dropped. */
   return_queue_drops: number | null;
   /** Marked with Congestion Experienced on the way towards the server. Null in runs before there were such queues, and over a real link. */
   return_marked?: number | null;
-  /** Lost by the link on the way to the server, over a real one whoever dropped it. */
+  /** Packets towards the server that the link lost; over a real link, whoever dropped them. */
   return_losses: number | null;
   /** That completed a handshake on this hop. */
   connections: number | null;
-  /** Of the hop's own sender. */
+  /** The smallest RTT sample of the hop's own sender. */
   rtt_min_ms: number | null;
-  /** The median of the hop's own sender. */
+  /** The median RTT sample of the hop's own sender. */
   rtt_median_ms: number | null;
   /** Of the stream bytes that this sender sent. */
   retransmitted_share: number | null;

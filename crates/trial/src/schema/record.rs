@@ -28,9 +28,9 @@ pub enum Outcome {
     MissingFile,
     /// The connection ended, but a reply differs from the file served.
     CorruptFile,
-    /// A program died, did not answer a message within 30 s, took more than 600 s in all, or broke
-    /// the contract; `client.frames` or `server.frames` in the trial's folder replays it alone:
-    /// `bentpipe replay`.
+    /// A program died, did not answer a message within 30 s, was waited for too long in all (600
+    /// s), or broke the contract; `client.frames` or `server.frames` in the trial's folder replays
+    /// it alone: `bentpipe replay`.
     Crashed,
     /// A trace was wanted, or what proves `multiplexing`, `zerortt` or `upload` is encrypted, and
     /// the client wrote no TLS secrets for it.
@@ -182,11 +182,11 @@ pub struct TrialResult {
     /// their last byte. One that never came whole counts as older than any. Null: where more were
     /// lost.
     pub frame_age_median_s: Option<f64>,
-    /// The age that 95 % of the frames did not exceed when they came. Null: where more than 5 %
-    /// were lost.
+    /// The age that 95 % of the frames did not exceed, where one that never came whole counts as
+    /// older than any. Null: where more than 5 % were lost.
     pub frame_age_p95_s: Option<f64>,
-    /// The age that 99 % of the frames did not exceed when they came. Null: where more than 1 %
-    /// were lost.
+    /// The age that 99 % of the frames did not exceed, where one that never came whole counts as
+    /// older than any. Null: where more than 1 % were lost.
     pub frame_age_p99_s: Option<f64>,
     /// The highest age of a frame that came whole. Null: where none came.
     pub frame_age_max_s: Option<f64>,
@@ -210,7 +210,7 @@ pub struct TrialResult {
     pub cpu_server_s: f64,
     /// CPU time of the testbed's own process, in real time with the forwarding of packets.
     pub cpu_sim_s: f64,
-    /// The most memory that the program, or one that it started, had in RAM at once.
+    /// The most memory that the client's program, or one that it started, had in RAM at once.
     pub memory_client_bytes: u64,
     /// The most memory that the server's program, or one that it started, had in RAM at once.
     pub memory_server_bytes: u64,
@@ -242,29 +242,29 @@ pub struct TrialResult {
     /// The rules that found something wrong ([findings](findings.md)), of several connections with
     /// that of most packets; empty also where nothing was decoded.
     pub findings: Vec<&'static str>,
-    /// Of the client's stack.
+    /// The version of the client's stack.
     pub client_version: String,
-    /// Of the server's.
+    /// The version of the server's stack.
     pub server_version: String,
     /// How the client's program batches arrivals and polls its stack.
     pub client_driver: String,
     /// How the server's program batches arrivals and polls its stack.
     pub server_driver: String,
-    /// What the endpoint says of itself at the end (contract, BYE), by name: numbers, texts or
-    /// null; of the second connection where there are two. In `records.parquet` a column for every
-    /// name that occurs, as in `server_statistics.slow_start_left_s`, of numbers or, where any of
-    /// its values is one, of texts.
+    /// What the client reports at the end (contract, BYE), by name: numbers, texts or null; of the
+    /// second connection where there are two. In `records.parquet` a column for every name that
+    /// occurs, as in `server_statistics.slow_start_left_s`, of numbers or, where any of its values
+    /// is one, of texts.
     pub client_statistics: Statistics,
-    /// What the server's endpoint says of itself at the end, by name.
+    /// What the server reports at the end (contract, BYE), in the form of `client_statistics`.
     pub server_statistics: Statistics,
     /// The step of `received_bytes`.
     pub received_step_s: f64,
     /// `received_bytes[k]`: UDP payload that had reached the files' receiver `(k + 1) ·
     /// received_step_s` after the client's first packet. Empty where no packets were seen.
     pub received_bytes: Vec<u64>,
-    /// `in_order_bytes[k]`: bytes of the files that the receiver could read by the same time: no
-    /// byte before them in their stream was missing. Empty where `measured_from` is `client`, and
-    /// of an upload past a proxy.
+    /// `in_order_bytes[k]`: bytes of the files that the receiver could read `(k + 1) ·
+    /// received_step_s` after the client's first packet: no byte before them in their stream was
+    /// missing. Empty where `measured_from` is `client`, and of an upload past a proxy.
     pub in_order_bytes: Vec<u64>,
     /// Of the flows' goodputs x of n flows, (Σx)² / (n · Σx²) (Jain, Chiu and Hawe 1984): from 1/n,
     /// where one has all, to 1. Null: where there is one flow, and as the flows' `goodput_bps`.
@@ -295,7 +295,7 @@ pub struct TrialResult {
 /// One of several flows of a trial. Times count from the start of the trial.
 #[derive(Debug, Serialize)]
 pub struct FlowResult {
-    /// Its stack, with its options.
+    /// The stack of its client, with its options.
     pub client: String,
     /// The stack of its server, with its options.
     pub server: String,
@@ -312,17 +312,18 @@ pub struct FlowResult {
     /// decrypted, where flows go different ways (`upload` and not), and where they were never there
     /// at once.
     pub goodput_bps: Option<f64>,
-    /// What it sent towards its client. The sums over flows are the trial's, here and below.
+    /// IP packets that it sent towards its client. The sums over flows are the trial's, here and
+    /// below.
     pub forward_packets: u64,
-    /// Dropped by a full queue.
+    /// Those towards its client that a queue dropped.
     pub forward_queue_drops: u64,
-    /// Lost by the link.
+    /// Those towards its client that the link lost.
     pub forward_losses: u64,
-    /// IP packets sent towards its server, drops and losses included.
+    /// IP packets that it sent towards its server.
     pub return_packets: u64,
-    /// Dropped by a queue on the way to the server.
+    /// Those towards its server that a queue dropped.
     pub return_queue_drops: u64,
-    /// Lost by the link on the way to the server.
+    /// Those towards its server that the link lost.
     pub return_losses: u64,
     /// By the steps of the trial's own curve.
     pub received_bytes: Vec<u64>,
@@ -361,9 +362,9 @@ pub struct HopResult {
     pub links: LinkCounts,
     /// That completed a handshake on this hop.
     pub connections: Option<u64>,
-    /// Of the hop's own sender.
+    /// The smallest RTT sample of the hop's own sender.
     pub rtt_min_ms: Option<f64>,
-    /// The median of the hop's own sender.
+    /// The median RTT sample of the hop's own sender.
     pub rtt_median_ms: Option<f64>,
     /// Of the stream bytes that this sender sent.
     pub retransmitted_share: Option<f64>,
@@ -417,26 +418,26 @@ pub struct TunnelResult {
 pub struct LinkCounts {
     /// IP packets sent towards the client, drops and losses included.
     pub forward_packets: Option<u64>,
-    /// Of these packets.
+    /// Bytes of the IP packets sent towards the client.
     pub forward_bytes: Option<u64>,
-    /// Dropped by a queue. Null: also over a real link, where what a queue drops is one of the
-    /// losses.
+    /// Packets towards the client that a queue dropped. Null: also over a real link, where what a
+    /// queue drops is one of the losses.
     pub forward_queue_drops: Option<u64>,
     /// Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client;
     /// they were delivered. Null: in runs before there were such queues, and over a real link.
     pub forward_marked: Option<u64>,
-    /// Lost by the link, over a real one whoever dropped it.
+    /// Packets towards the client that the link lost; over a real link, whoever dropped them.
     pub forward_losses: Option<u64>,
     /// IP packets sent towards the server, drops and losses included.
     pub return_packets: Option<u64>,
     /// Bytes of the IP packets sent towards the server.
     pub return_bytes: Option<u64>,
-    /// Dropped by a queue on the way to the server.
+    /// Packets towards the server that a queue dropped.
     pub return_queue_drops: Option<u64>,
     /// Marked with Congestion Experienced on the way towards the server. Null: in runs before there
     /// were such queues, and over a real link.
     pub return_marked: Option<u64>,
-    /// Lost by the link on the way to the server, over a real one whoever dropped it.
+    /// Packets towards the server that the link lost; over a real link, whoever dropped them.
     pub return_losses: Option<u64>,
 }
 

@@ -79,9 +79,7 @@ class FigureSubject:
 
     @property
     def is_tcp(self) -> bool:
-        """Whether it is TCP: then segments take the place of packets, and the sequence space that of stream
-        0.
-        """
+        """Whether it is TCP: segments then replace packets, and the sequence space replaces stream 0."""
         return self.connection.protocol == "tcp"
 
     @property

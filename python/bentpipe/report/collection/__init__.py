@@ -1,4 +1,4 @@
-"""The site of many runs: what they came to over time, against each other and together, without a server.
+"""The site of many runs: their results over time, compared with each other and together, without a server.
 
 Model: Python writes what was measured as columns, a script each, which a page loads when it needs them; the
 bundle built from `report-ui/src/collection` groups, compares and draws them. Each page is thin, as those of

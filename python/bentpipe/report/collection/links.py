@@ -1,7 +1,7 @@
 """Links from the site to the reports of its runs.
 
 They are relative, and reports stay where they are: their own links lead to traces and logs beside them, which
-a copy would lose or have to bring along. Who publishes the site publishes the folder that holds it and the
+a copy would lose or have to include. Who publishes the site publishes the folder that holds it and the
 runs.
 """
 

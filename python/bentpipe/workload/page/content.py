@@ -76,7 +76,7 @@ class PageContent:
             if one.type == "stylesheet" and (further := self._behind(led)):
                 return f"{what}, leads to a {further} that leads to others, which nothing names"
             if self.names[number] not in self.files:
-                return f"{what}, has no room to name the {len(led)} that it leads to"
+                return f"{what}, is too small to name the {len(led)} that it leads to"
         return None
 
     def _led(self, number: int) -> list[int]:
