@@ -139,8 +139,7 @@ impl Coordinator {
         }
     }
 
-    /// Until when each program of each flow may live; nothing of flows that have come to their
-    /// ends.
+    /// The time until which each program of each flow may run; nothing of flows that have ended.
     fn horizons(&self) -> Vec<Vec<Time>> {
         let open = self.flows.iter().filter(|flow| flow.end.is_none());
         if let [only] = self.delays.as_slice() {
