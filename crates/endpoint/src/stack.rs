@@ -194,8 +194,8 @@ pub trait Stack: Sized {
         let _ = (connection, stream, priority);
     }
 
-    /// The most bytes that a DATAGRAM frame can carry now (RFC 9221); `None` if none can be sent. A
-    /// stack that lists [`TestCase::Frames`] has them.
+    /// As much as a DATAGRAM frame can carry now (RFC 9221); `None` if none can be sent.
+    /// A stack that lists [`TestCase::Frames`] has them.
     fn largest_datagram_frame(&mut self, connection: ConnectionKey) -> Option<usize> {
         let _ = connection;
         None

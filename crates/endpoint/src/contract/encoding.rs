@@ -265,7 +265,7 @@ fn put_datagram(message: &mut Vec<u8>, time: u64, ecn: u8, payload: &[u8]) {
     message.extend_from_slice(payload);
 }
 
-/// The sides of a program: one or, of a proxy, two.
+/// Whether a program has one side or, as a proxy has, two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sides {
     One,
