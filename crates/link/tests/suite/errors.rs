@@ -109,9 +109,21 @@ fn an_unknown_key() {
         ".jitter: 5 ms: unknown key; known here: rate, delay, queue, loss, frame",
     );
     forward_refused(
-        "queue = { size = \"1 MB\", aqm = \"red\" }",
-        ".queue.aqm: red: unknown queue discipline; write one of \"codel\", \"fq\", \"fq-codel\", \
-         \"head-drop\", \"step\"",
+        "queue = { size = \"1 MB\", aqm = \"blue\" }",
+        ".queue.aqm: blue: unknown queue discipline; write one of \"codel\", \"fq\", \"fq-codel\", \
+         \"head-drop\", \"pie\", \"red\", \"step\"",
+    );
+    forward_refused(
+        "queue = { size = \"1 MB\", aqm = \"red\", min = \"9 packets\" }",
+        ".queue.min: 9 packets: write it in the unit of the queue's size, 1 MB",
+    );
+    forward_refused(
+        "queue = { size = \"1 MB\", aqm = \"red\", min = \"9 kB\", max = \"9 kB\" }",
+        ".queue.max: 9 kB: not valid: max is above min",
+    );
+    forward_refused(
+        "queue = { size = \"1 MB\", aqm = \"pie\", update = \"0 ms\" }",
+        ".queue.update: 0 ms: not valid: update is above 0 ms",
     );
     forward_refused(
         "queue = { size = \"1 MB\", aqm = \"step\" }",
