@@ -12,7 +12,7 @@ latency   one request of 32 bytes after the other on streams of their own, echoe
           processors are kept awake, as in `bentpipe run --testbed emu`: a thread that sleeps wakes late.
 hold      1,000 connections open at once, each with a request when opened and one when all are there.
 short     10,000 connections, as many a minute, each for one request.
-requests  so many requests on 10 connections; the proxy's memory after a tenth of them, and after all.
+requests  `--requests` requests on 10 connections; the proxy's memory after a tenth of them, and after all.
 
 Load comes from `benches/noq-bulk`, which is built when it is first needed. CPU is what a busy machine leaves
 comparable; goodput and latency want cores of their own.

@@ -1,6 +1,6 @@
 """Says where the time of the last `make test` went: by part, by kind, by file, and the slowest tests.
 
-With `--write`, what it says takes the place of the last such page in docs/reference/test-times.md.
+With `--write`, what it says replaces the last such page in docs/reference/test-times.md.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ ROOT = test_times.ROOT
 PYTHON = str(ROOT / ".venv" / "bin" / "python")
 WORK = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
 RUST = ["cargo", "test", "--workspace", "--release", "--locked"]
-# Takes the place of the C library's clock, so it is a program of its own, with a feature of its own.
+# Replaces the C library's clock, so it is a program of its own, with a feature of its own.
 CLOCK = [*RUST, "--features", "bentpipe-endpoint/interposed-clock", "--test", "interposed_clock"]
 NPM = ["npm", "run", "--silent"]
 # As endpoints/caddy/stack.toml has it built: without databases of Caddy's that nothing here uses.

@@ -30,8 +30,8 @@ _DIFFERS = """- **The links** are nominal: rates that the slides state, 600 ms o
 - **The proxies.** TCP over the real links goes through the operator's proxies, of which the slides say
   nothing, unless a VPN hides it. Here both are told apart: TCP as its ends have it, which is what proxies
   leave that see nothing of it, and TCP behind proxies at both ends of the satellite.
-- **The stacks.** The slides have picoquic and quicly of January 2021, with their defaults; here quicly cannot
-  be had, and picoquic is of today. The defaults that picoquic had there were those of its own program,
+- **The stacks.** The slides have picoquic and quicly of January 2021, with their defaults; here quicly is not
+  available, and picoquic is of today. The defaults that picoquic had there were those of its own program,
   picoquicdemo, whose server has BBR; the library by itself has NewReno. Both are here: `cc=bbr1` is the BBR
   that there was in 2021."""
 _HOW = """Seconds since the client's first packet: the median over the trials, where one failed how many did.

@@ -14,8 +14,8 @@ from bentpipe.plan import flows
 from bentpipe.runs.records import Record
 from bentpipe.study.markdown import literal, mbit, path, percent, table
 
-_TEXT = """Two flows through one link, of TCP and QUIC, each with the others and with itself. Told is the
-share of the row's flow in what both receive while both are there: where it starts a second before the
+_TEXT = """Two flows through one link, of TCP and QUIC, each with the others and with itself. The table shows
+the share of the row's flow in what both receive while both are there: where it starts a second before the
 column's / where it starts a second after it. 50 % is an even share; medians over the trials. The goodputs
 themselves are in the tables below."""
 _REAL = """The same in real time, with this machine's kernel, where it has been run: goodputs in Mbit/s of the

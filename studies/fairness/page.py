@@ -23,10 +23,10 @@ from . import beside_tcp
 
 _FAIR = 0.9
 _HOW = """**Jain's index** is that of the flows' goodputs over the time in which all of them are there: 1
-where all have the same, 1/n where one of n has everything. Told is the median over the trials, in
-brackets the worst of them. Behind it the goodput of each flow in Mbit/s, in the order in which
-they start, and what the queue towards the clients dropped, in percent of the packets of all
-flows. In bold where the worst trial has at least {}."""
+where all have the same, 1/n where one of n has everything. The tables show the median over the trials, in
+brackets the worst of them. Behind it the goodput of each flow in Mbit/s, in the order in which they start,
+and what the queue towards the clients dropped, in percent of the packets of all flows. In bold where the
+worst trial has at least {}."""
 SOURCES = {
     "index": "R. Jain, D. Chiu, W. Hawe, A Quantitative Measure of Fairness and Discrimination for Resource "
     "Allocation in Shared Computer Systems, DEC Research Report TR-301, 1984"

@@ -29,8 +29,9 @@ _WHY = "; [tried](#what-differs-tried-one-by-one)"
 HOW = """*Repeated*, where the interval is on the side that the paper names at every loss; *contradicted*,
 where it is on the other at the losses that are named; *open*, where it holds 1, or comes within 2 % of it.
 Intervals are 95 %, each by itself; none is shown where nothing varies. Maxima and ends of slow start have
-none: their size alone is held against the paper's. A maximum is *about as much* up to 1.2 times more or less,
-and else *differs*; slow start ends sooner by 1 s or more at every loss, or at the same time within 0.5 s."""
+none: their size alone is compared with the paper's. A maximum is *about as much* up to 1.2 times more or
+less, and else *differs*; slow start ends sooner by 1 s or more at every loss, or at the same time within 0.5
+s."""
 
 Pairs = list[tuple[LossyPath, Ratio | None]]
 

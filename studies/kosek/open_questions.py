@@ -20,14 +20,14 @@ _INSTANTS_S = (2, 15)
 _BEHIND = 1.02  # times as long as without proxies, or longer: it is slower
 _SIGNIFICANT = 0.05
 
-_CONTROLLERS = """Bytes received by so many seconds, as a multiple of those of `direct` over the same
-path; of `direct` itself, MB. In parentheses the interval of 95 %, as above; without one, nothing varies,
-or there is one trial. Without options a proxy has CUBIC and an initial window of 10 packets. *dropped* is
-what the satellite's queue towards the client dropped, in percent of the packets, without loss on the
-medium. *Returned* are the packets on the way back, nearly all of them acknowledgements, in percent of
-those towards the client, likewise. *Link full*: when the rate first reaches 95 % of the link's, likewise.
-The source's last sections ask for Hybla and BBR, for fewer acknowledgements (`ack=10`: one for ten
-packets), for handshakes that are over before (`mode=warm`, which has no round trip left that 0-RTT could
+_CONTROLLERS = """Bytes received within the given number of seconds, as a multiple of those of `direct` over
+the same path; of `direct` itself, MB. In parentheses the interval of 95 %, as above; without one, nothing
+varies, or there is one trial. Without options a proxy has CUBIC and an initial window of 10 packets.
+*dropped* is what the satellite's queue towards the client dropped, in percent of the packets, without loss on
+the medium. *Returned* are the packets on the way back, nearly all of them acknowledgements, in percent of
+those towards the client, also without loss. *Link full*: when the rate first reaches 95 % of the link's, also
+without loss. The source's last sections ask for Hybla and BBR, for fewer acknowledgements (`ack=10`: one for
+ten packets), for handshakes that are over before (`mode=warm`, which has no round trip left that 0-RTT could
 save) and for what an earlier connection knew (`resume=on`)."""
 _MODES = """A file over the path, with no loss on the medium: when its first byte came, and when all of it
 was there, in seconds. In bold what takes longer than `direct` by more than 2 %.

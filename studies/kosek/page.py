@@ -61,9 +61,9 @@ whatever the link could carry. CUBIC, which the ends have, grows with time and n
 stands more loss over a long one. Over a low orbit the hop's round trip is a third of the path's, and the
 formula is in the proxies' favour. What of that is a cause is tried below, in runs of `--all`."""
 _HOW = f"""**Slow start ends**, as a receiver sees it, when the rate over {WINDOW_S:g} s first reaches
-{NEAR:.0%} of the highest of the next {AHEAD_S:g} s: until then it doubles each round trip. Told is the
-median over the trials. **The link is full** when that rate first reaches {FULL:.0%} of the link's. The source
-reads both off its figure."""
+{NEAR:.0%} of the highest of the next {AHEAD_S:g} s: until then it doubles each round trip. Times are medians
+over the trials. **The link is full** when that rate first reaches {FULL:.0%} of the link's. The source reads
+both off its figure."""
 _FIGURE = """The mean rate of each second, as the source's inner plots have it."""
 
 
@@ -158,8 +158,9 @@ def _opening(study: KosekRuns, chains: dict[str, str], known: Kosek) -> str:
     return (
         f"A connection of {over} over {' and '.join(listed)}, with and without proxies at terminal and "
         f"gateway. Client and server have CUBIC and an initial window of 10 packets, the proxies NewReno and "
-        f"100 packets ({literal(shown(chains[QUIC]))}), as in a paper of 2022. Told are {study.until_s:g} s "
-        f"from the first byte on, {trials(counts)} of each setting{fewer}, beside what was published."
+        f"100 packets ({literal(shown(chains[QUIC]))}), as in a paper of 2022. The page covers "
+        f"{study.until_s:g} s from the first byte on, {trials(counts)} of each setting{fewer}, beside what "
+        f"was published."
     )
 
 

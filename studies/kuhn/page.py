@@ -18,8 +18,8 @@ from .published import Kuhn, Objectives
 from .runs import ACCESS, CLEAN, PLACES, SATELLITE, SIZES, KuhnRuns, Sender, Transfers, rate
 
 _OPENING = """A satellite operator splits TCP at both ends of the hop. A paper of 2020 measures what that
-brings, in four configurations, and reads off the best of them what QUIC should reach: so many megabytes in
-so many seconds. It also shows what random losses cost TCP. Here the same is done in virtual time, with
+brings, in four configurations, and reads off the best of them what QUIC should reach: how many megabytes in
+how many seconds. It also shows what random losses cost TCP. Here the same is done in virtual time, with
 Linux's own TCP in guests and transparent proxies between them, and QUIC stands in the same tables."""
 _CONFIGURATIONS = [
     ["none", "4", "6", "10"],

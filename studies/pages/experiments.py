@@ -18,8 +18,8 @@ from .published import Published, TableRow
 from .runs import LOSS, PARALLEL, PageRuns, has_proxies, orbit, seconds
 
 _AT_ONCE = """The source says that its browser had 6 streams at once. HTTP/3 itself has no such limit. So
-the page is loaded once more with so many requests under way at one time, from servers with an initial window
-of 10 and of 32 packets. Seconds; without losses a trial repeats, so each is one trial."""
+the page is loaded once more with a limited number of requests under way at one time, from servers with an
+initial window of 10 and of 32 packets. Seconds; without losses a trial repeats, so each is one trial."""
 _NO_MEASUREMENT = """What is nearest is the best of these settings on two times of a page whose sizes are
 drawn here, and it is another one over each orbit: so it shows how much hangs on requests at once, and
 measures nothing of the source's browser."""

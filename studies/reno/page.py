@@ -1,8 +1,8 @@
 """The page on Reno under random losses: what every stack's comes to, beside the formula and an ideal sender.
 
-All are held against each other in packets of 1200 bytes that arrive per round trip, in which neither headers
-nor the path count. Losses are drawn anew with each seed, and so rates differ from seed to seed, for the ideal
-sender as well. The median of some seeds may be as far from its own as chance allows.
+All are compared in packets of 1200 bytes that arrive per round trip, in which neither headers nor the path
+count. Losses are drawn anew with each seed, and so rates differ from seed to seed, for the ideal sender as
+well. The median of some seeds may be as far from its own as chance allows.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ TRAITS = {
     "quic-go": Deviation(
         1.46,
         """after a loss its window is 0.7 of what it was (`renoBeta`), where RFC 9002 section 7.3.2 has half;
-  the ideal sender with 0.7 is 40 % faster. And it sends a whole packet when the window has room for a part of
-  one""",
+  the ideal sender with 0.7 is 40 % faster. And it sends a whole packet when the window allows only a part
+  of one""",
     ),
     "x-net": Deviation(
         0.90,
         """its pacer's bucket is refilled when a timer expires, and not when an ACK arrives, so that it
-  holds back packets for which the window has room, some 15 % of the time. And it forgets at each loss what
+  holds back packets that the window allows, some 15 % of the time. And it forgets at each loss what
   was acknowledged towards the next packet of window, which takes 5 % off an ideal sender that does so""",
     ),
     "quiche": Deviation(
@@ -73,7 +73,7 @@ TRAITS = {
     ),
     "ngtcp2": Deviation(
         1.06,
-        """it sends a whole packet when the window has room for a part of one, and so has more in flight than
+        """it sends a whole packet when the window allows only a part of one, and so has more in flight than
   its window, where others have half a packet less""",
     ),
 }
@@ -262,7 +262,7 @@ def _yardsticks(ideal: Ideal, loss: float) -> list[str]:
         f"{_FORMULA} At {100 * loss:g} % it says {known:.2f}.",
         f"{_IDEAL} Over this file it comes to {ideal.median:.2f} packets per round trip, "
         f"{percent(ideal.median / known)} of the formula; over {len(ideal.rates)} seeds it lies between "
-        f"{ideal.rates[0]:.1f} and {ideal.rates[-1]:.1f}. Stacks are held against it.",
+        f"{ideal.rates[0]:.1f} and {ideal.rates[-1]:.1f}. Stacks are compared with it.",
     ]
 
 

@@ -1,10 +1,10 @@
 """Intervals from few trials: of a share of them, and of how much sooner one kind is than another.
 
-A share has Wilson's interval (E. B. Wilson, J. Am. Stat. Assoc. 22, 1927); two shares are held against each
-other by Fisher's exact test (R. A. Fisher, J. R. Stat. Soc. 85, 1922). A shift is the middle of all
-differences between a trial of one kind and one of the other, and its interval that of Mann and Whitney's test
-turned round (J. L. Hodges, E. L. Lehmann, Ann. Math. Stat. 34, 1963): it assumes that the two are distributed
-alike but for the shift, nothing else, and takes trials that never came so far as later than all others.
+A share has Wilson's interval (E. B. Wilson, J. Am. Stat. Assoc. 22, 1927); two shares are compared by
+Fisher's exact test (R. A. Fisher, J. R. Stat. Soc. 85, 1922). A shift is the middle of all differences
+between a trial of one kind and one of the other, and its interval that of Mann and Whitney's test turned
+round (J. L. Hodges, E. L. Lehmann, Ann. Math. Stat. 34, 1963): it assumes that the two are distributed alike
+but for the shift, nothing else, and takes trials that never came so far as later than all others.
 """
 
 from __future__ import annotations

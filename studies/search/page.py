@@ -39,7 +39,7 @@ _COUNTS = """- **The first round trip.** A tenth to a quarter of the source's ru
 - **What is counted.** Here a byte counts when the client can read it, no byte before it missing. The
   source's client is built on qperf, which in its public version adds up the payload of stream frames as
   they come, whatever is missing before them. So both are below.
-- **Quartiles.** The source's are of the runs that reach so many MB before they are cut. Here they are of
+- **Quartiles.** The source's are of the runs that reach the given MB before they are cut. Here they are of
   all clean runs, and those that do not reach it count as later than all others."""
 _GLANCE = """Shares have Wilson's 95 % interval in parentheses. *At best* and *at worst* are of all sizes, by
 the MB: that chance favours them, no interval says."""
@@ -50,7 +50,7 @@ expected that it is full. The second picture is of one run, that of the median l
 client; SEARCH itself counts acknowledgments, half a round trip later."""
 _VERSIONS = """`search`, `search-keep` and `search-log` are SEARCH 2.0, as the source has it; `search4` is
 SEARCH 4.0, of draft-chung-ccwg-search-09. Version 10 of that draft is out. It is not implemented, and
-what it changes is not known here: its text was not to be had."""
+what it changes is not known here: its text was not available."""
 _OLD = "records of this run do not say what the client could read: it was made by an earlier version"
 
 
@@ -255,14 +255,14 @@ def _reaching(study: PublishedComparison) -> str:
             texts.append(_published_share(then, size))
         rows.append([study.name(one), *texts])
     head = ["", *(text for size in sizes for text in (f"{size} MB", "published"))]
-    return "Clean runs that reach so many MB before they are cut:\n\n" + table(head, rows)
+    return "Clean runs that reach the given MB before they are cut:\n\n" + table(head, rows)
 
 
 def _quartiles(study: PublishedComparison) -> str:
     sizes = [size for size in study.sizes_mb if size % _STEP_MB == 0]
     rows = [[study.name(one), *(_three(one.times(size * MB)) for size in sizes)] for one in study.groups]
     head = ["", *(f"{size} MB" for size in sizes)]
-    return "Seconds until the client could read so many MB, median and in brackets quartiles:\n\n" + table(
+    return "Seconds until the client could read the given MB, median and in brackets quartiles:\n\n" + table(
         head, rows
     )
 
@@ -294,7 +294,7 @@ def _compared(study: PublishedComparison) -> list[str]:
         shares = [f"{count} %" for count in (alike, sooner, len(gaps) - alike - sooner)]
         rows.append([study.name(one), *shares, " / ".join(f"{share:g} %" for share in then) or "-"])
     text = (
-        f"The distributions of the time to {_COMPARED_MB} MB held against the baseline's, percentile by "
+        f"The distributions of the time to {_COMPARED_MB} MB compared with the baseline's, percentile by "
         f"percentile; "
         f"alike are those that differ by less than {varied.ALIKE_S:g} s (the source has no number for this):"
     )

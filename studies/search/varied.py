@@ -131,9 +131,9 @@ and at 150 and at 200 MB, the middle of all differences between a run of one kin
 with the 95 % interval of Mann and Whitney's test. The last three are of the distributions of the time to
 150 MB. *Trials* are the clean ones, of `{_LOGS}` and of `{COMPARED}` where they are not as many; where every
 trial lost something on the medium, the line before which a loss is one of the medium is the base's. Shares
-are held against the base's by Fisher's exact test, with the p of all rows adjusted after Benjamini and
-Hochberg to 5 %. *Takes more off*: runs of `{_LOGS}` with an exit in which SEARCH would take
-more off the window than CUBIC does after a loss."""
+are compared with the base's by Fisher's exact test, with the p of all rows adjusted after Benjamini and
+Hochberg to 5 %. *Takes more off*: runs of `{_LOGS}` with an exit in which SEARCH would take more off the
+window than CUBIC does after a loss."""
 
 
 def sections(runs: Sequence[Source], known: Search) -> list[str]:

@@ -32,13 +32,13 @@ _DIFFERS = """- **The access** is not described in the source, nor are its proxi
 - **The stacks.** Google's QUIC of 2018 there. Here QUIC's BBR is quinn's, version 1, and noq's, version 3;
   Linux's TCP has version 1. noq with `cc=tolerant:ss=trains` is Bentpipe's own sender.
 - **The client** parses and paints nothing. Each page is one object.
-- **Figures** are not numbers: the source prints none of them, so only its words can be held against this."""
+- **Figures** are not numbers: the source prints none of them, so only its words can be compared with this."""
 _PERCENTILES = """Page load time in seconds: the shares of trials that were at most as long, of {}. Sorted by
 the median."""
 _COURSE = """How many bytes had come by when, of the trial of page A with the median page load time: MB of
-what UDP or TCP carried, with headers of QUIC, TLS and HTTP and what came twice, so many seconds after the
-client's first packet. The last column is when nine tenths of the link's rate
-were first reached, over half a second."""
+what UDP or TCP carried, with headers of QUIC, TLS and HTTP and what came twice, at the given number of
+seconds after the client's first packet. The last column is when nine tenths of the link's rate were first
+reached, over half a second."""
 _SAID = {"kuhn-b": "QUIC slightly better than TCP", "kuhn-a": "QUIC significantly worse than TCP"}
 _FIRST_WINDOW = """The source's TCP is at a constant rate less than 50 ms after its request. Here it is not,
 with either configuration of the proxies. A pool and an initial window of 1000 packets leave the gateway

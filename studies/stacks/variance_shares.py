@@ -24,7 +24,7 @@ neither does with all others, *chance* is between trials. Of BBR each stack has
 its newest version. Intervals, 95 %, are of a bootstrap over stacks: others might have been chosen; the
 controllers are those that the thesis tells apart."""
 _WITHIN = """The thesis leaves open (section 5.5.2) whether Reno is slow over a lossy link, or whether
-stacks with CUBIC and BBR are better in other ways, too. Here one stack is held against itself with another
+stacks with CUBIC and BBR are better in other ways, too. Here one stack is compared with itself under another
 controller: geometric means of these ratios over the stacks, with their 95 % intervals (t on logarithms)."""
 _STARTS = """Where a stack lets its slow start be chosen and all else stays: the second over the first, with
 the 95 % interval (Welch's t on logarithms). An interval that holds 1 shows no difference."""
@@ -90,7 +90,7 @@ def _split(found: Controlled) -> list[str]:
 
 
 def _whose(one: VarianceSplit) -> str:
-    """The conclusion from the intervals; the stack takes the place of the client in the split."""
+    """The conclusion from the intervals; the stack replaces the client in the split."""
     if one.low.server > one.high.client:
         return "the controller has more of it than the stack."
     if one.low.client > one.high.server:

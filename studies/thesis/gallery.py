@@ -25,18 +25,19 @@ _TEXT = """Offset and rate over time, as in the thesis's section 5.6: at the lef
 its server sends it, blue at first, vermilion again, black crosses what did not arrive; pale what other
 iterations of the pair had received, half a round trip earlier. At the right the mean over 1 s of IP packets
 that left, blue, and of new stream bytes, orange; pale the rates of the other iterations. The trace is that
-of the iteration with the median goodput. Of the thesis's stacks mvfst, quant and xquic cannot be had
-here, nor neqo as a server; kwik and lsquic run in real time alone. Where a stack is missing, or does not do
-it today, the pair is the nearest that shows the same, or one whose picture alone is alike, as is said."""
+of the iteration with the median goodput. Of the thesis's stacks mvfst, quant and xquic are not available
+here, nor neqo as a server; kwik and lsquic run in emulation only. Where a stack is missing, or does not do it
+today, the pair is the nearest that shows the same, or one whose picture alone is alike, as is said."""
 _RULES = """*Findings* are of [the rules](../../docs/reference/findings.md) that say yes."""
 _ABSENT = """- **Data sent out of order** (figures 5.14 and 5.15, lsquic): the rule `sent_out_of_order` says
   yes for none of three clients with nine servers over three links, once each, by the first command below;
   nor for lsquic's server of today with three clients over the same links, in real time, once each, by the
   third; two of these nine trials, over goodput, came late and are `invalid`, so these are not known.
-- **The last packets again and again** (figure 5.16, msquic and xquic over GOODPUT): likewise `long_tail`
-  over goodput. msquic of today to itself is the trace of figure 5.7, whose findings are told there; xquic
-  cannot be had here.
-- **The same packet number throughout** (section 5.6.9.2, mvfst): likewise `non_monotonic_packet_numbers`.
+- **The last packets again and again** (figure 5.16, msquic and xquic over GOODPUT): nor does the rule
+  `long_tail` say yes over goodput. msquic of today to itself is the trace of figure 5.7, whose findings are
+  told there; xquic is not available here.
+- **The same packet number throughout** (section 5.6.9.2, mvfst): nor does the rule
+  `non_monotonic_packet_numbers` say yes.
 - **picoquic that sends all of it again and again** (figure 5.17; the trace above is another stack's): the
   picoquic of today sends 1.05 to 1.08 times the file over astra and eutelsat, to a client with a window of
   1 MB, too, by the second command."""

@@ -1,4 +1,4 @@
-"""Pairs of 2021 whose stacks run in real time alone, over emulated links, beside what they reached then."""
+"""Pairs of 2021 whose stacks run in emulation only, over emulated links, beside what they reached then."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bentpipe.study.markdown import literal, mbit, number, several, table
 from . import intervals
 from .runs import ThesisRuns
 
-_HOW = """kwik and lsquic run in real time alone. The pairs among kwik, msquic, lsquic, and nginx as a server,
+_HOW = """kwik and lsquic run in emulation only. The pairs among kwik, msquic, lsquic, and nginx as a server,
 went through emulated links (`--testbed emu`). msquic and nginx have virtual time, too, but are not in the
 matrix above: they were added after it. By equation 4.1: means of trials that did not fail, where there is
 more than one with the standard deviation; (n!): n trials failed. Pairs that failed once have no ratio."""

@@ -144,7 +144,7 @@ def _fault_of_make(words: list[str]) -> str | None:
 def _fault_of_cargo(words: list[str]) -> str | None:
     files = [
         file
-        for place in ("crates", "products", "endpoints", "benches")
+        for place in ("crates", "products", "middleboxes", "endpoints", "benches")
         for file in ROOT.glob(f"{place}/*/Cargo.toml")
     ]
     known = {tomllib.loads(file.read_text())["package"]["name"] for file in files}

@@ -381,7 +381,8 @@ def _extends_itself(node: ast.ClassDef) -> bool:
 
 
 def test_no_file_is_too_long() -> None:
-    folders = ("python", "crates", "products", "endpoints", "benches", "tests", "report-ui/src")
+    of_rust = ("crates", "products", "middleboxes", "endpoints", "benches")
+    folders = (*of_rust, "python", "guest", "examples", "studies", "tests", "tools", "report-ui/src")
     long = [
         f"{file.relative_to(ROOT)}: {count} lines"
         for folder in folders

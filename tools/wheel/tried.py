@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FOR_EVER_S = 300
 SAT = "--scenario sat --client noq --server noq --bytes 100kB --iterations 1"
-# What a user brings along: a study and a suite of their own, and a stack that crashes at once.
+# What a user adds: a study and a suite of their own, and a stack that crashes at once.
 BROUGHT = {
     "studies/own/study.toml": """\
 name = "own"

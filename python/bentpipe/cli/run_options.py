@@ -123,8 +123,8 @@ PLAN = _options(
         multiple=True,
         callback=split_treatments,
         metavar="WHAT,…",
-        help="What is between the ends: direct (default: nothing), or a kind of proxies, such as "
-        "quic-pep, which split the connection, or, in real time, vpn, a tunnel, which may lead through such "
+        help="What is between the ends: direct (default: nothing), or a middlebox, such as quic-pep, a "
+        "proxy (bentpipe stacks lists them), or, in real time, vpn, a tunnel, which may lead through "
         "proxies (vpn+tcp-pep); comma-separated, can be repeated. Each with a chain needs an option to "
         "itself: --treatment quic-pep=terminal:iw=100,gateway, --treatment vpn=gateway:kind=openvpn-udp.",
     ),

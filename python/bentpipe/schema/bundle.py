@@ -74,7 +74,7 @@ class BundleStack(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class BundleProxy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A proxy on the path."""
+    """A middlebox on the path."""
 
     # What it is, by its `middlebox.toml`; the same of all on a path.
     kind: str
@@ -139,7 +139,7 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # Of what format this file is: the number at the top of this page.
     format: int
     # The version of Bentpipe that wrote it: who runs the bundle must have the same, and with it the same
-    # testbeds and proxies.
+    # testbeds and middleboxes.
     bentpipe: str = ""
     # The trial's name, as in its record.
     trial: str

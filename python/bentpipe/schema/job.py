@@ -73,7 +73,7 @@ class PageResource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class JobProxy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A proxy on the path."""
+    """A middlebox on the path."""
 
     # `terminal` or `gateway`.
     place: str
@@ -83,9 +83,9 @@ class JobProxy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     command: list[str]
     # Those of its program, by name.
     options: dict[str, str] = {}
-    # How it carries connections on: `split`, it ends them and is spoken to; `transparent`, it ends them, and
-    # client and server speak to each other's addresses; `encapsulating`, it ends none, and packets go through
-    # inside others.
+    # How it carries connections on: `split`, it ends them, and clients address it; `transparent`, it ends
+    # them, and client and server speak to each other's addresses; `encapsulating`, it ends none, and packets
+    # go through inside others.
     relays: str = "split"
     # What its datagrams are in virtual time: `udp`, UDP payloads, or `ip`, whole IP packets.
     carries: str = "udp"
@@ -163,7 +163,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     # What stands between the ends of every flow, from the client to the server; each flow has programs of its
     # own.
     proxies: list[JobProxy] = []
-    # What all flows go through, from the client to another host; proxies see nothing but it. In emulation
+    # What all flows go through, from the client to another host; middleboxes see nothing but it. In emulation
     # only; null nothing.
     tunnel: JobTunnel | None = None
     # The version of IP that the programs speak: 4 or 6. Addresses, headers and sizes are of that.

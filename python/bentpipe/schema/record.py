@@ -73,7 +73,7 @@ class FlowResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class ProxyResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A proxy of the flow that is measured."""
+    """A middlebox of the flow that is measured: a proxy, or one that encapsulates packets."""
 
     # Where it stood: `terminal` or `gateway`.
     place: str
@@ -92,8 +92,8 @@ class ProxyResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A hop, between two neighbours of client, proxies and server: what its links did to the packets of all
-    flows, and what could be decoded of the flow that is measured.
+    """A hop, between two neighbours of client, middleboxes and server: what its links did to the packets of
+    all flows, and what could be decoded of the flow that is measured.
     """
 
     # The neighbour on the client's side.
@@ -192,7 +192,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     client: str
     # The server's stack, with its options.
     server: str
-    # What stood between them: `direct`, or proxies, as in `quic-pep terminal,gateway`.
+    # What stood between them: `direct`, or middleboxes, as in `quic-pep terminal,gateway`.
     treatment: str
     # `sim`, virtual time, `emu`, real time, or `remote`, a real link; `runner` of what was imported from the
     # QUIC interop runner.
@@ -256,8 +256,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # it integrates, from the moment at which the request reaches the sender, the rate that the slowest link
     # had in this trial when the bytes were there; of an access that assigns capacity on demand it asks for
     # all with the first byte. Delays count with their smallest values; frames and jitter do not count.
-    # Proxies do not change it; null also over a real link whose rates are not known, as `share_of_limit` and
-    # `efficiency`.
+    # Middleboxes do not change it; null also over a real link whose rates are not known, as `share_of_limit`
+    # and `efficiency`.
     limit_s: float | None = None
     # Round trips that options of both ends save before the first byte, so that `limit_s` does not count them:
     # those that `saves` of the `stack.toml` names, as of `linux` that of TLS with `tls=off` and that of TCP
@@ -414,10 +414,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     jain_index: float | None = None
     # All flows, the one that is measured first; empty where that is the only one.
     flows: list[FlowResult] = []
-    # Those of the flow that is measured, from client to server; empty without.
+    # The middleboxes of the flow that is measured, from client to server; empty without.
     proxies: list[ProxyResult] = []
-    # What lies between client, proxies, a tunnel's end at the gateway, and server; empty where nothing stands
-    # between client and server. In a trial with a tunnel only what its links did is known.
+    # What lies between client, middleboxes, a tunnel's end at the gateway, and server; empty where nothing
+    # stands between client and server. In a trial with a tunnel only what its links did is known.
     hops: list[HopResult] = []
     # The tunnel that all flows went through ([what measures mean then](../design/vpn.md)); null without one.
     tunnel: TunnelResult | None = None

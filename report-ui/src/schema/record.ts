@@ -32,7 +32,7 @@ export type TrialRecord = {
   client: string;
   /** The server's stack, with its options. */
   server: string;
-  /** What stood between them: `direct`, or proxies, as in `quic-pep terminal,gateway`. */
+  /** What stood between them: `direct`, or middleboxes, as in `quic-pep terminal,gateway`. */
   treatment: string;
   /** `sim`, virtual time, `emu`, real time, or `remote`, a real link; `runner` of what was imported from the QUIC interop runner. */
   testbed: string;
@@ -70,7 +70,7 @@ export type TrialRecord = {
   goodput_bps: number | null;
   /** Goodput / forward rate; where a rate changes, its mean during the transfer, with capacity on demand at its full rate. Null as `goodput_bps`. */
   efficiency: number | null;
-  /** The completion time of an ideal sender on this path, a real link as it is nominally: a round trip for the handshake, over TCP two, one for the request, and then the files at the forward rate with 5 % for headers; in `zerortt` and `page-zerortt` without the round trip for the handshake. Where a rate changes, it integrates, from the moment at which the request reaches the sender, the rate that the slowest link had in this trial when the bytes were there; of an access that assigns capacity on demand it asks for all with the first byte. Delays count with their smallest values; frames and jitter do not count. Proxies do not change it. Null also over a real link whose rates are not known, as `share_of_limit` and `efficiency`. */
+  /** The completion time of an ideal sender on this path, a real link as it is nominally: a round trip for the handshake, over TCP two, one for the request, and then the files at the forward rate with 5 % for headers; in `zerortt` and `page-zerortt` without the round trip for the handshake. Where a rate changes, it integrates, from the moment at which the request reaches the sender, the rate that the slowest link had in this trial when the bytes were there; of an access that assigns capacity on demand it asks for all with the first byte. Delays count with their smallest values; frames and jitter do not count. Middleboxes do not change it. Null also over a real link whose rates are not known, as `share_of_limit` and `efficiency`. */
   limit_s: number | null;
   /** Round trips that options of both ends save before the first byte, so that `limit_s` does not count them: those that `saves` of the `stack.toml` names, as of `linux` that of TLS with `tls=off` and that of TCP with `fastopen=on`. */
   saved_round_trips: number;
@@ -202,9 +202,9 @@ export type TrialRecord = {
   jain_index: number | null;
   /** All flows, the one that is measured first; empty where that is the only one. */
   flows: FlowResult[];
-  /** Those of the flow that is measured, from client to server; empty without. */
+  /** The middleboxes of the flow that is measured, from client to server; empty without. */
   proxies: ProxyResult[];
-  /** What lies between client, proxies, a tunnel's end at the gateway, and server; empty where nothing stands between client and server. In a trial with a tunnel only what its links did is known. */
+  /** What lies between client, middleboxes, a tunnel's end at the gateway, and server; empty where nothing stands between client and server. In a trial with a tunnel only what its links did is known. */
   hops: HopResult[];
   /** The tunnel that all flows went through ([what measures mean then](../design/vpn.md)). Null without one. */
   tunnel: TunnelResult | null;
@@ -278,7 +278,7 @@ export type FlowResult = {
   received_bytes: number[];
 };
 
-/** A proxy of the flow that is measured. */
+/** A middlebox of the flow that is measured: a proxy, or one that encapsulates packets. */
 export type ProxyResult = {
   /** Where it stood: `terminal` or `gateway`. */
   place: string;
@@ -296,7 +296,7 @@ export type ProxyResult = {
   statistics: { [key: string]: Json };
 };
 
-/** A hop, between two neighbours of client, proxies and server: what its links did to the packets of all flows, and what could be decoded of the flow that is measured. */
+/** A hop, between two neighbours of client, middleboxes and server: what its links did to the packets of all flows, and what could be decoded of the flow that is measured. */
 export type HopResult = {
   /** The neighbour on the client's side. */
   from: string;

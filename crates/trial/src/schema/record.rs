@@ -124,8 +124,8 @@ pub struct TrialResult {
     /// handshake. Where a rate changes, it integrates, from the moment at which the request reaches
     /// the sender, the rate that the slowest link had in this trial when the bytes were there; of
     /// an access that assigns capacity on demand it asks for all with the first byte. Delays count
-    /// with their smallest values; frames and jitter do not count. Proxies do not change it. Null:
-    /// also over a real link whose rates are not known, as `share_of_limit` and `efficiency`.
+    /// with their smallest values; frames and jitter do not count. Middleboxes do not change it.
+    /// Null: also over a real link whose rates are not known, as `share_of_limit` and `efficiency`.
     pub limit_s: Option<f64>,
     /// Round trips that options of both ends save before the first byte, so that `limit_s` does not
     /// count them: those that `saves` of the `stack.toml` names, as of `linux` that of TLS with
@@ -216,8 +216,8 @@ pub struct TrialResult {
     pub memory_server_bytes: u64,
     /// Rounds of the coordinator of virtual time; 0 in real time.
     pub epochs: u64,
-    /// To the packets of all flows; with proxies on the hop that has the satellite, where `hops`
-    /// has them all.
+    /// To the packets of all flows; with middleboxes on the hop that has the satellite, where
+    /// `hops` has them all.
     #[serde(flatten)]
     pub links: LinkCounts,
     /// Of the stream bytes that the server sent: those that it had sent before. Null: as all up to
@@ -271,11 +271,11 @@ pub struct TrialResult {
     pub jain_index: Option<f64>,
     /// All flows, the one that is measured first; empty where that is the only one.
     pub flows: Vec<FlowResult>,
-    /// Those of the flow that is measured, from client to server; empty without.
+    /// The middleboxes of the flow that is measured, from client to server; empty without.
     pub proxies: Vec<ProxyResult>,
-    /// What lies between client, proxies, a tunnel's end at the gateway, and server; empty where
-    /// nothing stands between client and server. In a trial with a tunnel only what its links did
-    /// is known.
+    /// What lies between client, middleboxes, a tunnel's end at the gateway, and server; empty
+    /// where nothing stands between client and server. In a trial with a tunnel only what its links
+    /// did is known.
     pub hops: Vec<HopResult>,
     /// The tunnel that all flows went through ([what measures mean then](../design/vpn.md)). Null:
     /// without one.
@@ -329,7 +329,7 @@ pub struct FlowResult {
     pub received_bytes: Vec<u64>,
 }
 
-/// A proxy of the flow that is measured.
+/// A middlebox of the flow that is measured: a proxy, or one that encapsulates packets.
 #[derive(Debug, Serialize)]
 pub struct ProxyResult {
     /// Where it stood: `terminal` or `gateway`.
@@ -349,8 +349,8 @@ pub struct ProxyResult {
     pub statistics: Statistics,
 }
 
-/// A hop, between two neighbours of client, proxies and server: what its links did to the packets
-/// of all flows, and what could be decoded of the flow that is measured.
+/// A hop, between two neighbours of client, middleboxes and server: what its links did to the
+/// packets of all flows, and what could be decoded of the flow that is measured.
 #[derive(Debug, Serialize)]
 pub struct HopResult {
     /// The neighbour on the client's side.
