@@ -195,15 +195,17 @@ impl Recording {
 struct Open {
     sent: Time,
     outcome: Option<Outcome>,
-    /// When it came out; None in it: the kernel did not take it.
-    left: Option<Option<Time>>,
+    /// Whether it came out, or would have: the kernel did not take it.
+    has_left: bool,
+    /// When it came out.
+    left: Option<Time>,
     frame: Frame,
 }
 
 impl Open {
     fn has_ended(&self) -> bool {
         let is_gone = |it: Outcome| !matches!(it.fate, link::Fate::Delivered { .. });
-        self.left.is_some() || self.outcome.is_some_and(is_gone)
+        self.has_left || self.outcome.is_some_and(is_gone)
     }
 }
 
@@ -265,6 +267,7 @@ impl EventJoiner {
                 self.links[link].packets.push_back(Open {
                     sent,
                     outcome: None,
+                    has_left: false,
                     left: None,
                     frame,
                 });
@@ -275,7 +278,8 @@ impl EventJoiner {
                 self.close_ended(link)
             }
             PacketEvent::Left { link, number, at } => {
-                self.links[link].get(number).left = Some(at);
+                let open = self.links[link].get(number);
+                (open.has_left, open.left) = (true, at);
                 self.close_ended(link)
             }
         }
@@ -297,7 +301,7 @@ impl EventJoiner {
 
     fn close(&mut self, link: usize, open: Open) -> io::Result<()> {
         let place = self.positions[link];
-        let arrived = open.left.flatten();
+        let arrived = open.left;
         let packet = HopPacket {
             hop: place.hop,
             direction: place.direction,

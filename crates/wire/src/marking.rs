@@ -46,7 +46,9 @@ fn changed_checksum(checksum: u16, before: u16, after: u16) -> u16 {
 pub fn flow_hash(packet: &[u8]) -> u64 {
     let (addresses, protocol, ports) = match packet.first().map(|first| first >> 4) {
         Some(4) if packet.len() >= HEADERS[0] => {
-            let is_plain = packet[0] & 0xf == 5 && packet[6] & 0x3f == 0 && packet[7] == 0;
+            // More fragments, or an offset: the ports are not there, or not in all of them.
+            let fragment = u16::from_be_bytes([packet[6] & 0x3f, packet[7]]);
+            let is_plain = packet[0] & 0xf == 5 && fragment == 0;
             (12..20, packet[9], is_plain.then_some(HEADERS[0]))
         }
         Some(6) if packet.len() >= HEADERS[1] => (8..40, packet[6], Some(HEADERS[1])),

@@ -64,11 +64,11 @@ impl Pie {
         while self.next_update <= now {
             if self.is_at_rest() {
                 let periods = (now - self.next_update).as_nanos() / self.config.update.as_nanos();
-                self.next_update = self.next_update + self.config.update * (periods + 1);
+                self.next_update += self.config.update * (periods + 1);
                 return;
             }
             self.update();
-            self.next_update = self.next_update + self.config.update;
+            self.next_update += self.config.update;
         }
     }
 

@@ -107,11 +107,7 @@ impl Red {
         let base = self.probability();
         // Spread evenly: p_a = p_b / (1 - count * p_b).
         let left = ONE.saturating_sub(count * base);
-        let ppb = if left == 0 {
-            ONE
-        } else {
-            (base * ONE / left).min(ONE)
-        };
+        let ppb = (base * ONE).checked_div(left).unwrap_or(ONE).min(ONE);
         let ppb = u64::try_from(ppb).expect("it is at most 1");
         let acts = self.dice.chance(Ratio::from_ppb(ppb));
         self.count = Some(if acts { 0 } else { count });

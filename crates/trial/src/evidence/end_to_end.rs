@@ -179,10 +179,10 @@ mod tests {
             packet(Direction::Return, 12, Fate::Loss, b"equal"),
         ];
         let found = fates(&whole_path(&sent, &last));
-        let lost = [(2, Fate::Loss), (3, Fate::Loss)];
+        let two_lost = [(2, Fate::Loss), (3, Fate::Loss)];
         assert_eq!(
             found,
-            [&[(1, at(11))][..], &lost].concat(),
+            [&[(1, at(11))][..], &two_lost].concat(),
             "the last was under way"
         );
         let last = [packet(Direction::Return, 10, at(11), b"other")];
