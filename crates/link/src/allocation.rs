@@ -25,7 +25,8 @@ use crate::steps::holding;
 /// The grants, current and future.
 pub(crate) struct Allocation {
     demand: OnDemand,
-    /// From when on how many bit/s are granted: from 0 or the last silence on, in order, ever more.
+    /// The rates that are granted, each with the time from which on it is: from 0 or the last
+    /// silence on, in order, ever more.
     grants: Vec<(Time, u64)>,
 }
 

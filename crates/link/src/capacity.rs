@@ -37,7 +37,7 @@ impl Capacity {
         now.max(self.free_at())
     }
 
-    /// So many bytes wait now: a rate on demand may rise.
+    /// Takes note of the bytes that wait now: a rate on demand may rise.
     pub fn wait(&mut self, now: Time, waiting_bytes: u64) {
         if let RateOverTime::OnDemand(allocation) = &mut self.rate
             && let Some(from) = allocation.wait(now, waiting_bytes)

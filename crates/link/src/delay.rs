@@ -53,7 +53,7 @@ pub struct Jitter {
 pub struct DelayTrace {
     /// The file that the steps come from.
     pub trace: String,
-    /// From when on which delay holds; not empty, from time 0, in order.
+    /// The delays, each with the time from which on it holds; not empty, from time 0, in order.
     pub steps: Vec<(Time, Span)>,
 }
 

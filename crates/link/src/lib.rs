@@ -54,7 +54,7 @@ mod timeline;
 mod transmitter;
 mod waiting;
 
-pub use aqm::{Aqm, CoDelConfig, FairQueueing, StepMarking};
+pub use aqm::{Aqm, CoDelConfig, FairQueueing, PieConfig, RedConfig, StepMarking};
 pub use delay::{Delay, DelayTrace, Jitter};
 pub use direction::{Direction, HostName, SegmentName};
 pub use error::ScenarioError;

@@ -38,7 +38,7 @@ pub struct RandomDrop {
 }
 
 /// The size of a queue: how much may wait. Time and BDP become bytes, rounded down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub enum QueueSize {
     /// `"25 packets"`, whatever their sizes.
     Packets(Packets),
@@ -89,7 +89,7 @@ impl Queue {
         };
         let aqm = fields.take("aqm");
         let aqm = aqm.map(|name| match &random_drop {
-            None => Aqm::read(&name, &mut fields),
+            None => Aqm::read(&name, &mut fields, size),
             Some(_) => Err(name.problem("stands in place of drop_above and drop_ratio")),
         });
         let aqm = aqm.transpose()?;

@@ -36,7 +36,7 @@ pub enum LinkRate {
 pub struct RateSteps {
     /// The file that the steps come from.
     pub trace: Option<String>,
-    /// From when on which rate holds; not empty, from time 0, in order.
+    /// The rates, each with the time from which on it holds; not empty, from time 0, in order.
     pub steps: Vec<(Time, Rate)>,
     /// The time after which the steps begin again; None: never.
     pub period: Option<Span>,

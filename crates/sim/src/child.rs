@@ -23,7 +23,7 @@ use bentpipe_trial::{ProcessExit, ProgramExit};
 /// A pipe as large as an ordinary user may make it: an epoch's datagrams then pass in one or two
 /// writes.
 const PIPE_BYTES: usize = 1 << 20;
-/// As much of what a program prints is kept.
+/// The most bytes that are kept of what a program prints.
 const LOG_BYTES: u64 = 1 << 20;
 /// A program that answers in time each time, and still takes this many times its silence in all, is
 /// given up: a stack that spins costs its own trial and not the campaign.

@@ -140,8 +140,7 @@ impl Coordinator {
         }
     }
 
-    /// Until when each program of each flow may live; nothing of flows that have come to their
-    /// ends.
+    /// The time until which each program of each flow may run; nothing of flows that have ended.
     fn horizons(&self) -> Vec<Vec<Time>> {
         let held = self.held();
         let open = self.flows.iter().filter(|flow| flow.end.is_none());

@@ -9,7 +9,7 @@ use crate::child::ChildError;
 use crate::node::Node;
 use bentpipe_trial::FlowEnd;
 
-/// Until when a flow may live.
+/// The times at which a flow ends at the latest.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// The time at which the scenario's timeout passes.
@@ -61,7 +61,7 @@ impl FlowRun {
         &mut self.nodes
     }
 
-    /// From when on nothing happens in it any more.
+    /// The time after which nothing happens in it any more.
     pub fn limit(&self) -> Time {
         self.limit
     }

@@ -41,8 +41,8 @@ pub struct TlsRecords {
     /// The application data in the streams of client and server, as offsets, without what records
     /// add.
     pub application: [Vec<Range<u64>>; 2],
-    /// Up to where the streams of client and server were read; nothing is known of what lies
-    /// behind.
+    /// The offsets up to which the streams of client and server were read; nothing is known of what
+    /// lies behind.
     pub read_to: [u64; 2],
     /// The offset behind the client's Finished.
     pub client_finished: Option<u64>,

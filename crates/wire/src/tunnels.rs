@@ -23,7 +23,7 @@ const ETHERNET_BRIDGING: u16 = 0x6558;
 const PPP: u16 = 0x880b;
 /// That of RFC 7348, and the one that Linux takes unless it is told.
 const VXLAN_PORTS: [u16; 2] = [4789, 8472];
-/// So many tunnels may be one in the other.
+/// The most tunnels that may be one in the other.
 const MOST: usize = 8;
 
 /// The innermost IP packet of one, which is itself if it carries none.

@@ -16,7 +16,7 @@ use crate::intervals::Intervals;
 use crate::ledger::LedgerEntry;
 use bentpipe_wire::quic::End;
 
-/// So many million bytes of a reply are its marks.
+/// The marks of a reply, in million bytes.
 const MARKS_MB: [u64; 10] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
 /// The stream data of one end.

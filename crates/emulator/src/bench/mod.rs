@@ -64,8 +64,8 @@ pub struct Bench {
 pub struct Delay {
     /// The emulator's report.
     pub release_error: ReleaseError,
-    /// By how much packets came to the receiving host's kernel later than the link says, from the
-    /// time of sending.
+    /// The delay of packets at the receiving host's kernel beyond that of the link, from the time
+    /// of sending.
     pub seen_error: ReleaseError,
     /// The scheduling of the thread that forwards.
     pub scheduling: &'static str,
@@ -97,7 +97,7 @@ pub struct Gigabit {
     pub unseen: u64,
     /// The rate of the packets that came through.
     pub seen_bps: f64,
-    /// By how much packets came out too late.
+    /// The lateness of packets that came out.
     pub release_error: ReleaseError,
     /// The share of a processor that the thread took.
     pub cpu: f64,

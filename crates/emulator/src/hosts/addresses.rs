@@ -31,7 +31,7 @@ impl Block {
         first: Ipv4Addr::new(10, 0, 0, 0),
         length: 8,
     };
-    /// As many parts a block has.
+    /// The number of parts of a block.
     const PARTS: u32 = 16;
     /// Its parts are still large enough for the addresses of a topology.
     const LONGEST: u8 = 24;

@@ -68,7 +68,7 @@ impl MeteredLink {
         }
     }
 
-    /// By how much packets were released too late.
+    /// The lateness of the packets that were released.
     pub fn release_delays(&self) -> &Histogram {
         &self.release_delays
     }

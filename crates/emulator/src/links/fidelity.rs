@@ -19,7 +19,7 @@ pub fn most_late(scenario: &Scenario) -> Span {
     share.max(Span::from_millis(1))
 }
 
-/// By how much packets came out later than the link says, up to 3 % overstated.
+/// The lateness of packets against the link's model, up to 3 % overstated.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ReleaseError {
     /// Packets that came out.
@@ -41,7 +41,7 @@ pub struct LinkReleaseError {
     pub segment: SegmentName,
     /// The direction.
     pub direction: Direction,
-    /// By how much its packets came out too late.
+    /// The lateness of its packets.
     #[serde(flatten)]
     pub release_error: ReleaseError,
 }

@@ -36,7 +36,7 @@ pub struct Ended {
     pub exits: Vec<ProgramExit>,
     /// The same.
     pub ready: Vec<Ready>,
-    /// Until when it was there.
+    /// The end of the flow.
     pub at: Time,
 }
 

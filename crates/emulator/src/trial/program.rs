@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
-/// As much of what a program prints is kept.
+/// The most bytes that are kept of what a program prints.
 const LOG_BYTES: u64 = 1 << 20;
 
 /// A program under way.

@@ -1,11 +1,13 @@
 //! Queue disciplines as scenario files describe them.
 
 use std::fmt::Display;
+use std::mem::discriminant;
 use std::str::FromStr;
 
-use bentpipe_units::{Size, Span};
+use bentpipe_units::{Ratio, Size, Span};
 
 use crate::fields::{Entry, Fields, Problem};
+use crate::queue::QueueSize;
 
 /// A queue discipline other than drop-tail, as `aqm` of a queue names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +16,10 @@ pub enum Aqm {
     HeadDrop,
     /// `aqm = "step"`: packets that waited for longer than `mark_above` are marked.
     Step(StepMarking),
+    /// `aqm = "red"`: Random Early Detection (Floyd and Jacobson 1993).
+    Red(RedConfig),
+    /// `aqm = "pie"`: Proportional Integral controller Enhanced (RFC 8033).
+    Pie(PieConfig),
     /// `aqm = "codel"`: Controlled Delay over all flows (RFC 8289).
     CoDel(CoDelConfig),
     /// `aqm = "fq-codel"`: a queue for each flow, under CoDel (RFC 8290). `aqm = "fq"`: without.
@@ -25,6 +31,35 @@ pub enum Aqm {
 pub struct StepMarking {
     /// The sojourn time above which packets are marked.
     pub mark_above: Span,
+}
+
+/// The parameters of RED (Floyd and Jacobson 1993, section IV).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RedConfig {
+    /// The mean length from which packets are dropped.
+    pub min: QueueSize,
+    /// The mean length at which the probability is `max_probability`.
+    pub max: QueueSize,
+    /// The probability of a drop at `max`; 10 % if left out.
+    pub max_probability: Ratio,
+    /// The mean takes in a `weight`th of each new length; 512 if left out.
+    pub weight: u64,
+    /// Whether packets are marked in place of dropped below `max`; on if left out.
+    pub ecn: bool,
+}
+
+/// The parameters of PIE (RFC 8033, section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PieConfig {
+    /// The delay to keep, `QDELAY_REF`; 15 ms if left out.
+    pub target: Span,
+    /// How often the probability is updated, `T_UPDATE`; 15 ms if left out.
+    pub update: Span,
+    /// For how long nothing is dropped after a calm, `MAX_BURST`; 150 ms if left out.
+    pub max_burst: Span,
+    /// Whether packets are marked in place of dropped while the probability is at most 10 %; on if
+    /// left out.
+    pub ecn: bool,
 }
 
 /// The parameters of CoDel (RFC 8289, section 4.2).
@@ -51,13 +86,17 @@ pub struct FairQueueing {
     pub quantum: Size,
 }
 
-const NAMES: [&str; 5] = ["codel", "fq", "fq-codel", "head-drop", "step"];
+const NAMES: [&str; 7] = ["codel", "fq", "fq-codel", "head-drop", "pie", "red", "step"];
 const MOST_FLOWS: u64 = 65_536;
 const LARGEST_QUANTUM: u64 = 1 << 30;
 
 impl Aqm {
     /// Reads the discipline that `name` says, with its parameters.
-    pub(crate) fn read(name: &Entry, fields: &mut Fields) -> Result<Self, Problem> {
+    pub(crate) fn read(
+        name: &Entry,
+        fields: &mut Fields,
+        size: QueueSize,
+    ) -> Result<Self, Problem> {
         let text = name.text()?;
         Ok(match text.as_str() {
             "head-drop" => Self::HeadDrop,
@@ -65,6 +104,8 @@ impl Aqm {
                 let mark_above = fields.required("mark_above", "\"5 ms\"")?.parse()?;
                 Self::Step(StepMarking { mark_above })
             }
+            "red" => Self::Red(RedConfig::read(fields, size)?),
+            "pie" => Self::Pie(PieConfig::read(fields)?),
             "codel" => Self::CoDel(CoDelConfig::read(fields)?),
             "fq" => Self::FairQueue(FairQueueing::read(None, fields)?),
             "fq-codel" => {
@@ -86,6 +127,8 @@ impl Aqm {
         match self {
             Self::HeadDrop => "head-drop",
             Self::Step(_) => "step",
+            Self::Red(_) => "red",
+            Self::Pie(_) => "pie",
             Self::CoDel(_) => "codel",
             Self::FairQueue(config) if config.codel.is_some() => "fq-codel",
             Self::FairQueue(_) => "fq",
@@ -97,6 +140,8 @@ impl Aqm {
         match self {
             Self::HeadDrop => Vec::new(),
             Self::Step(config) => vec![("mark_above", config.mark_above.to_string())],
+            Self::Red(config) => config.parameters(),
+            Self::Pie(config) => config.parameters(),
             Self::CoDel(config) => config.parameters(),
             Self::FairQueue(config) => {
                 let codel = config.codel.iter().flat_map(CoDelConfig::parameters);
@@ -110,6 +155,64 @@ impl Aqm {
     }
 }
 
+impl RedConfig {
+    fn read(fields: &mut Fields, size: QueueSize) -> Result<Self, Problem> {
+        let mut threshold = |name| {
+            let entry = fields.required(name, &format!("\"{size}\""))?;
+            let found: QueueSize = entry.parse()?;
+            if discriminant(&found) == discriminant(&size) {
+                return Ok((entry, found));
+            }
+            Err(entry.problem(&format!("write it in the unit of the queue's size, {size}")))
+        };
+        let (_, min) = threshold("min")?;
+        let (entry, max) = threshold("max")?;
+        if min >= max {
+            return Err(entry.problem("not valid: max is above min"));
+        }
+        let tenth = Ratio::from_ppb(100_000_000);
+        Ok(Self {
+            min,
+            max,
+            max_probability: value(fields, "max_probability", tenth, |it| *it > Ratio::ZERO)?,
+            weight: value(fields, "weight", 512, |it| (1..=MOST_FLOWS).contains(it))?,
+            ecn: is_on(fields, "ecn")?,
+        })
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("min", self.min.to_string()),
+            ("max", self.max.to_string()),
+            ("max_probability", self.max_probability.to_string()),
+            ("weight", self.weight.to_string()),
+            ("ecn", on_or_off(self.ecn)),
+        ]
+    }
+}
+
+impl PieConfig {
+    fn read(fields: &mut Fields) -> Result<Self, Problem> {
+        let is_some = |it: &Span| *it > Span::ZERO;
+        let usual = Span::from_millis(15);
+        Ok(Self {
+            target: value(fields, "target", usual, is_some)?,
+            update: value(fields, "update", usual, is_some)?,
+            max_burst: value(fields, "max_burst", Span::from_millis(150), |_| true)?,
+            ecn: is_on(fields, "ecn")?,
+        })
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("target", self.target.to_string()),
+            ("update", self.update.to_string()),
+            ("max_burst", self.max_burst.to_string()),
+            ("ecn", on_or_off(self.ecn)),
+        ]
+    }
+}
+
 impl CoDelConfig {
     fn read(fields: &mut Fields) -> Result<Self, Problem> {
         let target = value(fields, "target", Span::from_millis(5), |it| {
@@ -118,16 +221,10 @@ impl CoDelConfig {
         let interval = value(fields, "interval", Span::from_millis(100), |it| {
             *it > target
         })?;
-        let ecn = match fields.take("ecn") {
-            None => true,
-            Some(entry) if entry.is_text("on") => true,
-            Some(entry) if entry.is_text("off") => false,
-            Some(entry) => return Err(entry.problem("write \"on\" or \"off\"")),
-        };
         Ok(Self {
             target,
             interval,
-            ecn,
+            ecn: is_on(fields, "ecn")?,
         })
     }
 
@@ -135,7 +232,7 @@ impl CoDelConfig {
         vec![
             ("target", self.target.to_string()),
             ("interval", self.interval.to_string()),
-            ("ecn", if self.ecn { "on" } else { "off" }.to_owned()),
+            ("ecn", on_or_off(self.ecn)),
         ]
     }
 }
@@ -154,6 +251,20 @@ impl FairQueueing {
     }
 }
 
+/// A switch, which is on if it is left out.
+fn is_on(fields: &mut Fields, key: &'static str) -> Result<bool, Problem> {
+    match fields.take(key) {
+        None => Ok(true),
+        Some(entry) if entry.is_text("on") => Ok(true),
+        Some(entry) if entry.is_text("off") => Ok(false),
+        Some(entry) => Err(entry.problem("write \"on\" or \"off\"")),
+    }
+}
+
+fn on_or_off(switch: bool) -> String {
+    if switch { "on" } else { "off" }.to_owned()
+}
+
 /// A value that may be left out, and that must be in its range.
 fn value<T: FromStr<Err: Display>>(
     fields: &mut Fields,
@@ -166,9 +277,10 @@ fn value<T: FromStr<Err: Display>>(
     };
     let value = entry.parse()?;
     let range = match key {
-        "target" => "above 0 ms",
+        "target" | "update" => "above 0 ms",
+        "max_probability" => "above 0 %",
         "interval" => "above the target",
-        "flows" => "from 1 to 65536",
+        "flows" | "weight" => "from 1 to 65536",
         _ => "from 1 B to 1 GiB",
     };
     if is_valid(&value) {

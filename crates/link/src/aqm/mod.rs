@@ -5,6 +5,8 @@ mod codel_state;
 mod config;
 mod fair_queue;
 mod head_drop;
+mod pie;
+mod red;
 mod step;
 
 use std::collections::VecDeque;
@@ -17,7 +19,7 @@ use crate::random::Dice;
 use crate::waiting::Limit;
 
 pub(crate) use codel_state::CoDelState;
-pub use config::{Aqm, CoDelConfig, FairQueueing, StepMarking};
+pub use config::{Aqm, CoDelConfig, FairQueueing, PieConfig, RedConfig, StepMarking};
 
 /// Congestion Experienced, in the two ECN bits (RFC 3168, section 5).
 const CE: u8 = 3;
@@ -48,10 +50,16 @@ pub(crate) fn discipline(
     bdp: Size,
     mut dice: Dice,
 ) -> Option<Box<dyn Discipline>> {
-    let limit = Limit::new(queue.size, rate, bdp);
+    let limit_of = |size| Limit::new(size, rate, bdp);
+    let limit = limit_of(queue.size);
     Some(match queue.aqm? {
         Aqm::HeadDrop => Box::new(head_drop::HeadDrop::new(limit)),
         Aqm::Step(config) => Box::new(step::StepQueue::new(config, limit)),
+        Aqm::Red(config) => {
+            let thresholds = [config.min, config.max].map(limit_of);
+            Box::new(red::Red::new(config, limit, thresholds, dice))
+        }
+        Aqm::Pie(config) => Box::new(pie::Pie::new(config, limit, dice)),
         Aqm::CoDel(config) => Box::new(codel::CoDel::new(config, limit)),
         Aqm::FairQueue(config) => Box::new(fair_queue::FairQueue::new(config, limit, &mut dice)),
     })

@@ -144,12 +144,51 @@ fn an_overload_hits_the_longest_queue() {
     assert_eq!(dropped(&found), [1, 2, 3, 4, 5]);
 }
 
+/// With a weight of 1 the mean is the length itself: of a burst of eight, one is sent, three wait.
+/// At a mean of 2 the probability is 0, at 3 it is 50 %, and with a packet since the last drop 100 %.
+#[test]
+fn red_drops_by_the_mean_length() {
+    let words = "aqm = \"red\", min = \"2 packets\", max = \"4 packets\", weight = 1, \
+                 max_probability = \"100 %\"";
+    let queue = format!("queue = {{ size = \"100 packets\", {words} }}");
+    let text = format!("rate = \"8 Mbit/s\"\n{queue}");
+    let found = outcomes(&mut link(&text), (0..8).map(|_| (0, 0, 0)));
+    assert_eq!(dropped(&found), [4, 5, 6, 7]);
+    let found = outcomes(&mut link(&text), (0..8).map(|_| (0, 1, 0)));
+    // Marked, number 4 waits, too, and at a mean of 4 and more packets are dropped.
+    assert_eq!((marked(&found), dropped(&found)), (vec![4], vec![5, 6, 7]));
+}
+
+/// Twice as much as the link sends, for ten seconds: the delay settles around the target, without a
+/// drop in the first 150 ms.
+#[test]
+fn pie_keeps_the_delay_at_its_target() {
+    for ecn in [0, 2] {
+        let mut path = queue("aqm = \"pie\"");
+        let found = outcomes(&mut path, (0..20_000).map(|n| (n / 2, ecn, 0)));
+        let first = found
+            .iter()
+            .position(|it| it.fate == Fate::QueueDrop || it.is_marked);
+        assert!((300..1000).contains(&first.unwrap()), "{first:?}");
+        let last = found[10_000..].iter().filter_map(|it| match it.fate {
+            Fate::Delivered { at } => Some(at.as_nanos() - DELAY - it.packet.id / 2 * MS),
+            _ => None,
+        });
+        let delays: Vec<u64> = last.collect();
+        let mean = delays.iter().sum::<u64>() / delays.len() as u64;
+        assert!((10 * MS..25 * MS).contains(&mean), "{mean} ns");
+        // Above 10 % it drops what could be marked.
+        assert_eq!(found.iter().any(|it| it.is_marked), ecn == 2);
+    }
+}
+
 /// The disciplines, with thresholds that packets reach.
 fn disciplines() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "aqm = \"head-drop\"",
         "aqm = \"step\", mark_above = \"1 us\"",
         "aqm = \"codel\", target = \"1 us\", interval = \"50 us\"",
+        "aqm = \"pie\", target = \"1 us\", update = \"10 us\", max_burst = \"20 us\"",
         "aqm = \"fq\", flows = 3, quantum = \"700 B\"",
         "aqm = \"fq-codel\", flows = 3, target = \"1 us\", interval = \"50 us\"",
     ])

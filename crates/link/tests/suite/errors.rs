@@ -109,6 +109,43 @@ fn an_unknown_key() {
         ".jitter: 5 ms: unknown key; known here: rate, delay, queue, loss, frame",
     );
     forward_refused(
+        "queue = { size = \"1 MB\", aqm = \"blue\" }",
+        ".queue.aqm: blue: unknown queue discipline; write one of \"codel\", \"fq\", \"fq-codel\", \
+         \"head-drop\", \"pie\", \"red\", \"step\"",
+    );
+    forward_refused(
+        "queue = { size = \"1 MB\", aqm = \"red\", min = \"9 packets\" }",
+        ".queue.min: 9 packets: write it in the unit of the queue's size, 1 MB",
+    );
+    forward_refused(
+        "queue = { size = \"1 MB\", aqm = \"red\", min = \"9 kB\", max = \"9 kB\" }",
+        ".queue.max: 9 kB: not valid: max is above min",
+    );
+    forward_refused(
+        "queue = { size = \"1 MB\", aqm = \"pie\", update = \"0 ms\" }",
+        ".queue.update: 0 ms: not valid: update is above 0 ms",
+    );
+    forward_refused(
+        "queue = { size = \"1 MB\", aqm = \"step\" }",
+        ".queue.mark_above: missing; write mark_above = \"5 ms\"",
+    );
+    forward_refused(
+        "queue = { size = \"1 MB\", aqm = \"codel\", interval = \"5 ms\" }",
+        ".queue.interval: 5 ms: not valid: interval is above the target",
+    );
+    forward_refused(
+        "queue = { size = \"1 MB\", aqm = \"fq-codel\", flows = 0 }",
+        ".queue.flows: 0: not valid: flows is from 1 to 65536",
+    );
+    forward_refused(
+        "queue = { size = \"1 MB\", aqm = \"codel\", ecn = \"yes\" }",
+        ".queue.ecn: yes: write \"on\" or \"off\"",
+    );
+    forward_refused(
+        "queue = { size = \"1 MB\", drop_above = \"1 kB\", drop_ratio = \"1 %\", aqm = \"codel\" }",
+        ".queue.aqm: codel: stands in place of drop_above and drop_ratio",
+    );
+    forward_refused(
         "queue = { size = \"1 MB\", drop_abov = \"1 kB\" }",
         ".queue.drop_abov: 1 kB: unknown key; did you mean \"drop_above\"? \
          Known here: size, drop_above, drop_ratio, aqm",

@@ -40,7 +40,7 @@ const ALIVE_BEFORE: &str = ".alive-before";
 
 /// The options of a host.
 pub struct Options {
-    /// By so much it says that its clock is ahead of what it is: for tests.
+    /// The time by which it says that its clock is ahead of what it is: for tests.
     pub ahead_ns: i64,
     /// The silence after which the other side counts as gone.
     pub silence_s: u64,

@@ -44,8 +44,8 @@ impl Joined {
             .find_map(|(is_apart, to)| is_apart.then_some(to))
     }
 
-    /// By how much the fastest packet towards the client took longer than the fastest towards the
-    /// server.
+    /// The difference between the delay of the fastest packet towards the client and that of the
+    /// fastest towards the server.
     pub fn difference_ms(&self) -> Option<f64> {
         let [forward, back] = self.least_ns;
         let difference = Span::from_nanos(forward?.abs_diff(back?)).as_secs_f64() * 1e3;

@@ -73,7 +73,7 @@ impl PageResource {
         }
     }
 
-    /// Whether it is a stylesheet or script that the document, the first resource, leads to.
+    /// True of a stylesheet or script to which the document, the first resource, leads.
     #[must_use]
     pub fn is_of_document(&self) -> bool {
         let kind = matches!(self.kind, ResourceType::Stylesheet | ResourceType::Script);

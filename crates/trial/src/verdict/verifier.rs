@@ -11,8 +11,8 @@ use crate::job::{FlowJob, TestCaseFacts};
 use crate::schema::Outcome;
 use crate::setup::FlowSetup;
 
-/// By so much times of the programs and of the wire may differ in real time, where each has read
-/// the machine's clock once and counted on from there.
+/// The most by which times of the programs and of the wire may differ in real time, where each has
+/// read the machine's clock once and counted on from there.
 pub const CLOCKS: Duration = Duration::from_millis(1);
 
 /// A kind of workload.
