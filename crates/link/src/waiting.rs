@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use bentpipe_units::{Rate, Ratio, Size, Time};
 
-use crate::queue::{BILLION, Queue, QueueSize};
+use crate::queue::Queue;
+use crate::queue_size::{BILLION, QueueSize};
 use crate::random::Dice;
 
 /// A queue size for a given link.

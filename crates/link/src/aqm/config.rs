@@ -7,7 +7,7 @@ use std::str::FromStr;
 use bentpipe_units::{Ratio, Size, Span};
 
 use crate::fields::{Entry, Fields, Problem};
-use crate::queue::QueueSize;
+use crate::queue_size::QueueSize;
 
 /// A queue discipline other than drop-tail, as `aqm` of a queue names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -145,7 +145,8 @@ fn an_overload_hits_the_longest_queue() {
 }
 
 /// With a weight of 1 the mean is the length itself: of a burst of eight, one is sent, three wait.
-/// At a mean of 2 the probability is 0, at 3 it is 50 %, and with a packet since the last drop 100 %.
+/// At a mean of 2 the probability is 0, at 3 it is 50 %, and with a packet since the last drop
+/// 100 %.
 #[test]
 fn red_drops_by_the_mean_length() {
     let words = "aqm = \"red\", min = \"2 packets\", max = \"4 packets\", weight = 1, \
