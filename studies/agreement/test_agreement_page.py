@@ -79,7 +79,7 @@ def section(text: str, title: str) -> str:
 
 @pytest.fixture
 def on_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A file of explanations in place of the one that comes along."""
+    """A file of explanations in place of the one that is included."""
     file = tmp_path / "explanations.toml"
     file.write_text("")
     loaded = sys.modules[catalogue.find("agreement").page().__module__]  # as the command line has it

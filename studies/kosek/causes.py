@@ -264,6 +264,6 @@ did not pace then. Its CUBIC has no HyStart, and adds to the window with each AC
 that acknowledges: with one for two packets it grows half as fast as RFC 9438 wants, with fewer hardly.
 Its NewReno keeps 0.7 of the window after a loss; noq's and Bentpipe's keep half as RFC 9002 has it, and
 no option of theirs changes that. netem drops what is sent to the emulated satellite, of both directions:
-frames. One towards the client has room for 1991 bytes, and takes two packets of the emulator's network.
+frames. One towards the client holds 1991 bytes, and takes two packets of the emulator's network.
 Where frames are lost here, none of the acknowledgements are: compare it with *losses towards the client
 alone*."""

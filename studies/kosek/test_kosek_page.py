@@ -280,7 +280,8 @@ def test_more_loss_has_a_section_of_its_own(bentpipe: Command) -> None:
 
 def test_trials_of_one_setting_count_together_and_once(bentpipe: Command) -> None:
     run, again = first_run(), first_run()
-    assert "Told are 15 s from the first byte on, 3 trials" in " ".join(page(bentpipe, run, again).split())
+    text = " ".join(page(bentpipe, run, again).split())
+    assert "The page covers 15 s from the first byte on, 3 trials" in text
     records = [trial(("geo-tum", "0%"), name, 4, SLOW) for name in ("direct", CHAIN)]
     text = " ".join(page(bentpipe, run, write("more", records)).split())
     assert "3 to 4 trials of each setting" in text

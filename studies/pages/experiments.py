@@ -64,7 +64,7 @@ def _by_requests(scenario: str, cells: Sequence[Cell], row: TableRow) -> str:
 
 
 def _nearest(scenario: str, cells: Sequence[Cell], row: TableRow) -> str:
-    """Which setting comes nearest to what was published, in both times."""
+    """Which setting comes nearest to what was published, in first paint and load time."""
 
     def apart(one: Cell) -> float:
         both = ((median_of(one, "fcp_s"), row.fcp[0]), (median_of(one, "plt_s"), row.plt[0]))

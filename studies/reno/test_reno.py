@@ -71,8 +71,8 @@ def test_every_reno_is_in_the_campaign() -> None:
 
 @pytest.mark.parametrize("name", SERVERS)
 def test_a_stack_agrees_with_the_ideal_sender(bentpipe: Command, name: str) -> None:
-    """As far as the spread of the seeds allows. Those that are known to differ are held
-    against what was found.
+    """As far as the spread of the seeds allows. Those that are known to differ are compared with what was
+    found.
     """
     installed_or_skip(name)
     client, held_s = ("quiche", 0.0) if present("quiche") else ("quinn", HELD_S)

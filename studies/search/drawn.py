@@ -23,11 +23,11 @@ _SCATTER_MB = 10
 NAMES = {
     "course": "What arrives against what SEARCH expects, in one run",
     "ends": "Window with which slow start ends, distribution",
-    "scatter": "Time to so many MB, every run",
+    "scatter": "Time to N MB, every run",
     "exit": "From SEARCH's exit to the first loss, distribution",
-    "times": "Median time to so many MB, with quartiles",
+    "times": "Median time to N MB, with quartiles",
     "saved": "Time saved, by medians and quartiles",
-    "distributions": "Time to so many MB, distributions",
+    "distributions": "Time to N MB, distributions",
     "window": "Share of the window that is taken off, distribution",
 }
 

@@ -97,7 +97,7 @@ def _sections(study: PublishedComparison, runs: Sequence[Source], drawn: dict[st
         "## SEARCH's exit and the first loss",
         _lead(study),
         *shown("exit"),
-        "## Time to so many MB",
+        "## Time to N MB",
         _reaching(study),
         _quartiles(study),
         *shown("times", "saved"),

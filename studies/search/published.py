@@ -7,7 +7,7 @@ from bentpipe.study.published import Table, read
 
 class PublishedCounts(Table, frozen=True):
     """How many runs of a slow start the source of SEARCH in QUIC has, why it leaves some out, and how
-    many of those that are left reach so many MB.
+    many of those that are left reach the given MB.
     """
 
     all: int

@@ -89,12 +89,12 @@ class SlowStartComparison:
         return [cut for one in group.clean if (cut := one.taken_off) is not None]
 
     def times(self, group: VariantTrials, size_mb: int) -> list[float]:
-        """The time at which each clean run of a variant has so many MB."""
+        """The time at which each clean run of a variant has `size_mb` MB."""
         return group.times(size_mb * MB)
 
     def saved(self, group: VariantTrials, size_mb: int) -> list[float | None]:
-        """How many seconds sooner than the baseline it has so many MB, by the lower quartile, the median and
-        the upper quartile.
+        """How many seconds sooner than the baseline it has `size_mb` MB, by the lower quartile, the median
+        and the upper quartile.
         """
         then, now = (self.times(one, size_mb) for one in (self.baseline, group))
         return [_minus(quantile(then, share), quantile(now, share)) for share in QUARTILES]
@@ -121,7 +121,7 @@ class ArrivalComparison(SlowStartComparison):
     """A comparison by the bytes that have arrived, in whatever order."""
 
     def times(self, group: VariantTrials, size_mb: int) -> list[float]:
-        """The time of arrival of so many MB in each clean run of a variant."""
+        """The time of arrival of `size_mb` MB in each clean run of a variant."""
         return group.arrivals(size_mb * MB)
 
 

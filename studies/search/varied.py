@@ -68,7 +68,7 @@ class OpenSetting:
         return share_above(self.runs.taken_off(self.runs.baseline), than)
 
     def sooner(self, size_mb: int) -> ShiftInterval | None:
-        """The time by which so many MB are there sooner with SEARCH."""
+        """The time by which `size_mb` MB are there sooner with SEARCH."""
         return shift(*(self.runs.times(one, size_mb) for one in (self.runs.baseline, self.runs.others[0])))
 
     @cached_property
