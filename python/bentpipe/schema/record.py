@@ -108,7 +108,7 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     # one of the losses, packets.
     forward_queue_drops: int | None
     # Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were
-    # delivered; null in runs before there were such queues, and over a real link, packets.
+    # delivered; null also over a real link, packets.
     forward_marked: int | None = None
     # Packets towards the client that the link lost; over a real link, whoever dropped them, packets.
     forward_losses: int | None
@@ -118,8 +118,7 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     return_bytes: int | None
     # Packets towards the server that a queue dropped, packets.
     return_queue_drops: int | None
-    # Marked with Congestion Experienced on the way towards the server; null in runs before there were such
-    # queues, and over a real link, packets.
+    # Marked with Congestion Experienced on the way towards the server; null also over a real link, packets.
     return_marked: int | None = None
     # Packets towards the server that the link lost; over a real link, whoever dropped them, packets.
     return_losses: int | None
@@ -349,7 +348,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # one of the losses, packets.
     forward_queue_drops: int | None = None
     # Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were
-    # delivered; null in runs before there were such queues, and over a real link, packets.
+    # delivered; null also over a real link, packets.
     forward_marked: int | None = None
     # Packets towards the client that the link lost; over a real link, whoever dropped them, packets.
     forward_losses: int | None = None
@@ -359,8 +358,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     return_bytes: int | None = None
     # Packets towards the server that a queue dropped, packets.
     return_queue_drops: int | None = None
-    # Marked with Congestion Experienced on the way towards the server; null in runs before there were such
-    # queues, and over a real link, packets.
+    # Marked with Congestion Experienced on the way towards the server; null also over a real link, packets.
     return_marked: int | None = None
     # Packets towards the server that the link lost; over a real link, whoever dropped them, packets.
     return_losses: int | None = None
@@ -682,12 +680,10 @@ REQUIRED = frozenset(
         "forward_packets",
         "forward_bytes",
         "forward_queue_drops",
-        "forward_marked",
         "forward_losses",
         "return_packets",
         "return_bytes",
         "return_queue_drops",
-        "return_marked",
         "return_losses",
         "retransmitted_share",
         "acks_per_data_packet",

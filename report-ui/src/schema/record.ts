@@ -146,8 +146,8 @@ export type TrialRecord = {
   forward_bytes: number | null;
   /** Packets towards the client that a queue dropped. Null also over a real link, where what a queue drops is one of the losses. */
   forward_queue_drops: number | null;
-  /** Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were delivered. Null in runs before there were such queues, and over a real link. */
-  forward_marked?: number | null;
+  /** Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were delivered. Null also over a real link. */
+  forward_marked: number | null;
   /** Packets towards the client that the link lost; over a real link, whoever dropped them. */
   forward_losses: number | null;
   /** IP packets sent towards the server, drops and losses included. */
@@ -156,8 +156,8 @@ export type TrialRecord = {
   return_bytes: number | null;
   /** Packets towards the server that a queue dropped. */
   return_queue_drops: number | null;
-  /** Marked with Congestion Experienced on the way towards the server. Null in runs before there were such queues, and over a real link. */
-  return_marked?: number | null;
+  /** Marked with Congestion Experienced on the way towards the server. Null also over a real link. */
+  return_marked: number | null;
   /** Packets towards the server that the link lost; over a real link, whoever dropped them. */
   return_losses: number | null;
   /** Of the stream bytes that the server sent: those that it had sent before. Null as all up to `in_flight_max_bytes`, unless measured on the wire. */
@@ -308,8 +308,8 @@ export type HopResult = {
   forward_bytes: number | null;
   /** Packets towards the client that a queue dropped. Null also over a real link, where what a queue drops is one of the losses. */
   forward_queue_drops: number | null;
-  /** Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were delivered. Null in runs before there were such queues, and over a real link. */
-  forward_marked?: number | null;
+  /** Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were delivered. Null also over a real link. */
+  forward_marked: number | null;
   /** Packets towards the client that the link lost; over a real link, whoever dropped them. */
   forward_losses: number | null;
   /** IP packets sent towards the server, drops and losses included. */
@@ -318,8 +318,8 @@ export type HopResult = {
   return_bytes: number | null;
   /** Packets towards the server that a queue dropped. */
   return_queue_drops: number | null;
-  /** Marked with Congestion Experienced on the way towards the server. Null in runs before there were such queues, and over a real link. */
-  return_marked?: number | null;
+  /** Marked with Congestion Experienced on the way towards the server. Null also over a real link. */
+  return_marked: number | null;
   /** Packets towards the server that the link lost; over a real link, whoever dropped them. */
   return_losses: number | null;
   /** That completed a handshake on this hop. */

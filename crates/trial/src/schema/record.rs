@@ -424,7 +424,7 @@ pub struct LinkCounts {
     /// queue drops is one of the losses.
     pub forward_queue_drops: Option<u64>,
     /// Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client;
-    /// they were delivered. Null: in runs before there were such queues, and over a real link.
+    /// they were delivered. Null: also over a real link.
     pub forward_marked: Option<u64>,
     /// Packets towards the client that the link lost; over a real link, whoever dropped them.
     pub forward_losses: Option<u64>,
@@ -434,8 +434,8 @@ pub struct LinkCounts {
     pub return_bytes: Option<u64>,
     /// Packets towards the server that a queue dropped.
     pub return_queue_drops: Option<u64>,
-    /// Marked with Congestion Experienced on the way towards the server. Null: in runs before there
-    /// were such queues, and over a real link.
+    /// Marked with Congestion Experienced on the way towards the server. Null: also over a real
+    /// link.
     pub return_marked: Option<u64>,
     /// Packets towards the server that the link lost; over a real link, whoever dropped them.
     pub return_losses: Option<u64>,
