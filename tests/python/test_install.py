@@ -196,8 +196,12 @@ def test_without_a_name_the_stacks_of_a_folder_are_built_and_tested(
     assert (done.code, "one: installed in" in done.err) == (1, True)
     stack(tmp_path / "s" / "broken", "broken", "exit 1")
     done = bentpipe("stacks", "test", "--stacks", tmp_path / "s")
-    assert (done.code, "checks" in done.out) == (1, False)
+    assert (done.code, done.out.count("checks,")) == (1, 2), "one that is not built costs no other"
     assert "error: broken was not installed" in done.out
+    assert "broken:\nnot tested, since it was not built: " in done.out
+    done = bentpipe("stacks", "test", "--json", "--stacks", tmp_path / "s")
+    broken = {one["stack"]: one for one in json.loads(done.out)}["broken"]
+    assert (broken["passed"], broken["checks"]) == (False, []) and broken["why"]
     assert "name a stack, or give its folder" in bentpipe("stacks", "test").err
 
 
