@@ -33,12 +33,15 @@ def test_pairs_repeat_and_neither_crash_nor_corrupt(bentpipe: Command) -> None:
     seed = chance.soak_seed() or 0
     draw = Random(seed)
     path, workload = draw.choice(PATHS), draw.choice(WORKLOADS)
-    every = ",".join(
-        name
+    here = [
+        stack
         for name, stack in catalogue.discover().items()
         if name not in ("toy", "hostile") and stack.missing("virtual-time") is None
+    ]
+    clients, servers = (
+        ",".join(stack.name for stack in here if role in stack.roles) for role in ("client", "server")
     )
-    run = ["run", "--scenario", path, "--workload", workload, "--client", every, "--server", every,
+    run = ["run", "--scenario", path, "--workload", workload, "--client", clients, "--server", servers,
            "--seed", str(seed), "--iterations", "1", "--trace", "none", "--no-report", "--json"]  # fmt: skip
     once = bentpipe(*run, "--out", "A")
     assert once.code == 0, once.err
