@@ -23,7 +23,7 @@ BIN := .venv/bin
 PRODUCTS := $(patsubst products/%/Cargo.toml,--package bentpipe-%,$(wildcard products/*/Cargo.toml))
 SMALL := $(if $(SMALLEST),--smallest)
 
-.PHONY: setup demo test test-times test-crate products soak smoke docs wheel wheel-check beside bench lint fmt schemas clean
+.PHONY: setup demo test test-times test-crate products soak smoke docs wheel wheel-check bench-needs bench lint fmt schemas clean
 .DEFAULT_GOAL := setup
 
 setup:
@@ -65,11 +65,11 @@ wheel-check: wheel
 	@sh tools/check-wheel.sh $(PYTHON) $(PROFILE)
 
 # Other people's programs that benchmarks stand beside: asked for before anything is built.
-beside:
+bench-needs:
 	@for it in tshark editcap iperf3; do command -v $$it >/dev/null || \
 		{ echo "make bench: $$it is not installed (hint: apt install tshark iperf3)" >&2; exit 1; }; done
 
-bench: beside setup
+bench: bench-needs setup
 	$(BIN)/bentpipe stacks install linux # TCP, beside iperf3: not one of the four that `make setup` installs
 	$(BIN)/python benches/pairs.py $(SMALL)
 	$(BIN)/python benches/traces.py $(SMALL)

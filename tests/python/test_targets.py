@@ -29,7 +29,7 @@ SMOKE: dict[str, list[str]] = {
 }
 ALONE = {"bench": ["SMALLEST=1"]}
 NOT_TRIED = {
-    "beside": "`make bench` begins with it",
+    "bench-needs": "`make bench` begins with it",
     "clean": "it removes what the others stand on",
     "docs": "it carries out all studies, which takes three hours",
     "fmt": "it changes files; `make lint` says whether it would",
