@@ -123,7 +123,8 @@ impl Path {
     /// The earliest time at which a packet may arrive whose fate is open; NEVER if none is.
     #[must_use]
     pub fn next_arrival(&self) -> Time {
-        let open = self.nodes.iter().map(|it| match it.node.next_event() {
+        let holding = self.nodes.iter().filter(|it| it.holds);
+        let open = holding.map(|it| match it.node.next_event() {
             Time::NEVER => Time::NEVER,
             leaves => leaves + it.after,
         });

@@ -30,11 +30,7 @@ impl CoDel {
 
 impl Discipline for CoDel {
     fn enqueue(&mut self, queued: Queued, dropped: &mut VecDeque<Transit>) {
-        if self.fifo.is_full_for(&queued, self.limit) {
-            dropped.push_back(queued.transit);
-        } else {
-            self.fifo.push(queued);
-        }
+        self.fifo.push_or_drop(queued, self.limit, dropped);
     }
 
     fn dequeue(&mut self, now: Time, dropped: &mut VecDeque<Transit>) -> Option<Queued> {

@@ -95,6 +95,15 @@ impl Fifo {
         self.packets.push_back(queued);
     }
 
+    /// Takes a packet in at the tail, or drops it if the queue is full.
+    fn push_or_drop(&mut self, queued: Queued, limit: Limit, dropped: &mut VecDeque<Transit>) {
+        if self.is_full_for(&queued, limit) {
+            dropped.push_back(queued.transit);
+        } else {
+            self.push(queued);
+        }
+    }
+
     fn pop(&mut self) -> Option<Queued> {
         let queued = self.packets.pop_front()?;
         self.bytes -= queued.bytes();

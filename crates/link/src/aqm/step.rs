@@ -31,11 +31,7 @@ impl StepQueue {
 
 impl Discipline for StepQueue {
     fn enqueue(&mut self, queued: Queued, dropped: &mut VecDeque<Transit>) {
-        if self.fifo.is_full_for(&queued, self.limit) {
-            dropped.push_back(queued.transit);
-        } else {
-            self.fifo.push(queued);
-        }
+        self.fifo.push_or_drop(queued, self.limit, dropped);
     }
 
     fn dequeue(&mut self, now: Time, _: &mut VecDeque<Transit>) -> Option<Queued> {

@@ -188,6 +188,7 @@ fn disciplines() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "aqm = \"head-drop\"",
         "aqm = \"step\", mark_above = \"1 us\"",
+        "red", // its thresholds are in the unit of the size
         "aqm = \"codel\", target = \"1 us\", interval = \"50 us\"",
         "aqm = \"pie\", target = \"1 us\", update = \"10 us\", max_burst = \"20 us\"",
         "aqm = \"fq\", flows = 3, quantum = \"700 B\"",
@@ -204,6 +205,11 @@ proptest! {
         flows in prop::collection::vec(0_u64..5, 200),
         rate in 1_000_000_u64..10_000_000_000,
     ) {
+        let words = match (words, size) {
+            ("red", "3 packets") => "aqm = \"red\", min = \"1 packet\", max = \"2 packets\"",
+            ("red", _) => "aqm = \"red\", min = \"2 kB\", max = \"4 kB\", weight = 2",
+            _ => words,
+        };
         let text = format!("rate = \"{rate} bit/s\"\nqueue = {{ size = \"{size}\", {words} }}");
         let mut path = link(&text);
         let mut found = Vec::new();
