@@ -69,10 +69,12 @@ impl EmulatedLink {
         arrival
     }
 
-    /// Time has come to `now`: has the link decide about packets that come out by then.
-    pub fn advance(&mut self, now: Time) {
+    /// Time has come to `now`: has the link decide about packets that come out by then. All that
+    /// arrived before `taken` has been taken in; None: only up to the last one.
+    pub fn advance(&mut self, now: Time, taken: Option<Time>) {
         if self.link.next_arrival() <= now {
             let until = now - self.link.min_delay();
+            let until = until.min(taken.unwrap_or(self.last_arrival));
             self.link.advance(until);
             self.last_arrival = self.last_arrival.max(until);
         }

@@ -122,8 +122,9 @@ impl<P: Port> Engine<P> {
                     record: &mut self.record,
                     anomalies: &mut self.anomalies,
                 };
-                step.take_in(from, to, clock)?;
-                step.let_out(to, clock)?;
+                let begun = clock.now();
+                let has_all = step.take_in(from, to, clock)?;
+                step.let_out(to, clock, has_all.then_some(begun))?;
                 let due = step.metered.link.next();
                 next = [next, due].into_iter().flatten().min();
             }
@@ -158,9 +159,16 @@ struct LinkStep<'a> {
 }
 
 impl LinkStep<'_> {
-    fn take_in<P: Port>(&mut self, from: &mut P, to: &mut P, clock: &impl Clock) -> io::Result<()> {
+    /// Takes in a batch; says whether that was all that had come.
+    fn take_in<P: Port>(
+        &mut self,
+        from: &mut P,
+        to: &mut P,
+        clock: &impl Clock,
+    ) -> io::Result<bool> {
         let mut stamps = None;
         let mut others = Vec::new();
+        let mut has_all = false;
         for _ in 0..BATCH {
             let taken = from.receive(&mut |received| {
                 self.anomalies.unfinished += u64::from(received.unfinished);
@@ -175,6 +183,7 @@ impl LinkStep<'_> {
                 }
             });
             if !taken {
+                has_all = true;
                 break;
             }
         }
@@ -183,7 +192,7 @@ impl LinkStep<'_> {
                 self.refused(error)?;
             }
         }
-        Ok(())
+        Ok(has_all)
     }
 
     fn enqueue(&mut self, stamped: Time, frame: &Frame) {
@@ -208,9 +217,15 @@ impl LinkStep<'_> {
         }
     }
 
-    fn let_out<P: Port>(&mut self, to: &mut P, clock: &impl Clock) -> io::Result<()> {
+    /// Lets out what is due. `taken` is as in [`EmulatedLink::advance`].
+    fn let_out<P: Port>(
+        &mut self,
+        to: &mut P,
+        clock: &impl Clock,
+        taken: Option<Time>,
+    ) -> io::Result<()> {
         let before = clock.now();
-        self.metered.link.advance(before);
+        self.metered.link.advance(before, taken);
         self.settle();
         let frames = self.metered.link.due(before, BATCH);
         if frames.is_empty() {

@@ -4,7 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use bentpipe_link::{Fate, PacketMeta, Path, Scenario};
+use bentpipe_link::{Fate, Outcome, PacketMeta, Path, Scenario};
+use bentpipe_wire::{ecn, flow_hash};
 use proptest::prelude::*;
 
 use super::*;
@@ -170,10 +171,18 @@ fn live(engine: &mut Engine<FakePort>, clock: &HandSet, late: &[u64]) {
 }
 
 fn scenario(segments: &[SegmentName]) -> impl Strategy<Value = Scenario> + use<> {
-    let half = (1_u64..300, 1_u64..30, 1_u64..40, 0_u64..4).prop_map(|(rate, delay, queue, loss)| {
+    let disciplines = prop::sample::select(vec![
+        "",
+        ", aqm = \"head-drop\"",
+        ", aqm = \"codel\", target = \"1 ms\", interval = \"5 ms\"",
+        ", aqm = \"fq-codel\", target = \"1 ms\", interval = \"5 ms\"",
+        ", aqm = \"pie\", target = \"1 ms\", update = \"1 ms\", max_burst = \"2 ms\"",
+    ]);
+    let half = (1_u64..300, 1_u64..30, 1_u64..40, 0_u64..4, disciplines);
+    let half = half.prop_map(|(rate, delay, queue, loss, discipline)| {
         format!(
-            "rate = \"{rate}00 kbit/s\"\ndelay = \"{delay} ms\"\nqueue = \"{queue} packets\"\nloss \
-             = \"{loss}0 %\"\n"
+            "rate = \"{rate}00 kbit/s\"\ndelay = \"{delay} ms\"\nloss = \"{loss}0 %\"\nqueue = {{ \
+             size = \"{queue} packets\"{discipline} }}\n"
         )
     });
     let names: Vec<_> = segments
@@ -211,39 +220,77 @@ fn put(wire: &Wire, arrivals: &[(Time, usize)]) {
     wire.borrow_mut().extend(frames);
 }
 
-/// The fate of a packet on a path that decides at arrival.
-fn fate(path: &mut Path, at: Time, bytes: usize) -> Fate {
-    let packet = PacketMeta {
-        id: 0,
-        ip_bytes: u32::try_from(bytes).unwrap(),
-        ecn: 0,
-        flow: 0,
-    };
-    path.enqueue(at, packet);
-    path.outcome().unwrap().fate
+/// The outcomes on the path of virtual time of packets with these times and sizes, in the order in
+/// which it decides.
+fn outcomes(
+    scenario: &Scenario,
+    direction: Direction,
+    seed: u64,
+    arrivals: &[(Time, usize)],
+) -> Vec<Outcome> {
+    let mut path = Path::new(scenario, direction, seed);
+    for (number, (at, bytes)) in arrivals.iter().enumerate() {
+        // The numbers in the frames look like headers of different flows.
+        let packet = &frame(number, *bytes)[ETHERNET..];
+        let packet = PacketMeta {
+            id: number as u64,
+            ip_bytes: u32::try_from(*bytes).unwrap(),
+            ecn: ecn(packet),
+            flow: flow_hash(packet),
+        };
+        path.enqueue(*at, packet);
+    }
+    path.advance(Time::NEVER);
+    std::iter::from_fn(|| path.outcome()).collect()
 }
 
-/// What the path of virtual time says of the same packets.
+/// The packets that come out of the path of virtual time, in their order.
 fn expected(
     scenario: &Scenario,
     direction: Direction,
     seed: u64,
     arrivals: &[(Time, usize)],
 ) -> Vec<(usize, Time)> {
-    let mut path = Path::new(scenario, direction, seed);
-    let fates = arrivals
-        .iter()
-        .enumerate()
-        .filter_map(|(index, (at, bytes))| match fate(&mut path, *at, *bytes) {
-            Fate::Delivered { at } => Some((index, at)),
-            Fate::QueueDrop | Fate::Loss => None,
-        });
-    fates.collect()
+    let outcomes = outcomes(scenario, direction, seed, arrivals);
+    let came_out = outcomes.iter().filter_map(|it| match it.fate {
+        Fate::Delivered { at } => Some((usize::try_from(it.packet.id).unwrap(), at)),
+        Fate::QueueDrop | Fate::Loss => None,
+    });
+    came_out.collect()
 }
 
 fn came_out(wire: &Wire) -> Vec<(usize, Time)> {
     let out = wire.borrow();
     out.iter().map(|(at, frame)| (number(frame), *at)).collect()
+}
+
+/// A thread that wakes late finds more packets than it takes in at once. What its link's queue holds
+/// must not be decided before those are in it.
+#[test]
+fn a_queue_that_holds_packets_waits_for_all_that_arrived() {
+    let direction = |aqm| {
+        format!("rate = \"8 Mbit/s\"\ndelay = \"1 ms\"\nqueue = {{ size = \"9 packets\"{aqm} }}\n")
+    };
+    let text = format!(
+        "title = \"t\"\nsource = \"s\"\ntimeout = \"9 s\"\n[satellite.forward]\n{}\
+         [satellite.return]\n{}",
+        direction(""),
+        direction(", aqm = \"head-drop\"")
+    );
+    let scenario = Scenario::parse(&text, "test.toml", &[]).unwrap();
+    let up: Vec<(Time, usize)> = (0..400)
+        .map(|number| (Time::from_nanos(number * 500_000), 1000))
+        .collect();
+    let clock = HandSet::default();
+    let segment = emulated_segment(&scenario, SegmentName::Satellite, 1, &clock);
+    put(&segment.client_side.incoming, &up);
+    let mut engine = Engine::new(vec![segment], None);
+    live(&mut engine, &clock, &[150_000_000]);
+    let out = came_out(&engine.segments[0].server_side.outgoing);
+    let numbers = |it: &[(usize, Time)]| it.iter().map(|it| it.0).collect::<Vec<_>>();
+    let expected = expected(&scenario, Direction::Return, 1, &up);
+    assert!((150..300).contains(&expected.len()), "{}", expected.len());
+    assert_eq!(numbers(&out), numbers(&expected));
 }
 
 proptest! {
@@ -337,10 +384,10 @@ proptest! {
 
         let sent: Vec<_> = packets.iter().map(|it| (it.sent.unwrap(), it.ip().len())).collect();
         prop_assert_eq!(&sent, &up);
-        let mut path = Path::new(&scenario, Direction::Return, seed);
-        for (packet, (at, bytes)) in packets.iter().zip(&up) {
+        let mut outcomes = outcomes(&scenario, Direction::Return, seed, &up);
+        outcomes.sort_by_key(|it| it.packet.id);
+        for (packet, Outcome { fate, .. }) in packets.iter().zip(outcomes) {
             prop_assert_eq!(packet.direction, Direction::Return);
-            let fate = fate(&mut path, *at, *bytes);
             let (word, due) = match fate {
                 Fate::Delivered { at } => (trace::Fate::Delivered, Some(at)),
                 Fate::QueueDrop => (trace::Fate::QueueDrop, None),
