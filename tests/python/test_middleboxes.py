@@ -224,6 +224,9 @@ def shows_what_is_inside(bentpipe: Command, direct: dict[str, Any], through: dic
     assert mean[1] == pytest.approx(mean[0] + 8, abs=3)
     traced = json.loads(bentpipe("trace", f"A/trials/{through['trial']}", "--json").out)
     assert [one["vantage"] for one in traced["connections"]] == ["both"]
+    explained = [bentpipe("trace", f"A/trials/{one['trial']}", "--explain").out for one in (direct, through)]
+    unknown = "the rate of the forward link is not known"
+    assert [unknown in one for one in explained] == [False, False]
 
 
 def test_a_tunnel_of_the_users_own_needs_no_change_elsewhere(bentpipe: Command, echo_tunnel: None) -> None:

@@ -50,8 +50,9 @@ class LinkFacts:
 def of_trial(summary: dict[str, Any], record: Record) -> LinkFacts:
     """The facts of a trial with `record` over the scenario with `summary`."""
     names = {field.name for field in dataclasses.fields(LinkFacts)}
-    # Where middleboxes encapsulate, hops have no connections: the one measured crosses all of them.
-    encapsulated = bool(record.hops) and all(hop.connections is None for hop in record.hops)
+    # Where middleboxes encapsulate, there are connections of the trial and none of its hops.
+    of_hops = [hop.connections for hop in record.hops]
+    encapsulated = record.connections is not None and set(of_hops) == {None}
     whole = record.treatment == DIRECT or encapsulated
     known = {
         name: value for name, value in summary.items() if name in names and (whole or name == "mtu_bytes")

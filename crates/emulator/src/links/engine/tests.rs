@@ -264,8 +264,8 @@ fn came_out(wire: &Wire) -> Vec<(usize, Time)> {
     out.iter().map(|(at, frame)| (number(frame), *at)).collect()
 }
 
-/// A thread that wakes late finds more packets than it takes in at once. What its link's queue holds
-/// must not be decided before those are in it.
+/// A thread that wakes late finds more packets than it takes in at once. The link's queue must not
+/// decide about those that it holds before these are in it.
 #[test]
 fn a_queue_that_holds_packets_waits_for_all_that_arrived() {
     let direction = |aqm| {
