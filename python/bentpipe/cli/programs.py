@@ -37,12 +37,12 @@ perf = _command(
 )
 pep = _command(
     "pep",
-    "Run a proxy that terminates QUIC connections at both ends of a satellite link.",
+    "Run a proxy that terminates QUIC connections at an end of a satellite link.",
     "products/pep/src/program/help.txt",
 )
 tcp_pep = _command(
     "tcp-pep",
-    "Run a proxy that splits TCP connections at both ends of a satellite link.",
+    "Run a proxy that splits TCP connections at an end of a satellite link.",
     "products/tcp-pep/src/program/help.txt",
 )
 PROGRAMS = (perf, pep, tcp_pep)
