@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -30,10 +31,21 @@ _CLOSE_IDLE = """(async()=>{for(let tries=0;!window.chrome?.send&&tries<200;trie
 await new Promise(then=>setTimeout(then,50));chrome.send('flushSocketPools')})()"""
 
 
+def _predict_nothing(profile: Path) -> None:
+    """Have it open connections when it needs them, and none ahead of need. Of two connections of a later
+    visit one has the ticket, and which of them carries the document would be chance.
+    """
+    folder = profile / "Default"
+    folder.mkdir()
+    (folder / "Preferences").write_text(json.dumps({"net": {"network_prediction_options": 2}}))
+
+
 class Chromium:
     """Chromium, and the page that it loads."""
 
     def __init__(self, program: str, job: Job, profile: Path) -> None:
+        if len(job.visits) > 1:
+            _predict_nothing(profile)
         self._browser = Devtools([program, *flags(job, profile)], environment(profile))
         self._job = job
         self.page = PageLoad(job)
@@ -111,8 +123,8 @@ class Chromium:
         target = self._browser.ask("Target.createTarget", url=page, background=True)["targetId"]
         session = self._browser.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         since_s = time.monotonic()
-        # It closes idle sockets alone: one that was opened ahead of need, and whose handshake is not over yet,
-        # would stay, and carry the later visit.
+        # It closes idle sockets alone: one whose reply is only just over, or that is still being opened, would
+        # stay, and carry the later visit.
         while True:
             said = self._browser.ask("Runtime.evaluate", session, expression=_CLOSE_IDLE, awaitPromise=True)
             if "exceptionDetails" in said:
