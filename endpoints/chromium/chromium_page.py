@@ -123,8 +123,8 @@ class Chromium:
         target = self._browser.ask("Target.createTarget", url=page, background=True)["targetId"]
         session = self._browser.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         since_s = time.monotonic()
-        # It closes idle sockets alone: one whose reply is only just over, or that is still being opened, would
-        # stay, and carry the later visit.
+        # It closes idle sockets alone: one whose reply is only just over, or that is still being opened,
+        # would stay, and carry the later visit.
         while True:
             said = self._browser.ask("Runtime.evaluate", session, expression=_CLOSE_IDLE, awaitPromise=True)
             if "exceptionDetails" in said:

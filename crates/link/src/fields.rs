@@ -130,6 +130,18 @@ impl Entry {
         }
     }
 
+    /// The values of a list, each with its number in its key, from 1 on; None: it is no list.
+    pub fn list(self) -> Option<Vec<Self>> {
+        let Value::Array(values) = self.value else {
+            return None;
+        };
+        let numbered = (1..).zip(values).map(|(number, value)| Self {
+            key: format!("{}[{number}]", self.key),
+            value,
+        });
+        Some(numbered.collect())
+    }
+
     /// The text itself.
     pub fn text(&self) -> Result<String, Problem> {
         match &self.value {

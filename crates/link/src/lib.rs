@@ -14,6 +14,9 @@
 //! 3. **loss**: of whole IP packets, after they have used the capacity;
 //! 4. **delay**: fixed, from a trace, or drawn at random; the order is kept.
 //!
+//! Where a link has **sources** of cross traffic ([`Source`]), their packets enter it where it
+//! begins and leave where it ends.
+//!
 //! Frames are those of a scheduler that assigns capacity by the frame (DVB-S2, DVB-RCS2): a packet
 //! leaves with the end of the frame in which its last bit is sent. Simplification: it may use the
 //! frame in which it arrives, and what leaves later for the frame's sake counts as sent, not as
@@ -50,6 +53,7 @@ mod reading;
 mod scenario;
 mod scheduled;
 mod sets;
+mod sources;
 mod steps;
 mod timeline;
 mod transmitter;
@@ -63,7 +67,7 @@ pub use hop::{CABLE, Hop};
 pub use ideal::Ideal;
 pub use intervals::Intervals;
 pub use loss::Loss;
-pub use packet::{Counters, Fate, Outcome, PacketMeta};
+pub use packet::{Counters, Fate, Outcome, PacketMeta, SourceCounters};
 pub use packets::Packets;
 pub use path::Path;
 pub use queue::{Queue, RandomDrop};
@@ -71,4 +75,5 @@ pub use queue_size::QueueSize;
 pub use random::LinkSeed;
 pub use rate::{LinkRate, OnDemand, RandomRate, RateSteps};
 pub use scenario::{DirectionConfig, Scenario, Segment};
+pub use sources::{Replayed, Source, Traffic, TransferSizes};
 pub use timeline::{LinkTimeline, PARTS, Quantity};

@@ -12,6 +12,9 @@ pub(crate) struct Transit {
     pub is_lost: bool,
     /// Whether a queue has marked it.
     pub is_marked: bool,
+    /// The number of the node before which it leaves the path, as a source's packet does; None: it
+    /// goes to the path's end.
+    pub leaves_before: Option<usize>,
 }
 
 /// What a node does with a packet.

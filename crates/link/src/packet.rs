@@ -60,6 +60,45 @@ pub struct Counters {
     pub losses: u64,
     /// The most bytes that ever waited for the capacity of a link.
     pub max_queue_bytes: u64,
+    /// What became of the packets of sources; None: there are none.
+    pub sources: Option<SourceCounters>,
+}
+
+/// The number of packets that sources of cross traffic sent, and of their bytes. Those whose fate
+/// is open are not counted yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SourceCounters {
+    /// Packets that came in.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The bytes of those that came out where their link ends.
+    pub delivered_bytes: u64,
+    /// Packets that a queue dropped or the link lost.
+    pub lost: u64,
+}
+
+impl SourceCounters {
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            packets: self.packets + other.packets,
+            bytes: self.bytes + other.bytes,
+            delivered_bytes: self.delivered_bytes + other.delivered_bytes,
+            lost: self.lost + other.lost,
+        }
+    }
+
+    /// Counts a packet of that size that met with a fate.
+    pub fn count(&mut self, fate: Fate, ip_bytes: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(ip_bytes);
+        match fate {
+            Fate::Delivered { .. } => self.delivered_bytes += u64::from(ip_bytes),
+            Fate::QueueDrop | Fate::Loss => self.lost += 1,
+        }
+    }
 }
 
 impl Counters {

@@ -9,10 +9,12 @@ use crate::direction::Direction;
 use crate::hop::Hop;
 use crate::loss::{Loss, Losses};
 use crate::node::{Node, Step, Transit};
-use crate::packet::{Counters, Fate, Outcome, PacketMeta};
+use crate::packet::{Counters, Fate, Outcome, PacketMeta, SourceCounters};
 use crate::random::{LinkSeed, Use};
+use crate::rate::LinkRate;
 use crate::scenario::{DirectionConfig, Scenario};
 use crate::scheduled::ScheduledTransmitter;
+use crate::sources::{CrossTraffic, SourceLink};
 use crate::transmitter::Transmitter;
 
 /// A path in one direction: the nodes of its links, in the order in which packets meet them.
@@ -22,6 +24,7 @@ use crate::transmitter::Transmitter;
 /// come.
 pub struct Path {
     nodes: Vec<PlacedNode>,
+    feeds: Vec<Feed>,
     min_delay: Span,
     now: Time,
     decided: VecDeque<Outcome>,
@@ -37,6 +40,21 @@ struct PlacedNode {
     before: Span,
     /// The least time that they take from here, without waiting, to the end of the path.
     after: Span,
+    /// The feed that enters here.
+    feed: Option<usize>,
+}
+
+/// The cross traffic of a link.
+struct Feed {
+    traffic: CrossTraffic,
+    /// The number of the first node behind the link.
+    leaves_before: usize,
+}
+
+/// The nodes of a link, and its cross traffic.
+struct LinkNodes {
+    nodes: Vec<Box<dyn Node>>,
+    traffic: Option<CrossTraffic>,
 }
 
 impl Path {
@@ -51,13 +69,13 @@ impl Path {
     /// same random streams.
     #[must_use]
     pub fn over(hop: Hop, direction: Direction, seed: u64) -> Self {
-        let links = hop.links(direction).flat_map(|(segment, config)| {
+        let links = hop.links(direction).map(|(segment, config)| {
             let seed = LinkSeed {
                 seed,
                 direction,
                 segment,
             };
-            nodes(config, hop.scenario().bdp(config), seed)
+            link(config, hop.scenario().bdp(config), seed)
         });
         Self::of(links)
     }
@@ -66,33 +84,50 @@ impl Path {
     /// round-trip time of the whole path.
     #[must_use]
     pub fn of_link(config: &DirectionConfig, bdp: Size, seed: LinkSeed) -> Self {
-        Self::of(nodes(config, bdp, seed))
+        Self::of([link(config, bdp, seed)])
     }
 
-    fn of(nodes: impl IntoIterator<Item = Box<dyn Node>>) -> Self {
+    fn of(links: impl IntoIterator<Item = LinkNodes>) -> Self {
+        let mut nodes: Vec<PlacedNode> = Vec::new();
+        let mut feeds = Vec::new();
         let mut before = Span::ZERO;
-        let place = |node: Box<dyn Node>| {
-            let placed = PlacedNode {
-                holds: node.holds(),
-                before,
-                after: Span::ZERO,
-                node,
-            };
-            before = before + placed.node.min_delay();
-            placed
-        };
-        let mut nodes: Vec<PlacedNode> = nodes.into_iter().map(place).collect();
+        for link in links {
+            let first = nodes.len();
+            for node in link.nodes {
+                let delay = node.min_delay();
+                nodes.push(PlacedNode {
+                    holds: node.holds(),
+                    before,
+                    after: Span::ZERO,
+                    feed: None,
+                    node,
+                });
+                before = before + delay;
+            }
+            if let Some(traffic) = link.traffic {
+                nodes[first].feed = Some(feeds.len());
+                feeds.push(Feed {
+                    traffic,
+                    leaves_before: nodes.len(),
+                });
+            }
+        }
         let mut after = Span::ZERO;
         for placed in nodes.iter_mut().rev() {
             after = after + placed.node.min_delay();
             placed.after = after;
         }
+        let sources = (!feeds.is_empty()).then(SourceCounters::default);
         Self {
             nodes,
+            feeds,
             min_delay: after,
             now: Time::ZERO,
             decided: VecDeque::new(),
-            counters: Counters::default(),
+            counters: Counters {
+                sources,
+                ..Counters::default()
+            },
         }
     }
 
@@ -108,15 +143,45 @@ impl Path {
             packet,
             is_lost: false,
             is_marked: false,
+            leaves_before: None,
         };
+        self.feed(0, now);
         self.pass(0, now, transit);
     }
 
     /// Nothing more is sent before `until`: what nodes hold they decide about as far as that tells.
+    /// Where nothing more is sent at all, until NEVER, the sources end, too.
     pub fn advance(&mut self, until: Time) {
+        if until == Time::NEVER {
+            self.feeds.iter_mut().for_each(|it| it.traffic.stop());
+        }
         for index in 0..self.nodes.len() {
             // Nothing that is sent later reaches the node before this.
-            self.release(index, until + self.nodes[index].before);
+            let until = until + self.nodes[index].before;
+            self.feed(index, until);
+            self.release(index, until);
+        }
+    }
+
+    /// Lets in, at the node with that number, what sources send there until a time.
+    fn feed(&mut self, index: usize, until: Time) {
+        let Some(feed) = self.nodes.get(index).and_then(|it| it.feed) else {
+            return;
+        };
+        while let Some(emission) = self.feeds[feed].traffic.next(until) {
+            let packet = PacketMeta {
+                id: 0,
+                ip_bytes: emission.ip_bytes,
+                ecn: 0,
+                flow: emission.flow,
+            };
+            let transit = Transit {
+                packet,
+                is_lost: false,
+                is_marked: false,
+                leaves_before: Some(self.feeds[feed].leaves_before),
+            };
+            self.pass(index, emission.at, transit);
         }
     }
 
@@ -136,9 +201,11 @@ impl Path {
         self.decided.pop_front()
     }
 
-    /// Takes a packet that arrives at the node with that number as far as it goes.
+    /// Takes a packet that arrives at the node with that number as far as it goes. What sources
+    /// send there before has been let in.
     fn pass(&mut self, mut index: usize, mut now: Time, mut transit: Transit) {
-        while index < self.nodes.len() {
+        let end = transit.leaves_before.unwrap_or(self.nodes.len());
+        while index < end {
             self.release(index, now);
             match self.nodes[index].node.enqueue(now, &mut transit) {
                 Step::Leave { at } => now = at,
@@ -147,6 +214,7 @@ impl Path {
                 step => return self.end(transit, step),
             }
             index += 1;
+            self.feed(index, now);
         }
         self.decide(transit, Fate::Delivered { at: now });
     }
@@ -158,7 +226,10 @@ impl Path {
         }
         while let Some((transit, step)) = self.nodes[index].node.release(until) {
             match step {
-                Step::Leave { at } => self.pass(index + 1, at, transit),
+                Step::Leave { at } => {
+                    self.feed(index + 1, at);
+                    self.pass(index + 1, at, transit);
+                }
                 step => self.end(transit, step),
             }
         }
@@ -174,6 +245,9 @@ impl Path {
     }
 
     fn decide(&mut self, transit: Transit, fate: Fate) {
+        if let (Some(_), Some(sources)) = (transit.leaves_before, &mut self.counters.sources) {
+            return sources.count(fate, transit.packet.ip_bytes);
+        }
         let outcome = Outcome {
             packet: transit.packet,
             fate,
@@ -205,6 +279,23 @@ impl Path {
             max_queue_bytes: queues.max().unwrap_or(0),
             ..self.counters
         }
+    }
+}
+
+/// A link: its nodes, and what its sources send.
+fn link(config: &DirectionConfig, bdp: Size, seed: LinkSeed) -> LinkNodes {
+    let rate = config.rate.as_ref().map(LinkRate::nominal);
+    let traffic = rate.and_then(|rate| {
+        let link = SourceLink {
+            rate,
+            rtt: rate.time_for(bdp),
+            seed,
+        };
+        CrossTraffic::new(&config.sources, link)
+    });
+    LinkNodes {
+        nodes: nodes(config, bdp, seed),
+        traffic,
     }
 }
 

@@ -11,8 +11,9 @@ use crate::direction::{Direction, SegmentName};
 /// A generator is `ChaCha8`. Its 256-bit key is the trial's seed (8 bytes, little-endian), the
 /// ASCII text `bentpipe link` and zeros; its 64-bit stream number is `6 * direction + 2 * segment +
 /// use`, with forward 0, return 1; access 0, satellite 1, ground 2; queue 0, loss 1, rate 12, delay
-/// 13. No stream moves when another draws more or less: with the same seed, the third packet over
-///     the satellite gets the same random draw whatever the queue is.
+/// 13, sources 24. A source's streams have its number, from 1 on (3 bytes), and the flow's (8
+/// bytes) in place of the key's zeros. No stream moves when another draws more or less: with the
+/// same seed, the third packet over the satellite gets the same random draw whatever the queue is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSeed {
     /// The trial's seed.
@@ -30,13 +31,27 @@ pub(crate) enum Use {
     Loss = 1,
     Rate = 12,
     Delay = 13,
+    Source = 24,
 }
 
 impl LinkSeed {
     pub(crate) fn stream(self, what: Use) -> Dice {
+        self.keyed(what, [0; 11])
+    }
+
+    /// The stream of a flow of a source of the link.
+    pub(crate) fn source(self, source: usize, flow: u64) -> Dice {
+        let mut name = [0; 11];
+        name[..3].copy_from_slice(&(source as u64 + 1).to_le_bytes()[..3]);
+        name[3..].copy_from_slice(&flow.to_le_bytes());
+        self.keyed(Use::Source, name)
+    }
+
+    fn keyed(self, what: Use, name: [u8; 11]) -> Dice {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&self.seed.to_le_bytes());
         key[8..21].copy_from_slice(b"bentpipe link");
+        key[21..].copy_from_slice(&name);
         let mut generator = ChaCha8Rng::from_seed(key);
         generator.set_stream(6 * self.direction as u64 + 2 * self.segment as u64 + what as u64);
         Dice(generator)
@@ -52,6 +67,11 @@ impl Dice {
     pub fn chance(&mut self, ratio: Ratio) -> bool {
         let limit = (u128::from(ratio.ppb()) << 64) / u128::from(Ratio::ONE.ppb());
         u128::from(self.0.next_u64()) < limit
+    }
+
+    /// A number of 64 bits, all alike. One 64-bit draw each.
+    pub fn bits(&mut self) -> u64 {
+        self.0.next_u64()
     }
 
     /// A number from 0 to `most`, all alike to 2^-64. One 64-bit draw each.

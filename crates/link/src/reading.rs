@@ -16,6 +16,7 @@ use crate::queue::Queue;
 use crate::rate::LinkRate;
 use crate::scenario::{DirectionConfig, Scenario, Segment};
 use crate::sets::{self, Set};
+use crate::sources::Source;
 
 /// What to write if the satellite is missing.
 const SATELLITE: &str = "{ forward = { delay = \"300 ms\" }, return = { delay = \"300 ms\" } }";
@@ -167,6 +168,15 @@ impl DirectionConfig {
             .take("frame")
             .map(|entry| read_frame(&entry))
             .transpose()?;
+        let sources = match fields.take("sources") {
+            None => Vec::new(),
+            Some(entry) if rate.is_none() => {
+                let why =
+                    "needs a rate beside it: where nothing waits, sources are in nobody's way";
+                return Err(entry.problem(why));
+            }
+            Some(entry) => Source::read_all(entry, folder)?,
+        };
         fields.finish()?;
         Ok(Self {
             rate,
@@ -174,6 +184,7 @@ impl DirectionConfig {
             queue: queue.unwrap_or_default(),
             loss: loss.unwrap_or_default(),
             frame,
+            sources,
         })
     }
 }

@@ -72,6 +72,7 @@ impl Coordinator {
         self.now = ends.max().unwrap_or(Time::ZERO);
         for hop in 0..self.hops.len() {
             for way in Direction::BOTH {
+                self.advance(hop, way, self.now);
                 self.advance(hop, way, Time::NEVER);
             }
         }

@@ -112,6 +112,18 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     forward_marked: int | None = None
     # Packets towards the client that the link lost; over a real link, whoever dropped them, packets.
     forward_losses: int | None
+    # Packets that sources of cross traffic sent towards the client, on all links of the hop; null the links
+    # have no sources, or nobody saw what they sent.
+    forward_source_packets: int | None = None
+    # Bytes of the IP packets that sources sent towards the client; null the links have no sources, or nobody
+    # saw what they sent.
+    forward_source_bytes: int | None = None
+    # Bytes of the packets of sources that came out where their link ends, towards the client; null the links
+    # have no sources, or nobody saw what they sent.
+    forward_source_delivered_bytes: int | None = None
+    # Packets of sources towards the client that a queue dropped or the link lost; null the links have no
+    # sources, or nobody saw what they sent, packets.
+    forward_source_lost: int | None = None
     # IP packets sent towards the server, drops and losses included.
     return_packets: int | None
     # Bytes of the IP packets sent towards the server.
@@ -122,6 +134,18 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     return_marked: int | None = None
     # Packets towards the server that the link lost; over a real link, whoever dropped them, packets.
     return_losses: int | None
+    # Packets that sources of cross traffic sent towards the server, on all links of the hop; null the links
+    # have no sources, or nobody saw what they sent.
+    return_source_packets: int | None = None
+    # Bytes of the IP packets that sources sent towards the server; null the links have no sources, or nobody
+    # saw what they sent.
+    return_source_bytes: int | None = None
+    # Bytes of the packets of sources that came out where their link ends, towards the server; null the links
+    # have no sources, or nobody saw what they sent.
+    return_source_delivered_bytes: int | None = None
+    # Packets of sources towards the server that a queue dropped or the link lost; null the links have no
+    # sources, or nobody saw what they sent, packets.
+    return_source_lost: int | None = None
     # That completed a handshake on this hop.
     connections: int | None
     # The smallest RTT sample of the hop's own sender.
@@ -352,6 +376,18 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     forward_marked: int | None = None
     # Packets towards the client that the link lost; over a real link, whoever dropped them, packets.
     forward_losses: int | None = None
+    # Packets that sources of cross traffic sent towards the client, on all links of the hop; null the links
+    # have no sources, or nobody saw what they sent.
+    forward_source_packets: int | None = None
+    # Bytes of the IP packets that sources sent towards the client; null the links have no sources, or nobody
+    # saw what they sent.
+    forward_source_bytes: int | None = None
+    # Bytes of the packets of sources that came out where their link ends, towards the client; null the links
+    # have no sources, or nobody saw what they sent.
+    forward_source_delivered_bytes: int | None = None
+    # Packets of sources towards the client that a queue dropped or the link lost; null the links have no
+    # sources, or nobody saw what they sent, packets.
+    forward_source_lost: int | None = None
     # IP packets sent towards the server, drops and losses included.
     return_packets: int | None = None
     # Bytes of the IP packets sent towards the server.
@@ -362,6 +398,18 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     return_marked: int | None = None
     # Packets towards the server that the link lost; over a real link, whoever dropped them, packets.
     return_losses: int | None = None
+    # Packets that sources of cross traffic sent towards the server, on all links of the hop; null the links
+    # have no sources, or nobody saw what they sent.
+    return_source_packets: int | None = None
+    # Bytes of the IP packets that sources sent towards the server; null the links have no sources, or nobody
+    # saw what they sent.
+    return_source_bytes: int | None = None
+    # Bytes of the packets of sources that came out where their link ends, towards the server; null the links
+    # have no sources, or nobody saw what they sent.
+    return_source_delivered_bytes: int | None = None
+    # Packets of sources towards the server that a queue dropped or the link lost; null the links have no
+    # sources, or nobody saw what they sent, packets.
+    return_source_lost: int | None = None
     # Of the stream bytes that the server sent: those that it had sent before; null as all up to
     # `in_flight_max_bytes`, unless measured on the wire, share.
     retransmitted_share: float | None = None
@@ -528,11 +576,19 @@ MEASURED = frozenset(
         "forward_queue_drops",
         "forward_marked",
         "forward_losses",
+        "forward_source_packets",
+        "forward_source_bytes",
+        "forward_source_delivered_bytes",
+        "forward_source_lost",
         "return_packets",
         "return_bytes",
         "return_queue_drops",
         "return_marked",
         "return_losses",
+        "return_source_packets",
+        "return_source_bytes",
+        "return_source_delivered_bytes",
+        "return_source_lost",
         "retransmitted_share",
         "acks_per_data_packet",
         "mean_packet_bytes",
@@ -787,11 +843,19 @@ TYPES: dict[str, dict[str, str]] = {
         "forward_queue_drops": "integer?",
         "forward_marked": "integer?",
         "forward_losses": "integer?",
+        "forward_source_packets": "integer?",
+        "forward_source_bytes": "integer?",
+        "forward_source_delivered_bytes": "integer?",
+        "forward_source_lost": "integer?",
         "return_packets": "integer?",
         "return_bytes": "integer?",
         "return_queue_drops": "integer?",
         "return_marked": "integer?",
         "return_losses": "integer?",
+        "return_source_packets": "integer?",
+        "return_source_bytes": "integer?",
+        "return_source_delivered_bytes": "integer?",
+        "return_source_lost": "integer?",
         "retransmitted_share": "number?",
         "acks_per_data_packet": "number?",
         "mean_packet_bytes": "number?",
@@ -868,11 +932,19 @@ TYPES: dict[str, dict[str, str]] = {
         "forward_queue_drops": "integer?",
         "forward_marked": "integer?",
         "forward_losses": "integer?",
+        "forward_source_packets": "integer?",
+        "forward_source_bytes": "integer?",
+        "forward_source_delivered_bytes": "integer?",
+        "forward_source_lost": "integer?",
         "return_packets": "integer?",
         "return_bytes": "integer?",
         "return_queue_drops": "integer?",
         "return_marked": "integer?",
         "return_losses": "integer?",
+        "return_source_packets": "integer?",
+        "return_source_bytes": "integer?",
+        "return_source_delivered_bytes": "integer?",
+        "return_source_lost": "integer?",
         "connections": "integer?",
         "rtt_min_ms": "number?",
         "rtt_median_ms": "number?",

@@ -150,6 +150,14 @@ export type TrialRecord = {
   forward_marked: number | null;
   /** Packets towards the client that the link lost; over a real link, whoever dropped them. */
   forward_losses: number | null;
+  /** Packets that sources of cross traffic sent towards the client, on all links of the hop. Null the links have no sources, or nobody saw what they sent. */
+  forward_source_packets: number | null;
+  /** Bytes of the IP packets that sources sent towards the client. Null the links have no sources, or nobody saw what they sent. */
+  forward_source_bytes: number | null;
+  /** Bytes of the packets of sources that came out where their link ends, towards the client. Null the links have no sources, or nobody saw what they sent. */
+  forward_source_delivered_bytes: number | null;
+  /** Packets of sources towards the client that a queue dropped or the link lost. Null the links have no sources, or nobody saw what they sent. */
+  forward_source_lost: number | null;
   /** IP packets sent towards the server, drops and losses included. */
   return_packets: number | null;
   /** Bytes of the IP packets sent towards the server. */
@@ -160,6 +168,14 @@ export type TrialRecord = {
   return_marked: number | null;
   /** Packets towards the server that the link lost; over a real link, whoever dropped them. */
   return_losses: number | null;
+  /** Packets that sources of cross traffic sent towards the server, on all links of the hop. Null the links have no sources, or nobody saw what they sent. */
+  return_source_packets: number | null;
+  /** Bytes of the IP packets that sources sent towards the server. Null the links have no sources, or nobody saw what they sent. */
+  return_source_bytes: number | null;
+  /** Bytes of the packets of sources that came out where their link ends, towards the server. Null the links have no sources, or nobody saw what they sent. */
+  return_source_delivered_bytes: number | null;
+  /** Packets of sources towards the server that a queue dropped or the link lost. Null the links have no sources, or nobody saw what they sent. */
+  return_source_lost: number | null;
   /** Of the stream bytes that the server sent: those that it had sent before. Null as all up to `in_flight_max_bytes`, unless measured on the wire. */
   retransmitted_share: number | null;
   /** Packets with an ACK from the client per packet with data from the server. */
@@ -312,6 +328,14 @@ export type HopResult = {
   forward_marked: number | null;
   /** Packets towards the client that the link lost; over a real link, whoever dropped them. */
   forward_losses: number | null;
+  /** Packets that sources of cross traffic sent towards the client, on all links of the hop. Null the links have no sources, or nobody saw what they sent. */
+  forward_source_packets: number | null;
+  /** Bytes of the IP packets that sources sent towards the client. Null the links have no sources, or nobody saw what they sent. */
+  forward_source_bytes: number | null;
+  /** Bytes of the packets of sources that came out where their link ends, towards the client. Null the links have no sources, or nobody saw what they sent. */
+  forward_source_delivered_bytes: number | null;
+  /** Packets of sources towards the client that a queue dropped or the link lost. Null the links have no sources, or nobody saw what they sent. */
+  forward_source_lost: number | null;
   /** IP packets sent towards the server, drops and losses included. */
   return_packets: number | null;
   /** Bytes of the IP packets sent towards the server. */
@@ -322,6 +346,14 @@ export type HopResult = {
   return_marked: number | null;
   /** Packets towards the server that the link lost; over a real link, whoever dropped them. */
   return_losses: number | null;
+  /** Packets that sources of cross traffic sent towards the server, on all links of the hop. Null the links have no sources, or nobody saw what they sent. */
+  return_source_packets: number | null;
+  /** Bytes of the IP packets that sources sent towards the server. Null the links have no sources, or nobody saw what they sent. */
+  return_source_bytes: number | null;
+  /** Bytes of the packets of sources that came out where their link ends, towards the server. Null the links have no sources, or nobody saw what they sent. */
+  return_source_delivered_bytes: number | null;
+  /** Packets of sources towards the server that a queue dropped or the link lost. Null the links have no sources, or nobody saw what they sent. */
+  return_source_lost: number | null;
   /** That completed a handshake on this hop. */
   connections: number | null;
   /** The smallest RTT sample of the hop's own sender. */

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bentpipe_link::{Direction, SegmentName};
+use bentpipe_link::{Direction, SegmentName, SourceCounters};
 use bentpipe_units::Time;
 use serde::Serialize;
 
@@ -36,6 +36,9 @@ pub struct SegmentCounters {
     pub queue_bytes: u64,
     /// The most that ever waited.
     pub max_queue_bytes: u64,
+    /// What became of the packets of its sources.
+    #[serde(skip)]
+    pub sources: SourceCounters,
 }
 
 /// The counters of one link. Those of one moment may be read with some of the next.
@@ -43,7 +46,7 @@ pub struct SegmentCounters {
 pub(crate) struct Meter {
     segment: SegmentName,
     direction: Direction,
-    counts: [AtomicU64; 10],
+    counts: [AtomicU64; 14],
 }
 
 impl Meter {
@@ -60,6 +63,7 @@ impl Meter {
     pub fn show(&self, emulated: &EmulatedLink, now: Time) {
         let link = emulated.counters();
         let (released, released_bytes) = emulated.released();
+        let sources = link.sources.unwrap_or_default();
         let counts = [
             link.packets,
             link.bytes,
@@ -71,6 +75,10 @@ impl Meter {
             released_bytes,
             emulated.queue_bytes(now),
             link.max_queue_bytes,
+            sources.packets,
+            sources.bytes,
+            sources.delivered_bytes,
+            sources.lost,
         ];
         for (shown, count) in self.counts.iter().zip(counts) {
             shown.store(count, Ordering::Relaxed);
@@ -93,6 +101,12 @@ impl Meter {
             released_bytes: count(7),
             queue_bytes: count(8),
             max_queue_bytes: count(9),
+            sources: SourceCounters {
+                packets: count(10),
+                bytes: count(11),
+                delivered_bytes: count(12),
+                lost: count(13),
+            },
         }
     }
 }

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use bentpipe_analysis::connection::Fate as Known;
 use bentpipe_emulator::{HopPacket, Report};
-use bentpipe_link::{Counters, Direction, Fate};
+use bentpipe_link::{Counters, Direction, Fate, Hop, SourceCounters};
 use bentpipe_trial::{
     Fidelity, FlowLifetime, FlowSetup, HopPackets, IpPacket, LinkObservation, Packet, PacketLog,
     TestbedObservation, Transport, TunnelObservation,
@@ -56,7 +56,13 @@ pub fn observation(
         on_links.push(packets);
     }
     let stray_packets = carried.is_none().then(|| strays(setups, report));
-    let hop = |packets| HopPackets::of(packets, setups.len(), report.start_unix_ns);
+    let sources = job.link_hops().into_iter().map(|hop| sources(hop, report));
+    let mut sources = sources.collect::<Vec<_>>().into_iter();
+    let mut hop = |packets| {
+        let mut hop = HopPackets::of(packets, setups.len(), report.start_unix_ns);
+        [hop.forward.sources, hop.back.sources] = sources.next().unwrap_or_default();
+        hop
+    };
     let (hops, links, tunnel) = match carried {
         None => (on_links.into_iter().map(hop).collect(), None, None),
         Some(carried) => {
@@ -92,6 +98,21 @@ pub fn observation(
         return observation.end_to_end();
     }
     observation
+}
+
+/// What became of the packets of sources on a hop, towards the client and towards the server.
+fn sources(hop: Hop, report: &Report) -> [Option<SourceCounters>; 2] {
+    Direction::BOTH.map(|direction| {
+        let links = hop.links(direction);
+        let with_sources = links.filter(|(_, config)| !config.sources.is_empty());
+        let counters = with_sources.filter_map(|(segment, _)| {
+            let link = (segment, direction);
+            let passed = report.passed.iter();
+            let mut of_link = passed.filter(|it| (it.segment, it.direction) == link);
+            Some(of_link.next()?.sources)
+        });
+        counters.reduce(SourceCounters::and)
+    })
 }
 
 /// Why nothing can be said of what went through a tunnel.

@@ -99,11 +99,19 @@ impl From<[Counters; 2]> for LinkCounts {
             forward_queue_drops: Some(forward.queue_drops),
             forward_marked: Some(forward.marked),
             forward_losses: Some(forward.losses),
+            forward_source_packets: forward.sources.map(|it| it.packets),
+            forward_source_bytes: forward.sources.map(|it| it.bytes),
+            forward_source_delivered_bytes: forward.sources.map(|it| it.delivered_bytes),
+            forward_source_lost: forward.sources.map(|it| it.lost),
             return_packets: Some(back.packets),
             return_bytes: Some(back.bytes),
             return_queue_drops: Some(back.queue_drops),
             return_marked: Some(back.marked),
             return_losses: Some(back.losses),
+            return_source_packets: back.sources.map(|it| it.packets),
+            return_source_bytes: back.sources.map(|it| it.bytes),
+            return_source_delivered_bytes: back.sources.map(|it| it.delivered_bytes),
+            return_source_lost: back.sources.map(|it| it.lost),
         }
     }
 }

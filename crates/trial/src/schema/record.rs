@@ -428,6 +428,18 @@ pub struct LinkCounts {
     pub forward_marked: Option<u64>,
     /// Packets towards the client that the link lost; over a real link, whoever dropped them.
     pub forward_losses: Option<u64>,
+    /// Packets that sources of cross traffic sent towards the client, on all links of the hop.
+    /// Null: the links have no sources, or nobody saw what they sent.
+    pub forward_source_packets: Option<u64>,
+    /// Bytes of the IP packets that sources sent towards the client. Null: the links have no
+    /// sources, or nobody saw what they sent.
+    pub forward_source_bytes: Option<u64>,
+    /// Bytes of the packets of sources that came out where their link ends, towards the client.
+    /// Null: the links have no sources, or nobody saw what they sent.
+    pub forward_source_delivered_bytes: Option<u64>,
+    /// Packets of sources towards the client that a queue dropped or the link lost. Null: the links
+    /// have no sources, or nobody saw what they sent.
+    pub forward_source_lost: Option<u64>,
     /// IP packets sent towards the server, drops and losses included.
     pub return_packets: Option<u64>,
     /// Bytes of the IP packets sent towards the server.
@@ -439,6 +451,18 @@ pub struct LinkCounts {
     pub return_marked: Option<u64>,
     /// Packets towards the server that the link lost; over a real link, whoever dropped them.
     pub return_losses: Option<u64>,
+    /// Packets that sources of cross traffic sent towards the server, on all links of the hop.
+    /// Null: the links have no sources, or nobody saw what they sent.
+    pub return_source_packets: Option<u64>,
+    /// Bytes of the IP packets that sources sent towards the server. Null: the links have no
+    /// sources, or nobody saw what they sent.
+    pub return_source_bytes: Option<u64>,
+    /// Bytes of the packets of sources that came out where their link ends, towards the server.
+    /// Null: the links have no sources, or nobody saw what they sent.
+    pub return_source_delivered_bytes: Option<u64>,
+    /// Packets of sources towards the server that a queue dropped or the link lost. Null: the links
+    /// have no sources, or nobody saw what they sent.
+    pub return_source_lost: Option<u64>,
 }
 
 /// The fidelity of a testbed in real time: how well its links kept to the model. Nothing of it is
