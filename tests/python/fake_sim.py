@@ -26,6 +26,7 @@ SOURCES = [
     for way in ("forward", "return")
     for what in ("packets", "bytes", "delivered_bytes", "lost")
 ]
+QUEUEING = [f"{way}_queueing_{what}_ms" for way in ("forward", "return") for what in ("median", "p99")]
 HOW = os.environ.get("FAKE_SIM", "").split()
 
 
@@ -121,7 +122,7 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
         "memory_client_bytes": 1000, "memory_server_bytes": 1000,
         "forward_packets": 100, "forward_bytes": 120000, "forward_queue_drops": 0, "forward_losses": 0,
         "return_packets": 50, "return_bytes": 5000, "return_queue_drops": 0, "return_losses": 0,
-        "forward_marked": 0, "return_marked": 0, **dict.fromkeys(SOURCES),
+        "forward_marked": 0, "return_marked": 0, **dict.fromkeys(SOURCES), **dict.fromkeys(QUEUEING, 1.5),
         "client_version": "toy 1", "server_version": "toy 1", "client_driver": "d", "server_driver": "d",
         "client_statistics": {}, "server_statistics": {},
         "received_step_s": 0.1, "received_bytes": [1, 2, 3], "in_order_bytes": [1, 1, 3],

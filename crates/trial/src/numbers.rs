@@ -23,3 +23,26 @@ pub fn seconds(nanos: u64) -> f64 {
 pub fn float(count: u64) -> f64 {
     count as f64
 }
+
+/// The percentile of so many values by the nearest rank, the least that so many percent do not
+/// exceed. `sorted` has the finite ones; none: it is an infinite one.
+pub(crate) fn nearest_rank(sorted: &[u64], count: usize, percent: usize) -> Option<&u64> {
+    let rank = (count * percent).div_ceil(100);
+    sorted.get(rank.checked_sub(1)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_count_what_never_came() {
+        let all: Vec<u64> = (1..=100).collect();
+        assert_eq!(nearest_rank(&all, 100, 99), Some(&99));
+        assert_eq!(nearest_rank(&all[..99], 100, 99), Some(&99));
+        assert_eq!(nearest_rank(&all[..98], 100, 99), None);
+        assert_eq!(nearest_rank(&all[..50], 100, 50), Some(&50));
+        assert_eq!(nearest_rank(&[], 1, 50), None);
+        assert_eq!(nearest_rank(&[7], 1, 1), Some(&7));
+    }
+}

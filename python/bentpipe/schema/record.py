@@ -68,6 +68,14 @@ class FlowResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     return_queue_drops: int
     # Those towards its server that the link lost, packets.
     return_losses: int
+    # What half of the packets towards the client did not exceed.
+    forward_queueing_median_ms: float | None = None
+    # What 99 % of them did not exceed.
+    forward_queueing_p99_ms: float | None = None
+    # What half of the packets towards the server did not exceed.
+    return_queueing_median_ms: float | None = None
+    # What 99 % of them did not exceed.
+    return_queueing_p99_ms: float | None = None
     # By the steps of the trial's own curve.
     received_bytes: list[int]
 
@@ -410,6 +418,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # Packets of sources towards the server that a queue dropped or the link lost; null the links have no
     # sources, or nobody saw what they sent, packets.
     return_source_lost: int | None = None
+    # What half of the packets towards the client did not exceed.
+    forward_queueing_median_ms: float | None = None
+    # What 99 % of them did not exceed.
+    forward_queueing_p99_ms: float | None = None
+    # What half of the packets towards the server did not exceed.
+    return_queueing_median_ms: float | None = None
+    # What 99 % of them did not exceed.
+    return_queueing_p99_ms: float | None = None
     # Of the stream bytes that the server sent: those that it had sent before; null as all up to
     # `in_flight_max_bytes`, unless measured on the wire, share.
     retransmitted_share: float | None = None
@@ -589,6 +605,10 @@ MEASURED = frozenset(
         "return_source_bytes",
         "return_source_delivered_bytes",
         "return_source_lost",
+        "forward_queueing_median_ms",
+        "forward_queueing_p99_ms",
+        "return_queueing_median_ms",
+        "return_queueing_p99_ms",
         "retransmitted_share",
         "acks_per_data_packet",
         "mean_packet_bytes",
@@ -684,6 +704,10 @@ SHOWN = (
     "return_queue_drops",
     "return_marked",
     "return_losses",
+    "forward_queueing_median_ms",
+    "forward_queueing_p99_ms",
+    "return_queueing_median_ms",
+    "return_queueing_p99_ms",
     "received_step_s",
     "received_bytes",
     "jain_index",
@@ -856,6 +880,10 @@ TYPES: dict[str, dict[str, str]] = {
         "return_source_bytes": "integer?",
         "return_source_delivered_bytes": "integer?",
         "return_source_lost": "integer?",
+        "forward_queueing_median_ms": "number?",
+        "forward_queueing_p99_ms": "number?",
+        "return_queueing_median_ms": "number?",
+        "return_queueing_p99_ms": "number?",
         "retransmitted_share": "number?",
         "acks_per_data_packet": "number?",
         "mean_packet_bytes": "number?",
@@ -913,6 +941,10 @@ TYPES: dict[str, dict[str, str]] = {
         "return_packets": "integer",
         "return_queue_drops": "integer",
         "return_losses": "integer",
+        "forward_queueing_median_ms": "number?",
+        "forward_queueing_p99_ms": "number?",
+        "return_queueing_median_ms": "number?",
+        "return_queueing_p99_ms": "number?",
         "received_bytes": "[integer]",
     },
     "ProxyResult": {

@@ -176,6 +176,14 @@ export type TrialRecord = {
   return_source_delivered_bytes: number | null;
   /** Packets of sources towards the server that a queue dropped or the link lost. Null the links have no sources, or nobody saw what they sent. */
   return_source_lost: number | null;
+  /** What half of the packets towards the client did not exceed. */
+  forward_queueing_median_ms: number | null;
+  /** What 99 % of them did not exceed. */
+  forward_queueing_p99_ms: number | null;
+  /** What half of the packets towards the server did not exceed. */
+  return_queueing_median_ms: number | null;
+  /** What 99 % of them did not exceed. */
+  return_queueing_p99_ms: number | null;
   /** Of the stream bytes that the server sent: those that it had sent before. Null as all up to `in_flight_max_bytes`, unless measured on the wire. */
   retransmitted_share: number | null;
   /** Packets with an ACK from the client per packet with data from the server. */
@@ -290,6 +298,14 @@ export type FlowResult = {
   return_queue_drops: number;
   /** Those towards its server that the link lost. */
   return_losses: number;
+  /** What half of the packets towards the client did not exceed. */
+  forward_queueing_median_ms: number | null;
+  /** What 99 % of them did not exceed. */
+  forward_queueing_p99_ms: number | null;
+  /** What half of the packets towards the server did not exceed. */
+  return_queueing_median_ms: number | null;
+  /** What 99 % of them did not exceed. */
+  return_queueing_p99_ms: number | null;
   /** By the steps of the trial's own curve. */
   received_bytes: number[];
 };
@@ -451,6 +467,10 @@ export type ShownRecord = Pick<
   | "return_queue_drops"
   | "return_marked"
   | "return_losses"
+  | "forward_queueing_median_ms"
+  | "forward_queueing_p99_ms"
+  | "return_queueing_median_ms"
+  | "return_queueing_p99_ms"
   | "received_step_s"
   | "received_bytes"
   | "jain_index"

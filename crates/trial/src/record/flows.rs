@@ -11,7 +11,7 @@ use crate::evidence::{HopPackets, TestbedObservation};
 use crate::finished::{FinishedFlow, FinishedTrial};
 use crate::job::{FlowJob, Job};
 use crate::numbers::{float, seconds};
-use crate::schema::{FlowResult, Outcome};
+use crate::schema::{FlowResult, Outcome, Queueing};
 
 /// The outcome of a trial: that of the flow that is measured, unless a program of another one
 /// failed, so that the trial was not the one that was asked for.
@@ -154,6 +154,7 @@ impl<'a> FlowInterval<'a> {
             return_packets: back[0],
             return_queue_drops: back[1],
             return_losses: back[2],
+            queueing: Queueing::of(&satellite.log, Some(number)),
             received_bytes: Vec::new(),
         }
     }

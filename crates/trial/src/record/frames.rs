@@ -5,7 +5,7 @@ use bentpipe_endpoint::FrameStream;
 use bentpipe_endpoint::contract::RequestReport;
 
 use crate::job::FlowJob;
-use crate::numbers::{float, seconds};
+use crate::numbers::{float, nearest_rank, seconds};
 use crate::verdict::Verdict;
 
 const NS_PER_MS: u64 = 1_000_000;
@@ -59,13 +59,6 @@ impl FrameArrivals {
     }
 }
 
-/// The percentile of so many values by the nearest rank, the least that so many percent do not
-/// exceed. `sorted` has the finite ones; none: it is an infinite one.
-fn nearest_rank(sorted: &[u64], count: usize, percent: usize) -> Option<&u64> {
-    let rank = (count * percent).div_ceil(100);
-    sorted.get(rank.checked_sub(1)?)
-}
-
 #[cfg(test)]
 mod tests {
     use bentpipe_endpoint::Carrier;
@@ -102,16 +95,5 @@ mod tests {
             frame_age_max_s: Some(0.401),
         };
         assert_eq!(arrivals, expected);
-    }
-
-    #[test]
-    fn percentiles_count_what_never_came() {
-        let all: Vec<u64> = (1..=100).collect();
-        assert_eq!(nearest_rank(&all, 100, 99), Some(&99));
-        assert_eq!(nearest_rank(&all[..99], 100, 99), Some(&99));
-        assert_eq!(nearest_rank(&all[..98], 100, 99), None);
-        assert_eq!(nearest_rank(&all[..50], 100, 50), Some(&50));
-        assert_eq!(nearest_rank(&[], 1, 50), None);
-        assert_eq!(nearest_rank(&[7], 1, 1), Some(&7));
     }
 }

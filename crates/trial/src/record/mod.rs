@@ -8,6 +8,7 @@ mod hops;
 mod link_facts;
 mod live;
 mod page;
+mod queueing;
 mod times;
 mod transfer;
 mod tunnel;
@@ -32,7 +33,7 @@ use crate::evidence::{DecodedConnection, HopObservation, TestbedObservation, on_
 use crate::finished::{FinishedFlow, FinishedTrial};
 use crate::job::Job;
 use crate::numbers::seconds;
-use crate::schema::{LinkCounts, Outcome, TrialResult};
+use crate::schema::{LinkCounts, Outcome, Queueing, TrialResult};
 
 pub use self::link_facts::path_facts;
 
@@ -162,6 +163,8 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         connections.as_ref().and_then(|all| all.get(1))
     };
     let passed = observation.map(|it| it.on_links()[job.satellite_link_hop()]);
+    let logs = observation.map(|it| &it.hops[job.satellite_hop()].log);
+    let queueing = logs.map(|log| Queueing::of(log, None));
     let (step, received_bytes) = received(job, observation.zip(start));
     let (jain_index, flows) = fairness(job, finished, start, step);
     let [client, server] = [0, job.proxies.len() + 1];
@@ -199,6 +202,7 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         memory_server_bytes: flow.exits[server].peak_memory_bytes,
         epochs: observation.map_or(0, |it| it.epochs),
         links: passed.map(LinkCounts::from).unwrap_or_default(),
+        queueing: queueing.unwrap_or_default(),
         client_version,
         server_version,
         client_driver,

@@ -220,6 +220,9 @@ pub struct TrialResult {
     /// `hops` has them all.
     #[serde(flatten)]
     pub links: LinkCounts,
+    /// Of the packets of all flows, on the same hop.
+    #[serde(flatten)]
+    pub queueing: Queueing,
     /// Of the stream bytes that the server sent: those that it had sent before. Null: as all up to
     /// `in_flight_max_bytes`, unless measured on the wire.
     pub retransmitted_share: Option<f64>,
@@ -325,6 +328,9 @@ pub struct FlowResult {
     pub return_queue_drops: u64,
     /// Those towards its server that the link lost.
     pub return_losses: u64,
+    /// Of its own packets.
+    #[serde(flatten)]
+    pub queueing: Queueing,
     /// By the steps of the trial's own curve.
     pub received_bytes: Vec<u64>,
 }
@@ -410,6 +416,21 @@ pub struct TunnelResult {
     pub cpu_client_s: f64,
     /// CPU time of its program at the other end.
     pub cpu_far_s: f64,
+}
+
+/// How long packets waited on a hop: by how much longer than the fastest packet of the trial they
+/// were on the way in their direction. What jitter adds, and a large packet's transmission, count.
+/// Null where no packet arrived, and over a real link.
+#[derive(Debug, Default, Serialize)]
+pub struct Queueing {
+    /// What half of the packets towards the client did not exceed.
+    pub forward_queueing_median_ms: Option<f64>,
+    /// What 99 % of them did not exceed.
+    pub forward_queueing_p99_ms: Option<f64>,
+    /// What half of the packets towards the server did not exceed.
+    pub return_queueing_median_ms: Option<f64>,
+    /// What 99 % of them did not exceed.
+    pub return_queueing_p99_ms: Option<f64>,
 }
 
 /// The counts of what the links of a hop did to packets. They are null where nobody saw these: over
