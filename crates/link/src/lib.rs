@@ -59,7 +59,10 @@ mod timeline;
 mod transmitter;
 mod waiting;
 
-pub use aqm::{Aqm, CoDelConfig, FairQueueing, PieConfig, RedConfig, StepMarking};
+pub use aqm::{
+    Aqm, CoDelConfig, DualPi2Config, FairQueueing, Pi2Config, PiConfig, PieConfig, RedConfig,
+    StepMarking,
+};
 pub use delay::{Delay, DelayTrace, Jitter};
 pub use direction::{Direction, HostName, SegmentName};
 pub use error::ScenarioError;

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use bentpipe_units::{Ratio, Size, Span};
 
+use super::{DualPi2Config, Pi2Config};
 use crate::fields::{Entry, Fields, Problem};
 use crate::queue_size::QueueSize;
 
@@ -20,6 +21,10 @@ pub enum Aqm {
     Red(RedConfig),
     /// `aqm = "pie"`: Proportional Integral controller Enhanced (RFC 8033).
     Pie(PieConfig),
+    /// `aqm = "pi2"`: Proportional Integral Improved with a Square (RFC 9332, appendix A).
+    Pi2(Pi2Config),
+    /// `aqm = "dualpi2"`: two queues that are coupled, for L4S and others (RFC 9332, appendix A).
+    DualPi2(DualPi2Config),
     /// `aqm = "codel"`: Controlled Delay over all flows (RFC 8289).
     CoDel(CoDelConfig),
     /// `aqm = "fq-codel"`: a queue for each flow, under CoDel (RFC 8290). `aqm = "fq"`: without.
@@ -86,7 +91,17 @@ pub struct FairQueueing {
     pub quantum: Size,
 }
 
-const NAMES: [&str; 7] = ["codel", "fq", "fq-codel", "head-drop", "pie", "red", "step"];
+const NAMES: [&str; 9] = [
+    "codel",
+    "dualpi2",
+    "fq",
+    "fq-codel",
+    "head-drop",
+    "pi2",
+    "pie",
+    "red",
+    "step",
+];
 const MOST_FLOWS: u64 = 65_536;
 const LARGEST_QUANTUM: u64 = 1 << 30;
 
@@ -106,6 +121,8 @@ impl Aqm {
             }
             "red" => Self::Red(RedConfig::read(fields, size)?),
             "pie" => Self::Pie(PieConfig::read(fields)?),
+            "pi2" => Self::Pi2(Pi2Config::read(fields)?),
+            "dualpi2" => Self::DualPi2(DualPi2Config::read(fields)?),
             "codel" => Self::CoDel(CoDelConfig::read(fields)?),
             "fq" => Self::FairQueue(FairQueueing::read(None, fields)?),
             "fq-codel" => {
@@ -129,6 +146,8 @@ impl Aqm {
             Self::Step(_) => "step",
             Self::Red(_) => "red",
             Self::Pie(_) => "pie",
+            Self::Pi2(_) => "pi2",
+            Self::DualPi2(_) => "dualpi2",
             Self::CoDel(_) => "codel",
             Self::FairQueue(config) if config.codel.is_some() => "fq-codel",
             Self::FairQueue(_) => "fq",
@@ -142,6 +161,8 @@ impl Aqm {
             Self::Step(config) => vec![("mark_above", config.mark_above.to_string())],
             Self::Red(config) => config.parameters(),
             Self::Pie(config) => config.parameters(),
+            Self::Pi2(config) => config.parameters(),
+            Self::DualPi2(config) => config.parameters(),
             Self::CoDel(config) => config.parameters(),
             Self::FairQueue(config) => {
                 let codel = config.codel.iter().flat_map(CoDelConfig::parameters);
@@ -252,7 +273,7 @@ impl FairQueueing {
 }
 
 /// A switch, which is on if it is left out.
-fn is_on(fields: &mut Fields, key: &'static str) -> Result<bool, Problem> {
+pub(super) fn is_on(fields: &mut Fields, key: &'static str) -> Result<bool, Problem> {
     match fields.take(key) {
         None => Ok(true),
         Some(entry) if entry.is_text("on") => Ok(true),
@@ -261,7 +282,7 @@ fn is_on(fields: &mut Fields, key: &'static str) -> Result<bool, Problem> {
     }
 }
 
-fn on_or_off(switch: bool) -> String {
+pub(super) fn on_or_off(switch: bool) -> String {
     if switch { "on" } else { "off" }.to_owned()
 }
 

@@ -3,8 +3,12 @@
 mod codel;
 mod codel_state;
 mod config;
+mod dualpi2;
 mod fair_queue;
 mod head_drop;
+mod pi2;
+mod pi_config;
+mod pi_controller;
 mod pie;
 mod red;
 mod step;
@@ -20,6 +24,7 @@ use crate::waiting::Limit;
 
 pub(crate) use codel_state::CoDelState;
 pub use config::{Aqm, CoDelConfig, FairQueueing, PieConfig, RedConfig, StepMarking};
+pub use pi_config::{DualPi2Config, Pi2Config, PiConfig};
 
 /// Congestion Experienced, in the two ECN bits (RFC 3168, section 5).
 const CE: u8 = 3;
@@ -60,6 +65,8 @@ pub(crate) fn discipline(
             Box::new(red::Red::new(config, limit, thresholds, dice))
         }
         Aqm::Pie(config) => Box::new(pie::Pie::new(config, limit, dice)),
+        Aqm::Pi2(config) => Box::new(pi2::Pi2::new(config, limit)),
+        Aqm::DualPi2(config) => Box::new(dualpi2::DualPi2::new(config, limit)),
         Aqm::CoDel(config) => Box::new(codel::CoDel::new(config, limit)),
         Aqm::FairQueue(config) => Box::new(fair_queue::FairQueue::new(config, limit, &mut dice)),
     })
@@ -108,6 +115,11 @@ impl Fifo {
         let queued = self.packets.pop_front()?;
         self.bytes -= queued.bytes();
         Some(queued)
+    }
+
+    /// When the packet arrived that waits longest; None: none waits.
+    fn oldest(&self) -> Option<Time> {
+        self.packets.front().map(|queued| queued.arrived)
     }
 
     fn is_empty(&self) -> bool {

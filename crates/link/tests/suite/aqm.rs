@@ -183,6 +183,91 @@ fn pie_keeps_the_delay_at_its_target() {
     }
 }
 
+/// 95 packets at once at 1 ms each. At 15 ms the oldest has waited for 15 ms, at 30 ms for 30 ms, so
+/// with alpha = 0.15 and beta = 3 an update adds 3 * 0.015 + 0.15 * (delay - 0.015) to p': it is
+/// 0.045, 0.09225, 0.14175, 0.1935, 0.2475, 0.30375, and its square 0.002025, 0.008510, 0.020093,
+/// 0.037442, 0.061256, 0.092264.
+#[test]
+fn pi2_acts_by_the_square_of_the_base_probability() {
+    for words in ["aqm = \"pi2\"", "aqm = \"dualpi2\""] {
+        // The first three probabilities, 15 packets each, sum up to 0.459422. Of the fourth 14
+        // packets give 0.983614, and the 15th, number 74, 1.021056: it is dropped, and number 75
+        // goes at the same time, which gives 0.058498. 15 of the fifth give 0.977342; at 90 ms
+        // number 91 is the next.
+        let found = outcomes(&mut queue(words), (0..95).map(|_| (0, 0, 0)));
+        assert_eq!((dropped(&found), marked(&found)), (vec![74, 91], vec![]));
+        // Marked, number 74 goes at 74 ms, and from 0.021056 it is 0.939900 at 89 ms.
+        let found = outcomes(&mut queue(words), (0..95).map(|_| (0, 2, 0)));
+        assert_eq!((dropped(&found), marked(&found)), (vec![], vec![74, 90]));
+    }
+    let mut path = queue("aqm = \"pi2\", ecn = \"off\"");
+    let found = outcomes(&mut path, (0..95).map(|_| (0, 2, 0)));
+    assert_eq!((dropped(&found), marked(&found)), (vec![74, 91], vec![]));
+}
+
+/// Twice as much as the link sends, for ten seconds, of packets that cannot be marked, that can, and
+/// of L4S: all are overload, for half of them have to go. The delay settles at the target.
+#[test]
+fn pi2_and_dualpi2_keep_the_delay_at_their_target() {
+    for (words, ecn) in [
+        ("pi2", 0),
+        ("pi2", 2),
+        ("dualpi2", 0),
+        ("dualpi2", 2),
+        ("dualpi2", 1),
+    ] {
+        let mut path = queue(&format!("aqm = \"{words}\""));
+        let found = outcomes(&mut path, (0..20_000).map(|n| (n / 2, ecn, 0)));
+        let last = found[10_000..].iter().filter_map(|it| match it.fate {
+            Fate::Delivered { at } => Some(at.as_nanos() - DELAY - it.packet.id / 2 * MS),
+            _ => None,
+        });
+        let delays: Vec<u64> = last.collect();
+        let mean = delays.iter().sum::<u64>() / delays.len() as u64;
+        assert!(
+            (12 * MS..20 * MS).contains(&mean),
+            "{words} {ecn}: {mean} ns"
+        );
+        assert_eq!(found.iter().any(|it| it.is_marked), ecn != 0);
+    }
+}
+
+/// Of 32 packets of L4S and 4 others, every 16th is one of the others, as long as there are both.
+#[test]
+fn dualpi2_serves_l4s_first_and_the_others_with_a_sixteenth() {
+    let mut path = queue("aqm = \"dualpi2\"");
+    let sent = [(0, 0, 0)].into_iter();
+    let sent = sent
+        .chain((0..32).map(|_| (0, 1, 1)))
+        .chain((0..4).map(|_| (0, 0, 0)));
+    let left = left_ms(&outcomes(&mut path, sent));
+    assert_eq!(left[0], Some(1), "nothing else was there");
+    let l4s: Vec<u64> = left[1..33].iter().map(|at| at.unwrap()).collect();
+    let expected: Vec<u64> = (2..=16).chain(18..=32).chain(34..=35).collect();
+    assert_eq!(l4s, expected);
+    assert_eq!(left[33..], [17, 33, 36, 37].map(Some));
+}
+
+/// The packet with number n starts at n ms: from 2 to 6 ms the probability rises by a quarter each,
+/// and sums up to 1.5 with number 5. Number 8 is the last one, alone in its queue.
+#[test]
+fn dualpi2_marks_l4s_by_sojourn_time_where_more_than_one_waits() {
+    let mut path = queue("aqm = \"dualpi2\", mark_above = \"2 ms\", range = \"4 ms\"");
+    let found = outcomes(&mut path, (0..9).map(|_| (0, 1, 0)));
+    assert_eq!((dropped(&found), marked(&found)), (vec![], vec![5, 6, 7]));
+    // What comes as CE goes to the same queue, and is not marked again.
+    let found = outcomes(&mut path, (0..9).map(|n| (100, 1 + 2 * (n % 2), 0)));
+    assert_eq!(marked(&found).len(), 2);
+}
+
+/// The two queues share one buffer.
+#[test]
+fn dualpi2_drops_what_both_queues_together_cannot_hold() {
+    let words = "rate = \"8 Mbit/s\"\nqueue = { size = \"3 packets\", aqm = \"dualpi2\" }";
+    let found = outcomes(&mut link(words), (0..6).map(|n| (0, n % 2, 0)));
+    assert_eq!(dropped(&found), [4, 5]);
+}
+
 /// The disciplines, with thresholds that packets reach.
 fn disciplines() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
@@ -191,18 +276,24 @@ fn disciplines() -> impl Strategy<Value = &'static str> {
         "red", // its thresholds are in the unit of the size
         "aqm = \"codel\", target = \"1 us\", interval = \"50 us\"",
         "aqm = \"pie\", target = \"1 us\", update = \"10 us\", max_burst = \"20 us\"",
+        "aqm = \"pi2\", target = \"1 us\", update = \"10 us\", rtt_max = \"30 us\"",
+        DUALPI2,
         "aqm = \"fq\", flows = 3, quantum = \"700 B\"",
         "aqm = \"fq-codel\", flows = 3, target = \"1 us\", interval = \"50 us\"",
     ])
 }
 
+const DUALPI2: &str = "aqm = \"dualpi2\", target = \"1 us\", update = \"10 us\", \
+                       rtt_max = \"30 us\", mark_above = \"1 us\", range = \"5 us\"";
+
 proptest! {
+    /// `dualpi2` keeps the order of a flow's packets in each of its two queues, the others of all.
     #[test]
     fn every_packet_comes_out_once_and_flows_keep_their_order(
         words in disciplines(),
         size in prop_oneof![Just("3 packets"), Just("20 kB"), Just("1 GB")],
         arrivals in arrivals(),
-        flows in prop::collection::vec(0_u64..5, 200),
+        sent in prop::collection::vec((0_u64..5, 0_u8..4), 200),
         rate in 1_000_000_u64..10_000_000_000,
     ) {
         let words = match (words, size) {
@@ -215,8 +306,8 @@ proptest! {
         let mut found = Vec::new();
         for (id, (now, ip_bytes)) in (0_u64..).zip(&arrivals) {
             let index = usize::try_from(id).unwrap();
-            let flow = flows[index];
-            let packet = PacketMeta { id, ip_bytes: *ip_bytes, ecn: u8::from(flow == 0), flow };
+            let (flow, ecn) = sent[index];
+            let packet = PacketMeta { id, ip_bytes: *ip_bytes, ecn, flow };
             path.enqueue(ns(*now), packet);
             path.advance(ns(*now));
             let bound = path.next_arrival();
@@ -228,18 +319,22 @@ proptest! {
         prop_assert_eq!(path.next_arrival(), Time::NEVER);
         found.extend(std::iter::from_fn(|| path.outcome()));
         prop_assert_eq!(found.len(), arrivals.len());
-        let mut last_of = [(Time::ZERO, 0); 5];
+        let mut last_of = [[0; 2]; 5];
         let mut last = Time::ZERO;
         let mut left = Vec::new();
         for outcome in &found {
-            prop_assert!(!outcome.is_marked || outcome.packet.flow == 0, "only ECT is marked");
+            let (flow, ecn) = sent[usize::try_from(outcome.packet.id).unwrap()];
+            let is_ect = matches!(ecn, 1 | 2);
+            prop_assert!(!outcome.is_marked || is_ect, "only ECT is marked");
+            prop_assert_eq!(outcome.packet.ecn, if outcome.is_marked { 3 } else { ecn });
             let Fate::Delivered { at } = outcome.fate else { continue };
             prop_assert!(at >= last, "the order of leaving");
             last = at;
             left.push((at, outcome.packet.ip_bytes));
-            let flow = &mut last_of[usize::try_from(outcome.packet.flow).unwrap()];
-            prop_assert!(flow.1 <= outcome.packet.id, "the order within a flow");
-            *flow = (at, outcome.packet.id);
+            let queue = if words == DUALPI2 { usize::from(ecn % 2) } else { 0 };
+            let before = &mut last_of[usize::try_from(flow).unwrap()][queue];
+            prop_assert!(*before <= outcome.packet.id, "the order within a flow");
+            *before = outcome.packet.id;
         }
         for pair in left.windows(2) {
             let nanos = u128::from((pair[1].0 - pair[0].0).as_nanos()) + 1;
@@ -270,5 +365,7 @@ proptest! {
         prop_assert_eq!(&with(", aqm = \"head-drop\""), &drop_tail);
         prop_assert_eq!(&with(", aqm = \"step\", mark_above = \"1 s\""), &drop_tail);
         prop_assert_eq!(&with(", aqm = \"fq\", flows = 1"), &drop_tail);
+        prop_assert_eq!(&with(", aqm = \"pi2\", update = \"100 s\""), &drop_tail);
+        prop_assert_eq!(&with(", aqm = \"dualpi2\", update = \"100 s\""), &drop_tail);
     }
 }

@@ -110,8 +110,8 @@ fn an_unknown_key() {
     );
     forward_refused(
         "queue = { size = \"1 MB\", aqm = \"blue\" }",
-        ".queue.aqm: blue: unknown queue discipline; write one of \"codel\", \"fq\", \"fq-codel\", \
-         \"head-drop\", \"pie\", \"red\", \"step\"",
+        ".queue.aqm: blue: unknown queue discipline; write one of \"codel\", \"dualpi2\", \
+         \"fq\", \"fq-codel\", \"head-drop\", \"pi2\", \"pie\", \"red\", \"step\"",
     );
     forward_refused(
         "queue = { size = \"1 MB\", aqm = \"red\", min = \"9 packets\" }",
@@ -124,6 +124,27 @@ fn an_unknown_key() {
     forward_refused(
         "queue = { size = \"1 MB\", aqm = \"pie\", update = \"0 ms\" }",
         ".queue.update: 0 ms: not valid: update is above 0 ms",
+    );
+    forward_refused(
+        "queue = { size = \"1 MB\", aqm = \"pi2\", rtt_max = \"1 us\" }",
+        ".queue.rtt_max: 1 us: not valid: rtt_max is from 10 us to 100 s",
+    );
+    forward_refused(
+        "queue = { size = \"1 MB\", aqm = \"pi2\", update = \"0 ms\" }",
+        ".queue.update: 0 ms: not valid: update is from 1 us to 100 s",
+    );
+    forward_refused(
+        "queue = { size = \"1 MB\", aqm = \"pi2\", coupling = 2 }",
+        ".queue.coupling: 2: unknown key; known here: size, drop_above, drop_ratio, aqm, target, \
+         rtt_max, update, ecn",
+    );
+    forward_refused(
+        "queue = { size = \"1 MB\", aqm = \"dualpi2\", coupling = 0 }",
+        ".queue.coupling: 0: not valid: coupling is from 1 to 255",
+    );
+    forward_refused(
+        "queue = { size = \"1 MB\", aqm = \"dualpi2\", mark_above = \"200 s\" }",
+        ".queue.mark_above: 200 s: not valid: mark_above is from 0 ms to 100 s",
     );
     forward_refused(
         "queue = { size = \"1 MB\", aqm = \"step\" }",

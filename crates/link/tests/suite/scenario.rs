@@ -84,6 +84,14 @@ fn every_model_comes_back_from_json() {
         ),
         ("forward.queue", "0.000000001 BDP"),
         (
+            "forward.queue",
+            "{ size = \"1 BDP\", aqm = \"pi2\", target = \"50 ms\", ecn = \"off\" }",
+        ),
+        (
+            "forward.queue",
+            "{ size = \"1 BDP\", aqm = \"dualpi2\", coupling = 3, range = \"0 ms\" }",
+        ),
+        (
             "forward.loss",
             "{ model = \"periodic\", every = \"9 packets\", burst = \"1 packet\" }",
         ),

@@ -177,6 +177,8 @@ fn scenario(segments: &[SegmentName]) -> impl Strategy<Value = Scenario> + use<>
         ", aqm = \"codel\", target = \"1 ms\", interval = \"5 ms\"",
         ", aqm = \"fq-codel\", target = \"1 ms\", interval = \"5 ms\"",
         ", aqm = \"pie\", target = \"1 ms\", update = \"1 ms\", max_burst = \"2 ms\"",
+        ", aqm = \"pi2\", target = \"1 ms\", rtt_max = \"5 ms\"",
+        ", aqm = \"dualpi2\", target = \"1 ms\", rtt_max = \"5 ms\", mark_above = \"1 ms\"",
     ]);
     let half = (1_u64..300, 1_u64..30, 1_u64..40, 0_u64..4, disciplines);
     let half = half.prop_map(|(rate, delay, queue, loss, discipline)| {
