@@ -13,9 +13,11 @@ from conftest import Command, installed_or_skip
 QUIC_GO = ("--client", "quic-go", "--server", "quic-go", "--iterations", "1", "--no-report", "--json")
 
 
-def over_sat(bentpipe: Command, queue: str, *words: str) -> dict[str, Any]:
+def over_sat(
+    bentpipe: Command, queue: str, *words: str, stacks: tuple[str, ...] = QUIC_GO
+) -> dict[str, Any]:
     """The record of a trial over `sat` with that queue towards the client."""
-    done = bentpipe("run", "--scenario", "sat", "--set", f"forward.queue={queue}", *QUIC_GO, *words)
+    done = bentpipe("run", "--scenario", "sat", "--set", f"forward.queue={queue}", *stacks, *words)
     assert done.code == 0, done.err
     (record,) = done.records()
     assert record["outcome"] == "ok", record["detail"]
@@ -63,6 +65,23 @@ def test_fq_codel_keeps_the_delay_low_and_repeats(bentpipe: Command) -> None:
     assert first["forward_marked"] > 0 and first["rtt_median_ms"] < 700
     unmarked = over_sat(bentpipe, '{aqm="fq-codel", size="1 BDP", ecn="off"}')
     assert unmarked["forward_marked"] == 0 and unmarked["forward_queue_drops"] > 0
+
+
+def test_dualpi2_keeps_l4s_out_of_the_queue_of_others(bentpipe: Command) -> None:
+    installed_or_skip("picoquic")
+    stacks = (
+        "--client", "picoquic", "--server", "picoquic:cc=prague", "--iterations", "1", "--no-report",
+        "--set", "forward.delay=10ms", "--set", "return.delay=10ms", "--bytes", "3MB", "--json",
+    )  # fmt: skip
+    words = ("--trace", "all", "--out", "dualpi2")
+    single = over_sat(bentpipe, '{aqm="pi2", size="1 MB"}', stacks=stacks)
+    dual = over_sat(bentpipe, '{aqm="dualpi2", size="1 MB"}', *words, stacks=stacks)
+    assert dual["forward_marked"] > 20 and dual["forward_queue_drops"] == 0
+    # 20 ms of delays, and nearly 10 more where the controller keeps its target.
+    assert 20 < dual["rtt_median_ms"] < 24 < single["rtt_median_ms"]
+    if shutil.which("tshark"):
+        (trace,) = Path("dualpi2").rglob("*.pcapng")
+        assert marks_in(trace) == dual["forward_marked"]
 
 
 @pytest.mark.emulated

@@ -1,11 +1,10 @@
 //! Queue disciplines as scenario files describe them.
 
-use std::fmt::Display;
 use std::mem::discriminant;
-use std::str::FromStr;
 
 use bentpipe_units::{Ratio, Size, Span};
 
+use super::keys::{is_on, on_or_off, value};
 use super::{DualPi2Config, Pi2Config};
 use crate::fields::{Entry, Fields, Problem};
 use crate::queue_size::QueueSize;
@@ -270,42 +269,4 @@ impl FairQueueing {
             quantum,
         })
     }
-}
-
-/// A switch, which is on if it is left out.
-pub(super) fn is_on(fields: &mut Fields, key: &'static str) -> Result<bool, Problem> {
-    match fields.take(key) {
-        None => Ok(true),
-        Some(entry) if entry.is_text("on") => Ok(true),
-        Some(entry) if entry.is_text("off") => Ok(false),
-        Some(entry) => Err(entry.problem("write \"on\" or \"off\"")),
-    }
-}
-
-pub(super) fn on_or_off(switch: bool) -> String {
-    if switch { "on" } else { "off" }.to_owned()
-}
-
-/// A value that may be left out, and that must be in its range.
-fn value<T: FromStr<Err: Display>>(
-    fields: &mut Fields,
-    key: &'static str,
-    usual: T,
-    is_valid: impl Fn(&T) -> bool,
-) -> Result<T, Problem> {
-    let Some(entry) = fields.take(key) else {
-        return Ok(usual);
-    };
-    let value = entry.parse()?;
-    let range = match key {
-        "target" | "update" => "above 0 ms",
-        "max_probability" => "above 0 %",
-        "interval" => "above the target",
-        "flows" | "weight" => "from 1 to 65536",
-        _ => "from 1 B to 1 GiB",
-    };
-    if is_valid(&value) {
-        return Ok(value);
-    }
-    Err(entry.problem(&format!("not valid: {key} is {range}")))
 }

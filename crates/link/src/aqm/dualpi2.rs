@@ -1,5 +1,5 @@
-//! Coupled dual queues under PI2 (DualPI2): packets of L4S wait in a queue of their own, whose marks
-//! are coupled to what the others are dropped and marked by.
+//! Coupled dual queues under PI2 (`DualPI2`): packets of L4S wait in a queue of their own, whose
+//! marks are coupled to what the others are dropped and marked by.
 //!
 //! Source: RFC 9332, appendix A, with overload and low link rates (appendix A.2). ECT(1) and CE go
 //! to the L queue, Not-ECT and ECT(0) to the C queue; both share one buffer. The scheduler is the
@@ -23,7 +23,7 @@ const SHARE: u64 = 15;
 /// `Th_len`: the native L4S AQM does not mark while no more packets than this wait.
 const SHORTEST: usize = 1;
 
-/// Two queues under `DualPi2`, which drop at their tails where both together are full.
+/// Two queues under `DualPI2`, which drop at their tails where both together are full.
 pub(crate) struct DualPi2 {
     config: DualPi2Config,
     limit: Limit,
@@ -143,9 +143,7 @@ impl Discipline for DualPi2 {
         loop {
             let (l4s, classic) = (&mut self.l4s.fifo, &mut self.classic.fifo);
             let is_l4s = self.scheduler.chooses_l4s(l4s, classic);
-            let Some(mut packet) = (if is_l4s { l4s } else { classic }).pop() else {
-                return None;
-            };
+            let mut packet = (if is_l4s { l4s } else { classic }).pop()?;
             if self.bytes() == 0 {
                 self.scheduler.ahead = 0;
             }

@@ -6,6 +6,7 @@ mod config;
 mod dualpi2;
 mod fair_queue;
 mod head_drop;
+mod keys;
 mod pi2;
 mod pi_config;
 mod pi_controller;

@@ -3,7 +3,7 @@
 //!
 //! Source: the Classic AQM of RFC 9332, appendix A, by itself; De Schepper et al., PI2: A
 //! Linearized AQM for both Classic and Scalable TCP, ACM `CoNEXT` 2016, section 5. ECT(1) is
-//! treated as ECT(0) is (RFC 3168, section 5): only `DualPi2` couples the two. Packets are dropped
+//! treated as ECT(0) is (RFC 3168, section 5): only `DualPI2` couples the two. Packets are dropped
 //! that could be marked where the probability of that is 25 % or more, as for the RFC's k = 2.
 
 use std::collections::VecDeque;

@@ -1,11 +1,8 @@
-//! PI2 and DualPI2 as scenario files describe them.
-
-use std::fmt::Display;
-use std::str::FromStr;
+//! PI2 and `DualPI2` as scenario files describe them.
 
 use bentpipe_units::Span;
 
-use super::config::{is_on, on_or_off};
+use super::keys::{is_on, on_or_off, within};
 use crate::fields::{Fields, Problem};
 
 /// The parameters of a Proportional Integral controller (RFC 9332, appendix A, figure 2).
@@ -105,22 +102,4 @@ impl DualPi2Config {
         ];
         self.pi.parameters().into_iter().chain(own).collect()
     }
-}
-
-/// A value that may be left out, from the first to the second of `range`.
-fn within<T: FromStr<Err: Display> + Display + PartialOrd>(
-    fields: &mut Fields,
-    key: &'static str,
-    usual: T,
-    range: [T; 2],
-) -> Result<T, Problem> {
-    let Some(entry) = fields.take(key) else {
-        return Ok(usual);
-    };
-    let value = entry.parse()?;
-    let [least, most] = range;
-    if least <= value && value <= most {
-        return Ok(value);
-    }
-    Err(entry.problem(&format!("not valid: {key} is from {least} to {most}")))
 }

@@ -1,4 +1,4 @@
-//! The Proportional Integral controller of PI2 and DualPI2, and how their probabilities are put
+//! The Proportional Integral controller of PI2 and `DualPI2`, and how its probabilities are put
 //! into effect.
 //!
 //! Source: RFC 9332, appendix A. The controller keeps a base probability p' (figure 8). Classic
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(pi.base, ONE, "not above 1");
     }
 
-    /// Overload begins where p' is 1 / k: p_C = 1 / k^2, p_CL = 1.
+    /// Overload begins where p' is 1 / k: `p_C` = 1 / k^2, `p_CL` = 1.
     #[test]
     fn overload_begins_where_the_coupled_probability_is_1() {
         let mut pi = controller(2);

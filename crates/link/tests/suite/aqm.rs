@@ -183,8 +183,8 @@ fn pie_keeps_the_delay_at_its_target() {
     }
 }
 
-/// 95 packets at once at 1 ms each. At 15 ms the oldest has waited for 15 ms, at 30 ms for 30 ms, so
-/// with alpha = 0.15 and beta = 3 an update adds 3 * 0.015 + 0.15 * (delay - 0.015) to p': it is
+/// 95 packets at once at 1 ms each. At 15 ms the oldest has waited for 15 ms, at 30 ms for 30 ms,
+/// so with alpha = 0.15 and beta = 3 an update adds 3 * 0.015 + 0.15 * (delay - 0.015) to p': it is
 /// 0.045, 0.09225, 0.14175, 0.1935, 0.2475, 0.30375, and its square 0.002025, 0.008510, 0.020093,
 /// 0.037442, 0.061256, 0.092264.
 #[test]
@@ -205,8 +205,8 @@ fn pi2_acts_by_the_square_of_the_base_probability() {
     assert_eq!((dropped(&found), marked(&found)), (vec![74, 91], vec![]));
 }
 
-/// Twice as much as the link sends, for ten seconds, of packets that cannot be marked, that can, and
-/// of L4S: all are overload, for half of them have to go. The delay settles at the target.
+/// Twice as much as the link sends, for ten seconds, of packets that cannot be marked, that can,
+/// and of L4S: all are overload, for half of them have to go. The delay settles at the target.
 #[test]
 fn pi2_and_dualpi2_keep_the_delay_at_their_target() {
     for (words, ecn) in [
