@@ -13,9 +13,7 @@ from conftest import Command, installed_or_skip
 QUIC_GO = ("--client", "quic-go", "--server", "quic-go", "--iterations", "1", "--no-report", "--json")
 
 
-def over_sat(
-    bentpipe: Command, queue: str, *words: str, stacks: tuple[str, ...] = QUIC_GO
-) -> dict[str, Any]:
+def over_sat(bentpipe: Command, queue: str, *words: str, stacks: tuple[str, ...] = QUIC_GO) -> dict[str, Any]:
     """The record of a trial over `sat` with that queue towards the client."""
     done = bentpipe("run", "--scenario", "sat", "--set", f"forward.queue={queue}", *stacks, *words)
     assert done.code == 0, done.err

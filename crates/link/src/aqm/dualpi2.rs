@@ -5,7 +5,9 @@
 //! to the L queue, Not-ECT and ECT(0) to the C queue; both share one buffer. The scheduler is the
 //! one that the RFC recommends, weighted round robin with 1/16 for the C queue. It counts bytes, so
 //! that small packets have no disadvantage, and only while packets of both queues wait. A packet of
-//! the L queue counts itself when it is asked whether more than one waits (figure 7, line 5a).
+//! the L queue counts itself when it is asked whether more than one waits (figure 7, line 5a). A
+//! packet is dropped if it would take the buffer above its limit, as in other queues here, and not
+//! if the largest one would (figure 3, line 2).
 //!
 //! A flow whose packets differ in that bit of ECN is in both queues, and may be reordered.
 
