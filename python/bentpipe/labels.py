@@ -45,8 +45,12 @@ class ScenarioLabel:
 
     @property
     def queue(self) -> str:
-        """The queue towards the client, as in `1 BDP`; "" if none was set."""
+        """The queue towards the client, as in `1 BDP` or `1 BDP codel ecn=off`; "" if none was set."""
         text = self.values.get(_QUEUE, "")
+        if text.startswith("{"):
+            keys = _by_name(tuple(text.strip("{}").replace('"', "").split(",")))
+            shown = [keys.pop("size", ""), keys.pop("aqm", ""), *(f"{key}={keys[key]}" for key in keys)]
+            text = " ".join(one for one in shown if one)
         return text.replace("BDP", " BDP").replace("packets", " packets")
 
     @property
@@ -81,15 +85,21 @@ def variant(text: str) -> VariantLabel:
 
 @cache
 def scenario(text: str) -> ScenarioLabel:
-    """The label of a scenario; the value of a setting may have commas in it."""
+    """The label of a scenario; the value of a setting may have commas in it, as tables and lists do."""
     name, *parts = text.split(",")
     settings: list[str] = []
     for part in parts:
-        if "=" in part or not settings:
+        is_open = bool(settings) and _is_open(settings[-1])
+        if ("=" in part and not is_open) or not settings:
             settings.append(part)
         else:
             settings[-1] += f",{part}"
     return ScenarioLabel(name, tuple(settings))
+
+
+def _is_open(text: str) -> bool:
+    """Whether a table or list that begins in a text does not end in it."""
+    return any(text.count(opening) > text.count(closing) for opening, closing in ("{}", "[]"))
 
 
 @cache
