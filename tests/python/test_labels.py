@@ -25,6 +25,12 @@ def test_a_variant_is_a_stack_with_options() -> None:
             "25 packets",
             "sat,forward.loss=a,b",
         ),
+        (
+            'sat,forward.queue={size="1BDP",aqm="codel",ecn="off"},forward.loss=1%',
+            {"forward.queue": '{size="1BDP",aqm="codel",ecn="off"}', "forward.loss": "1%"},
+            "1 BDP codel ecn=off",
+            "sat,forward.loss=1%",
+        ),
     ],
 )
 def test_a_scenario_has_settings(text: str, settings: dict[str, str], queue: str, without: str) -> None:

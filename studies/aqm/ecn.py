@@ -1,0 +1,70 @@
+"""What each stack does with ECN, as seen on the wire behind queues that mark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bentpipe.analysis.cells import Cell
+from bentpipe.runs.records import Record
+from bentpipe.study.markdown import literal, several, table
+
+_HOW = """Behind CoDel and FQ-CoDel, over all paths. *Sets*: the codepoint of the server's packets with data
+(RFC 9000 section 13.4 asks for it to be validated: *stops* says that fewer than half of them kept it).
+*Marked*: packets that the queue marked CE. *Reported*: marks that the client's ACKs tell the server of.
+*Slowed down*: round trips with news of marks after which the server had less in flight, of all of them."""
+
+
+def sections(single: Sequence[Cell]) -> list[str]:
+    """The table of all stacks."""
+    rows = [_row(server, records) for server, records in _by_server(single).items()]
+    if not rows:
+        return []
+    head = ["server", "sets", "marked", "reported", "slowed down"]
+    return ["## Who speaks ECN", _HOW, table(head, rows, left=2)]
+
+
+def sentence(single: Sequence[Cell]) -> str:
+    """How many set it, and how many of these answer."""
+    found = _by_server(single)
+    if not found:
+        return ""
+    setting = [records for records in found.values() if _codepoint(records) != "none"]
+    answering = [one for one in setting if _sum(one, "forward_ce_answered")]
+    return (
+        f"Of {several(len(found), 'server')}, {len(setting)} set ECT, and {len(answering)} of these slow "
+        "down when marks are reported."
+    )
+
+
+def _by_server(single: Sequence[Cell]) -> dict[str, list[Record]]:
+    """The successful trials behind queues that may mark, of each server with its client."""
+    found: dict[str, list[Record]] = {}
+    for cell in single:
+        if "codel" in cell.key.scenario_label.queue and "ecn=off" not in cell.key.scenario_label.queue:
+            found.setdefault(cell.key.server, []).extend(cell.ok)
+    return {server: records for server, records in found.items() if records}
+
+
+def _row(server: str, records: Sequence[Record]) -> list[str]:
+    codepoint = _codepoint(records)
+    shares = [one.forward_ect_share for one in records if one.forward_ect_share is not None]
+    stops = codepoint != "none" and bool(shares) and min(shares) < 0.5
+    rounds = _sum(records, "forward_ce_rounds")
+    answered = _sum(records, "forward_ce_answered")
+    return [
+        literal(server),
+        f"{codepoint}, stops" if stops else codepoint,
+        str(_sum(records, "forward_marked")),
+        str(_sum(records, "forward_ce_echoed")),
+        f"{answered} of {rounds}" if rounds else "-",
+    ]
+
+
+def _codepoint(records: Sequence[Record]) -> str:
+    """The codepoint that most trials have."""
+    seen = [one.forward_ect for one in records if one.forward_ect is not None]
+    return max(set(seen), key=lambda one: (seen.count(one), one)) if seen else "not read"
+
+
+def _sum(records: Sequence[Record], column: str) -> int:
+    return sum(getattr(one, column) or 0 for one in records)
