@@ -28,7 +28,7 @@ def sentence(single: Sequence[Cell]) -> str:
     found = _by_server(single)
     if not found:
         return ""
-    setting = [records for records in found.values() if _codepoint(records) != "none"]
+    setting = [records for records in found.values() if _codepoint(records).startswith("ECT")]
     answering = [one for one in setting if _sum(one, "forward_ce_answered")]
     return (
         f"Of {several(len(found), 'server')}, {len(setting)} set ECT, and {len(answering)} of these slow "
@@ -48,7 +48,7 @@ def _by_server(single: Sequence[Cell]) -> dict[str, list[Record]]:
 def _row(server: str, records: Sequence[Record]) -> list[str]:
     codepoint = _codepoint(records)
     shares = [one.forward_ect_share for one in records if one.forward_ect_share is not None]
-    stops = codepoint != "none" and bool(shares) and min(shares) < 0.5
+    stops = codepoint.startswith("ECT") and bool(shares) and min(shares) < 0.5
     rounds = _sum(records, "forward_ce_rounds")
     answered = _sum(records, "forward_ce_answered")
     return [
