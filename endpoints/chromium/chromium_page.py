@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from devtools import Devtools
 from film import FilmFrame
 from page_job import Job
 from page_load import PageLoad
+from tcp_sockets import open_connections
 from visit import MOMENTS, OBSERVE
 
 _BUFFER = 1 << 30  # bytes of replies that the browser keeps until they are asked for
@@ -21,9 +23,10 @@ _QUALITY = 60
 _WIDTH = 390
 _FIRST_PICTURE_S = 5
 _LAST_EVENTS = 100
+_CLOSE_WITHIN_S = 30
 _LAST_PICTURE_S = 0.1  # what has come is drawn within a few frames, of 16 ms each
 # It is there when its page is.
-_END_CONNECTIONS = """(async()=>{for(let tries=0;!window.chrome?.send&&tries<200;tries++)
+_CLOSE_IDLE = """(async()=>{for(let tries=0;!window.chrome?.send&&tries<200;tries++)
 await new Promise(then=>setTimeout(then,50));chrome.send('flushSocketPools')})()"""
 
 
@@ -107,9 +110,18 @@ class Chromium:
         page = "chrome://net-internals/#sockets"
         target = self._browser.ask("Target.createTarget", url=page, background=True)["targetId"]
         session = self._browser.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        said = self._browser.ask("Runtime.evaluate", session, expression=_END_CONNECTIONS, awaitPromise=True)
-        if "exceptionDetails" in said:
-            raise BrowserFailure(f"connections could not be ended: {said['result'].get('description')}")
+        since_s = time.monotonic()
+        # It closes idle sockets alone: one that was opened ahead of need, and whose handshake is not over yet,
+        # would stay, and carry the later visit.
+        while True:
+            said = self._browser.ask("Runtime.evaluate", session, expression=_CLOSE_IDLE, awaitPromise=True)
+            if "exceptionDetails" in said:
+                raise BrowserFailure(f"connections could not be ended: {said['result'].get('description')}")
+            if not (left := open_connections(self._job.port)):
+                break
+            if time.monotonic() - since_s > _CLOSE_WITHIN_S:
+                raise BrowserFailure(f"{left} of its connections did not end within {_CLOSE_WITHIN_S} s")
+            time.sleep(0.02)
         self._browser.ask("Target.closeTarget", targetId=target)
 
     def _take(self, event: dict[str, Any]) -> None:
