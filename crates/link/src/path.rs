@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bentpipe_units::{Size, Span, Time};
+use bentpipe_units::{Span, Time};
 
 use crate::delay::{Delay, Delays};
 use crate::direction::Direction;
@@ -10,9 +10,11 @@ use crate::hop::Hop;
 use crate::loss::{Loss, Losses};
 use crate::node::{Node, Step, Transit};
 use crate::packet::{Counters, Fate, Outcome, PacketMeta};
+use crate::policer::Policer;
 use crate::random::{LinkSeed, Use};
 use crate::scenario::{DirectionConfig, Scenario};
 use crate::scheduled::ScheduledTransmitter;
+use crate::shaper::Shaper;
 use crate::transmitter::Transmitter;
 
 /// A path in one direction: the nodes of its links, in the order in which packets meet them.
@@ -57,16 +59,16 @@ impl Path {
                 direction,
                 segment,
             };
-            nodes(config, hop.scenario().bdp(config), seed)
+            nodes(config, hop.scenario().rtt(), seed)
         });
         Self::of(links)
     }
 
-    /// A link by itself. `bdp` is what a queue size in BDP refers to: the link's rate times the
-    /// round-trip time of the whole path.
+    /// A link by itself. `rtt` is the round-trip time of the whole path, which a queue size in BDP
+    /// refers to.
     #[must_use]
-    pub fn of_link(config: &DirectionConfig, bdp: Size, seed: LinkSeed) -> Self {
-        Self::of(nodes(config, bdp, seed))
+    pub fn of_link(config: &DirectionConfig, rtt: Span, seed: LinkSeed) -> Self {
+        Self::of(nodes(config, rtt, seed))
     }
 
     fn of(nodes: impl IntoIterator<Item = Box<dyn Node>>) -> Self {
@@ -208,10 +210,16 @@ impl Path {
     }
 }
 
-/// The nodes of a link, in their usual order: capacity with its queue, loss, delay. What does
-/// nothing is left out.
-fn nodes(config: &DirectionConfig, bdp: Size, seed: LinkSeed) -> Vec<Box<dyn Node>> {
+/// The nodes of a link, in their usual order. What does nothing is left out.
+fn nodes(config: &DirectionConfig, rtt: Span, seed: LinkSeed) -> Vec<Box<dyn Node>> {
     let mut nodes: Vec<Box<dyn Node>> = Vec::new();
+    if let Some(bucket) = config.policer {
+        nodes.push(Box::new(Policer::new(bucket)));
+    }
+    if let Some(shaper) = config.shaper {
+        nodes.push(Box::new(Shaper::new(shaper, rtt, seed)));
+    }
+    let bdp = config.bdp(rtt);
     if let Some(transmitter) = ScheduledTransmitter::new(config, bdp, seed) {
         nodes.push(Box::new(transmitter));
     } else if let Some(transmitter) = Transmitter::new(config, bdp, seed) {

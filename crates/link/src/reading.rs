@@ -16,6 +16,8 @@ use crate::queue::Queue;
 use crate::rate::LinkRate;
 use crate::scenario::{DirectionConfig, Scenario, Segment};
 use crate::sets::{self, Set};
+use crate::shaper::ShaperConfig;
+use crate::token_bucket::TokenBucketConfig;
 
 /// What to write if the satellite is missing.
 const SATELLITE: &str = "{ forward = { delay = \"300 ms\" }, return = { delay = \"300 ms\" } }";
@@ -167,6 +169,8 @@ impl DirectionConfig {
             .take("frame")
             .map(|entry| read_frame(&entry))
             .transpose()?;
+        let policer = fields.take("policer").map(read_policer).transpose()?;
+        let shaper = fields.take("shaper").map(ShaperConfig::read).transpose()?;
         fields.finish()?;
         Ok(Self {
             rate,
@@ -174,6 +178,8 @@ impl DirectionConfig {
             queue: queue.unwrap_or_default(),
             loss: loss.unwrap_or_default(),
             frame,
+            policer,
+            shaper,
         })
     }
 }
@@ -183,4 +189,11 @@ fn read_frame(entry: &Entry) -> Result<Span, Problem> {
         Span::ZERO => Err(entry.problem("a frame takes time; write \"10 ms\", or leave it out")),
         frame => Ok(frame),
     }
+}
+
+fn read_policer(entry: Entry) -> Result<TokenBucketConfig, Problem> {
+    let mut fields = entry.table()?;
+    let policer = TokenBucketConfig::read(&mut fields)?;
+    fields.finish()?;
+    Ok(policer)
 }

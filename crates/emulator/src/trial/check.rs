@@ -59,7 +59,9 @@ fn delay_flaw(hop: Hop, direction: Direction, packets: &[&Packet]) -> Option<Str
 
 /// The rate, if there is one, of a link whose delay and rate do not change; None if they do.
 fn fixed_rate(config: &DirectionConfig) -> Option<Vec<Rate>> {
-    let steady = matches!(config.delay, Delay::Fixed(_)) && config.frame.is_none();
+    let steady = matches!(config.delay, Delay::Fixed(_))
+        && config.frame.is_none()
+        && config.shaper.is_none();
     match &config.rate {
         None => steady.then(Vec::new),
         Some(LinkRate::Fixed(rate)) => steady.then(|| vec![*rate]),

@@ -4,6 +4,9 @@ use bentpipe_link::Scenario;
 
 use crate::file;
 
+/// The keys of a direction.
+const KEYS: &str = "rate, delay, queue, loss, frame, policer, shaper";
+
 const SAT: &str = "rate = \"20 Mbit/s\"\ndelay = \"300 ms\"";
 
 #[track_caller]
@@ -101,12 +104,11 @@ fn a_negative_or_empty_value() {
 fn an_unknown_key() {
     forward_refused(
         "rte = \"20 Mbit/s\"",
-        ".rte: 20 Mbit/s: unknown key; did you mean \"rate\"? Known here: rate, delay, queue, \
-         loss, frame",
+        &format!(".rte: 20 Mbit/s: unknown key; did you mean \"rate\"? Known here: {KEYS}"),
     );
     forward_refused(
         "jitter = \"5 ms\"",
-        ".jitter: 5 ms: unknown key; known here: rate, delay, queue, loss, frame",
+        &format!(".jitter: 5 ms: unknown key; known here: {KEYS}"),
     );
     forward_refused(
         "queue = { size = \"1 MB\", aqm = \"blue\" }",
@@ -411,7 +413,7 @@ fn a_change_that_cannot_be_made() {
         "1BDP",
         &format!(
             "{file} forward.quue=1BDP: satellite.forward.quue: 1BDP: unknown key; \
-             did you mean \"queue\"? Known here: rate, delay, queue, loss, frame"
+             did you mean \"queue\"? Known here: {KEYS}"
         ),
     );
     set_refused(
