@@ -130,6 +130,18 @@ impl Entry {
         }
     }
 
+    /// The values of an array, each with its place in it, from 0 on, in its key; None if it is none.
+    pub fn items(self) -> Option<Vec<Self>> {
+        let Value::Array(values) = self.value else {
+            return None;
+        };
+        let item = |(index, value)| Self {
+            key: format!("{}.{index}", self.key),
+            value,
+        };
+        Some(values.into_iter().enumerate().map(item).collect())
+    }
+
     /// The text itself.
     pub fn text(&self) -> Result<String, Problem> {
         match &self.value {

@@ -108,6 +108,7 @@ impl<'a> Ideal<'a> {
                 (LinkRate::OnDemand(demand), None) => RateOverTime::Fixed(demand.full.bps()),
                 _ => RateOverTime::new(rate, stream.stream(Use::Rate)),
             });
+            let found = found.map(|rate| rate.interrupted(config.outages.as_ref()));
             limiters.extend(found.map(|rate| (before, rate)));
             before = before + config.delay.min();
         }

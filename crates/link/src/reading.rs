@@ -11,6 +11,7 @@ use crate::direction::Direction;
 use crate::error::ScenarioError;
 use crate::fields::{Entry, Fields, Problem};
 use crate::loss::Loss;
+use crate::outages::Outages;
 use crate::packed_text::file_text;
 use crate::queue::Queue;
 use crate::rate::LinkRate;
@@ -171,6 +172,10 @@ impl DirectionConfig {
             .transpose()?;
         let policer = fields.take("policer").map(read_policer).transpose()?;
         let shaper = fields.take("shaper").map(ShaperConfig::read).transpose()?;
+        let outages = fields
+            .take("outages")
+            .map(|entry| read_outages(entry, rate.is_some()))
+            .transpose()?;
         fields.finish()?;
         Ok(Self {
             rate,
@@ -180,6 +185,7 @@ impl DirectionConfig {
             frame,
             policer,
             shaper,
+            outages,
         })
     }
 }
@@ -196,4 +202,10 @@ fn read_policer(entry: Entry) -> Result<TokenBucketConfig, Problem> {
     let policer = TokenBucketConfig::read(&mut fields)?;
     fields.finish()?;
     Ok(policer)
+}
+
+fn read_outages(entry: Entry, has_rate: bool) -> Result<Outages, Problem> {
+    let no_rate = entry.problem("a link without a rate sends at once; write a rate beside it");
+    let outages = Outages::read(entry)?;
+    if has_rate { Ok(outages) } else { Err(no_rate) }
 }

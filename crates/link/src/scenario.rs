@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::delay::Delay;
 use crate::direction::{Direction, SegmentName};
 use crate::loss::Loss;
+use crate::outages::Outages;
 use crate::queue::Queue;
 use crate::queue_size::QueueSize;
 use crate::rate::LinkRate;
@@ -69,6 +70,9 @@ pub struct DirectionConfig {
     /// What goes beyond this rate waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shaper: Option<ShaperConfig>,
+    /// Times at which the rate is 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outages: Option<Outages>,
 }
 
 impl Scenario {
@@ -164,7 +168,11 @@ impl DirectionConfig {
     }
 
     fn lowest_rate(&self) -> Option<Rate> {
-        let own = self.rate.as_ref().map(LinkRate::lowest);
+        let lowest = |rate: &LinkRate| match self.outages {
+            None => rate.lowest(),
+            Some(_) => Rate::from_bps(0),
+        };
+        let own = self.rate.as_ref().map(lowest);
         own.into_iter()
             .chain(self.buckets().map(|it| it.rate))
             .min()
@@ -172,7 +180,8 @@ impl DirectionConfig {
 
     /// Whether the rate never changes.
     pub(crate) fn is_steady(&self) -> bool {
-        self.rate.as_ref().is_none_or(LinkRate::is_steady) && self.buckets().next().is_none()
+        let varies = self.outages.is_some() || self.buckets().next().is_some();
+        self.rate.as_ref().is_none_or(LinkRate::is_steady) && !varies
     }
 
     /// The queue that limits what waits for the lowest rate, and that rate; None if nothing waits.
@@ -191,7 +200,8 @@ impl DirectionConfig {
     pub fn further(&self) -> Vec<String> {
         let policer = self.policer.map(|it| format!("policer {it}"));
         let shaper = self.shaper.map(|it| format!("shaper {it}"));
-        [policer, shaper].into_iter().flatten().collect()
+        let outages = self.outages.as_ref().map(|it| format!("outages {it}"));
+        [policer, shaper, outages].into_iter().flatten().collect()
     }
 }
 

@@ -61,7 +61,8 @@ fn delay_flaw(hop: Hop, direction: Direction, packets: &[&Packet]) -> Option<Str
 fn fixed_rate(config: &DirectionConfig) -> Option<Vec<Rate>> {
     let steady = matches!(config.delay, Delay::Fixed(_))
         && config.frame.is_none()
-        && config.shaper.is_none();
+        && config.shaper.is_none()
+        && config.outages.is_none();
     match &config.rate {
         None => steady.then(Vec::new),
         Some(LinkRate::Fixed(rate)) => steady.then(|| vec![*rate]),

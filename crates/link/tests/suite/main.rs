@@ -11,6 +11,8 @@ mod files;
 mod hop;
 mod ideal;
 mod loss;
+mod node_errors;
+mod outages;
 mod path;
 mod properties;
 mod queue;
