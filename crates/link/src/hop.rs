@@ -4,6 +4,7 @@ use bentpipe_units::{Rate, Size, Span};
 
 use crate::delay::Delay;
 use crate::direction::{Direction, HostName, SegmentName};
+use crate::order::NodeName;
 use crate::scenario::{DirectionConfig, Scenario, Segment};
 use crate::waiting::Limit;
 
@@ -151,6 +152,10 @@ impl Segment {
         for way in [&mut self.forward, &mut self.return_] {
             if way.delay == Delay::default() {
                 way.delay = Delay::Fixed(CABLE);
+                match &mut way.order {
+                    Some(order) if !order.contains(&NodeName::Delay) => order.push(NodeName::Delay),
+                    _ => {}
+                }
             }
         }
     }

@@ -101,15 +101,21 @@ impl<'a> Ideal<'a> {
                 direction,
                 segment,
             };
+            let own = if config.travels_first() {
+                config.delay.min()
+            } else {
+                Span::ZERO
+            };
+            let meets = before + own;
             let found = config.rate.as_ref().map(|rate| match (rate, asked) {
                 (LinkRate::OnDemand(demand), Some(asked)) => {
-                    RateOverTime::OnDemand(Allocation::all_asked(*demand, asked + before))
+                    RateOverTime::OnDemand(Allocation::all_asked(*demand, asked + meets))
                 }
                 (LinkRate::OnDemand(demand), None) => RateOverTime::Fixed(demand.full.bps()),
                 _ => RateOverTime::new(rate, stream.stream(Use::Rate)),
             });
             let found = found.map(|rate| rate.interrupted(config.outages.as_ref()));
-            limiters.extend(found.map(|rate| (before, rate)));
+            limiters.extend(found.map(|rate| (meets, rate)));
             before = before + config.delay.min();
         }
         limiters

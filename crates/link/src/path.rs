@@ -7,8 +7,9 @@ use bentpipe_units::{Span, Time};
 use crate::delay::{Delay, Delays};
 use crate::direction::Direction;
 use crate::hop::Hop;
-use crate::loss::{Loss, Losses};
+use crate::loss::{EndOfLost, Loss, Losses};
 use crate::node::{Node, Step, Transit};
+use crate::order::NodeName;
 use crate::packet::{Counters, Fate, Outcome, PacketMeta};
 use crate::policer::Policer;
 use crate::random::{LinkSeed, Use};
@@ -210,29 +211,50 @@ impl Path {
     }
 }
 
-/// The nodes of a link, in their usual order. What does nothing is left out.
+/// The nodes of a link, in their order. What does nothing is left out.
 fn nodes(config: &DirectionConfig, rtt: Span, seed: LinkSeed) -> Vec<Box<dyn Node>> {
     let mut nodes: Vec<Box<dyn Node>> = Vec::new();
-    if let Some(bucket) = config.policer {
-        nodes.push(Box::new(Policer::new(bucket)));
+    let mut some_are_lost = false;
+    for name in config.order() {
+        if some_are_lost && !name.takes_lost() {
+            nodes.push(Box::new(EndOfLost));
+            some_are_lost = false;
+        }
+        // What is lost is so where the delay begins.
+        let ends_lost = some_are_lost && *name == NodeName::Delay;
+        nodes.extend(node(*name, config, rtt, seed, ends_lost));
+        some_are_lost = (some_are_lost && !ends_lost) || name.may_lose(config);
     }
-    if let Some(shaper) = config.shaper {
-        nodes.push(Box::new(Shaper::new(shaper, rtt, seed)));
-    }
-    let bdp = config.bdp(rtt);
-    if let Some(transmitter) = ScheduledTransmitter::new(config, bdp, seed) {
-        nodes.push(Box::new(transmitter));
-    } else if let Some(transmitter) = Transmitter::new(config, bdp, seed) {
-        nodes.push(Box::new(transmitter));
-    }
-    let can_lose = config.loss != Loss::None;
-    if can_lose {
-        nodes.push(Box::new(Losses::new(config.loss, seed.stream(Use::Loss))));
-    }
-    // What is lost is so where the delay begins.
-    if can_lose || config.delay != Delay::default() {
-        let dice = seed.stream(Use::Delay);
-        nodes.push(Box::new(Delays::new(config.delay.clone(), dice)));
+    if some_are_lost {
+        nodes.push(Box::new(EndOfLost));
     }
     nodes
+}
+
+/// A node of a link; None if it does nothing. `ends_lost`: some packets that reach it are lost.
+fn node(
+    name: NodeName,
+    config: &DirectionConfig,
+    rtt: Span,
+    seed: LinkSeed,
+    ends_lost: bool,
+) -> Option<Box<dyn Node>> {
+    Some(match name {
+        NodeName::Policer => Box::new(Policer::new(config.policer?)),
+        NodeName::Shaper => Box::new(Shaper::new(config.shaper?, rtt, seed)),
+        NodeName::Queue => {
+            let bdp = config.bdp(rtt);
+            match ScheduledTransmitter::new(config, bdp, seed) {
+                Some(transmitter) => Box::new(transmitter),
+                None => Box::new(Transmitter::new(config, bdp, seed)?),
+            }
+        }
+        NodeName::Loss if config.loss == Loss::None => return None,
+        NodeName::Loss => Box::new(Losses::new(config.loss, seed.stream(Use::Loss))),
+        NodeName::Delay if !ends_lost && config.delay == Delay::default() => return None,
+        NodeName::Delay => {
+            let dice = seed.stream(Use::Delay);
+            Box::new(Delays::new(config.delay.clone(), dice))
+        }
+    })
 }

@@ -11,6 +11,7 @@ use crate::direction::Direction;
 use crate::error::ScenarioError;
 use crate::fields::{Entry, Fields, Problem};
 use crate::loss::Loss;
+use crate::order;
 use crate::outages::Outages;
 use crate::packed_text::file_text;
 use crate::queue::Queue;
@@ -176,8 +177,9 @@ impl DirectionConfig {
             .take("outages")
             .map(|entry| read_outages(entry, rate.is_some()))
             .transpose()?;
+        let order = fields.take("order");
         fields.finish()?;
-        Ok(Self {
+        let mut config = Self {
             rate,
             delay: delay.unwrap_or_default(),
             queue: queue.unwrap_or_default(),
@@ -186,7 +188,10 @@ impl DirectionConfig {
             policer,
             shaper,
             outages,
-        })
+            order: None,
+        };
+        config.order = order.map(|it| order::read(it, &config)).transpose()?;
+        Ok(config)
     }
 }
 

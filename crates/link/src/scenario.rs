@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::delay::Delay;
 use crate::direction::{Direction, SegmentName};
 use crate::loss::Loss;
+use crate::order::NodeName;
 use crate::outages::Outages;
 use crate::queue::Queue;
 use crate::queue_size::QueueSize;
@@ -73,6 +74,9 @@ pub struct DirectionConfig {
     /// Times at which the rate is 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outages: Option<Outages>,
+    /// The nodes in the order in which packets meet them; the usual one if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<Vec<NodeName>>,
 }
 
 impl Scenario {
@@ -201,7 +205,15 @@ impl DirectionConfig {
         let policer = self.policer.map(|it| format!("policer {it}"));
         let shaper = self.shaper.map(|it| format!("shaper {it}"));
         let outages = self.outages.as_ref().map(|it| format!("outages {it}"));
-        [policer, shaper, outages].into_iter().flatten().collect()
+        let names = |order: &Vec<NodeName>| {
+            let names: Vec<_> = order.iter().map(|it| it.name()).collect();
+            format!("in the order {}", names.join(", "))
+        };
+        let order = self.order.as_ref().map(names);
+        [policer, shaper, outages, order]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 }
 

@@ -71,10 +71,13 @@ fn fixed_rate(config: &DirectionConfig) -> Option<Vec<Rate>> {
 }
 
 /// Where links lose packets independently of each other, the losses keep to Bernstein's inequality.
-/// Other models are not checked.
+/// Other models, and links whose order is not the usual one, are not checked.
 fn loss_flaw(hop: Hop, direction: Direction, packets: &[&Packet]) -> Option<String> {
     let mut survive = 1.0;
     for (_, config) in hop.links(direction) {
+        if config.order.is_some() {
+            return None;
+        }
         survive *= match config.loss {
             Loss::None => 1.0,
             Loss::Uniform(ratio) => 1.0 - float(ratio.ppb()) / 1e9,

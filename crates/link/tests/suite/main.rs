@@ -12,6 +12,7 @@ mod hop;
 mod ideal;
 mod loss;
 mod node_errors;
+mod order;
 mod outages;
 mod path;
 mod properties;

@@ -87,3 +87,39 @@ fn outages() {
          rate beside it",
     );
 }
+
+#[test]
+fn orders() {
+    let keys = "rate = \"9 Mbit/s\"\npolicer = { rate = \"9 Mbit/s\", burst = \"9 kB\" }\n";
+    let bad = |order: &str, message: &str| {
+        refused(
+            &format!("{keys}order = {order}"),
+            &format!("order{message}"),
+        );
+    };
+    bad(
+        "\"usual\"",
+        ": usual: write the nodes in their order, as in [\"policer\", \"queue\", \"loss\", \"delay\"]",
+    );
+    bad("[3]", ".0: 3: a text is needed here; put it in quotes");
+    bad(
+        "[\"queue\", \"polcer\"]",
+        ".1: polcer: unknown node; did you mean \"policer\"? Known: policer, shaper, queue, loss, \
+         delay",
+    );
+    bad(
+        "[\"queue\", \"delay\", \"queue\"]",
+        ".2: queue: stands here twice; a packet meets each node once",
+    );
+    bad(
+        "[\"queue\", \"delay\"]",
+        ": [\"queue\", \"delay\"]: leaves out \"policer\", which this direction has; add it",
+    );
+    bad(
+        "[\"policer\", \"queue\"]",
+        ": [\"policer\", \"queue\"]: leaves out \"delay\", which this direction has; add it",
+    );
+    // What a direction has not may be named.
+    let order = "order = [\"shaper\", \"policer\", \"queue\", \"loss\", \"delay\"]";
+    parse(&format!("delay = \"1 ms\"\n{keys}{order}")).unwrap();
+}

@@ -124,6 +124,7 @@ fn every_model_comes_back_from_json() {
             "{ base = \"9 ms\", jitter = \"1 ms\", every = \"15 s\", first = \"2 s\" }",
         ),
         ("forward.frame", "26.5 ms"),
+        ("forward.order", "[\"delay\", \"queue\"]"),
         (
             "forward.policer",
             "{ rate = \"9 Mbit/s\", burst = \"64 kB\" }",
