@@ -101,6 +101,13 @@ impl<'a> Hop<'a> {
             .all(DirectionConfig::is_steady)
     }
 
+    /// The largest packet that all of its links carry, both ways; None if none has an MTU.
+    #[must_use]
+    pub fn mtu(&self) -> Option<Size> {
+        let links = Direction::BOTH.into_iter().flat_map(|it| self.links(it));
+        links.filter_map(|(_, config)| config.mtu).min()
+    }
+
     /// The size of the queue of a direction's slowest link, in bytes of full-sized packets. None if
     /// no link limits the rate: then nothing ever waits.
     #[must_use]

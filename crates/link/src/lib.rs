@@ -14,6 +14,9 @@
 //! 3. **loss**: of whole IP packets, after they have used the capacity;
 //! 4. **delay**: fixed, from a trace, or drawn at random; the order is kept.
 //!
+//! What else a scenario names stands in front of these, where it gives no other order (`order`): an
+//! MTU, what is done to UDP alone, a policer, a shaper.
+//!
 //! Frames are those of a scheduler that assigns capacity by the frame (DVB-S2, DVB-RCS2): a packet
 //! leaves with the end of the frame in which its last bit is sent. Simplification: it may use the
 //! frame in which it arrives, and what leaves later for the frame's sake counts as sent, not as
@@ -36,6 +39,7 @@ mod ideal;
 mod intervals;
 mod loss;
 mod mahimahi;
+mod mtu;
 mod node;
 mod order;
 mod outages;
@@ -58,6 +62,7 @@ mod steps;
 mod timeline;
 mod token_bucket;
 mod transmitter;
+mod udp;
 mod waiting;
 
 pub use aqm::{Aqm, CoDelConfig, FairQueueing, PieConfig, RedConfig, StepMarking};
@@ -81,3 +86,4 @@ pub use scenario::{DirectionConfig, Scenario, Segment};
 pub use shaper::ShaperConfig;
 pub use timeline::{LinkTimeline, PARTS, Quantity};
 pub use token_bucket::TokenBucketConfig;
+pub use udp::{Priority, UdpConfig};

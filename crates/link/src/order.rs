@@ -10,6 +10,10 @@ use crate::scenario::DirectionConfig;
 /// A node of a link, by its name in scenario files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeName {
+    /// The key `mtu`.
+    Mtu,
+    /// The keys `rate`, `burst` and `drop` of `udp`.
+    Udp,
     /// The key `policer`.
     Policer,
     /// The key `shaper`.
@@ -23,7 +27,9 @@ pub enum NodeName {
 }
 
 /// All nodes, in their usual order.
-pub(crate) const USUAL: [NodeName; 5] = [
+pub(crate) const USUAL: [NodeName; 7] = [
+    NodeName::Mtu,
+    NodeName::Udp,
     NodeName::Policer,
     NodeName::Shaper,
     NodeName::Queue,
@@ -37,6 +43,8 @@ impl NodeName {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::Mtu => "mtu",
+            Self::Udp => "udp",
             Self::Policer => "policer",
             Self::Shaper => "shaper",
             Self::Queue => "queue",
@@ -48,6 +56,8 @@ impl NodeName {
     /// Whether a direction has it.
     fn is_in(self, config: &DirectionConfig) -> bool {
         match self {
+            Self::Mtu => config.mtu.is_some(),
+            Self::Udp => config.udp.is_some_and(|it| it.is_node()),
             Self::Policer => config.policer.is_some(),
             Self::Shaper => config.shaper.is_some(),
             Self::Queue => config.rate.is_some() || config.frame.is_some(),

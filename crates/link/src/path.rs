@@ -8,6 +8,7 @@ use crate::delay::{Delay, Delays};
 use crate::direction::Direction;
 use crate::hop::Hop;
 use crate::loss::{EndOfLost, Loss, Losses};
+use crate::mtu::Mtu;
 use crate::node::{Node, Step, Transit};
 use crate::order::NodeName;
 use crate::packet::{Counters, Fate, Outcome, PacketMeta};
@@ -17,6 +18,7 @@ use crate::scenario::{DirectionConfig, Scenario};
 use crate::scheduled::ScheduledTransmitter;
 use crate::shaper::Shaper;
 use crate::transmitter::Transmitter;
+use crate::udp::{Udp, UdpConfig};
 
 /// A path in one direction: the nodes of its links, in the order in which packets meet them.
 ///
@@ -151,7 +153,7 @@ impl Path {
             }
             index += 1;
         }
-        self.decide(transit, Fate::Delivered { at: now });
+        self.decide(transit, Fate::Delivered { at: now }, None);
     }
 
     /// Has a node decide about what it holds, up to a time.
@@ -170,17 +172,19 @@ impl Path {
     /// A packet does not go on, at least for now.
     fn end(&mut self, transit: Transit, step: Step) {
         match step {
-            Step::Drop => self.decide(transit, Fate::QueueDrop),
-            Step::Lose => self.decide(transit, Fate::Loss),
+            Step::Drop => self.decide(transit, Fate::QueueDrop, None),
+            Step::Lose => self.decide(transit, Fate::Loss, None),
+            Step::LoseForSize { mtu } => self.decide(transit, Fate::Loss, Some(mtu)),
             Step::Leave { .. } | Step::Hold => {}
         }
     }
 
-    fn decide(&mut self, transit: Transit, fate: Fate) {
+    fn decide(&mut self, transit: Transit, fate: Fate, exceeds_mtu: Option<u32>) {
         let outcome = Outcome {
             packet: transit.packet,
             fate,
             is_marked: transit.is_marked && matches!(fate, Fate::Delivered { .. }),
+            exceeds_mtu,
         };
         self.counters.count(fate, transit.packet.ip_bytes);
         self.counters.marked += u64::from(outcome.is_marked);
@@ -240,6 +244,11 @@ fn node(
     ends_lost: bool,
 ) -> Option<Box<dyn Node>> {
     Some(match name {
+        NodeName::Mtu => Box::new(Mtu::new(config.mtu?)),
+        NodeName::Udp => {
+            let udp = config.udp.filter(UdpConfig::is_node)?;
+            Box::new(Udp::new(udp, seed.stream(Use::Udp)))
+        }
         NodeName::Policer => Box::new(Policer::new(config.policer?)),
         NodeName::Shaper => Box::new(Shaper::new(config.shaper?, rtt, seed)),
         NodeName::Queue => {

@@ -20,10 +20,9 @@ impl Policer {
 impl Node for Policer {
     fn enqueue(&mut self, now: Time, transit: &mut Transit) -> Step {
         let ip_bytes = transit.packet.ip_bytes;
-        if self.0.ready(now, ip_bytes) > now {
+        if !self.0.take_now(now, ip_bytes) {
             return Step::Drop;
         }
-        self.0.take(now, ip_bytes);
         Step::Leave { at: now }
     }
 }

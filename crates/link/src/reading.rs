@@ -11,6 +11,7 @@ use crate::direction::Direction;
 use crate::error::ScenarioError;
 use crate::fields::{Entry, Fields, Problem};
 use crate::loss::Loss;
+use crate::mtu;
 use crate::order;
 use crate::outages::Outages;
 use crate::packed_text::file_text;
@@ -20,6 +21,7 @@ use crate::scenario::{DirectionConfig, Scenario, Segment};
 use crate::sets::{self, Set};
 use crate::shaper::ShaperConfig;
 use crate::token_bucket::TokenBucketConfig;
+use crate::udp::UdpConfig;
 
 /// What to write if the satellite is missing.
 const SATELLITE: &str = "{ forward = { delay = \"300 ms\" }, return = { delay = \"300 ms\" } }";
@@ -171,6 +173,8 @@ impl DirectionConfig {
             .take("frame")
             .map(|entry| read_frame(&entry))
             .transpose()?;
+        let mtu = fields.take("mtu").map(|it| mtu::read(&it)).transpose()?;
+        let udp = fields.take("udp");
         let policer = fields.take("policer").map(read_policer).transpose()?;
         let shaper = fields.take("shaper").map(ShaperConfig::read).transpose()?;
         let outages = fields
@@ -185,11 +189,15 @@ impl DirectionConfig {
             queue: queue.unwrap_or_default(),
             loss: loss.unwrap_or_default(),
             frame,
+            mtu,
+            udp: None,
             policer,
             shaper,
             outages,
             order: None,
         };
+        let udp = udp.map(|it| UdpConfig::read(it, &config.queue, config.rate.is_some()));
+        config.udp = udp.transpose()?;
         config.order = order.map(|it| order::read(it, &config)).transpose()?;
         Ok(config)
     }

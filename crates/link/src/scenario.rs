@@ -13,6 +13,7 @@ use crate::queue_size::QueueSize;
 use crate::rate::LinkRate;
 use crate::shaper::ShaperConfig;
 use crate::token_bucket::TokenBucketConfig;
+use crate::udp::UdpConfig;
 
 /// A scenario, a named path. Its TOML and JSON forms have the same shape; values are texts with
 /// units.
@@ -65,6 +66,12 @@ pub struct DirectionConfig {
     /// bit is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<Span>,
+    /// Larger packets are lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<Size>,
+    /// What happens to UDP alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub udp: Option<UdpConfig>,
     /// What goes beyond this rate is dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policer: Option<TokenBucketConfig>,
@@ -210,7 +217,9 @@ impl DirectionConfig {
             format!("in the order {}", names.join(", "))
         };
         let order = self.order.as_ref().map(names);
-        [policer, shaper, outages, order]
+        let mtu = self.mtu.map(|it| format!("mtu {it}"));
+        let udp = self.udp.map(|it| format!("udp {it}"));
+        [mtu, udp, policer, shaper, outages, order]
             .into_iter()
             .flatten()
             .collect()

@@ -33,7 +33,8 @@ impl ScheduledTransmitter {
     pub fn new(config: &DirectionConfig, bdp: Size, seed: LinkSeed) -> Option<Self> {
         let rate = config.rate.as_ref()?;
         let dice = seed.stream(Use::Queue);
-        let queue = discipline(&config.queue, rate.nominal(), bdp, dice)?;
+        let priority = config.udp.and_then(|it| it.priority);
+        let queue = discipline(&config.queue, priority, rate.nominal(), bdp, dice)?;
         Some(Self {
             capacity: Capacity::new(RateOverTime::of_link(config, seed)?),
             queue,

@@ -101,6 +101,16 @@ impl TokenBucket {
         now.max(Time::from_nanos(enough))
     }
 
+    /// Takes the tokens for a packet now if it has them; says whether it had. What takes tokens so
+    /// never takes any in advance.
+    pub fn take_now(&mut self, now: Time, ip_bytes: u32) -> bool {
+        let has = self.ready(now, ip_bytes) <= now;
+        if has {
+            self.take(now, ip_bytes);
+        }
+        has
+    }
+
     /// Takes the tokens for a packet at a time at which it has them.
     pub fn take(&mut self, at: Time, ip_bytes: u32) {
         let filled = self.bps * u128::from((at - self.at).as_nanos());

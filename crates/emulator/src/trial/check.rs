@@ -6,7 +6,7 @@
 
 use bentpipe_link::{Delay, Direction, DirectionConfig, Fate, Hop, LinkRate, Loss};
 use bentpipe_trial::Packet;
-use bentpipe_units::{Rate, Size, Span};
+use bentpipe_units::{Rate, Ratio, Size, Span};
 
 /// What the fastest packet of a direction may take longer than the scenario says.
 const SLACK: Span = Span::from_millis(1);
@@ -71,11 +71,13 @@ fn fixed_rate(config: &DirectionConfig) -> Option<Vec<Rate>> {
 }
 
 /// Where links lose packets independently of each other, the losses keep to Bernstein's inequality.
-/// Other models, and links whose order is not the usual one, are not checked.
+/// Other models, links that lose packets for their size or their protocol, and links whose order is
+/// not the usual one, are not checked.
 fn loss_flaw(hop: Hop, direction: Direction, packets: &[&Packet]) -> Option<String> {
     let mut survive = 1.0;
     for (_, config) in hop.links(direction) {
-        if config.order.is_some() {
+        let drops_udp = config.udp.is_some_and(|it| it.drop > Ratio::ZERO);
+        if config.order.is_some() || config.mtu.is_some() || drops_udp {
             return None;
         }
         survive *= match config.loss {

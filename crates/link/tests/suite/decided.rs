@@ -16,6 +16,7 @@ pub fn packet(ip_bytes: u32) -> PacketMeta {
         ip_bytes,
         ecn: 0,
         flow: 0,
+        is_udp: false,
     }
 }
 

@@ -19,6 +19,7 @@ mod properties;
 mod queue;
 mod scenario;
 mod timeline;
+mod udp;
 mod varying;
 
 use bentpipe_link::{

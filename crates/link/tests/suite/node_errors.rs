@@ -104,7 +104,7 @@ fn orders() {
     bad("[3]", ".0: 3: a text is needed here; put it in quotes");
     bad(
         "[\"queue\", \"polcer\"]",
-        ".1: polcer: unknown node; did you mean \"policer\"? Known: policer, shaper, queue, loss, \
+        ".1: polcer: unknown node; did you mean \"policer\"? Known: mtu, udp, policer, shaper, queue, loss, \
          delay",
     );
     bad(
@@ -122,4 +122,62 @@ fn orders() {
     // What a direction has not may be named.
     let order = "order = [\"shaper\", \"policer\", \"queue\", \"loss\", \"delay\"]";
     parse(&format!("delay = \"1 ms\"\n{keys}{order}")).unwrap();
+}
+
+#[test]
+fn mtus() {
+    for value in ["67 B", "65536 B"] {
+        let message =
+            format!("mtu: {value}: no MTU of IP; write 68 B to 65535 B, as in \"1400 B\"");
+        refused(&format!("mtu = \"{value}\""), &message);
+    }
+    refused(
+        "mtu = 1400",
+        "mtu: 1400: a size needs a unit; write \"1400 MB\"",
+    );
+}
+
+#[test]
+fn udp() {
+    let bad = |keys: &str, value: &str, message: &str| {
+        refused(&format!("{keys}udp = {value}"), &format!("udp{message}"));
+    };
+    bad("", "\"low\"", ": low: a table is needed here");
+    bad(
+        "",
+        "{ }",
+        ": {}: does nothing; write a rate and burst, a drop, or a priority",
+    );
+    bad(
+        "",
+        "{ rate = \"1 Mbit/s\" }",
+        ".burst: missing; write burst = \"64 kB\"",
+    );
+    bad(
+        "",
+        "{ dorp = \"1 %\" }",
+        ".dorp: 1 %: unknown key; did you mean \"drop\"? Known here: drop, priority, rate, burst",
+    );
+    let low = "{ priority = \"low\" }";
+    bad(
+        "",
+        low,
+        ".priority: low: a link without a rate has no queue; write a rate beside udp",
+    );
+    let rate = "rate = \"1 Mbit/s\"\n";
+    bad(
+        rate,
+        "{ priority = \"lowest\" }",
+        ".priority: lowest: write \"low\" or \"high\"",
+    );
+    for more in [
+        "aqm = \"fq\"",
+        "drop_above = \"1 packet\", drop_ratio = \"5 %\"",
+    ] {
+        bad(
+            &format!("{rate}queue = {{ size = \"9 packets\", {more} }}\n"),
+            low,
+            ".priority: low: needs a drop-tail queue; leave out aqm and drop_above of the queue",
+        );
+    }
 }

@@ -113,7 +113,7 @@ proptest! {
     /// and none takes less than the delay.
     #[test]
     fn packets_are_conserved_in_every_order(
-        order in Just(vec!["policer", "shaper", "queue", "loss", "delay"]).prop_shuffle(),
+        order in Just(vec!["mtu", "udp", "policer", "shaper", "queue", "loss", "delay"]).prop_shuffle(),
         queue in prop::sample::select(vec![
             "\"9 packets\"",
             "{ size = \"9 packets\", aqm = \"fq\" }",
@@ -125,6 +125,7 @@ proptest! {
         let keys = format!(
             "delay = {{ base = \"1 ms\", jitter = \"2 ms\" }}\nrate = \"9 Mbit/s\"\n\
              queue = {queue}\nloss = \"20 %\"\n\
+             mtu = \"1400 B\"\nudp = {{ rate = \"15 Mbit/s\", burst = \"9 kB\", drop = \"5 %\" }}\n\
              policer = {{ rate = \"20 Mbit/s\", burst = \"9 kB\" }}\n\
              shaper = {{ rate = \"11 Mbit/s\", burst = \"3 kB\", queue = \"9 packets\" }}\n\
              outages = {{ every = \"9 ms\", for = \"2 ms\", queue = \"{outages}\" }}\n\
@@ -134,7 +135,7 @@ proptest! {
         let mut path = Path::of_link(&forward, Span::from_millis(10), SEED);
         for (id, (now, ip_bytes)) in (0..).zip(&packets) {
             let packet = crate::decided::packet(*ip_bytes);
-            path.enqueue(ns(*now), bentpipe_link::PacketMeta { id, ..packet });
+            path.enqueue(ns(*now), bentpipe_link::PacketMeta { id, is_udp: id % 2 == 0, ..packet });
         }
         path.advance(bentpipe_units::Time::NEVER);
         let mut decided = vec![false; packets.len()];

@@ -20,6 +20,7 @@ fn left(path: &mut Path, packets: &[(u64, u32)]) -> Vec<Option<u64>> {
             ip_bytes: *ip_bytes,
             ecn: 0,
             flow: 0,
+            is_udp: false,
         };
         path.enqueue(ns(*now), packet);
     }
