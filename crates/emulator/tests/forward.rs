@@ -145,6 +145,7 @@ fn real_packets_meet_the_fates_of_virtual_time() {
                 ip_bytes,
                 ecn: 0,
                 flow: 0,
+                is_udp: true,
             };
             path.enqueue(packet.sent.unwrap(), meta);
             let expected = path.outcome().unwrap().fate;

@@ -39,7 +39,7 @@ impl Capacity {
 
     /// Takes note of the bytes that wait now: a rate on demand may rise.
     pub fn wait(&mut self, now: Time, waiting_bytes: u64) {
-        if let RateOverTime::OnDemand(allocation) = &mut self.rate
+        if let Some(allocation) = self.rate.allocation()
             && let Some(from) = allocation.wait(now, waiting_bytes)
         {
             self.until = self.until.min(from.max(self.free_at()).as_nanos());
@@ -47,40 +47,42 @@ impl Capacity {
     }
 
     /// Sends a packet that arrives now after all that came before; returns when its last bit has
-    /// left, rounded up.
-    pub fn send(&mut self, now: Time, ip_bytes: u32) -> Time {
+    /// left, rounded up. None: that is not by `end`, up to which the capacity is used now.
+    pub fn send_before(&mut self, now: Time, ip_bytes: u32, end: Time) -> Option<Time> {
         let free_at = self.free_at();
         if free_at <= now {
-            if let RateOverTime::OnDemand(allocation) = &mut self.rate {
+            if let Some(allocation) = self.rate.allocation() {
                 allocation.rest(now, now - free_at);
                 self.until = 0;
             }
             (self.free, self.part) = (now.as_nanos(), 0);
         }
-        self.take(u128::from(ip_bytes) * 8 * NANOS_PER_SECOND);
-        self.free_at()
+        let is_sent = self.take(u128::from(ip_bytes) * 8 * NANOS_PER_SECOND, end.as_nanos());
+        (is_sent || end == Time::NEVER).then(|| self.free_at())
     }
 
-    /// Takes room for so many billionths of a bit.
-    fn take(&mut self, bit_nanos: u128) {
+    /// Takes room for so many billionths of a bit, up to a time; says whether there was enough. At
+    /// the end of time there is nothing left to take.
+    fn take(&mut self, bit_nanos: u128, end: u64) -> bool {
         let mut needed = bit_nanos + u128::from(self.part);
-        // At the end of time there is nothing left to take.
-        while self.free < u64::MAX {
+        while self.free < end {
             if self.free >= self.until {
                 let (bps, until) = self.rate.at(Time::from_nanos(self.free));
                 (self.bps, self.until) = (bps, until.as_nanos());
             }
             let bps = u128::from(self.bps);
-            let room = bps * u128::from(self.until - self.free);
-            if bps > 0 && (needed <= room || self.until == u64::MAX) {
+            let until = self.until.min(end);
+            let room = bps * u128::from(until - self.free);
+            if bps > 0 && (needed <= room || until == u64::MAX) {
                 let nanos = u64::try_from(needed / bps).unwrap_or(u64::MAX);
                 self.free = self.free.saturating_add(nanos);
                 self.part = u64::try_from(needed % bps).expect("a remainder is below its divisor");
-                return;
+                return true;
             }
             needed -= room;
-            (self.free, self.part) = (self.until, 0);
+            (self.free, self.part) = (until, 0);
         }
+        false
     }
 
     fn free_at(&self) -> Time {

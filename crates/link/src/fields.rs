@@ -130,16 +130,16 @@ impl Entry {
         }
     }
 
-    /// The values of a list, each with its number in its key, from 1 on; None: it is no list.
-    pub fn list(self) -> Option<Vec<Self>> {
+    /// The values of an array, each with its place in it, from 0 on, in its key; None if it is none.
+    pub fn items(self) -> Option<Vec<Self>> {
         let Value::Array(values) = self.value else {
             return None;
         };
-        let numbered = (1..).zip(values).map(|(number, value)| Self {
-            key: format!("{}[{number}]", self.key),
+        let item = |(index, value)| Self {
+            key: format!("{}.{index}", self.key),
             value,
-        });
-        Some(numbered.collect())
+        };
+        Some(values.into_iter().enumerate().map(item).collect())
     }
 
     /// The text itself.

@@ -4,7 +4,7 @@ use bentpipe_units::{Rate, Size, Span};
 
 use crate::delay::Delay;
 use crate::direction::{Direction, HostName, SegmentName};
-use crate::rate::LinkRate;
+use crate::order::NodeName;
 use crate::scenario::{DirectionConfig, Scenario, Segment};
 use crate::waiting::Limit;
 
@@ -89,9 +89,7 @@ impl<'a> Hop<'a> {
     #[must_use]
     pub fn rate(&self, direction: Direction) -> Option<Rate> {
         let links = self.links(direction);
-        links
-            .filter_map(|(_, it)| Some(it.rate.as_ref()?.nominal()))
-            .min()
+        links.filter_map(|(_, config)| config.nominal_rate()).min()
     }
 
     /// Whether no rate of a direction ever changes.
@@ -99,18 +97,25 @@ impl<'a> Hop<'a> {
     pub fn is_steady(&self, direction: Direction) -> bool {
         let links = self.links(direction);
         links
-            .filter_map(|(_, config)| config.rate.as_ref())
-            .all(LinkRate::is_steady)
+            .map(|(_, config)| config)
+            .all(DirectionConfig::is_steady)
+    }
+
+    /// The largest packet that all of its links carry, both ways; None if none has an MTU.
+    #[must_use]
+    pub fn mtu(&self) -> Option<Size> {
+        let links = Direction::BOTH.into_iter().flat_map(|it| self.links(it));
+        links.filter_map(|(_, config)| config.mtu).min()
     }
 
     /// The size of the queue of a direction's slowest link, in bytes of full-sized packets. None if
     /// no link limits the rate: then nothing ever waits.
     #[must_use]
     pub fn queue(&self, direction: Direction) -> Option<Size> {
-        let links = self.links(direction).map(|(_, config)| config);
-        let limited = links.filter_map(|it| Some((it.rate.as_ref()?.nominal(), it)));
-        let (rate, slowest) = limited.min_by_key(|(rate, _)| *rate)?;
-        let limit = Limit::new(slowest.queue.size, rate, self.scenario.bdp(slowest));
+        let links = self.links(direction);
+        let limited = links.filter_map(|(_, config)| config.slowest_queue());
+        let (rate, size) = limited.min_by_key(|(rate, _)| *rate)?;
+        let limit = Limit::new(size, rate, rate.bytes_in(self.scenario.rtt()));
         Some(Size::from_bytes(match limit {
             Limit::Packets(packets) => packets.saturating_mul(FULL_SIZED),
             Limit::Bytes(bytes) => bytes,
@@ -154,6 +159,10 @@ impl Segment {
         for way in [&mut self.forward, &mut self.return_] {
             if way.delay == Delay::default() {
                 way.delay = Delay::Fixed(CABLE);
+                match &mut way.order {
+                    Some(order) if !order.contains(&NodeName::Delay) => order.push(NodeName::Delay),
+                    _ => {}
+                }
             }
         }
     }

@@ -9,6 +9,7 @@ use crate::random::{LinkSeed, Use};
 use crate::rate::LinkRate;
 use crate::rate_over_time::RateOverTime;
 use crate::scenario::Scenario;
+use crate::token_bucket::TokenBucketConfig;
 
 /// Billionths of a byte that a byte of files takes on the link: 5 % are headers.
 const BYTE_NANOS_ON_LINK: u128 = 1_050_000_000;
@@ -17,7 +18,9 @@ const BYTE_NANOS_ON_LINK: u128 = 1_050_000_000;
 /// to be, it knows.
 ///
 /// What it sends at a time meets each link after the delays before it, and may not exceed the rate
-/// that the link then has. Delays count with their smallest values, and frames do not count.
+/// that the link then has. A token bucket that a packet meets is full at the beginning; over any
+/// time, no more passes than it holds and its rate gives. Delays count with their smallest values,
+/// and frames do not count.
 pub struct Ideal<'a> {
     scenario: &'a Scenario,
     direction: Direction,
@@ -52,6 +55,10 @@ impl<'a> Ideal<'a> {
         let begin = start + self.scenario.rtt() * round_trips.saturating_sub(1) + request;
         let bit_nanos = u128::from(size_bytes) * 8 * BYTE_NANOS_ON_LINK;
         let end = time_for(bit_nanos, begin, &mut self.limiters(Some(begin)));
+        let of_buckets = self
+            .buckets()
+            .map(|it| begin + it.least_time_for(bit_nanos));
+        let end = of_buckets.fold(end, Time::max);
         self.scenario.rtt() * round_trips + (end - begin)
     }
 
@@ -62,8 +69,9 @@ impl<'a> Ideal<'a> {
         let one_way = self.scenario.min_one_way(self.direction);
         let (mut at, end) = (from - one_way, to - one_way);
         let mut limiters = self.limiters(None);
+        let of_buckets = self.buckets().map(|it| it.most_in(end - at)).min();
         if limiters.is_empty() {
-            return None;
+            return of_buckets;
         }
         let mut sum = 0;
         while at < end {
@@ -72,7 +80,13 @@ impl<'a> Ideal<'a> {
             sum += u128::from(bps) * u128::from((until - at).as_nanos());
             at = until;
         }
-        Some(sum)
+        Some(of_buckets.map_or(sum, |most| most.min(sum)))
+    }
+
+    /// The token buckets on the way.
+    fn buckets(&self) -> impl Iterator<Item = TokenBucketConfig> {
+        let links = self.scenario.whole().links(self.direction);
+        links.flat_map(|(_, config)| config.buckets())
     }
 
     /// The links that limit the rate. `asked`: when everything is asked for; None: it has been
@@ -87,14 +101,21 @@ impl<'a> Ideal<'a> {
                 direction,
                 segment,
             };
+            let own = if config.travels_first() {
+                config.delay.min()
+            } else {
+                Span::ZERO
+            };
+            let meets = before + own;
             let found = config.rate.as_ref().map(|rate| match (rate, asked) {
                 (LinkRate::OnDemand(demand), Some(asked)) => {
-                    RateOverTime::OnDemand(Allocation::all_asked(*demand, asked + before))
+                    RateOverTime::OnDemand(Allocation::all_asked(*demand, asked + meets))
                 }
                 (LinkRate::OnDemand(demand), None) => RateOverTime::Fixed(demand.full.bps()),
                 _ => RateOverTime::new(rate, stream.stream(Use::Rate)),
             });
-            limiters.extend(found.map(|rate| (before, rate)));
+            let found = found.map(|rate| rate.interrupted(config.outages.as_ref()));
+            limiters.extend(found.map(|rate| (meets, rate)));
             before = before + config.delay.min();
         }
         limiters

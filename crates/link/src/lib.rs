@@ -17,6 +17,9 @@
 //! Where a link has **sources** of cross traffic ([`Source`]), their packets enter it where it
 //! begins and leave where it ends.
 //!
+//! What else a scenario names stands in front of these, where it gives no other order (`order`): an
+//! MTU, what is done to UDP alone, a policer, a shaper.
+//!
 //! Frames are those of a scheduler that assigns capacity by the frame (DVB-S2, DVB-RCS2): a packet
 //! leaves with the end of the frame in which its last bit is sent. Simplification: it may use the
 //! frame in which it arrives, and what leaves later for the frame's sake counts as sent, not as
@@ -39,11 +42,15 @@ mod ideal;
 mod intervals;
 mod loss;
 mod mahimahi;
+mod mtu;
 mod node;
+mod order;
+mod outages;
 mod packed_text;
 mod packet;
 mod packets;
 mod path;
+mod policer;
 mod queue;
 mod queue_size;
 mod random;
@@ -53,10 +60,13 @@ mod reading;
 mod scenario;
 mod scheduled;
 mod sets;
+mod shaper;
 mod sources;
 mod steps;
 mod timeline;
+mod token_bucket;
 mod transmitter;
+mod udp;
 mod waiting;
 
 pub use aqm::{
@@ -70,6 +80,8 @@ pub use hop::{CABLE, Hop};
 pub use ideal::Ideal;
 pub use intervals::Intervals;
 pub use loss::Loss;
+pub use order::NodeName;
+pub use outages::{OutageTimes, Outages};
 pub use packet::{Counters, Fate, Outcome, PacketMeta, SourceCounters};
 pub use packets::Packets;
 pub use path::Path;
@@ -78,5 +90,8 @@ pub use queue_size::QueueSize;
 pub use random::LinkSeed;
 pub use rate::{LinkRate, OnDemand, RandomRate, RateSteps};
 pub use scenario::{DirectionConfig, Scenario, Segment};
+pub use shaper::ShaperConfig;
 pub use sources::{Replayed, Source, Traffic, TransferSizes};
 pub use timeline::{LinkTimeline, PARTS, Quantity};
+pub use token_bucket::TokenBucketConfig;
+pub use udp::{Priority, UdpConfig};

@@ -256,3 +256,15 @@ impl Node for Losses {
         Step::Leave { at: now }
     }
 }
+
+/// Where packets end that are lost, before a node that they must not reach.
+pub(crate) struct EndOfLost;
+
+impl Node for EndOfLost {
+    fn enqueue(&mut self, now: Time, transit: &mut Transit) -> Step {
+        if transit.is_lost {
+            return Step::Lose;
+        }
+        Step::Leave { at: now }
+    }
+}

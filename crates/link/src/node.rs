@@ -26,6 +26,8 @@ pub(crate) enum Step {
     Drop,
     /// The packet is lost here.
     Lose,
+    /// The packet is lost here, for it is larger than the link's MTU, in bytes of IP packets.
+    LoseForSize { mtu: u32 },
     /// It keeps the packet: [`Node::release`] will say what becomes of it.
     Hold,
 }

@@ -13,6 +13,8 @@ pub struct PacketMeta {
     pub ecn: u8,
     /// The same number for all packets of a flow, as its addresses, protocol and ports tell.
     pub flow: u64,
+    /// Whether it carries UDP.
+    pub is_udp: bool,
 }
 
 /// The fate of a packet.
@@ -25,7 +27,7 @@ pub enum Fate {
     },
     /// A queue drops it.
     QueueDrop,
-    /// It is lost on the way, after it has used the capacity.
+    /// It is lost on the way, after it has used the capacity, unless a link is told otherwise.
     Loss,
 }
 
@@ -38,6 +40,8 @@ pub struct Outcome {
     pub fate: Fate,
     /// Whether it arrives with a mark of Congestion Experienced that it was sent without.
     pub is_marked: bool,
+    /// The MTU of the link that it is too large for, if it is lost for that.
+    pub exceeds_mtu: Option<u32>,
 }
 
 /// The number of packets that met each fate, and of their bytes. `packets = delivered +

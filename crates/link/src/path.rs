@@ -2,20 +2,25 @@
 
 use std::collections::VecDeque;
 
-use bentpipe_units::{Size, Span, Time};
+use bentpipe_units::{Span, Time};
 
 use crate::delay::{Delay, Delays};
 use crate::direction::Direction;
 use crate::hop::Hop;
-use crate::loss::{Loss, Losses};
+use crate::loss::{EndOfLost, Loss, Losses};
+use crate::mtu::Mtu;
 use crate::node::{Node, Step, Transit};
+use crate::order::NodeName;
 use crate::packet::{Counters, Fate, Outcome, PacketMeta, SourceCounters};
+use crate::policer::Policer;
 use crate::random::{LinkSeed, Use};
 use crate::rate::LinkRate;
 use crate::scenario::{DirectionConfig, Scenario};
 use crate::scheduled::ScheduledTransmitter;
+use crate::shaper::Shaper;
 use crate::sources::{CrossTraffic, SourceLink};
 use crate::transmitter::Transmitter;
+use crate::udp::{Udp, UdpConfig};
 
 /// A path in one direction: the nodes of its links, in the order in which packets meet them.
 ///
@@ -75,16 +80,16 @@ impl Path {
                 direction,
                 segment,
             };
-            link(config, hop.scenario().bdp(config), seed)
+            link(config, hop.scenario().rtt(), seed)
         });
         Self::of(links)
     }
 
-    /// A link by itself. `bdp` is what a queue size in BDP refers to: the link's rate times the
-    /// round-trip time of the whole path.
+    /// A link by itself. `rtt` is the round-trip time of the whole path, which a queue size in BDP
+    /// refers to.
     #[must_use]
-    pub fn of_link(config: &DirectionConfig, bdp: Size, seed: LinkSeed) -> Self {
-        Self::of([link(config, bdp, seed)])
+    pub fn of_link(config: &DirectionConfig, rtt: Span, seed: LinkSeed) -> Self {
+        Self::of([link(config, rtt, seed)])
     }
 
     fn of(links: impl IntoIterator<Item = LinkNodes>) -> Self {
@@ -174,6 +179,7 @@ impl Path {
                 ip_bytes: emission.ip_bytes,
                 ecn: 0,
                 flow: emission.flow,
+                is_udp: emission.is_udp,
             };
             let transit = Transit {
                 packet,
@@ -216,7 +222,7 @@ impl Path {
             index += 1;
             self.feed(index, now);
         }
-        self.decide(transit, Fate::Delivered { at: now });
+        self.decide(transit, Fate::Delivered { at: now }, None);
     }
 
     /// Has a node decide about what it holds, up to a time.
@@ -238,13 +244,14 @@ impl Path {
     /// A packet does not go on, at least for now.
     fn end(&mut self, transit: Transit, step: Step) {
         match step {
-            Step::Drop => self.decide(transit, Fate::QueueDrop),
-            Step::Lose => self.decide(transit, Fate::Loss),
+            Step::Drop => self.decide(transit, Fate::QueueDrop, None),
+            Step::Lose => self.decide(transit, Fate::Loss, None),
+            Step::LoseForSize { mtu } => self.decide(transit, Fate::Loss, Some(mtu)),
             Step::Leave { .. } | Step::Hold => {}
         }
     }
 
-    fn decide(&mut self, transit: Transit, fate: Fate) {
+    fn decide(&mut self, transit: Transit, fate: Fate, exceeds_mtu: Option<u32>) {
         if let (Some(_), Some(sources)) = (transit.leaves_before, &mut self.counters.sources) {
             return sources.count(fate, transit.packet.ip_bytes);
         }
@@ -252,6 +259,7 @@ impl Path {
             packet: transit.packet,
             fate,
             is_marked: transit.is_marked && matches!(fate, Fate::Delivered { .. }),
+            exceeds_mtu,
         };
         self.counters.count(fate, transit.packet.ip_bytes);
         self.counters.marked += u64::from(outcome.is_marked);
@@ -283,39 +291,67 @@ impl Path {
 }
 
 /// A link: its nodes, and what its sources send.
-fn link(config: &DirectionConfig, bdp: Size, seed: LinkSeed) -> LinkNodes {
+fn link(config: &DirectionConfig, rtt: Span, seed: LinkSeed) -> LinkNodes {
     let rate = config.rate.as_ref().map(LinkRate::nominal);
     let traffic = rate.and_then(|rate| {
-        let link = SourceLink {
-            rate,
-            rtt: rate.time_for(bdp),
-            seed,
-        };
+        let link = SourceLink { rate, rtt, seed };
         CrossTraffic::new(&config.sources, link)
     });
     LinkNodes {
-        nodes: nodes(config, bdp, seed),
+        nodes: nodes(config, rtt, seed),
         traffic,
     }
 }
 
-/// The nodes of a link, in their usual order: capacity with its queue, loss, delay. What does
-/// nothing is left out.
-fn nodes(config: &DirectionConfig, bdp: Size, seed: LinkSeed) -> Vec<Box<dyn Node>> {
+/// The nodes of a link, in their order. What does nothing is left out.
+fn nodes(config: &DirectionConfig, rtt: Span, seed: LinkSeed) -> Vec<Box<dyn Node>> {
     let mut nodes: Vec<Box<dyn Node>> = Vec::new();
-    if let Some(transmitter) = ScheduledTransmitter::new(config, bdp, seed) {
-        nodes.push(Box::new(transmitter));
-    } else if let Some(transmitter) = Transmitter::new(config, bdp, seed) {
-        nodes.push(Box::new(transmitter));
+    let mut some_are_lost = false;
+    for name in config.order() {
+        if some_are_lost && !name.takes_lost() {
+            nodes.push(Box::new(EndOfLost));
+            some_are_lost = false;
+        }
+        // What is lost is so where the delay begins.
+        let ends_lost = some_are_lost && *name == NodeName::Delay;
+        nodes.extend(node(*name, config, rtt, seed, ends_lost));
+        some_are_lost = (some_are_lost && !ends_lost) || name.may_lose(config);
     }
-    let can_lose = config.loss != Loss::None;
-    if can_lose {
-        nodes.push(Box::new(Losses::new(config.loss, seed.stream(Use::Loss))));
-    }
-    // What is lost is so where the delay begins.
-    if can_lose || config.delay != Delay::default() {
-        let dice = seed.stream(Use::Delay);
-        nodes.push(Box::new(Delays::new(config.delay.clone(), dice)));
+    if some_are_lost {
+        nodes.push(Box::new(EndOfLost));
     }
     nodes
+}
+
+/// A node of a link; None if it does nothing. `ends_lost`: some packets that reach it are lost.
+fn node(
+    name: NodeName,
+    config: &DirectionConfig,
+    rtt: Span,
+    seed: LinkSeed,
+    ends_lost: bool,
+) -> Option<Box<dyn Node>> {
+    Some(match name {
+        NodeName::Mtu => Box::new(Mtu::new(config.mtu?)),
+        NodeName::Udp => {
+            let udp = config.udp.filter(UdpConfig::is_node)?;
+            Box::new(Udp::new(udp, seed.stream(Use::Udp)))
+        }
+        NodeName::Policer => Box::new(Policer::new(config.policer?)),
+        NodeName::Shaper => Box::new(Shaper::new(config.shaper?, rtt, seed)),
+        NodeName::Queue => {
+            let bdp = config.bdp(rtt);
+            match ScheduledTransmitter::new(config, bdp, seed) {
+                Some(transmitter) => Box::new(transmitter),
+                None => Box::new(Transmitter::new(config, bdp, seed)?),
+            }
+        }
+        NodeName::Loss if config.loss == Loss::None => return None,
+        NodeName::Loss => Box::new(Losses::new(config.loss, seed.stream(Use::Loss))),
+        NodeName::Delay if !ends_lost && config.delay == Delay::default() => return None,
+        NodeName::Delay => {
+            let dice = seed.stream(Use::Delay);
+            Box::new(Delays::new(config.delay.clone(), dice))
+        }
+    })
 }

@@ -136,7 +136,7 @@ impl LinkRate {
     }
 }
 
-fn above_zero(entry: &Entry, hint: &str) -> Result<Rate, Problem> {
+pub(crate) fn above_zero(entry: &Entry, hint: &str) -> Result<Rate, Problem> {
     let rate: Rate = entry.parse()?;
     if rate.bps() == 0 {
         return Err(entry.problem(&format!("lets nothing through; write {hint}")));

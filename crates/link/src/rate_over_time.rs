@@ -4,8 +4,10 @@ use bentpipe_units::{Span, Time};
 
 use crate::allocation::Allocation;
 use crate::intervals::Drawn;
-use crate::random::Dice;
+use crate::outages::Outages;
+use crate::random::{Dice, LinkSeed, Use};
 use crate::rate::{LinkRate, RateSteps};
+use crate::scenario::DirectionConfig;
 use crate::steps::holding;
 
 /// The rate of a link over time, which is known up to any time at which it is asked for.
@@ -15,9 +17,34 @@ pub(crate) enum RateOverTime {
     /// The lowest rate, and what is drawn above it.
     Random(u64, Box<Drawn>),
     OnDemand(Allocation),
+    /// A rate that is 0 in outages.
+    Interrupted(Box<Self>, Outages),
 }
 
 impl RateOverTime {
+    /// The rate of a link in a trial; None if it has none.
+    pub fn of_link(config: &DirectionConfig, seed: LinkSeed) -> Option<Self> {
+        let rate = Self::new(config.rate.as_ref()?, seed.stream(Use::Rate));
+        Some(rate.interrupted(config.outages.as_ref()))
+    }
+
+    /// The same with outages, if there are any.
+    pub fn interrupted(self, outages: Option<&Outages>) -> Self {
+        match outages {
+            None => self,
+            Some(outages) => Self::Interrupted(Box::new(self), outages.clone()),
+        }
+    }
+
+    /// The grants, if it is assigned on demand.
+    pub fn allocation(&mut self) -> Option<&mut Allocation> {
+        match self {
+            Self::OnDemand(allocation) => Some(allocation),
+            Self::Interrupted(rate, _) => rate.allocation(),
+            Self::Fixed(_) | Self::Steps(_) | Self::Random(..) => None,
+        }
+    }
+
     pub fn new(rate: &LinkRate, dice: Dice) -> Self {
         match rate {
             LinkRate::Fixed(rate) => Self::Fixed(rate.bps()),
@@ -41,6 +68,11 @@ impl RateOverTime {
                 (lowest.saturating_add(above), until)
             }
             Self::OnDemand(allocation) => allocation.at(at),
+            Self::Interrupted(rate, outages) => {
+                let (bps, until) = rate.at(at);
+                let (is_out, change) = outages.at(at);
+                (if is_out { 0 } else { bps }, until.min(change))
+            }
         }
     }
 }

@@ -11,12 +11,18 @@ use crate::direction::Direction;
 use crate::error::ScenarioError;
 use crate::fields::{Entry, Fields, Problem};
 use crate::loss::Loss;
+use crate::mtu;
+use crate::order;
+use crate::outages::Outages;
 use crate::packed_text::file_text;
 use crate::queue::Queue;
 use crate::rate::LinkRate;
 use crate::scenario::{DirectionConfig, Scenario, Segment};
 use crate::sets::{self, Set};
+use crate::shaper::ShaperConfig;
 use crate::sources::Source;
+use crate::token_bucket::TokenBucketConfig;
+use crate::udp::UdpConfig;
 
 /// What to write if the satellite is missing.
 const SATELLITE: &str = "{ forward = { delay = \"300 ms\" }, return = { delay = \"300 ms\" } }";
@@ -177,15 +183,34 @@ impl DirectionConfig {
             }
             Some(entry) => Source::read_all(entry, folder)?,
         };
+        let mtu = fields.take("mtu").map(|it| mtu::read(&it)).transpose()?;
+        let udp = fields.take("udp");
+        let policer = fields.take("policer").map(read_policer).transpose()?;
+        let shaper = fields.take("shaper").map(ShaperConfig::read).transpose()?;
+        let outages = fields
+            .take("outages")
+            .map(|entry| read_outages(entry, rate.is_some()))
+            .transpose()?;
+        let order = fields.take("order");
         fields.finish()?;
-        Ok(Self {
+        let mut config = Self {
             rate,
             delay: delay.unwrap_or_default(),
             queue: queue.unwrap_or_default(),
             loss: loss.unwrap_or_default(),
             frame,
             sources,
-        })
+            mtu,
+            udp: None,
+            policer,
+            shaper,
+            outages,
+            order: None,
+        };
+        let udp = udp.map(|it| UdpConfig::read(it, &config.queue, config.rate.is_some()));
+        config.udp = udp.transpose()?;
+        config.order = order.map(|it| order::read(it, &config)).transpose()?;
+        Ok(config)
     }
 }
 
@@ -194,4 +219,17 @@ fn read_frame(entry: &Entry) -> Result<Span, Problem> {
         Span::ZERO => Err(entry.problem("a frame takes time; write \"10 ms\", or leave it out")),
         frame => Ok(frame),
     }
+}
+
+fn read_policer(entry: Entry) -> Result<TokenBucketConfig, Problem> {
+    let mut fields = entry.table()?;
+    let policer = TokenBucketConfig::read(&mut fields)?;
+    fields.finish()?;
+    Ok(policer)
+}
+
+fn read_outages(entry: Entry, has_rate: bool) -> Result<Outages, Problem> {
+    let no_rate = entry.problem("a link without a rate sends at once; write a rate beside it");
+    let outages = Outages::read(entry)?;
+    if has_rate { Ok(outages) } else { Err(no_rate) }
 }

@@ -6,9 +6,15 @@ use serde::Serialize;
 use crate::delay::Delay;
 use crate::direction::{Direction, SegmentName};
 use crate::loss::Loss;
+use crate::order::NodeName;
+use crate::outages::Outages;
 use crate::queue::Queue;
+use crate::queue_size::QueueSize;
 use crate::rate::LinkRate;
+use crate::shaper::ShaperConfig;
 use crate::sources::Source;
+use crate::token_bucket::TokenBucketConfig;
+use crate::udp::UdpConfig;
 
 /// A scenario, a named path. Its TOML and JSON forms have the same shape; values are texts with
 /// units.
@@ -64,6 +70,24 @@ pub struct DirectionConfig {
     /// Cross traffic; none if left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<Source>,
+    /// Larger packets are lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<Size>,
+    /// What happens to UDP alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub udp: Option<UdpConfig>,
+    /// What goes beyond this rate is dropped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policer: Option<TokenBucketConfig>,
+    /// What goes beyond this rate waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shaper: Option<ShaperConfig>,
+    /// Times at which the rate is 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outages: Option<Outages>,
+    /// The nodes in the order in which packets meet them; the usual one if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<Vec<NodeName>>,
 }
 
 impl Scenario {
@@ -99,9 +123,7 @@ impl Scenario {
     #[must_use]
     pub fn lowest_rate(&self, direction: Direction) -> Option<Rate> {
         let links = self.whole().links(direction);
-        links
-            .filter_map(|(_, config)| Some(config.rate.as_ref()?.lowest()))
-            .min()
+        links.filter_map(|(_, config)| config.lowest_rate()).min()
     }
 
     /// [`Hop::is_steady`](crate::Hop::is_steady) of the whole path.
@@ -132,14 +154,79 @@ impl Scenario {
     /// there are if it has no rate.
     #[must_use]
     pub fn bdp(&self, link: &DirectionConfig) -> Size {
-        link.nominal_rate()
-            .map_or(Size::from_bytes(u64::MAX), |rate| rate.bytes_in(self.rtt()))
+        link.bdp(self.rtt())
     }
 }
 
 impl DirectionConfig {
-    fn nominal_rate(&self) -> Option<Rate> {
-        self.rate.as_ref().map(LinkRate::nominal)
+    /// The bytes in flight that fill the link where a path has this round-trip time. All there are
+    /// if it has no rate.
+    #[must_use]
+    pub fn bdp(&self, rtt: Span) -> Size {
+        let rate = self.rate.as_ref().map(LinkRate::nominal);
+        rate.map_or(Size::from_bytes(u64::MAX), |rate| rate.bytes_in(rtt))
+    }
+
+    /// The token buckets that all packets meet.
+    pub(crate) fn buckets(&self) -> impl Iterator<Item = TokenBucketConfig> {
+        let shaper = self.shaper.map(|it| it.bucket);
+        self.policer.into_iter().chain(shaper)
+    }
+
+    /// The most that passes in the long run, where a rate that changes counts with its
+    /// [nominal](LinkRate::nominal) value; None if nothing limits it.
+    pub(crate) fn nominal_rate(&self) -> Option<Rate> {
+        let own = self.rate.as_ref().map(LinkRate::nominal);
+        own.into_iter()
+            .chain(self.buckets().map(|it| it.rate))
+            .min()
+    }
+
+    fn lowest_rate(&self) -> Option<Rate> {
+        let lowest = |rate: &LinkRate| match self.outages {
+            None => rate.lowest(),
+            Some(_) => Rate::from_bps(0),
+        };
+        let own = self.rate.as_ref().map(lowest);
+        own.into_iter()
+            .chain(self.buckets().map(|it| it.rate))
+            .min()
+    }
+
+    /// Whether the rate never changes.
+    pub(crate) fn is_steady(&self) -> bool {
+        let varies = self.outages.is_some() || self.buckets().next().is_some();
+        self.rate.as_ref().is_none_or(LinkRate::is_steady) && !varies
+    }
+
+    /// The queue that limits what waits for the lowest rate, and that rate; None if nothing waits.
+    pub(crate) fn slowest_queue(&self) -> Option<(Rate, QueueSize)> {
+        let own = self
+            .rate
+            .as_ref()
+            .map(|rate| (rate.nominal(), self.queue.size));
+        let shaper = self.shaper.map(|it| (it.bucket.rate, it.queue));
+        own.into_iter().chain(shaper).min_by_key(|(rate, _)| *rate)
+    }
+
+    /// What else happens to packets, for people: nodes beside rate, delay, queue and loss, in their
+    /// usual order.
+    #[must_use]
+    pub fn further(&self) -> Vec<String> {
+        let policer = self.policer.map(|it| format!("policer {it}"));
+        let shaper = self.shaper.map(|it| format!("shaper {it}"));
+        let outages = self.outages.as_ref().map(|it| format!("outages {it}"));
+        let names = |order: &Vec<NodeName>| {
+            let names: Vec<_> = order.iter().map(|it| it.name()).collect();
+            format!("in the order {}", names.join(", "))
+        };
+        let order = self.order.as_ref().map(names);
+        let mtu = self.mtu.map(|it| format!("mtu {it}"));
+        let udp = self.udp.map(|it| format!("udp {it}"));
+        [mtu, udp, policer, shaper, outages, order]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 }
 

@@ -7,16 +7,19 @@ use bentpipe_units::{Size, Span, Time};
 use crate::aqm::{Discipline, Queued, discipline};
 use crate::capacity::Capacity;
 use crate::node::{Node, Step, Transit};
+use crate::outages::Outages;
 use crate::random::{LinkSeed, Use};
 use crate::rate_over_time::RateOverTime;
 use crate::scenario::DirectionConfig;
-use crate::transmitter::end_of_frame;
+use crate::transmitter::{end_of_frame, flush_after};
 
 /// A transmitter with a queue discipline: it holds packets until their transmission starts.
 pub(crate) struct ScheduledTransmitter {
     capacity: Capacity,
     queue: Box<dyn Discipline>,
     frame: Option<Span>,
+    /// Outages that empty the queue.
+    flushes: Option<Outages>,
     /// Dropped, and not yet reported.
     dropped: VecDeque<Transit>,
     /// When the last packet arrived.
@@ -30,11 +33,13 @@ impl ScheduledTransmitter {
     pub fn new(config: &DirectionConfig, bdp: Size, seed: LinkSeed) -> Option<Self> {
         let rate = config.rate.as_ref()?;
         let dice = seed.stream(Use::Queue);
-        let queue = discipline(&config.queue, rate.nominal(), bdp, dice)?;
+        let priority = config.udp.and_then(|it| it.priority);
+        let queue = discipline(&config.queue, priority, rate.nominal(), bdp, dice)?;
         Some(Self {
-            capacity: Capacity::new(RateOverTime::new(rate, seed.stream(Use::Rate))),
+            capacity: Capacity::new(RateOverTime::of_link(config, seed)?),
             queue,
             frame: config.frame,
+            flushes: config.outages.clone().filter(|it| it.flush),
             dropped: VecDeque::new(),
             last_arrival: Time::ZERO,
             max_queue_bytes: 0,
@@ -49,11 +54,28 @@ impl ScheduledTransmitter {
             _ => self.capacity.start(self.last_arrival),
         }
     }
+
+    /// The start of the next outage that empties the queue. What waits has arrived after the one
+    /// before.
+    fn next_flush(&self) -> Time {
+        flush_after(self.flushes.as_ref(), self.last_arrival).1
+    }
+
+    /// Drops all that waits at a time.
+    fn flush(&mut self, at: Time) {
+        while let Some(next) = self.queue.dequeue(at, &mut self.dropped) {
+            self.dropped.push_back(next.transit);
+        }
+    }
 }
 
 impl Node for ScheduledTransmitter {
     fn enqueue(&mut self, now: Time, transit: &mut Transit) -> Step {
         self.last_arrival = now;
+        let (is_out, _) = flush_after(self.flushes.as_ref(), now);
+        if is_out {
+            return Step::Drop;
+        }
         let queued = Queued {
             transit: *transit,
             arrived: now,
@@ -71,7 +93,10 @@ impl Node for ScheduledTransmitter {
     }
 
     fn next_event(&self) -> Time {
-        self.next_start()
+        match self.next_start() {
+            Time::NEVER => Time::NEVER,
+            start => start.min(self.next_flush()),
+        }
     }
 
     fn release(&mut self, until: Time) -> Option<(Transit, Step)> {
@@ -80,17 +105,24 @@ impl Node for ScheduledTransmitter {
                 return Some((transit, Step::Drop));
             }
             let start = self.next_start();
-            if start > until || start == Time::NEVER {
+            let end = self.next_flush();
+            if start.min(end) > until || start == Time::NEVER {
                 return None;
+            }
+            if start >= end {
+                self.flush(end);
+                continue;
             }
             // It may drop all that waits.
             let Some(next) = self.queue.dequeue(start, &mut self.dropped) else {
                 continue;
             };
             let ip_bytes = next.transit.packet.ip_bytes;
-            let sent = self.capacity.send(next.arrived, ip_bytes);
-            let at = end_of_frame(self.frame, sent);
-            return Some((next.transit, Step::Leave { at }));
+            let sent = self.capacity.send_before(next.arrived, ip_bytes, end);
+            let step = sent.map_or(Step::Drop, |sent| Step::Leave {
+                at: end_of_frame(self.frame, sent),
+            });
+            return Some((next.transit, step));
         }
     }
 

@@ -21,7 +21,7 @@ pub(crate) fn full_key(key: &str) -> String {
     }
 }
 
-/// Makes a change. A value that begins with a brace or a quote is TOML, any other is a text.
+/// Makes a change. A value that begins with a brace, a bracket or a quote is TOML, any other is a text.
 pub(crate) fn apply(table: &mut Table, (key, value): &Set) -> Result<(), ScenarioError> {
     let wrong = |message: String| ScenarioError::Set {
         key: key.clone(),
@@ -52,7 +52,7 @@ pub(crate) fn apply(table: &mut Table, (key, value): &Set) -> Result<(), Scenari
 }
 
 fn read_value(text: &str) -> Result<Value, String> {
-    if !text.starts_with(['{', '"', '\'']) {
+    if !text.starts_with(['{', '[', '"', '\'']) {
         return Ok(Value::String(text.to_owned()));
     }
     let table: Table = format!("value = {text}")

@@ -12,8 +12,9 @@ use crate::delay::{Delay, Jitter};
 use crate::direction::{Direction, SegmentName};
 use crate::intervals::{Drawn, Intervals};
 use crate::loss::Loss;
+use crate::outages::OutageTimes;
 use crate::random::{LinkSeed, Use};
-use crate::rate::LinkRate;
+use crate::rate::{LinkRate, RateSteps};
 use crate::rate_over_time::RateOverTime;
 use crate::scenario::{DirectionConfig, Scenario};
 use crate::steps::holding;
@@ -111,16 +112,24 @@ type At<'a> = Box<dyn FnMut(Time) -> (u64, Time) + 'a>;
 
 fn rate(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Values<'_>> {
     let rate = config.rate.as_ref()?;
-    let (length, repeats) = match rate {
-        LinkRate::Fixed(_) | LinkRate::OnDemand(_) => return None,
-        LinkRate::Steps(steps) => (steps.period, steps.period.is_some()),
-        LinkRate::Random(random) => (Some(of_intervals(random.intervals, timeout)), false),
+    let outages = config.outages.as_ref().map(|it| &it.times);
+    let (length, repeats) = match (rate, outages) {
+        (LinkRate::OnDemand(_), _) | (LinkRate::Fixed(_), None) => return None,
+        (
+            LinkRate::Steps(RateSteps {
+                period: Some(period),
+                ..
+            }),
+            None,
+        ) => (*period, true),
+        (LinkRate::Steps(steps), None) => (of_steps(&steps.steps, timeout), false),
+        (LinkRate::Random(random), _) => (of_intervals(random.intervals, timeout), false),
+        (_, Some(OutageTimes::Every { intervals, .. })) => {
+            (of_intervals(*intervals, timeout), false)
+        }
+        (_, Some(OutageTimes::Given(times))) => (of_steps(times, timeout), false),
     };
-    let length = match rate {
-        LinkRate::Steps(steps) => length.unwrap_or_else(|| of_steps(&steps.steps, timeout)),
-        _ => length.unwrap_or(timeout),
-    };
-    let mut over_time = RateOverTime::new(rate, seed.stream(Use::Rate));
+    let mut over_time = RateOverTime::of_link(config, seed)?;
     Some(Values {
         quantity: Quantity::Rate,
         length,

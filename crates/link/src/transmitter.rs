@@ -4,6 +4,7 @@ use bentpipe_units::{Size, Span, Time};
 
 use crate::capacity::Capacity;
 use crate::node::{Node, Step, Transit};
+use crate::outages::Outages;
 use crate::random::{LinkSeed, Use};
 use crate::rate_over_time::RateOverTime;
 use crate::scenario::DirectionConfig;
@@ -14,6 +15,8 @@ use crate::waiting::Waiting;
 pub(crate) struct Transmitter {
     /// None: no limit, so nothing ever waits.
     capacity: Option<(Capacity, Waiting)>,
+    /// Outages that empty the queue.
+    flushes: Option<Outages>,
     frame: Option<Span>,
     max_queue_bytes: u64,
 }
@@ -21,15 +24,16 @@ pub(crate) struct Transmitter {
 impl Transmitter {
     /// The transmitter of a link; None if it has neither a rate nor frames.
     pub fn new(config: &DirectionConfig, bdp: Size, seed: LinkSeed) -> Option<Self> {
-        let capacity = config.rate.as_ref().map(|rate| {
+        let capacity = config.rate.as_ref().and_then(|rate| {
             let dice = seed.stream(Use::Queue);
             let waiting = Waiting::new(&config.queue, rate.nominal(), bdp, dice);
-            let rate = RateOverTime::new(rate, seed.stream(Use::Rate));
-            (Capacity::new(rate), waiting)
+            let rate = RateOverTime::of_link(config, seed)?;
+            Some((Capacity::new(rate), waiting))
         });
         let is_there = capacity.is_some() || config.frame.is_some();
         is_there.then_some(Self {
             capacity,
+            flushes: config.outages.clone().filter(|it| it.flush),
             frame: config.frame,
             max_queue_bytes: 0,
         })
@@ -46,9 +50,18 @@ pub(crate) fn end_of_frame(frame: Option<Span>, time: Time) -> Time {
     time + Span::from_nanos(if past == 0 { 0 } else { left })
 }
 
+/// Whether there is an outage that empties the queue at a time, and if not, when one begins.
+pub(crate) fn flush_after(flushes: Option<&Outages>, time: Time) -> (bool, Time) {
+    flushes.map_or((false, Time::NEVER), |outages| outages.at(time))
+}
+
 impl Node for Transmitter {
     fn enqueue(&mut self, now: Time, transit: &mut Transit) -> Step {
         let ip_bytes = transit.packet.ip_bytes;
+        let (is_out, end) = flush_after(self.flushes.as_ref(), now);
+        if is_out {
+            return Step::Drop;
+        }
         let sent = match &mut self.capacity {
             None => now,
             Some((capacity, waiting)) => {
@@ -60,7 +73,10 @@ impl Node for Transmitter {
                 if start > now {
                     capacity.wait(now, waiting.bytes());
                 }
-                capacity.send(now, ip_bytes)
+                match capacity.send_before(now, ip_bytes, end) {
+                    Some(sent) => sent,
+                    None => return Step::Drop,
+                }
             }
         };
         Step::Leave {

@@ -82,6 +82,7 @@ impl Links {
             ip_bytes: packet.ip.bytes,
             ecn: packet.ip.ecn,
             flow: flow_number(flow, &packet.ip.transport),
+            is_udp: is_udp(&packet.ip.transport),
         };
         self.open[flow] += 1;
         self.sent.push_back(Sent {
@@ -139,6 +140,14 @@ impl Links {
             back: self.back.counters(),
             log: self.log,
         }
+    }
+}
+
+fn is_udp(transport: &Transport) -> bool {
+    match transport {
+        Transport::Udp(_) => true,
+        Transport::Other { protocol, .. } => *protocol == bentpipe_wire::UDP,
+        Transport::Tcp(_) => false,
     }
 }
 

@@ -52,6 +52,8 @@ fn summary(scenario: &Scenario) -> Value {
         "return_loss": back.loss,
         "forward_delay": forward.delay,
         "return_delay": back.delay,
+        "forward_further": further(scenario, Direction::Forward),
+        "return_further": further(scenario, Direction::Return),
     })
 }
 
@@ -112,6 +114,7 @@ fn part(scenario: &Scenario, direction: Direction) -> Part {
     let link = scenario.satellite.direction(direction);
     let steady = scenario.is_steady(direction);
     let lowest = scenario.lowest_rate(direction).filter(|_| !steady);
+    let lowest = lowest.filter(|lowest| scenario.rate(direction) > Some(*lowest));
     let rate = link.rate.as_ref().filter(|rate| !rate.is_steady());
     Part {
         rate_lowest_bps: lowest.map(Rate::bps),
@@ -137,6 +140,20 @@ fn losses(scenario: &Scenario, direction: Direction) -> String {
         return Loss::None.to_string();
     }
     all.join(", ")
+}
+
+/// What else happens on the way: of the satellite, and of other segments with their names; None if
+/// nothing does.
+fn further(scenario: &Scenario, direction: Direction) -> Option<String> {
+    let beside = [("access", &scenario.access), ("ground", &scenario.ground)];
+    let own = scenario.satellite.direction(direction).further();
+    let of_others = beside.into_iter().flat_map(|(name, segment)| {
+        let nodes = segment.as_ref().map(|it| it.direction(direction).further());
+        let nodes = nodes.into_iter().flatten();
+        nodes.map(move |node| format!("{node} ({name})"))
+    });
+    let all: Vec<String> = own.into_iter().chain(of_others).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// How the time that packets travel changes; None if it doesn't.

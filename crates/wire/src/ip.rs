@@ -161,7 +161,7 @@ fn length(bytes: usize) -> u16 {
 }
 
 /// The ones' complement sum of RFC 1071 over `parts`, each but the last of even length.
-fn internet_checksum(parts: &[&[u8]]) -> u16 {
+pub(crate) fn internet_checksum(parts: &[&[u8]]) -> u16 {
     let mut sum = 0_u64;
     for part in parts {
         let mut words = part.chunks_exact(2);

@@ -22,6 +22,7 @@ mod marking;
 pub mod quic;
 pub mod tcp;
 mod tls;
+mod too_big;
 mod tunnels;
 
 pub use capture::writer::{Interface, Writer};
@@ -30,5 +31,6 @@ pub use decapsulation_error::DecapsulationError;
 pub use ip::{Endpoints, IpHeader, IpVersion, TCP, UDP, UDP_HEADER, encapsulate};
 pub use ip_layer::{IpLayer, Path};
 pub use keylog::{KeyLog, SecretKind};
-pub use marking::{ecn, flow_hash, mark};
+pub use marking::{ecn, flow_hash, is_udp, mark};
 pub use tls::{TlsReader, TlsRecords};
+pub use too_big::too_big;

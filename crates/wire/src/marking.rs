@@ -39,6 +39,17 @@ fn changed_checksum(checksum: u16, before: u16, after: u16) -> u16 {
     !u16::try_from(sum).expect("two carries are added")
 }
 
+/// Whether an IP packet carries UDP. One with IPv6 extension headers is not told.
+#[must_use]
+pub fn is_udp(packet: &[u8]) -> bool {
+    let protocol = match packet.first().map(|first| first >> 4) {
+        Some(4) if packet.len() >= HEADERS[0] => packet[9],
+        Some(6) if packet.len() >= HEADERS[1] => packet[6],
+        _ => return false,
+    };
+    protocol == crate::UDP
+}
+
 /// A number that is the same for all packets of a flow in one direction: over addresses, protocol
 /// and ports (FNV-1a, 64 bits). Packets with IPv4 options or IPv6 extension headers, and fragments,
 /// count by their addresses alone.
@@ -92,6 +103,7 @@ mod tests {
             for bits in 0..4 {
                 let mut found = packet(source, destination, bits, b"payload");
                 assert_eq!(ecn(&found), bits);
+                assert!(is_udp(&found));
                 mark(&mut found);
                 // A UDP checksum covers no ECN bits.
                 assert_eq!(found, packet(source, destination, 3, b"payload"));
@@ -122,6 +134,7 @@ mod tests {
             mark(&mut copy);
             assert_eq!(copy, bytes);
             assert_eq!((ecn(bytes), flow_hash(bytes)), (0, 0));
+            assert!(!is_udp(bytes));
         }
     }
 }

@@ -103,8 +103,9 @@ def _show(found: Scenario) -> None:
         ("round trip", f"{one['rtt_ms']:g} ms"),
         ("forward", f"{_rate(one, 'forward')}, queue {one['forward_queue']} (server → client)"),
         ("return", f"{_rate(one, 'return')}, queue {one['return_queue']} (client → server)"),
-        ("delay", _delays(one)),
+        ("delay", _where_there(one, "delay")),
         ("loss", _both(one, "loss")),
+        ("also", _where_there(one, "further")),
         ("timeout", f"{one['timeout_s']:g} s"),
         ("source", one["source"]),
         ("notes", one["notes"]),
@@ -127,12 +128,21 @@ def _show(found: Scenario) -> None:
 
 
 def _in_full(value: Any) -> str:
-    """A value of a scenario: steps one by one, or how many they are."""
+    """A value of a scenario: steps one by one, or how many they are; other lists likewise."""
     if not isinstance(value, list):
         return str(value)
     if len(value) > _TOLD:
         return f"{len(value)} of them, all by --json"
-    return "; ".join(f"from {at} {step}" for at, step in value)
+    return "; ".join(map(_one_of, value))
+
+
+def _one_of(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{key} {text}" for key, text in value.items())
+    if isinstance(value, list):
+        at, step = value
+        return f"from {at} {step}"
+    return str(value)
 
 
 def _rates(summary: dict[str, Any]) -> str:
@@ -150,10 +160,10 @@ def _rate(summary: dict[str, Any], direction: str) -> str:
     return changes or f"{_range(summary, direction)} Mbit/s"
 
 
-def _delays(summary: dict[str, Any]) -> str | None:
-    """The changes of delays, if there are any."""
-    delays = [(direction, summary[f"{direction}_delay"]) for direction in ("forward", "return")]
-    return "; ".join(f"{direction} {delay}" for direction, delay in delays if delay) or None
+def _where_there(summary: dict[str, Any], what: str) -> str | None:
+    """What is told of the directions of which there is something to tell; None of neither."""
+    both = [(direction, summary[f"{direction}_{what}"]) for direction in ("forward", "return")]
+    return "; ".join(f"{direction} {text}" for direction, text in both if text) or None
 
 
 def _loss(summary: dict[str, Any]) -> str:

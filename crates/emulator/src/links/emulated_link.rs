@@ -25,6 +25,8 @@ pub(crate) struct EmulatedLink {
     open: VecDeque<Option<Frame>>,
     /// The number of the first of them.
     first: u64,
+    /// What senders are to be told of, in the order of decision.
+    messages: Vec<Vec<u8>>,
     /// In the order in which they come out.
     waiting: VecDeque<Waiting>,
     last_arrival: Time,
@@ -45,6 +47,7 @@ impl EmulatedLink {
             link,
             open: VecDeque::new(),
             first: 0,
+            messages: Vec::new(),
             waiting: VecDeque::new(),
             last_arrival: Time::ZERO,
             released: 0,
@@ -63,6 +66,7 @@ impl EmulatedLink {
             ip_bytes: ip_bytes(frame),
             ecn: bentpipe_wire::ecn(ip),
             flow: flow_hash(ip),
+            is_udp: bentpipe_wire::is_udp(ip),
         };
         self.open.push_back(Some(Arc::clone(frame)));
         self.link.enqueue(arrival, packet);
@@ -91,6 +95,9 @@ impl EmulatedLink {
             self.open.pop_front();
             self.first += 1;
         }
+        if let Some(mtu) = outcome.exceeds_mtu {
+            self.messages.extend(too_big(&frame, mtu));
+        }
         if let Fate::Delivered { at: due } = outcome.fate {
             debug_assert!(self.waiting.back().is_none_or(|last| last.due <= due));
             let frame = if outcome.is_marked {
@@ -101,6 +108,11 @@ impl EmulatedLink {
             self.waiting.push_back(Waiting { due, number, frame });
         }
         Some(outcome)
+    }
+
+    /// Takes the frames that tell senders that packets were larger than the link's MTU.
+    pub fn messages(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.messages)
     }
 
     /// When the next packet is to come out, at the earliest.
@@ -154,6 +166,15 @@ pub(crate) fn marked(frame: &Frame) -> Frame {
     let mut bytes = frame.to_vec();
     mark(&mut bytes[ETHERNET..]);
     bytes.into()
+}
+
+/// The frame to the sender that tells that the packet in a frame is larger than the MTU.
+fn too_big(frame: &[u8], mtu: u32) -> Option<Vec<u8>> {
+    let (ethernet, packet) = frame.split_at(ETHERNET);
+    let (addresses, kind) = ethernet.split_at(12);
+    let (destination, source) = addresses.split_at(6);
+    let message = bentpipe_wire::too_big(packet, mtu)?;
+    Some([source, destination, kind, &message].concat())
 }
 
 /// Bytes of the packet in a frame.

@@ -125,6 +125,7 @@ impl<P: Port> Engine<P> {
                 let begun = clock.now();
                 let has_all = step.take_in(from, to, clock)?;
                 step.let_out(to, clock, has_all.then_some(begun))?;
+                step.answer(from)?;
                 let due = step.metered.link.next();
                 next = [next, due].into_iter().flatten().min();
             }
@@ -247,6 +248,16 @@ impl LinkStep<'_> {
                 self.refused(error)?;
                 let number = self.metered.link.fail();
                 self.left(number, None);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells senders of packets that were too large, by what they sent them over.
+    fn answer<P: Port>(&mut self, from: &mut P) -> io::Result<()> {
+        for message in self.metered.link.messages() {
+            if let Err(error) = from.send(&[&message]) {
+                self.refused(error)?;
             }
         }
         Ok(())

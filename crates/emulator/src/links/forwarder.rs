@@ -223,7 +223,7 @@ pub(crate) fn link(
         direction,
         segment,
     };
-    Path::of_link(config, scenario.bdp(config), seed)
+    Path::of_link(config, scenario.rtt(), seed)
 }
 
 impl Stop {

@@ -6,7 +6,7 @@
 
 use bentpipe_link::{Delay, Direction, DirectionConfig, Fate, Hop, LinkRate, Loss};
 use bentpipe_trial::Packet;
-use bentpipe_units::{Rate, Size, Span};
+use bentpipe_units::{Rate, Ratio, Size, Span};
 
 /// What the fastest packet of a direction may take longer than the scenario says.
 const SLACK: Span = Span::from_millis(1);
@@ -59,7 +59,10 @@ fn delay_flaw(hop: Hop, direction: Direction, packets: &[&Packet]) -> Option<Str
 
 /// The rate, if there is one, of a link whose delay and rate do not change; None if they do.
 fn fixed_rate(config: &DirectionConfig) -> Option<Vec<Rate>> {
-    let steady = matches!(config.delay, Delay::Fixed(_)) && config.frame.is_none();
+    let steady = matches!(config.delay, Delay::Fixed(_))
+        && config.frame.is_none()
+        && config.shaper.is_none()
+        && config.outages.is_none();
     match &config.rate {
         None => steady.then(Vec::new),
         Some(LinkRate::Fixed(rate)) => steady.then(|| vec![*rate]),
@@ -68,10 +71,15 @@ fn fixed_rate(config: &DirectionConfig) -> Option<Vec<Rate>> {
 }
 
 /// Where links lose packets independently of each other, the losses keep to Bernstein's inequality.
-/// Other models are not checked.
+/// Other models, links that lose packets for their size or their protocol, and links whose order is
+/// not the usual one, are not checked.
 fn loss_flaw(hop: Hop, direction: Direction, packets: &[&Packet]) -> Option<String> {
     let mut survive = 1.0;
     for (_, config) in hop.links(direction) {
+        let drops_udp = config.udp.is_some_and(|it| it.drop > Ratio::ZERO);
+        if config.order.is_some() || config.mtu.is_some() || drops_udp {
+            return None;
+        }
         survive *= match config.loss {
             Loss::None => 1.0,
             Loss::Uniform(ratio) => 1.0 - float(ratio.ppb()) / 1e9,

@@ -201,12 +201,14 @@ mod tests {
             id,
             ip_bytes,
             ecn,
+            is_udp: true,
             flow: 0,
         };
         let transit = Transit {
             packet,
             is_lost: false,
             is_marked: false,
+            leaves_before: None,
         };
         Queued {
             transit,

@@ -11,6 +11,7 @@ mod pi2;
 mod pi_config;
 mod pi_controller;
 mod pie;
+mod priority;
 mod red;
 mod step;
 
@@ -21,6 +22,7 @@ use bentpipe_units::{Rate, Size, Time};
 use crate::node::Transit;
 use crate::queue::Queue;
 use crate::random::Dice;
+use crate::udp::Priority;
 use crate::waiting::Limit;
 
 pub(crate) use codel_state::CoDelState;
@@ -49,15 +51,19 @@ pub(crate) trait Discipline: Send {
     fn bytes(&self) -> u64;
 }
 
-/// The discipline that a queue asks for; None: drop-tail, which decides at arrival.
+/// The discipline that a queue asks for, or a priority of UDP over a drop-tail queue; None: drop-tail, which decides at arrival.
 pub(crate) fn discipline(
     queue: &Queue,
+    udp: Option<Priority>,
     rate: Rate,
     bdp: Size,
     mut dice: Dice,
 ) -> Option<Box<dyn Discipline>> {
     let limit_of = |size| Limit::new(size, rate, bdp);
     let limit = limit_of(queue.size);
+    if let Some(udp) = udp {
+        return Some(Box::new(priority::StrictPriority::new(udp, limit)));
+    }
     Some(match queue.aqm? {
         Aqm::HeadDrop => Box::new(head_drop::HeadDrop::new(limit)),
         Aqm::Step(config) => Box::new(step::StepQueue::new(config, limit)),

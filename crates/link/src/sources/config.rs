@@ -91,7 +91,7 @@ impl Source {
     /// Reads a list of sources.
     pub(crate) fn read_all(entry: Entry, folder: &Path) -> Result<Vec<Self>, Problem> {
         let wrong = entry.problem(&format!("sources are a list of tables; write {EXAMPLE}"));
-        let entries = entry.list().ok_or(wrong)?;
+        let entries = entry.items().ok_or(wrong)?;
         entries
             .into_iter()
             .map(|entry| Self::read(entry, folder))

@@ -35,6 +35,7 @@ impl Generator for ConstantRate {
             at,
             ip_bytes: self.stream.ip_bytes,
             flow: self.flow,
+            is_udp: true,
         })
     }
 }

@@ -33,6 +33,7 @@ pub(crate) struct Emission {
     pub ip_bytes: u32,
     /// Different for each flow of all sources of a link.
     pub flow: u64,
+    pub is_udp: bool,
 }
 
 /// What one source, or one of its flows, sends: packets in the order of time.

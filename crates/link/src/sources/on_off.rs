@@ -61,6 +61,7 @@ impl Generator for OnOff {
                     at,
                     ip_bytes: self.stream.ip_bytes,
                     flow: self.flow,
+                    is_udp: true,
                 });
             }
             let from = until + exponential(self.periods.off, &mut self.dice);

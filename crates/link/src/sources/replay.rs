@@ -29,6 +29,7 @@ impl Generator for Replay {
             at: self.start + after,
             ip_bytes,
             flow: self.flow,
+            is_udp: true,
         })
     }
 }

@@ -179,6 +179,7 @@ fn a_source_is_as_good_as_its_packets() {
             at: Time::from_nanos(1 + number * 5_000_000),
             ip_bytes: 1200,
             flow: number % 3,
+            is_udp: true,
         });
         let (mut one, mut other) = (path(&with), path(&without));
         for emission in own.clone() {
@@ -215,6 +216,7 @@ fn packet(emission: &Emission, id: u64) -> PacketMeta {
         ip_bytes: emission.ip_bytes,
         ecn: 0,
         flow: emission.flow,
+        is_udp: emission.is_udp,
     }
 }
 
@@ -230,7 +232,7 @@ fn link(text: &str) -> DirectionConfig {
 
 /// 5 Mbit/s and 600 ms.
 fn path(config: &DirectionConfig) -> Path {
-    Path::of_link(config, Size::from_bytes(375_000), SEED)
+    Path::of_link(config, Span::from_millis(600), SEED)
 }
 
 fn link_of_source() -> SourceLink {

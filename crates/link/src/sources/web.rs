@@ -88,6 +88,7 @@ impl Transfer {
             at: self.next,
             ip_bytes: u32::try_from(bytes).expect("a packet's size"),
             flow: self.flow,
+            is_udp: false,
         };
         self.bytes_left -= bytes;
         self.left_of_round -= 1;

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use bentpipe_link::{Fate, Path};
-use bentpipe_units::Size;
+use bentpipe_units::Span;
 
 use crate::decided::Decides;
 use crate::{SEED, config, departure, link, ns};
@@ -74,7 +74,7 @@ fn a_larger_grant_of_later_packets_does_not_speed_up_those_before() {
 /// one, up to 19 Mbit/s. Two ways of 300 ms.
 fn rtts_of_slow_start(rate: &str) -> Vec<u64> {
     let forward = config(&format!("queue = \"36 MB\"\nrate = {rate}"));
-    let mut link = Path::of_link(&forward, Size::ZERO, SEED);
+    let mut link = Path::of_link(&forward, Span::ZERO, SEED);
     let (mut now, mut window, mut rtt) = (0, 10, 600 * MS);
     let (mut underway, mut samples) = (VecDeque::new(), Vec::new());
     while now < 30_000 * MS {

@@ -19,6 +19,7 @@ fn packet(id: u64, ecn: u8, flow: u64) -> PacketMeta {
         ip_bytes: 1000,
         ecn,
         flow,
+        is_udp: false,
     }
 }
 
@@ -307,7 +308,7 @@ proptest! {
         for (id, (now, ip_bytes)) in (0_u64..).zip(&arrivals) {
             let index = usize::try_from(id).unwrap();
             let (flow, ecn) = sent[index];
-            let packet = PacketMeta { id, ip_bytes: *ip_bytes, ecn, flow };
+            let packet = PacketMeta { id, ip_bytes: *ip_bytes, ecn, flow, is_udp: false };
             path.enqueue(ns(*now), packet);
             path.advance(ns(*now));
             let bound = path.next_arrival();
@@ -355,7 +356,7 @@ proptest! {
             let queue = format!("queue = {{ size = \"1 GB\"{words} }}");
             let mut path = link(&format!("rate = \"{rate} bit/s\"\n{queue}"));
             for (id, (now, ip_bytes)) in (0_u64..).zip(&arrivals) {
-                path.enqueue(ns(*now), PacketMeta { id, ip_bytes: *ip_bytes, ecn: 0, flow: 0 });
+                path.enqueue(ns(*now), PacketMeta { id, ip_bytes: *ip_bytes, ecn: 0, flow: 0, is_udp: false });
             }
             path.advance(Time::NEVER);
             let found: Vec<Outcome> = std::iter::from_fn(|| path.outcome()).collect();

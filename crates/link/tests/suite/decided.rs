@@ -9,15 +9,20 @@ pub trait Decides {
     fn admit(&mut self, now: Time, ip_bytes: u32) -> Fate;
 }
 
+/// A packet of no particular flow.
+pub fn packet(ip_bytes: u32) -> PacketMeta {
+    PacketMeta {
+        id: 0,
+        ip_bytes,
+        ecn: 0,
+        flow: 0,
+        is_udp: false,
+    }
+}
+
 impl Decides for Path {
     fn admit(&mut self, now: Time, ip_bytes: u32) -> Fate {
-        let packet = PacketMeta {
-            id: 0,
-            ip_bytes,
-            ecn: 0,
-            flow: 0,
-        };
-        self.enqueue(now, packet);
+        self.enqueue(now, packet(ip_bytes));
         self.outcome().expect("no node holds packets").fate
     }
 }

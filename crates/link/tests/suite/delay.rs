@@ -1,7 +1,7 @@
 //! Delays that change, and keep the order.
 
 use bentpipe_link::{Delay, Fate, Path, Scenario};
-use bentpipe_units::{Size, Span};
+use bentpipe_units::Span;
 
 use crate::decided::Decides;
 use crate::{SEED, file, ns};
@@ -11,7 +11,7 @@ const STEPS: &str = "delay = { trace = \"inline\", steps = [[\"0 s\", \"30 ns\"]
 
 fn link(forward: &str) -> Path {
     let scenario = Scenario::parse(&file(forward), "test.toml", &[]).unwrap();
-    Path::of_link(&scenario.satellite.forward, Size::ZERO, SEED)
+    Path::of_link(&scenario.satellite.forward, Span::ZERO, SEED)
 }
 
 fn arrivals(link: &mut Path, times: &[u64]) -> Vec<u64> {
@@ -70,7 +70,7 @@ fn jitter_reaches_all_of_its_range_and_no_further() {
     let delays = |seed| {
         let scenario = Scenario::parse(&file(JITTER), "test.toml", &[]).unwrap();
         let seed = bentpipe_link::LinkSeed { seed, ..SEED };
-        let mut link = Path::of_link(&scenario.satellite.forward, Size::ZERO, seed);
+        let mut link = Path::of_link(&scenario.satellite.forward, Span::ZERO, seed);
         let arrivals = arrivals(&mut link, &times);
         let both = arrivals.iter().zip(&times);
         both.map(|(at, sent)| at - sent).collect::<Vec<u64>>()
@@ -126,7 +126,7 @@ fn jitter_does_not_depend_on_what_is_lost() {
     let times: Vec<u64> = (0..300).map(|packet| packet * 1000).collect();
     let fates = |text: &str| {
         let scenario = Scenario::parse(&file(text), "test.toml", &[]).unwrap();
-        let mut link = Path::of_link(&scenario.satellite.forward, Size::ZERO, SEED);
+        let mut link = Path::of_link(&scenario.satellite.forward, Span::ZERO, SEED);
         let admit = |now: &u64| link.admit(ns(*now), 1);
         times.iter().map(admit).collect::<Vec<Fate>>()
     };

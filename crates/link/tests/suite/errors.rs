@@ -4,6 +4,10 @@ use bentpipe_link::Scenario;
 
 use crate::file;
 
+/// The keys of a direction.
+const KEYS: &str = "rate, delay, queue, loss, frame, sources, mtu, udp, policer, shaper, outages, \
+                    order";
+
 const SAT: &str = "rate = \"20 Mbit/s\"\ndelay = \"300 ms\"";
 
 #[track_caller]
@@ -101,12 +105,11 @@ fn a_negative_or_empty_value() {
 fn an_unknown_key() {
     forward_refused(
         "rte = \"20 Mbit/s\"",
-        ".rte: 20 Mbit/s: unknown key; did you mean \"rate\"? Known here: rate, delay, queue, \
-         loss, frame, sources",
+        &format!(".rte: 20 Mbit/s: unknown key; did you mean \"rate\"? Known here: {KEYS}"),
     );
     forward_refused(
         "jitter = \"5 ms\"",
-        ".jitter: 5 ms: unknown key; known here: rate, delay, queue, loss, frame, sources",
+        &format!(".jitter: 5 ms: unknown key; known here: {KEYS}"),
     );
     forward_refused(
         "queue = { size = \"1 MB\", aqm = \"blue\" }",
@@ -432,7 +435,7 @@ fn a_change_that_cannot_be_made() {
         "1BDP",
         &format!(
             "{file} forward.quue=1BDP: satellite.forward.quue: 1BDP: unknown key; \
-             did you mean \"queue\"? Known here: rate, delay, queue, loss, frame, sources"
+             did you mean \"queue\"? Known here: {KEYS}"
         ),
     );
     set_refused(
@@ -520,36 +523,36 @@ fn sources_that_cannot_be() {
     };
     refused(
         "[{ kind = \"cbr\", rate = \"5 Mbit/s\" }]",
-        ".sources[1].stop: missing; write stop = \"60 s\", when it ends",
+        ".sources.0.stop: missing; write stop = \"60 s\", when it ends",
     );
     refused(
         "[{ kind = \"cbr\", rate = \"5 Mbit/s\", start = \"9 s\", stop = \"8 s\" }]",
-        ".sources[1].stop: 8 s: not after its start, 9 s; write a later time",
+        ".sources.0.stop: 8 s: not after its start, 9 s; write a later time",
     );
     refused(
         "[{ kind = \"cbr\", rate = \"5 Mbit/s\", stop = \"8 s\" }, { kind = \"poisson\" }]",
-        ".sources[2].kind: poisson: no kind of source; write \"cbr\", \"on-off\", \"web\" or \
+        ".sources.1.kind: poisson: no kind of source; write \"cbr\", \"on-off\", \"web\" or \
          \"replay\"",
     );
     refused(
         "[{ kind = \"cbr\", rate = \"0 bit/s\", stop = \"8 s\" }]",
-        ".sources[1].rate: 0 bit/s: a source sends something; write a rate above 0 bit/s",
+        ".sources.0.rate: 0 bit/s: a source sends something; write a rate above 0 bit/s",
     );
     refused(
         "[{ kind = \"cbr\", rate = \"5 Mbit/s\", packet = \"70 kB\", stop = \"8 s\" }]",
-        ".sources[1].packet: 70 kB: an IP packet has 20 to 65535 bytes; write \"1500 B\"",
+        ".sources.0.packet: 70 kB: an IP packet has 20 to 65535 bytes; write \"1500 B\"",
     );
     refused(
         "[{ kind = \"cbr\", rate = \"5 Mbit/s\", flows = 0, stop = \"8 s\" }]",
-        ".sources[1].flows: 0: a source has 1 to 1000 flows",
+        ".sources.0.flows: 0: a source has 1 to 1000 flows",
     );
     refused(
         "[{ kind = \"on-off\", rate = \"5 Mbit/s\", on = \"1 s\", off = \"0 s\", stop = \"8 s\" }]",
-        ".sources[1].off: 0 s: a period takes time; write a mean like \"1 s\"",
+        ".sources.0.off: 0 s: a period takes time; write a mean like \"1 s\"",
     );
     refused(
         "[{ kind = \"web\", load = \"5 Mbit/s\", sizes = \"pareto\", stop = \"8 s\" }]",
-        ".sources[1].sizes: pareto: no distribution of sizes; write \"web\", or one size like \
+        ".sources.0.sizes: pareto: no distribution of sizes; write \"web\", or one size like \
          \"100 kB\"",
     );
     refused(

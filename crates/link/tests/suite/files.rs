@@ -21,7 +21,7 @@ fn all() -> BTreeMap<String, Scenario> {
 #[test]
 fn every_file_loads_says_where_it_is_from_and_comes_back_from_json() {
     let all = all();
-    assert_eq!(all.len(), 42);
+    assert_eq!(all.len(), 43);
     for (name, scenario) in all {
         assert!(
             scenario.source.len() > 10 && !scenario.title.is_empty(),
@@ -55,6 +55,7 @@ fn rates_delays_and_losses_are_the_published_ones() {
         ("cnes-250-3-loss1", 250_000, 3_000, 600, 0), // beside it, see below
         ("cnes-250-3-loss1-satellite", 250_000, 3_000, 600, 100),
         ("cnes-50-10", 50_000, 10_000, 600, 0),
+        ("crosstraffic", 10_000, 10_000, 30, 0),
         ("custura-2020", 8_500, 1_500, 600, 100),
         ("custura-2020-real", 8_500, 1_500, 630, 0),
         ("deutschmann-2019-15-3", 15_000, 3_000, 650, 0),

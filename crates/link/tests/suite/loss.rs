@@ -1,7 +1,7 @@
 //! Loss ratios within statistical bounds, and the streams that they are drawn from.
 
 use bentpipe_link::{Direction, Fate, LinkSeed, Path, SegmentName};
-use bentpipe_units::Size;
+use bentpipe_units::Span;
 
 use crate::decided::Decides;
 use crate::{SEED, config, link, ns};
@@ -192,7 +192,7 @@ fn each_link_draws_from_the_stream_that_is_documented() {
             segment,
             ..SEED
         };
-        let mut link = Path::of_link(&config("loss = \"1 %\""), Size::ZERO, seed);
+        let mut link = Path::of_link(&config("loss = \"1 %\""), Span::ZERO, seed);
         assert_eq!(losses(&mut link, 1000), lost, "{direction:?} {segment:?}");
     }
 }

@@ -2,6 +2,7 @@
 
 mod allocation;
 mod aqm;
+mod buckets;
 mod capacity;
 mod decided;
 mod delay;
@@ -10,17 +11,21 @@ mod files;
 mod hop;
 mod ideal;
 mod loss;
+mod node_errors;
+mod order;
+mod outages;
 mod path;
 mod properties;
 mod queue;
 mod scenario;
 mod timeline;
+mod udp;
 mod varying;
 
 use bentpipe_link::{
     Direction, DirectionConfig, Fate, LinkSeed, Path, Scenario, ScenarioError, SegmentName,
 };
-use bentpipe_units::{Size, Time};
+use bentpipe_units::{Span, Time};
 
 /// A scenario file with the given keys for the satellite's forward direction.
 fn file(forward: &str) -> String {
@@ -47,9 +52,9 @@ const SEED: LinkSeed = LinkSeed {
     segment: SegmentName::Satellite,
 };
 
-/// A link with a delay of 1 ms and a BDP of 10 000 bytes.
+/// A link with a delay of 1 ms, whose path takes 10 ms: a BDP of 8 Mbit/s is 10 000 bytes.
 fn link(forward: &str) -> Path {
-    Path::of_link(&config(forward), Size::from_bytes(10_000), SEED)
+    Path::of_link(&config(forward), Span::from_millis(10), SEED)
 }
 
 fn ns(nanos: u64) -> Time {

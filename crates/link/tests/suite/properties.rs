@@ -1,7 +1,7 @@
 //! Properties of every link and every sequence of arrivals.
 
 use bentpipe_link::{Counters, Fate, Path};
-use bentpipe_units::Size;
+use bentpipe_units::Span;
 use proptest::prelude::*;
 
 use crate::decided::Decides;
@@ -41,7 +41,7 @@ fn queue(packets: Option<u64>, bytes: Option<u64>) -> String {
 
 fn link(rate: u64, queue: &str, more: &str) -> Path {
     let text = format!("rate = \"{rate} bit/s\"\nqueue = \"{queue}\"\n{more}");
-    Path::of_link(&config(&text), Size::from_bytes(10_000), SEED)
+    Path::of_link(&config(&text), Span::from_millis(10), SEED)
 }
 
 /// The same link in another way of reckoning: time in units of 1 ns / rate, so that every
@@ -138,7 +138,7 @@ proptest! {
             queue(packets, bytes)
         ));
         let forward = scenario.unwrap().satellite.forward;
-        let mut link = Path::of_link(&forward, Size::ZERO, SEED);
+        let mut link = Path::of_link(&forward, Span::ZERO, SEED);
         let mut expected = Counters::default();
         let mut last = 0;
         for (now, ip_bytes) in arrivals {

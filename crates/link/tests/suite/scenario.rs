@@ -132,6 +132,31 @@ fn every_model_comes_back_from_json() {
             "{ base = \"9 ms\", jitter = \"1 ms\", every = \"15 s\", first = \"2 s\" }",
         ),
         ("forward.frame", "26.5 ms"),
+        ("forward.mtu", "1400 B"),
+        ("forward.udp", "{ drop = \"0 %\" }"),
+        ("forward.udp", "{ drop = \"1 %\", priority = \"low\" }"),
+        (
+            "forward.udp",
+            "{ rate = \"9 Mbit/s\", burst = \"64 kB\", priority = \"high\" }",
+        ),
+        ("forward.order", "[\"delay\", \"queue\"]"),
+        (
+            "forward.policer",
+            "{ rate = \"9 Mbit/s\", burst = \"64 kB\" }",
+        ),
+        (
+            "forward.shaper",
+            "{ rate = \"9 Mbit/s\", burst = \"64 kB\", queue = \"0.5 BDP\" }",
+        ),
+        ("forward.outages", "[{ at = \"1 s\", for = \"2 s\" }]"),
+        (
+            "forward.outages",
+            "{ times = [{ at = \"1 s\", for = \"2 s\" }], queue = \"flush\" }",
+        ),
+        (
+            "forward.outages",
+            "{ every = \"9 s\", first = \"1 s\", for = \"2 s\", queue = \"flush\" }",
+        ),
     ] {
         let scenario = set(&[(key, value)]);
         assert_ne!(scenario, set(&[]));

@@ -1,7 +1,7 @@
 //! Rates that change, and frames, against schedules computed by hand and by a reference.
 
 use bentpipe_link::{Direction, Fate, Ideal, Path, Scenario};
-use bentpipe_units::{Size, Time};
+use bentpipe_units::{Span, Time};
 use proptest::prelude::*;
 
 use crate::decided::Decides;
@@ -115,7 +115,7 @@ fn a_trace_of_mahimahi_is_read_and_travels_in_json() {
     // 3000 bytes may leave at 1, 1500 at 4, 3000 at 5, 1500 at 8 ms: a period is 4 ms.
     let json = serde_json::to_string(&scenario).unwrap();
     let scenario: Scenario = serde_json::from_str(&json).unwrap();
-    let mut link = Path::of_link(&scenario.satellite.forward, Size::ZERO, SEED);
+    let mut link = Path::of_link(&scenario.satellite.forward, Span::ZERO, SEED);
     let departures: Vec<u64> = [1500, 1000, 1000, 1500, 2500, 1]
         .map(|ip_bytes| departure(link.admit(ns(0), ip_bytes)) / 1_000_000)
         .into();
@@ -231,7 +231,7 @@ proptest! {
         let text = format!("delay = \"1 ms\"\nrate = {rate}\nqueue = \"25 packets\"");
         let scenario = crate::parse(&text).unwrap();
         let ideal = Ideal::new(&scenario, Direction::Forward, SEED.seed);
-        let mut link = Path::of_link(&scenario.satellite.forward, Size::ZERO, SEED);
+        let mut link = Path::of_link(&scenario.satellite.forward, Span::ZERO, SEED);
         let mut arrived: Vec<(Time, u32)> = Vec::new();
         for (now, ip_bytes) in arrivals {
             if let Fate::Delivered { at } = link.admit(ns(now), ip_bytes) {
@@ -267,7 +267,7 @@ proptest! {
              delay = {{ base = \"1 ms\", jitter = \"{jitter} us\" }}"
         );
         let forward = crate::parse(&text).unwrap().satellite.forward;
-        let mut link = Path::of_link(&forward, Size::ZERO, SEED);
+        let mut link = Path::of_link(&forward, Span::ZERO, SEED);
         let mut last = Time::ZERO;
         let mut out = 0;
         for (now, ip_bytes) in &arrivals {
@@ -287,7 +287,7 @@ proptest! {
 fn a_fixed_rate_is_a_timeline_of_one_step() {
     let fates = |rate: &str| {
         let forward = config(&format!("rate = {rate}\nqueue = \"9 packets\""));
-        let mut link = Path::of_link(&forward, Size::ZERO, SEED);
+        let mut link = Path::of_link(&forward, Span::ZERO, SEED);
         let admit = |packet: u64| link.admit(ns(packet * 103_456), 1500 - (packet % 97) as u32);
         (0..2000).map(admit).collect::<Vec<Fate>>()
     };

@@ -6,8 +6,8 @@ use bentpipe_units::{Rate, Size, Time};
 
 use crate::job::{Job, TestCaseFacts};
 
-/// The largest IP packet that a stack may count on: nothing is dropped for its size, but programs
-/// say what they send over is Ethernet.
+/// The largest IP packet that a stack may count on where no link has an MTU: nothing is dropped for
+/// its size, but programs say what they send over is Ethernet.
 const MTU: u64 = 1500;
 
 /// The files that a trial is measured by: what an ideal sender's time depends on beside the
@@ -62,7 +62,7 @@ fn hop_facts(hop: Hop) -> LinkFacts {
         rtt_ms: Some(hop.rtt().as_secs_f64() * 1e3),
         forward_queue_bytes: queue(Direction::Forward),
         return_queue_bytes: queue(Direction::Return),
-        mtu_bytes: Some(MTU),
+        mtu_bytes: Some(hop.mtu().map_or(MTU, |mtu| mtu.bytes().min(MTU))),
         limit_s: None,
         size_bytes: None,
         sender: None,

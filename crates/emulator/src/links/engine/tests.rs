@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use bentpipe_link::{Fate, Outcome, PacketMeta, Path, Scenario};
-use bentpipe_wire::{ecn, flow_hash};
+use bentpipe_wire::{ecn, flow_hash, is_udp};
 use proptest::prelude::*;
 
 use super::*;
@@ -105,6 +105,12 @@ fn frame(number: usize, ip_bytes: usize) -> Vec<u8> {
     let mut frame = vec![0; ETHERNET + ip_bytes];
     frame[12..14].copy_from_slice(&[8, 0]);
     frame[ETHERNET..ETHERNET + 8].copy_from_slice(&number.to_le_bytes());
+    // Where the number makes it look like IPv4, every second one is UDP.
+    frame[ETHERNET + 9] = if number % 2 == 0 {
+        bentpipe_wire::UDP
+    } else {
+        0
+    };
     frame
 }
 
@@ -180,11 +186,28 @@ fn scenario(segments: &[SegmentName]) -> impl Strategy<Value = Scenario> + use<>
         ", aqm = \"pi2\", target = \"1 ms\", rtt_max = \"5 ms\"",
         ", aqm = \"dualpi2\", target = \"1 ms\", rtt_max = \"5 ms\", mark_above = \"1 ms\"",
     ]);
-    let half = (1_u64..300, 1_u64..30, 1_u64..40, 0_u64..4, disciplines);
-    let half = half.prop_map(|(rate, delay, queue, loss, discipline)| {
+    let further = prop::sample::select(vec![
+        "",
+        "policer = { rate = \"9 Mbit/s\", burst = \"5 kB\" }\n",
+        "shaper = { rate = \"9 Mbit/s\", burst = \"5 kB\", queue = \"20 packets\" }\n",
+        "outages = { every = \"20 ms\", for = \"5 ms\" }\n",
+        "outages = { every = \"20 ms\", for = \"5 ms\", queue = \"flush\" }\n",
+        "udp = { rate = \"1 Mbit/s\", burst = \"3 kB\", drop = \"20 %\" }\n",
+        "order = [\"delay\", \"loss\", \"queue\"]\n",
+        "order = [\"queue\", \"delay\", \"loss\"]\n",
+    ]);
+    let half = (
+        1_u64..300,
+        1_u64..30,
+        1_u64..40,
+        0_u64..4,
+        disciplines,
+        further,
+    );
+    let half = half.prop_map(|(rate, delay, queue, loss, discipline, further)| {
         format!(
             "rate = \"{rate}00 kbit/s\"\ndelay = \"{delay} ms\"\nloss = \"{loss}0 %\"\nqueue = {{ \
-             size = \"{queue} packets\"{discipline} }}\n"
+             size = \"{queue} packets\"{discipline} }}\n{further}"
         )
     });
     let names: Vec<_> = segments
@@ -239,6 +262,7 @@ fn outcomes(
             ip_bytes: u32::try_from(*bytes).unwrap(),
             ecn: ecn(packet),
             flow: flow_hash(packet),
+            is_udp: is_udp(packet),
         };
         path.enqueue(*at, packet);
     }
@@ -463,6 +487,54 @@ fn a_packet_that_the_kernel_does_not_take_is_counted_and_the_rest_goes_on() {
     let out = came_out(&engine.segments[0].server_side.outgoing);
     let numbers: Vec<usize> = out.iter().map(|it| it.0).collect();
     assert_eq!(numbers, [0, 1, 3, 4, 5]);
+}
+
+/// The sender of a packet that is too large hears of it on the wire that it came from, and nobody
+/// else does.
+#[test]
+fn a_packet_above_the_mtu_is_answered() {
+    let text = "title = \"t\"\nsource = \"s\"\ntimeout = \"9 s\"\n[satellite.forward]\ndelay = \"1 \
+                ms\"\n[satellite.return]\ndelay = \"1 ms\"\nmtu = \"1400 B\"\n";
+    let scenario = Scenario::parse(text, "mtu.toml", &[]).unwrap();
+    let pairs = [
+        ("192.0.2.1:5000", "198.51.100.1:443", [8, 0]),
+        ("[2001:db8::1]:5000", "[2001:db8::2]:443", [0x86, 0xdd]),
+    ];
+    for (source, destination, kind) in pairs {
+        let clock = HandSet::default();
+        let segment = emulated_segment(&scenario, SegmentName::Satellite, 1, &clock);
+        let ends = bentpipe_wire::Endpoints {
+            source: source.parse().unwrap(),
+            destination: destination.parse().unwrap(),
+        };
+        let frame = |ip_bytes: usize| {
+            let headers = if ends.source.is_ipv4() { 28 } else { 48 };
+            let mut packet = Vec::new();
+            bentpipe_wire::encapsulate(&mut packet, ends, 0, 1, &vec![7; ip_bytes - headers]);
+            [&[2, 2, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4], &kind[..], &packet].concat()
+        };
+        let frames = [frame(1400), frame(1401)].map(|frame| (Time::ZERO, frame));
+        segment.client_side.incoming.borrow_mut().extend(frames);
+        // The other direction has no MTU.
+        let down = (Time::ZERO, frame(1500));
+        segment.server_side.incoming.borrow_mut().push_back(down);
+        let mut engine = Engine::new(vec![segment], None);
+        live(&mut engine, &clock, &[0]);
+
+        let segment = &engine.segments[0];
+        let lost = frame(1401);
+        let message = bentpipe_wire::too_big(&lost[ETHERNET..], 1400).unwrap();
+        let message = [&[4, 4, 4, 4, 4, 4, 2, 2, 2, 2, 2, 2], &kind[..], &message].concat();
+        let at = Time::from_nanos(1_000_000);
+        let to_client = [(Time::ZERO, message), (at, frame(1500))];
+        assert_eq!(*segment.client_side.outgoing.borrow(), to_client);
+        let to_server = [(at, frame(1400))];
+        assert_eq!(*segment.server_side.outgoing.borrow(), to_server);
+        assert_eq!(
+            segment.metered_link(Direction::Return).meter.read().losses,
+            1
+        );
+    }
 }
 
 #[test]

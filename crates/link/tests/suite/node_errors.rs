@@ -1,0 +1,183 @@
+//! Refused policers, shapers, outages and other nodes: file, key, value and what to write.
+
+use crate::parse;
+
+/// The error for keys of the forward direction.
+#[track_caller]
+fn refused(keys: &str, message: &str) {
+    let error = parse(&format!("delay = \"1 ms\"\n{keys}"))
+        .unwrap_err()
+        .to_string();
+    assert_eq!(error, format!("test.toml: satellite.forward.{message}"));
+}
+
+#[test]
+fn token_buckets() {
+    for name in ["policer", "shaper"] {
+        let bad = |table: &str, message: &str| {
+            refused(&format!("{name} = {table}"), &format!("{name}{message}"));
+        };
+        bad("\"10 Mbit/s\"", ": 10 Mbit/s: a table is needed here");
+        bad(
+            "{ burst = \"9 kB\" }",
+            ".rate: missing; write rate = \"10 Mbit/s\"",
+        );
+        bad(
+            "{ rate = \"9 Mbit/s\" }",
+            ".burst: missing; write burst = \"64 kB\"",
+        );
+        bad(
+            "{ rate = \"0 Mbit/s\", burst = \"9 kB\" }",
+            ".rate: 0 Mbit/s: lets nothing through; write \"10 Mbit/s\"",
+        );
+        bad(
+            "{ rate = \"9 Mbit/s\", burst = \"1 kB\" }",
+            ".burst: 1 kB: lets no full-sized packet through; write 1500 B or more, as in \"64 kB\"",
+        );
+    }
+    refused(
+        "policer = { rate = \"9 Mbit/s\", burst = \"9 kB\", queue = \"1 BDP\" }",
+        "policer.queue: 1 BDP: unknown key; known here: rate, burst",
+    );
+    refused(
+        "shaper = { rate = \"9 Mbit/s\", burst = \"9 kB\", queue = 25 }",
+        "shaper.queue: 25: not a queue size; write it like \"25 packets\", \"36 MB\", \"200 ms\" \
+         or \"1 BDP\"",
+    );
+}
+
+#[test]
+fn outages() {
+    let bad = |value: &str, message: &str| {
+        let keys = format!("rate = \"9 Mbit/s\"\noutages = {value}");
+        refused(&keys, &format!("outages{message}"));
+    };
+    let like = "write outages like [{ at = \"10 s\", for = \"2 s\" }] or { every = \"15 s\", for = \
+                \"100 ms\" }";
+    bad("[]", &format!(": []: {like}"));
+    bad("\"10 s\"", &format!(": 10 s: {like}"));
+    bad("[\"10 s\"]", ".0: 10 s: a table is needed here");
+    bad(
+        "[{ at = \"10 s\" }]",
+        ".0.for: missing; write for = \"2 s\"",
+    );
+    bad(
+        "[{ at = \"9 s\", for = \"2 s\" }, { at = \"10 s\", for = \"2 s\" }]",
+        ".1.at: 10 s: begins before the one before it has ended, at 11 s",
+    );
+    bad(
+        "[{ at = \"9 s\", for = \"0 s\" }]",
+        ".0.for: 0 s: an outage takes time; write \"100 ms\"",
+    );
+    bad(
+        "{ every = \"1 s\", for = \"1 s\" }",
+        ".for: 1 s: must be shorter than from one to the next, 1 s",
+    );
+    bad(
+        "{ for = \"1 s\" }",
+        ".every: missing; write every = \"15 s\"",
+    );
+    bad(
+        "{ every = \"2 s\", for = \"1 s\", queue = \"drop\" }",
+        ".queue: drop: write \"keep\" or \"flush\"",
+    );
+    refused(
+        "outages = [{ at = \"9 s\", for = \"1 s\" }]",
+        "outages: [{ at = \"9 s\", for = \"1 s\" }]: a link without a rate sends at once; write a \
+         rate beside it",
+    );
+}
+
+#[test]
+fn orders() {
+    let keys = "rate = \"9 Mbit/s\"\npolicer = { rate = \"9 Mbit/s\", burst = \"9 kB\" }\n";
+    let bad = |order: &str, message: &str| {
+        refused(
+            &format!("{keys}order = {order}"),
+            &format!("order{message}"),
+        );
+    };
+    bad(
+        "\"usual\"",
+        ": usual: write the nodes in their order, as in [\"policer\", \"queue\", \"loss\", \"delay\"]",
+    );
+    bad("[3]", ".0: 3: a text is needed here; put it in quotes");
+    bad(
+        "[\"queue\", \"polcer\"]",
+        ".1: polcer: unknown node; did you mean \"policer\"? Known: mtu, udp, policer, shaper, queue, loss, \
+         delay",
+    );
+    bad(
+        "[\"queue\", \"delay\", \"queue\"]",
+        ".2: queue: stands here twice; a packet meets each node once",
+    );
+    bad(
+        "[\"queue\", \"delay\"]",
+        ": [\"queue\", \"delay\"]: leaves out \"policer\", which this direction has; add it",
+    );
+    bad(
+        "[\"policer\", \"queue\"]",
+        ": [\"policer\", \"queue\"]: leaves out \"delay\", which this direction has; add it",
+    );
+    // What a direction has not may be named.
+    let order = "order = [\"shaper\", \"policer\", \"queue\", \"loss\", \"delay\"]";
+    parse(&format!("delay = \"1 ms\"\n{keys}{order}")).unwrap();
+}
+
+#[test]
+fn mtus() {
+    for value in ["67 B", "65536 B"] {
+        let message =
+            format!("mtu: {value}: no MTU of IP; write 68 B to 65535 B, as in \"1400 B\"");
+        refused(&format!("mtu = \"{value}\""), &message);
+    }
+    refused(
+        "mtu = 1400",
+        "mtu: 1400: a size needs a unit; write \"1400 MB\"",
+    );
+}
+
+#[test]
+fn udp() {
+    let bad = |keys: &str, value: &str, message: &str| {
+        refused(&format!("{keys}udp = {value}"), &format!("udp{message}"));
+    };
+    bad("", "\"low\"", ": low: a table is needed here");
+    bad(
+        "",
+        "{ }",
+        ": {}: does nothing; write a rate and burst, a drop, or a priority",
+    );
+    bad(
+        "",
+        "{ rate = \"1 Mbit/s\" }",
+        ".burst: missing; write burst = \"64 kB\"",
+    );
+    bad(
+        "",
+        "{ dorp = \"1 %\" }",
+        ".dorp: 1 %: unknown key; did you mean \"drop\"? Known here: drop, priority, rate, burst",
+    );
+    let low = "{ priority = \"low\" }";
+    bad(
+        "",
+        low,
+        ".priority: low: a link without a rate has no queue; write a rate beside udp",
+    );
+    let rate = "rate = \"1 Mbit/s\"\n";
+    bad(
+        rate,
+        "{ priority = \"lowest\" }",
+        ".priority: lowest: write \"low\" or \"high\"",
+    );
+    for more in [
+        "aqm = \"fq\"",
+        "drop_above = \"1 packet\", drop_ratio = \"5 %\"",
+    ] {
+        bad(
+            &format!("{rate}queue = {{ size = \"9 packets\", {more} }}\n"),
+            low,
+            ".priority: low: needs a drop-tail queue; leave out aqm and drop_above of the queue",
+        );
+    }
+}
