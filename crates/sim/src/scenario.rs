@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 
 use bentpipe_trial::path_facts;
 
+use crate::drawing::{self, text};
+
 /// Prints the scenario in `file` with `sets` applied, as one JSON object.
 pub fn print(file: &Path, sets: &[(String, String)]) -> Result<(), Box<dyn Error>> {
     let scenario = Scenario::load(file, sets)?;
@@ -20,7 +22,7 @@ pub fn print(file: &Path, sets: &[(String, String)]) -> Result<(), Box<dyn Error
         stdout(),
         "{}",
         json!({ "summary": summary(&scenario), "courses": timelines(&scenario),
-            "scenario": scenario })
+            "path": drawing::path(&scenario), "scenario": scenario })
     )?;
     Ok(())
 }
@@ -146,19 +148,4 @@ fn delay(link: &DirectionConfig) -> Option<String> {
     let frame = link.frame.map(|frame| format!("in frames of {frame}"));
     let both: Vec<String> = delay.into_iter().chain(frame).collect();
     (!both.is_empty()).then(|| both.join(", "))
-}
-
-/// A field as people read it: a text as it is, a table as `key value, key value`.
-fn text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Object(table) => {
-            let fields: Vec<String> = table
-                .iter()
-                .map(|(key, value)| format!("{} {}", key.replace('_', " "), text(value)))
-                .collect();
-            fields.join(", ")
-        }
-        other => other.to_string(),
-    }
 }
