@@ -69,6 +69,8 @@ def _one_way(rows: list[dict[str, Any]], direction: str, last_s: float) -> dict[
         "largest_datagram_bytes": max(datagrams), "acks_sent": sum("ACK" in row["frames"] for row in mine),
         "acks_per_data_packet": sum("ACK" in row["frames"] for row in theirs) / data,
         "mean_rate_bps": sum(datagrams) * 8 / last_s,
+        "ecn": {"codepoint": "none", "capable_share": 0.0, "ce_arrived": 0, "ce_echoed": 0, "ce_rounds": 0,
+                "ce_answered": 0},
     }  # fmt: skip
 
 

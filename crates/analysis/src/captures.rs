@@ -8,12 +8,14 @@ use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::thread;
 
-use crate::connection::{CaptureInfo, Connection, Fate, Recorder, Recording, Undecodable, join};
+use crate::connection::{
+    CaptureInfo, Codepoint, Connection, Fate, Recorder, Recording, Undecodable, join,
+};
 use crate::tcp;
 use bentpipe_wire::KeyLog;
 use bentpipe_wire::capture::{CapturedPacket, Input, Item, Piece, ReadError};
 use bentpipe_wire::tcp::Segment;
-use bentpipe_wire::{Datagram, DecapsulationError};
+use bentpipe_wire::{Datagram, DecapsulationError, IpLayer};
 
 /// A capture file that is to be read.
 #[derive(Debug)]
@@ -169,7 +171,12 @@ impl Recorders<'_> {
             return self.quic.no_time(frame);
         };
         let fate = packet.comment.and_then(Fate::from_comment);
-        let info = CaptureInfo { time, frame, fate };
+        let info = CaptureInfo {
+            time,
+            frame,
+            ecn: ecn(packet),
+            fate,
+        };
         match Datagram::of(packet) {
             Ok(datagram) => self.quic.datagram(&datagram, info),
             Err(DecapsulationError::NotUdp) => match Segment::of(packet) {
@@ -179,4 +186,10 @@ impl Recorders<'_> {
             Err(reason) => self.quic.no_datagram(frame, reason),
         }
     }
+}
+
+/// The ECN codepoint of the IP packet in a captured packet. What holds none is not noted either.
+fn ecn(packet: &CapturedPacket<'_>) -> Codepoint {
+    let ip = IpLayer::of(packet).ok().flatten();
+    ip.map_or(Codepoint::NotEct, |ip| Codepoint::of_bits(ip.ecn))
 }

@@ -181,6 +181,7 @@ mod tests {
         let ack = Frame::Ack {
             ranges: 0..1,
             delay_us: None,
+            ecn: None,
         };
         let answer = [ack];
         let answers = acked.map(|_| (End::Server, (PacketType::OneRtt, 0, &answer[..], true)));
@@ -199,6 +200,7 @@ mod tests {
                 first_byte: 0xc0,
                 ip_size: Some(1228),
                 seen,
+                ecn: [None; 2],
                 fate: if arrives { Fate::Delivered } else { Fate::Loss },
                 copy: false,
                 decoded: true,

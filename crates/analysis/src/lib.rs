@@ -18,6 +18,7 @@ mod intervals;
 mod ledger;
 mod link_facts;
 pub mod losses;
+mod marks;
 pub mod metrics;
 pub mod passive;
 pub mod tcp;

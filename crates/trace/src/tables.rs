@@ -231,7 +231,9 @@ impl Rows {
             .frames(packet)
             .iter()
             .filter_map(|frame| match frame {
-                Frame::Ack { ranges, delay_us } => Some((connection.ranges(ranges), *delay_us)),
+                Frame::Ack {
+                    ranges, delay_us, ..
+                } => Some((connection.ranges(ranges), *delay_us)),
                 _ => None,
             });
         let ranges = acks.clone().flat_map(|(ranges, _)| ranges);

@@ -261,6 +261,38 @@ class OneWay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # transfer does not end within the capture, until it ends; without secrets, from the first 1-RTT packet of
     # the end that sent more bytes to its last.
     mean_rate_bps: float | None
+    # What the ends made of Explicit Congestion Notification.
+    ecn: EcnUse
+
+
+class EcnUse(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the sender and the receiver of one direction made of ECN: which codepoints were set, which marks
+    arrived, which were reported, and what the sender did then.
+    """
+
+    # The codepoint that most of the sender's packets with one had, `ECT(0)` or `ECT(1)` (RFC 3168 section 5);
+    # `none` if no packet had one. Packets of the handshake do not count; null not captured at the sender's
+    # side.
+    codepoint: str | None
+    # Of the sender's packets with stream data: those with ECT(0) or ECT(1); null also without such packets,
+    # share.
+    capable_share: float | None
+    # Packets that arrived with Congestion Experienced; of QUIC, those of one datagram count each; null not
+    # captured at the receiver's side, packets.
+    ce_arrived: int | None
+    # Marks that the receiver reported. QUIC: the largest CE count in its ACK frames, summed over packet
+    # number spaces (RFC 9000 section 19.3.2). TCP: the episodes in which it set ECN-Echo, each from a mark to
+    # the sender's CWR (RFC 3168 section 6.1.3); null accurate ECN of TCP (RFC 9768), whose counters are not
+    # read, marks.
+    ce_echoed: int | None
+    # Round trips in which the sender heard of marks, each until a packet sent after the first news of one was
+    # acknowledged (RFC 9002 section 7.3.2); without those in which new data ended; null not captured at the
+    # sender's side; accurate ECN of TCP, round trips.
+    ce_rounds: int | None
+    # Those in which the sender slowed down. TCP says so by CWR (RFC 3168 section 6.1.2). Of QUIC, the most
+    # bytes in flight in the second half of the round trip were at least a full-sized packet below the most in
+    # as long a time before it; null as `ce_rounds`, round trips.
+    ce_answered: int | None
 
 
 class Passive(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -384,6 +384,40 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # The rules that found something wrong ([findings](findings.md)), of several connections with that of most
     # packets; empty also where nothing was decoded.
     findings: list[str] = []
+    # The codepoint that most of the server's packets with one had, `ECT(0)` or `ECT(1)` (RFC 3168 section 5);
+    # `none` if no packet had one. Packets of the handshake do not count; null unless measured on the wire.
+    forward_ect: str | None = None
+    # Of the server's packets with stream data: those with ECT(0) or ECT(1); null unless measured on the wire,
+    # and also without such packets.
+    forward_ect_share: float | None = None
+    # Marks that the client reported to the server. QUIC: the largest CE count in its ACK frames, summed over
+    # packet number spaces (RFC 9000 section 19.3.2). TCP: the episodes in which it set ECN-Echo, each from a
+    # mark to the server's CWR (RFC 3168 section 6.1.3); null unless measured on the wire, and also with
+    # accurate ECN of TCP (RFC 9768), whose counters are not read, marks.
+    forward_ce_echoed: int | None = None
+    # Round trips in which the server heard of marks, each until a packet sent after the first news of one was
+    # acknowledged (RFC 9002 section 7.3.2); without those in which new data ended; null unless measured on
+    # the wire, and as `forward_ce_echoed`, round trips.
+    forward_ce_rounds: int | None = None
+    # Those in which the server slowed down. TCP says so by CWR (RFC 3168 section 6.1.2). Of QUIC, the most
+    # bytes in flight in the second half of the round trip were at least a full-sized packet below the most in
+    # as long a time before it: a smaller reduction is not seen, and one for another reason, such as a loss,
+    # counts; null unless measured on the wire, and as `forward_ce_echoed`, round trips.
+    forward_ce_answered: int | None = None
+    # As `forward_ect`, of the client's packets; null unless measured on the wire.
+    return_ect: str | None = None
+    # As `forward_ect_share`, of the client's packets; null unless measured on the wire, and also without such
+    # packets.
+    return_ect_share: float | None = None
+    # As `forward_ce_echoed`: marks on the client's packets that the server reported; null unless measured on
+    # the wire, and as `forward_ce_echoed`, marks.
+    return_ce_echoed: int | None = None
+    # As `forward_ce_rounds`, of the client; null unless measured on the wire, and as `forward_ce_echoed`,
+    # round trips.
+    return_ce_rounds: int | None = None
+    # As `forward_ce_answered`, of the client; null unless measured on the wire, and as `forward_ce_echoed`,
+    # round trips.
+    return_ce_answered: int | None = None
     # The version of the client's stack.
     client_version: str = ""
     # The version of the server's stack.
@@ -543,6 +577,16 @@ MEASURED = frozenset(
         "rtt_max_ms",
         "in_flight_max_bytes",
         "findings",
+        "forward_ect",
+        "forward_ect_share",
+        "forward_ce_echoed",
+        "forward_ce_rounds",
+        "forward_ce_answered",
+        "return_ect",
+        "return_ect_share",
+        "return_ce_echoed",
+        "return_ce_rounds",
+        "return_ce_answered",
         "client_version",
         "server_version",
         "client_driver",
@@ -628,6 +672,9 @@ SHOWN = (
     "return_queue_drops",
     "return_marked",
     "return_losses",
+    "forward_ect",
+    "forward_ce_echoed",
+    "forward_ce_answered",
     "received_step_s",
     "received_bytes",
     "jain_index",
@@ -802,6 +849,16 @@ TYPES: dict[str, dict[str, str]] = {
         "rtt_max_ms": "number?",
         "in_flight_max_bytes": "integer?",
         "findings": "[text]",
+        "forward_ect": "text?",
+        "forward_ect_share": "number?",
+        "forward_ce_echoed": "integer?",
+        "forward_ce_rounds": "integer?",
+        "forward_ce_answered": "integer?",
+        "return_ect": "text?",
+        "return_ect_share": "number?",
+        "return_ce_echoed": "integer?",
+        "return_ce_rounds": "integer?",
+        "return_ce_answered": "integer?",
         "client_version": "text",
         "server_version": "text",
         "client_driver": "text",

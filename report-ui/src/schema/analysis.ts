@@ -187,6 +187,24 @@ export type OneWay = {
   acks_per_data_packet: number | null;
   /** IP bytes at the side of the files' receiver during the transfer, after its first packet. Where the transfer does not end within the capture, until it ends; without secrets, from the first 1-RTT packet of the end that sent more bytes to its last. */
   mean_rate_bps: number | null;
+  /** What the ends made of Explicit Congestion Notification. */
+  ecn: EcnUse;
+};
+
+/** What the sender and the receiver of one direction made of ECN: which codepoints were set, which marks arrived, which were reported, and what the sender did then. */
+export type EcnUse = {
+  /** The codepoint that most of the sender's packets with one had, `ECT(0)` or `ECT(1)` (RFC 3168 section 5); `none` if no packet had one. Packets of the handshake do not count. Null not captured at the sender's side. */
+  codepoint: string | null;
+  /** Of the sender's packets with stream data: those with ECT(0) or ECT(1). Null also without such packets. */
+  capable_share: number | null;
+  /** Packets that arrived with Congestion Experienced; of QUIC, those of one datagram count each. Null not captured at the receiver's side. */
+  ce_arrived: number | null;
+  /** Marks that the receiver reported. QUIC: the largest CE count in its ACK frames, summed over packet number spaces (RFC 9000 section 19.3.2). TCP: the episodes in which it set ECN-Echo, each from a mark to the sender's CWR (RFC 3168 section 6.1.3). Null accurate ECN of TCP (RFC 9768), whose counters are not read. */
+  ce_echoed: number | null;
+  /** Round trips in which the sender heard of marks, each until a packet sent after the first news of one was acknowledged (RFC 9002 section 7.3.2); without those in which new data ended. Null not captured at the sender's side; accurate ECN of TCP. */
+  ce_rounds: number | null;
+  /** Those in which the sender slowed down. TCP says so by CWR (RFC 3168 section 6.1.2). Of QUIC, the most bytes in flight in the second half of the round trip were at least a full-sized packet below the most in as long a time before it. Null as `ce_rounds`. */
+  ce_answered: number | null;
 };
 
 /** What can be measured without secrets (RFC 9312): from when datagrams passed, how large they were, the Initial packets, which anybody can read, and the bits of short headers that are not encrypted. */

@@ -180,6 +180,26 @@ export type TrialRecord = {
   in_flight_max_bytes: number | null;
   /** The rules that found something wrong ([findings](findings.md)), of several connections with that of most packets; empty also where nothing was decoded. */
   findings: string[];
+  /** The codepoint that most of the server's packets with one had, `ECT(0)` or `ECT(1)` (RFC 3168 section 5); `none` if no packet had one. Packets of the handshake do not count. Null unless measured on the wire. */
+  forward_ect: string | null;
+  /** Of the server's packets with stream data: those with ECT(0) or ECT(1). Null unless measured on the wire, and also without such packets. */
+  forward_ect_share: number | null;
+  /** Marks that the client reported to the server. QUIC: the largest CE count in its ACK frames, summed over packet number spaces (RFC 9000 section 19.3.2). TCP: the episodes in which it set ECN-Echo, each from a mark to the server's CWR (RFC 3168 section 6.1.3). Null unless measured on the wire, and also with accurate ECN of TCP (RFC 9768), whose counters are not read. */
+  forward_ce_echoed: number | null;
+  /** Round trips in which the server heard of marks, each until a packet sent after the first news of one was acknowledged (RFC 9002 section 7.3.2); without those in which new data ended. Null unless measured on the wire, and as `forward_ce_echoed`. */
+  forward_ce_rounds: number | null;
+  /** Those in which the server slowed down. TCP says so by CWR (RFC 3168 section 6.1.2). Of QUIC, the most bytes in flight in the second half of the round trip were at least a full-sized packet below the most in as long a time before it: a smaller reduction is not seen, and one for another reason, such as a loss, counts. Null unless measured on the wire, and as `forward_ce_echoed`. */
+  forward_ce_answered: number | null;
+  /** As `forward_ect`, of the client's packets. Null unless measured on the wire. */
+  return_ect: string | null;
+  /** As `forward_ect_share`, of the client's packets. Null unless measured on the wire, and also without such packets. */
+  return_ect_share: number | null;
+  /** As `forward_ce_echoed`: marks on the client's packets that the server reported. Null unless measured on the wire, and as `forward_ce_echoed`. */
+  return_ce_echoed: number | null;
+  /** As `forward_ce_rounds`, of the client. Null unless measured on the wire, and as `forward_ce_echoed`. */
+  return_ce_rounds: number | null;
+  /** As `forward_ce_answered`, of the client. Null unless measured on the wire, and as `forward_ce_echoed`. */
+  return_ce_answered: number | null;
   /** The version of the client's stack. */
   client_version: string;
   /** The version of the server's stack. */
@@ -419,6 +439,9 @@ export type ShownRecord = Pick<
   | "return_queue_drops"
   | "return_marked"
   | "return_losses"
+  | "forward_ect"
+  | "forward_ce_echoed"
+  | "forward_ce_answered"
   | "received_step_s"
   | "received_bytes"
   | "jain_index"

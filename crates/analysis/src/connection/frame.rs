@@ -28,6 +28,8 @@ pub enum Frame {
         /// How long its sender says that it waited, in microseconds. None if its transport
         /// parameters are not known, or it speaks TCP.
         delay_us: Option<u64>,
+        /// Of an ACK with ECN counts, these (section 19.3.2).
+        ecn: Option<Box<quic::EcnCounts>>,
     },
     MaxData(u64),
     MaxStreamData {
@@ -85,13 +87,14 @@ impl Frame {
             F::Ack {
                 ranges: acked,
                 delay,
-                ..
+                ecn,
             } => {
                 let start = index(ranges);
                 ranges.extend(acked.iter().map(|range| (*range.start(), *range.end())));
                 Self::Ack {
                     ranges: start..index(ranges),
                     delay_us: parameters.and_then(|known| known.ack_delay_us(*delay)),
+                    ecn: ecn.map(Box::new),
                 }
             }
             F::MaxData { maximum } => Self::MaxData(*maximum),

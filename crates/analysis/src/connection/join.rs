@@ -19,7 +19,7 @@ use super::observed::{ObservedConnection, PacketObservation};
 use super::outliers;
 use super::recorder::Recording;
 use super::vantage::end_named;
-use super::{Connection, Fate, Frame, Nanos, Packet, Protocol, Vantage};
+use super::{Codepoint, Connection, Fate, Frame, Nanos, Packet, Protocol, Vantage};
 
 /// How many packets from its beginning on a connection is known by. One of which all of these were
 /// lost between two places counts as two connections.
@@ -107,7 +107,8 @@ fn of_one_place(name: Option<&str>, recorded: ObservedConnection) -> Connection 
             _ => observation.fate.unwrap_or(Fate::Unknown),
         };
         let seen = seen(since(start, observation.time));
-        (observation.identity, packet(observation, seen, fate))
+        let ecn = seen.map(|time| time.map(|_| observation.ecn));
+        (observation.identity, packet(observation, seen, ecn, fate))
     });
     let mut packets: Vec<_> = packets.collect();
     packets.sort_by_key(|(_, packet)| packet.time());
@@ -166,6 +167,7 @@ fn of_two_places(names: [Option<&str>; 2], pair: [ObservedConnection; 2]) -> Con
     for ((at_client, observation), there) in client.observations.iter().enumerate().zip(partners) {
         let seen_there = there.map(|at| &server.observations[at]);
         let seen = clocks.seen(Some(observation), seen_there);
+        let ecn = [Some(observation.ecn), seen_there.map(|it| it.ecn)];
         let says = observation.fate.or(seen_there.and_then(|it| it.fate));
         let position = match observation.sender {
             End::Client => at_client,
@@ -175,14 +177,15 @@ fn of_two_places(names: [Option<&str>; 2], pair: [ObservedConnection; 2]) -> Con
         ordered.push((
             position,
             observation.identity,
-            packet(observation, seen, fate),
+            packet(observation, seen, ecn, fate),
         ));
     }
     for at in at_server.rest() {
         let observation = &server.observations[at];
         let seen = clocks.seen(None, Some(observation));
         let fate = clocks.fate(observation.sender, seen, observation.fate);
-        let mut packet = packet(observation, seen, fate);
+        let ecn = [None, Some(observation.ecn)];
+        let mut packet = packet(observation, seen, ecn, fate);
         packet.frames = connection.copy_frames(&server, observation);
         ordered.push((at, observation.identity, packet));
     }
@@ -259,19 +262,21 @@ impl Unmatched {
 
 impl Connection {
     /// A connection as captured at a place where every packet passed on leaving its sender; `fate`
-    /// gives, by the number of the captured packet, the fate of each, and its time of arrival
-    /// (nanoseconds since the Unix epoch).
+    /// gives, by the number of the captured packet, the fate of each, and its arrival.
     #[must_use]
     pub fn of_senders(
         recorded: ObservedConnection,
-        fate: impl Fn(u32) -> (Fate, Option<u64>),
+        fate: impl Fn(u32) -> (Fate, Option<Arrival>),
     ) -> Self {
         let start = first_time(&recorded.observations);
         let packets = recorded.observations.iter().map(|observation| {
             let (fate, arrival) = fate(observation.frame);
             let mut seen = [Some(since(start, observation.time)); 2];
-            seen[observation.sender.other() as usize] = arrival.map(|time| since(start, time));
-            (observation.identity, packet(observation, seen, fate))
+            let mut ecn = [Some(observation.ecn); 2];
+            let receiver = observation.sender.other() as usize;
+            seen[receiver] = arrival.map(|it| since(start, it.time));
+            ecn[receiver] = arrival.map(|it| it.ecn);
+            (observation.identity, packet(observation, seen, ecn, fate))
         });
         let mut packets: Vec<_> = packets.collect();
         packets.sort_by_key(|(_, packet)| packet.time());
@@ -319,7 +324,21 @@ impl Connection {
     }
 }
 
-fn packet(observation: &PacketObservation, seen: [Option<Nanos>; 2], fate: Fate) -> Packet {
+/// The arrival of a packet at its receiver.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival {
+    /// Nanoseconds since the Unix epoch.
+    pub time: u64,
+    /// The ECN codepoint that it arrived with.
+    pub ecn: Codepoint,
+}
+
+fn packet(
+    observation: &PacketObservation,
+    seen: [Option<Nanos>; 2],
+    ecn: [Option<Codepoint>; 2],
+    fate: Fate,
+) -> Packet {
     Packet {
         sender: observation.sender,
         kind: observation.kind,
@@ -328,6 +347,7 @@ fn packet(observation: &PacketObservation, seen: [Option<Nanos>; 2], fate: Fate)
         first_byte: observation.first_byte,
         ip_size: observation.ip_size,
         seen,
+        ecn,
         fate,
         copy: false,
         decoded: observation.decoded,
@@ -392,6 +412,7 @@ mod tests {
             size: 1200,
             first_byte: 0x40,
             ip_size: Some(1228),
+            ecn: Codepoint::NotEct,
             fate: None,
             decoded: true,
             frames: 0..0,

@@ -11,6 +11,7 @@
 //! ([`Vantage`]).
 
 mod clock;
+mod codepoint;
 mod copies;
 mod frame;
 mod join;
@@ -27,8 +28,9 @@ use std::ops::Range;
 use bentpipe_wire::TlsRecords;
 use bentpipe_wire::quic::{End, Handshake, InitialCredit, PacketType, Space};
 
+pub use codepoint::Codepoint;
 pub use frame::{Frame, Ranges};
-pub use join::join;
+pub use join::{Arrival, join};
 pub use observed::{ObservedConnection, PacketObservation};
 pub use recorder::{CaptureInfo, Recorder, Recording, Undecodable};
 pub use vantage::Vantage;
@@ -144,6 +146,8 @@ pub struct Packet {
     pub ip_size: Option<u32>,
     /// The times at which it was seen at the client's and at the server's side.
     pub seen: [Option<Nanos>; 2],
+    /// Its ECN codepoint when it was seen there.
+    pub ecn: [Option<Codepoint>; 2],
     /// Its fate.
     pub fate: Fate,
     /// Whether it had been seen before at the same place: the network doubled it, it was captured
@@ -176,6 +180,18 @@ impl Packet {
     #[must_use]
     pub fn received(&self) -> Option<Nanos> {
         self.seen[self.sender.other() as usize]
+    }
+
+    /// The ECN codepoint with which it left its sender.
+    #[must_use]
+    pub fn sent_ecn(&self) -> Option<Codepoint> {
+        self.ecn[self.sender as usize]
+    }
+
+    /// The ECN codepoint with which it reached its receiver.
+    #[must_use]
+    pub fn received_ecn(&self) -> Option<Codepoint> {
+        self.ecn[self.sender.other() as usize]
     }
 
     /// The time at which it was sent or, where that was not seen, at which it arrived.

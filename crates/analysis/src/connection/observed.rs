@@ -8,7 +8,7 @@ use bentpipe_wire::quic::{End, Handshake, Identity, InitialCredit};
 
 use super::frame::{Frame, Ranges};
 use super::wire_image::WireImage;
-use super::{Fate, Kind, Protocol};
+use super::{Codepoint, Fate, Kind, Protocol};
 
 /// The observation of a packet at one place.
 #[derive(Debug, Clone)]
@@ -31,6 +31,8 @@ pub struct PacketObservation {
     pub first_byte: u8,
     /// Bytes of the IP packet; None if an earlier packet of the same datagram has them.
     pub ip_size: Option<u32>,
+    /// Of the IP packet.
+    pub ecn: Codepoint,
     /// The fate that the capture gives for it, if it gives one.
     pub fate: Option<Fate>,
     /// Whether its frames are known.

@@ -12,7 +12,7 @@ use super::frame::Frame;
 use super::observed::{ObservedConnection, PacketObservation};
 use super::unbegun::Flows;
 use super::wire_image::{LaterAddress, WireImage};
-use super::{Fate, Kind, Protocol};
+use super::{Codepoint, Fate, Kind, Protocol};
 
 /// The observations of one place, connection by connection.
 #[derive(Debug, Clone, Default)]
@@ -157,6 +157,8 @@ pub struct CaptureInfo {
     pub time: u64,
     /// The captured packet, counted from 1 within its file.
     pub frame: u64,
+    /// The ECN codepoint of the IP packet; of one in a tunnel, of that which the tunnel carries.
+    pub ecn: Codepoint,
     /// The fate that the capture gives for it.
     pub fate: Option<Fate>,
 }
@@ -344,6 +346,7 @@ impl Origin {
             size: u32::try_from(size).expect("a packet fits a datagram"),
             first_byte: 0,
             ip_size: self.ip_size,
+            ecn: self.captured.ecn,
             fate: self.captured.fate,
             decoded: false,
             frames: 0..0,
@@ -366,6 +369,7 @@ mod tests {
         let captured = CaptureInfo {
             time: 1_000_000,
             frame: 2,
+            ecn: Codepoint::Ect0,
             fate: None,
         };
         let mut recorder = DatagramRecorder {

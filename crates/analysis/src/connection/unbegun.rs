@@ -140,7 +140,7 @@ fn looks_like_quic(observations: &[PacketObservation]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::Kind;
+    use crate::connection::{Codepoint, Kind};
     use bentpipe_wire::quic::{Identity, PacketType};
 
     fn observations(first_bytes: impl Iterator<Item = u8>) -> Vec<PacketObservation> {
@@ -154,6 +154,7 @@ mod tests {
             size: 1200,
             first_byte,
             ip_size: Some(1228),
+            ecn: Codepoint::NotEct,
             fate: None,
             decoded: false,
             frames: 0..0,

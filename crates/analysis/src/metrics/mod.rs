@@ -14,6 +14,7 @@
 //! the end of the handshake at once, while here it is seen by what the client sends next.
 
 mod arrivals;
+mod ecn;
 mod milestones;
 mod one_rtt;
 mod one_way;
@@ -32,6 +33,7 @@ use crate::link_facts::LinkFacts;
 use bentpipe_wire::quic::End;
 
 pub use arrivals::arrivals;
+pub use ecn::EcnUse;
 pub use milestones::Milestones;
 pub use one_rtt::one_rtt_span;
 pub use one_way::OneWay;

@@ -9,6 +9,7 @@ use crate::ledger::LedgerEntry;
 use crate::link_facts::LinkFacts;
 use bentpipe_wire::quic::{End, Space};
 
+use super::ecn::{EcnCounts, EcnUse};
 use super::float;
 use super::milestones::Milestones;
 use super::together::Measured;
@@ -61,6 +62,8 @@ pub struct OneWay {
     /// packet, as a rate. Where the capture does not have its end: as far as it goes. Without
     /// secrets: from the first to the last 1-RTT packet of the end that sent more bytes.
     pub mean_rate_bps: Option<f64>,
+    /// What both ends made of ECN.
+    pub ecn: EcnUse,
 }
 
 impl OneWay {
@@ -92,6 +95,7 @@ impl OneWay {
                 .reordered_packets
                 .filter(|_| self.stream_bytes.is_none()),
             acks_per_data_packet: None,
+            ecn: self.ecn.without_content(),
             ..self
         }
     }
@@ -185,6 +189,7 @@ struct Counts {
     is_after_loss: bool,
     /// Both sides were captured.
     is_whole: bool,
+    ecn: EcnCounts,
 }
 
 impl Counts {
@@ -194,7 +199,10 @@ impl Counts {
         sender: End,
         transfer: Transfer,
     ) -> Self {
-        let mut counts = Self::default();
+        let mut counts = Self {
+            ecn: EcnCounts::of(connection, entries, sender),
+            ..Self::default()
+        };
         let (mut arrivals, mut by_sending) = (Vec::new(), Vec::new());
         for (packet, entry) in connection.packets.iter().zip(entries) {
             if packet.sender == sender && packet.copy {
@@ -248,6 +256,7 @@ impl Counts {
             sealed: self.sealed + other.sealed,
             is_after_loss: self.is_after_loss || other.is_after_loss,
             is_whole: self.is_whole && other.is_whole,
+            ecn: self.ecn.joined(other.ecn),
         }
     }
 
@@ -318,6 +327,7 @@ impl Counts {
             mean_rate_bps: duration
                 .and_then(|nanos| share(8 * self.during_transfer, nanos))
                 .map(|bits_per_nanosecond| bits_per_nanosecond * 1e9),
+            ecn: self.ecn.measured(),
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Connections made by hand. Times are milliseconds; the way from one end to the other takes 300.
 
 use super::*;
-use crate::connection::{Fate, Frame, Kind, Packet, Protocol, Vantage, WireImage};
+use crate::connection::{Codepoint, Fate, Frame, Kind, Packet, Protocol, Vantage, WireImage};
 use bentpipe_wire::quic::PacketType;
 
+mod ecn;
 mod together;
 mod upload;
 
@@ -57,6 +58,7 @@ impl Maker {
             first_byte: 0x40,
             ip_size: Some(1228),
             seen,
+            ecn: [Some(Codepoint::NotEct); 2],
             fate: Fate::Delivered,
             copy: false,
             decoded: true,
@@ -92,6 +94,7 @@ impl Maker {
         let frame = Frame::Ack {
             ranges: start..start + 1,
             delay_us: None,
+            ecn: None,
         };
         self.packet(End::Client, PacketType::OneRtt, sent, &[frame]);
     }

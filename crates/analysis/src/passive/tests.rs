@@ -41,6 +41,7 @@ impl Maker {
             first_byte: 0x40,
             ip_size: Some(1228),
             seen,
+            ecn: [None; 2],
             fate: Fate::Delivered,
             copy: false,
             decoded: true,
@@ -72,6 +73,7 @@ impl Maker {
         let ack = Frame::Ack {
             ranges: last - 1..last,
             delay_us: None,
+            ecn: None,
         };
         let hello = Frame::Crypto {
             offset: 0,

@@ -1,8 +1,9 @@
 //! TCP, beside which QUIC is held.
 //!
 //! Source: RFC 9293 (segments), RFC 7323 (timestamps, window scale), RFC 2018 (SACK), RFC 2883
-//! (D-SACK), RFC 6298 section 3 (Karn's algorithm). Where the RFCs have no word, the definitions
-//! are those of Wireshark's `tcp.analysis` (keep-alive, zero window probe).
+//! (D-SACK), RFC 3168 (ECN), RFC 9768 (accurate ECN), RFC 6298 section 3 (Karn's algorithm). Where
+//! the RFCs have no word, the definitions are those of Wireshark's `tcp.analysis` (keep-alive, zero
+//! window probe).
 //!
 //! **Model.** A [`Recorder`] per place tells connections apart and keeps the
 //! [`Header`](bentpipe_wire::tcp::Header) of each segment. When places have been joined, what was
@@ -15,6 +16,8 @@
 //! | ACK field, SACK blocks | `Frame::Ack`: the numbers of the segments covered by this and earlier ACKs, down to the lowest that is new to their sender |
 //! | ACK field + window | `Frame::MaxStreamData` of stream 0; absent where the window scale is not known |
 //! | timestamp echo, Karn | `Frame::Echo`: the segment of which an ACK gives an RTT sample; absent where it gives none |
+//! | SYN and SYN-ACK that set up ECN (RFC 3168 section 6.1.1), or accurate ECN (RFC 9768) | beside `SYN`, `Frame::Other` of the names `ECN_SETUP`, `ACCURATE_ECN_SETUP` |
+//! | ECE, CWR of other segments, without accurate ECN | `Frame::Other` of the names `ECE`, `CWR` |
 //! | SYN, RST, keep-alive, zero window probe, D-SACK | `Frame::Other` of the names `SYN`, `RST`, `KEEP_ALIVE`, `ZERO_WINDOW_PROBE`, `DSACK` |
 //!
 //! Every segment has an ACK field and a window. One that takes sequence space and repeats both from

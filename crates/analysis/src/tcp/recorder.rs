@@ -95,6 +95,7 @@ impl<'k> Recorder<'k> {
                 size,
                 first_byte: 0,
                 ip_size: Some(size + if piece.path.source.is_ipv4() { 20 } else { 40 }),
+                ecn: captured.ecn,
                 fate: captured.fate,
                 decoded: true,
                 frames: at..at + 1,
@@ -203,6 +204,7 @@ fn pieces(segment: &Segment, mss: [Option<u16>; 2]) -> Vec<Segment> {
         let mut piece = segment.clone();
         piece.header.sequence = segment.header.sequence.wrapping_add(offset);
         piece.header.length = largest.min(length - offset);
+        piece.header.cwr = segment.header.cwr && offset == 0;
         piece.header.fin = segment.header.fin && length - offset <= largest;
         piece.identification = segment.identification.map(|it| it.wrapping_add(count));
         piece

@@ -200,6 +200,8 @@ struct FrameTranslator {
     windows: [Option<u16>; 2],
     /// None: all of the streams counts as data.
     content: Option<Content>,
+    /// Whether the SYNs agreed on accurate ECN, whose flags count marks and echo none.
+    has_accurate_ecn: bool,
 }
 
 impl FrameTranslator {
@@ -220,6 +222,7 @@ impl FrameTranslator {
             next: [None; 2],
             windows: [None; 2],
             content: Content::of(connection.tls.as_ref()),
+            has_accurate_ecn: has_accurate_ecn(headers),
         }
     }
 
@@ -236,6 +239,7 @@ impl FrameTranslator {
             frames.push(Frame::Ack {
                 ranges: answer.ranges.clone(),
                 delay_us: None,
+                ecn: None,
             });
         }
         frames.extend(answer.answered.map(Frame::Echo));
@@ -276,8 +280,16 @@ impl FrameTranslator {
         let is_window_closed = self.windows[sender.other() as usize] == Some(0);
         let is_keep_alive = is_plain && header.length <= 1 && ahead == Some(-1);
         let is_probe = is_plain && header.length == 1 && ahead == Some(0) && is_window_closed;
+        let is_sync_answer = header.syn && header.acknowledgment.is_some();
+        let sets_up = header.syn && header.ece && header.cwr != is_sync_answer;
+        let has_flags = !header.syn && !self.has_accurate_ecn;
+        let sets_up_accurate = is_sync_answer && self.has_accurate_ecn;
         let names = [
             (header.syn, "SYN"),
+            (sets_up && !sets_up_accurate, "ECN_SETUP"),
+            (sets_up_accurate, "ACCURATE_ECN_SETUP"),
+            (has_flags && header.ece, "ECE"),
+            (has_flags && header.cwr, "CWR"),
             (header.rst, "RST"),
             (is_keep_alive, "KEEP_ALIVE"),
             (is_probe, "ZERO_WINDOW_PROBE"),
@@ -309,6 +321,19 @@ impl FrameTranslator {
             maximum: content.map_or(maximum, |it| it.position(sender.other(), maximum)),
         })
     }
+}
+
+/// RFC 9768 section 3.1.1: a SYN with all three flags asks for accurate ECN; its answer agrees unless
+/// it is that of an end which knows only ECN of RFC 3168, or none.
+fn has_accurate_ecn(headers: &[Header]) -> bool {
+    let flags = |header: &Header| [header.ae, header.cwr, header.ece];
+    let mut syns = headers.iter().filter(|it| it.syn);
+    let asks = |it: &&Header| it.acknowledgment.is_none() && flags(it) == [true; 3];
+    let agrees = |it: &Header| {
+        let [ae, cwr, ece] = flags(it);
+        it.acknowledgment.is_some() && (cwr && !(ae && ece) || ae && !cwr && !ece)
+    };
+    syns.find(asks).is_some() && syns.any(agrees)
 }
 
 /// RFC 2883 section 4: the first block tells of bytes that came twice if the ACK or the second

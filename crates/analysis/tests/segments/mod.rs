@@ -1,5 +1,7 @@
 //! Captures of TCP segments, crafted.
 
+#![allow(dead_code, reason = "each test uses what it needs")]
+
 use bentpipe_analysis::connection::Connection;
 use bentpipe_analysis::{CaptureFile, Captured};
 use bentpipe_wire::capture::Input;
@@ -10,6 +12,8 @@ pub const FIN: u8 = 1;
 pub const SYN: u8 = 2;
 pub const RST: u8 = 4;
 pub const ACK: u8 = 16;
+pub const ECE: u8 = 64;
+pub const CWR: u8 = 128;
 /// In nanoseconds.
 pub const MS: i64 = 1_000_000;
 
@@ -30,6 +34,8 @@ pub struct Segment {
     identification: u16,
     options: Vec<u8>,
     length: u16,
+    ecn: u8,
+    ae: bool,
 }
 
 /// A segment with payload.
@@ -51,6 +57,8 @@ impl Segment {
             identification: 1,
             options: Vec::new(),
             length: 0,
+            ecn: 0,
+            ae: false,
         }
     }
 
@@ -63,6 +71,21 @@ impl Segment {
             identification,
             ..self
         }
+    }
+
+    pub fn flags(mut self, flags: u8) -> Self {
+        self.flags |= flags;
+        self
+    }
+
+    /// The ECN bits of the IP packet.
+    pub fn ecn(self, ecn: u8) -> Self {
+        Self { ecn, ..self }
+    }
+
+    /// With the AE flag.
+    pub fn ae(self) -> Self {
+        Self { ae: true, ..self }
     }
 
     /// Of a multiple of four bytes.
@@ -78,7 +101,7 @@ impl Segment {
         let header = u8::try_from(20 + self.options.len()).unwrap();
         let total = 20 + u16::from(header) + self.length;
         let (from, to) = (self.sender as usize, self.sender.other() as usize);
-        let mut packet = vec![0x45, 0];
+        let mut packet = vec![0x45, self.ecn];
         packet.extend(total.to_be_bytes());
         packet.extend(self.identification.to_be_bytes());
         packet.extend([0x40, 0, 64, 6, 0, 0]);
@@ -88,7 +111,7 @@ impl Segment {
         packet.extend(PORTS[to].to_be_bytes());
         packet.extend(self.sequence.to_be_bytes());
         packet.extend(self.acknowledgment.to_be_bytes());
-        packet.extend([header << 2, self.flags]);
+        packet.extend([header << 2 | u8::from(self.ae), self.flags]);
         packet.extend(self.window.to_be_bytes());
         packet.extend([0; 4]);
         packet.extend(&self.options);

@@ -2,7 +2,9 @@
 
 use std::net::SocketAddr;
 
-use bentpipe_analysis::connection::{self, CaptureInfo, Connection, Kind, Protocol, Recorder};
+use bentpipe_analysis::connection::{
+    self, Arrival, CaptureInfo, Codepoint, Connection, Kind, Protocol, Recorder,
+};
 use bentpipe_analysis::{DecodingGap, Establishment, LedgerEntry, tcp};
 use bentpipe_link::{Direction, Fate};
 use bentpipe_units::Time;
@@ -98,6 +100,7 @@ impl HopDecoder<'_> {
             let info = CaptureInfo {
                 time: epoch + packet.sent.as_nanos(),
                 frame,
+                ecn: Codepoint::of_bits(packet.ip.ecn),
                 fate: None,
             };
             let path = self.path(packet.direction);
@@ -121,13 +124,19 @@ impl HopDecoder<'_> {
                 Transport::Other { .. } => {}
             }
         }
-        let fate = |captured: u32| match order[captured as usize - 1].fate {
-            Fate::Delivered { at } => {
-                let arrival = epoch + at.as_nanos();
-                (connection::Fate::Delivered, Some(arrival))
+        let fate = |captured: u32| {
+            let packet = order[captured as usize - 1];
+            match packet.fate {
+                Fate::Delivered { at } => {
+                    let arrival = Arrival {
+                        time: epoch + at.as_nanos(),
+                        ecn: arriving_ecn(packet),
+                    };
+                    (connection::Fate::Delivered, Some(arrival))
+                }
+                Fate::QueueDrop => (connection::Fate::QueueDrop, None),
+                Fate::Loss => (connection::Fate::Loss, None),
             }
-            Fate::QueueDrop => (connection::Fate::QueueDrop, None),
-            Fate::Loss => (connection::Fate::Loss, None),
         };
         let mut recording = recorder.finish();
         of_tcp.finish(&mut recording);
@@ -150,4 +159,12 @@ impl HopDecoder<'_> {
             Direction::Forward => way_back.reversed(),
         }
     }
+}
+
+/// The ECN codepoint that a packet arrives with: links mark, and change nothing else.
+fn arriving_ecn(packet: &Packet) -> Codepoint {
+    if packet.marked {
+        return Codepoint::Ce;
+    }
+    Codepoint::of_bits(packet.ip.ecn)
 }

@@ -2,6 +2,7 @@
 //! them). Where the test case has two connections, they are of what is behind the first; of TCP's,
 //! which carry a file each, of all together.
 
+mod ecn;
 mod flows;
 mod frames;
 mod hops;
@@ -32,7 +33,7 @@ use crate::evidence::{DecodedConnection, HopObservation, TestbedObservation, on_
 use crate::finished::{FinishedFlow, FinishedTrial};
 use crate::job::Job;
 use crate::numbers::seconds;
-use crate::schema::{LinkCounts, Outcome, TrialResult};
+use crate::schema::{EcnResult, LinkCounts, Outcome, TrialResult};
 
 pub use self::link_facts::path_facts;
 
@@ -213,6 +214,7 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         rtt_max_ms: metrics.as_ref().and_then(|it| it.rtt_max_ms),
         in_flight_max_bytes: metrics.as_ref().and_then(|it| it.in_flight_max_bytes),
         findings: findings.unwrap_or_default(),
+        ecn: metrics.as_ref().map(EcnResult::from).unwrap_or_default(),
         received_step_s: seconds(step),
         in_order_bytes: in_order_bytes(job, metrics.as_ref(), step, received_bytes.len()),
         received_bytes,

@@ -4,7 +4,7 @@ mod record;
 mod requests;
 
 pub use record::{
-    Fidelity, FlowResult, HopResult, LinkConditions, LinkCounts, Outcome, ProxyResult, TrialResult,
-    TunnelResult,
+    EcnResult, Fidelity, FlowResult, HopResult, LinkConditions, LinkCounts, Outcome, ProxyResult,
+    TrialResult, TunnelResult,
 };
 pub use requests::{FilmFrame, PageRequest, PageRequests};

@@ -242,6 +242,11 @@ pub struct TrialResult {
     /// The rules that found something wrong ([findings](findings.md)), of several connections with
     /// that of most packets; empty also where nothing was decoded.
     pub findings: Vec<&'static str>,
+    /// Of both directions; with proxies on the client's hop, over all connections that are
+    /// measured. [Traces](traces.md#ecn) say how it is read off the packets. Null: unless measured
+    /// on the wire.
+    #[serde(flatten)]
+    pub ecn: EcnResult,
     /// The version of the client's stack.
     pub client_version: String,
     /// The version of the server's stack.
@@ -290,6 +295,42 @@ pub struct TrialResult {
     /// What was known of a real link when the trial was on it. Null: in the other testbeds.
     #[serde(flatten)]
     pub conditions: LinkConditions,
+}
+
+/// Who set ECN codepoints, reported marks, and answered them.
+#[derive(Debug, Default, Serialize)]
+pub struct EcnResult {
+    /// The codepoint that most of the server's packets with one had, `ECT(0)` or `ECT(1)` (RFC 3168
+    /// section 5); `none` if no packet had one. Packets of the handshake do not count.
+    pub forward_ect: Option<&'static str>,
+    /// Of the server's packets with stream data: those with ECT(0) or ECT(1). Null: also without
+    /// such packets.
+    pub forward_ect_share: Option<f64>,
+    /// Marks that the client reported to the server. QUIC: the largest CE count in its ACK frames,
+    /// summed over packet number spaces (RFC 9000 section 19.3.2). TCP: the episodes in which it
+    /// set ECN-Echo, each from a mark to the server's CWR (RFC 3168 section 6.1.3). Null: also with
+    /// accurate ECN of TCP (RFC 9768), whose counters are not read.
+    pub forward_ce_echoed: Option<u64>,
+    /// Round trips in which the server heard of marks, each until a packet sent after the first
+    /// news of one was acknowledged (RFC 9002 section 7.3.2); without those in which new data
+    /// ended. Null: as `forward_ce_echoed`.
+    pub forward_ce_rounds: Option<u64>,
+    /// Those in which the server slowed down. TCP says so by CWR (RFC 3168 section 6.1.2). Of QUIC,
+    /// the most bytes in flight in the second half of the round trip were at least a full-sized
+    /// packet below the most in as long a time before it: a smaller reduction is not seen, and one
+    /// for another reason, such as a loss, counts. Null: as `forward_ce_echoed`.
+    pub forward_ce_answered: Option<u64>,
+    /// As `forward_ect`, of the client's packets.
+    pub return_ect: Option<&'static str>,
+    /// As `forward_ect_share`, of the client's packets. Null: also without such packets.
+    pub return_ect_share: Option<f64>,
+    /// As `forward_ce_echoed`: marks on the client's packets that the server reported. Null: as
+    /// `forward_ce_echoed`.
+    pub return_ce_echoed: Option<u64>,
+    /// As `forward_ce_rounds`, of the client. Null: as `forward_ce_echoed`.
+    pub return_ce_rounds: Option<u64>,
+    /// As `forward_ce_answered`, of the client. Null: as `forward_ce_echoed`.
+    pub return_ce_answered: Option<u64>,
 }
 
 /// One of several flows of a trial. Times count from the start of the trial.

@@ -13,6 +13,12 @@ pub struct Header {
     pub fin: bool,
     /// The RST bit.
     pub rst: bool,
+    /// The ECE bit: ECN-Echo (RFC 3168 section 6.1).
+    pub ece: bool,
+    /// The CWR bit: congestion window reduced (RFC 3168 section 6.1).
+    pub cwr: bool,
+    /// The AE bit (RFC 9768 section 3.1); set in a SYN, it asks for accurate ECN.
+    pub ae: bool,
     /// The window in the header, not scaled.
     pub window: u16,
     /// Bytes of payload on the wire.

@@ -73,6 +73,9 @@ fn read(mut cursor: Cursor<'_>, length: Option<usize>) -> Option<(Segment, &[u8]
         syn: flags & 0x02 != 0,
         fin: flags & 0x01 != 0,
         rst: flags & 0x04 != 0,
+        ece: flags & 0x40 != 0,
+        cwr: flags & 0x80 != 0,
+        ae: offset & 0x01 != 0,
         window,
         length: u32::try_from(length).ok()?,
         ..Header::default()

@@ -227,6 +227,7 @@ impl<'a> Simulation<'a> {
             first_byte: 0x40,
             ip_size: Some(size + IP_UDP),
             seen,
+            ecn: [None; 2],
             fate: if received.is_some() {
                 Fate::Delivered
             } else {
@@ -273,6 +274,7 @@ impl<'a> Simulation<'a> {
         let mut frames = vec![Frame::Ack {
             ranges: start..end,
             delay_us: Some(0),
+            ecn: None,
         }];
         let mut limit = u64::MAX;
         if let Some(window) = self.transfer.credit {

@@ -66,6 +66,7 @@ fn the_sender_of_the_files_is_judged_whoever_sent_more() {
         let ack = Frame::Ack {
             ranges: start..start + 1,
             delay_us: None,
+            ecn: None,
         };
         maker.packet(End::Server, PacketType::OneRtt, 950, &[ack]);
         let facts = LinkFacts {

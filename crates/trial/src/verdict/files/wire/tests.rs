@@ -113,6 +113,7 @@ impl Carries {
             first_byte: 0x40,
             ip_size: Some(1052),
             seen: [Some(0); 2],
+            ecn: [None; 2],
             fate: Fate::Delivered,
             copy: false,
             decoded: true,

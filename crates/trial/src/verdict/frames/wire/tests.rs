@@ -38,6 +38,7 @@ fn seen(all: Vec<Sent>) -> DecodedConnection {
                 End::Client => times,
                 End::Server => [times[1], times[0]],
             },
+            ecn: [None; 2],
             fate: Fate::Delivered,
             copy: false,
             decoded: true,
