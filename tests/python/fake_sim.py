@@ -42,7 +42,6 @@ def scenario(file: str, *settings: str) -> None:
         "return_queue": "25 packets", "forward_loss": "none", "return_loss": "none", "timeout_s": 120,
         "forward_rate_lowest_bps": None, "return_rate_lowest_bps": None, "forward_rate_changes": None,
         "return_rate_changes": None, "forward_delay": None, "return_delay": None,
-        "forward_further": None, "return_further": None,
     }  # fmt: skip
     print(
         json.dumps(
@@ -50,6 +49,7 @@ def scenario(file: str, *settings: str) -> None:
                 "scenario": {"name": Path(file).stem, "set": list(settings[1::2])},
                 "summary": summary,
                 "courses": {},
+                "path": {},
             }
         )
     )

@@ -10,6 +10,7 @@ import pytest
 from conftest import Command
 
 from bentpipe.cli.courses import blocks
+from bentpipe.cli.drawing import drawn
 from bentpipe.plan import scenarios
 
 TRACE = """title = "t"
@@ -58,6 +59,33 @@ def test_a_trace_is_a_line_with_figures_and_json_has_every_step(bentpipe: Comman
     steps = found["scenario"]["satellite"]["forward"]["rate"]["steps"]
     assert f"  satellite.forward.rate.steps = {len(steps)} of them, all by --json" in lines
     assert len(steps) > 5000 and found["courses"]["satellite.forward.rate"]["most"] == 36
+
+
+def test_each_direction_is_drawn_as_what_packets_meet(bentpipe: Command) -> None:
+    changes = ("forward.loss=0.1%", "ground.return.delay=5ms", 'forward.queue={size="1 BDP",aqm="fq-codel"}')
+    shown = bentpipe("scenarios", "show", "sat", *(word for one in changes for word in ("--set", one)))
+    lines = shown.out.splitlines()
+    at = lines.index("forward:")
+    assert lines[at + 1 : at + 8] == [
+        "    server ─▶ gateway ─▶ [queue 1 BDP, fq-codel] ─▶ [rate 20 Mbit/s]",
+        "    ─▶ [loss 0.1 %] ─▶ [delay 300 ms] ─▶ client",
+        "      fq-codel: target 5 ms, interval 100 ms, ecn on, flows 1024,",
+        "        quantum 1.514 kB",
+        "return:",
+        "    client ─▶ [queue 25 packets] ─▶ [rate 2 Mbit/s] ─▶ [delay 300 ms] ─▶ gateway",
+        "    ─▶ [delay 5 ms] ─▶ server",
+    ]
+
+
+def test_a_part_without_a_place_and_one_that_is_too_wide_are_drawn_too() -> None:
+    part = {"segment": "ground", "key": "bit_errors", "text": " ".join(["long"] * 20), "parameters": None}
+    way = {"nodes": [{"host": "server"}, part, {"host": "client"}], "beside": [part | {"text": "1e-9"}]}
+    assert list(drawn(way, has_blocks=False)) == [
+        "    server",
+        f"    -> [bit errors {' '.join(['long'] * 12)}",
+        f"        {' '.join(['long'] * 8)}] -> client",
+        "      also [bit errors 1e-9], of ground",
+    ]
 
 
 @pytest.mark.parametrize("name", scenarios.names())

@@ -40,6 +40,7 @@ mod fields;
 mod hop;
 mod ideal;
 mod intervals;
+mod keys;
 mod loss;
 mod mahimahi;
 mod mtu;

@@ -1,7 +1,6 @@
 //! Times at which a link sends nothing.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use bentpipe_units::{Span, Time};
 use serde::ser::SerializeMap;
@@ -39,8 +38,6 @@ pub enum OutageTimes {
 }
 
 const EXAMPLE: &str = "[{ at = \"10 s\", for = \"2 s\" }]";
-/// Outages that are told one by one.
-const TOLD: usize = 3;
 
 impl Outages {
     pub(crate) fn read(entry: Entry) -> Result<Self, Problem> {
@@ -160,27 +157,5 @@ impl Serialize for Outages {
                 serializer.collect_map(intervals.fields().chain([lasts]).chain(flush))
             }
         }
-    }
-}
-
-/// For people.
-impl fmt::Display for Outages {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match &self.times {
-            OutageTimes::Given(times) if times.len() > TOLD => {
-                let (first, last) = (times[0].0, times[times.len() - 1].0);
-                write!(f, "{} of them from {first} to {last}", times.len())?;
-            }
-            OutageTimes::Given(times) => {
-                for (index, (at, lasts)) in times.iter().enumerate() {
-                    let comma = if index == 0 { "" } else { ", " };
-                    write!(f, "{comma}{lasts} from {at} on")?;
-                }
-            }
-            OutageTimes::Every { intervals, lasts } => {
-                write!(f, "{lasts} every {}", intervals.every)?;
-            }
-        }
-        f.write_str(if self.flush { ", queue flushed" } else { "" })
     }
 }

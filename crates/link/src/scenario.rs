@@ -208,26 +208,6 @@ impl DirectionConfig {
         let shaper = self.shaper.map(|it| (it.bucket.rate, it.queue));
         own.into_iter().chain(shaper).min_by_key(|(rate, _)| *rate)
     }
-
-    /// What else happens to packets, for people: nodes beside rate, delay, queue and loss, in their
-    /// usual order.
-    #[must_use]
-    pub fn further(&self) -> Vec<String> {
-        let policer = self.policer.map(|it| format!("policer {it}"));
-        let shaper = self.shaper.map(|it| format!("shaper {it}"));
-        let outages = self.outages.as_ref().map(|it| format!("outages {it}"));
-        let names = |order: &Vec<NodeName>| {
-            let names: Vec<_> = order.iter().map(|it| it.name()).collect();
-            format!("in the order {}", names.join(", "))
-        };
-        let order = self.order.as_ref().map(names);
-        let mtu = self.mtu.map(|it| format!("mtu {it}"));
-        let udp = self.udp.map(|it| format!("udp {it}"));
-        [mtu, udp, policer, shaper, outages, order]
-            .into_iter()
-            .flatten()
-            .collect()
-    }
 }
 
 impl Segment {

@@ -3,8 +3,6 @@
 //! A packet leaves at the first whole nanosecond at which there are tokens for all of it. What
 //! comes later takes none from it, so the shaper decides at arrival.
 
-use std::fmt;
-
 use bentpipe_units::{Size, Span, Time};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -53,13 +51,6 @@ impl Serialize for ShaperConfig {
         map.serialize_entry("burst", &self.bucket.burst)?;
         map.serialize_entry("queue", &self.queue.to_string())?;
         map.end()
-    }
-}
-
-/// For people.
-impl fmt::Display for ShaperConfig {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{}, queue {}", self.bucket, self.queue)
     }
 }
 

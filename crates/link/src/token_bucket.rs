@@ -6,8 +6,6 @@
 //! are counted in billionths of a bit, of which a rate of so many bit/s gives as many in each
 //! nanosecond, so nothing is rounded.
 
-use std::fmt;
-
 use bentpipe_units::{Rate, Size, Span, Time};
 use serde::Serialize;
 
@@ -58,13 +56,6 @@ impl TokenBucketConfig {
     pub(crate) fn most_in(&self, span: Span) -> u128 {
         let filled = u128::from(self.rate.bps()) * u128::from(span.as_nanos());
         self.full().saturating_add(filled)
-    }
-}
-
-/// For people.
-impl fmt::Display for TokenBucketConfig {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{} after {}", self.rate, self.burst)
     }
 }
 

@@ -1,7 +1,5 @@
 //! UDP that a network treats otherwise than the rest.
 
-use std::fmt;
-
 use bentpipe_units::{Ratio, Time};
 use serde::{Serialize, Serializer};
 
@@ -116,17 +114,6 @@ fn finish(mut fields: Fields) -> Result<(), Problem> {
 impl Serialize for UdpConfig {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.fields())
-    }
-}
-
-/// For people.
-impl fmt::Display for UdpConfig {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let fields = self.fields().into_iter();
-        let words: Vec<_> = fields
-            .map(|(key, value)| format!("{key} {value}"))
-            .collect();
-        f.write_str(&words.join(", "))
     }
 }
 

@@ -9,6 +9,7 @@
 mod child;
 mod cli;
 mod coordinator;
+mod drawing;
 mod flow;
 mod links;
 mod node;

@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 
 use bentpipe_trial::path_facts;
 
+use crate::drawing::{self, text};
+
 /// Prints the scenario in `file` with `sets` applied, as one JSON object.
 pub fn print(file: &Path, sets: &[(String, String)]) -> Result<(), Box<dyn Error>> {
     let scenario = Scenario::load(file, sets)?;
@@ -20,7 +22,7 @@ pub fn print(file: &Path, sets: &[(String, String)]) -> Result<(), Box<dyn Error
         stdout(),
         "{}",
         json!({ "summary": summary(&scenario), "courses": timelines(&scenario),
-            "scenario": scenario })
+            "path": drawing::path(&scenario), "scenario": scenario })
     )?;
     Ok(())
 }
@@ -52,8 +54,6 @@ fn summary(scenario: &Scenario) -> Value {
         "return_loss": back.loss,
         "forward_delay": forward.delay,
         "return_delay": back.delay,
-        "forward_further": further(scenario, Direction::Forward),
-        "return_further": further(scenario, Direction::Return),
     })
 }
 
@@ -142,20 +142,6 @@ fn losses(scenario: &Scenario, direction: Direction) -> String {
     all.join(", ")
 }
 
-/// What else happens on the way: of the satellite, and of other segments with their names; None if
-/// nothing does.
-fn further(scenario: &Scenario, direction: Direction) -> Option<String> {
-    let beside = [("access", &scenario.access), ("ground", &scenario.ground)];
-    let own = scenario.satellite.direction(direction).further();
-    let of_others = beside.into_iter().flat_map(|(name, segment)| {
-        let nodes = segment.as_ref().map(|it| it.direction(direction).further());
-        let nodes = nodes.into_iter().flatten();
-        nodes.map(move |node| format!("{node} ({name})"))
-    });
-    let all: Vec<String> = own.into_iter().chain(of_others).collect();
-    (!all.is_empty()).then(|| all.join("; "))
-}
-
 /// How the time that packets travel changes; None if it doesn't.
 fn delay(link: &DirectionConfig) -> Option<String> {
     let changes = !matches!(link.delay, Delay::Fixed(_));
@@ -163,19 +149,4 @@ fn delay(link: &DirectionConfig) -> Option<String> {
     let frame = link.frame.map(|frame| format!("in frames of {frame}"));
     let both: Vec<String> = delay.into_iter().chain(frame).collect();
     (!both.is_empty()).then(|| both.join(", "))
-}
-
-/// A field as people read it: a text as it is, a table as `key value, key value`.
-fn text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Object(table) => {
-            let fields: Vec<String> = table
-                .iter()
-                .map(|(key, value)| format!("{} {}", key.replace('_', " "), text(value)))
-                .collect();
-            fields.join(", ")
-        }
-        other => other.to_string(),
-    }
 }

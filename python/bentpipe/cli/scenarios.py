@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from bentpipe.cli import courses
+from bentpipe.cli import courses, drawing
 from bentpipe.cli.layout import WIDTH, folded
 from bentpipe.errors import BentpipeError
 from bentpipe.plan import scenarios as catalogue
@@ -71,7 +71,8 @@ def _list(summaries: dict[str, dict[str, Any]]) -> None:
 def show(name: str, settings: tuple[str, ...], as_json: bool) -> None:
     """Show a scenario as Bentpipe reads it, with its source. NAME may be a path to a .toml file.
 
-    What changes with time is drawn in a line; --json has every step of it.
+    Each direction is drawn as what packets meet, in that order. What changes with time is drawn in a line;
+    --json has every step of it.
 
     \b
     Examples:
@@ -88,6 +89,7 @@ def show(name: str, settings: tuple[str, ...], as_json: bool) -> None:
                     "scenario": found.scenario,
                     "summary": found.summary,
                     "courses": found.courses,
+                    "path": found.path,
                 },
                 indent=2,
             )
@@ -101,17 +103,16 @@ def _show(found: Scenario) -> None:
     click.echo(folded(f"{found.label}: {one['title']}", further="  "))
     for heading, text in (
         ("round trip", f"{one['rtt_ms']:g} ms"),
-        ("forward", f"{_rate(one, 'forward')}, queue {one['forward_queue']} (server → client)"),
-        ("return", f"{_rate(one, 'return')}, queue {one['return_queue']} (client → server)"),
-        ("delay", _where_there(one, "delay")),
-        ("loss", _both(one, "loss")),
-        ("also", _where_there(one, "further")),
         ("timeout", f"{one['timeout_s']:g} s"),
         ("source", one["source"]),
         ("notes", one["notes"]),
     ):
         if text:
             click.echo(folded(text, f"  {heading:<11} ", " " * 14))
+    for direction, way in found.path.items():
+        click.echo(f"{direction}:")
+        for line in drawing.drawn(way, courses.has_blocks()):
+            click.echo(line)
     values = dict(_flat(found.scenario))
     if found.courses:
         drawn = any(course["drawn"] for course in found.courses.values())
@@ -153,17 +154,6 @@ def _range(summary: dict[str, Any], direction: str) -> str:
     """A rate in Mbit/s, or the lowest and the highest of one that changes."""
     lowest, rate = summary[f"{direction}_rate_lowest_bps"], _mbit(summary[f"{direction}_rate_bps"])
     return rate if lowest is None else f"{_mbit(lowest)}-{rate}"
-
-
-def _rate(summary: dict[str, Any], direction: str) -> str:
-    changes: str | None = summary[f"{direction}_rate_changes"]
-    return changes or f"{_range(summary, direction)} Mbit/s"
-
-
-def _where_there(summary: dict[str, Any], what: str) -> str | None:
-    """What is told of the directions of which there is something to tell; None of neither."""
-    both = [(direction, summary[f"{direction}_{what}"]) for direction in ("forward", "return")]
-    return "; ".join(f"{direction} {text}" for direction, text in both if text) or None
 
 
 def _loss(summary: dict[str, Any]) -> str:

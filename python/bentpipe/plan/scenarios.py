@@ -27,6 +27,7 @@ class Scenario:
     scenario: dict[str, Any]  # in full, as `bentpipe-sim trial` takes it
     summary: dict[str, Any]  # name, title, source, rates, queues …, for people and reports
     courses: dict[str, Any]  # key of what changes with time → how it goes
+    path: dict[str, Any]  # direction → what packets meet, in that order
 
 
 class ScenarioError(UsageError):
@@ -77,7 +78,9 @@ def resolve(name: str, settings: Sequence[str] = ()) -> Scenario:
     if done.returncode != 0:
         raise BentpipeError(f"bentpipe-sim scenario {file} failed: {done.stderr.strip()}")
     answer = json.loads(done.stdout)
-    return Scenario(label(name, settings), answer["scenario"], answer["summary"], answer["courses"])
+    return Scenario(
+        label(name, settings), answer["scenario"], answer["summary"], answer["courses"], answer["path"]
+    )
 
 
 def resolve_all(wanted: Sequence[tuple[str, tuple[str, ...]]]) -> list[Scenario]:

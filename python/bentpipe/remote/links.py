@@ -154,7 +154,7 @@ class Links:
                     what, error.hint or "as in scenarios: docs/reference/scenarios.md"
                 ) from error
         known = {"operator": link.operator, "orbit": link.orbit, "laboratory": link.laboratory}
-        return Scenario(name, found.scenario, {**found.summary, "link": known}, found.courses)
+        return Scenario(name, found.scenario, {**found.summary, "link": known}, found.courses, found.path)
 
     def allowance_bytes(self, name: str) -> int | None:
         """The allowance of a link in its period; None: not given."""
