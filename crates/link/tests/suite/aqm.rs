@@ -217,7 +217,8 @@ proptest! {
         for (id, (now, ip_bytes)) in (0_u64..).zip(&arrivals) {
             let index = usize::try_from(id).unwrap();
             let flow = flows[index];
-            let packet = PacketMeta { id, ip_bytes: *ip_bytes, ecn: u8::from(flow == 0), flow, is_udp: false };
+            let ecn = u8::from(flow == 0);
+            let packet = PacketMeta { id, ip_bytes: *ip_bytes, ecn, flow, is_udp: false };
             path.enqueue(ns(*now), packet);
             path.advance(ns(*now));
             let bound = path.next_arrival();
@@ -261,7 +262,8 @@ proptest! {
             let queue = format!("queue = {{ size = \"1 GB\"{words} }}");
             let mut path = link(&format!("rate = \"{rate} bit/s\"\n{queue}"));
             for (id, (now, ip_bytes)) in (0_u64..).zip(&arrivals) {
-                path.enqueue(ns(*now), PacketMeta { id, ip_bytes: *ip_bytes, ecn: 0, flow: 0, is_udp: false });
+                let packet = crate::decided::packet(*ip_bytes);
+                path.enqueue(ns(*now), PacketMeta { id, ..packet });
             }
             path.advance(Time::NEVER);
             let found: Vec<Outcome> = std::iter::from_fn(|| path.outcome()).collect();
