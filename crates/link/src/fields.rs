@@ -130,7 +130,8 @@ impl Entry {
         }
     }
 
-    /// The values of an array, each with its place in it, from 0 on, in its key; None if it is none.
+    /// The values of an array, each with its place in it, from 0 on, in its key; None if it is no
+    /// array.
     pub fn items(self) -> Option<Vec<Self>> {
         let Value::Array(values) = self.value else {
             return None;

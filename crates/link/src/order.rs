@@ -2,10 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::delay::Delay;
 use crate::fields::{Entry, Problem, nearest};
-use crate::loss::Loss;
-use crate::scenario::DirectionConfig;
 
 /// A node of a link, by its name in scenario files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,24 +50,6 @@ impl NodeName {
         }
     }
 
-    /// Whether a direction has it.
-    fn is_in(self, config: &DirectionConfig) -> bool {
-        match self {
-            Self::Mtu => config.mtu.is_some(),
-            Self::Udp => config.udp.is_some_and(|it| it.is_node()),
-            Self::Policer => config.policer.is_some(),
-            Self::Shaper => config.shaper.is_some(),
-            Self::Queue => config.rate.is_some() || config.frame.is_some(),
-            Self::Loss => self.may_lose(config),
-            Self::Delay => config.delay != Delay::default(),
-        }
-    }
-
-    /// Whether it lets packets go on that are lost, so that they end in a later node.
-    pub(crate) fn may_lose(self, config: &DirectionConfig) -> bool {
-        matches!(self, Self::Loss) && config.loss != Loss::None
-    }
-
     /// Whether it takes packets that are lost: what happens to others does not depend on them.
     pub(crate) fn takes_lost(self) -> bool {
         matches!(self, Self::Loss | Self::Delay)
@@ -95,7 +74,7 @@ impl Serialize for NodeName {
 }
 
 /// Reads the order of the nodes of a direction: each that it has, once.
-pub(crate) fn read(entry: Entry, config: &DirectionConfig) -> Result<Vec<NodeName>, Problem> {
+pub(crate) fn read(entry: Entry, has: impl Fn(NodeName) -> bool) -> Result<Vec<NodeName>, Problem> {
     let wrong = entry.problem(&format!("write the nodes in their order, as in {EXAMPLE}"));
     let without = |name: &str| {
         entry.problem(&format!(
@@ -111,22 +90,9 @@ pub(crate) fn read(entry: Entry, config: &DirectionConfig) -> Result<Vec<NodeNam
         }
         order.push(node);
     }
-    let missing = |node: NodeName| node.is_in(config) && !order.contains(&node);
+    let missing = |node: NodeName| has(node) && !order.contains(&node);
     match without.into_iter().find(|(node, _)| missing(*node)) {
         Some((_, problem)) => Err(problem),
         None => Ok(order),
-    }
-}
-
-impl DirectionConfig {
-    /// The nodes in the order in which packets meet them. Not all of them do something.
-    pub(crate) fn order(&self) -> &[NodeName] {
-        self.order.as_deref().unwrap_or(&USUAL)
-    }
-
-    /// Whether packets travel before they meet the rate.
-    pub(crate) fn travels_first(&self) -> bool {
-        let place = |node| self.order().iter().position(|it| *it == node);
-        place(NodeName::Delay) < place(NodeName::Queue)
     }
 }

@@ -23,10 +23,10 @@ pub struct Outages {
     pub flush: bool,
 }
 
-/// When there are outages.
+/// The times at which there are outages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OutageTimes {
-    /// When each begins and how long it lasts: not empty, in order, one after the other.
+    /// The beginning and the length of each: not empty, in order, one after the other.
     Given(Vec<(Time, Span)>),
     /// One at each change of the intervals.
     Every {

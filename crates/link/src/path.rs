@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 
 use bentpipe_units::{Span, Time};
 
-use crate::delay::{Delay, Delays};
+use crate::delay::Delays;
 use crate::direction::Direction;
 use crate::hop::Hop;
-use crate::loss::{EndOfLost, Loss, Losses};
+use crate::loss::{EndOfLost, Losses};
 use crate::mtu::Mtu;
 use crate::node::{Node, Step, Transit};
 use crate::order::NodeName;
@@ -315,7 +315,7 @@ fn nodes(config: &DirectionConfig, rtt: Span, seed: LinkSeed) -> Vec<Box<dyn Nod
         // What is lost is so where the delay begins.
         let ends_lost = some_are_lost && *name == NodeName::Delay;
         nodes.extend(node(*name, config, rtt, seed, ends_lost));
-        some_are_lost = (some_are_lost && !ends_lost) || name.may_lose(config);
+        some_are_lost = (some_are_lost && !ends_lost) || config.lets_lost_go_on(*name);
     }
     if some_are_lost {
         nodes.push(Box::new(EndOfLost));
@@ -346,9 +346,9 @@ fn node(
                 None => Box::new(Transmitter::new(config, bdp, seed)?),
             }
         }
-        NodeName::Loss if config.loss == Loss::None => return None,
+        NodeName::Loss if !config.has(name) => return None,
         NodeName::Loss => Box::new(Losses::new(config.loss, seed.stream(Use::Loss))),
-        NodeName::Delay if !ends_lost && config.delay == Delay::default() => return None,
+        NodeName::Delay if !ends_lost && !config.has(name) => return None,
         NodeName::Delay => {
             let dice = seed.stream(Use::Delay);
             Box::new(Delays::new(config.delay.clone(), dice))

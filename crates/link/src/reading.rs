@@ -209,7 +209,9 @@ impl DirectionConfig {
         };
         let udp = udp.map(|it| UdpConfig::read(it, &config.queue, config.rate.is_some()));
         config.udp = udp.transpose()?;
-        config.order = order.map(|it| order::read(it, &config)).transpose()?;
+        config.order = order
+            .map(|it| order::read(it, |node| config.has(node)))
+            .transpose()?;
         Ok(config)
     }
 }

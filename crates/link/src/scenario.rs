@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::delay::Delay;
 use crate::direction::{Direction, SegmentName};
 use crate::loss::Loss;
-use crate::order::NodeName;
+use crate::order::{NodeName, USUAL};
 use crate::outages::Outages;
 use crate::queue::Queue;
 use crate::queue_size::QueueSize;
@@ -207,6 +207,35 @@ impl DirectionConfig {
             .map(|rate| (rate.nominal(), self.queue.size));
         let shaper = self.shaper.map(|it| (it.bucket.rate, it.queue));
         own.into_iter().chain(shaper).min_by_key(|(rate, _)| *rate)
+    }
+
+    /// Whether it has a node.
+    pub(crate) fn has(&self, node: NodeName) -> bool {
+        match node {
+            NodeName::Mtu => self.mtu.is_some(),
+            NodeName::Udp => self.udp.is_some_and(|it| it.is_node()),
+            NodeName::Policer => self.policer.is_some(),
+            NodeName::Shaper => self.shaper.is_some(),
+            NodeName::Queue => self.rate.is_some() || self.frame.is_some(),
+            NodeName::Loss => self.loss != Loss::None,
+            NodeName::Delay => self.delay != Delay::default(),
+        }
+    }
+
+    /// Whether a node lets packets go on that are lost, so that they end in a later one.
+    pub(crate) fn lets_lost_go_on(&self, node: NodeName) -> bool {
+        node == NodeName::Loss && self.has(node)
+    }
+
+    /// The nodes in the order in which packets meet them. Not all of them do something.
+    pub(crate) fn order(&self) -> &[NodeName] {
+        self.order.as_deref().unwrap_or(&USUAL)
+    }
+
+    /// Whether packets travel before they meet the rate.
+    pub(crate) fn travels_first(&self) -> bool {
+        let place = |node| self.order().iter().position(|it| *it == node);
+        place(NodeName::Delay) < place(NodeName::Queue)
     }
 }
 

@@ -21,7 +21,8 @@ pub(crate) fn full_key(key: &str) -> String {
     }
 }
 
-/// Makes a change. A value that begins with a brace, a bracket or a quote is TOML, any other is a text.
+/// Makes a change. A value that begins with a brace, a bracket or a quote is TOML, any other is a
+/// text.
 pub(crate) fn apply(table: &mut Table, (key, value): &Set) -> Result<(), ScenarioError> {
     let wrong = |message: String| ScenarioError::Set {
         key: key.clone(),

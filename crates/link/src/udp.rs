@@ -9,8 +9,8 @@ use crate::queue::Queue;
 use crate::random::Dice;
 use crate::token_bucket::{TokenBucket, TokenBucketConfig};
 
-/// What a link does to UDP alone: `{ rate = "5 Mbit/s", burst = "64 kB", drop = "1 %", priority =
-/// "low" }`, of which each may be left out, but `rate` and `burst` stand together.
+/// The treatment of UDP alone on a link: `{ rate = "5 Mbit/s", burst = "64 kB", drop = "1 %",
+/// priority = "low" }`, of which each may be left out, but `rate` and `burst` stand together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpConfig {
     /// UDP beyond this rate is dropped.

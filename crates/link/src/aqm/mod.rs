@@ -51,7 +51,8 @@ pub(crate) trait Discipline: Send {
     fn bytes(&self) -> u64;
 }
 
-/// The discipline that a queue asks for, or a priority of UDP over a drop-tail queue; None: drop-tail, which decides at arrival.
+/// The discipline that a queue asks for, or the priority of UDP in a drop-tail one; None:
+/// drop-tail, which decides at arrival.
 pub(crate) fn discipline(
     queue: &Queue,
     udp: Option<Priority>,

@@ -32,7 +32,8 @@ fn token_buckets() {
         );
         bad(
             "{ rate = \"9 Mbit/s\", burst = \"1 kB\" }",
-            ".burst: 1 kB: lets no full-sized packet through; write 1500 B or more, as in \"64 kB\"",
+            ".burst: 1 kB: lets no full-sized packet through; write 1500 B or more, as in \
+             \"64 kB\"",
         );
     }
     refused(
@@ -99,13 +100,14 @@ fn orders() {
     };
     bad(
         "\"usual\"",
-        ": usual: write the nodes in their order, as in [\"policer\", \"queue\", \"loss\", \"delay\"]",
+        ": usual: write the nodes in their order, as in [\"policer\", \"queue\", \"loss\", \
+         \"delay\"]",
     );
     bad("[3]", ".0: 3: a text is needed here; put it in quotes");
     bad(
         "[\"queue\", \"polcer\"]",
-        ".1: polcer: unknown node; did you mean \"policer\"? Known: mtu, udp, policer, shaper, queue, loss, \
-         delay",
+        ".1: polcer: unknown node; did you mean \"policer\"? Known: mtu, udp, policer, shaper, \
+         queue, loss, delay",
     );
     bad(
         "[\"queue\", \"delay\", \"queue\"]",

@@ -21,6 +21,7 @@ fn fates(keys: &str, times: &[u64]) -> Vec<Result<u64, Fate>> {
     times.iter().map(fate).collect()
 }
 
+const ALL: [&str; 7] = ["mtu", "udp", "policer", "shaper", "queue", "loss", "delay"];
 const KEYS: &str = "rate = \"8 Mbit/s\"\nqueue = \"1 packet\"\n\
                     loss = { model = \"periodic\", every = \"3 packets\" }\n\
                     policer = { rate = \"8 Mbit/s\", burst = \"3 kB\" }\n";
@@ -113,7 +114,7 @@ proptest! {
     /// and none takes less than the delay.
     #[test]
     fn packets_are_conserved_in_every_order(
-        order in Just(vec!["mtu", "udp", "policer", "shaper", "queue", "loss", "delay"]).prop_shuffle(),
+        order in Just(ALL.to_vec()).prop_shuffle(),
         queue in prop::sample::select(vec![
             "\"9 packets\"",
             "{ size = \"9 packets\", aqm = \"fq\" }",

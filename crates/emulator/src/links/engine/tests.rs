@@ -106,7 +106,7 @@ fn frame(number: usize, ip_bytes: usize) -> Vec<u8> {
     frame[12..14].copy_from_slice(&[8, 0]);
     frame[ETHERNET..ETHERNET + 8].copy_from_slice(&number.to_le_bytes());
     // Where the number makes it look like IPv4, every second one is UDP.
-    frame[ETHERNET + 9] = if number % 2 == 0 {
+    frame[ETHERNET + 9] = if number.is_multiple_of(2) {
         bentpipe_wire::UDP
     } else {
         0
