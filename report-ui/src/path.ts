@@ -6,7 +6,13 @@ import type { Json } from "./model";
 const ORDER = ["rate", "RTT", "queue", "loss", "timeout"];
 const PROSE = ["name", "title", "notes", "source"];
 /** Said already in the scenario's own words, or no part of it; programs read them. */
-const FOR_PROGRAMS = ["forward_queue_bytes", "return_queue_bytes", "mtu_bytes"];
+const FOR_PROGRAMS = [
+  "forward_queue_bytes",
+  "return_queue_bytes",
+  "forward_marks",
+  "return_marks",
+  "mtu_bytes",
+];
 
 /** The figures of a path. What the directions share is said once: `rate (forward / return)`. */
 export function pathFacts(summary: { [key: string]: Json }): [name: string, text: string][] {

@@ -22,6 +22,10 @@ pub struct LinkFacts {
     pub forward_queue_bytes: Option<u64>,
     /// The same towards the server.
     pub return_queue_bytes: Option<u64>,
+    /// Whether a queue towards the client marks packets of ECN-capable senders (RFC 3168).
+    pub forward_marks: Option<bool>,
+    /// The same towards the server.
+    pub return_marks: Option<bool>,
     /// The largest IP packet that the path carries.
     pub mtu_bytes: Option<u64>,
     /// Completion time of an ideal sender.

@@ -3,6 +3,7 @@
 mod segments;
 
 use bentpipe_analysis::connection::{Codepoint, Connection};
+use bentpipe_analysis::findings::{Findings, Verdict, View};
 use bentpipe_analysis::metrics::EcnUse;
 use bentpipe_analysis::{LinkFacts, Metrics};
 use bentpipe_wire::quic::End;
@@ -28,7 +29,8 @@ fn has(connection: &Connection, sender: End, name: &str) -> Vec<u64> {
 fn handshake(trace: &mut Trace, syn: Segment, answer: Segment) {
     trace.passes(&syn, At(0, Some(5)));
     trace.passes(&answer, At(5, Some(10)));
-    trace.passes(&Segment::of(C, ACK, 1001, 5001), At(10, Some(15)));
+    let ack = Segment::of(C, ACK, 1001, 5001).window(65_535);
+    trace.passes(&ack, At(10, Some(15)));
 }
 
 fn syn() -> Segment {
@@ -49,7 +51,7 @@ fn marked(trace: &mut Trace, at: u32, number: u32, arrives: u8, flags: u8) {
 /// Its ACK, 5 ms later.
 fn ack(trace: &mut Trace, at: u32, number: u32, flags: u8) {
     let ack = 5001 + 1000 * (number + 1);
-    let segment = Segment::of(C, ACK | flags, 1001, ack);
+    let segment = Segment::of(C, ACK | flags, 1001, ack).window(65_535);
     trace.passes(&segment, At(at, Some(at + 5)));
 }
 
@@ -143,4 +145,94 @@ fn accurate_ecn_is_no_echo() {
         has(&connection, S, "ACCURATE_ECN_SETUP").is_empty(),
         "nobody asked"
     );
+}
+
+fn says(rule: &str, connection: &Connection) -> Verdict {
+    let ledger = connection.ledger();
+    let view = View {
+        connection,
+        ledger: &ledger,
+        link: &LinkFacts {
+            forward_marks: Some(true),
+            ..LinkFacts::default()
+        },
+        windows: [None, None],
+    };
+    let all = Findings::of(&view).all;
+    let found = all.into_iter().find(|it| it.rule == rule).unwrap();
+    found.verdict
+}
+
+#[test]
+fn rules_go_by_the_flags() {
+    let connection = |answer| {
+        let mut trace = Trace::default();
+        handshake(&mut trace, syn(), syn_ack().flags(ECE));
+        transfer(&mut trace, answer)
+    };
+    assert_eq!(says("ce_not_answered", &connection(0)), Verdict::Yes);
+    assert_eq!(says("ce_not_answered", &connection(CWR)), Verdict::No);
+    assert_eq!(says("ce_answered_often", &connection(CWR)), Verdict::No);
+    assert_eq!(says("ce_not_echoed", &connection(CWR)), Verdict::No);
+    assert_eq!(says("ecn_not_used", &connection(CWR)), Verdict::No);
+    assert_eq!(says("ecn_given_up", &connection(CWR)), Verdict::No);
+}
+
+/// Two segments with CWR in the round trip after the first ECE.
+#[test]
+fn cwr_twice_in_a_round_trip_is_too_often() {
+    let connection = |second| {
+        let mut trace = Trace::default();
+        handshake(&mut trace, syn(), syn_ack().flags(ECE));
+        marked(&mut trace, 20, 0, CE, 0);
+        ack(&mut trace, 25, 0, ECE); // heard at 30
+        marked(&mut trace, 22, 1, ECT0, 0);
+        ack(&mut trace, 27, 1, ECE); // heard at 32
+        marked(&mut trace, 31, 2, ECT0, CWR);
+        marked(&mut trace, 33, 3, ECT0, second);
+        ack(&mut trace, 36, 2, 0); // heard at 41
+        ack(&mut trace, 38, 3, 0);
+        marked(&mut trace, 45, 4, ECT0, 0);
+        trace.only_connection()
+    };
+    assert_eq!(says("ce_answered_often", &connection(CWR)), Verdict::Yes);
+    assert_eq!(says("ce_answered_often", &connection(0)), Verdict::No);
+}
+
+#[test]
+fn marks_that_come_and_no_ece() {
+    let mut trace = Trace::default();
+    handshake(&mut trace, syn(), syn_ack().flags(ECE));
+    marked(&mut trace, 20, 0, CE, 0);
+    ack(&mut trace, 25, 0, 0);
+    ack(&mut trace, 26, 0, 0);
+    marked(&mut trace, 31, 1, ECT0, 0);
+    assert_eq!(
+        says("ce_not_echoed", &trace.only_connection()),
+        Verdict::Yes
+    );
+}
+
+#[test]
+fn tcp_that_did_not_agree_on_ecn_says_who() {
+    let mut trace = Trace::default();
+    handshake(&mut trace, syn(), syn_ack());
+    trace.passes(&data(S, 5001, 1001, 1000), At(20, Some(25)));
+    let connection = trace.only_connection();
+    let ledger = connection.ledger();
+    let link = LinkFacts {
+        forward_marks: Some(true),
+        ..LinkFacts::default()
+    };
+    let view = View {
+        connection: &connection,
+        ledger: &ledger,
+        link: &link,
+        windows: [None, None],
+    };
+    let all = Findings::of(&view).all;
+    let found = all.iter().find(|it| it.rule == "ecn_not_used").unwrap();
+    assert_eq!(found.verdict, Verdict::Yes);
+    let said = "The server did not agree to ECN in its SYN-ACK.";
+    assert!(found.text.ends_with(said), "{}", found.text);
 }

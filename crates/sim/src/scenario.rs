@@ -47,6 +47,8 @@ fn summary(scenario: &Scenario) -> Value {
         "return_rate_changes": back.rate_changes,
         "forward_queue_bytes": facts.forward_queue_bytes,
         "return_queue_bytes": facts.return_queue_bytes,
+        "forward_marks": facts.forward_marks,
+        "return_marks": facts.return_marks,
         "mtu_bytes": facts.mtu_bytes,
         "forward_queue": forward.queue,
         "return_queue": back.queue,

@@ -131,8 +131,8 @@ fn command() -> clap::Command {
                 "link",
                 "LINK",
                 "What is known of the path: JSON, or a file with it. Any of forward_rate_bps,\n\
-                 return_rate_bps, rtt_ms, forward_queue_bytes, return_queue_bytes, mtu_bytes,\n\
-                 limit_s, size_bytes, sender",
+                 return_rate_bps, rtt_ms, forward_queue_bytes, return_queue_bytes, forward_marks,\n\
+                 return_marks, mtu_bytes, limit_s, size_bytes, sender",
             )
             .value_parser(ValueParser::string()),
         )

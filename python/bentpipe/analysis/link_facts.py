@@ -27,6 +27,8 @@ class LinkFacts:
     rtt_ms: float | None = None  # both ways, without queues and transmission
     forward_queue_bytes: int | None = None
     return_queue_bytes: int | None = None
+    forward_marks: bool | None = None  # whether a queue marks packets of ECN-capable senders (RFC 3168)
+    return_marks: bool | None = None
     mtu_bytes: int | None = None  # the largest IP packet
     limit_s: float | None = None  # completion time of an ideal sender
     size_bytes: int | None = None  # of the files that were asked for

@@ -23,6 +23,7 @@ _EXAMPLES = 3  # trials that a hint names
 _QLOG = (b"{", b"\x1e")  # JSON and JSON-SEQ
 _ENDS = ("client", "server")
 _LINK_KEYS = [field.name for field in dataclasses.fields(LinkFacts)]
+_YES_OR_NO = ("forward_marks", "return_marks")
 
 _OPTIONS = (
     click.argument("files", type=_PATH, nargs=-1, required=True, metavar="FILE…"),
@@ -132,12 +133,17 @@ def _link(given: str) -> LinkFacts:
             if value not in _ENDS:
                 raise UsageError(f"{name}: {key}: {value!r} is not valid", f"write {' or '.join(_ENDS)}")
             continue
+        if key in _YES_OR_NO:
+            if not isinstance(value, bool):
+                raise UsageError(f"{name}: {key}: {value!r} is not valid", "write true or false")
+            continue
         if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
             raise UsageError(f"{name}: {key}: {value!r} is not valid", "write a number above 0")
     # 2e7 is a whole number too.
-    numbers = {key: one for key, one in values.items() if key != "sender"}
+    others = {key: one for key, one in values.items() if key == "sender" or key in _YES_OR_NO}
+    numbers = {key: one for key, one in values.items() if key not in others}
     whole = {key: int(one) if float(one).is_integer() else one for key, one in numbers.items()}
-    return LinkFacts(**whole, sender=values.get("sender"))
+    return LinkFacts(**whole, **others)
 
 
 def check_capture(file: Path) -> None:

@@ -15,7 +15,7 @@ use bentpipe_wire::quic::{End, Identity};
 
 use super::clock::{Clocks, since};
 use super::copies;
-use super::observed::{ObservedConnection, PacketObservation};
+use super::observed::{Arrival, ObservedConnection, PacketObservation};
 use super::outliers;
 use super::recorder::Recording;
 use super::vantage::end_named;
@@ -108,7 +108,7 @@ fn of_one_place(name: Option<&str>, recorded: ObservedConnection) -> Connection 
         };
         let seen = seen(since(start, observation.time));
         let ecn = seen.map(|time| time.map(|_| observation.ecn));
-        (observation.identity, packet(observation, seen, ecn, fate))
+        (observation.identity, observation.packet(seen, ecn, fate))
     });
     let mut packets: Vec<_> = packets.collect();
     packets.sort_by_key(|(_, packet)| packet.time());
@@ -177,7 +177,7 @@ fn of_two_places(names: [Option<&str>; 2], pair: [ObservedConnection; 2]) -> Con
         ordered.push((
             position,
             observation.identity,
-            packet(observation, seen, ecn, fate),
+            observation.packet(seen, ecn, fate),
         ));
     }
     for at in at_server.rest() {
@@ -185,7 +185,7 @@ fn of_two_places(names: [Option<&str>; 2], pair: [ObservedConnection; 2]) -> Con
         let seen = clocks.seen(None, Some(observation));
         let fate = clocks.fate(observation.sender, seen, observation.fate);
         let ecn = [None, Some(observation.ecn)];
-        let mut packet = packet(observation, seen, ecn, fate);
+        let mut packet = observation.packet(seen, ecn, fate);
         packet.frames = connection.copy_frames(&server, observation);
         ordered.push((at, observation.identity, packet));
     }
@@ -276,7 +276,7 @@ impl Connection {
             let receiver = observation.sender.other() as usize;
             seen[receiver] = arrival.map(|it| since(start, it.time));
             ecn[receiver] = arrival.map(|it| it.ecn);
-            (observation.identity, packet(observation, seen, ecn, fate))
+            (observation.identity, observation.packet(seen, ecn, fate))
         });
         let mut packets: Vec<_> = packets.collect();
         packets.sort_by_key(|(_, packet)| packet.time());
@@ -321,37 +321,6 @@ impl Connection {
             self.frames.push(frame);
         }
         start..index(self.frames.len())
-    }
-}
-
-/// The arrival of a packet at its receiver.
-#[derive(Debug, Clone, Copy)]
-pub struct Arrival {
-    /// Nanoseconds since the Unix epoch.
-    pub time: u64,
-    /// The ECN codepoint that it arrived with.
-    pub ecn: Codepoint,
-}
-
-fn packet(
-    observation: &PacketObservation,
-    seen: [Option<Nanos>; 2],
-    ecn: [Option<Codepoint>; 2],
-    fate: Fate,
-) -> Packet {
-    Packet {
-        sender: observation.sender,
-        kind: observation.kind,
-        number: observation.number,
-        size: observation.size,
-        first_byte: observation.first_byte,
-        ip_size: observation.ip_size,
-        seen,
-        ecn,
-        fate,
-        copy: false,
-        decoded: observation.decoded,
-        frames: observation.frames.clone(),
     }
 }
 

@@ -30,8 +30,8 @@ use bentpipe_wire::quic::{End, Handshake, InitialCredit, PacketType, Space};
 
 pub use codepoint::Codepoint;
 pub use frame::{Frame, Ranges};
-pub use join::{Arrival, join};
-pub use observed::{ObservedConnection, PacketObservation};
+pub use join::join;
+pub use observed::{Arrival, ObservedConnection, PacketObservation};
 pub use recorder::{CaptureInfo, Recorder, Recording, Undecodable};
 pub use vantage::Vantage;
 pub use wire_image::{LaterAddress, WireImage};

@@ -8,7 +8,7 @@ use bentpipe_wire::quic::{End, Handshake, Identity, InitialCredit};
 
 use super::frame::{Frame, Ranges};
 use super::wire_image::WireImage;
-use super::{Codepoint, Fate, Kind, Protocol};
+use super::{Codepoint, Fate, Kind, Nanos, Packet, Protocol};
 
 /// The observation of a packet at one place.
 #[derive(Debug, Clone)]
@@ -39,6 +39,40 @@ pub struct PacketObservation {
     pub decoded: bool,
     /// Its frames, in [`ObservedConnection::frames`].
     pub frames: Range<u32>,
+}
+
+impl PacketObservation {
+    /// The packet, by what is known of its passing at both sides.
+    pub(super) fn packet(
+        &self,
+        seen: [Option<Nanos>; 2],
+        ecn: [Option<Codepoint>; 2],
+        fate: Fate,
+    ) -> Packet {
+        Packet {
+            sender: self.sender,
+            kind: self.kind,
+            number: self.number,
+            size: self.size,
+            first_byte: self.first_byte,
+            ip_size: self.ip_size,
+            seen,
+            ecn,
+            fate,
+            copy: false,
+            decoded: self.decoded,
+            frames: self.frames.clone(),
+        }
+    }
+}
+
+/// The arrival of a packet at its receiver.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival {
+    /// Nanoseconds since the Unix epoch.
+    pub time: u64,
+    /// The ECN codepoint that it arrived with.
+    pub ecn: Codepoint,
 }
 
 /// The observations of a connection at one place.

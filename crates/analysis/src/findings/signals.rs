@@ -8,6 +8,7 @@ use super::rounds::{self, Round};
 use super::slow_start::{self, SlowStart, WindowHistory};
 use super::transfer::{Missing, Transfer};
 use super::view::View;
+use crate::marks::Marks;
 
 /// The transfer of a connection, and what it shows.
 pub(super) struct Signals<'a> {
@@ -19,6 +20,8 @@ pub(super) struct Signals<'a> {
     /// The pauses that flow control does not explain.
     pub pauses: Vec<Pause>,
     pub slow_start: Result<SlowStart, Missing>,
+    /// Those of what the data sender sends.
+    pub marks: Marks,
 }
 
 impl<'a> Signals<'a> {
@@ -46,6 +49,7 @@ impl<'a> Signals<'a> {
             blocked,
             pauses,
             slow_start,
+            marks: Marks::of(view.connection, view.ledger, transfer.sender),
             transfer,
         }
     }

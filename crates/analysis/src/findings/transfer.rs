@@ -164,6 +164,14 @@ impl<'a> Transfer<'a> {
         }
     }
 
+    /// Whether a queue behind an end marks packets of ECN-capable senders.
+    pub(super) fn marks_from(&self, end: End) -> Option<bool> {
+        match end {
+            End::Client => self.view.link.return_marks,
+            End::Server => self.view.link.forward_marks,
+        }
+    }
+
     /// Bytes of IP packets that fill the path without a queue.
     pub(super) fn needs_bdp(&self) -> Result<u64, Missing> {
         let (rate, rtt) = (self.needs_rate()?, self.needs_rtt()?);
@@ -192,6 +200,18 @@ impl<'a> Transfer<'a> {
             .packets()
             .filter(|(packet, _)| packet.sender != self.sender);
         heard.filter_map(|(packet, entry)| Some((packet.received()?, entry.rtt?)))
+    }
+
+    /// How often in a span the congestion window that the sender itself logged fell by at least
+    /// `percent` of what it was. None: it logged none.
+    pub(super) fn logged_reductions(&self, span: Span, percent: u64) -> Option<u64> {
+        let log = self.view.windows[self.sender as usize]?;
+        let fell = log.windows(2).filter(|pair| {
+            let [(_, before), (time, after)] = [pair[0], pair[1]];
+            let least = before.saturating_sub(before / 100 * percent);
+            span.has(time) && after < before && after <= least
+        });
+        Some(fell.count() as u64)
     }
 
     /// The largest congestion window in a span that the sender itself logged.

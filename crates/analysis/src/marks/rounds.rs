@@ -35,6 +35,8 @@ pub(crate) struct MarkedRound {
     /// The most in its second half; where nothing was sent then, what was in flight with the next
     /// packet.
     pub after: u64,
+    /// The most in as long a time after it.
+    pub later: u64,
     /// TCP: segments with CWR that it sent.
     pub cwr: u64,
     /// Whether it answered. None: new data ended before the round did.
@@ -57,11 +59,12 @@ pub(super) fn of(
             }
             _ => rounds.push(MarkedRound {
                 from: heard,
-                until: sent.round_end(heard),
+                until: sent.round_end(heard).unwrap_or(sent.end).max(heard),
                 reports: 1,
                 marks,
                 before: 0,
                 after: 0,
+                later: 0,
                 cwr: 0,
                 answered: None,
             }),
@@ -155,11 +158,14 @@ impl Sent {
         sent
     }
 
-    /// When a packet sent after `from` was first acknowledged.
-    fn round_end(&self, from: Nanos) -> Nanos {
+    /// When a packet sent after `from` was first acknowledged; of TCP, when the first segment with
+    /// CWR was, if it was sent until then: before that, the receiver goes on to echo.
+    /// None: it was not.
+    fn round_end(&self, from: Nanos) -> Option<Nanos> {
         let later = &self.packets[self.packets.partition_point(|it| it.time <= from)..];
-        let acked = later.iter().find_map(|it| it.acked);
-        acked.unwrap_or(self.end).max(from)
+        let end = later.iter().find_map(|it| it.acked)?.max(from);
+        let cwr = self.between(from, end).iter().find(|it| it.has_cwr);
+        Some(cwr.and_then(|it| it.acked).unwrap_or(end))
     }
 
     /// The packets sent from one time until before another.
@@ -177,13 +183,16 @@ impl Sent {
         let next = || self.between(round.until, Nanos::MAX).first();
         let after = most(later).or_else(|| next().map(|it| it.in_flight));
         round.after = after.unwrap_or(0);
+        round.later =
+            most(self.between(round.until, round.until.saturating_add(length))).unwrap_or(0);
         let within = self.between(round.from, round.until);
         round.cwr = within.iter().filter(|it| it.has_cwr).count() as u64;
         let answered = match protocol {
             Protocol::Tcp => round.cwr > 0,
             Protocol::Quic(_) => round.after + self.full_size <= round.before,
         };
-        let has_more = round.until <= self.last_new && after.is_some();
+        let has_ended = self.round_end(round.from).is_some() && after.is_some();
+        let has_more = has_ended && round.until <= self.last_new;
         round.answered = (has_more || round.cwr > 0).then_some(answered);
     }
 }

@@ -8,8 +8,8 @@ use crate::connection::{Codepoint, Connection};
 use crate::ledger::LedgerEntry;
 use crate::marks::{CodepointCounts, MarkedRound, Marks};
 
-/// What both ends made of ECN in one direction: the sender's codepoints, the marks that the
-/// receiver got and reported, and the sender's answers. None: cannot be told from where it was
+/// The use of ECN in one direction: the sender's codepoints, the marks that the receiver got and
+/// reported, and the sender's answers. None: cannot be told from where it was
 /// captured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct EcnUse {

@@ -323,15 +323,15 @@ impl FrameTranslator {
     }
 }
 
-/// RFC 9768 section 3.1.1: a SYN with all three flags asks for accurate ECN; its answer agrees unless
-/// it is that of an end which knows only ECN of RFC 3168, or none.
+/// RFC 9768 section 3.1.1: a SYN with all three flags asks for accurate ECN; its answer agrees
+/// unless it is that of an end which knows only ECN of RFC 3168, or none.
 fn has_accurate_ecn(headers: &[Header]) -> bool {
     let flags = |header: &Header| [header.ae, header.cwr, header.ece];
     let mut syns = headers.iter().filter(|it| it.syn);
     let asks = |it: &&Header| it.acknowledgment.is_none() && flags(it) == [true; 3];
     let agrees = |it: &Header| {
-        let [ae, cwr, ece] = flags(it);
-        it.acknowledgment.is_some() && (cwr && !(ae && ece) || ae && !cwr && !ece)
+        let is_answer = it.acknowledgment.is_some();
+        is_answer && matches!(flags(it), [false, true, _] | [true, _, false])
     };
     syns.find(asks).is_some() && syns.any(agrees)
 }

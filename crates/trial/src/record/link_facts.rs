@@ -1,7 +1,7 @@
 //! What is known of a trial's path and files, for measurements and findings.
 
 use bentpipe_analysis::LinkFacts;
-use bentpipe_link::{Direction, Hop, Ideal, Scenario};
+use bentpipe_link::{Aqm, Direction, Hop, Ideal, Queue, Scenario};
 use bentpipe_units::{Rate, Size, Time};
 
 use crate::job::{Job, TestCaseFacts};
@@ -62,10 +62,29 @@ fn hop_facts(hop: Hop) -> LinkFacts {
         rtt_ms: Some(hop.rtt().as_secs_f64() * 1e3),
         forward_queue_bytes: queue(Direction::Forward),
         return_queue_bytes: queue(Direction::Return),
+        forward_marks: Some(marks(hop, Direction::Forward)),
+        return_marks: Some(marks(hop, Direction::Return)),
         mtu_bytes: Some(hop.mtu().map_or(MTU, |mtu| mtu.bytes().min(MTU))),
         limit_s: None,
         size_bytes: None,
         sender: None,
+    }
+}
+
+/// Whether a queue of a hop marks packets. Without a rate none ever waits.
+fn marks(hop: Hop, direction: Direction) -> bool {
+    let mut links = hop.links(direction);
+    links.any(|(_, link)| link.rate.is_some() && queue_marks(&link.queue))
+}
+
+fn queue_marks(queue: &Queue) -> bool {
+    match queue.aqm {
+        None | Some(Aqm::HeadDrop) => false,
+        Some(Aqm::Step(_)) => true,
+        Some(Aqm::Red(red)) => red.ecn,
+        Some(Aqm::Pie(pie)) => pie.ecn,
+        Some(Aqm::CoDel(codel)) => codel.ecn,
+        Some(Aqm::FairQueue(fair)) => fair.codel.is_some_and(|codel| codel.ecn),
     }
 }
 

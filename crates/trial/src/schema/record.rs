@@ -300,7 +300,7 @@ pub struct TrialResult {
     pub conditions: LinkConditions,
 }
 
-/// Who set ECN codepoints, reported marks, and answered them.
+/// The use of ECN: who set codepoints, reported marks, and answered them.
 #[derive(Debug, Default, Serialize)]
 pub struct EcnResult {
     /// The codepoint that most of the server's packets with one had, `ECT(0)` or `ECT(1)` (RFC 3168

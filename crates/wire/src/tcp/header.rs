@@ -2,6 +2,10 @@
 
 /// The header of a segment, as far as it matters here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "flags are those of the header"
+)]
 pub struct Header {
     /// Sequence number of the first byte, or of the SYN.
     pub sequence: u32,

@@ -3,6 +3,11 @@
 
 mod acks_overload_return_link;
 mod bends_to_lower_rate;
+mod ce_answered_often;
+mod ce_not_answered;
+mod ce_not_echoed;
+mod ecn_given_up;
+mod ecn_not_used;
 mod handshake_retransmitted;
 mod idle_gaps;
 mod limited_by_application;
@@ -27,7 +32,7 @@ use super::{Evidence, Finding, PlotPlace, Verdict};
 use crate::durations::seconds;
 
 /// All rules, in the order of a transfer: its start, its course, its end.
-pub(super) const ALL: [Rule; 18] = [
+pub(super) const ALL: [Rule; 23] = [
     // The start
     handshake_retransmitted::RULE,
     slow_start_left::EARLY,
@@ -47,6 +52,12 @@ pub(super) const ALL: [Rule; 18] = [
     non_monotonic_packet_numbers::RULE,
     acks_overload_return_link::RULE,
     bends_to_lower_rate::RULE,
+    // Marks of queues (ECN)
+    ecn_not_used::RULE,
+    ecn_given_up::RULE,
+    ce_not_echoed::RULE,
+    ce_not_answered::RULE,
+    ce_answered_often::RULE,
     // Its end
     long_tail::RULE,
 ];

@@ -2,6 +2,7 @@
 
 mod cut;
 mod limits;
+mod marks;
 mod packets;
 mod simulation;
 
@@ -18,6 +19,7 @@ fn sat() -> LinkFacts {
         forward_rate_bps: Some(20_000_000),
         return_rate_bps: Some(2_000_000),
         rtt_ms: Some(600.0),
+        forward_marks: Some(false),
         mtu_bytes: Some(1228),
         ..LinkFacts::default()
     }
@@ -54,6 +56,7 @@ fn only_at(end: End, mut connection: Connection) -> Connection {
         .retain(|packet| packet.seen[end as usize].is_some());
     for packet in &mut connection.packets {
         packet.seen[end.other() as usize] = None;
+        packet.ecn[end.other() as usize] = None;
         packet.fate = Fate::Unknown;
     }
     connection.packets.sort_by_key(Packet::time);
@@ -170,7 +173,12 @@ fn without_packets_no_rule_is_sure() {
 }
 
 /// Rules that judge by datagrams.
-const BY_DATAGRAMS: [&str; 3] = ["no_pacing", "packet_size_below_path", "loss_storm"];
+const BY_DATAGRAMS: [&str; 4] = [
+    "no_pacing",
+    "packet_size_below_path",
+    "loss_storm",
+    "ecn_not_used",
+];
 
 #[test]
 fn without_secrets_rules_that_go_by_datagrams_say_what_they_say_with_them() {

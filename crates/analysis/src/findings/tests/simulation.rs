@@ -6,12 +6,12 @@
 //! loss by the packet threshold takes it to a share, once per round trip.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 use crate::connection::{
-    Connection, Fate, Frame, Kind, Nanos, Packet, Protocol, Vantage, WireImage,
+    Codepoint, Connection, Fate, Frame, Kind, Nanos, Packet, Protocol, Vantage, WireImage,
 };
-use bentpipe_wire::quic::{End, PacketType};
+use bentpipe_wire::quic::{EcnCounts, End, PacketType};
 
 pub const MS: Nanos = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
@@ -48,6 +48,16 @@ pub struct SimulatedTransfer {
     pub write: u64,
     /// Which packet numbers the link loses.
     pub is_lost: fn(u64) -> bool,
+    /// Which packet numbers leave with ECT(0).
+    pub is_capable: fn(u64) -> bool,
+    /// Such packets are marked that would wait behind more bytes than this.
+    pub mark_above: u64,
+    /// Whether ACKs have ECN counts.
+    pub has_counts: bool,
+    /// Percent of the window that a mark leaves.
+    pub after_mark: u64,
+    /// Whether each ACK with more marks counts, and not only the first in a round trip.
+    pub answers_each: bool,
 }
 
 impl Default for SimulatedTransfer {
@@ -67,6 +77,11 @@ impl Default for SimulatedTransfer {
             credit: None,
             write: u64::MAX,
             is_lost: |_| false,
+            is_capable: |_| false,
+            mark_above: u64::MAX,
+            has_counts: true,
+            after_mark: 70,
+            answers_each: false,
         }
     }
 }
@@ -87,8 +102,8 @@ impl SimulatedTransfer {
 enum Event {
     /// The client gets the packet with this number.
     Arrival(u64),
-    /// The server gets an ACK; news in it are this packet, and the limit.
-    Ack(u64, u64),
+    /// The server gets an ACK; news in it are this packet, the limit, and the CE count.
+    Ack(u64, u64, u64),
     /// The server may send.
     Wake,
 }
@@ -118,6 +133,14 @@ struct Simulation<'a> {
     /// Number → offset and length.
     data: BTreeMap<u64, (u64, u64)>,
     waking: Option<Nanos>,
+    /// The numbers of packets that arrive marked.
+    marked: BTreeSet<u64>,
+    /// Packets with ECT(0) and with CE that arrived.
+    counted: [u64; 2],
+    /// The CE count that the server knows, and below which number packets belong to marks that it
+    /// reacted to.
+    known_marks: u64,
+    mark_recovery: u64,
 }
 
 impl<'a> Simulation<'a> {
@@ -159,6 +182,10 @@ impl<'a> Simulation<'a> {
             acks: 1,
             data: BTreeMap::new(),
             waking: None,
+            marked: BTreeSet::new(),
+            counted: [0; 2],
+            known_marks: 0,
+            mark_recovery: 0,
         }
     }
 
@@ -227,7 +254,7 @@ impl<'a> Simulation<'a> {
             first_byte: 0x40,
             ip_size: Some(size + IP_UDP),
             seen,
-            ecn: [None; 2],
+            ecn: [Some(Codepoint::NotEct); 2],
             fate: if received.is_some() {
                 Fate::Delivered
             } else {
@@ -242,9 +269,10 @@ impl<'a> Simulation<'a> {
     fn happens(&mut self, now: Nanos, event: &Event) {
         match *event {
             Event::Arrival(number) => self.arrival(now, number),
-            Event::Ack(number, limit) => {
+            Event::Ack(number, limit, marks) => {
                 self.limit = limit;
                 self.acked(number);
+                self.hears_of_marks(number, marks);
                 if self.transfer.tick == 0 {
                     self.send(now);
                 }
@@ -267,6 +295,12 @@ impl<'a> Simulation<'a> {
         }
         let (offset, length) = self.data[&number];
         self.received.add(offset..offset + length);
+        if (self.transfer.is_capable)(number) {
+            self.counted[usize::from(self.marked.contains(&number))] += 1;
+        }
+        let [ect0, ce] = self.counted;
+        let counts = EcnCounts { ect0, ect1: 0, ce };
+        let has_counts = self.transfer.has_counts && ect0 + ce > 0;
         let start = u32::try_from(self.connection.ranges.len()).unwrap();
         let newest = self.arrived.iter().take(RANGES);
         self.connection.ranges.extend(newest);
@@ -274,7 +308,7 @@ impl<'a> Simulation<'a> {
         let mut frames = vec![Frame::Ack {
             ranges: start..end,
             delay_us: Some(0),
-            ecn: None,
+            ecn: has_counts.then(|| Box::new(counts)),
         }];
         let mut limit = u64::MAX;
         if let Some(window) = self.transfer.credit {
@@ -295,7 +329,23 @@ impl<'a> Simulation<'a> {
             frames,
         );
         self.acks += 1;
-        self.at(there, Event::Ack(number, limit));
+        self.at(
+            there,
+            Event::Ack(number, limit, if has_counts { ce } else { 0 }),
+        );
+    }
+
+    /// Reduces the window once per round trip: RFC 9002 section 7.3.2.
+    fn hears_of_marks(&mut self, number: u64, marks: u64) {
+        let has_more = marks > self.known_marks;
+        self.known_marks = marks;
+        if has_more && (self.transfer.answers_each || number >= self.mark_recovery) {
+            self.mark_recovery = self.number;
+            self.window = (self.window * self.transfer.after_mark / 100).max(2 * u64::from(SIZE));
+            if self.transfer.after_mark < 100 {
+                self.threshold = self.window;
+            }
+        }
     }
 
     fn acked(&mut self, number: u64) {
@@ -371,6 +421,10 @@ impl<'a> Simulation<'a> {
         self.flight.insert(number, offset);
         self.data.insert(number, (offset, length));
         let size = SIZE - u32::try_from(DATA - length).unwrap();
+        let is_capable = (self.transfer.is_capable)(number);
+        if is_capable && self.waiting(now) > self.transfer.mark_above {
+            self.marked.insert(number);
+        }
         let received = self
             .link(now, size + IP_UDP)
             .filter(|_| !(self.transfer.is_lost)(number));
@@ -389,9 +443,26 @@ impl<'a> Simulation<'a> {
             size,
             vec![frame],
         );
+        if is_capable {
+            let is_marked = self.marked.contains(&number);
+            let arrives = if is_marked {
+                Codepoint::Ce
+            } else {
+                Codepoint::Ect0
+            };
+            let packet = self.connection.packets.last_mut().unwrap();
+            packet.ecn[End::Server as usize] = Some(Codepoint::Ect0);
+            packet.ecn[End::Client as usize] = received.map(|_| arrives);
+        }
         if let Some(time) = received {
             self.at(time, Event::Arrival(number));
         }
+    }
+
+    /// Bytes that wait for the link.
+    fn waiting(&self, now: Nanos) -> u64 {
+        let time = u128::try_from((self.link_free - now).max(0)).unwrap();
+        u64::try_from(time * u128::from(self.transfer.rate / 8) / u128::from(SECOND)).unwrap()
     }
 
     /// When a packet comes out of the link. None: the queue is full.

@@ -51,7 +51,7 @@ fn marked(counts: bool) -> Maker {
     );
     report(&mut maker, 1212, 9, told(2)); // heard at 1512
     send(&mut maker, &[1513, 1600, 1700, 1850, 2000], &[12]);
-    report(&mut maker, 2310, 14, told(3)); // heard at 2610: a packet sent after 1512 is acknowledged
+    report(&mut maker, 2310, 14, told(3)); // heard at 2610, with the ACK of 1513
     send(&mut maker, &[2611, 2700, 2800, 2900, 3000, 3220], &[]);
     report(&mut maker, 3520, 20, told(3)); // heard at 3820
     send(&mut maker, &[3821], &[]);
