@@ -19,7 +19,7 @@ use super::observed::{Arrival, ObservedConnection, PacketObservation};
 use super::outliers;
 use super::recorder::Recording;
 use super::vantage::end_named;
-use super::{Codepoint, Connection, Fate, Frame, Nanos, Packet, Protocol, Vantage};
+use super::{Connection, Fate, Frame, Nanos, Protocol, Vantage};
 
 /// How many packets from its beginning on a connection is known by. One of which all of these were
 /// lost between two places counts as two connections.

@@ -80,9 +80,10 @@ fn marks(hop: Hop, direction: Direction) -> bool {
 fn queue_marks(queue: &Queue) -> bool {
     match queue.aqm {
         None | Some(Aqm::HeadDrop) => false,
-        Some(Aqm::Step(_)) => true,
+        Some(Aqm::Step(_) | Aqm::DualPi2(_)) => true,
         Some(Aqm::Red(red)) => red.ecn,
         Some(Aqm::Pie(pie)) => pie.ecn,
+        Some(Aqm::Pi2(pi2)) => pi2.ecn,
         Some(Aqm::CoDel(codel)) => codel.ecn,
         Some(Aqm::FairQueue(fair)) => fair.codel.is_some_and(|codel| codel.ecn),
     }
