@@ -12,7 +12,8 @@
 //! 2. **queue**: what waits for the capacity is limited in packets or bytes. The packet in
 //!    transmission does not count, as in Linux qdiscs and ns-3's point-to-point device;
 //! 3. **loss**: of whole IP packets, after they have used the capacity;
-//! 4. **delay**: fixed, from a trace, or drawn at random; the order is kept.
+//! 4. **delay**: fixed, from a trace, or drawn at random; the order is kept;
+//! 5. **reordering**: a share of the packets is held while others pass.
 //!
 //! Frames are those of a scheduler that assigns capacity by the frame (DVB-S2, DVB-RCS2): a packet
 //! leaves with the end of the frame in which its last bit is sent. Simplification: it may use the
@@ -26,6 +27,7 @@
 
 mod allocation;
 mod aqm;
+mod arrival_order;
 mod capacity;
 mod delay;
 mod direction;
@@ -47,6 +49,7 @@ mod random;
 mod rate;
 mod rate_over_time;
 mod reading;
+mod reorder;
 mod scenario;
 mod scheduled;
 mod sets;
@@ -56,6 +59,7 @@ mod transmitter;
 mod waiting;
 
 pub use aqm::{Aqm, CoDelConfig, FairQueueing, PieConfig, RedConfig, StepMarking};
+pub use arrival_order::ArrivalOrder;
 pub use delay::{Delay, DelayTrace, Jitter};
 pub use direction::{Direction, HostName, SegmentName};
 pub use error::ScenarioError;
@@ -70,5 +74,6 @@ pub use queue::{Queue, RandomDrop};
 pub use queue_size::QueueSize;
 pub use random::LinkSeed;
 pub use rate::{LinkRate, OnDemand, RandomRate, RateSteps};
+pub use reorder::{Held, Reorder};
 pub use scenario::{DirectionConfig, Scenario, Segment};
 pub use timeline::{LinkTimeline, PARTS, Quantity};

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use bentpipe_units::{Size, Span, Time};
 
+use crate::arrival_order::ArrivalOrder;
 use crate::delay::{Delay, Delays};
 use crate::direction::Direction;
 use crate::hop::Hop;
@@ -11,6 +12,7 @@ use crate::loss::{Loss, Losses};
 use crate::node::{Node, Step, Transit};
 use crate::packet::{Counters, Fate, Outcome, PacketMeta};
 use crate::random::{LinkSeed, Use};
+use crate::reorder::Reordering;
 use crate::scenario::{DirectionConfig, Scenario};
 use crate::scheduled::ScheduledTransmitter;
 use crate::transmitter::Transmitter;
@@ -26,6 +28,10 @@ pub struct Path {
     now: Time,
     decided: VecDeque<Outcome>,
     counters: Counters,
+    /// How many packets were sent.
+    sent: u64,
+    /// The order in which they arrive; None: it is that in which they were sent.
+    order: Option<ArrivalOrder>,
 }
 
 /// A node, and where it is on the path.
@@ -87,12 +93,15 @@ impl Path {
             after = after + placed.node.min_delay();
             placed.after = after;
         }
+        let reorders = nodes.iter().any(|placed| placed.node.reorders());
         Self {
             nodes,
             min_delay: after,
             now: Time::ZERO,
             decided: VecDeque::new(),
             counters: Counters::default(),
+            sent: 0,
+            order: reorders.then(ArrivalOrder::default),
         }
     }
 
@@ -106,9 +115,11 @@ impl Path {
         self.now = now;
         let transit = Transit {
             packet,
+            number: self.sent,
             is_lost: false,
             is_marked: false,
         };
+        self.sent += 1;
         self.pass(0, now, transit);
     }
 
@@ -123,8 +134,18 @@ impl Path {
     /// The earliest time at which a packet may arrive whose fate is open; NEVER if none is.
     #[must_use]
     pub fn next_arrival(&self) -> Time {
+        self.arrives(|node| node.next_event())
+    }
+
+    /// The same if nothing more is sent. What is sent may let go what nodes hold.
+    #[must_use]
+    pub fn next_deadline(&self) -> Time {
+        self.arrives(|node| node.next_deadline())
+    }
+
+    fn arrives(&self, leaves: impl Fn(&dyn Node) -> Time) -> Time {
         let holding = self.nodes.iter().filter(|it| it.holds);
-        let open = holding.map(|it| match it.node.next_event() {
+        let open = holding.map(|it| match leaves(&*it.node) {
             Time::NEVER => Time::NEVER,
             leaves => leaves + it.after,
         });
@@ -181,6 +202,10 @@ impl Path {
         };
         self.counters.count(fate, transit.packet.ip_bytes);
         self.counters.marked += u64::from(outcome.is_marked);
+        if let (Some(order), Fate::Delivered { .. }) = (&mut self.order, fate) {
+            let extent = order.arrive(transit.packet.flow, transit.number);
+            self.counters.reorder(extent);
+        }
         self.decided.push_back(outcome);
     }
 
@@ -208,8 +233,8 @@ impl Path {
     }
 }
 
-/// The nodes of a link, in their usual order: capacity with its queue, loss, delay. What does
-/// nothing is left out.
+/// The nodes of a link, in their usual order: capacity with its queue, loss, delay,
+/// reordering. What does nothing is left out.
 fn nodes(config: &DirectionConfig, bdp: Size, seed: LinkSeed) -> Vec<Box<dyn Node>> {
     let mut nodes: Vec<Box<dyn Node>> = Vec::new();
     if let Some(transmitter) = ScheduledTransmitter::new(config, bdp, seed) {
@@ -225,6 +250,11 @@ fn nodes(config: &DirectionConfig, bdp: Size, seed: LinkSeed) -> Vec<Box<dyn Nod
     if can_lose || config.delay != Delay::default() {
         let dice = seed.stream(Use::Delay);
         nodes.push(Box::new(Delays::new(config.delay.clone(), dice)));
+    }
+    // Behind the delay, which keeps the order.
+    if let Some(reorder) = config.reorder {
+        let dice = seed.stream(Use::Reorder);
+        nodes.push(Box::new(Reordering::new(reorder, dice)));
     }
     nodes
 }

@@ -11,7 +11,7 @@ use crate::direction::{Direction, SegmentName};
 /// A generator is `ChaCha8`. Its 256-bit key is the trial's seed (8 bytes, little-endian), the
 /// ASCII text `bentpipe link` and zeros; its 64-bit stream number is `6 * direction + 2 * segment +
 /// use`, with forward 0, return 1; access 0, satellite 1, ground 2; queue 0, loss 1, rate 12, delay
-/// 13. No stream moves when another draws more or less: with the same seed, the third packet over
+/// 13, reordering 36. No stream moves when another draws more or less: with the same seed, the third packet over
 ///     the satellite gets the same random draw whatever the queue is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSeed {
@@ -30,6 +30,7 @@ pub(crate) enum Use {
     Loss = 1,
     Rate = 12,
     Delay = 13,
+    Reorder = 36,
 }
 
 impl LinkSeed {

@@ -14,6 +14,7 @@ use crate::loss::Loss;
 use crate::packed_text::file_text;
 use crate::queue::Queue;
 use crate::rate::LinkRate;
+use crate::reorder::Reorder;
 use crate::scenario::{DirectionConfig, Scenario, Segment};
 use crate::sets::{self, Set};
 
@@ -167,6 +168,7 @@ impl DirectionConfig {
             .take("frame")
             .map(|entry| read_frame(&entry))
             .transpose()?;
+        let reorder = fields.take("reorder").map(Reorder::read).transpose()?;
         fields.finish()?;
         Ok(Self {
             rate,
@@ -174,6 +176,7 @@ impl DirectionConfig {
             queue: queue.unwrap_or_default(),
             loss: loss.unwrap_or_default(),
             frame,
+            reorder,
         })
     }
 }

@@ -8,6 +8,7 @@ use crate::direction::{Direction, SegmentName};
 use crate::loss::Loss;
 use crate::queue::Queue;
 use crate::rate::LinkRate;
+use crate::reorder::Reorder;
 
 /// A scenario, a named path. Its TOML and JSON forms have the same shape; values are texts with
 /// units.
@@ -60,6 +61,9 @@ pub struct DirectionConfig {
     /// bit is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<Span>,
+    /// None if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reorder: Option<Reorder>,
 }
 
 impl Scenario {

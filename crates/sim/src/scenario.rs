@@ -144,8 +144,9 @@ fn delay(link: &DirectionConfig) -> Option<String> {
     let changes = !matches!(link.delay, Delay::Fixed(_));
     let delay = changes.then(|| link.delay.to_string());
     let frame = link.frame.map(|frame| format!("in frames of {frame}"));
-    let both: Vec<String> = delay.into_iter().chain(frame).collect();
-    (!both.is_empty()).then(|| both.join(", "))
+    let reorder = link.reorder.map(|it| it.to_string());
+    let all: Vec<String> = [delay, frame, reorder].into_iter().flatten().collect();
+    (!all.is_empty()).then(|| all.join(", "))
 }
 
 /// A field as people read it: a text as it is, a table as `key value, key value`.

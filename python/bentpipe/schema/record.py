@@ -110,6 +110,12 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     # Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were
     # delivered; null also over a real link, packets.
     forward_marked: int | None = None
+    # Arrived at the client behind a packet of their flow that was sent later (RFC 4737, section 3). Their
+    # share of the packets that arrived is the reordered ratio, packets.
+    forward_reordered: int | None = None
+    # The largest extent of a reordered packet towards the client: how many arrived from the first one that
+    # was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered, packets.
+    forward_reorder_extent: int | None = None
     # Packets towards the client that the link lost; over a real link, whoever dropped them, packets.
     forward_losses: int | None
     # IP packets sent towards the server, drops and losses included.
@@ -120,6 +126,12 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     return_queue_drops: int | None
     # Marked with Congestion Experienced on the way towards the server; null also over a real link, packets.
     return_marked: int | None = None
+    # Arrived at the server behind a packet of their flow that was sent later (RFC 4737, section 3). Their
+    # share of the packets that arrived is the reordered ratio, packets.
+    return_reordered: int | None = None
+    # The largest extent of a reordered packet towards the server: how many arrived from the first one that
+    # was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered, packets.
+    return_reorder_extent: int | None = None
     # Packets towards the server that the link lost; over a real link, whoever dropped them, packets.
     return_losses: int | None
     # That completed a handshake on this hop.
@@ -350,6 +362,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were
     # delivered; null also over a real link, packets.
     forward_marked: int | None = None
+    # Arrived at the client behind a packet of their flow that was sent later (RFC 4737, section 3). Their
+    # share of the packets that arrived is the reordered ratio, packets.
+    forward_reordered: int | None = None
+    # The largest extent of a reordered packet towards the client: how many arrived from the first one that
+    # was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered, packets.
+    forward_reorder_extent: int | None = None
     # Packets towards the client that the link lost; over a real link, whoever dropped them, packets.
     forward_losses: int | None = None
     # IP packets sent towards the server, drops and losses included.
@@ -360,6 +378,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     return_queue_drops: int | None = None
     # Marked with Congestion Experienced on the way towards the server; null also over a real link, packets.
     return_marked: int | None = None
+    # Arrived at the server behind a packet of their flow that was sent later (RFC 4737, section 3). Their
+    # share of the packets that arrived is the reordered ratio, packets.
+    return_reordered: int | None = None
+    # The largest extent of a reordered packet towards the server: how many arrived from the first one that
+    # was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered, packets.
+    return_reorder_extent: int | None = None
     # Packets towards the server that the link lost; over a real link, whoever dropped them, packets.
     return_losses: int | None = None
     # Of the stream bytes that the server sent: those that it had sent before; null as all up to
@@ -527,11 +551,15 @@ MEASURED = frozenset(
         "forward_bytes",
         "forward_queue_drops",
         "forward_marked",
+        "forward_reordered",
+        "forward_reorder_extent",
         "forward_losses",
         "return_packets",
         "return_bytes",
         "return_queue_drops",
         "return_marked",
+        "return_reordered",
+        "return_reorder_extent",
         "return_losses",
         "retransmitted_share",
         "acks_per_data_packet",
@@ -622,11 +650,15 @@ SHOWN = (
     "forward_bytes",
     "forward_queue_drops",
     "forward_marked",
+    "forward_reordered",
+    "forward_reorder_extent",
     "forward_losses",
     "return_packets",
     "return_bytes",
     "return_queue_drops",
     "return_marked",
+    "return_reordered",
+    "return_reorder_extent",
     "return_losses",
     "received_step_s",
     "received_bytes",
@@ -786,11 +818,15 @@ TYPES: dict[str, dict[str, str]] = {
         "forward_bytes": "integer?",
         "forward_queue_drops": "integer?",
         "forward_marked": "integer?",
+        "forward_reordered": "integer?",
+        "forward_reorder_extent": "integer?",
         "forward_losses": "integer?",
         "return_packets": "integer?",
         "return_bytes": "integer?",
         "return_queue_drops": "integer?",
         "return_marked": "integer?",
+        "return_reordered": "integer?",
+        "return_reorder_extent": "integer?",
         "return_losses": "integer?",
         "retransmitted_share": "number?",
         "acks_per_data_packet": "number?",
@@ -867,11 +903,15 @@ TYPES: dict[str, dict[str, str]] = {
         "forward_bytes": "integer?",
         "forward_queue_drops": "integer?",
         "forward_marked": "integer?",
+        "forward_reordered": "integer?",
+        "forward_reorder_extent": "integer?",
         "forward_losses": "integer?",
         "return_packets": "integer?",
         "return_bytes": "integer?",
         "return_queue_drops": "integer?",
         "return_marked": "integer?",
+        "return_reordered": "integer?",
+        "return_reorder_extent": "integer?",
         "return_losses": "integer?",
         "connections": "integer?",
         "rtt_min_ms": "number?",

@@ -59,7 +59,8 @@ fn delay_flaw(hop: Hop, direction: Direction, packets: &[&Packet]) -> Option<Str
 
 /// The rate, if there is one, of a link whose delay and rate do not change; None if they do.
 fn fixed_rate(config: &DirectionConfig) -> Option<Vec<Rate>> {
-    let steady = matches!(config.delay, Delay::Fixed(_)) && config.frame.is_none();
+    let is_held = config.frame.is_some() || config.reorder.is_some();
+    let steady = matches!(config.delay, Delay::Fixed(_)) && !is_held;
     match &config.rate {
         None => steady.then(Vec::new),
         Some(LinkRate::Fixed(rate)) => steady.then(|| vec![*rate]),

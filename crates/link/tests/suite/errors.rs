@@ -102,11 +102,11 @@ fn an_unknown_key() {
     forward_refused(
         "rte = \"20 Mbit/s\"",
         ".rte: 20 Mbit/s: unknown key; did you mean \"rate\"? Known here: rate, delay, queue, \
-         loss, frame",
+         loss, frame, reorder",
     );
     forward_refused(
         "jitter = \"5 ms\"",
-        ".jitter: 5 ms: unknown key; known here: rate, delay, queue, loss, frame",
+        ".jitter: 5 ms: unknown key; known here: rate, delay, queue, loss, frame, reorder",
     );
     forward_refused(
         "queue = { size = \"1 MB\", aqm = \"blue\" }",
@@ -411,7 +411,7 @@ fn a_change_that_cannot_be_made() {
         "1BDP",
         &format!(
             "{file} forward.quue=1BDP: satellite.forward.quue: 1BDP: unknown key; \
-             did you mean \"queue\"? Known here: rate, delay, queue, loss, frame"
+             did you mean \"queue\"? Known here: rate, delay, queue, loss, frame, reorder"
         ),
     );
     set_refused(

@@ -13,6 +13,7 @@ mod loss;
 mod path;
 mod properties;
 mod queue;
+mod reorder;
 mod scenario;
 mod timeline;
 mod varying;

@@ -98,11 +98,15 @@ impl From<[Counters; 2]> for LinkCounts {
             forward_bytes: Some(forward.bytes),
             forward_queue_drops: Some(forward.queue_drops),
             forward_marked: Some(forward.marked),
+            forward_reordered: Some(forward.reordered),
+            forward_reorder_extent: Some(forward.reorder_extent),
             forward_losses: Some(forward.losses),
             return_packets: Some(back.packets),
             return_bytes: Some(back.bytes),
             return_queue_drops: Some(back.queue_drops),
             return_marked: Some(back.marked),
+            return_reordered: Some(back.reordered),
+            return_reorder_extent: Some(back.reorder_extent),
             return_losses: Some(back.losses),
         }
     }

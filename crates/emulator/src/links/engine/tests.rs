@@ -178,11 +178,23 @@ fn scenario(segments: &[SegmentName]) -> impl Strategy<Value = Scenario> + use<>
         ", aqm = \"fq-codel\", target = \"1 ms\", interval = \"5 ms\"",
         ", aqm = \"pie\", target = \"1 ms\", update = \"1 ms\", max_burst = \"2 ms\"",
     ]);
-    let half = (1_u64..300, 1_u64..30, 1_u64..40, 0_u64..4, disciplines);
-    let half = half.prop_map(|(rate, delay, queue, loss, discipline)| {
+    let nodes = prop::sample::select(vec![
+        "",
+        "reorder = { share = \"20 %\", distance = \"2 packets\", wait = \"9 ms\" }\n",
+        "reorder = { share = \"20 %\", by = \"3 ms\" }\n",
+    ]);
+    let half = (
+        1_u64..300,
+        1_u64..30,
+        1_u64..40,
+        0_u64..4,
+        disciplines,
+        nodes,
+    );
+    let half = half.prop_map(|(rate, delay, queue, loss, discipline, nodes)| {
         format!(
             "rate = \"{rate}00 kbit/s\"\ndelay = \"{delay} ms\"\nloss = \"{loss}0 %\"\nqueue = {{ \
-             size = \"{queue} packets\"{discipline} }}\n"
+             size = \"{queue} packets\"{discipline} }}\n{nodes}"
         )
     });
     let names: Vec<_> = segments
