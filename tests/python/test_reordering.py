@@ -35,7 +35,15 @@ def test_reordering_is_counted_and_repeats(bentpipe: Command) -> None:
     assert (first["return_reordered"], first["forward_losses"]) == (0, 0)
     late = over_sat(bentpipe, 'reorder={share="2 %", by="5 ms"}')
     # 5 ms are eight full-sized packets at 20 Mbit/s.
-    assert 0 < late["forward_reordered"] and 5 < late["forward_reorder_extent"] < 60
+    assert late["forward_reordered"] > 0 and 5 < late["forward_reorder_extent"] < 60
+
+
+def test_bit_errors_hit_long_packets(bentpipe: Command) -> None:
+    installed_or_skip("quic-go")
+    both = over_sat(bentpipe, "bit_errors=2e-6", "--set", "return.bit_errors=2e-6")
+    # 2.4 % of 1500 bytes, and 0.1 % of acknowledgements.
+    lost = [both[f"{way}_losses"] / both[f"{way}_packets"] for way in ("forward", "return")]
+    assert 0.01 < lost[0] < 0.04 and lost[1] < lost[0]
 
 
 @pytest.mark.emulated

@@ -11,7 +11,7 @@
 //!    first end of a frame, if the link has frames;
 //! 2. **queue**: what waits for the capacity is limited in packets or bytes. The packet in
 //!    transmission does not count, as in Linux qdiscs and ns-3's point-to-point device;
-//! 3. **loss**: of whole IP packets, after they have used the capacity;
+//! 3. **loss**: of whole IP packets, after they have used the capacity, by a model, by bit errors;
 //! 4. **delay**: fixed, from a trace, or drawn at random; the order is kept;
 //! 5. **reordering**: a share of the packets is held while others pass.
 //!
@@ -28,6 +28,7 @@
 mod allocation;
 mod aqm;
 mod arrival_order;
+mod bit_errors;
 mod capacity;
 mod delay;
 mod direction;
@@ -60,6 +61,7 @@ mod waiting;
 
 pub use aqm::{Aqm, CoDelConfig, FairQueueing, PieConfig, RedConfig, StepMarking};
 pub use arrival_order::ArrivalOrder;
+pub use bit_errors::BitErrorRate;
 pub use delay::{Delay, DelayTrace, Jitter};
 pub use direction::{Direction, HostName, SegmentName};
 pub use error::ScenarioError;

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use bentpipe_units::{Size, Span, Time};
 
 use crate::arrival_order::ArrivalOrder;
+use crate::bit_errors::BitErrors;
 use crate::delay::{Delay, Delays};
 use crate::direction::Direction;
 use crate::hop::Hop;
@@ -233,8 +234,8 @@ impl Path {
     }
 }
 
-/// The nodes of a link, in their usual order: capacity with its queue, loss, delay,
-/// reordering. What does nothing is left out.
+/// The nodes of a link, in their usual order: capacity with its queue, loss, bit errors,
+/// delay, reordering. What does nothing is left out.
 fn nodes(config: &DirectionConfig, bdp: Size, seed: LinkSeed) -> Vec<Box<dyn Node>> {
     let mut nodes: Vec<Box<dyn Node>> = Vec::new();
     if let Some(transmitter) = ScheduledTransmitter::new(config, bdp, seed) {
@@ -242,9 +243,13 @@ fn nodes(config: &DirectionConfig, bdp: Size, seed: LinkSeed) -> Vec<Box<dyn Nod
     } else if let Some(transmitter) = Transmitter::new(config, bdp, seed) {
         nodes.push(Box::new(transmitter));
     }
-    let can_lose = config.loss != Loss::None;
-    if can_lose {
+    let can_lose = config.loss != Loss::None || config.bit_errors.is_some();
+    if config.loss != Loss::None {
         nodes.push(Box::new(Losses::new(config.loss, seed.stream(Use::Loss))));
+    }
+    if let Some(rate) = config.bit_errors {
+        let dice = seed.stream(Use::BitErrors);
+        nodes.push(Box::new(BitErrors::new(rate, dice)));
     }
     // What is lost is so where the delay begins.
     if can_lose || config.delay != Delay::default() {

@@ -168,6 +168,7 @@ impl DirectionConfig {
             .take("frame")
             .map(|entry| read_frame(&entry))
             .transpose()?;
+        let bit_errors = fields.optional("bit_errors")?;
         let reorder = fields.take("reorder").map(Reorder::read).transpose()?;
         fields.finish()?;
         Ok(Self {
@@ -176,6 +177,7 @@ impl DirectionConfig {
             queue: queue.unwrap_or_default(),
             loss: loss.unwrap_or_default(),
             frame,
+            bit_errors,
             reorder,
         })
     }

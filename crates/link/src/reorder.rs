@@ -24,7 +24,7 @@ pub struct Reorder {
     pub held: Held,
 }
 
-/// How long a packet is held while others pass.
+/// The time for which a packet is held while others pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
     /// `distance = "3 packets", wait = "100 ms"`: until three that came later have passed, of

@@ -3,6 +3,7 @@
 use bentpipe_units::{Rate, Size, Span};
 use serde::Serialize;
 
+use crate::bit_errors::BitErrorRate;
 use crate::delay::Delay;
 use crate::direction::{Direction, SegmentName};
 use crate::loss::Loss;
@@ -61,6 +62,9 @@ pub struct DirectionConfig {
     /// bit is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<Span>,
+    /// None if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bit_errors: Option<BitErrorRate>,
     /// None if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reorder: Option<Reorder>,

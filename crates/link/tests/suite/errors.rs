@@ -102,11 +102,11 @@ fn an_unknown_key() {
     forward_refused(
         "rte = \"20 Mbit/s\"",
         ".rte: 20 Mbit/s: unknown key; did you mean \"rate\"? Known here: rate, delay, queue, \
-         loss, frame, reorder",
+         loss, frame, bit_errors, reorder",
     );
     forward_refused(
         "jitter = \"5 ms\"",
-        ".jitter: 5 ms: unknown key; known here: rate, delay, queue, loss, frame, reorder",
+        ".jitter: 5 ms: unknown key; known here: rate, delay, queue, loss, frame, bit_errors, reorder",
     );
     forward_refused(
         "queue = { size = \"1 MB\", aqm = \"blue\" }",
@@ -411,7 +411,7 @@ fn a_change_that_cannot_be_made() {
         "1BDP",
         &format!(
             "{file} forward.quue=1BDP: satellite.forward.quue: 1BDP: unknown key; \
-             did you mean \"queue\"? Known here: rate, delay, queue, loss, frame, reorder"
+             did you mean \"queue\"? Known here: rate, delay, queue, loss, frame, bit_errors, reorder"
         ),
     );
     set_refused(
@@ -487,4 +487,37 @@ fn json_is_as_strict() {
     );
     assert!(message(&json.replace("\"rate\"", "\"rte\"")).starts_with("satellite.forward.rte: "));
     assert!(message(&json.replace("\"name\":\"sat\",", "")).starts_with("name: missing"));
+}
+
+#[test]
+fn reordering_and_bit_errors() {
+    forward_refused(
+        "delay = \"1 ms\"\nreorder = \"1 %\"",
+        ".reorder: 1 %: not reordering; write { share = \"1 %\", distance = \"3 packets\" } or \
+         { share = \"1 %\", by = \"5 ms\" }",
+    );
+    forward_refused(
+        "delay = \"1 ms\"\nreorder = { share = \"1 %\" }",
+        ".reorder.distance: missing; write distance = \"3 packets\", or by = \"5 ms\"",
+    );
+    forward_refused(
+        "delay = \"1 ms\"\nreorder = { share = \"1 %\", by = \"5 ms\", distance = \"1 packet\" }",
+        ".reorder.by: 5 ms: either distance or by, not both; leave one out",
+    );
+    forward_refused(
+        "delay = \"1 ms\"\nreorder = { share = \"1 %\", by = \"5 ms\", wait = \"1 s\" }",
+        ".reorder.wait: 1 s: unknown key; known here: share, distance, by",
+    );
+    forward_refused(
+        "delay = \"1 ms\"\nreorder = { share = \"1 %\", distance = \"0 packets\" }",
+        ".reorder.distance: 0 packets: nothing passes it; write \"3 packets\"",
+    );
+    forward_refused(
+        "delay = \"1 ms\"\nbit_errors = \"1 %\"",
+        ".bit_errors: 1 %: not a rate of bit errors; write it like \"1e-6\"",
+    );
+    forward_refused(
+        "delay = \"1 ms\"\nbit_errors = 2.0",
+        ".bit_errors: 2: every bit would be wrong; write it like \"1e-6\"",
+    );
 }

@@ -2,6 +2,7 @@
 
 mod allocation;
 mod aqm;
+mod bit_errors;
 mod capacity;
 mod decided;
 mod delay;

@@ -182,6 +182,7 @@ fn scenario(segments: &[SegmentName]) -> impl Strategy<Value = Scenario> + use<>
         "",
         "reorder = { share = \"20 %\", distance = \"2 packets\", wait = \"9 ms\" }\n",
         "reorder = { share = \"20 %\", by = \"3 ms\" }\n",
+        "bit_errors = \"1e-5\"\n",
     ]);
     let half = (
         1_u64..300,
