@@ -46,6 +46,17 @@ def test_bit_errors_hit_long_packets(bentpipe: Command) -> None:
     assert 0.01 < lost[0] < 0.04 and lost[1] < lost[0]
 
 
+def test_aggregated_acknowledgements_take_longer_and_keep_their_order(bentpipe: Command) -> None:
+    installed_or_skip("quic-go")
+    alone = over_sat(bentpipe, "queue=1BDP")
+    change = 'return.aggregate={hold="40 ms", packets=16}'
+    first, second = (over_sat(bentpipe, "queue=1BDP", "--set", change) for _ in range(2))
+    assert first["packet_log_sha256"] == second["packet_log_sha256"]
+    assert (first["return_reordered"], first["return_losses"]) == (0, 0)
+    # The client's first packet waits for all of it.
+    assert abs(first["handshake_s"] - alone["handshake_s"] - 0.04) < 0.02
+
+
 @pytest.mark.emulated
 def test_packets_are_reordered_in_real_time_too(bentpipe: Command, namespaces: None) -> None:
     installed_or_skip("quic-go")

@@ -13,7 +13,8 @@
 //!    transmission does not count, as in Linux qdiscs and ns-3's point-to-point device;
 //! 3. **loss**: of whole IP packets, after they have used the capacity, by a model, by bit errors;
 //! 4. **delay**: fixed, from a trace, or drawn at random; the order is kept;
-//! 5. **reordering**: a share of the packets is held while others pass.
+//! 5. **aggregation**: packets are held and released together;
+//! 6. **reordering**: a share of the packets is held while others pass.
 //!
 //! Frames are those of a scheduler that assigns capacity by the frame (DVB-S2, DVB-RCS2): a packet
 //! leaves with the end of the frame in which its last bit is sent. Simplification: it may use the
@@ -25,6 +26,7 @@
 //! takes part. Packet sizes are those of the IP packet. All randomness is `ChaCha8` keyed with the
 //! trial's seed, a stream for each direction, segment and use (see [`LinkSeed`]).
 
+mod aggregate;
 mod allocation;
 mod aqm;
 mod arrival_order;
@@ -59,6 +61,7 @@ mod timeline;
 mod transmitter;
 mod waiting;
 
+pub use aggregate::Aggregate;
 pub use aqm::{Aqm, CoDelConfig, FairQueueing, PieConfig, RedConfig, StepMarking};
 pub use arrival_order::ArrivalOrder;
 pub use bit_errors::BitErrorRate;

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use bentpipe_units::{Size, Span, Time};
 
+use crate::aggregate::Aggregation;
 use crate::arrival_order::ArrivalOrder;
 use crate::bit_errors::BitErrors;
 use crate::delay::{Delay, Delays};
@@ -235,7 +236,7 @@ impl Path {
 }
 
 /// The nodes of a link, in their usual order: capacity with its queue, loss, bit errors,
-/// delay, reordering. What does nothing is left out.
+/// delay, aggregation, reordering. What does nothing is left out.
 fn nodes(config: &DirectionConfig, bdp: Size, seed: LinkSeed) -> Vec<Box<dyn Node>> {
     let mut nodes: Vec<Box<dyn Node>> = Vec::new();
     if let Some(transmitter) = ScheduledTransmitter::new(config, bdp, seed) {
@@ -256,7 +257,10 @@ fn nodes(config: &DirectionConfig, bdp: Size, seed: LinkSeed) -> Vec<Box<dyn Nod
         let dice = seed.stream(Use::Delay);
         nodes.push(Box::new(Delays::new(config.delay.clone(), dice)));
     }
-    // Behind the delay, which keeps the order.
+    if let Some(aggregate) = config.aggregate {
+        nodes.push(Box::new(Aggregation::new(aggregate)));
+    }
+    // Behind all that keeps the order.
     if let Some(reorder) = config.reorder {
         let dice = seed.stream(Use::Reorder);
         nodes.push(Box::new(Reordering::new(reorder, dice)));

@@ -6,6 +6,7 @@ use bentpipe_units::Span;
 use serde::{Deserialize, Deserializer};
 use toml::Table;
 
+use crate::aggregate::Aggregate;
 use crate::delay::Delay;
 use crate::direction::Direction;
 use crate::error::ScenarioError;
@@ -169,6 +170,7 @@ impl DirectionConfig {
             .map(|entry| read_frame(&entry))
             .transpose()?;
         let bit_errors = fields.optional("bit_errors")?;
+        let aggregate = fields.take("aggregate").map(Aggregate::read).transpose()?;
         let reorder = fields.take("reorder").map(Reorder::read).transpose()?;
         fields.finish()?;
         Ok(Self {
@@ -178,6 +180,7 @@ impl DirectionConfig {
             loss: loss.unwrap_or_default(),
             frame,
             bit_errors,
+            aggregate,
             reorder,
         })
     }

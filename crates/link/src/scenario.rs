@@ -3,6 +3,7 @@
 use bentpipe_units::{Rate, Size, Span};
 use serde::Serialize;
 
+use crate::aggregate::Aggregate;
 use crate::bit_errors::BitErrorRate;
 use crate::delay::Delay;
 use crate::direction::{Direction, SegmentName};
@@ -65,6 +66,9 @@ pub struct DirectionConfig {
     /// None if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bit_errors: Option<BitErrorRate>,
+    /// None if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aggregate: Option<Aggregate>,
     /// None if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reorder: Option<Reorder>,

@@ -152,7 +152,11 @@ fn delay(link: &DirectionConfig) -> Option<String> {
     let delay = changes.then(|| link.delay.to_string());
     let frame = link.frame.map(|frame| format!("in frames of {frame}"));
     let reorder = link.reorder.map(|it| it.to_string());
-    let all: Vec<String> = [delay, frame, reorder].into_iter().flatten().collect();
+    let aggregate = link.aggregate.map(|it| it.to_string());
+    let all: Vec<String> = [delay, frame, aggregate, reorder]
+        .into_iter()
+        .flatten()
+        .collect();
     (!all.is_empty()).then(|| all.join(", "))
 }
 

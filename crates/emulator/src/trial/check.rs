@@ -59,7 +59,12 @@ fn delay_flaw(hop: Hop, direction: Direction, packets: &[&Packet]) -> Option<Str
 
 /// The rate, if there is one, of a link whose delay and rate do not change; None if they do.
 fn fixed_rate(config: &DirectionConfig) -> Option<Vec<Rate>> {
-    let is_held = config.frame.is_some() || config.reorder.is_some();
+    let held = [
+        config.frame.is_some(),
+        config.aggregate.is_some(),
+        config.reorder.is_some(),
+    ];
+    let is_held = held.contains(&true);
     let steady = matches!(config.delay, Delay::Fixed(_)) && !is_held;
     match &config.rate {
         None => steady.then(Vec::new),

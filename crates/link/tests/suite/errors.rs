@@ -102,11 +102,11 @@ fn an_unknown_key() {
     forward_refused(
         "rte = \"20 Mbit/s\"",
         ".rte: 20 Mbit/s: unknown key; did you mean \"rate\"? Known here: rate, delay, queue, \
-         loss, frame, bit_errors, reorder",
+         loss, frame, bit_errors, aggregate, reorder",
     );
     forward_refused(
         "jitter = \"5 ms\"",
-        ".jitter: 5 ms: unknown key; known here: rate, delay, queue, loss, frame, bit_errors, reorder",
+        ".jitter: 5 ms: unknown key; known here: rate, delay, queue, loss, frame, bit_errors, aggregate, reorder",
     );
     forward_refused(
         "queue = { size = \"1 MB\", aqm = \"blue\" }",
@@ -411,7 +411,7 @@ fn a_change_that_cannot_be_made() {
         "1BDP",
         &format!(
             "{file} forward.quue=1BDP: satellite.forward.quue: 1BDP: unknown key; \
-             did you mean \"queue\"? Known here: rate, delay, queue, loss, frame, bit_errors, reorder"
+             did you mean \"queue\"? Known here: rate, delay, queue, loss, frame, bit_errors, aggregate, reorder"
         ),
     );
     set_refused(
@@ -490,7 +490,7 @@ fn json_is_as_strict() {
 }
 
 #[test]
-fn reordering_and_bit_errors() {
+fn reordering_aggregation_and_bit_errors() {
     forward_refused(
         "delay = \"1 ms\"\nreorder = \"1 %\"",
         ".reorder: 1 %: not reordering; write { share = \"1 %\", distance = \"3 packets\" } or \
@@ -515,6 +515,14 @@ fn reordering_and_bit_errors() {
     forward_refused(
         "delay = \"1 ms\"\nbit_errors = \"1 %\"",
         ".bit_errors: 1 %: not a rate of bit errors; write it like \"1e-6\"",
+    );
+    forward_refused(
+        "delay = \"1 ms\"\naggregate = { hold = \"5 ms\", packets = 1 }",
+        ".aggregate.packets: 1: at least two go on together; write 16",
+    );
+    forward_refused(
+        "delay = \"1 ms\"\naggregate = { packets = 16 }",
+        ".aggregate.hold: missing; write hold = \"5 ms\"",
     );
     forward_refused(
         "delay = \"1 ms\"\nbit_errors = 2.0",

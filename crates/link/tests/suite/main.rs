@@ -1,5 +1,6 @@
 //! The link test suite: it should find an error of one nanosecond or one byte.
 
+mod aggregate;
 mod allocation;
 mod aqm;
 mod bit_errors;

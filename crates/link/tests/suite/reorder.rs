@@ -150,9 +150,12 @@ fn nodes() -> impl Strategy<Value = (&'static str, bool)> {
             "reorder = { share = \"100 %\", distance = \"1 packet\", wait = \"1 ms\" }",
             true,
         ),
+        ("aggregate = { hold = \"200 us\", packets = 3 }", true),
+        ("aggregate = { hold = \"90 us\" }", true),
         (
-            "reorder = { share = \"0 %\", distance = \"1 packet\" }",
-            true,
+            "aggregate = { hold = \"200 us\", packets = 3 }\nreorder = { share = \"20 %\", \
+             distance = \"2 packets\" }",
+            false,
         ),
     ])
 }
