@@ -127,6 +127,8 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
         "forward_packets": 100, "forward_bytes": 120000, "forward_queue_drops": 0, "forward_losses": 0,
         "return_packets": 50, "return_bytes": 5000, "return_queue_drops": 0, "return_losses": 0,
         "forward_marked": 0, "return_marked": 0, **dict.fromkeys(SOURCES), **dict.fromkeys(QUEUEING, 1.5),
+        "forward_reordered": 0, "forward_reorder_extent": 0,
+        "return_reordered": 0, "return_reorder_extent": 0,
         "client_version": "toy 1", "server_version": "toy 1", "client_driver": "d", "server_driver": "d",
         "client_statistics": {}, "server_statistics": {},
         "received_step_s": 0.1, "received_bytes": [1, 2, 3], "in_order_bytes": [1, 1, 3],

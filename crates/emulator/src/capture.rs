@@ -215,9 +215,24 @@ struct OpenPackets {
     packets: VecDeque<Open>,
     /// The number of the first of them.
     first: u64,
+    /// When the last packet came out, and its number.
+    last_out: Option<(Time, u64)>,
 }
 
 impl OpenPackets {
+    /// A packet came out at a time, which is that of all that came out together. Where a link has
+    /// reordered them, a nanosecond tells their order.
+    fn leave(&mut self, number: u64, at: Option<Time>) {
+        let ordered = at.map(|at| match self.last_out {
+            Some((last, before)) if number < before => at.max(last + Span::from_nanos(1)),
+            Some((last, _)) => at.max(last),
+            None => at,
+        });
+        self.last_out = ordered.map(|at| (at, number)).or(self.last_out);
+        let open = self.get(number);
+        (open.has_left, open.left) = (true, ordered);
+    }
+
     fn get(&mut self, number: u64) -> &mut Open {
         let index = usize::try_from(number - self.first);
         &mut self.packets[index.expect("they are in memory")]
@@ -278,8 +293,7 @@ impl EventJoiner {
                 self.close_ended(link)
             }
             PacketEvent::Left { link, number, at } => {
-                let open = self.links[link].get(number);
-                (open.has_left, open.left) = (true, at);
+                self.links[link].leave(number, at);
                 self.close_ended(link)
             }
         }

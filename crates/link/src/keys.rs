@@ -22,7 +22,10 @@ impl NodeName {
             Self::Shaper => &["shaper"],
             Self::Queue => &["queue", "rate", "outages", "frame"],
             Self::Loss => &["loss"],
+            Self::BitErrors => &["bit_errors"],
             Self::Delay => &["delay"],
+            Self::Aggregate => &["aggregate"],
+            Self::Reorder => &["reorder"],
         }
     }
 }

@@ -11,8 +11,10 @@
 //!    first end of a frame, if the link has frames;
 //! 2. **queue**: what waits for the capacity is limited in packets or bytes. The packet in
 //!    transmission does not count, as in Linux qdiscs and ns-3's point-to-point device;
-//! 3. **loss**: of whole IP packets, after they have used the capacity;
-//! 4. **delay**: fixed, from a trace, or drawn at random; the order is kept.
+//! 3. **loss**: of whole IP packets, after they have used the capacity, by a model, by bit errors;
+//! 4. **delay**: fixed, from a trace, or drawn at random; the order is kept;
+//! 5. **aggregation**: packets are held and released together;
+//! 6. **reordering**: a share of the packets is held while others pass.
 //!
 //! Where a link has **sources** of cross traffic ([`Source`]), their packets enter it where it
 //! begins and leave where it ends.
@@ -30,8 +32,11 @@
 //! takes part. Packet sizes are those of the IP packet. All randomness is `ChaCha8` keyed with the
 //! trial's seed, a stream for each direction, segment and use (see [`LinkSeed`]).
 
+mod aggregate;
 mod allocation;
 mod aqm;
+mod arrival_order;
+mod bit_errors;
 mod capacity;
 mod delay;
 mod direction;
@@ -58,6 +63,7 @@ mod random;
 mod rate;
 mod rate_over_time;
 mod reading;
+mod reorder;
 mod scenario;
 mod scheduled;
 mod sets;
@@ -70,10 +76,13 @@ mod transmitter;
 mod udp;
 mod waiting;
 
+pub use aggregate::Aggregate;
 pub use aqm::{
     Aqm, CoDelConfig, DualPi2Config, FairQueueing, Pi2Config, PiConfig, PieConfig, RedConfig,
     StepMarking,
 };
+pub use arrival_order::ArrivalOrder;
+pub use bit_errors::BitErrorRate;
 pub use delay::{Delay, DelayTrace, Jitter};
 pub use direction::{Direction, HostName, SegmentName};
 pub use error::ScenarioError;
@@ -90,6 +99,7 @@ pub use queue::{Queue, RandomDrop};
 pub use queue_size::QueueSize;
 pub use random::LinkSeed;
 pub use rate::{LinkRate, OnDemand, RandomRate, RateSteps};
+pub use reorder::{Held, Reorder};
 pub use scenario::{DirectionConfig, Scenario, Segment};
 pub use shaper::ShaperConfig;
 pub use sources::{Replayed, Source, Traffic, TransferSizes};

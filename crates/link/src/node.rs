@@ -8,6 +8,8 @@ use crate::packet::PacketMeta;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transit {
     pub packet: PacketMeta,
+    /// Its number in the order in which packets were sent over the path.
+    pub number: u64,
     /// Whether it is lost. It goes on until its link's delay, which is drawn for it, too.
     pub is_lost: bool,
     /// Whether a queue has marked it.
@@ -42,6 +44,11 @@ pub(crate) trait Node: Send {
     /// A packet arrives now. What was to leave by now has been released.
     fn enqueue(&mut self, now: Time, transit: &mut Transit) -> Step;
 
+    /// Whether packets of a flow ever leave it in another order than that in which they came.
+    fn reorders(&self) -> bool {
+        false
+    }
+
     /// Whether it ever holds packets.
     fn holds(&self) -> bool {
         false
@@ -50,6 +57,11 @@ pub(crate) trait Node: Send {
     /// When the next of the packets that it holds leaves, at the earliest.
     fn next_event(&self) -> Time {
         Time::NEVER
+    }
+
+    /// The same if no packet arrives before, which could let others go.
+    fn next_deadline(&self) -> Time {
+        self.next_event()
     }
 
     /// The next of the packets that it holds about which it decides at `until` or before.

@@ -19,19 +19,28 @@ pub enum NodeName {
     Queue,
     /// The key `loss`.
     Loss,
+    /// The key `bit_errors`.
+    BitErrors,
     /// The key `delay`.
     Delay,
+    /// The key `aggregate`.
+    Aggregate,
+    /// The key `reorder`.
+    Reorder,
 }
 
 /// All nodes, in their usual order.
-pub(crate) const USUAL: [NodeName; 7] = [
+pub(crate) const USUAL: [NodeName; 10] = [
     NodeName::Mtu,
     NodeName::Udp,
     NodeName::Policer,
     NodeName::Shaper,
     NodeName::Queue,
     NodeName::Loss,
+    NodeName::BitErrors,
     NodeName::Delay,
+    NodeName::Aggregate,
+    NodeName::Reorder,
 ];
 const EXAMPLE: &str = "[\"policer\", \"queue\", \"loss\", \"delay\"]";
 
@@ -46,13 +55,16 @@ impl NodeName {
             Self::Shaper => "shaper",
             Self::Queue => "queue",
             Self::Loss => "loss",
+            Self::BitErrors => "bit_errors",
             Self::Delay => "delay",
+            Self::Aggregate => "aggregate",
+            Self::Reorder => "reorder",
         }
     }
 
     /// Whether it takes packets that are lost: what happens to others does not depend on them.
     pub(crate) fn takes_lost(self) -> bool {
-        matches!(self, Self::Loss | Self::Delay)
+        matches!(self, Self::Loss | Self::BitErrors | Self::Delay)
     }
 
     fn read(entry: &Entry) -> Result<Self, Problem> {

@@ -58,6 +58,10 @@ pub struct Counters {
     pub delivered_bytes: u64,
     /// Those of them that a queue marked with Congestion Experienced.
     pub marked: u64,
+    /// Those that arrived behind one of their flow that was sent later (RFC 4737, section 3).
+    pub reordered: u64,
+    /// The largest extent of these in packets (RFC 4737, section 4.2); 0 if there are none.
+    pub reorder_extent: u64,
     /// Packets dropped by a queue.
     pub queue_drops: u64,
     /// Packets lost.
@@ -118,5 +122,11 @@ impl Counters {
             Fate::QueueDrop => self.queue_drops += 1,
             Fate::Loss => self.losses += 1,
         }
+    }
+
+    /// Counts a packet that arrived, with its extent if it is reordered.
+    pub fn reorder(&mut self, extent: Option<u64>) {
+        self.reordered += u64::from(extent.is_some());
+        self.reorder_extent = self.reorder_extent.max(extent.unwrap_or(0));
     }
 }

@@ -4,6 +4,9 @@ use std::collections::VecDeque;
 
 use bentpipe_units::{Span, Time};
 
+use crate::aggregate::Aggregation;
+use crate::arrival_order::ArrivalOrder;
+use crate::bit_errors::BitErrors;
 use crate::delay::Delays;
 use crate::direction::Direction;
 use crate::hop::Hop;
@@ -15,6 +18,7 @@ use crate::packet::{Counters, Fate, Outcome, PacketMeta, SourceCounters};
 use crate::policer::Policer;
 use crate::random::{LinkSeed, Use};
 use crate::rate::LinkRate;
+use crate::reorder::Reordering;
 use crate::scenario::{DirectionConfig, Scenario};
 use crate::scheduled::ScheduledTransmitter;
 use crate::shaper::Shaper;
@@ -34,6 +38,10 @@ pub struct Path {
     now: Time,
     decided: VecDeque<Outcome>,
     counters: Counters,
+    /// How many packets were sent.
+    sent: u64,
+    /// The order in which they arrive; None: it is that in which they were sent.
+    order: Option<ArrivalOrder>,
 }
 
 /// A node, and where it is on the path.
@@ -123,6 +131,7 @@ impl Path {
             placed.after = after;
         }
         let sources = (!feeds.is_empty()).then(SourceCounters::default);
+        let reorders = nodes.iter().any(|placed| placed.node.reorders());
         Self {
             nodes,
             feeds,
@@ -133,6 +142,8 @@ impl Path {
                 sources,
                 ..Counters::default()
             },
+            sent: 0,
+            order: reorders.then(ArrivalOrder::default),
         }
     }
 
@@ -146,10 +157,12 @@ impl Path {
         self.now = now;
         let transit = Transit {
             packet,
+            number: self.sent,
             is_lost: false,
             is_marked: false,
             leaves_before: None,
         };
+        self.sent += 1;
         self.feed(0, now);
         self.pass(0, now, transit);
     }
@@ -183,6 +196,7 @@ impl Path {
             };
             let transit = Transit {
                 packet,
+                number: 0,
                 is_lost: false,
                 is_marked: false,
                 leaves_before: Some(self.feeds[feed].leaves_before),
@@ -194,8 +208,18 @@ impl Path {
     /// The earliest time at which a packet may arrive whose fate is open; NEVER if none is.
     #[must_use]
     pub fn next_arrival(&self) -> Time {
+        self.arrives(|node| node.next_event())
+    }
+
+    /// The same if nothing more is sent. What is sent may let go what nodes hold.
+    #[must_use]
+    pub fn next_deadline(&self) -> Time {
+        self.arrives(|node| node.next_deadline())
+    }
+
+    fn arrives(&self, leaves: impl Fn(&dyn Node) -> Time) -> Time {
         let holding = self.nodes.iter().filter(|it| it.holds);
-        let open = holding.map(|it| match it.node.next_event() {
+        let open = holding.map(|it| match leaves(&*it.node) {
             Time::NEVER => Time::NEVER,
             leaves => leaves + it.after,
         });
@@ -263,6 +287,10 @@ impl Path {
         };
         self.counters.count(fate, transit.packet.ip_bytes);
         self.counters.marked += u64::from(outcome.is_marked);
+        if let (Some(order), Fate::Delivered { .. }) = (&mut self.order, fate) {
+            let extent = order.arrive(transit.packet.flow, transit.number);
+            self.counters.reorder(extent);
+        }
         self.decided.push_back(outcome);
     }
 
@@ -348,10 +376,19 @@ fn node(
         }
         NodeName::Loss if !config.has(name) => return None,
         NodeName::Loss => Box::new(Losses::new(config.loss, seed.stream(Use::Loss))),
+        NodeName::BitErrors => {
+            let dice = seed.stream(Use::BitErrors);
+            Box::new(BitErrors::new(config.bit_errors?, dice))
+        }
         NodeName::Delay if !ends_lost && !config.has(name) => return None,
         NodeName::Delay => {
             let dice = seed.stream(Use::Delay);
             Box::new(Delays::new(config.delay.clone(), dice))
+        }
+        NodeName::Aggregate => Box::new(Aggregation::new(config.aggregate?)),
+        NodeName::Reorder => {
+            let dice = seed.stream(Use::Reorder);
+            Box::new(Reordering::new(config.reorder?, dice))
         }
     })
 }

@@ -11,9 +11,10 @@ use crate::direction::{Direction, SegmentName};
 /// A generator is `ChaCha8`. Its 256-bit key is the trial's seed (8 bytes, little-endian), the
 /// ASCII text `bentpipe link` and zeros; its 64-bit stream number is `6 * direction + 2 * segment +
 /// use`, with forward 0, return 1; access 0, satellite 1, ground 2; queue 0, loss 1, rate 12, delay
-/// 13, sources 24, udp 60. A source's streams have its number, from 1 on (3 bytes), and the flow's
-/// (8 bytes) in place of the key's zeros. No stream moves when another draws more or less: with the
-/// same seed, the third packet over the satellite gets the same random draw whatever the queue is.
+/// 13, sources 24, reordering 36, bit errors 37, udp 60. A source's streams have its number, from 1
+/// on (3 bytes), and the flow's (8 bytes) in place of the key's zeros. No stream moves when another
+/// draws more or less: with the same seed, the third packet over the satellite gets the same random
+/// draw whatever the queue is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSeed {
     /// The trial's seed.
@@ -33,6 +34,8 @@ pub(crate) enum Use {
     Delay = 13,
     Source = 24,
     Udp = 60,
+    Reorder = 36,
+    BitErrors = 37,
 }
 
 impl LinkSeed {
@@ -66,7 +69,11 @@ impl Dice {
     /// True with the given probability. One 64-bit draw each, whatever the probability, held
     /// against `floor(2^64 * ratio)`: 0 % and 100 % are exact, the rest to 2^-64.
     pub fn chance(&mut self, ratio: Ratio) -> bool {
-        let limit = (u128::from(ratio.ppb()) << 64) / u128::from(Ratio::ONE.ppb());
+        self.chance_of((u128::from(ratio.ppb()) << 64) / u128::from(Ratio::ONE.ppb()))
+    }
+
+    /// True with a probability in units of 2^-64. One 64-bit draw each.
+    pub fn chance_of(&mut self, limit: u128) -> bool {
         u128::from(self.0.next_u64()) < limit
     }
 

@@ -6,6 +6,7 @@ use bentpipe_units::Span;
 use serde::{Deserialize, Deserializer};
 use toml::Table;
 
+use crate::aggregate::Aggregate;
 use crate::delay::Delay;
 use crate::direction::Direction;
 use crate::error::ScenarioError;
@@ -17,6 +18,7 @@ use crate::outages::Outages;
 use crate::packed_text::file_text;
 use crate::queue::Queue;
 use crate::rate::LinkRate;
+use crate::reorder::Reorder;
 use crate::scenario::{DirectionConfig, Scenario, Segment};
 use crate::sets::{self, Set};
 use crate::shaper::ShaperConfig;
@@ -192,6 +194,9 @@ impl DirectionConfig {
             .map(|entry| read_outages(entry, rate.is_some()))
             .transpose()?;
         let order = fields.take("order");
+        let bit_errors = fields.optional("bit_errors")?;
+        let aggregate = fields.take("aggregate").map(Aggregate::read).transpose()?;
+        let reorder = fields.take("reorder").map(Reorder::read).transpose()?;
         fields.finish()?;
         let mut config = Self {
             rate,
@@ -205,6 +210,9 @@ impl DirectionConfig {
             policer,
             shaper,
             outages,
+            bit_errors,
+            aggregate,
+            reorder,
             order: None,
         };
         let udp = udp.map(|it| UdpConfig::read(it, &config.queue, config.rate.is_some()));

@@ -3,6 +3,8 @@
 use bentpipe_units::{Rate, Size, Span};
 use serde::Serialize;
 
+use crate::aggregate::Aggregate;
+use crate::bit_errors::BitErrorRate;
 use crate::delay::Delay;
 use crate::direction::{Direction, SegmentName};
 use crate::loss::Loss;
@@ -11,6 +13,7 @@ use crate::outages::Outages;
 use crate::queue::Queue;
 use crate::queue_size::QueueSize;
 use crate::rate::LinkRate;
+use crate::reorder::Reorder;
 use crate::shaper::ShaperConfig;
 use crate::sources::Source;
 use crate::token_bucket::TokenBucketConfig;
@@ -88,6 +91,15 @@ pub struct DirectionConfig {
     /// The nodes in the order in which packets meet them; the usual one if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<Vec<NodeName>>,
+    /// None if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bit_errors: Option<BitErrorRate>,
+    /// None if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aggregate: Option<Aggregate>,
+    /// None if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reorder: Option<Reorder>,
 }
 
 impl Scenario {
@@ -218,13 +230,16 @@ impl DirectionConfig {
             NodeName::Shaper => self.shaper.is_some(),
             NodeName::Queue => self.rate.is_some() || self.frame.is_some(),
             NodeName::Loss => self.loss != Loss::None,
+            NodeName::BitErrors => self.bit_errors.is_some(),
             NodeName::Delay => self.delay != Delay::default(),
+            NodeName::Aggregate => self.aggregate.is_some(),
+            NodeName::Reorder => self.reorder.is_some(),
         }
     }
 
     /// Whether a node lets packets go on that are lost, so that they end in a later one.
     pub(crate) fn lets_lost_go_on(&self, node: NodeName) -> bool {
-        node == NodeName::Loss && self.has(node)
+        matches!(node, NodeName::Loss | NodeName::BitErrors) && self.has(node)
     }
 
     /// The nodes in the order in which packets meet them. Not all of them do something.

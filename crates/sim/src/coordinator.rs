@@ -147,8 +147,10 @@ impl Coordinator {
         let open = self.flows.iter().filter(|flow| flow.end.is_none());
         if let [only] = self.delays.as_slice() {
             let actions = open.map(FlowRun::next_action);
-            let next = actions.chain(held[0]).min().unwrap_or(Time::NEVER);
-            let until = next + only[0].min(only[1]);
+            let arrives = held[0][0].min(held[0][1]);
+            let next = actions.chain([arrives]).min().unwrap_or(Time::NEVER);
+            // What links hold may arrive before anything that is sent from now on.
+            let until = arrives.min(next + only[0].min(only[1]));
             return self.flows.iter().map(|_| vec![until; 2]).collect();
         }
         let all = self.flows.iter();

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bentpipe_link::{Direction, Fate, Hop, PacketMeta, Path};
-use bentpipe_trial::{EPOCH_UNIX_S, HopPackets, Packet, PacketLog, Transport};
+use bentpipe_trial::{EPOCH_UNIX_S, HopPackets, Packet, PacketLog, Transport, flow_number};
 use bentpipe_units::Time;
 
 use crate::flow::{Delays, HeldBack};
@@ -149,15 +149,4 @@ fn is_udp(transport: &Transport) -> bool {
         Transport::Other { protocol, .. } => *protocol == bentpipe_wire::UDP,
         Transport::Tcp(_) => false,
     }
-}
-
-/// What tells the flow of a packet from others: that of the trial, and of TCP the ports, since one
-/// kernel may have many connections.
-fn flow_number(flow: usize, transport: &Transport) -> u64 {
-    let ports = match transport {
-        Transport::Tcp(segment) => segment.first_chunk::<4>(),
-        _ => None,
-    };
-    let ports = ports.map_or(0, |ports| u32::from_be_bytes(*ports));
-    (flow as u64) << 32 | u64::from(ports)
 }

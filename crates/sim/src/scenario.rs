@@ -132,11 +132,11 @@ fn part(scenario: &Scenario, direction: Direction) -> Part {
 fn losses(scenario: &Scenario, direction: Direction) -> String {
     let beside = [("access", &scenario.access), ("ground", &scenario.ground)];
     let beside = beside.map(|(name, segment)| Some((name, segment.as_ref()?.direction(direction))));
-    let satellite = &scenario.satellite.direction(direction).loss;
-    let own = Some(satellite.to_string()).filter(|_| *satellite != Loss::None);
-    let of_others = beside.into_iter().flatten();
-    let of_others = of_others.filter(|(_, link)| link.loss != Loss::None);
-    let of_others = of_others.map(|(name, link)| format!("{} ({name})", link.loss));
+    let own = losses_of(scenario.satellite.direction(direction));
+    let of_others = beside.into_iter().flatten().flat_map(|(name, link)| {
+        let losses = losses_of(link).into_iter();
+        losses.map(move |loss| format!("{loss} ({name})"))
+    });
     let all: Vec<String> = own.into_iter().chain(of_others).collect();
     if all.is_empty() {
         return Loss::None.to_string();
@@ -144,11 +144,23 @@ fn losses(scenario: &Scenario, direction: Direction) -> String {
     all.join(", ")
 }
 
+/// What a link loses: by its model, and by bit errors.
+fn losses_of(link: &DirectionConfig) -> Vec<String> {
+    let model = (link.loss != Loss::None).then(|| link.loss.to_string());
+    let bits = link.bit_errors.map(|rate| format!("{rate} of bits"));
+    model.into_iter().chain(bits).collect()
+}
+
 /// How the time that packets travel changes; None if it doesn't.
 fn delay(link: &DirectionConfig) -> Option<String> {
     let changes = !matches!(link.delay, Delay::Fixed(_));
     let delay = changes.then(|| link.delay.to_string());
     let frame = link.frame.map(|frame| format!("in frames of {frame}"));
-    let both: Vec<String> = delay.into_iter().chain(frame).collect();
-    (!both.is_empty()).then(|| both.join(", "))
+    let reorder = link.reorder.map(|it| it.to_string());
+    let aggregate = link.aggregate.map(|it| it.to_string());
+    let all: Vec<String> = [delay, frame, aggregate, reorder]
+        .into_iter()
+        .flatten()
+        .collect();
+    (!all.is_empty()).then(|| all.join(", "))
 }

@@ -30,7 +30,7 @@ mod verdict;
 pub use evidence::{
     DecodedConnection, Drawing, FlowLifetime, HopObservation, HopPackets, HopTrace, IpPacket,
     LinkObservation, Packet, PacketLog, ProcessExit, ProgramExit, TestbedObservation, Transport,
-    TunnelObservation,
+    TunnelObservation, count_fates, flow_number,
 };
 pub use finished::{FinishedFlow, FinishedTrial};
 pub use job::{

@@ -118,6 +118,12 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     # Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were
     # delivered; null also over a real link, packets.
     forward_marked: int | None = None
+    # Arrived at the client behind a packet of their flow that was sent later (RFC 4737, section 3). Their
+    # share of the packets that arrived is the reordered ratio, packets.
+    forward_reordered: int | None = None
+    # The largest extent of a reordered packet towards the client: how many arrived from the first one that
+    # was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered, packets.
+    forward_reorder_extent: int | None = None
     # Packets towards the client that the link lost; over a real link, whoever dropped them, packets.
     forward_losses: int | None
     # Packets that sources of cross traffic sent towards the client, on all links of the hop; null the links
@@ -140,6 +146,12 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     return_queue_drops: int | None
     # Marked with Congestion Experienced on the way towards the server; null also over a real link, packets.
     return_marked: int | None = None
+    # Arrived at the server behind a packet of their flow that was sent later (RFC 4737, section 3). Their
+    # share of the packets that arrived is the reordered ratio, packets.
+    return_reordered: int | None = None
+    # The largest extent of a reordered packet towards the server: how many arrived from the first one that
+    # was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered, packets.
+    return_reorder_extent: int | None = None
     # Packets towards the server that the link lost; over a real link, whoever dropped them, packets.
     return_losses: int | None
     # Packets that sources of cross traffic sent towards the server, on all links of the hop; null the links
@@ -382,6 +394,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were
     # delivered; null also over a real link, packets.
     forward_marked: int | None = None
+    # Arrived at the client behind a packet of their flow that was sent later (RFC 4737, section 3). Their
+    # share of the packets that arrived is the reordered ratio, packets.
+    forward_reordered: int | None = None
+    # The largest extent of a reordered packet towards the client: how many arrived from the first one that
+    # was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered, packets.
+    forward_reorder_extent: int | None = None
     # Packets towards the client that the link lost; over a real link, whoever dropped them, packets.
     forward_losses: int | None = None
     # Packets that sources of cross traffic sent towards the client, on all links of the hop; null the links
@@ -404,6 +422,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     return_queue_drops: int | None = None
     # Marked with Congestion Experienced on the way towards the server; null also over a real link, packets.
     return_marked: int | None = None
+    # Arrived at the server behind a packet of their flow that was sent later (RFC 4737, section 3). Their
+    # share of the packets that arrived is the reordered ratio, packets.
+    return_reordered: int | None = None
+    # The largest extent of a reordered packet towards the server: how many arrived from the first one that
+    # was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered, packets.
+    return_reorder_extent: int | None = None
     # Packets towards the server that the link lost; over a real link, whoever dropped them, packets.
     return_losses: int | None = None
     # Packets that sources of cross traffic sent towards the server, on all links of the hop; null the links
@@ -625,6 +649,8 @@ MEASURED = frozenset(
         "forward_bytes",
         "forward_queue_drops",
         "forward_marked",
+        "forward_reordered",
+        "forward_reorder_extent",
         "forward_losses",
         "forward_source_packets",
         "forward_source_bytes",
@@ -634,6 +660,8 @@ MEASURED = frozenset(
         "return_bytes",
         "return_queue_drops",
         "return_marked",
+        "return_reordered",
+        "return_reorder_extent",
         "return_losses",
         "return_source_packets",
         "return_source_bytes",
@@ -742,11 +770,15 @@ SHOWN = (
     "forward_bytes",
     "forward_queue_drops",
     "forward_marked",
+    "forward_reordered",
+    "forward_reorder_extent",
     "forward_losses",
     "return_packets",
     "return_bytes",
     "return_queue_drops",
     "return_marked",
+    "return_reordered",
+    "return_reorder_extent",
     "return_losses",
     "forward_queueing_median_ms",
     "forward_queueing_p99_ms",
@@ -913,6 +945,8 @@ TYPES: dict[str, dict[str, str]] = {
         "forward_bytes": "integer?",
         "forward_queue_drops": "integer?",
         "forward_marked": "integer?",
+        "forward_reordered": "integer?",
+        "forward_reorder_extent": "integer?",
         "forward_losses": "integer?",
         "forward_source_packets": "integer?",
         "forward_source_bytes": "integer?",
@@ -922,6 +956,8 @@ TYPES: dict[str, dict[str, str]] = {
         "return_bytes": "integer?",
         "return_queue_drops": "integer?",
         "return_marked": "integer?",
+        "return_reordered": "integer?",
+        "return_reorder_extent": "integer?",
         "return_losses": "integer?",
         "return_source_packets": "integer?",
         "return_source_bytes": "integer?",
@@ -1020,6 +1056,8 @@ TYPES: dict[str, dict[str, str]] = {
         "forward_bytes": "integer?",
         "forward_queue_drops": "integer?",
         "forward_marked": "integer?",
+        "forward_reordered": "integer?",
+        "forward_reorder_extent": "integer?",
         "forward_losses": "integer?",
         "forward_source_packets": "integer?",
         "forward_source_bytes": "integer?",
@@ -1029,6 +1067,8 @@ TYPES: dict[str, dict[str, str]] = {
         "return_bytes": "integer?",
         "return_queue_drops": "integer?",
         "return_marked": "integer?",
+        "return_reordered": "integer?",
+        "return_reorder_extent": "integer?",
         "return_losses": "integer?",
         "return_source_packets": "integer?",
         "return_source_bytes": "integer?",

@@ -148,6 +148,10 @@ export type TrialRecord = {
   forward_queue_drops: number | null;
   /** Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were delivered. Null also over a real link. */
   forward_marked: number | null;
+  /** Arrived at the client behind a packet of their flow that was sent later (RFC 4737, section 3). Their share of the packets that arrived is the reordered ratio. */
+  forward_reordered: number | null;
+  /** The largest extent of a reordered packet towards the client: how many arrived from the first one that was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered. */
+  forward_reorder_extent: number | null;
   /** Packets towards the client that the link lost; over a real link, whoever dropped them. */
   forward_losses: number | null;
   /** Packets that sources of cross traffic sent towards the client, on all links of the hop. Null the links have no sources, or nobody saw what they sent. */
@@ -166,6 +170,10 @@ export type TrialRecord = {
   return_queue_drops: number | null;
   /** Marked with Congestion Experienced on the way towards the server. Null also over a real link. */
   return_marked: number | null;
+  /** Arrived at the server behind a packet of their flow that was sent later (RFC 4737, section 3). Their share of the packets that arrived is the reordered ratio. */
+  return_reordered: number | null;
+  /** The largest extent of a reordered packet towards the server: how many arrived from the first one that was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered. */
+  return_reorder_extent: number | null;
   /** Packets towards the server that the link lost; over a real link, whoever dropped them. */
   return_losses: number | null;
   /** Packets that sources of cross traffic sent towards the server, on all links of the hop. Null the links have no sources, or nobody saw what they sent. */
@@ -362,6 +370,10 @@ export type HopResult = {
   forward_queue_drops: number | null;
   /** Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were delivered. Null also over a real link. */
   forward_marked: number | null;
+  /** Arrived at the client behind a packet of their flow that was sent later (RFC 4737, section 3). Their share of the packets that arrived is the reordered ratio. */
+  forward_reordered: number | null;
+  /** The largest extent of a reordered packet towards the client: how many arrived from the first one that was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered. */
+  forward_reorder_extent: number | null;
   /** Packets towards the client that the link lost; over a real link, whoever dropped them. */
   forward_losses: number | null;
   /** Packets that sources of cross traffic sent towards the client, on all links of the hop. Null the links have no sources, or nobody saw what they sent. */
@@ -380,6 +392,10 @@ export type HopResult = {
   return_queue_drops: number | null;
   /** Marked with Congestion Experienced on the way towards the server. Null also over a real link. */
   return_marked: number | null;
+  /** Arrived at the server behind a packet of their flow that was sent later (RFC 4737, section 3). Their share of the packets that arrived is the reordered ratio. */
+  return_reordered: number | null;
+  /** The largest extent of a reordered packet towards the server: how many arrived from the first one that was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered. */
+  return_reorder_extent: number | null;
   /** Packets towards the server that the link lost; over a real link, whoever dropped them. */
   return_losses: number | null;
   /** Packets that sources of cross traffic sent towards the server, on all links of the hop. Null the links have no sources, or nobody saw what they sent. */
@@ -481,11 +497,15 @@ export type ShownRecord = Pick<
   | "forward_bytes"
   | "forward_queue_drops"
   | "forward_marked"
+  | "forward_reordered"
+  | "forward_reorder_extent"
   | "forward_losses"
   | "return_packets"
   | "return_bytes"
   | "return_queue_drops"
   | "return_marked"
+  | "return_reordered"
+  | "return_reorder_extent"
   | "return_losses"
   | "forward_queueing_median_ms"
   | "forward_queueing_p99_ms"

@@ -76,7 +76,7 @@ impl EmulatedLink {
     /// Time has come to `now`: has the link decide about packets that come out by then. All that
     /// arrived before `taken` has been taken in; None: only up to the last one.
     pub fn advance(&mut self, now: Time, taken: Option<Time>) {
-        if self.link.next_arrival() <= now {
+        if self.link.next_deadline() <= now {
             let until = now - self.link.min_delay();
             let until = until.min(taken.unwrap_or(self.last_arrival));
             self.link.advance(until);
@@ -117,7 +117,7 @@ impl EmulatedLink {
 
     /// When the next packet is to come out, at the earliest.
     pub fn next(&self) -> Option<Time> {
-        let held = self.link.next_arrival();
+        let held = self.link.next_deadline();
         let due = self.waiting.front().map_or(held, |it| it.due.min(held));
         (due < Time::NEVER).then_some(due)
     }

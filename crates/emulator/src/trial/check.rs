@@ -59,10 +59,15 @@ fn delay_flaw(hop: Hop, direction: Direction, packets: &[&Packet]) -> Option<Str
 
 /// The rate, if there is one, of a link whose delay and rate do not change; None if they do.
 fn fixed_rate(config: &DirectionConfig) -> Option<Vec<Rate>> {
-    let steady = matches!(config.delay, Delay::Fixed(_))
-        && config.frame.is_none()
-        && config.shaper.is_none()
-        && config.outages.is_none();
+    let held = [
+        config.frame.is_some(),
+        config.shaper.is_some(),
+        config.outages.is_some(),
+        config.aggregate.is_some(),
+        config.reorder.is_some(),
+    ];
+    let is_held = held.contains(&true);
+    let steady = matches!(config.delay, Delay::Fixed(_)) && !is_held;
     match &config.rate {
         None => steady.then(Vec::new),
         Some(LinkRate::Fixed(rate)) => steady.then(|| vec![*rate]),
@@ -75,6 +80,8 @@ fn fixed_rate(config: &DirectionConfig) -> Option<Vec<Rate>> {
 /// not the usual one, are not checked.
 fn loss_flaw(hop: Hop, direction: Direction, packets: &[&Packet]) -> Option<String> {
     let mut survive = 1.0;
+    // ln of the probability that a bit is not wrong.
+    let mut right = 0.0;
     for (_, config) in hop.links(direction) {
         let drops_udp = config.udp.is_some_and(|it| it.drop > Ratio::ZERO);
         if config.order.is_some() || config.mtu.is_some() || drops_udp {
@@ -85,18 +92,26 @@ fn loss_flaw(hop: Hop, direction: Direction, packets: &[&Packet]) -> Option<Stri
             Loss::Uniform(ratio) => 1.0 - float(ratio.ppb()) / 1e9,
             _ => return None,
         };
+        let wrong = config.bit_errors.map_or(0.0, |rate| float(rate.attos()));
+        right += (-wrong / 1e18).ln_1p();
     }
-    let of = |fate: Fate| packets.iter().filter(|it| it.fate == fate).count() as u64;
-    let losses = of(Fate::Loss);
     // What a queue dropped met no loss, at least not there.
-    let met = packets.len() as u64 - of(Fate::QueueDrop);
-    let mean = float(met) * (1.0 - survive);
+    let met = packets.iter().filter(|it| it.fate != Fate::QueueDrop);
+    let met: Vec<&Packet> = met.copied().collect();
+    let losses = met.iter().filter(|it| it.fate == Fate::Loss).count() as u64;
+    let (mut mean, mut variance) = (0.0, 0.0);
+    for packet in &met {
+        let survive = survive * (8.0 * f64::from(packet.ip.bytes) * right).exp();
+        mean += 1.0 - survive;
+        variance += survive * (1.0 - survive);
+    }
     let off = (float(losses) - mean).abs();
     let third = CONFIDENCE / 3.0;
-    let most = third + (third * third + 2.0 * CONFIDENCE * mean * survive).sqrt();
-    let none = survive >= 1.0;
+    let most = third + (third * third + 2.0 * CONFIDENCE * variance).sqrt();
+    let none = mean <= 0.0;
     (off > most || (none && losses > 0)).then(|| {
-        let percent = 100.0 * (1.0 - survive);
+        let met = met.len();
+        let percent = 100.0 * mean / float(met.max(1) as u64);
         format!("{losses} of {met} packets were lost, where the scenario says {percent} %")
     })
 }
@@ -190,5 +205,10 @@ mod tests {
         }
         let bursts = "{ model = \"periodic\", every = \"100 packets\" }";
         assert_eq!(found(bursts, &lost(500)), [""; 0], "not checked");
+        // 1 - (1 - 10^-5)^10000 of 1250 bytes: 9.5 %.
+        let bits = "\"none\"\nbit_errors = \"1e-5\"";
+        assert_eq!(found(bits, &lost(95)), [""; 0]);
+        assert_eq!(found(bits, &lost(30)).len(), 1);
+        assert_eq!(found(bits, &lost(165)).len(), 1);
     }
 }

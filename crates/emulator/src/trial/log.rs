@@ -15,7 +15,7 @@ use bentpipe_emulator::{HopPacket, Report};
 use bentpipe_link::{Counters, Direction, Fate, Hop, SourceCounters};
 use bentpipe_trial::{
     Fidelity, FlowLifetime, FlowSetup, HopPackets, IpPacket, LinkObservation, Packet, PacketLog,
-    TestbedObservation, Transport, TunnelObservation,
+    TestbedObservation, Transport, TunnelObservation, count_fates,
 };
 use bentpipe_units::Time;
 use bentpipe_wire::capture::CapturedPacket;
@@ -122,13 +122,10 @@ fn missed(packets: u64) -> Option<String> {
 
 /// What became of the packets of each hop that were sent from a time on.
 fn counters_since(begun: Time, hops: &[Vec<Packet>]) -> Vec<[Counters; 2]> {
+    // They stand in the order of sending.
     let of = |packets: &Vec<Packet>| {
-        let mut both = [Counters::default(); 2];
-        for packet in packets.iter().filter(|it| it.sent >= begun) {
-            let way = usize::from(packet.direction == Direction::Return);
-            both[way].count(packet.fate, packet.ip.bytes);
-        }
-        both
+        let first = packets.partition_point(|it| it.sent < begun);
+        count_fates(&packets[first..])
     };
     hops.iter().map(of).collect()
 }

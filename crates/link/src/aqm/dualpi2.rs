@@ -206,6 +206,7 @@ mod tests {
         };
         let transit = Transit {
             packet,
+            number: id,
             is_lost: false,
             is_marked: false,
             leaves_before: None,

@@ -6,7 +6,7 @@ use crate::file;
 
 /// The keys of a direction.
 const KEYS: &str = "rate, delay, queue, loss, frame, sources, mtu, udp, policer, shaper, outages, \
-                    order";
+                    order, bit_errors, aggregate, reorder";
 
 const SAT: &str = "rate = \"20 Mbit/s\"\ndelay = \"300 ms\"";
 
@@ -563,5 +563,46 @@ fn sources_that_cannot_be() {
     forward_refused(
         "sources = []",
         ".sources: []: needs a rate beside it: where nothing waits, sources are in nobody's way",
+    );
+}
+
+#[test]
+fn reordering_aggregation_and_bit_errors() {
+    forward_refused(
+        "delay = \"1 ms\"\nreorder = \"1 %\"",
+        ".reorder: 1 %: not reordering; write { share = \"1 %\", distance = \"3 packets\" } or \
+         { share = \"1 %\", by = \"5 ms\" }",
+    );
+    forward_refused(
+        "delay = \"1 ms\"\nreorder = { share = \"1 %\" }",
+        ".reorder.distance: missing; write distance = \"3 packets\", or by = \"5 ms\"",
+    );
+    forward_refused(
+        "delay = \"1 ms\"\nreorder = { share = \"1 %\", by = \"5 ms\", distance = \"1 packet\" }",
+        ".reorder.by: 5 ms: either distance or by, not both; leave one out",
+    );
+    forward_refused(
+        "delay = \"1 ms\"\nreorder = { share = \"1 %\", by = \"5 ms\", wait = \"1 s\" }",
+        ".reorder.wait: 1 s: unknown key; known here: share, distance, by",
+    );
+    forward_refused(
+        "delay = \"1 ms\"\nreorder = { share = \"1 %\", distance = \"0 packets\" }",
+        ".reorder.distance: 0 packets: nothing passes it; write \"3 packets\"",
+    );
+    forward_refused(
+        "delay = \"1 ms\"\nbit_errors = \"1 %\"",
+        ".bit_errors: 1 %: not a rate of bit errors; write it like \"1e-6\"",
+    );
+    forward_refused(
+        "delay = \"1 ms\"\naggregate = { hold = \"5 ms\", packets = 1 }",
+        ".aggregate.packets: 1: at least two go on together; write 16",
+    );
+    forward_refused(
+        "delay = \"1 ms\"\naggregate = { packets = 16 }",
+        ".aggregate.hold: missing; write hold = \"5 ms\"",
+    );
+    forward_refused(
+        "delay = \"1 ms\"\nbit_errors = 2.0",
+        ".bit_errors: 2: every bit would be wrong; write it like \"1e-6\"",
     );
 }

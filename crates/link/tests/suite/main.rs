@@ -1,7 +1,9 @@
 //! The link test suite: it should find an error of one nanosecond or one byte.
 
+mod aggregate;
 mod allocation;
 mod aqm;
+mod bit_errors;
 mod buckets;
 mod capacity;
 mod decided;
@@ -17,6 +19,7 @@ mod outages;
 mod path;
 mod properties;
 mod queue;
+mod reorder;
 mod scenario;
 mod timeline;
 mod udp;

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use bentpipe_link::{Counters, Direction, Fate};
+use bentpipe_link::{ArrivalOrder, Counters, Direction, Fate};
 use bentpipe_units::{Span, Time};
 
 use super::{HopPackets, LinkObservation, Packet, PacketLog, TestbedObservation, Transport};
@@ -15,19 +15,52 @@ impl HopPackets {
     /// Packets as those of a hop, of `flows` flows. Time zero of the trial is `epoch_unix_ns`.
     #[must_use]
     pub fn of(packets: Vec<Packet>, flows: usize, epoch_unix_ns: u64) -> Self {
-        let [mut forward, mut back] = [Counters::default(); 2];
+        let [forward, back] = count_fates(&packets);
         let mut log = PacketLog::new(flows, epoch_unix_ns);
         for packet in packets {
-            let counters = match packet.direction {
-                Direction::Forward => &mut forward,
-                Direction::Return => &mut back,
-            };
-            counters.count(packet.fate, packet.ip.bytes);
-            counters.marked += u64::from(packet.marked);
             log.add(packet);
         }
         Self { log, forward, back }
     }
+}
+
+/// The fates of packets that stand in the order of sending: forward, and return.
+#[must_use]
+pub fn count_fates(packets: &[Packet]) -> [Counters; 2] {
+    Direction::BOTH.map(|way| {
+        let mut counters = Counters::default();
+        let mut arrivals = Vec::new();
+        let own = packets.iter().filter(|it| it.direction == way);
+        for (number, packet) in (0..).zip(own) {
+            counters.count(packet.fate, packet.ip.bytes);
+            counters.marked += u64::from(packet.marked);
+            if let Fate::Delivered { at } = packet.fate {
+                arrivals.push((at, number, packet));
+            }
+        }
+        if !arrivals.is_sorted_by_key(|(at, ..)| *at) {
+            // Of those that arrive together, the order is that of sending.
+            arrivals.sort_by_key(|(at, ..)| *at);
+            let mut order = ArrivalOrder::default();
+            for (_, number, packet) in arrivals {
+                let flow = flow_number(packet.flow, &packet.ip.transport);
+                counters.reorder(order.arrive(flow, number));
+            }
+        }
+        counters
+    })
+}
+
+/// What tells the flow of a packet from others: that of the trial, and of TCP the ports, since one
+/// kernel may have many connections.
+#[must_use]
+pub fn flow_number(flow: usize, transport: &Transport) -> u64 {
+    let ports = match transport {
+        Transport::Tcp(segment) => segment.first_chunk::<4>(),
+        _ => None,
+    };
+    let ports = ports.map_or(0, |ports| u32::from_be_bytes(*ports));
+    (flow as u64) << 32 | u64::from(ports)
 }
 
 impl TestbedObservation {
@@ -141,6 +174,22 @@ mod tests {
         Fate::Delivered {
             at: Time::from_nanos(nanos),
         }
+    }
+
+    #[test]
+    fn reordered_packets_are_counted_in_the_order_of_arrival() {
+        // The first arrives behind the second and the third, the last together with the fourth.
+        let arrivals = [(1, 30), (2, 20), (3, 25), (4, 40), (6, 40)];
+        let arrive = |(sent, arrives)| packet(Direction::Forward, sent, at(arrives), b"any");
+        let mut packets: Vec<Packet> = arrivals.into_iter().map(arrive).collect();
+        packets.insert(4, packet(Direction::Forward, 5, Fate::Loss, b"lost"));
+        packets.push(packet(Direction::Return, 1, at(50), b"any"));
+        let [forward, back] = count_fates(&packets);
+        assert_eq!((forward.reordered, forward.reorder_extent), (1, 2));
+        assert_eq!((forward.delivered, forward.losses), (5, 1));
+        assert_eq!((back.delivered, back.reordered), (1, 0));
+        packets[1].flow = 1;
+        assert_eq!(count_fates(&packets)[0].reorder_extent, 1);
     }
 
     fn fates(packets: &[Packet]) -> Vec<(u64, Fate)> {

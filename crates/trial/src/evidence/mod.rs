@@ -16,6 +16,7 @@ mod trace;
 pub use self::decoded::DecodedConnection;
 pub(crate) use self::decoded::HopDecoder;
 pub use self::drawing::{Drawing, Moments};
+pub use self::end_to_end::{count_fates, flow_number};
 pub use self::hop::HopObservation;
 pub(crate) use self::hop::on_wire;
 pub use self::packet::{IpPacket, Packet, Transport};

@@ -30,7 +30,7 @@ pub struct PacketLog {
     /// Time zero of the trial, since the Unix epoch.
     epoch_unix_ns: u64,
     hash: Sha256,
-    /// Of each flow, by the server and by the client: of either direction.
+    /// Of each flow, by the server and by the client: of either direction, in the order of time.
     received: Vec<[Vec<Received>; 2]>,
     packets: Vec<Packet>,
 }
@@ -73,11 +73,16 @@ impl PacketLog {
         self.hash.update(content);
         if fate == 0 {
             let way = usize::from(packet.direction == Direction::Forward);
-            self.received[packet.flow][way].push(Received {
+            let received = &mut self.received[packet.flow][way];
+            // Links may reorder packets; else it is the last.
+            let later = received.iter().rev().take_while(|it| it.at > at);
+            let place = received.len() - later.count();
+            let arrival = Received {
                 at,
                 bytes: transport.payload_bytes(),
                 short_header: transport.has_short_header(),
-            });
+            };
+            received.insert(place, arrival);
         }
         self.packets.push(packet);
     }

@@ -488,6 +488,13 @@ pub struct LinkCounts {
     /// Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client;
     /// they were delivered. Null: also over a real link.
     pub forward_marked: Option<u64>,
+    /// Arrived at the client behind a packet of their flow that was sent later (RFC 4737, section
+    /// 3). Their share of the packets that arrived is the reordered ratio.
+    pub forward_reordered: Option<u64>,
+    /// The largest extent of a reordered packet towards the client: how many arrived from the first
+    /// one that was sent later until it came itself (RFC 4737, section 4.2); 0 if none was
+    /// reordered.
+    pub forward_reorder_extent: Option<u64>,
     /// Packets towards the client that the link lost; over a real link, whoever dropped them.
     pub forward_losses: Option<u64>,
     /// Packets that sources of cross traffic sent towards the client, on all links of the hop.
@@ -511,6 +518,13 @@ pub struct LinkCounts {
     /// Marked with Congestion Experienced on the way towards the server. Null: also over a real
     /// link.
     pub return_marked: Option<u64>,
+    /// Arrived at the server behind a packet of their flow that was sent later (RFC 4737, section
+    /// 3). Their share of the packets that arrived is the reordered ratio.
+    pub return_reordered: Option<u64>,
+    /// The largest extent of a reordered packet towards the server: how many arrived from the first
+    /// one that was sent later until it came itself (RFC 4737, section 4.2); 0 if none was
+    /// reordered.
+    pub return_reorder_extent: Option<u64>,
     /// Packets towards the server that the link lost; over a real link, whoever dropped them.
     pub return_losses: Option<u64>,
     /// Packets that sources of cross traffic sent towards the server, on all links of the hop.

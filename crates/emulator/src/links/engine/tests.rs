@@ -195,6 +195,11 @@ fn scenario(segments: &[SegmentName]) -> impl Strategy<Value = Scenario> + use<>
         "udp = { rate = \"1 Mbit/s\", burst = \"3 kB\", drop = \"20 %\" }\n",
         "order = [\"delay\", \"loss\", \"queue\"]\n",
         "order = [\"queue\", \"delay\", \"loss\"]\n",
+        "reorder = { share = \"20 %\", distance = \"2 packets\", wait = \"9 ms\" }\n",
+        "reorder = { share = \"20 %\", by = \"3 ms\" }\n",
+        "bit_errors = \"1e-5\"\n",
+        "aggregate = { hold = \"5 ms\", packets = 4 }\n",
+        "aggregate = { hold = \"5 ms\" }\nreorder = { share = \"20 %\", by = \"3 ms\" }\n",
     ]);
     let half = (
         1_u64..300,
