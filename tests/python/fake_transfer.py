@@ -28,6 +28,8 @@ _COLUMNS: list[tuple[str, pa.DataType]] = [
     ("received_s", pa.float64()),
     ("size_bytes", pa.int32()),
     ("ip_bytes", pa.int32()),
+    ("sent_ecn", pa.string()),
+    ("received_ecn", pa.string()),
     ("frames", pa.list_(pa.string())),
     ("stream_id", _INTS),
     ("stream_offset", _INTS),

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.virtual_time
 
 TSHARK, EDITCAP = shutil.which("tshark"), shutil.which("editcap")
 AS_WITH_SECRETS = ("packets", "datagrams", "ip_bytes", "lost", "reordered", "duplicates", "one_way_delay")
-DRAWN = ("size", "rate", "rtt", "delay")  # kinds of plots that need no secrets
+DRAWN = ("size", "rate", "rtt", "delay", "queue")  # kinds of plots that need no secrets
 
 
 def trial(bentpipe: Command, *words: str) -> Path:

@@ -232,7 +232,7 @@ def test_what_has_no_packets_is_left_out_of_all(bentpipe: Command, transfer: Pat
     [
         (["-o", "a.jpg"], 'error: -o: a.jpg: unknown ending ".jpg"\nhint: did you mean'),
         (["-o", "figure"], "error: -o: figure: no ending\nhint: endings: pdf, png, svg; write figure.pdf"),
-        (["--kind", "all", "-o", "a.pdf"], "there are 8 kinds of figures\nhint: leave -o out"),
+        (["--kind", "all", "-o", "a.pdf"], "there are 9 kinds of figures\nhint: leave -o out"),
         (["--kind", "offsets"], "'offsets' is not one of 'offset'"),
         (["--from", "3", "--to", "2"], "error: --to: 2 s is not behind --from 3 s"),
         (

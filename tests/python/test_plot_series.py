@@ -13,7 +13,7 @@ from fake_trace import Setting
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bentpipe.analysis.plots import series, table
+from bentpipe.analysis.plots import queueing, series, table
 
 TRANSFERS = st.builds(
     Setting,
@@ -216,3 +216,73 @@ def test_a_connection_without_packets_has_empty_series() -> None:
     ):  # fmt: skip
         assert len(make(packets, "forward").time_s) == 0, make
     assert series.rate(packets, "forward", 0.05).raw.tolist() == [0]
+
+
+def sent(sent_s: float, delay_s: float | None, **more: Any) -> dict[str, Any]:
+    """A packet of the server's that takes that long, or that does not arrive."""
+    return {"sent_s": sent_s, "received_s": None if delay_s is None else sent_s + delay_s, **more}
+
+
+# Of 1028 bytes each, over a path that takes 0.3 s: the second waits for 0.05 s, the third for 0.1 s.
+QUEUED = (
+    sent(1.0, 0.3),
+    sent(1.0, 0.35, sent_ecn="ECT(0)", received_ecn="ECT(0)"),
+    sent(1.02, 0.4, sent_ecn="ECT(1)", received_ecn="CE"),
+    sent(1.03, None, fate="queue_drop"),
+    sent(1.04, None, fate="loss"),
+    sent(1.2, None, fate="not_received"),
+    sent(1.3, 0.3, sent_ecn="CE", received_ecn="CE"),
+)
+
+
+def test_what_waits_is_what_was_sent_and_is_not_yet_on_its_way() -> None:
+    found = queueing.queue(rows(*QUEUED), "forward")
+    # The first and the last leave at once.
+    assert found.waiting.time_s.tolist() == [1.0, 1.02, 1.05, 1.12, 1.3]
+    assert found.waiting.bytes.tolist() == [1028, 2056, 1028, 0, 0]
+    assert (found.marked.time_s.tolist(), found.marked.bytes.tolist()) == ([1.02], [2056])
+    assert (found.dropped.time_s.tolist(), found.dropped.bytes.tolist()) == ([1.03], [2056])
+    assert (found.missing.time_s.tolist(), found.missing.bytes.tolist()) == ([1.2], [0])
+
+    there = queueing.queue(rows(*QUEUED), "forward", "client")
+    assert there.waiting.time_s.tolist() == pytest.approx([1.3, 1.32, 1.35, 1.42, 1.6])
+    assert there.waiting.bytes.tolist() == found.waiting.bytes.tolist()
+    assert there.marked.time_s.tolist() == pytest.approx([1.32])
+
+
+def test_times_in_queues_are_delays_above_the_least() -> None:
+    found = queueing.sojourns(rows(*QUEUED), "forward")
+    assert found.time_s.tolist() == [1.0, 1.0, 1.02, 1.3]
+    assert found.sojourn_ms.tolist() == [0, 50, 100, 0]
+    # What was sent with CE was not marked on the way.
+    assert found.marked.tolist() == [False, False, True, False]
+    assert queueing.sojourns(rows(*QUEUED), "forward", "client").time_s.tolist() == [1.3, 1.35, 1.42, 1.6]
+
+
+def test_clocks_that_differ_change_no_queue() -> None:
+    ahead = [one | {"received_s": one["received_s"] and one["received_s"] - 0.5} for one in QUEUED]
+    mine, theirs = (queueing.queue(rows(*which), "forward") for which in (QUEUED, ahead))
+    assert mine.waiting.time_s.tolist() == theirs.waiting.time_s.tolist()
+    assert mine.waiting.bytes.tolist() == theirs.waiting.bytes.tolist()
+
+
+def test_without_both_sides_or_without_codepoints_no_queue_and_no_mark_is_made_up() -> None:
+    alone = rows(*(one | {"sent_s": None} for one in QUEUED))
+    assert len(queueing.queue(alone, "forward").waiting.time_s) == 0
+    assert len(queueing.sojourns(alone, "forward").time_s) == 0
+    old = rows(*QUEUED).drop_columns(["sent_ecn", "received_ecn"])
+    assert not queueing.sojourns(old, "forward").marked.any()
+
+
+@examples(25)
+@given(TRANSFERS)
+def test_a_queue_holds_no_more_than_its_size_and_the_packet_in_transmission(setting: Setting) -> None:
+    packets = fake_trace.packets(fake_trace.simulate(setting))
+    found = queueing.queue(packets, "forward")
+    largest = int(table.ints(packets, "ip_bytes").max())
+    assert found.waiting.bytes.min() == 0 and found.waiting.bytes[-1] == 0
+    assert found.waiting.bytes.max() <= setting.queue_bytes + largest
+    dropped = table.texts(series.in_direction(packets, "forward"), "fate") == "queue_drop"
+    assert len(found.dropped.time_s) == dropped.sum()
+    if not setting.loss:  # what is lost later waits, too, but nobody saw for how long
+        assert (found.dropped.bytes > setting.queue_bytes - largest).all()

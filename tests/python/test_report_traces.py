@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from bentpipe.analysis import traces
 from bentpipe.analysis.link_facts import LinkFacts
-from bentpipe.analysis.plots import series
+from bentpipe.analysis.plots import queueing, series
 from bentpipe.analysis.traces import Analysis
 from bentpipe.errors import BentpipeError
 from bentpipe.report import build
@@ -119,11 +119,21 @@ def test_values_far_apart_get_a_larger_unit() -> None:
     assert column(columns.base64(), place).tolist() == [0, 1e4, 1e12]
 
 
+def test_a_column_is_written_once() -> None:
+    columns = Columns()
+    first = columns.add(np.array([3, 5, 4]), 1)
+    columns.add(np.array([7]), 1)
+    assert columns.add(np.array([0.003, 0.005, 0.004]), 1e-3) == first | {"unit": 1e-3}
+    last = columns.add(np.array([8, 9]), 1)
+    assert column(columns.base64(), last).tolist() == [8, 9]
+    assert len(zlib.decompress(base64.b64decode(columns.base64()))) == 4 * (3 + 1 + 2)
+
+
 # The script of a trial
 
 
 def test_plots_show_the_series(tmp_path: Path) -> None:
-    folder = add_trace(tmp_path, setting=Setting(loss=0.01))
+    folder = add_trace(tmp_path, setting=Setting(loss=0.01, queue_bytes=5_000))
     made = script(TRIAL, traces.of_folder(folder))
     packets = traces.of_folder(folder).packets
     assert tuple(plot["kind"] for plot in made["plots"]) == KINDS
@@ -151,7 +161,27 @@ def test_plots_show_the_series(tmp_path: Path) -> None:
     assert points("acks", "acknowledged")[1].tolist() == series.acks(packets, "forward").last.tolist()
     assert len(points("acks", "missing")[0]) == len(series.gaps(series.acks(packets, "forward")).time_s) > 0
     assert points("in_flight", "cwnd (qlog)")[1].max() > 12_350
+    queued, waited = queueing.queue(packets, "forward"), queueing.sojourns(packets, "forward")
+    assert points("queue", "waiting")[1].tolist() == queued.waiting.bytes.tolist()
+    assert points("queue", "dropped")[1].tolist() == queued.dropped.bytes.tolist()
+    assert points("sojourn", "packet")[1] == pytest.approx(waited.sojourn_ms, abs=1e-3)
+    assert points("sojourn", "dropped")[1].tolist() == [0] * len(queued.dropped.time_s) != []
     assert made["end_s"] == pytest.approx(np.nanmax(packets["received_s"].to_numpy()))
+
+
+def test_marks_are_ticks_in_both_plots_of_the_queue(tmp_path: Path) -> None:
+    folder = add_trace(tmp_path)
+    packets = pq.read_table(folder / "packets.parquet")
+    mine = pc.equal(packets["direction"], pa.scalar("forward"))
+    for name, word in (("sent_ecn", "ECT(1)"), ("received_ecn", "CE")):
+        place = packets.column_names.index(name)
+        packets = packets.set_column(place, name, pc.if_else(mine, word, pa.scalar(None, pa.string())))
+    pq.write_table(packets, folder / "packets.parquet")
+    made = script(TRIAL, traces.of_folder(folder))
+    ticks = {plot["kind"]: one for plot in made["plots"] for one in plot["series"] if one["mark"] == "tick"}
+    assert ticks.keys() == {"queue", "sojourn"}
+    count = len(queueing.sojourns(packets, "forward").time_s)
+    assert all(one["name"] == "marked (CE)" and one["times"]["count"] == count for one in ticks.values())
 
 
 LINK = LinkFacts(20_000_000, 2_000_000, 600.0, 200_000, size_bytes=SMALL.size_bytes, limit_s=1.3)
@@ -440,7 +470,7 @@ def opened(run: Path, tmp_path: Path, slug: str, fragment: str = "") -> str:
     """What the page has become by itself. Whether plots are drawn by then is left to chance."""
     page = run / f"report/cells/{slug}.html"
     return browser.dump(
-        page.as_uri() + fragment, tmp_path, "--virtual-time-budget=20000", "--window-size=1200,4600"
+        page.as_uri() + fragment, tmp_path, "--virtual-time-budget=20000", "--window-size=1200,5400"
     )
 
 
@@ -451,7 +481,7 @@ def told(run: Path, tmp_path: Path, probe: str) -> str | None:
     probing = page.with_name(f"probing-{tmp_path.name}.html")
     probing.write_text(page.read_text().replace("</body>", probe.replace("ANSWER", answer.address)))
     try:
-        return answer.of(f"{probing.as_uri()}#trial={TRIAL}", tmp_path / "profile", "--window-size=1200,4600")
+        return answer.of(f"{probing.as_uri()}#trial={TRIAL}", tmp_path / "profile", "--window-size=1200,5400")
     finally:
         probing.unlink()
 

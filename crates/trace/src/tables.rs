@@ -10,7 +10,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use bentpipe_analysis::LedgerEntry;
-use bentpipe_analysis::connection::{Connection, Frame, Kind, Nanos, Packet, Protocol};
+use bentpipe_analysis::connection::{Codepoint, Connection, Frame, Kind, Nanos, Packet, Protocol};
 use bentpipe_analysis::durations::{milliseconds, seconds};
 use bentpipe_analysis::passive::Spin;
 use bentpipe_wire::quic::{End, PacketType, Space};
@@ -38,6 +38,8 @@ message packets {
   optional double received_s;
   required int32 size_bytes;
   optional int32 ip_bytes;
+  optional binary sent_ecn (STRING);
+  optional binary received_ecn (STRING);
   required group frames (LIST) { repeated group list { required binary element (STRING); } }
   required group stream_id (LIST) { repeated group list { required int64 element; } }
   required group stream_offset (LIST) { repeated group list { required int64 element; } }
@@ -147,6 +149,8 @@ struct Rows {
     received_s: Column<DoubleType>,
     size_bytes: Column<Int32Type>,
     ip_bytes: Column<Int32Type>,
+    sent_ecn: Column<ByteArrayType>,
+    received_ecn: Column<ByteArrayType>,
     frames: Column<ByteArrayType>,
     stream_id: Column<Int64Type>,
     stream_offset: Column<Int64Type>,
@@ -186,6 +190,10 @@ impl Rows {
             .push_optional(packet.received().map(seconds));
         self.size_bytes.push(bytes(packet.size));
         self.ip_bytes.push_optional(packet.ip_size.map(bytes));
+        let codepoint = |seen: Option<Codepoint>| seen.map(|it| text(it.name()));
+        self.sent_ecn.push_optional(codepoint(packet.sent_ecn()));
+        self.received_ecn
+            .push_optional(codepoint(packet.received_ecn()));
         self.add_frames(connection.frames(packet));
         self.add_acks(connection, packet);
         self.retransmitted_bytes
@@ -262,6 +270,8 @@ impl Rows {
         self.received_s.write(group)?;
         self.size_bytes.write(group)?;
         self.ip_bytes.write(group)?;
+        self.sent_ecn.write(group)?;
+        self.received_ecn.write(group)?;
         self.frames.write(group)?;
         self.stream_id.write(group)?;
         self.stream_offset.write(group)?;

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # drawing takes long to import
     from bentpipe.analysis.plots.figures import FigureSubject
     from bentpipe.analysis.traces import Analysis
 
-KINDS = ("offset", "number", "size", "rate", "in_flight", "rtt", "acks", "delay")
+KINDS = ("offset", "number", "size", "rate", "in_flight", "rtt", "acks", "delay", "queue")
 FORMATS = ("pdf", "png", "svg")
 
 
@@ -114,8 +114,10 @@ def plot(
       rtt         RTT samples; without secrets those of the spin bit
       acks        ACK ranges and their gaps, against the packets that arrived
       delay       one-way delays, where both sides were captured: what is above the least is queueing
+      queue       bytes that wait, times in queues, marks (CE) and drops, where both sides were
+                  captured: all that is above the least delay of the path, so jitter, too
 
-    Without secrets, size, rate, rtt and delay can be drawn.
+    Without secrets, size, rate, rtt, delay and queue can be drawn.
 
     Exit code: 0; 1 if there was nothing to draw; 2 if nothing was tried.
 

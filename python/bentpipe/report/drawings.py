@@ -16,14 +16,26 @@ import pyarrow as pa
 
 from bentpipe.analysis import ideal_sender
 from bentpipe.analysis.link_facts import LinkFacts
-from bentpipe.analysis.plots import series
+from bentpipe.analysis.plots import queueing, series
 from bentpipe.analysis.plots.table import OTHER, SENDER, Direction, Floats, Ints, Side
 from bentpipe.analysis.traces import logged_window
 from bentpipe.report.columns import Columns
 from bentpipe.schema.analysis import Connection
 
 # `rate_back` is of the way that the ACKs take, which `bentpipe plot` draws below the rate of the data.
-KINDS = ("offset", "number", "size", "rate", "rate_back", "in_flight", "rtt", "acks", "delay")
+KINDS = (
+    "offset",
+    "queue",
+    "sojourn",
+    "number",
+    "size",
+    "rate",
+    "rate_back",
+    "in_flight",
+    "rtt",
+    "acks",
+    "delay",
+)
 
 _SECONDS = 1e-6  # what times are rounded to
 _COLOURS = {"forward": "accent", "return": "series-4"}
@@ -91,6 +103,35 @@ class Plots:
         begin = before * self.rtt_s - self.before_client_s
         times = np.array([0, begin, begin + size * ideal_sender.HEADERS * 8 / rate])
         return self._line("ideal sender", "signal", times, np.array([0, 0, size]), mark="guide")
+
+    def queue(self) -> list[dict[str, Any]]:
+        found = queueing.queue(self.packets, self.data, self.side)
+        size = self.link.forward_queue_bytes if self.data == "forward" else self.link.return_queue_bytes
+        waiting = self._line("waiting", "accent", found.waiting.time_s, found.waiting.bytes, mark="steps")
+        if waiting is None:
+            return []
+        return self._some(
+            waiting,
+            self._level("queue size", "ink", size),
+            self._dots("marked (CE)", "signal", found.marked.time_s, found.marked.bytes, "tick"),
+            self._dots("dropped", "failure", found.dropped.time_s, found.dropped.bytes, "loss"),
+            self._dots("not received", "failure", found.missing.time_s, found.missing.bytes, "loss"),
+        )
+
+    def sojourn(self) -> list[dict[str, Any]]:
+        found = queueing.sojourns(self.packets, self.data, self.side)
+        if not len(found.time_s):
+            return []
+        gone = queueing.queue(self.packets, self.data, self.side)
+        time_s, waited_ms, marked = found.time_s, found.sojourn_ms, found.marked
+        return self._some(
+            self._dots("packet", "accent", time_s[~marked], waited_ms[~marked], unit=1e-3),
+            self._dots("marked (CE)", "signal", time_s[marked], waited_ms[marked], "tick", unit=1e-3),
+            *(
+                self._dots(name, "failure", one.time_s, np.zeros(len(one.time_s)), "loss")
+                for name, one in (("dropped", gone.dropped), ("not received", gone.missing))
+            ),
+        )
 
     def number(self) -> list[dict[str, Any]]:
         made = []

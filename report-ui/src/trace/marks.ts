@@ -2,7 +2,7 @@
 
 import { graphic } from "echarts/core";
 
-export type Form = "dot" | "diamond" | "cross";
+export type Form = "dot" | "diamond" | "cross" | "tick";
 
 interface Marks {
   /** Pixels across and down in turn. */
@@ -12,6 +12,9 @@ interface Marks {
 }
 
 const NAME = "marks";
+
+/** The forms that are lines. */
+const STROKES = new Set<Form>(["cross", "tick"]);
 
 const Shape = graphic.extendShape({
   type: NAME,
@@ -28,6 +31,9 @@ const Shape = graphic.extendShape({
         path.lineTo(x, y + half);
         path.lineTo(x - half, y);
         path.closePath();
+      } else if (form === "tick") {
+        path.moveTo(x, y - half);
+        path.lineTo(x, y + half);
       } else {
         path.moveTo(x - half, y - half);
         path.lineTo(x + half, y + half);
@@ -52,7 +58,7 @@ export function marks(
       type: NAME,
       silent: true,
       shape: { points: pixels(data, api), size, form },
-      style: form === "cross" ? { stroke: color, fill: null, lineWidth: 1.75 } : { fill: color },
+      style: STROKES.has(form) ? { stroke: color, fill: null, lineWidth: 1.75 } : { fill: color },
     }),
   };
 }

@@ -5,6 +5,8 @@ import { integers, values, type Column } from "./columns";
 
 export const KINDS = [
   "offset",
+  "queue",
+  "sojourn",
   "number",
   "size",
   "rate",
@@ -22,6 +24,7 @@ export type Mark =
   | "early"
   | "retransmission"
   | "loss"
+  | "tick"
   | "line"
   | "steps"
   | "ranges"

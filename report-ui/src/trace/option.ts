@@ -84,6 +84,7 @@ const FORMS = {
   early: { form: "dot", size: 5 },
   retransmission: { form: "diamond", size: 8 },
   loss: { form: "cross", size: 7 },
+  tick: { form: "tick", size: 9 },
 } as const;
 
 function drawn(series: Series, view: View, theme: Theme, order: number): object {
@@ -95,6 +96,7 @@ function drawn(series: Series, view: View, theme: Theme, order: number): object 
     case "early":
     case "retransmission":
     case "loss":
+    case "tick":
       return { ...common, ...marks(dots(times, values, view), { ...FORMS[mark], color }) };
     case "ranges":
       return stroke(common, strokes({ times, low: values, high: tops ?? values }, view), {

@@ -6,7 +6,7 @@ import { duration } from "../format";
 import { listen, type Target } from "./gestures";
 import { FACES } from "./kinds";
 import type { Event } from "../schema/analysis";
-import type { Kind, Series } from "./model";
+import type { Kind, Mark, Series } from "./model";
 import { GRID, option } from "./option";
 import { firstFrom } from "./thin";
 import type { Span } from "./window";
@@ -100,6 +100,9 @@ function target(stage: Stage, host: HTMLElement): Target {
   return { ...stage, area };
 }
 
+/** Marks that are events, whose number is told. */
+const COUNTED = new Set<Mark>(["loss", "retransmission", "tick"]);
+
 /** A button for each name, with its mark; with the value that holds, or how many events there are. */
 function legend(
   series: Series[],
@@ -112,7 +115,7 @@ function legend(
     const mine = series.filter((one) => one.name === name);
     const [{ mark, colour, values }] = mine as [Series];
     const count = mine.reduce((sum, { times }) => sum + times.length, 0);
-    const events = mark === "loss" || mark === "retransmission" ? ` (${count})` : "";
+    const events = COUNTED.has(mark) ? ` (${count})` : "";
     const level = mark === "level" ? `, ${show(values[0]!)}` : "";
     const style = `--key:var(--${colour})`;
     const button = h(

@@ -10,6 +10,7 @@
 | rtt       | RTT samples; without secrets those of the spin bit                                 |
 | acks      | ACK ranges and the gaps between them, against the arrival of packets               |
 | delay     | one-way delays of packets, both directions                                         |
+| queue     | bytes that wait, and times in queues; marks (CE) and drops                         |
 
 Times are those of one side (`Subject.side`). Offset over time with the ideal sender's line is the figure of
 Endres et al. (Performance of QUIC Implementations Over Geostationary Satellite Links, 2022).
@@ -27,7 +28,7 @@ from matplotlib.figure import Figure
 
 from bentpipe.analysis import ideal_sender
 from bentpipe.analysis.link_facts import LinkFacts
-from bentpipe.analysis.plots import canvas, series
+from bentpipe.analysis.plots import canvas, queueing, series
 from bentpipe.analysis.plots.canvas import (
     BLACK,
     BLUE,
@@ -51,8 +52,9 @@ from bentpipe.schema.analysis import Connection
 _EVENTS = {"handshake_complete": "handshake", "first_byte": "first byte", "last_byte": "last byte"}
 _ROOM = 1.01  # behind the last packet
 _WORTH_A_LINE = 0.05  # of the bottleneck's rate: below, its line would press the rest to the ground
+_NEAR = 0.25  # of a queue's size: where less waits, its line would do the same
 _AT_SENDER = ("in_flight", "rtt")  # kinds that need its side
-_WITHOUT_SECRETS = ("size", "rate", "rtt", "delay")
+_WITHOUT_SECRETS = ("size", "rate", "rtt", "delay", "queue")
 _CLOSE = 0.04  # of the width: an event nearer than this to the axis or to another has no text
 
 
@@ -109,6 +111,11 @@ class FigureSubject:
         """The rate of the bottleneck that the data crosses."""
         return self.link.forward_rate_bps if self.direction == "forward" else self.link.return_rate_bps
 
+    @property
+    def queue_bytes(self) -> int | None:
+        """The size of the queue before that bottleneck."""
+        return self.link.forward_queue_bytes if self.direction == "forward" else self.link.return_queue_bytes
+
 
 Drawing = tuple[Figure, Sequence[Panel]]
 
@@ -136,7 +143,7 @@ def draw(kind: str, subject: FigureSubject, look: FigureStyle) -> Figure:
 
 
 def _why_nothing(kind: str, subject: FigureSubject) -> str:
-    if kind == "delay":
+    if kind in ("delay", "queue"):
         return "it needs packets that were captured at both sides: give both captures"
     if not subject.is_sealed:
         return "what is not decrypted cannot be drawn (--keylog), nor what lies outside --from and --to"
@@ -315,6 +322,29 @@ def _delay(subject: FigureSubject, look: FigureStyle) -> Drawing:
     return made, [panel]
 
 
+def _queue(subject: FigureSubject, look: FigureStyle) -> Drawing:
+    made, panels = _panels(subject, look, (1, 1))
+    queued = queueing.queue(subject.packets, subject.direction, subject.side)
+    waited = queueing.sojourns(subject.packets, subject.direction, subject.side)
+    length, sojourn = panels
+    waiting, marked = queued.waiting, waited.marked
+    length.empty = not len(waiting.time_s) or waiting.time_s[0] > length.end_s
+    length.steps(waiting.time_s, waiting.bytes, Mark("waiting", BLUE, "", width=0.6))
+    size = subject.queue_bytes
+    if size is not None and size * _NEAR < waiting.bytes.max(initial=0):
+        length.level(size, Mark("queue size", GREY, "", dashes="-.", width=0.6))
+    sojourn.dots(waited.time_s[~marked], waited.sojourn_ms[~marked], Mark("packet", BLUE, size=0.9))
+    sojourn.dots(waited.time_s[marked], waited.sojourn_ms[marked], _MARKED)
+    length.dots(queued.marked.time_s, queued.marked.bytes, _MARKED)
+    for gone, label in ((queued.dropped, "dropped"), (queued.missing, "not received")):
+        mark = replace(_LOST, label=label, above=6)
+        length.dots(gone.time_s, gone.bytes, mark)
+        sojourn.dots(gone.time_s, np.zeros(len(gone.time_s)), mark)  # nobody saw how long they waited
+    length.finish_bytes("Waiting")
+    sojourn.finish("In queues (ms)")
+    return made, panels
+
+
 _BOTH: dict[Direction, Mark] = {
     "forward": Mark("forward", BLUE, size=0.9),
     "return": Mark("return", GREEN, "+", 1.8, width=0.35, above=2),
@@ -322,6 +352,7 @@ _BOTH: dict[Direction, Mark] = {
 # Number spaces beside that of the data, with shapes of their own.
 _HANDSHAKE = {"initial": ("s", "Initial, own numbers"), "handshake": ("D", "Handshake, own numbers")}
 _LOST = Mark("lost", BLACK, "x", 2.2, width=0.4, above=4)
+_MARKED = Mark("marked (CE)", VERMILLION, "|", 2.6, width=0.4, above=5)
 
 KINDS: dict[str, Callable[[FigureSubject, FigureStyle], Drawing]] = {
     "offset": _offset,
@@ -332,6 +363,7 @@ KINDS: dict[str, Callable[[FigureSubject, FigureStyle], Drawing]] = {
     "rtt": _rtt,
     "acks": _acks,
     "delay": _delay,
+    "queue": _queue,
 }
 
 
