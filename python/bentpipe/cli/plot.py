@@ -114,8 +114,8 @@ def plot(
       rtt         RTT samples; without secrets those of the spin bit
       acks        ACK ranges and their gaps, against the packets that arrived
       delay       one-way delays, where both sides were captured: what is above the least is queueing
-      queue       bytes that wait and times in queues, of the whole path, with marks (CE) and drops; where
-                  both sides were captured. What is above the least delay counts, so jitter does, too
+      queue       bytes that wait, times in queues, marks (CE) and drops, where both sides were
+                  captured: all that is above the least delay of the path, so jitter, too
 
     Without secrets, size, rate, rtt, delay and queue can be drawn.
 

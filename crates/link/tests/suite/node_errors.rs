@@ -107,7 +107,7 @@ fn orders() {
     bad(
         "[\"queue\", \"polcer\"]",
         ".1: polcer: unknown node; did you mean \"policer\"? Known: mtu, udp, policer, shaper, \
-         queue, loss, delay",
+         queue, loss, bit_errors, delay, aggregate, reorder",
     );
     bad(
         "[\"queue\", \"delay\", \"queue\"]",
