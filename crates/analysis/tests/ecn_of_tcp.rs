@@ -26,9 +26,9 @@ fn has(connection: &Connection, sender: End, name: &str) -> Vec<u64> {
 }
 
 /// SYN and SYN-ACK on a path of 10 ms with these flags, and an ACK.
-fn handshake(trace: &mut Trace, syn: Segment, answer: Segment) {
-    trace.passes(&syn, At(0, Some(5)));
-    trace.passes(&answer, At(5, Some(10)));
+fn handshake(trace: &mut Trace, syn: &Segment, answer: &Segment) {
+    trace.passes(syn, At(0, Some(5)));
+    trace.passes(answer, At(5, Some(10)));
     let ack = Segment::of(C, ACK, 1001, 5001).window(65_535);
     trace.passes(&ack, At(10, Some(15)));
 }
@@ -75,7 +75,7 @@ fn transfer(trace: &mut Trace, answer: u8) -> Connection {
 #[test]
 fn echoes_are_counted_as_episodes_and_answers_by_cwr() {
     let mut trace = Trace::default();
-    handshake(&mut trace, syn(), syn_ack().flags(ECE));
+    handshake(&mut trace, &syn(), &syn_ack().flags(ECE));
     let connection = transfer(&mut trace, CWR);
     assert_eq!(has(&connection, C, "ECN_SETUP"), [0]);
     assert_eq!(has(&connection, S, "ECN_SETUP"), [0]);
@@ -104,7 +104,7 @@ fn echoes_are_counted_as_episodes_and_answers_by_cwr() {
 #[test]
 fn a_sender_that_never_says_cwr_has_not_answered() {
     let mut trace = Trace::default();
-    handshake(&mut trace, syn(), syn_ack().flags(ECE));
+    handshake(&mut trace, &syn(), &syn_ack().flags(ECE));
     let connection = transfer(&mut trace, 0);
     let [forward, _] = ecn(&connection);
     assert_eq!(forward.ce_answered, Some(0));
@@ -125,7 +125,7 @@ fn accurate_ecn_is_no_echo() {
     ];
     for (number, (answer, is_accurate)) in answers.into_iter().enumerate() {
         let mut trace = Trace::default();
-        handshake(&mut trace, syn().ae(), answer);
+        handshake(&mut trace, &syn().ae(), &answer);
         let connection = transfer(&mut trace, CWR);
         let set_up = has(&connection, S, "ACCURATE_ECN_SETUP");
         assert_eq!(set_up.len(), usize::from(is_accurate), "{number}");
@@ -139,7 +139,7 @@ fn accurate_ecn_is_no_echo() {
         assert_eq!(forward.ce_answered.is_none(), is_accurate, "{number}");
     }
     let mut trace = Trace::default();
-    handshake(&mut trace, syn(), syn_ack().flags(CWR));
+    handshake(&mut trace, &syn(), &syn_ack().flags(CWR));
     let connection = transfer(&mut trace, CWR);
     assert!(
         has(&connection, S, "ACCURATE_ECN_SETUP").is_empty(),
@@ -167,7 +167,7 @@ fn says(rule: &str, connection: &Connection) -> Verdict {
 fn rules_go_by_the_flags() {
     let connection = |answer| {
         let mut trace = Trace::default();
-        handshake(&mut trace, syn(), syn_ack().flags(ECE));
+        handshake(&mut trace, &syn(), &syn_ack().flags(ECE));
         transfer(&mut trace, answer)
     };
     assert_eq!(says("ce_not_answered", &connection(0)), Verdict::Yes);
@@ -183,7 +183,7 @@ fn rules_go_by_the_flags() {
 fn cwr_twice_in_a_round_trip_is_too_often() {
     let connection = |second| {
         let mut trace = Trace::default();
-        handshake(&mut trace, syn(), syn_ack().flags(ECE));
+        handshake(&mut trace, &syn(), &syn_ack().flags(ECE));
         marked(&mut trace, 20, 0, CE, 0);
         ack(&mut trace, 25, 0, ECE); // heard at 30
         marked(&mut trace, 22, 1, ECT0, 0);
@@ -202,7 +202,7 @@ fn cwr_twice_in_a_round_trip_is_too_often() {
 #[test]
 fn marks_that_come_and_no_ece() {
     let mut trace = Trace::default();
-    handshake(&mut trace, syn(), syn_ack().flags(ECE));
+    handshake(&mut trace, &syn(), &syn_ack().flags(ECE));
     marked(&mut trace, 20, 0, CE, 0);
     ack(&mut trace, 25, 0, 0);
     ack(&mut trace, 26, 0, 0);
@@ -216,7 +216,7 @@ fn marks_that_come_and_no_ece() {
 #[test]
 fn tcp_that_did_not_agree_on_ecn_says_who() {
     let mut trace = Trace::default();
-    handshake(&mut trace, syn(), syn_ack());
+    handshake(&mut trace, &syn(), &syn_ack());
     trace.passes(&data(S, 5001, 1001, 1000), At(20, Some(25)));
     let connection = trace.only_connection();
     let ledger = connection.ledger();

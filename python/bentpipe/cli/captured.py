@@ -140,10 +140,9 @@ def _link(given: str) -> LinkFacts:
         if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
             raise UsageError(f"{name}: {key}: {value!r} is not valid", "write a number above 0")
     # 2e7 is a whole number too.
-    others = {key: one for key, one in values.items() if key == "sender" or key in _YES_OR_NO}
-    numbers = {key: one for key, one in values.items() if key not in others}
+    numbers = {key: one for key, one in values.items() if key != "sender" and key not in _YES_OR_NO}
     whole = {key: int(one) if float(one).is_integer() else one for key, one in numbers.items()}
-    return LinkFacts(**whole, **others)
+    return LinkFacts(**{**values, **whole})
 
 
 def check_capture(file: Path) -> None:

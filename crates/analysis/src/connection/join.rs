@@ -335,7 +335,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::connection::{Kind, Protocol, Ranges};
+    use crate::connection::{Codepoint, Kind, Packet, Protocol, Ranges};
     use bentpipe_wire::quic::PacketType;
 
     const EPOCH: u64 = 1_000_000_000;
