@@ -106,7 +106,8 @@ fn an_unknown_key() {
     );
     forward_refused(
         "jitter = \"5 ms\"",
-        ".jitter: 5 ms: unknown key; known here: rate, delay, queue, loss, frame, bit_errors, aggregate, reorder",
+        ".jitter: 5 ms: unknown key; known here: rate, delay, queue, loss, frame, bit_errors, \
+         aggregate, reorder",
     );
     forward_refused(
         "queue = { size = \"1 MB\", aqm = \"blue\" }",
@@ -411,7 +412,8 @@ fn a_change_that_cannot_be_made() {
         "1BDP",
         &format!(
             "{file} forward.quue=1BDP: satellite.forward.quue: 1BDP: unknown key; \
-             did you mean \"queue\"? Known here: rate, delay, queue, loss, frame, bit_errors, aggregate, reorder"
+             did you mean \"queue\"? Known here: rate, delay, queue, loss, frame, bit_errors, \
+             aggregate, reorder"
         ),
     );
     set_refused(
