@@ -1,8 +1,8 @@
 //! Packets that are held and released together.
 //!
 //! Links whose layer below takes several packets at a time, as Wi-Fi and DOCSIS do, and receivers
-//! that merge them, hand acknowledgements on in groups. The model is what BBR's `extra_acked` is made
-//! for (draft-ietf-ccwg-bbr): no acknowledgement comes for a while, and then many at once.
+//! that merge them, hand acknowledgements on in groups. The model is what BBR's `extra_acked` is
+//! made for (draft-ietf-ccwg-bbr): no acknowledgement comes for a while, and then many at once.
 
 use std::collections::VecDeque;
 use std::fmt;

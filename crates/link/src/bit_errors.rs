@@ -31,8 +31,8 @@ impl BitErrorRate {
         self.0
     }
 
-    /// The probability that a packet of so many bytes is lost, in units of 2^-64; its error is below
-    /// 2^-44 for the largest packet. Integers give the same everywhere.
+    /// The probability that a packet of so many bytes is lost, in units of 2^-64; its error is
+    /// below 2^-44 for the largest packet. Integers give the same everywhere.
     fn loss_of(self, ip_bytes: u32) -> u128 {
         let survives = ONE - u128::from(self.0) * ONE / UNIT;
         let mut power = ONE;
@@ -41,7 +41,7 @@ impl BitErrorRate {
         let exponent = u64::from(ip_bytes) * 8;
         for bit in (0..u64::BITS - exponent.leading_zeros()).rev() {
             power = product(power, power);
-            if exponent >> bit & 1 == 1 {
+            if (exponent >> bit) & 1 == 1 {
                 power = product(power, survives);
             }
         }
@@ -51,7 +51,15 @@ impl BitErrorRate {
 
 /// The product of two probabilities, in units of 2^-64.
 fn product(one: u128, other: u128) -> u128 {
-    if one == ONE { other } else { one * other >> 64 }
+    if one == ONE {
+        other
+    } else {
+        (one * other) >> 64
+    }
+}
+
+fn length(digits: &str) -> i64 {
+    i64::try_from(digits.len()).unwrap_or(i64::MAX)
 }
 
 impl FromStr for BitErrorRate {
@@ -71,12 +79,12 @@ impl FromStr for BitErrorRate {
             return Err(wrong("not a rate of bit errors"));
         }
         let zeros = exponent
-            .saturating_sub(fraction.len() as i64)
+            .saturating_sub(length(fraction))
             .saturating_add(i64::from(DIGITS));
         let digits = digits.trim_start_matches('0');
         // A number ends with as many zeros as are to be taken from it.
         let kept = digits.trim_end_matches('0');
-        let zeros = zeros.saturating_add((digits.len() - kept.len()) as i64);
+        let zeros = zeros.saturating_add(length(digits) - length(kept));
         if kept.is_empty() {
             return Err(wrong("no bit is ever wrong; leave bit_errors out, or"));
         }
