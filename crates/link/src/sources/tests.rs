@@ -1,5 +1,12 @@
 //! What sources send, held to what their descriptions say.
 
+#![expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "shares are held to a per cent"
+)]
+
 use bentpipe_units::{Size, Time};
 
 use super::*;
@@ -161,7 +168,7 @@ fn other_seeds_have_other_luck_and_the_same_seed_the_same() {
         rtt: Span::from_millis(600),
         seed: LinkSeed { seed: 8, ..SEED },
     };
-    let mut other = CrossTraffic::new(&[web.clone()], link).unwrap();
+    let mut other = CrossTraffic::new(std::slice::from_ref(&web), link).unwrap();
     assert_ne!(other.next(Time::NEVER), sent(&web).first().copied());
 }
 

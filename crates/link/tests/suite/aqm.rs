@@ -356,7 +356,9 @@ proptest! {
             let queue = format!("queue = {{ size = \"1 GB\"{words} }}");
             let mut path = link(&format!("rate = \"{rate} bit/s\"\n{queue}"));
             for (id, (now, ip_bytes)) in (0_u64..).zip(&arrivals) {
-                path.enqueue(ns(*now), PacketMeta { id, ip_bytes: *ip_bytes, ecn: 0, flow: 0, is_udp: false });
+                let ip_bytes = *ip_bytes;
+                let packet = PacketMeta { id, ip_bytes, ecn: 0, flow: 0, is_udp: false };
+                path.enqueue(ns(*now), packet);
             }
             path.advance(Time::NEVER);
             let found: Vec<Outcome> = std::iter::from_fn(|| path.outcome()).collect();

@@ -514,59 +514,6 @@ fn json_is_as_strict() {
 }
 
 #[test]
-fn sources_that_cannot_be() {
-    let refused = |sources: &str, message: &str| {
-        forward_refused(
-            &format!("rate = \"20 Mbit/s\"\nsources = {sources}"),
-            message,
-        );
-    };
-    refused(
-        "[{ kind = \"cbr\", rate = \"5 Mbit/s\" }]",
-        ".sources.0.stop: missing; write stop = \"60 s\", when it ends",
-    );
-    refused(
-        "[{ kind = \"cbr\", rate = \"5 Mbit/s\", start = \"9 s\", stop = \"8 s\" }]",
-        ".sources.0.stop: 8 s: not after its start, 9 s; write a later time",
-    );
-    refused(
-        "[{ kind = \"cbr\", rate = \"5 Mbit/s\", stop = \"8 s\" }, { kind = \"poisson\" }]",
-        ".sources.1.kind: poisson: no kind of source; write \"cbr\", \"on-off\", \"web\" or \
-         \"replay\"",
-    );
-    refused(
-        "[{ kind = \"cbr\", rate = \"0 bit/s\", stop = \"8 s\" }]",
-        ".sources.0.rate: 0 bit/s: a source sends something; write a rate above 0 bit/s",
-    );
-    refused(
-        "[{ kind = \"cbr\", rate = \"5 Mbit/s\", packet = \"70 kB\", stop = \"8 s\" }]",
-        ".sources.0.packet: 70 kB: an IP packet has 20 to 65535 bytes; write \"1500 B\"",
-    );
-    refused(
-        "[{ kind = \"cbr\", rate = \"5 Mbit/s\", flows = 0, stop = \"8 s\" }]",
-        ".sources.0.flows: 0: a source has 1 to 1000 flows",
-    );
-    refused(
-        "[{ kind = \"on-off\", rate = \"5 Mbit/s\", on = \"1 s\", off = \"0 s\", stop = \"8 s\" }]",
-        ".sources.0.off: 0 s: a period takes time; write a mean like \"1 s\"",
-    );
-    refused(
-        "[{ kind = \"web\", load = \"5 Mbit/s\", sizes = \"pareto\", stop = \"8 s\" }]",
-        ".sources.0.sizes: pareto: no distribution of sizes; write \"web\", or one size like \
-         \"100 kB\"",
-    );
-    refused(
-        "{ kind = \"web\" }",
-        ".sources: { kind = \"web\" }: sources are a list of tables; write \
-         [{ kind = \"cbr\", rate = \"5 Mbit/s\", stop = \"60 s\" }]",
-    );
-    forward_refused(
-        "sources = []",
-        ".sources: []: needs a rate beside it: where nothing waits, sources are in nobody's way",
-    );
-}
-
-#[test]
 fn reordering_aggregation_and_bit_errors() {
     forward_refused(
         "delay = \"1 ms\"\nreorder = \"1 %\"",

@@ -164,8 +164,6 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         connections.as_ref().and_then(|all| all.get(1))
     };
     let passed = observation.map(|it| it.on_links()[job.satellite_link_hop()]);
-    let logs = observation.map(|it| &it.hops[job.satellite_hop()].log);
-    let queueing = logs.map(|log| Queueing::of(log, None));
     let (step, received_bytes) = received(job, observation.zip(start));
     let (jain_index, flows) = fairness(job, finished, start, step);
     let [client, server] = [0, job.proxies.len() + 1];
@@ -203,7 +201,7 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         memory_server_bytes: flow.exits[server].peak_memory_bytes,
         epochs: observation.map_or(0, |it| it.epochs),
         links: passed.map(LinkCounts::from).unwrap_or_default(),
-        queueing: queueing.unwrap_or_default(),
+        queueing: queueing(job, observation),
         client_version,
         server_version,
         client_driver,
@@ -235,6 +233,12 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
             .unwrap_or_default(),
         ..TrialResult::default()
     })
+}
+
+/// The queueing of the packets of all flows, on the hop that has the satellite.
+fn queueing(job: &Job, observation: Option<&TestbedObservation>) -> Queueing {
+    let log = observation.map(|it| &it.hops[job.satellite_hop()].log);
+    log.map(|log| Queueing::of(log, None)).unwrap_or_default()
 }
 
 /// Marks of files that one connection carries from end to end; those of an upload past a proxy

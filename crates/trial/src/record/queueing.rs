@@ -54,7 +54,7 @@ mod tests {
     use crate::evidence::{IpPacket, Packet, Transport};
     use bentpipe_wire::IpVersion;
 
-    /// Packets that were sent each millisecond, and took so many milliseconds; None: they were lost.
+    /// Packets that were sent each millisecond, and took so many milliseconds; None: lost.
     fn log(took: &[(usize, Direction, Option<u64>)]) -> PacketLog {
         let mut log = PacketLog::new(2, 0);
         for (number, (flow, direction, took)) in (0..).zip(took) {

@@ -2,7 +2,8 @@
 
 #![allow(
     clippy::doc_markdown,
-    reason = "the words are those of the reference page"
+    clippy::struct_field_names,
+    reason = "words and names are those of the reference page"
 )]
 
 use bentpipe_endpoint::contract::Statistics;
@@ -459,9 +460,9 @@ pub struct TunnelResult {
     pub cpu_far_s: f64,
 }
 
-/// How long packets waited on a hop: by how much longer than the fastest packet of the trial they
-/// were on the way in their direction. What jitter adds, and a large packet's transmission, count.
-/// Null where no packet arrived, and over a real link.
+/// The time that packets waited on a hop: by how much longer than the fastest packet of the trial
+/// they were on the way in their direction. What jitter adds, and a large packet's transmission,
+/// count. Null where no packet arrived, and over a real link.
 #[derive(Debug, Default, Serialize)]
 pub struct Queueing {
     /// What half of the packets towards the client did not exceed.

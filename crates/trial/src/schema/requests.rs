@@ -2,7 +2,8 @@
 
 #![allow(
     clippy::doc_markdown,
-    reason = "the words are those of the reference page"
+    clippy::struct_field_names,
+    reason = "words and names are those of the reference page"
 )]
 
 use crate::job::ResourceType;
