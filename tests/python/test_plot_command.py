@@ -33,7 +33,7 @@ from bentpipe.runs import trial_files
 
 POINTS_PER_MM = 72 / 25.4
 WIDTH_MM, HEIGHT_MM = 85, 60
-LINK = LinkFacts(20_000_000, 2_000_000, 600.0, 37_500, 37_500, 1500, 6.0, 1_000_000)
+LINK = LinkFacts(20_000_000, 2_000_000, 600.0, 37_500, 37_500, None, None, 1500, 6.0, 1_000_000)
 
 
 @pytest.fixture(autouse=True)

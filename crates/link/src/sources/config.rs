@@ -84,6 +84,8 @@ pub struct Replayed {
 const KINDS: &str = "\"cbr\", \"on-off\", \"web\" or \"replay\"";
 const EXAMPLE: &str = "[{ kind = \"cbr\", rate = \"5 Mbit/s\", stop = \"60 s\" }]";
 const MOST_FLOWS: u64 = 1000;
+/// No mean period is shorter: each costs two draws, whether packets are sent in it or not.
+const SHORTEST: Span = Span::from_millis(1);
 /// An IP packet is no smaller than its header, and no larger than its length field can say.
 const PACKET_BYTES: std::ops::RangeInclusive<u64> = 20..=65_535;
 
@@ -193,10 +195,12 @@ impl Periods {
     fn read(fields: &mut Fields) -> Result<Self, Problem> {
         let mut period = |name| {
             let entry = fields.required(name, "\"1 s\"")?;
-            match entry.parse()? {
-                Span::ZERO => Err(entry.problem("a period takes time; write a mean like \"1 s\"")),
-                span => Ok(span),
+            let mean: Span = entry.parse()?;
+            if mean < SHORTEST {
+                let why = format!("too short; write a mean of {SHORTEST} or more, like \"1 s\"");
+                return Err(entry.problem(&why));
             }
+            Ok(mean)
         };
         Ok(Self {
             on: period("on")?,

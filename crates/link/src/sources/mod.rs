@@ -128,7 +128,14 @@ fn generators(number: usize, source: &Source, link: SourceLink) -> Vec<Bounded> 
             .map(|it| bounded(Box::new(it)))
             .collect(),
         Traffic::OnOff(stream, periods) => (0..stream.flows)
-            .map(|flow| OnOff::new(*stream, *periods, start, (first + flow, dice(flow))))
+            .map(|flow| {
+                OnOff::new(
+                    *stream,
+                    *periods,
+                    (start, source.stop),
+                    (first + flow, dice(flow)),
+                )
+            })
             .map(|it| bounded(Box::new(it)))
             .collect(),
         Traffic::Web(transfers) => {

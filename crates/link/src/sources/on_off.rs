@@ -12,6 +12,7 @@ use crate::random::Dice;
 pub(super) struct OnOff {
     stream: Stream,
     periods: Periods,
+    stop: Time,
     dice: Dice,
     flow: u64,
     /// When the current period on began, and when it ends.
@@ -24,7 +25,7 @@ impl OnOff {
     pub fn new(
         stream: Stream,
         periods: Periods,
-        start: Time,
+        (start, stop): (Time, Time),
         (flow, mut dice): (u64, Dice),
     ) -> Self {
         let Periods { on, off } = periods;
@@ -41,6 +42,7 @@ impl OnOff {
         Self {
             stream,
             periods,
+            stop,
             dice,
             flow,
             on: (from, until),
@@ -65,7 +67,7 @@ impl Generator for OnOff {
                 });
             }
             let from = until + exponential(self.periods.off, &mut self.dice);
-            if from == Time::NEVER {
+            if from >= self.stop {
                 return None;
             }
             self.on = (from, from + exponential(self.periods.on, &mut self.dice));

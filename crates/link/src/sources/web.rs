@@ -14,6 +14,8 @@ use crate::random::Dice;
 const INITIAL_WINDOW: u64 = 10;
 /// The size of its packets.
 const PACKET: u32 = 1500;
+/// The size of the headers of IPv4 and TCP, which the last packet has at least.
+const HEADERS: u64 = 40;
 
 /// Transfers whose beginnings are a Poisson process. Each is a flow of its own. It sends 10 packets
 /// in its first round trip, twice as many in each next one, evenly spread, until it sends at the
@@ -86,7 +88,7 @@ impl Transfer {
         let bytes = self.bytes_left.min(u64::from(PACKET));
         let emission = Emission {
             at: self.next,
-            ip_bytes: u32::try_from(bytes).expect("a packet's size"),
+            ip_bytes: u32::try_from(bytes.max(HEADERS)).expect("a packet's size"),
             flow: self.flow,
             is_udp: false,
         };

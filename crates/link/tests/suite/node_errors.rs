@@ -219,7 +219,7 @@ fn sources_that_cannot_be() {
     );
     bad(
         "[{ kind = \"on-off\", rate = \"5 Mbit/s\", on = \"1 s\", off = \"0 s\", stop = \"8 s\" }]",
-        "sources.0.off: 0 s: a period takes time; write a mean like \"1 s\"",
+        "sources.0.off: 0 s: too short; write a mean of 1 ms or more, like \"1 s\"",
     );
     bad(
         "[{ kind = \"web\", load = \"5 Mbit/s\", sizes = \"pareto\", stop = \"8 s\" }]",
