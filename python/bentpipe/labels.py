@@ -46,12 +46,18 @@ class ScenarioLabel:
     @property
     def queue(self) -> str:
         """The queue towards the client, as in `1 BDP` or `1 BDP codel ecn=off`; "" if none was set."""
+        keys = dict(self.queue_keys)
+        shown = [keys.pop("size", ""), keys.pop("aqm", ""), *(f"{key}={keys[key]}" for key in keys)]
+        text = " ".join(one for one in shown if one)
+        return text.replace("BDP", " BDP").replace("packets", " packets")
+
+    @property
+    def queue_keys(self) -> Mapping[str, str]:
+        """The keys of the queue towards the client, `size` and `aqm` among them; empty if none was set."""
         text = self.values.get(_QUEUE, "")
         if text.startswith("{"):
-            keys = _by_name(tuple(text.strip("{}").replace('"', "").split(",")))
-            shown = [keys.pop("size", ""), keys.pop("aqm", ""), *(f"{key}={keys[key]}" for key in keys)]
-            text = " ".join(one for one in shown if one)
-        return text.replace("BDP", " BDP").replace("packets", " packets")
+            return _by_name(tuple(text.strip("{}").replace('"', "").split(",")))
+        return {"size": text} if text else {}
 
     @property
     def without_queue(self) -> ScenarioLabel:

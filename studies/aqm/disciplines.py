@@ -11,9 +11,10 @@ TAIL = "drop-tail"
 
 def discipline(cell: Cell) -> str:
     """The discipline, with what is set beside its defaults: `codel`, `codel, ecn=off`."""
-    size_and_name = cell.key.scenario_label.queue.split(" ")
-    words = [one for one in size_and_name[2:] if one]
-    return ", ".join(words) or TAIL
+    keys = dict(cell.key.scenario_label.queue_keys)
+    keys.pop("size", None)
+    name = keys.pop("aqm", TAIL)
+    return ", ".join([name, *(f"{key}={keys[key]}" for key in keys)])
 
 
 def path_of(cell: Cell) -> str:

@@ -8,10 +8,14 @@ from bentpipe.analysis.cells import Cell
 from bentpipe.runs.records import Record
 from bentpipe.study.markdown import literal, several, table
 
+from .disciplines import discipline
+
+_MARKING = ("codel", "fq-codel")
 _HOW = """Behind CoDel and FQ-CoDel, over all paths. *Sets*: the codepoint of the server's packets with data
 (RFC 9000 section 13.4 asks for it to be validated: *stops* says that fewer than half of them kept it).
 *Marked*: packets that the queue marked CE. *Reported*: marks that the client's ACKs tell the server of.
-*Slowed down*: round trips with news of marks after which the server had less in flight, of all of them."""
+*Slowed down*: round trips with news of marks after which the server had less in flight, of all of them
+([how](../../docs/reference/traces.md#ecn))."""
 
 
 def sections(single: Sequence[Cell]) -> list[str]:
@@ -29,10 +33,12 @@ def sentence(single: Sequence[Cell]) -> str:
     if not found:
         return ""
     setting = [records for records in found.values() if _codepoint(records).startswith("ECT")]
-    answering = [one for one in setting if _sum(one, "forward_ce_answered")]
+    answering = [
+        one for one in setting if _sum(one, "forward_ce_answered") > _sum(one, "forward_ce_rounds") / 2
+    ]
     return (
         f"Of {several(len(found), 'server')}, {len(setting)} set ECT, and {len(answering)} of these slow "
-        "down when marks are reported."
+        "down in more than half of the round trips in which marks are reported."
     )
 
 
@@ -40,7 +46,7 @@ def _by_server(single: Sequence[Cell]) -> dict[str, list[Record]]:
     """The successful trials behind queues that may mark, of each server with its client."""
     found: dict[str, list[Record]] = {}
     for cell in single:
-        if "codel" in cell.key.scenario_label.queue and "ecn=off" not in cell.key.scenario_label.queue:
+        if discipline(cell) in _MARKING:
             found.setdefault(cell.key.server, []).extend(cell.ok)
     return {server: records for server, records in found.items() if records}
 

@@ -31,7 +31,7 @@ def sentence(path: str, mine: Sequence[Cell]) -> str:
     whole = [
         by_column
         for by_column in _by_server(mine).values()
-        if len(by_column) == len(columns) and all(not one.failures for one in by_column.values())
+        if len(by_column) == len(columns) and all(map(_is_whole, by_column.values()))
     ]
     if TAIL not in columns or not whole:
         return ""
@@ -46,6 +46,11 @@ def sentence(path: str, mine: Sequence[Cell]) -> str:
         f"{waits[shortest]:.0f} ms behind {shortest}, and 10 MiB take {change} "
         f"(medians over {len(whole)} servers)."
     )
+
+
+def _is_whole(cell: Cell) -> bool:
+    """Whether no trial failed, and all have both figures."""
+    return not cell.failures and median_of(cell, "forward_queueing_p99_ms") is not None
 
 
 def _over(whole: Sequence[dict[str, Cell]], name: str, column: str) -> float:

@@ -170,7 +170,9 @@ impl Path {
     /// Nothing more is sent before `until`: what nodes hold they decide about as far as that tells.
     /// Where nothing more is sent at all, until NEVER, the sources end, too.
     pub fn advance(&mut self, until: Time) {
-        if until == Time::NEVER {
+        if until < Time::NEVER {
+            self.now = self.now.max(until);
+        } else {
             self.feeds.iter_mut().for_each(|it| it.traffic.stop());
         }
         for index in 0..self.nodes.len() {
@@ -322,7 +324,12 @@ impl Path {
 fn link(config: &DirectionConfig, rtt: Span, seed: LinkSeed) -> LinkNodes {
     let rate = config.rate.as_ref().map(LinkRate::nominal);
     let traffic = rate.and_then(|rate| {
-        let link = SourceLink { rate, rtt, seed };
+        let link = SourceLink {
+            rate,
+            rtt,
+            mtu: config.mtu,
+            seed,
+        };
         CrossTraffic::new(&config.sources, link)
     });
     LinkNodes {

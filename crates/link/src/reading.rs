@@ -176,6 +176,7 @@ impl DirectionConfig {
             .take("frame")
             .map(|entry| read_frame(&entry))
             .transpose()?;
+        let mtu = fields.take("mtu").map(|it| mtu::read(&it)).transpose()?;
         let sources = match fields.take("sources") {
             None => Vec::new(),
             Some(entry) if rate.is_none() => {
@@ -183,9 +184,8 @@ impl DirectionConfig {
                     "needs a rate beside it: where nothing waits, sources are in nobody's way";
                 return Err(entry.problem(why));
             }
-            Some(entry) => Source::read_all(entry, folder)?,
+            Some(entry) => Source::read_all(entry, folder, mtu)?,
         };
-        let mtu = fields.take("mtu").map(|it| mtu::read(&it)).transpose()?;
         let udp = fields.take("udp");
         let policer = fields.take("policer").map(read_policer).transpose()?;
         let shaper = fields.take("shaper").map(ShaperConfig::read).transpose()?;

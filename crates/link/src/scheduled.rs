@@ -88,6 +88,10 @@ impl Node for ScheduledTransmitter {
         Step::Hold
     }
 
+    fn reorders(&self) -> bool {
+        self.queue.reorders()
+    }
+
     fn holds(&self) -> bool {
         true
     }

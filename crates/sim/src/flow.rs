@@ -72,11 +72,20 @@ impl FlowRun {
         actions.min().unwrap_or(Time::NEVER)
     }
 
-    /// For each of its programs, the first time at which it can do anything to its neighbours: what
-    /// they can do first, and with it what their neighbours can do to that, may make it act.
+    /// For each of its programs, the first time at which it can do anything to its neighbours: a
+    /// packet that a link holds may make it act, what they can do first, and with it what their
+    /// neighbours can do to that.
     pub fn acts(&self, hops: &[Delays], held: &[HeldBack]) -> Vec<Time> {
-        let mut acts: Vec<Time> = self.nodes.iter().map(Node::next_action).collect();
         let last = hops.len();
+        let first = |(node, program): (usize, &Node)| {
+            let near = (node > 0).then(|| held[node - 1][Direction::Return as usize]);
+            let far = (node < last).then(|| held[node][Direction::Forward as usize]);
+            let arrivals = near.into_iter().chain(far);
+            arrivals.fold(program.next_action(), Time::min)
+        };
+        let mut acts: Vec<Time> = self.nodes.iter().enumerate().map(first).collect();
+        // Sweeps both ways are exact on a chain: the least over all programs of what each does
+        // first and the way from it.
         for node in 1..=last {
             acts[node] = acts[node].min(reaches(&acts, node, Direction::Return, hops, held));
         }

@@ -40,7 +40,8 @@ pub use job::{
 pub use preparation::flow_setups;
 pub use record::{path_facts, result};
 pub use schema::{
-    Fidelity, FlowResult, HopResult, LinkConditions, LinkCounts, Outcome, ProxyResult, TrialResult,
+    Fidelity, FlowResult, HopResult, LinkConditions, LinkCounts, Outcome, ProxyResult, Queueing,
+    TrialResult,
 };
 pub use setup::{FlowSetup, Network, address};
 pub use verdict::{FlowEnd, ProofFailure, Verdict};

@@ -65,6 +65,8 @@ fn fixed_rate(config: &DirectionConfig) -> Option<Vec<Rate>> {
         config.outages.is_some(),
         config.aggregate.is_some(),
         config.reorder.is_some(),
+        // Not even the first packet finds an empty queue.
+        !config.sources.is_empty(),
     ];
     let is_held = held.contains(&true);
     let steady = matches!(config.delay, Delay::Fixed(_)) && !is_held;

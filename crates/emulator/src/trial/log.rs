@@ -14,8 +14,8 @@ use bentpipe_analysis::connection::Fate as Known;
 use bentpipe_emulator::{HopPacket, Report};
 use bentpipe_link::{Counters, Direction, Fate, Hop, SourceCounters};
 use bentpipe_trial::{
-    Fidelity, FlowLifetime, FlowSetup, HopPackets, IpPacket, LinkObservation, Packet, PacketLog,
-    TestbedObservation, Transport, TunnelObservation, count_fates,
+    Fidelity, FlowLifetime, FlowSetup, HopPackets, IpPacket, Job, LinkObservation, Packet,
+    PacketLog, TestbedObservation, Transport, TunnelObservation, count_fates,
 };
 use bentpipe_units::Time;
 use bentpipe_wire::capture::CapturedPacket;
@@ -74,7 +74,7 @@ pub fn observation(
                 exits: carried.exits,
             };
             let links = LinkObservation {
-                counters: counters_since(carried.begun, &on_links),
+                counters: with_sources(counters_since(carried.begun, &on_links), job, report),
                 sha256: None,
             };
             (vec![hop(inside)], Some(links), Some(tunnel))
@@ -98,6 +98,16 @@ pub fn observation(
         return observation.end_to_end();
     }
     observation
+}
+
+/// The same with what became of the packets of sources.
+fn with_sources(counters: Vec<[Counters; 2]>, job: &Job, report: &Report) -> Vec<[Counters; 2]> {
+    let hops = job.link_hops().into_iter().zip(counters);
+    let with = |(hop, [mut forward, mut back]): (Hop, [Counters; 2])| {
+        [forward.sources, back.sources] = sources(hop, report);
+        [forward, back]
+    };
+    hops.map(with).collect()
 }
 
 /// What became of the packets of sources on a hop, towards the client and towards the server.

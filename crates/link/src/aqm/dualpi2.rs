@@ -165,6 +165,11 @@ impl Discipline for DualPi2 {
     fn bytes(&self) -> u64 {
         self.l4s.fifo.bytes + self.classic.fifo.bytes
     }
+
+    /// Where a flow's packets are of both queues.
+    fn reorders(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

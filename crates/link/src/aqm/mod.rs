@@ -49,6 +49,11 @@ pub(crate) trait Discipline: Send {
 
     /// The bytes that wait.
     fn bytes(&self) -> u64;
+
+    /// Whether packets of a flow ever leave in another order than that in which they arrived.
+    fn reorders(&self) -> bool {
+        false
+    }
 }
 
 /// The discipline that a queue asks for, or the priority of UDP in a drop-tail one; None:

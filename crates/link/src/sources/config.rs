@@ -91,16 +91,21 @@ const PACKET_BYTES: std::ops::RangeInclusive<u64> = 20..=65_535;
 
 impl Source {
     /// Reads a list of sources.
-    pub(crate) fn read_all(entry: Entry, folder: &Path) -> Result<Vec<Self>, Problem> {
+    pub(crate) fn read_all(
+        entry: Entry,
+        folder: &Path,
+        mtu: Option<Size>,
+    ) -> Result<Vec<Self>, Problem> {
         let wrong = entry.problem(&format!("sources are a list of tables; write {EXAMPLE}"));
         let entries = entry.items().ok_or(wrong)?;
         entries
             .into_iter()
-            .map(|entry| Self::read(entry, folder))
+            .map(|entry| Self::read(entry, folder, mtu))
             .collect()
     }
 
-    fn read(entry: Entry, folder: &Path) -> Result<Self, Problem> {
+    fn read(entry: Entry, folder: &Path, mtu: Option<Size>) -> Result<Self, Problem> {
+        let too_large = entry.problem("its packets exceed the link's mtu; write a smaller packet");
         let mut fields = entry.table()?;
         let kind = fields.required("kind", KINDS)?;
         let start = fields.optional("start")?.unwrap_or(Time::ZERO);
@@ -124,6 +129,13 @@ impl Source {
             return Err(stop.problem(&format!("not after its start, {start}; write a later time")));
         }
         fields.finish()?;
+        let packet = match &source.traffic {
+            Traffic::Constant(stream) | Traffic::OnOff(stream, _) => u64::from(stream.ip_bytes),
+            Traffic::Web(_) | Traffic::Replay(_) => 0,
+        };
+        if mtu.is_some_and(|mtu| packet > mtu.bytes()) {
+            return Err(too_large);
+        }
         Ok(source)
     }
 }

@@ -15,7 +15,7 @@ mod web;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use bentpipe_units::{Rate, Span, Time};
+use bentpipe_units::{Rate, Size, Span, Time};
 
 use crate::random::LinkSeed;
 use constant::ConstantRate;
@@ -48,6 +48,7 @@ pub(crate) struct SourceLink {
     pub rate: Rate,
     /// The round-trip time of the whole path.
     pub rtt: Span,
+    pub mtu: Option<Size>,
     pub seed: LinkSeed,
 }
 

@@ -73,6 +73,14 @@ impl TransferSizes {
         }
     }
 
+    /// The largest, in bytes.
+    pub(super) fn largest_bytes(self) -> u64 {
+        match self {
+            Self::Fixed(size) => size.bytes(),
+            Self::Web => WEB[WEB.len() - 1].1,
+        }
+    }
+
     /// Draws one, in bytes.
     pub(super) fn draw(self, dice: &mut Dice) -> u64 {
         match self {

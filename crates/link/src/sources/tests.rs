@@ -23,6 +23,7 @@ fn sent(source: &Source) -> Vec<Emission> {
     let link = SourceLink {
         rate: Rate::from_bps(20_000_000),
         rtt: Span::from_millis(600),
+        mtu: None,
         seed: SEED,
     };
     let mut traffic = CrossTraffic::new(std::slice::from_ref(source), link).unwrap();
@@ -42,6 +43,16 @@ fn source(text: &str) -> Source {
         scenario
     );
     scenario.satellite.forward.sources[0].clone()
+}
+
+/// The packets of a transfer that has so many, all of them sent after the start.
+fn whole_transfer(sent: &[Emission], packets: usize) -> Vec<Emission> {
+    let of = |flow: u64| sent.iter().copied().filter(move |it| it.flow == flow);
+    let flow = sent
+        .iter()
+        .map(|it| it.flow)
+        .find(|flow| of(*flow).count() == packets);
+    of(flow.expect("one is whole")).collect()
 }
 
 fn bits(sent: &[Emission]) -> f64 {
@@ -97,12 +108,7 @@ fn transfers_have_their_load_and_begin_as_a_slow_start() {
     let sent = sent(&source(text));
     let mean = bits(&sent) / 600.0;
     assert!((4.85e6..5.15e6).contains(&mean), "{mean}");
-    let begun: Vec<Emission> = sent
-        .iter()
-        .copied()
-        .filter(|it| it.flow == first_flow(0))
-        .collect();
-    assert_eq!(begun.len(), 100);
+    let begun = whole_transfer(&sent, 100);
     let after = |packet: usize| begun[packet].at - begun[0].at;
     // 10 packets in the first 600 ms, 20 in the next, 40 in the third.
     assert_eq!(after(9), Span::from_millis(540));
@@ -111,16 +117,32 @@ fn transfers_have_their_load_and_begin_as_a_slow_start() {
     assert_eq!(after(70), Span::from_millis(1800));
 }
 
+/// From its start on it sends its load, not only once large transfers have begun.
+#[test]
+fn transfers_are_under_way_at_the_start() {
+    let text = "kind = \"web\", load = \"5 Mbit/s\", sizes = \"3 MB\", stop = \"2 s\"";
+    let early = (0..600).map(|seed| {
+        let link = SourceLink {
+            rate: Rate::from_bps(20_000_000),
+            rtt: Span::from_millis(600),
+            mtu: Some(Size::from_bytes(1200)),
+            seed: LinkSeed { seed, ..SEED },
+        };
+        let mut traffic = CrossTraffic::new(std::slice::from_ref(&source(text)), link).unwrap();
+        let sent: Vec<_> = std::iter::from_fn(|| traffic.next(Time::NEVER)).collect();
+        assert!(sent.iter().all(|it| it.ip_bytes <= 1200));
+        bits(&sent) / 2.0
+    });
+    let mean = early.sum::<f64>() / 600.0;
+    assert!((4.5e6..5.5e6).contains(&mean), "{mean}");
+}
+
 #[test]
 fn a_transfer_is_never_faster_than_its_peak() {
     let text = "kind = \"web\", load = \"1 Mbit/s\", sizes = \"3 MB\", peak = \"2 Mbit/s\", \
                 stop = \"120 s\"";
     let sent = sent(&source(text));
-    let begun: Vec<Time> = sent
-        .iter()
-        .filter(|it| it.flow == first_flow(0))
-        .map(|it| it.at)
-        .collect();
+    let begun: Vec<Time> = whole_transfer(&sent, 2000).iter().map(|it| it.at).collect();
     // 1500 bytes at 2 Mbit/s are 6 ms.
     assert!(
         begun
@@ -166,6 +188,7 @@ fn other_seeds_have_other_luck_and_the_same_seed_the_same() {
     let link = SourceLink {
         rate: Rate::from_bps(20_000_000),
         rtt: Span::from_millis(600),
+        mtu: None,
         seed: LinkSeed { seed: 8, ..SEED },
     };
     let mut other = CrossTraffic::new(std::slice::from_ref(&web), link).unwrap();
@@ -246,6 +269,7 @@ fn link_of_source() -> SourceLink {
     SourceLink {
         rate: Rate::from_bps(5_000_000),
         rtt: Span::from_millis(600),
+        mtu: None,
         seed: SEED,
     }
 }

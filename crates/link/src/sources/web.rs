@@ -12,16 +12,27 @@ use crate::random::Dice;
 
 /// The packets of the first round trip (RFC 6928).
 const INITIAL_WINDOW: u64 = 10;
-/// The size of its packets.
-const PACKET: u32 = 1500;
+/// The size of its packets, where the link's MTU is not smaller.
+const PACKET: u64 = 1500;
+/// What transfers began earlier than this before the start does not count.
+const LONGEST_WARM_UP: Span = Span::from_secs(600);
 /// The size of the headers of IPv4 and TCP, which the last packet has at least.
 const HEADERS: u64 = 40;
 
 /// Transfers whose beginnings are a Poisson process. Each is a flow of its own. It sends 10 packets
 /// in its first round trip, twice as many in each next one, evenly spread, until it sends at the
 /// peak rate. What is lost is not repeated.
+///
+/// When the source starts, transfers are under way that began before, as many as at any time: else
+/// it would send less than its load at first, and for minutes, as few large transfers have a large
+/// part of it.
 pub(super) struct Web {
     transfers: Transfers,
+    /// How much earlier than its source it begins: no transfer takes longer.
+    warm_up: Span,
+    /// The start of the source, by a clock that is ahead by as much.
+    from: Time,
+    packet: u64,
     /// From one transfer to the next, in the mean.
     interval: Span,
     rtt: Span,
@@ -55,12 +66,19 @@ impl Web {
         let peak = transfers
             .peak
             .unwrap_or(Rate::from_bps(link.rate.bps().div_ceil(4)));
+        let packet = link.mtu.map_or(PACKET, |mtu| mtu.bytes().min(PACKET));
+        // Before its peak, a transfer doubles its rate in each round trip.
+        let longest = time_for(peak, transfers.sizes.largest_bytes()) + link.rtt * 20;
+        let warm_up = longest.min(LONGEST_WARM_UP);
         let next_transfer = start + exponential(interval, &mut dice);
         Self {
             transfers,
+            warm_up,
+            from: start + warm_up,
+            packet,
             interval,
             rtt: link.rtt,
-            shortest: time_for(peak, u64::from(PACKET)),
+            shortest: time_for(peak, packet),
             dice,
             next_flow: first_flow,
             next_transfer,
@@ -84,8 +102,8 @@ impl Web {
 
 impl Transfer {
     /// Sends a packet. Whether it has more.
-    fn send(&mut self, rtt: Span, shortest: Span) -> (Emission, bool) {
-        let bytes = self.bytes_left.min(u64::from(PACKET));
+    fn send(&mut self, packet: u64, rtt: Span, shortest: Span) -> (Emission, bool) {
+        let bytes = self.bytes_left.min(packet);
         let emission = Emission {
             at: self.next,
             ip_bytes: u32::try_from(bytes.max(HEADERS)).expect("a packet's size"),
@@ -106,8 +124,9 @@ impl Transfer {
     }
 }
 
-impl Generator for Web {
-    fn next(&mut self) -> Option<Emission> {
+impl Web {
+    /// The next packet, by the clock that is ahead.
+    fn send(&mut self) -> Option<Emission> {
         while self
             .open
             .peek()
@@ -119,11 +138,25 @@ impl Generator for Web {
             self.begin();
         }
         let Reverse(mut transfer) = self.open.pop()?;
-        let (emission, has_more) = transfer.send(self.rtt, self.shortest);
+        let (emission, has_more) = transfer.send(self.packet, self.rtt, self.shortest);
         if has_more {
             self.open.push(Reverse(transfer));
         }
         Some(emission)
+    }
+}
+
+impl Generator for Web {
+    fn next(&mut self) -> Option<Emission> {
+        loop {
+            let emission = self.send()?;
+            if emission.at >= self.from {
+                return Some(Emission {
+                    at: emission.at - self.warm_up,
+                    ..emission
+                });
+            }
+        }
     }
 }
 

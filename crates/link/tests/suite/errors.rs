@@ -5,7 +5,7 @@ use bentpipe_link::Scenario;
 use crate::file;
 
 /// The keys of a direction.
-const KEYS: &str = "rate, delay, queue, loss, frame, sources, mtu, udp, policer, shaper, outages, \
+const KEYS: &str = "rate, delay, queue, loss, frame, mtu, sources, udp, policer, shaper, outages, \
                     order, bit_errors, aggregate, reorder";
 
 const SAT: &str = "rate = \"20 Mbit/s\"\ndelay = \"300 ms\"";

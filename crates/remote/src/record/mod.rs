@@ -18,7 +18,8 @@ use std::io::{Write, read_to_string, stdin, stdout};
 use std::time::Duration;
 
 use bentpipe_trial::{
-    FinishedFlow, FinishedTrial, Job, LinkConditions, LinkCounts, TrialResult, flow_setups, result,
+    FinishedFlow, FinishedTrial, Job, LinkConditions, LinkCounts, Queueing, TrialResult,
+    flow_setups, result,
 };
 use serde_json::Value;
 
@@ -99,6 +100,7 @@ fn of_seen_packets(made: TrialResult, are_seen: bool) -> TrialResult {
     if !are_seen {
         return TrialResult {
             links: LinkCounts::default(),
+            queueing: Queueing::default(),
             received_step_s: 0.0,
             received_bytes: Vec::new(),
             packet_log_sha256: None,
@@ -112,7 +114,11 @@ fn of_seen_packets(made: TrialResult, are_seen: bool) -> TrialResult {
         return_marked: None,
         ..made.links
     };
-    TrialResult { links, ..made }
+    TrialResult {
+        links,
+        queueing: Queueing::default(),
+        ..made
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! Resource Allocation in Shared Computer Systems, DEC-TR-301, 1984: the index of n shares x is
 //! (Σx)² / (n · Σx²), from 1/n, where one has all, to 1, where all have the same.
 
-use bentpipe_link::{Direction, Fate};
+use bentpipe_link::{Direction, Fate, Hop};
 use bentpipe_units::Time;
 
 use crate::evidence::{HopPackets, TestbedObservation};
@@ -76,11 +76,12 @@ pub fn fairness(
         hop.log
             .received_by(of, step, start.unwrap_or_default(), until)
     };
+    let hop = job.hops()[job.satellite_hop()];
     let results = intervals.iter().zip(&goodputs).enumerate();
     let results = results.map(|(number, (interval, goodput))| FlowResult {
         goodput_bps: *goodput,
         received_bytes: curve(number),
-        ..interval.result(&observation.hops[job.satellite_hop()], number)
+        ..interval.result((hop, &observation.hops[job.satellite_hop()]), number)
     });
     let results = results.collect();
     let known = goodputs.into_iter().collect::<Option<Vec<f64>>>();
@@ -129,7 +130,7 @@ impl<'a> FlowInterval<'a> {
     }
 
     /// Without what depends on other flows.
-    fn result(&self, satellite: &HopPackets, number: usize) -> FlowResult {
+    fn result(&self, (hop, satellite): (Hop, &HopPackets), number: usize) -> FlowResult {
         let own = satellite.log.packets().iter();
         let mut counts = [[0; 3]; 2];
         for packet in own.filter(|packet| packet.flow == number) {
@@ -154,7 +155,7 @@ impl<'a> FlowInterval<'a> {
             return_packets: back[0],
             return_queue_drops: back[1],
             return_losses: back[2],
-            queueing: Queueing::of(&satellite.log, Some(number)),
+            queueing: Queueing::of(&satellite.log, hop, Some(number)),
             received_bytes: Vec::new(),
         }
     }

@@ -237,8 +237,10 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
 
 /// The queueing of the packets of all flows, on the hop that has the satellite.
 fn queueing(job: &Job, observation: Option<&TestbedObservation>) -> Queueing {
+    let hop = job.hops()[job.satellite_hop()];
     let log = observation.map(|it| &it.hops[job.satellite_hop()].log);
-    log.map(|log| Queueing::of(log, None)).unwrap_or_default()
+    log.map(|log| Queueing::of(log, hop, None))
+        .unwrap_or_default()
 }
 
 /// Marks of files that one connection carries from end to end; those of an upload past a proxy

@@ -1,18 +1,18 @@
 //! How long packets waited on the way.
 
-use bentpipe_link::{Direction, Fate};
+use bentpipe_link::{Direction, Fate, Hop};
 use bentpipe_units::Span;
 
-use crate::evidence::PacketLog;
+use crate::evidence::{Packet, PacketLog};
 use crate::numbers::{nearest_rank, seconds};
 use crate::schema::Queueing;
 
 impl Queueing {
     /// The queueing of a hop's packets: of those of one flow, or of all. A packet's is the time
-    /// that it took above the fastest of the hop, of any flow, in its direction.
-    pub(super) fn of(log: &PacketLog, flow: Option<usize>) -> Self {
+    /// that it took above the least delay of the hop in its direction.
+    pub(super) fn of(log: &PacketLog, hop: Hop, flow: Option<usize>) -> Self {
         let [forward, back] = [Direction::Forward, Direction::Return].map(|way| {
-            let waits = waits(log, way, flow);
+            let waits = waits(log, (way, hop.min_one_way(way)), flow);
             [50, 99].map(|percent| {
                 let wait = nearest_rank(&waits, waits.len(), percent)?;
                 Some(seconds(*wait) * 1e3)
@@ -28,30 +28,27 @@ impl Queueing {
 }
 
 /// The queueing of each packet that was delivered, in nanoseconds, sorted.
-fn waits(log: &PacketLog, way: Direction, flow: Option<usize>) -> Vec<u64> {
-    let took = log.packets().iter().filter_map(|it| match it.fate {
-        Fate::Delivered { at } if it.direction == way => Some((it.flow, at - it.sent)),
+fn waits(log: &PacketLog, (way, least): (Direction, Span), flow: Option<usize>) -> Vec<u64> {
+    let own = |it: &&Packet| it.direction == way && flow.is_none_or(|flow| flow == it.flow);
+    let own = log.packets().iter().filter(own);
+    let waits = own.filter_map(|it| match it.fate {
+        // No sooner than the least delay; a clock of real time may see it so.
+        Fate::Delivered { at } => Some((at - (it.sent + least)).as_nanos()),
         _ => None,
     });
-    let took: Vec<(usize, Span)> = took.collect();
-    let fastest = took.iter().map(|(_, span)| *span).min().unwrap_or_default();
-    let own = took
-        .iter()
-        .filter(|(of, _)| flow.is_none_or(|flow| flow == *of));
-    let mut waits: Vec<u64> = own
-        .map(|(_, span)| span.as_nanos() - fastest.as_nanos())
-        .collect();
+    let mut waits: Vec<u64> = waits.collect();
     waits.sort_unstable();
     waits
 }
 
 #[cfg(test)]
 mod tests {
+    use bentpipe_link::Scenario;
     use bentpipe_units::Time;
     use bytes::Bytes;
 
     use super::*;
-    use crate::evidence::{IpPacket, Packet, Transport};
+    use crate::evidence::{IpPacket, Transport};
     use bentpipe_wire::IpVersion;
 
     /// Packets that were sent each millisecond, and took so many milliseconds; None: lost.
@@ -79,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_wait_longer_than_the_fastest_of_all_flows() {
+    fn packets_wait_beyond_the_least_delay() {
         let forward = Direction::Forward;
         let log = log(&[
             (0, forward, Some(300)),
@@ -89,12 +86,19 @@ mod tests {
             (1, forward, Some(330)),
             (0, forward, Some(305)),
         ]);
-        let all = Queueing::of(&log, None);
-        assert_eq!(all.forward_queueing_median_ms, Some(5.0));
-        assert_eq!(all.forward_queueing_p99_ms, Some(30.0));
+        let scenario = Scenario::parse(
+            "title = \"t\"\nsource = \"s\"\ntimeout = \"9 s\"\n\
+             [satellite]\nforward = { delay = \"295 ms\" }\nreturn = { delay = \"200 ms\" }",
+            "t.toml",
+            &[],
+        )
+        .unwrap();
+        let all = Queueing::of(&log, scenario.whole(), None);
+        assert_eq!(all.forward_queueing_median_ms, Some(10.0));
+        assert_eq!(all.forward_queueing_p99_ms, Some(35.0));
         assert_eq!(all.return_queueing_p99_ms, Some(0.0));
-        let second = Queueing::of(&log, Some(1));
-        assert_eq!(second.forward_queueing_median_ms, Some(10.0));
+        let second = Queueing::of(&log, scenario.whole(), Some(1));
+        assert_eq!(second.forward_queueing_median_ms, Some(15.0));
         assert_eq!(second.return_queueing_median_ms, None);
     }
 }

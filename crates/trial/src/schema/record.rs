@@ -460,9 +460,9 @@ pub struct TunnelResult {
     pub cpu_far_s: f64,
 }
 
-/// The time that packets waited on a hop: by how much longer than the fastest packet of the trial
-/// they were on the way in their direction. What jitter adds, and a large packet's transmission,
-/// count. Null where no packet arrived, and over a real link.
+/// The time that packets waited on a hop: by how much longer they were on the way than the least
+/// delay of its links. Their transmission, and what jitter adds, count. Null where no packet
+/// arrived, and over a real link.
 #[derive(Debug, Default, Serialize)]
 pub struct Queueing {
     /// What half of the packets towards the client did not exceed.
