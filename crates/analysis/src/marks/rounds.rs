@@ -6,7 +6,8 @@
 //!
 //! **The answer.** A sender of TCP says it by CWR. One of QUIC says nothing; it has answered if the
 //! most bytes in flight in the second half of the round are at least a full-sized packet below the
-//! most in the time before that was as long as the round. The first half does not count: a sender
+//! most in the time before that was as long as the round, and behind the middle of the marked round
+//! before. The first half does not count: a sender
 //! that halves its window is silent then, or sends a packet for every two that are acknowledged.
 //!
 //! Departures: a reduction of less than a packet cannot be seen, and a sender that has less in
@@ -30,7 +31,8 @@ pub(crate) struct MarkedRound {
     pub reports: u64,
     /// QUIC: by how much the CE count rose.
     pub marks: u64,
-    /// The most bytes in flight in a time before that was as long.
+    /// The most bytes in flight in a time before that was as long, and after the middle of the
+    /// marked round before.
     pub before: u64,
     /// The most in its second half; where nothing was sent then, what was in flight with the next
     /// packet.
@@ -70,8 +72,10 @@ pub(super) fn of(
             }),
         }
     }
+    let mut before: Option<MarkedRound> = None;
     for round in &mut rounds {
-        sent.complete(round, connection.protocol);
+        sent.complete(round, before.as_ref(), connection.protocol);
+        before = Some(*round);
     }
     rounds
 }
@@ -174,11 +178,15 @@ impl Sent {
         &self.packets[index(from)..index(until).max(index(from))]
     }
 
-    fn complete(&self, round: &mut MarkedRound, protocol: Protocol) {
+    /// Measures a round. `last` is the marked round before it.
+    fn complete(&self, round: &mut MarkedRound, last: Option<&MarkedRound>, protocol: Protocol) {
         let length = round.until.saturating_sub(round.from);
         let most = |packets: &[SentPacket]| packets.iter().map(|it| it.in_flight).max();
-        round.before =
-            most(self.between(round.from.saturating_sub(length), round.from)).unwrap_or(0);
+        // What was in flight before the answer to the last round is no measure for that to this one.
+        let middle = last.map_or(Nanos::MIN, |last| last.from + (last.until - last.from) / 2);
+        let begin = round.from.saturating_sub(length).max(middle);
+        let before = most(self.between(begin, round.from));
+        round.before = before.unwrap_or_else(|| last.map_or(0, |last| last.after));
         let later = self.between(round.from + length / 2, round.until);
         let next = || self.between(round.until, Nanos::MAX).first();
         let after = most(later).or_else(|| next().map(|it| it.in_flight));
