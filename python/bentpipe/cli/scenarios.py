@@ -125,7 +125,7 @@ def _show(found: Scenario) -> None:
     click.echo("in full:")
     for key, value in values.items():
         if key not in ("name", "title", "source", "notes"):
-            click.echo(f"  {key} = {_in_full(value)}")
+            click.echo(folded(f"{key} = {_in_full(value)}", "  ", "    "))
 
 
 def _in_full(value: Any) -> str:
