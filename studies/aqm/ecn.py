@@ -13,9 +13,9 @@ from .disciplines import discipline
 _MARKING = ("codel", "fq-codel")
 _HOW = """Behind CoDel and FQ-CoDel, over all paths. *Sets*: the codepoint of the server's packets with data
 (RFC 9000 section 13.4 asks for it to be validated: *stops* says that fewer than half of them kept it).
-*Marked*: packets that the queue marked CE. *Reported*: marks that the client's ACKs tell the server of.
-*Slowed down*: round trips with news of marks after which the server had less in flight, of all of them
-([how](../../docs/reference/traces.md#ecn))."""
+*Marked*: packets that the queue marked CE. *Reported*: marks that the client's ACKs tell the server of. TCP
+reports episodes, each of one mark or more. *Slowed down*: round trips with news of marks after which the
+server had less in flight, of all of them ([how](../../docs/reference/traces.md#ecn))."""
 
 
 def sections(single: Sequence[Cell]) -> list[str]:

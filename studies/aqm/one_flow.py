@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable, Sequence
 
 from bentpipe.analysis.cells import Cell
-from bentpipe.study.markdown import literal, number, table
+from bentpipe.study.markdown import literal, number, percent, table
 from bentpipe.study.quantiles import median_of
 
 from .disciplines import TAIL, discipline, in_order
@@ -40,7 +40,7 @@ def sentence(path: str, mine: Sequence[Cell]) -> str:
     slowest = max((name for name in columns if name != TAIL), key=lambda name: times[name])
     shortest = min(waits, key=lambda name: waits[name])
     cost = times[slowest] / times[TAIL] - 1
-    change = f"up to {cost:.0%} more time ({slowest})" if cost > _NOTABLE else "no more time"
+    change = f"up to {percent(cost)} more time ({slowest})" if cost > _NOTABLE else "no more time"
     return (
         f"Over {literal(path)}, 99 % of the packets wait at most {waits[TAIL]:.0f} ms behind drop-tail and "
         f"{waits[shortest]:.0f} ms behind {shortest}, and 10 MiB take {change} "

@@ -18,8 +18,8 @@ from .disciplines import TAIL, discipline, path_of
 _HOW = """Each queue holds one bandwidth-delay product, and each discipline has the defaults of its RFC:
 [CoDel](https://www.rfc-editor.org/rfc/rfc8289), [FQ-CoDel](https://www.rfc-editor.org/rfc/rfc8290),
 [PIE](https://www.rfc-editor.org/rfc/rfc8033), [DualPI2](https://www.rfc-editor.org/rfc/rfc9332). These are
-made for round trips up to 100 ms; `sat` has 600 ms. *Queueing* is by how much longer than the fastest packet
-of its trial a packet was on its way to the client. All figures are medians over the trials of a cell."""
+made for round trips up to 100 ms; `sat` has 600 ms. *Queueing* is by how much longer a packet was on its way
+to the client than the links' least delay. All figures are medians over the trials of a cell."""
 
 
 class Page:

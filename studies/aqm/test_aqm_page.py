@@ -45,7 +45,7 @@ def test_disciplines_stand_side_by_side(bentpipe: Command) -> None:
     assert "| server | drop-tail | codel | codel, ecn=off |" in text
     flat = " ".join(text.split())
     assert "wait at most 600 ms behind drop-tail and 20 ms behind codel, ecn=off" in flat
-    assert "10 MiB take up to 100% more time (codel, ecn=off)" in flat  # 19 s in place of 9.5 s
+    assert "10 MiB take up to 100 % more time (codel, ecn=off)" in flat  # 19 s in place of 9.5 s
     assert "Of 2 servers, 1 set ECT, and 1 of these slow down" in flat
     assert "| noq | ECT(0) | 9 | 8 | 4 of 5 |" in text and "| quinn | none | 0 | 0 | - |" in text
 
