@@ -98,3 +98,14 @@ def test_a_packet_takes_the_delay_of_the_link(bentpipe: Command) -> None:
         least = 300_000_000 + -(-int(size) * 8 * 1_000_000_000 // rate)
         nanos = [int(text.replace(".", "")) for text in (sent, arrived)]
         assert nanos[1] - nanos[0] >= least
+
+
+def test_the_folders_of_several_trials_are_traced_one_by_one(bentpipe: Command) -> None:
+    words = ("--scenario", "goodput", "--client", "noq", "--server", "noq", "--bytes", "100kB")
+    bentpipe("run", *words, "--iterations", "2", "--trace", "all", "--no-report", "--out", "two")
+    folders = sorted(map(str, Path("two/trials").iterdir()))
+    done = bentpipe("trace", *folders, "--explain")
+    assert done.code == 0, done.err
+    headings = [line for line in done.out.splitlines() if line.startswith("goodput_noq_noq_")]
+    assert headings == [f"{Path(folder).name}:" for folder in folders] and len(headings) == 2
+    assert bentpipe("trace", *folders, "--json").code == 2

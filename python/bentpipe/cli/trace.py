@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shlex
@@ -45,7 +46,7 @@ _BOUND = "\u00a0"  # between a number and its unit, which stay on one line
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the analysis as JSON.")
 def trace(named: CaptureArguments, explain: bool, out: Path | None, every: bool, as_json: bool) -> int:
-    """Measure the QUIC and TCP connections in captures (pcapng, pcap) or in the folder of a trial.
+    """Measure the QUIC and TCP connections in captures (pcapng, pcap) or in the folders of trials, in turn.
 
     Two captures of the same connections, one taken at each side, are given together. Forward is from server
     to client. Times count from the connection's first packet; - means not measured.
@@ -62,9 +63,23 @@ def trace(named: CaptureArguments, explain: bool, out: Path | None, every: bool,
     \b
     Examples:
       bentpipe trace runs/demo/trials/sat_quinn_noq_1-0a1b2c3d --explain
+      bentpipe trace runs/demo/trials/* --explain
       bentpipe trace client.pcap server.pcap --keylog keys.log
       bentpipe trace capture.pcapng -o analysis && bentpipe plot analysis
     """
+    several = len(named.files) > 1 and all(file.is_dir() for file in named.files)
+    if not several or as_json or out is not None:
+        return _trace(named, explain, out, every, as_json)
+    codes = []
+    for file in named.files:
+        click.echo(f"{file.name}:")
+        codes.append(_trace(dataclasses.replace(named, files=(file,)), explain, None, every, False))
+        click.echo()
+    return max(codes)
+
+
+def _trace(named: CaptureArguments, explain: bool, out: Path | None, every: bool, as_json: bool) -> int:
+    """Measure the connections of some captures, or of a trial's folder. The exit code."""
     analysis = find(named, out)
     if as_json:
         click.echo(json.dumps(json.loads((analysis.folder / trial_files.SUMMARY).read_text()), indent=1))
