@@ -60,9 +60,9 @@ mod tests {
         arrivals.iter().filter_map(reordered).collect()
     }
 
-    /// The sequences of RFC 4737, section 7.1.
+    /// Sequences reckoned by hand, by the definition of RFC 4737, section 4.2.
     #[test]
-    fn the_examples_of_the_rfc() {
+    fn extents_by_hand() {
         let one = [1, 2, 3, 5, 6, 7, 8, 4, 9, 10];
         assert_eq!(extents(&one), [(4, 4)]);
         let two = [1, 2, 3, 4, 7, 5, 6, 8, 9, 10];
