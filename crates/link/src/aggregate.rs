@@ -5,6 +5,7 @@
 //! made for (draft-ietf-ccwg-bbr): no acknowledgement comes for a while, and then many at once.
 
 use std::collections::VecDeque;
+use std::fmt;
 
 use bentpipe_units::{Span, Time};
 use serde::{Serialize, Serializer};
@@ -52,6 +53,16 @@ impl Serialize for Aggregate {
         let hold = ("hold", self.hold.to_string());
         let packets = self.packets.map(|packets| ("packets", packets.to_string()));
         serializer.collect_map(std::iter::once(hold).chain(packets))
+    }
+}
+
+/// As the record names it.
+impl fmt::Display for Aggregate {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self.packets {
+            Some(packets) => write!(f, "{packets} packets together, after {} at most", self.hold),
+            None => write!(f, "together every {}", self.hold),
+        }
     }
 }
 

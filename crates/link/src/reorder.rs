@@ -5,6 +5,7 @@
 //! in the order of time.
 
 use std::collections::VecDeque;
+use std::fmt;
 
 use bentpipe_units::{Ratio, Span, Time};
 use serde::{Serialize, Serializer};
@@ -85,6 +86,18 @@ impl Serialize for Reorder {
             Held::By(span) => keys.push(("by", span.to_string())),
         }
         serializer.collect_map(keys)
+    }
+}
+
+/// As the record names it.
+impl fmt::Display for Reorder {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self.held {
+            Held::Distance { distance, .. } => {
+                write!(f, "{} reordered by {distance}", self.share)
+            }
+            Held::By(span) => write!(f, "{} reordered by {span}", self.share),
+        }
     }
 }
 
