@@ -64,6 +64,7 @@ mod rate;
 mod rate_over_time;
 mod reading;
 mod reorder;
+mod satellite;
 mod scenario;
 mod scheduled;
 mod sets;
@@ -100,6 +101,10 @@ pub use queue_size::QueueSize;
 pub use random::LinkSeed;
 pub use rate::{LinkRate, OnDemand, RandomRate, RateSteps};
 pub use reorder::{Held, Reorder};
+pub use satellite::{
+    Course, DVB_S2, DVB_S2X, DvbS2, FrameLength, Framing, Loop, Modcod, Reception, Terminal,
+    TerminalGroup,
+};
 pub use scenario::{DirectionConfig, Scenario, Segment};
 pub use shaper::ShaperConfig;
 pub use sources::{Replayed, Source, Traffic, TransferSizes};

@@ -17,6 +17,9 @@ pub(crate) struct Transit {
     /// The number of the node before which it leaves the path, as a source's packet does; None: it
     /// goes to the path's end.
     pub leaves_before: Option<usize>,
+    /// The number of the terminal that it is for, or from, where terminals share a link; that of
+    /// the trial is 0.
+    pub terminal: usize,
 }
 
 /// What a node does with a packet.

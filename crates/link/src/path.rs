@@ -19,6 +19,7 @@ use crate::policer::Policer;
 use crate::random::{LinkSeed, Use};
 use crate::rate::LinkRate;
 use crate::reorder::Reordering;
+use crate::satellite::Carrier;
 use crate::scenario::{DirectionConfig, Scenario};
 use crate::scheduled::ScheduledTransmitter;
 use crate::shaper::Shaper;
@@ -161,6 +162,7 @@ impl Path {
             is_lost: false,
             is_marked: false,
             leaves_before: None,
+            terminal: 0,
         };
         self.sent += 1;
         self.feed(0, now);
@@ -202,6 +204,7 @@ impl Path {
                 is_lost: false,
                 is_marked: false,
                 leaves_before: Some(self.feeds[feed].leaves_before),
+                terminal: emission.terminal,
             };
             self.pass(index, emission.at, transit);
         }
@@ -330,7 +333,7 @@ fn link(config: &DirectionConfig, rtt: Span, seed: LinkSeed) -> LinkNodes {
             mtu: config.mtu,
             seed,
         };
-        CrossTraffic::new(&config.sources, link)
+        CrossTraffic::new(&config.all_sources(), link)
     });
     LinkNodes {
         nodes: nodes(config, rtt, seed),
@@ -376,9 +379,12 @@ fn node(
         NodeName::Shaper => Box::new(Shaper::new(config.shaper?, rtt, seed)),
         NodeName::Queue => {
             let bdp = config.bdp(rtt);
-            match ScheduledTransmitter::new(config, bdp, seed) {
-                Some(transmitter) => Box::new(transmitter),
-                None => Box::new(Transmitter::new(config, bdp, seed)?),
+            if let Some(carrier) = Carrier::new(config, bdp, seed) {
+                Box::new(carrier)
+            } else if let Some(transmitter) = ScheduledTransmitter::new(config, bdp, seed) {
+                Box::new(transmitter)
+            } else {
+                Box::new(Transmitter::new(config, bdp, seed)?)
             }
         }
         NodeName::Loss if !config.has(name) => return None,

@@ -12,8 +12,9 @@ use crate::direction::{Direction, SegmentName};
 /// ASCII text `bentpipe link` and zeros; its 64-bit stream number is `6 * direction + 2 * segment +
 /// use`, with forward 0, return 1; access 0, satellite 1, ground 2; queue 0, loss 1, rate 12, delay
 /// 13, sources 24, reordering 36, bit errors 37, udp 60. A source's streams have its number, from 1
-/// on (3 bytes), and the flow's (8 bytes) in place of the key's zeros. No stream moves when another
-/// draws more or less: with the same seed, the third packet over the satellite gets the same random
+/// on (3 bytes), and the flow's (8 bytes) in place of the key's zeros; the queue's of a terminal
+/// that shares the link has the terminal's number (3 bytes). No stream moves when another draws
+/// more or less: with the same seed, the third packet over the satellite gets the same random
 /// draw whatever the queue is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSeed {
@@ -49,6 +50,13 @@ impl LinkSeed {
         name[..3].copy_from_slice(&(source as u64 + 1).to_le_bytes()[..3]);
         name[3..].copy_from_slice(&flow.to_le_bytes());
         self.keyed(Use::Source, name)
+    }
+
+    /// The stream of the queue for a terminal that shares the link; the trial's is the number 0.
+    pub(crate) fn terminal(self, number: usize) -> Dice {
+        let mut name = [0; 11];
+        name[..3].copy_from_slice(&(number as u64).to_le_bytes()[..3]);
+        self.keyed(Use::Queue, name)
     }
 
     fn keyed(self, what: Use, name: [u8; 11]) -> Dice {

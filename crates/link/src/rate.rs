@@ -3,13 +3,15 @@
 use std::fmt;
 use std::path::Path;
 
-use bentpipe_units::{Rate, Ratio, Span, Time};
+use bentpipe_units::{Rate, Ratio, Size, Span, Time};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::fields::{Entry, Fields, Problem};
 use crate::intervals::Intervals;
 use crate::mahimahi;
+use crate::satellite::{self, DvbS2};
+use crate::sources::Source;
 use crate::steps;
 
 /// The rate of a link over time.
@@ -24,6 +26,8 @@ pub enum LinkRate {
     /// `{ full = "2 Mbit/s", floor = "128 kbit/s", request_every = "1 s", granted_after = "550 ms",
     /// hold = "2 s" }`.
     OnDemand(OnDemand),
+    /// `{ standard = "dvb-s2", symbol_rate = "40 MBd", es_n0 = "12 dB" }`.
+    DvbS2(Box<DvbS2>),
 }
 
 /// A rate that changes at given times, to the nanosecond and in the middle of a packet if need be.
@@ -71,7 +75,7 @@ pub struct OnDemand {
 
 const EXAMPLES: &str = "\"20 Mbit/s\", { steps = [[\"0 s\", \"50 Mbit/s\"], [\"5 s\", \"10 \
                         Mbit/s\"]] }, { mean = \"150 Mbit/s\", spread = \"20 %\", every = \"1 s\" \
-                        }, or { full = \"2 Mbit/s\", floor = \"128 kbit/s\", request_every = \"1 \
+                        }, { full = \"2 Mbit/s\", floor = \"128 kbit/s\", request_every = \"1 \
                         s\", granted_after = \"550 ms\", hold = \"2 s\" }";
 /// Steps that are told one by one.
 const TOLD: usize = 6;
@@ -79,7 +83,12 @@ const STEPS: [&str; 2] = ["50 Mbit/s", "10 Mbit/s"];
 
 impl LinkRate {
     /// None: `"unlimited"`.
-    pub(crate) fn read(entry: Entry, folder: &Path) -> Result<Option<Self>, Problem> {
+    /// `mtu` is the link's, which packets of terminals' sources must not exceed.
+    pub(crate) fn read(
+        entry: Entry,
+        folder: &Path,
+        mtu: Option<Size>,
+    ) -> Result<Option<Self>, Problem> {
         if entry.is_text("unlimited") {
             return Ok(None);
         }
@@ -87,12 +96,15 @@ impl LinkRate {
             let hint = "\"20 Mbit/s\" or \"unlimited\"";
             return above_zero(&entry, hint).map(|rate| Some(Self::Fixed(rate)));
         }
-        let unknown = entry.problem(&format!("not a rate; write {EXAMPLES}"));
+        let example = satellite::EXAMPLE;
+        let unknown = entry.problem(&format!("not a rate; write {EXAMPLES}, or {example}"));
         let mut fields = entry.table()?;
         let rate = if fields.has("steps") || fields.has("trace") {
             Self::Steps(RateSteps::read(&mut fields, folder)?)
         } else if fields.has("mean") {
             Self::Random(RandomRate::read(&mut fields)?)
+        } else if fields.has("standard") {
+            Self::DvbS2(Box::new(DvbS2::read(&mut fields, folder, mtu)?))
         } else if fields.has("full") {
             Self::OnDemand(OnDemand::read(&mut fields)?)
         } else {
@@ -115,13 +127,26 @@ impl LinkRate {
                 Rate::from_bps(random.mean.bps().saturating_add(random.deviation()))
             }
             Self::OnDemand(demand) => demand.full,
+            Self::DvbS2(carrier) => carrier.nominal(),
+        }
+    }
+
+    /// The sources of the terminals that share it, each with the terminal's number.
+    pub(crate) fn sources(&self) -> Vec<(usize, Source)> {
+        match self {
+            Self::DvbS2(carrier) => carrier.sources(),
+            _ => Vec::new(),
         }
     }
 
     /// Whether it never changes.
     #[must_use]
     pub fn is_steady(&self) -> bool {
-        matches!(self, Self::Fixed(_))
+        match self {
+            Self::Fixed(_) => true,
+            Self::DvbS2(carrier) => carrier.is_steady(),
+            Self::Steps(_) | Self::Random(_) | Self::OnDemand(_) => false,
+        }
     }
 
     /// The lowest rate it can be.
@@ -132,6 +157,7 @@ impl LinkRate {
             Self::Steps(steps) => steps.rates().min().unwrap_or(Rate::from_bps(0)),
             Self::Random(random) => Rate::from_bps(random.lowest()),
             Self::OnDemand(demand) => demand.floor,
+            Self::DvbS2(carrier) => carrier.lowest(),
         }
     }
 }
@@ -287,6 +313,7 @@ impl Serialize for LinkRate {
                 map.serialize_entry("granted_after", &demand.granted_after)?;
                 map.serialize_entry("hold", &demand.hold)?;
             }
+            Self::DvbS2(carrier) => carrier.serialize_into(&mut map)?,
         }
         map.end()
     }
@@ -325,6 +352,7 @@ impl fmt::Display for LinkRate {
             Self::OnDemand(demand) => {
                 write!(f, "{}, on demand up to {}", demand.floor, demand.full)
             }
+            Self::DvbS2(carrier) => carrier.fmt(f),
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::intervals::Drawn;
 use crate::outages::Outages;
 use crate::random::{Dice, LinkSeed, Use};
 use crate::rate::{LinkRate, RateSteps};
+use crate::satellite::CarrierRate;
 use crate::scenario::DirectionConfig;
 use crate::steps::holding;
 
@@ -17,6 +18,7 @@ pub(crate) enum RateOverTime {
     /// The lowest rate, and what is drawn above it.
     Random(u64, Box<Drawn>),
     OnDemand(Allocation),
+    Carrier(Box<CarrierRate>),
     /// A rate that is 0 in outages.
     Interrupted(Box<Self>, Outages),
 }
@@ -41,7 +43,7 @@ impl RateOverTime {
         match self {
             Self::OnDemand(allocation) => Some(allocation),
             Self::Interrupted(rate, _) => rate.allocation(),
-            Self::Fixed(_) | Self::Steps(_) | Self::Random(..) => None,
+            Self::Fixed(_) | Self::Steps(_) | Self::Random(..) | Self::Carrier(_) => None,
         }
     }
 
@@ -55,6 +57,7 @@ impl RateOverTime {
                 Self::Random(random.lowest(), Box::new(drawn))
             }
             LinkRate::OnDemand(demand) => Self::OnDemand(Allocation::new(*demand)),
+            LinkRate::DvbS2(carrier) => Self::Carrier(Box::new(CarrierRate::new(carrier))),
         }
     }
 
@@ -68,6 +71,7 @@ impl RateOverTime {
                 (lowest.saturating_add(above), until)
             }
             Self::OnDemand(allocation) => allocation.at(at),
+            Self::Carrier(carrier) => carrier.at(at),
             Self::Interrupted(rate, outages) => {
                 let (bps, until) = rate.at(at);
                 let (is_out, change) = outages.at(at);

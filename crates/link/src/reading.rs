@@ -161,22 +161,20 @@ impl Segment {
 impl DirectionConfig {
     fn read(entry: Entry, folder: &Path) -> Result<Self, Problem> {
         let mut fields = entry.table()?;
-        let rate = fields
-            .take("rate")
-            .map(|entry| LinkRate::read(entry, folder))
-            .transpose()?
-            .flatten();
+        let rate = fields.take("rate");
         let delay = fields
             .take("delay")
             .map(|entry| Delay::read(entry, folder))
             .transpose()?;
         let queue = fields.take("queue").map(Queue::read).transpose()?;
         let loss = fields.take("loss").map(Loss::read).transpose()?;
-        let frame = fields
-            .take("frame")
-            .map(|entry| read_frame(&entry))
-            .transpose()?;
+        let frame = fields.take("frame");
         let mtu = fields.take("mtu").map(|it| mtu::read(&it)).transpose()?;
+        let rate = rate.map(|entry| LinkRate::read(entry, folder, mtu));
+        let rate = rate.transpose()?.flatten();
+        let frame = frame
+            .map(|entry| read_frame(&entry, rate.as_ref()))
+            .transpose()?;
         let sources = match fields.take("sources") {
             None => Vec::new(),
             Some(entry) if rate.is_none() => {
@@ -191,7 +189,7 @@ impl DirectionConfig {
         let shaper = fields.take("shaper").map(ShaperConfig::read).transpose()?;
         let outages = fields
             .take("outages")
-            .map(|entry| read_outages(entry, rate.is_some()))
+            .map(|entry| read_outages(entry, rate.as_ref()))
             .transpose()?;
         let order = fields.take("order");
         let bit_errors = fields.optional("bit_errors")?;
@@ -215,8 +213,16 @@ impl DirectionConfig {
             reorder,
             order: None,
         };
+        let no_priority = udp.as_ref().map(|it| {
+            it.problem("a carrier's queue knows no priority; write aqm = \"fq\" in the queue")
+        });
         let udp = udp.map(|it| UdpConfig::read(it, &config.queue, config.rate.is_some()));
         config.udp = udp.transpose()?;
+        let has_priority = config.udp.is_some_and(|it| it.priority.is_some());
+        let has_both = has_priority && is_carrier(config.rate.as_ref());
+        if let Some(problem) = no_priority.filter(|_| has_both) {
+            return Err(problem);
+        }
         config.order = order
             .map(|it| order::read(it, |node| config.has(node)))
             .transpose()?;
@@ -224,8 +230,16 @@ impl DirectionConfig {
     }
 }
 
-fn read_frame(entry: &Entry) -> Result<Span, Problem> {
+/// Whether a rate is a carrier of its own frames.
+fn is_carrier(rate: Option<&LinkRate>) -> bool {
+    matches!(rate, Some(LinkRate::DvbS2(_)))
+}
+
+fn read_frame(entry: &Entry, rate: Option<&LinkRate>) -> Result<Span, Problem> {
     match entry.parse::<Span>()? {
+        _ if is_carrier(rate) => {
+            Err(entry.problem("the carrier has frames of its own; leave it out"))
+        }
         Span::ZERO => Err(entry.problem("a frame takes time; write \"10 ms\", or leave it out")),
         frame => Ok(frame),
     }
@@ -238,8 +252,16 @@ fn read_policer(entry: Entry) -> Result<TokenBucketConfig, Problem> {
     Ok(policer)
 }
 
-fn read_outages(entry: Entry, has_rate: bool) -> Result<Outages, Problem> {
+fn read_outages(entry: Entry, rate: Option<&LinkRate>) -> Result<Outages, Problem> {
     let no_rate = entry.problem("a link without a rate sends at once; write a rate beside it");
+    let carrier = entry.problem(
+        "a carrier does not pause; write an attenuation of 99 dB in the rate for as long as \
+         nothing is received",
+    );
     let outages = Outages::read(entry)?;
-    if has_rate { Ok(outages) } else { Err(no_rate) }
+    match rate {
+        None => Err(no_rate),
+        Some(_) if is_carrier(rate) => Err(carrier),
+        Some(_) => Ok(outages),
+    }
 }

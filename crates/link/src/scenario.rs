@@ -179,6 +179,13 @@ impl DirectionConfig {
         rate.map_or(Size::from_bytes(u64::MAX), |rate| rate.bytes_in(rtt))
     }
 
+    /// All sources, each with the number of the terminal whose it is.
+    pub(crate) fn all_sources(&self) -> Vec<(usize, Source)> {
+        let own = self.sources.iter().map(|it| (0, it.clone()));
+        let others = self.rate.as_ref().map_or(Vec::new(), LinkRate::sources);
+        own.chain(others).collect()
+    }
+
     /// The token buckets that all packets meet.
     pub(crate) fn buckets(&self) -> impl Iterator<Item = TokenBucketConfig> {
         let shaper = self.shaper.map(|it| it.bucket);

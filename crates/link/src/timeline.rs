@@ -16,6 +16,7 @@ use crate::outages::OutageTimes;
 use crate::random::{LinkSeed, Use};
 use crate::rate::{LinkRate, RateSteps};
 use crate::rate_over_time::RateOverTime;
+use crate::satellite::DvbS2;
 use crate::scenario::{DirectionConfig, Scenario};
 use crate::steps::holding;
 
@@ -35,6 +36,8 @@ pub enum Quantity {
     Delay,
     /// In billionths.
     Loss,
+    /// Of the trial's terminal, in thousandths of a decibel.
+    EsN0,
 }
 
 /// The values over time of a quantity of a link, in figures in the unit of the quantity.
@@ -53,15 +56,15 @@ pub struct LinkTimeline {
     /// True if it is drawn at random. Then it is that of the seed 0: other seeds have others.
     pub drawn: bool,
     /// The lowest value that holds for any time.
-    pub least: u64,
+    pub least: i64,
     /// Half of the time a value holds that is no higher.
-    pub median: u64,
+    pub median: i64,
     /// The highest value.
-    pub most: u64,
+    pub most: i64,
     /// The mean, rounded down.
-    pub mean: u64,
+    pub mean: i64,
     /// The mean of each of [`PARTS`] parts of equal length.
-    pub parts: Vec<u64>,
+    pub parts: Vec<i64>,
 }
 
 impl Scenario {
@@ -87,6 +90,7 @@ impl Scenario {
             };
             let config = config.direction(direction);
             let each = [
+                es_n0(config, self.timeout),
                 rate(config, seed, self.timeout),
                 delay(config, seed, self.timeout),
                 loss(config, self.timeout),
@@ -108,7 +112,7 @@ struct Values<'a> {
 }
 
 /// The value that holds at a time, and until when. Times must not go back.
-type At<'a> = Box<dyn FnMut(Time) -> (u64, Time) + 'a>;
+type At<'a> = Box<dyn FnMut(Time) -> (i64, Time) + 'a>;
 
 fn rate(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Values<'_>> {
     let rate = config.rate.as_ref()?;
@@ -123,6 +127,7 @@ fn rate(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Value
             None,
         ) => (*period, true),
         (LinkRate::Steps(steps), None) => (of_steps(&steps.steps, timeout), false),
+        (LinkRate::DvbS2(carrier), None) => (of_carrier(carrier, timeout)?, false),
         (LinkRate::Random(random), _) => (of_intervals(random.intervals, timeout), false),
         (_, Some(OutageTimes::Every { intervals, .. })) => {
             (of_intervals(*intervals, timeout), false)
@@ -135,8 +140,34 @@ fn rate(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Value
         length,
         repeats,
         drawn: matches!(rate, LinkRate::Random(_)),
-        at: Box::new(move |at| over_time.at(at)),
+        at: Box::new(move |at| {
+            let (bps, until) = over_time.at(at);
+            (count(bps), until)
+        }),
     })
+}
+
+/// The Es/N0 of the trial's terminal.
+fn es_n0(config: &DirectionConfig, timeout: Span) -> Option<Values<'_>> {
+    let Some(LinkRate::DvbS2(carrier)) = &config.rate else {
+        return None;
+    };
+    let reception = &carrier.own.reception;
+    Some(Values {
+        quantity: Quantity::EsN0,
+        length: of_carrier(carrier, timeout)?,
+        repeats: false,
+        drawn: false,
+        at: Box::new(move |at| {
+            let (es_n0, until) = reception.at(at);
+            (es_n0.thousandths(), until)
+        }),
+    })
+}
+
+/// The length of a carrier's timeline; None: nothing ever changes.
+fn of_carrier(carrier: &DvbS2, timeout: Span) -> Option<Span> {
+    (!carrier.is_steady()).then_some(timeout)
 }
 
 fn delay(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Values<'_>> {
@@ -146,7 +177,7 @@ fn delay(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Valu
             let at = |at| {
                 let index = holding(steps, at);
                 let until = steps.get(index + 1).map_or(Time::NEVER, |(next, _)| *next);
-                (steps[index].1.as_nanos(), until)
+                (count(steps[index].1.as_nanos()), until)
             };
             (of_steps(steps, timeout), false, Box::new(at))
         }
@@ -158,7 +189,7 @@ fn delay(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Valu
             let mut drawn = Drawn::new(*intervals, jitter.as_nanos(), seed.stream(Use::Delay));
             let at = move |at| {
                 let (above, until) = drawn.at(at);
-                (base.as_nanos().saturating_add(above), until)
+                (count(base.as_nanos().saturating_add(above)), until)
             };
             (of_intervals(*intervals, timeout), true, Box::new(at))
         }
@@ -187,9 +218,9 @@ fn loss(config: &DirectionConfig, timeout: Span) -> Option<Values<'_>> {
         match intervals.since_change(at) {
             Some(since) if since < lasts => {
                 let ends = Time::from_nanos(at.as_nanos() - since.as_nanos()) + lasts;
-                (loss.ppb(), ends.min(next))
+                (count(loss.ppb()), ends.min(next))
             }
-            _ => (Ratio::ZERO.ppb(), next),
+            _ => (count(Ratio::ZERO.ppb()), next),
         }
     };
     Some(Values {
@@ -214,7 +245,7 @@ fn of_intervals(intervals: Intervals, timeout: Span) -> Span {
 impl Values<'_> {
     fn timeline(mut self, segment: SegmentName, direction: Direction) -> LinkTimeline {
         let length = self.length.as_nanos().max(1);
-        let mut held: BTreeMap<u64, u128> = BTreeMap::new();
+        let mut held: BTreeMap<i64, u128> = BTreeMap::new();
         let mut parts = Parts::new(length);
         let mut now = 0;
         while now < length {
@@ -242,7 +273,7 @@ impl Values<'_> {
 }
 
 /// The value that half of the time is not exceeded.
-fn median(held: &BTreeMap<u64, u128>, length: u128) -> u64 {
+fn median(held: &BTreeMap<i64, u128>, length: u128) -> i64 {
     let mut passed = 0;
     let half = held.iter().find(|(_, nanos)| {
         passed += **nanos;
@@ -252,17 +283,31 @@ fn median(held: &BTreeMap<u64, u128>, length: u128) -> u64 {
 }
 
 /// The mean of values that hold for so many nanoseconds each.
-fn weighted(values: impl Iterator<Item = (u64, u128)>) -> u64 {
+fn weighted(values: impl Iterator<Item = (i64, u128)>) -> i64 {
     let (sum, nanos) = values.fold((0, 0), |(sum, all), (value, nanos)| {
-        (sum + u128::from(value) * nanos, all + nanos)
+        (sum + i128::from(value) * signed(nanos), all + nanos)
     });
-    u64::try_from(sum / u128::max(nanos, 1)).unwrap_or(u64::MAX)
+    mean(sum, nanos)
+}
+
+/// A sum over so many nanoseconds, for each of them, rounded down.
+fn mean(sum: i128, nanos: u128) -> i64 {
+    let mean = sum.div_euclid(signed(nanos.max(1)));
+    i64::try_from(mean).unwrap_or(i64::MAX)
+}
+
+fn signed(nanos: u128) -> i128 {
+    i128::try_from(nanos).unwrap_or(i128::MAX)
+}
+
+fn count(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
 }
 
 /// The value in each part.
 struct Parts {
     length: u64,
-    sums: Vec<u128>,
+    sums: Vec<i128>,
 }
 
 impl Parts {
@@ -280,7 +325,7 @@ impl Parts {
     }
 
     /// A value holds from `from` until `until`.
-    fn add(&mut self, value: u64, from: u64, until: u64) {
+    fn add(&mut self, value: i64, from: u64, until: u64) {
         let first = u128::from(from) * PARTS as u128 / u128::from(self.length);
         let first = usize::try_from(first).unwrap_or(0);
         for part in first..PARTS {
@@ -289,15 +334,15 @@ impl Parts {
                 break;
             }
             let nanos = end.min(until).saturating_sub(begin.max(from));
-            self.sums[part] += u128::from(value) * u128::from(nanos);
+            self.sums[part] += i128::from(value) * i128::from(nanos);
         }
     }
 
     /// The mean of each; 0 for an empty part, as in a timeline of less than 60 ns.
-    fn means(&self) -> Vec<u64> {
+    fn means(&self) -> Vec<i64> {
         let each = self.sums.iter().enumerate().map(|(part, sum)| {
             let nanos = u128::from(self.begin(part + 1) - self.begin(part));
-            u64::try_from(sum / nanos.max(1)).unwrap_or(u64::MAX)
+            mean(*sum, nanos)
         });
         each.collect()
     }

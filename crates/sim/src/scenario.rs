@@ -76,6 +76,7 @@ fn key(timeline: &LinkTimeline) -> String {
         Quantity::Rate => "rate",
         Quantity::Delay => "delay",
         Quantity::Loss => "loss",
+        Quantity::EsN0 => "es_n0",
     };
     format!("{segment}.{}.{quantity}", timeline.direction.name())
 }
@@ -86,6 +87,7 @@ fn json_timeline(timeline: &LinkTimeline) -> Value {
         Quantity::Rate => ("Mbit/s", 1e6),
         Quantity::Delay => ("ms", 1e6),
         Quantity::Loss => ("%", 1e7),
+        Quantity::EsN0 => ("dB", 1e3),
     };
     #[expect(clippy::cast_precision_loss, reason = "for people")]
     let shown = |value: u64| value as f64 / in_unit;

@@ -3,6 +3,7 @@
 mod codel;
 mod codel_state;
 mod config;
+mod drop_tail;
 mod dualpi2;
 mod fair_queue;
 mod head_drop;
@@ -83,6 +84,21 @@ pub(crate) fn discipline(
         Aqm::CoDel(config) => Box::new(codel::CoDel::new(config, limit)),
         Aqm::FairQueue(config) => Box::new(fair_queue::FairQueue::new(config, limit, &mut dice)),
     })
+}
+
+/// The discipline that a queue asks for; drop-tail, too, decides when a transmission starts.
+pub(crate) fn discipline_of_any(
+    queue: &Queue,
+    rate: Rate,
+    bdp: Size,
+    dice: Dice,
+) -> Box<dyn Discipline> {
+    let limit = |size| Limit::new(size, rate, bdp);
+    if queue.aqm.is_none() {
+        let random = queue.random_drop.map(|it| (limit(it.above), it.ratio));
+        return Box::new(drop_tail::DropTail::new(limit(queue.size), random, dice));
+    }
+    discipline(queue, None, rate, bdp, dice).expect("it has a discipline")
 }
 
 impl Queued {

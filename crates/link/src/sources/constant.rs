@@ -36,6 +36,7 @@ impl Generator for ConstantRate {
             ip_bytes: self.stream.ip_bytes,
             flow: self.flow,
             is_udp: true,
+            terminal: 0,
         })
     }
 }

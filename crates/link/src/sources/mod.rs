@@ -34,6 +34,8 @@ pub(crate) struct Emission {
     /// Different for each flow of all sources of a link.
     pub flow: u64,
     pub is_udp: bool,
+    /// The terminal that it is for, or from, where terminals share the link.
+    pub terminal: usize,
 }
 
 /// What one source, or one of its flows, sends: packets in the order of time.
@@ -65,17 +67,19 @@ pub(crate) struct CrossTraffic {
 struct Bounded {
     generator: Box<dyn Generator>,
     stop: Time,
+    terminal: usize,
 }
 
 impl CrossTraffic {
-    /// The traffic of some sources; None if there is none.
-    pub fn new(sources: &[Source], link: SourceLink) -> Option<Self> {
+    /// The traffic of some sources, each with the number of the terminal whose it is; None if there
+    /// is none.
+    pub fn new(sources: &[(usize, Source)], link: SourceLink) -> Option<Self> {
         if sources.is_empty() {
             return None;
         }
         let numbered = sources.iter().enumerate();
         let generators: Vec<Bounded> = numbered
-            .flat_map(|(number, source)| generators(number, source, link))
+            .flat_map(|(number, (terminal, source))| generators(number, *terminal, source, link))
             .collect();
         let mut all = Self {
             next: BinaryHeap::with_capacity(generators.len()),
@@ -106,21 +110,27 @@ impl CrossTraffic {
     }
 
     fn refill(&mut self, index: usize) {
-        let Bounded { generator, stop } = &mut self.generators[index];
-        if let Some(emission) = generator.next().filter(|it| it.at < *stop) {
+        let Bounded {
+            generator,
+            stop,
+            terminal,
+        } = &mut self.generators[index];
+        if let Some(mut emission) = generator.next().filter(|it| it.at < *stop) {
+            emission.terminal = *terminal;
             self.next.push(Reverse((emission.at, index)));
             self.pending[index] = Some(emission);
         }
     }
 }
 
-/// The generators of the source with that number.
-fn generators(number: usize, source: &Source, link: SourceLink) -> Vec<Bounded> {
+/// The generators of the source with that number, of a terminal.
+fn generators(number: usize, terminal: usize, source: &Source, link: SourceLink) -> Vec<Bounded> {
     let dice = |flow: u64| link.seed.source(number, flow);
     let first = first_flow(number);
     let bounded = |generator: Box<dyn Generator>| Bounded {
         generator,
         stop: source.stop,
+        terminal,
     };
     let start = source.start;
     match &source.traffic {

@@ -64,6 +64,7 @@ impl Generator for OnOff {
                     ip_bytes: self.stream.ip_bytes,
                     flow: self.flow,
                     is_udp: true,
+                    terminal: 0,
                 });
             }
             let from = until + exponential(self.periods.off, &mut self.dice);

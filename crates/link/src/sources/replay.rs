@@ -30,6 +30,7 @@ impl Generator for Replay {
             ip_bytes,
             flow: self.flow,
             is_udp: true,
+            terminal: 0,
         })
     }
 }

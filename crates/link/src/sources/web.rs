@@ -109,6 +109,7 @@ impl Transfer {
             ip_bytes: u32::try_from(bytes.max(HEADERS)).expect("a packet's size"),
             flow: self.flow,
             is_udp: false,
+            terminal: 0,
         };
         self.bytes_left -= bytes;
         self.left_of_round -= 1;

@@ -258,8 +258,9 @@ fn a_value_of_the_wrong_kind() {
 fn a_rate_that_changes() {
     let table = "not a rate; write \"20 Mbit/s\", { steps = [[\"0 s\", \"50 Mbit/s\"], [\"5 s\", \
                  \"10 Mbit/s\"]] }, { mean = \"150 Mbit/s\", spread = \"20 %\", every = \"1 s\" }, \
-                 or { full = \"2 Mbit/s\", floor = \"128 kbit/s\", request_every = \"1 s\", \
-                 granted_after = \"550 ms\", hold = \"2 s\" }";
+                 { full = \"2 Mbit/s\", floor = \"128 kbit/s\", request_every = \"1 s\", \
+                 granted_after = \"550 ms\", hold = \"2 s\" }, or { standard = \"dvb-s2\", \
+                 symbol_rate = \"40 MBd\", es_n0 = \"12 dB\" }";
     let demand = |text: &str| {
         let whole = "{ full = \"2 Mbit/s\", floor = \"1 Mbit/s\", request_every = \"1 s\", \
                      granted_after = \"550 ms\", hold = \"2 s\" }";

@@ -30,7 +30,7 @@ fn figures_are_weighted_by_time() {
         (one.least, one.median, one.most, one.mean),
         (0, 4, 10, 34 / 6)
     );
-    let expected: Vec<u64> = [(10, 4), (20, 0), (30, 10)]
+    let expected: Vec<i64> = [(10, 4), (20, 0), (30, 10)]
         .into_iter()
         .flat_map(|(parts, value)| std::iter::repeat_n(value, parts))
         .collect();
@@ -106,8 +106,8 @@ fn pick(found: Vec<LinkTimeline>) -> (LinkTimeline, usize) {
 proptest! {
     #[test]
     fn figures_are_those_of_each_millisecond(
-        lengths in prop::collection::vec(1_u64..50, 1..20),
-        values in prop::collection::vec(0_u64..1000, 20),
+        lengths in prop::collection::vec(1_i64..50, 1..20),
+        values in prop::collection::vec(0_i64..1000, 20),
     ) {
         let mut at = 0;
         let mut steps = Vec::new();
@@ -120,7 +120,7 @@ proptest! {
         let (one, count) = pick(timelines(&format!("rate = {{ steps = [{}], period = \"{at} ms\" \
             }}", steps.join(", "))));
         prop_assert_eq!(count, 1);
-        let sum: u64 = each.iter().sum();
+        let sum: i64 = each.iter().sum();
         prop_assert_eq!(one.mean, sum / at);
         each.sort_unstable();
         prop_assert_eq!((one.least, one.most), (each[0], each[each.len() - 1]));

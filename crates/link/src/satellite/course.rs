@@ -1,0 +1,146 @@
+//! Decibels over time: Es/N0, attenuation.
+
+use std::path::Path;
+
+use bentpipe_units::{Decibel, Span, Time};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use crate::fields::{Entry, Problem};
+use crate::packed_text::file_text;
+use crate::steps::{self, holding};
+
+/// Decibels over time.
+///
+/// Written `"12 dB"`, `{ steps = [["0 s", "12 dB"], ["30 s", "4 dB"]] }` or `{ trace = "rain.csv"
+/// }`. The file has the header `time_s,value_db` and a row for each step. A value holds from its
+/// time on until the next; the last one for ever, or, with `period = "60 s"`, until the steps begin
+/// again. A relative path is relative to the scenario file. In JSON the content travels along as
+/// `steps`, and the file is not read again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Course {
+    /// The file that the steps come from.
+    pub trace: Option<String>,
+    /// The values, each with the time from which on it holds; not empty, from time 0, in order.
+    pub steps: Vec<(Time, Decibel)>,
+    /// The time after which the steps begin again; None: never.
+    pub period: Option<Span>,
+}
+
+const HEADER: &str = "time_s,value_db";
+const EXAMPLES: &str = "\"12 dB\", { steps = [[\"0 s\", \"12 dB\"], [\"30 s\", \"4 dB\"]] } or { trace = \"rain.csv\" }";
+
+impl Course {
+    /// A value that never changes.
+    #[must_use]
+    pub fn fixed(value: Decibel) -> Self {
+        Self {
+            trace: None,
+            steps: vec![(Time::ZERO, value)],
+            period: None,
+        }
+    }
+
+    pub(crate) fn read(entry: Entry, folder: &Path) -> Result<Self, Problem> {
+        if !entry.is_table() {
+            return entry.parse().map(Self::fixed);
+        }
+        let unknown = entry.problem(&format!("not decibels over time; write {EXAMPLES}"));
+        let mut fields = entry.table()?;
+        let trace = fields.take("trace");
+        let given = fields.take("steps");
+        let steps = match (&trace, &given) {
+            (_, Some(given)) => steps::read(given, ["12 dB", "4 dB"])?,
+            (Some(file), None) => {
+                let path = folder.join(file.text()?);
+                read_file(&path).map_err(|wrong| file.problem(&wrong))?
+            }
+            (None, None) => return Err(unknown),
+        };
+        let period = fields.take("period");
+        let course = Self {
+            trace: trace.map(|it| it.text()).transpose()?,
+            period: period.as_ref().map(Entry::parse).transpose()?,
+            steps,
+        };
+        let last = course.steps[course.steps.len() - 1].0;
+        if let (Some(entry), Some(span)) = (period, course.period)
+            && Time::ZERO + span <= last
+        {
+            let message = format!("must be longer than the time of the last step, {last}");
+            return Err(entry.problem(&message));
+        }
+        fields.finish()?;
+        Ok(course)
+    }
+
+    /// The value that holds at a time, and until when.
+    pub(crate) fn at(&self, at: Time) -> (Decibel, Time) {
+        let past = self
+            .period
+            .map_or(0, |period| at.as_nanos() % period.as_nanos());
+        let (begin, within) = match self.period {
+            Some(_) => (at - Span::from_nanos(past), Time::from_nanos(past)),
+            None => (Time::ZERO, at),
+        };
+        let index = holding(&self.steps, within);
+        let next = self
+            .steps
+            .get(index + 1)
+            .map(|(next, _)| *next - Time::ZERO);
+        let until = next.or(self.period);
+        (
+            self.steps[index].1,
+            until.map_or(Time::NEVER, |span| begin + span),
+        )
+    }
+
+    /// The highest value, and the lowest.
+    pub(crate) fn extremes(&self) -> (Decibel, Decibel) {
+        let values = || self.steps.iter().map(|(_, value)| *value);
+        let highest = values().max().expect("there is a step");
+        (highest, values().min().expect("there is a step"))
+    }
+}
+
+fn read_file(path: &Path) -> Result<Vec<(Time, Decibel)>, String> {
+    let text =
+        file_text(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let mut lines = text.lines().enumerate();
+    if lines.next().is_none_or(|(_, line)| line.trim() != HEADER) {
+        return Err(format!("the first line must be {HEADER}"));
+    }
+    let mut steps = Vec::new();
+    for (index, line) in lines {
+        let wrong = |what: &str| format!("line {}: {line}: {what}", index + 1);
+        let step = line.split_once(',').and_then(|(time, value)| {
+            let time = format!("{}s", time.trim()).parse().ok()?;
+            let value = format!("{}dB", value.trim()).parse().ok()?;
+            Some((time, value))
+        });
+        let example = "a line is a time in seconds and decibels, like 30,4.25";
+        steps.push(step.ok_or_else(|| wrong(example))?);
+        steps::check_order(&steps).map_err(|what| wrong(&what))?;
+    }
+    if steps.is_empty() {
+        return Err("has no row".to_owned());
+    }
+    Ok(steps)
+}
+
+impl Serialize for Course {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if let (None, [(_, value)]) = (&self.trace, &self.steps[..]) {
+            return value.serialize(serializer);
+        }
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(trace) = &self.trace {
+            map.serialize_entry("trace", trace)?;
+        }
+        map.serialize_entry("steps", &self.steps)?;
+        if let Some(period) = &self.period {
+            map.serialize_entry("period", period)?;
+        }
+        map.end()
+    }
+}

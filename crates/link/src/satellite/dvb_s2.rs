@@ -1,0 +1,426 @@
+//! A DVB-S2 or DVB-S2X carrier as scenario files describe it.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use bentpipe_units::{Bandwidth, Decibel, Rate, Ratio, Size, Span, SymbolRate, Time};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use super::acm::{Adaptation, Choice, Loop, Reception, choose, worth_choosing};
+use super::course::Course;
+use super::modcod::{DVB_S2, DVB_S2X, FrameLength, Framing, Modcod};
+use crate::fields::{Entry, Fields, Problem, nearest};
+use crate::sources::Source;
+
+/// A carrier of DVB-S2 or DVB-S2X with adaptive coding and modulation.
+///
+/// Written `{ standard = "dvb-s2", symbol_rate = "40 MBd", es_n0 = "12 dB" }`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DvbS2 {
+    /// Whether the MODCODs of DVB-S2X are there, too.
+    pub is_s2x: bool,
+    /// Written so, or as `bandwidth = "54 MHz"` with `roll_off`, 20 % if left out.
+    pub symbol_rate: SymbolRate,
+    /// `fecframe = "normal"` or `"short"`; `pilots = "on"` or `"off"`. Normal, on if left out.
+    pub framing: Framing,
+    /// `margin`, 0.5 dB if left out; `hysteresis`, 0.3 dB; `loop_delay`, 600 ms.
+    pub adaptation: Loop,
+    /// The trial's terminal.
+    pub own: Terminal,
+    /// Those that share the carrier with it.
+    pub others: Vec<TerminalGroup>,
+}
+
+/// A terminal that a carrier serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Terminal {
+    /// `es_n0` and `attenuation`.
+    pub reception: Reception,
+    /// The MODCOD of all of its frames; None: ACM.
+    pub modcod: Option<&'static Modcod>,
+    /// Its claim to the carrier's time; 1 if left out.
+    pub weight: u64,
+}
+
+/// Terminals of one kind, each with its own traffic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TerminalGroup {
+    /// How many they are; 1 if left out.
+    pub count: u64,
+    /// What each of them is.
+    pub terminal: Terminal,
+    /// What is sent to each of them.
+    pub sources: Vec<Source>,
+}
+
+/// What to write for a carrier.
+pub(crate) const EXAMPLE: &str =
+    "{ standard = \"dvb-s2\", symbol_rate = \"40 MBd\", es_n0 = \"12 dB\" }";
+const TERMINALS: &str = "[{ count = \"7\", sources = [{ kind = \"web\", load = \"2 Mbit/s\", stop = \
+                         \"60 s\" }] }]";
+const MOST_TERMINALS: u64 = 1000;
+const ROLL_OFF: Ratio = Ratio::from_ppb(200_000_000);
+const ADAPTATION: Loop = Loop {
+    margin: Decibel::from_thousandths(500),
+    hysteresis: Decibel::from_thousandths(300),
+    delay: Span::from_millis(600),
+};
+
+impl DvbS2 {
+    pub(crate) fn read(
+        fields: &mut Fields,
+        folder: &Path,
+        mtu: Option<Size>,
+    ) -> Result<Self, Problem> {
+        let standard = fields.required("standard", "\"dvb-s2\"")?;
+        let is_s2x = match standard.text()?.as_str() {
+            "dvb-s2" => false,
+            "dvb-s2x" => true,
+            _ => return Err(standard.problem("not known; write \"dvb-s2\" or \"dvb-s2x\"")),
+        };
+        let symbol_rate = read_symbol_rate(fields)?;
+        let framing = Framing {
+            length: read_length(fields)?,
+            has_pilots: read_pilots(fields)?,
+        };
+        let modcods = Modcods { is_s2x, framing };
+        let own = Terminal::read(fields, folder, &modcods, None)?;
+        let mut carrier = Self {
+            is_s2x,
+            symbol_rate,
+            framing,
+            adaptation: Loop::read(fields)?,
+            own,
+            others: Vec::new(),
+        };
+        carrier.check(&standard, &carrier.own)?;
+        if let Some(entry) = fields.take("terminals") {
+            carrier.read_others(entry, folder, mtu)?;
+        }
+        Ok(carrier)
+    }
+
+    fn read_others(
+        &mut self,
+        entry: Entry,
+        folder: &Path,
+        mtu: Option<Size>,
+    ) -> Result<(), Problem> {
+        let wrong = entry.problem(&format!(
+            "terminals are a list of tables; write {TERMINALS}"
+        ));
+        let modcods = self.modcods();
+        for entry in entry.items().ok_or(wrong)? {
+            let place = entry.problem("");
+            let mut fields = entry.table()?;
+            let count = fields.take("count");
+            let number = count.as_ref().map_or(Ok(1), Entry::parse)?;
+            if let Some(count) = count.filter(|_| !(1..=MOST_TERMINALS).contains(&number)) {
+                let message = format!("a group has 1 to {MOST_TERMINALS} terminals");
+                return Err(count.problem(&message));
+            }
+            let terminal =
+                Terminal::read(&mut fields, folder, &modcods, Some(&self.own.reception))?;
+            let sources = fields.required("sources", "[{ kind = \"web\", … }]")?;
+            let sources = Source::read_all(sources, folder, mtu)?;
+            fields.finish()?;
+            self.check_at(place, &terminal)?;
+            self.others.push(TerminalGroup {
+                count: number,
+                terminal,
+                sources,
+            });
+        }
+        Ok(())
+    }
+
+    fn check(&self, entry: &Entry, terminal: &Terminal) -> Result<(), Problem> {
+        self.check_at(entry.problem(""), terminal)
+    }
+
+    /// Some MODCOD must be received at some time.
+    fn check_at(&self, at: Problem, terminal: &Terminal) -> Result<(), Problem> {
+        let (highest, _) = terminal.reception.extremes();
+        let modcod = self.choice(terminal)[0];
+        if highest >= modcod.threshold {
+            return Ok(());
+        }
+        let (name, threshold) = (modcod.name, modcod.threshold);
+        let message = format!(
+            "Es/N0 is never above {highest}, and {name}, the most robust MODCOD here, needs \
+             {threshold}; raise es_n0, or lower attenuation"
+        );
+        Err(Problem { message, ..at })
+    }
+
+    fn modcods(&self) -> Modcods {
+        Modcods {
+            is_s2x: self.is_s2x,
+            framing: self.framing,
+        }
+    }
+
+    /// The terminals: the trial's, and then the others.
+    pub(crate) fn terminals(&self) -> impl Iterator<Item = &Terminal> {
+        let others = self.others.iter().flat_map(|group| {
+            let count = usize::try_from(group.count).expect("checked when it was read");
+            std::iter::repeat_n(&group.terminal, count)
+        });
+        std::iter::once(&self.own).chain(others)
+    }
+
+    /// What is sent to the other terminals: each source with the terminal's number, from 1 on.
+    pub(crate) fn sources(&self) -> Vec<(usize, Source)> {
+        let mut number = 0;
+        let mut sources = Vec::new();
+        for group in &self.others {
+            for _ in 0..group.count {
+                number += 1;
+                sources.extend(group.sources.iter().map(|it| (number, it.clone())));
+            }
+        }
+        sources
+    }
+
+    fn choice(&self, terminal: &Terminal) -> Choice {
+        match terminal.modcod {
+            Some(modcod) => Arc::new([modcod]),
+            None => worth_choosing(self.modcods().all(), |it| self.rate(it).bps()),
+        }
+    }
+
+    fn rate(&self, modcod: &Modcod) -> Rate {
+        modcod.rate(self.framing, self.symbol_rate)
+    }
+
+    pub(crate) fn adaptation(&self, terminal: &Terminal) -> Adaptation {
+        let choice = self.choice(terminal);
+        Adaptation::new(choice, self.adaptation, terminal.reception.clone())
+    }
+
+    /// What the carrier gives the trial's terminal with the MODCOD for an Es/N0.
+    pub(crate) fn rate_at(&self, es_n0: Decibel) -> Rate {
+        let choice = self.choice(&self.own);
+        self.rate(choice[choose(&choice, None, es_n0, self.adaptation)])
+    }
+
+    /// The least that it gives it.
+    pub(crate) fn lowest(&self) -> Rate {
+        let (_, lowest) = self.own.reception.extremes();
+        self.rate_at(lowest)
+    }
+
+    /// Whether it always uses the same MODCOD for it, and all frames are received.
+    pub(crate) fn is_steady(&self) -> bool {
+        let (highest, lowest) = self.own.reception.extremes();
+        highest == lowest
+    }
+}
+
+/// What the carrier gives the trial's terminal over time while nobody else uses it.
+pub(crate) struct CarrierRate {
+    carrier: DvbS2,
+    adaptation: Adaptation,
+}
+
+impl CarrierRate {
+    pub fn new(carrier: &DvbS2) -> Self {
+        Self {
+            adaptation: carrier.adaptation(&carrier.own),
+            carrier: carrier.clone(),
+        }
+    }
+
+    /// The bit/s that hold at a time, and until when. Times must not go back by a change.
+    pub fn at(&mut self, at: Time) -> (u64, Time) {
+        let (modcod, until) = self.adaptation.at(at);
+        (self.carrier.rate(modcod).bps(), until)
+    }
+}
+
+/// The MODCODs that a carrier may use.
+struct Modcods {
+    is_s2x: bool,
+    framing: Framing,
+}
+
+impl Modcods {
+    fn all(&self) -> impl Iterator<Item = &'static Modcod> + Clone + use<> {
+        let (is_s2x, length) = (self.is_s2x, self.framing.length);
+        let more = DVB_S2X.iter().filter(move |_| is_s2x);
+        let all = DVB_S2.iter().chain(more);
+        all.filter(move |it| it.payload_bytes(length) > 0)
+    }
+
+    fn read(&self, entry: &Entry) -> Result<&'static Modcod, Problem> {
+        let name = entry.text()?;
+        if let Some(found) = self.all().find(|it| it.name == name) {
+            return Ok(found);
+        }
+        let names: Vec<&str> = self.all().map(|it| it.name).collect();
+        let near = nearest(&name, &names).unwrap_or(names[0]);
+        let message = format!("no MODCOD of this carrier's frames; write one like \"{near}\"");
+        Err(entry.problem(&message))
+    }
+}
+
+impl Terminal {
+    /// Reads a terminal; `usual` is its reception if it names none.
+    fn read(
+        fields: &mut Fields,
+        folder: &Path,
+        modcods: &Modcods,
+        usual: Option<&Reception>,
+    ) -> Result<Self, Problem> {
+        let mut course = |name| {
+            let entry = fields.take(name);
+            entry.map(|entry| Course::read(entry, folder)).transpose()
+        };
+        let (es_n0, attenuation) = (course("es_n0")?, course("attenuation")?);
+        let reception = match (es_n0, usual) {
+            (Some(es_n0), _) => Reception { es_n0, attenuation },
+            (None, None) => return Err(fields.missing("es_n0", "\"12 dB\"")),
+            (None, Some(usual)) if attenuation.is_none() => usual.clone(),
+            (None, Some(usual)) => Reception {
+                es_n0: usual.es_n0.clone(),
+                attenuation,
+            },
+        };
+        let modcod = fields.take("modcod");
+        let weight = fields.take("weight");
+        let terminal = Self {
+            reception,
+            modcod: modcod.map(|it| modcods.read(&it)).transpose()?,
+            weight: weight.as_ref().map_or(Ok(1), Entry::parse)?,
+        };
+        match weight.filter(|_| !(1..=1000).contains(&terminal.weight)) {
+            Some(entry) => Err(entry.problem("a weight is from 1 to 1000")),
+            None => Ok(terminal),
+        }
+    }
+
+    fn serialize_into<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        map.serialize_entry("es_n0", &self.reception.es_n0)?;
+        if let Some(attenuation) = &self.reception.attenuation {
+            map.serialize_entry("attenuation", attenuation)?;
+        }
+        if let Some(modcod) = self.modcod {
+            map.serialize_entry("modcod", modcod.name)?;
+        }
+        map.serialize_entry("weight", &self.weight.to_string())
+    }
+}
+
+impl Loop {
+    fn read(fields: &mut Fields) -> Result<Self, Problem> {
+        let mut decibel = |name, usual| {
+            let Some(entry) = fields.take(name) else {
+                return Ok(usual);
+            };
+            let value: Decibel = entry.parse()?;
+            if value < Decibel::ZERO {
+                return Err(entry.problem("must not be negative; write \"0.5 dB\""));
+            }
+            Ok(value)
+        };
+        Ok(Self {
+            margin: decibel("margin", ADAPTATION.margin)?,
+            hysteresis: decibel("hysteresis", ADAPTATION.hysteresis)?,
+            delay: fields.optional("loop_delay")?.unwrap_or(ADAPTATION.delay),
+        })
+    }
+}
+
+fn read_symbol_rate(fields: &mut Fields) -> Result<SymbolRate, Problem> {
+    let bandwidth = fields.take("bandwidth");
+    let roll_off = fields.take("roll_off");
+    let (symbols, entry): (SymbolRate, Entry) = match (fields.take("symbol_rate"), bandwidth) {
+        (Some(entry), None) => match roll_off {
+            None => (entry.parse()?, entry),
+            Some(roll_off) => return Err(roll_off.problem("belongs beside a bandwidth")),
+        },
+        (None, Some(entry)) => {
+            let roll_off = roll_off.map(|it| it.parse()).transpose()?;
+            let bandwidth: Bandwidth = entry.parse()?;
+            (bandwidth.symbol_rate(roll_off.unwrap_or(ROLL_OFF)), entry)
+        }
+        (Some(_), Some(entry)) => return Err(entry.problem("stands in place of symbol_rate")),
+        (None, None) => return Err(fields.missing("symbol_rate", "\"40 MBd\"")),
+    };
+    if symbols.baud() < 1_000 {
+        return Err(entry.problem("too slow; write 1 kBd or more, as in \"40 MBd\""));
+    }
+    Ok(symbols)
+}
+
+fn read_length(fields: &mut Fields) -> Result<FrameLength, Problem> {
+    match fields.take("fecframe") {
+        None => Ok(FrameLength::Normal),
+        Some(entry) if entry.is_text("normal") => Ok(FrameLength::Normal),
+        Some(entry) if entry.is_text("short") => Ok(FrameLength::Short),
+        Some(entry) => Err(entry.problem("write \"normal\" or \"short\"")),
+    }
+}
+
+fn read_pilots(fields: &mut Fields) -> Result<bool, Problem> {
+    match fields.take("pilots") {
+        None => Ok(true),
+        Some(entry) if entry.is_text("on") => Ok(true),
+        Some(entry) if entry.is_text("off") => Ok(false),
+        Some(entry) => Err(entry.problem("write \"on\" or \"off\"")),
+    }
+}
+
+impl DvbS2 {
+    pub(crate) fn serialize_into<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        let standard = if self.is_s2x { "dvb-s2x" } else { "dvb-s2" };
+        let length = match self.framing.length {
+            FrameLength::Normal => "normal",
+            FrameLength::Short => "short",
+        };
+        let pilots = if self.framing.has_pilots { "on" } else { "off" };
+        map.serialize_entry("standard", standard)?;
+        map.serialize_entry("symbol_rate", &self.symbol_rate)?;
+        map.serialize_entry("fecframe", length)?;
+        map.serialize_entry("pilots", pilots)?;
+        map.serialize_entry("margin", &self.adaptation.margin)?;
+        map.serialize_entry("hysteresis", &self.adaptation.hysteresis)?;
+        map.serialize_entry("loop_delay", &self.adaptation.delay)?;
+        self.own.serialize_into(map)?;
+        if !self.others.is_empty() {
+            map.serialize_entry("terminals", &self.others)?;
+        }
+        Ok(())
+    }
+}
+
+/// As the record names it.
+impl fmt::Display for DvbS2 {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let standard = if self.is_s2x { "DVB-S2X" } else { "DVB-S2" };
+        let (highest, lowest) = self.own.reception.extremes();
+        write!(f, "{standard}, {}, Es/N0 ", self.symbol_rate)?;
+        if highest == lowest {
+            write!(f, "{highest}: {}", self.nominal())?;
+        } else {
+            let (least, most) = (self.lowest(), self.nominal());
+            write!(f, "{lowest} to {highest}: {least} to {most}")?;
+        }
+        match self.terminals().count() {
+            1 => Ok(()),
+            count => write!(f, ", shared by {count} terminals"),
+        }
+    }
+}
+
+impl Serialize for TerminalGroup {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("count", &self.count.to_string())?;
+        self.terminal.serialize_into(&mut map)?;
+        map.serialize_entry("sources", &self.sources)?;
+        map.end()
+    }
+}
