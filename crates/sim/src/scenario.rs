@@ -6,7 +6,8 @@ use std::io::{Write, stdout};
 use std::path::Path;
 
 use bentpipe_link::{
-    Delay, Direction, DirectionConfig, LinkTimeline, Loss, Quantity, Scenario, SegmentName,
+    Delay, Direction, DirectionConfig, LinkRate, LinkTimeline, Loss, Quantity, Scenario,
+    SegmentName,
 };
 use bentpipe_units::Rate;
 use serde_json::{Value, json};
@@ -62,8 +63,28 @@ fn summary(scenario: &Scenario) -> Value {
 /// What changes with time, by the key of the scenario that it stands in; nothing else is there.
 fn timelines(scenario: &Scenario) -> Value {
     let each = scenario.timelines().into_iter();
-    each.map(|timeline| (key(&timeline), json_timeline(&timeline)))
-        .collect()
+    each.map(|timeline| {
+        let mut drawn = json_timeline(&timeline);
+        if let (Quantity::Rate, Some(modcods)) = (timeline.quantity, modcods(scenario, &timeline)) {
+            drawn["modcods"] = modcods;
+        }
+        (key(&timeline), drawn)
+    })
+    .collect()
+}
+
+/// The MODCODs of a carrier with the share of the time for which each is used; None: it is none.
+fn modcods(scenario: &Scenario, timeline: &LinkTimeline) -> Option<Value> {
+    let link = scenario
+        .segment(timeline.segment)?
+        .direction(timeline.direction);
+    let Some(LinkRate::DvbS2(carrier)) = &link.rate else {
+        return None;
+    };
+    let whole = timeline.length.as_secs_f64();
+    let used = carrier.modcods_in(timeline.length).into_iter();
+    let shares = used.map(|(name, span)| json!([name, span.as_secs_f64() / whole]));
+    Some(shares.collect())
 }
 
 fn key(timeline: &LinkTimeline) -> String {
@@ -81,7 +102,7 @@ fn key(timeline: &LinkTimeline) -> String {
     format!("{segment}.{}.{quantity}", timeline.direction.name())
 }
 
-/// In Mbit/s, milliseconds, or per cent.
+/// In Mbit/s, milliseconds, per cent, or decibels.
 fn json_timeline(timeline: &LinkTimeline) -> Value {
     let (unit, in_unit) = match timeline.quantity {
         Quantity::Rate => ("Mbit/s", 1e6),
@@ -90,7 +111,7 @@ fn json_timeline(timeline: &LinkTimeline) -> Value {
         Quantity::EsN0 => ("dB", 1e3),
     };
     #[expect(clippy::cast_precision_loss, reason = "for people")]
-    let shown = |value: u64| value as f64 / in_unit;
+    let shown = |value: i64| value as f64 / in_unit;
     let parts: Vec<f64> = timeline.parts.iter().map(|value| shown(*value)).collect();
     json!({
         "unit": unit,

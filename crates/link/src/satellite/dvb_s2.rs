@@ -240,6 +240,27 @@ impl CarrierRate {
     }
 }
 
+impl DvbS2 {
+    /// How long each MODCOD is used for the trial's terminal from time 0 on, the most robust first.
+    #[must_use]
+    pub fn modcods_in(&self, length: Span) -> Vec<(&'static str, Span)> {
+        let mut adaptation = self.adaptation(&self.own);
+        let mut used: Vec<(&'static Modcod, Span)> = Vec::new();
+        let (mut now, end) = (Time::ZERO, Time::ZERO + length);
+        while now < end {
+            let (modcod, until) = adaptation.at(now);
+            let until = until.min(end);
+            match used.iter_mut().find(|(known, _)| *known == modcod) {
+                Some((_, span)) => *span = *span + (until - now),
+                None => used.push((modcod, until - now)),
+            }
+            now = until;
+        }
+        used.sort_by_key(|(modcod, _)| self.rate(modcod));
+        used.into_iter().map(|(it, span)| (it.name, span)).collect()
+    }
+}
+
 /// The MODCODs that a carrier may use.
 struct Modcods {
     is_s2x: bool,
