@@ -12,7 +12,7 @@
 //! 2. **queue**: what waits for the capacity is limited in packets or bytes. The packet in
 //!    transmission does not count, as in Linux qdiscs and ns-3's point-to-point device;
 //! 3. **loss**: of whole IP packets, after they have used the capacity, by a model, by bit errors;
-//! 4. **delay**: fixed, from a trace, or drawn at random; the order is kept;
+//! 4. **delay**: fixed, in steps, from a trace, or drawn at random; the order is kept;
 //! 5. **aggregation**: packets are held and released together;
 //! 6. **reordering**: a share of the packets is held while others pass.
 //!
@@ -83,7 +83,7 @@ pub use aqm::{
 };
 pub use arrival_order::ArrivalOrder;
 pub use bit_errors::BitErrorRate;
-pub use delay::{Delay, DelayTrace, Jitter};
+pub use delay::{Delay, DelaySteps, Jitter};
 pub use direction::{Direction, HostName, SegmentName};
 pub use error::ScenarioError;
 pub use hop::{CABLE, Hop};

@@ -1,6 +1,6 @@
 //! A rate over time.
 
-use bentpipe_units::{Span, Time};
+use bentpipe_units::Time;
 
 use crate::allocation::Allocation;
 use crate::intervals::Drawn;
@@ -8,7 +8,7 @@ use crate::outages::Outages;
 use crate::random::{Dice, LinkSeed, Use};
 use crate::rate::{LinkRate, RateSteps};
 use crate::scenario::DirectionConfig;
-use crate::steps::holding;
+use crate::steps::in_period;
 
 /// The rate of a link over time, which is known up to any time at which it is asked for.
 pub(crate) enum RateOverTime {
@@ -78,13 +78,6 @@ impl RateOverTime {
 }
 
 fn step(RateSteps { steps, period, .. }: &RateSteps, at: Time) -> (u64, Time) {
-    let past = period.map_or(0, |period| at.as_nanos() % period.as_nanos());
-    let (begin, within) = match period {
-        Some(_) => (at - Span::from_nanos(past), Time::from_nanos(past)),
-        None => (Time::ZERO, at),
-    };
-    let index = holding(steps, within);
-    let next = steps.get(index + 1).map(|(next, _)| *next - Time::ZERO);
-    let until = next.or(*period).map_or(Time::NEVER, |span| begin + span);
+    let (index, until) = in_period(steps, *period, at);
     (steps[index].1.bps(), until)
 }

@@ -17,7 +17,6 @@ use crate::random::{LinkSeed, Use};
 use crate::rate::{LinkRate, RateSteps};
 use crate::rate_over_time::RateOverTime;
 use crate::scenario::{DirectionConfig, Scenario};
-use crate::steps::holding;
 
 /// The number of parts of equal length into which a timeline is divided.
 pub const PARTS: usize = 60;
@@ -141,14 +140,13 @@ fn rate(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Value
 
 fn delay(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Values<'_>> {
     let (length, drawn, at): (_, _, At<'_>) = match &config.delay {
-        Delay::Trace(trace) => {
-            let steps = &trace.steps;
+        Delay::Steps(steps) => {
             let at = |at| {
-                let index = holding(steps, at);
-                let until = steps.get(index + 1).map_or(Time::NEVER, |(next, _)| *next);
-                (steps[index].1.as_nanos(), until)
+                let (delay, until) = steps.at(at);
+                (delay.as_nanos(), until)
             };
-            (of_steps(steps, timeout), false, Box::new(at))
+            let length = steps.period.unwrap_or(of_steps(&steps.steps, timeout));
+            (length, false, Box::new(at))
         }
         Delay::Jitter(Jitter {
             base,
@@ -167,7 +165,7 @@ fn delay(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Valu
     Some(Values {
         quantity: Quantity::Delay,
         length,
-        repeats: false,
+        repeats: matches!(&config.delay, Delay::Steps(steps) if steps.period.is_some()),
         drawn,
         at,
     })

@@ -32,6 +32,47 @@ fn steps_hold_until_the_next_and_the_last_for_ever() {
 }
 
 #[test]
+fn steps_without_a_file_are_read_told_and_written() {
+    let steps =
+        "delay = { steps = [[\"0 s\", \"30 ms\"], [\"15 s\", \"28 ms\"]], period = \"30 s\" }";
+    let scenario = Scenario::parse(&file(steps), "test.toml", &[]).unwrap();
+    let delay = &scenario.satellite.forward.delay;
+    assert_eq!(
+        delay.to_string(),
+        "30 ms, from 15 s 28 ms, again every 30 s"
+    );
+    let json = serde_json::to_string(&scenario).unwrap();
+    let written = r#""delay":{"steps":[["0 ms","30 ms"],["15 s","28 ms"]],"period":"30 s"}"#;
+    assert!(json.contains(written), "{json}");
+    assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), scenario);
+    let rows: Vec<String> = (0..9)
+        .map(|at| format!("[\"{at} s\", \"{} ms\"]", 40 - at))
+        .collect();
+    let many = format!("delay = {{ steps = [{}] }}", rows.join(", "));
+    let many = Scenario::parse(&file(&many), "test.toml", &[]).unwrap();
+    let told = many.satellite.forward.delay.to_string();
+    assert_eq!(told, "32 ms to 40 ms in 9 steps");
+}
+
+#[test]
+fn steps_with_a_period_begin_again() {
+    let steps =
+        "delay = { steps = [[\"0 s\", \"30 ns\"], [\"100 ns\", \"50 ns\"]], period = \"1 us\" }";
+    // What is sent at 1000 arrives with what was sent at 999 and took 50 ns.
+    assert_eq!(
+        arrivals(&mut link(steps), &[0, 99, 100, 999, 1000, 1020, 5099, 5100]),
+        [30, 129, 150, 1049, 1049, 1050, 5129, 5150]
+    );
+    let short = steps.replace("1 us", "100 ns");
+    let error = Scenario::parse(&file(&short), "test.toml", &[]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "test.toml: satellite.forward.delay.period: 100 ns: must be longer than the time of the \
+         last step, 100 ns"
+    );
+}
+
+#[test]
 fn order_is_kept_when_the_delay_falls() {
     // Sent at 99 it arrives at 129, so those sent from 100 on with 5 ns wait for it.
     let times = [98, 99, 100, 110, 124, 125];
@@ -160,8 +201,8 @@ fn a_file_is_read_exactly_and_travels_in_json() {
         "time_s,delay_ms\n0,300\n0.000000001,299.999999\n15,1.5\n",
     )
     .unwrap();
-    let Delay::Trace(read) = &scenario.satellite.forward.delay else {
-        panic!("not a trace");
+    let Delay::Steps(read) = &scenario.satellite.forward.delay else {
+        panic!("not steps");
     };
     let steps = [
         (0, 300_000_000),

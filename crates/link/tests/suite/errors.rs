@@ -349,7 +349,8 @@ fn jitter_frames_and_handovers() {
     forward_refused(
         "delay = { jitter = \"2 ms\" }",
         ".delay: { jitter = \"2 ms\" }: not a delay; write \"300 ms\", { base = \"300 ms\", jitter \
-         = \"20 ms\" } or { trace = \"file.csv\" }",
+         = \"20 ms\" }, { steps = [[\"0 s\", \"300 ms\"], [\"15 s\", \"280 ms\"]] } or { trace = \
+         \"file.csv\" }",
     );
     forward_refused(
         "delay = { base = \"2 ms\" }",
