@@ -8,9 +8,10 @@ use toml::Table;
 
 use crate::aggregate::Aggregate;
 use crate::delay::Delay;
-use crate::direction::Direction;
+use crate::direction::{Direction, SegmentName};
 use crate::error::ScenarioError;
 use crate::fields::{Entry, Fields, Problem};
+use crate::handovers::Handovers;
 use crate::loss::Loss;
 use crate::mtu;
 use crate::order;
@@ -87,7 +88,31 @@ impl Scenario {
         fields.finish()?;
         scenario.check_delays()?;
         scenario.check_timeout()?;
+        scenario.check_ends()?;
         Ok(scenario)
+    }
+
+    /// No trial lasts longer than its delays are known.
+    fn check_ends(&self) -> Result<(), Problem> {
+        let places = SegmentName::ALL
+            .into_iter()
+            .flat_map(|segment| Direction::BOTH.map(|direction| (segment, direction)));
+        for (segment, direction) in places {
+            let link = self.segment(segment).map(|it| it.direction(direction));
+            if let Some(Delay::Steps(steps)) = link.map(|it| &it.delay)
+                && let Some(ends) = steps.ends.filter(|ends| *ends < self.timeout)
+            {
+                return Err(Problem {
+                    key: format!("{}.{}.delay.ends", segment.name(), direction.name()),
+                    message: format!(
+                        "{ends}: nothing is known after it, and a trial may last until {}; lower \
+                         the timeout, or write period = \"{ends}\" in its place to begin again",
+                        self.timeout
+                    ),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Virtual time advances by the smallest delay of a direction, so there must be one.
@@ -193,6 +218,7 @@ impl DirectionConfig {
             .take("outages")
             .map(|entry| read_outages(entry, rate.is_some()))
             .transpose()?;
+        let handovers = fields.take("handovers").map(Handovers::read).transpose()?;
         let order = fields.take("order");
         let bit_errors = fields.optional("bit_errors")?;
         let aggregate = fields.take("aggregate").map(Aggregate::read).transpose()?;
@@ -210,6 +236,7 @@ impl DirectionConfig {
             policer,
             shaper,
             outages,
+            handovers,
             bit_errors,
             aggregate,
             reorder,

@@ -73,6 +73,76 @@ fn steps_with_a_period_begin_again() {
 }
 
 #[test]
+fn a_delay_may_change_evenly() {
+    let steps = "delay = { steps = [[\"0 s\", \"100 ns\"], [\"1 us\", \"400 ns\"], [\"2 us\", \"50 \
+                 ns\"]], between = \"linear\" }";
+    // 500 * 300 / 1000 more; 1 ns of falling is 0.35 less, rounded towards 400; the last holds.
+    let times = [0, 500, 999, 1000, 1001, 1003, 2500];
+    assert_eq!(
+        arrivals(&mut link(steps), &times),
+        [100, 750, 1398, 1400, 1401, 1402, 2550]
+    );
+    let scenario = Scenario::parse(&file(steps), "test.toml", &[]).unwrap();
+    assert_eq!(scenario.satellite.forward.delay.min(), Span::from_nanos(50));
+    let json = serde_json::to_string(&scenario).unwrap();
+    assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), scenario);
+}
+
+#[test]
+fn a_trial_may_not_outlast_delays_that_end() {
+    let steps = "delay = { steps = [[\"0 s\", \"30 ms\"]], ends = \"60 s\" }";
+    let scenario = Scenario::parse(&file(steps), "test.toml", &[]).unwrap();
+    assert_eq!(
+        scenario.satellite.forward.delay.to_string(),
+        "30 ms, until 60 s"
+    );
+    let json = serde_json::to_string(&scenario).unwrap();
+    assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), scenario);
+    let error = |steps: &str| {
+        let error = Scenario::parse(&file(steps), "test.toml", &[]).unwrap_err();
+        error.to_string()
+    };
+    assert_eq!(
+        error(&steps.replace("60 s", "59 s")),
+        "test.toml: satellite.forward.delay.ends: 59 s: nothing is known after it, and a trial may \
+         last until 60 s; lower the timeout, or write period = \"59 s\" in its place to begin again"
+    );
+    assert_eq!(
+        error(&steps.replace("ends", "period = \"60 s\", ends")),
+        "test.toml: satellite.forward.delay.ends: 60 s: either period or ends, not both; leave one \
+         out"
+    );
+}
+
+#[test]
+fn jitter_within_adds_up() {
+    let keys = "delay = { base = \"1 ms\", jitter = \"500 us\", every = \"50 ms\", within = [{ \
+                jitter = \"300 us\", every = \"5 ms\" }] }";
+    let times: Vec<u64> = (0..10_000).map(|packet| packet * 5_000_000).collect();
+    let arrivals = arrivals(&mut link(keys), &times);
+    let delays: Vec<u64> = arrivals
+        .iter()
+        .zip(&times)
+        .map(|(at, sent)| at - sent)
+        .collect();
+    let (least, most) = (delays.iter().min().unwrap(), delays.iter().max().unwrap());
+    assert!((1_000_000..1_020_000).contains(least) && (1_780_000..=1_800_000).contains(most));
+    // In each of the longer intervals the delays differ by no more than the shorter adds.
+    for ten in delays.chunks(10) {
+        let spread = ten.iter().max().unwrap() - ten.iter().min().unwrap();
+        assert!((1..=300_000).contains(&spread));
+    }
+    let scenario = Scenario::parse(&file(keys), "test.toml", &[]).unwrap();
+    let delay = &scenario.satellite.forward.delay;
+    assert_eq!(
+        delay.to_string(),
+        "1 ms to 1.8 ms, drawn every 50 ms and every 5 ms"
+    );
+    let json = serde_json::to_string(&scenario).unwrap();
+    assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), scenario);
+}
+
+#[test]
 fn order_is_kept_when_the_delay_falls() {
     // Sent at 99 it arrives at 129, so those sent from 100 on with 5 ns wait for it.
     let times = [98, 99, 100, 110, 124, 125];

@@ -10,6 +10,7 @@ mod decided;
 mod delay;
 mod errors;
 mod files;
+mod handovers;
 mod hop;
 mod ideal;
 mod loss;
