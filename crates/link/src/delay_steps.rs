@@ -20,9 +20,9 @@ use crate::steps;
 /// says that nothing is known after that time: a scenario whose timeout is later is refused.
 ///
 /// `{ trace = "file.csv" }` takes the steps from a file with the header `time_s,delay_ms` and a row
-/// for each step, both columns decimal numbers that are whole nanoseconds. The first time is 0 and
-/// they increase. A relative path is relative to the scenario file. In JSON the content travels
-/// along as `steps`, and the file is not read again.
+/// for each step, both columns decimal numbers that are whole nanoseconds. Further columns are for
+/// people. The first time is 0 and they increase. A relative path is relative to the scenario file.
+/// In JSON the content travels along as `steps`, and the file is not read again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DelaySteps {
     /// The file that the steps come from.
@@ -129,18 +129,20 @@ fn read_file(path: &Path) -> Result<Vec<(Time, Span)>, String> {
     let text =
         file_text(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     let mut lines = text.lines().enumerate();
-    if lines.next().map(|(_, header)| header) != Some(HEADER) {
+    let header = lines.next().map_or("", |(_, header)| header);
+    let columns = header.split(',').count();
+    let more = header.strip_prefix(HEADER);
+    if !more.is_some_and(|more| more.is_empty() || more.starts_with(',')) {
         return Err(format!("line 1: the header must be \"{HEADER}\""));
     }
     let mut steps = Vec::new();
     for (index, line) in lines {
         let wrong = |what: &str| format!("line {}: {line}: {what}", index + 1);
-        let step = line.split_once(',').and_then(|(time, delay)| {
-            Some((
-                format!("{time}s").parse().ok()?,
-                format!("{delay}ms").parse().ok()?,
-            ))
-        });
+        let values: Vec<&str> = line.split(',').collect();
+        let step = match values.as_slice() {
+            [time, delay, ..] if values.len() == columns => step(time, delay),
+            _ => None,
+        };
         let step = step.ok_or_else(|| {
             wrong("a row is a time in seconds and a delay in milliseconds, like 15,300")
         })?;
@@ -152,6 +154,13 @@ fn read_file(path: &Path) -> Result<Vec<(Time, Span)>, String> {
     } else {
         Ok(steps)
     }
+}
+
+fn step(time: &str, delay: &str) -> Option<(Time, Span)> {
+    Some((
+        format!("{time}s").parse().ok()?,
+        format!("{delay}ms").parse().ok()?,
+    ))
 }
 
 impl Serialize for DelaySteps {

@@ -290,6 +290,18 @@ fn a_file_is_read_exactly_and_travels_in_json() {
 }
 
 #[test]
+fn further_columns_are_for_people() {
+    let content = "time_s,delay_ms,satellite\n0,300,1-1\n15,280,1-2\n";
+    let scenario = trace("columns", content).unwrap();
+    let Delay::Steps(read) = &scenario.satellite.forward.delay else {
+        panic!("not steps");
+    };
+    let steps = [(0, 300_000_000), (15_000_000_000, 280_000_000)];
+    let steps = steps.map(|(time, delay)| (ns(time), Span::from_nanos(delay)));
+    assert_eq!(read.steps, steps);
+}
+
+#[test]
 fn a_bad_file_is_refused() {
     let message = |name, content| trace(name, content).unwrap_err();
     let key = "FOLDER/s.toml: satellite.forward.delay.trace: delay.csv: ";
@@ -334,6 +346,16 @@ fn a_bad_file_is_refused() {
             "column",
             "time_s,delay_ms\n0,300,1\n",
             format!("line 2: 0,300,1: {row}"),
+        ),
+        (
+            "no column",
+            "time_s,delay_ms,satellite\n0,300\n",
+            format!("line 2: 0,300: {row}"),
+        ),
+        (
+            "another unit",
+            "time_s,delay_ms2,satellite\n0,300,1\n",
+            "line 1: the header must be \"time_s,delay_ms\"".to_owned(),
         ),
         ("short", "time_s,delay_ms\n0\n", format!("line 2: 0: {row}")),
         (

@@ -22,6 +22,7 @@ mod properties;
 mod queue;
 mod reorder;
 mod scenario;
+mod starlink;
 mod timeline;
 mod udp;
 mod varying;
