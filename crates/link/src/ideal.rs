@@ -5,7 +5,7 @@ use bentpipe_units::{Span, Time};
 
 use crate::allocation::Allocation;
 use crate::direction::Direction;
-use crate::random::{LinkSeed, Use};
+use crate::random::LinkSeed;
 use crate::rate::LinkRate;
 use crate::rate_over_time::RateOverTime;
 use crate::scenario::Scenario;
@@ -101,6 +101,7 @@ impl<'a> Ideal<'a> {
                 direction,
                 segment,
             };
+            let config = &*config.in_trial(stream);
             let own = if config.travels_first() {
                 config.delay.min()
             } else {
@@ -112,9 +113,9 @@ impl<'a> Ideal<'a> {
                     RateOverTime::OnDemand(Allocation::all_asked(*demand, asked + meets))
                 }
                 (LinkRate::OnDemand(demand), None) => RateOverTime::Fixed(demand.full.bps()),
-                _ => RateOverTime::new(rate, stream.stream(Use::Rate)),
+                _ => RateOverTime::new(rate, stream),
             });
-            let found = found.map(|rate| rate.interrupted(config.outages.as_ref()));
+            let found = found.map(|rate| rate.interrupted(config, stream));
             limiters.extend(found.map(|rate| (meets, rate)));
             before = before + config.delay.min();
         }

@@ -12,7 +12,8 @@
 //! 2. **queue**: what waits for the capacity is limited in packets or bytes. The packet in
 //!    transmission does not count, as in Linux qdiscs and ns-3's point-to-point device;
 //! 3. **loss**: of whole IP packets, after they have used the capacity, by a model, by bit errors;
-//! 4. **delay**: fixed, from a trace, or drawn at random; the order is kept;
+//! 4. **delay**: fixed, in steps, from a trace, or drawn at random; the order is kept. At
+//!    **handovers** packets that are under way may be lost;
 //! 5. **aggregation**: packets are held and released together;
 //! 6. **reordering**: a share of the packets is held while others pass.
 //!
@@ -39,9 +40,13 @@ mod arrival_order;
 mod bit_errors;
 mod capacity;
 mod delay;
+mod delay_steps;
+mod delays;
 mod direction;
 mod error;
 mod fields;
+mod handovers;
+mod handovers_in_trial;
 mod hop;
 mod ideal;
 mod intervals;
@@ -84,9 +89,11 @@ pub use aqm::{
 };
 pub use arrival_order::ArrivalOrder;
 pub use bit_errors::BitErrorRate;
-pub use delay::{Delay, DelayTrace, Jitter};
+pub use delay::{Delay, Jitter};
+pub use delay_steps::DelaySteps;
 pub use direction::{Direction, HostName, SegmentName};
 pub use error::ScenarioError;
+pub use handovers::{HandoverTimes, Handovers, InFlight};
 pub use hop::{CABLE, Hop};
 pub use ideal::Ideal;
 pub use intervals::Intervals;

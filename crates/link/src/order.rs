@@ -15,13 +15,13 @@ pub enum NodeName {
     Policer,
     /// The key `shaper`.
     Shaper,
-    /// The keys `rate`, `queue`, `frame` and `outages`.
+    /// The keys `rate`, `queue`, `frame` and `outages`, and the gaps of `handovers`.
     Queue,
     /// The key `loss`.
     Loss,
     /// The key `bit_errors`.
     BitErrors,
-    /// The key `delay`.
+    /// The keys `delay` and `handovers`.
     Delay,
     /// The key `aggregate`.
     Aggregate,

@@ -7,7 +7,7 @@ use bentpipe_units::{Span, Time};
 use crate::aggregate::Aggregation;
 use crate::arrival_order::ArrivalOrder;
 use crate::bit_errors::BitErrors;
-use crate::delay::Delays;
+use crate::delays::Delays;
 use crate::direction::Direction;
 use crate::hop::Hop;
 use crate::loss::{EndOfLost, Losses};
@@ -325,6 +325,7 @@ impl Path {
 
 /// A link: its nodes, and what its sources send.
 fn link(config: &DirectionConfig, rtt: Span, seed: LinkSeed) -> LinkNodes {
+    let config = &*config.in_trial(seed);
     let rate = config.rate.as_ref().map(LinkRate::nominal);
     let traffic = rate.and_then(|rate| {
         let link = SourceLink {
@@ -394,10 +395,7 @@ fn node(
             Box::new(BitErrors::new(config.bit_errors?, dice))
         }
         NodeName::Delay if !ends_lost && !config.has(name) => return None,
-        NodeName::Delay => {
-            let dice = seed.stream(Use::Delay);
-            Box::new(Delays::new(config.delay.clone(), dice))
-        }
+        NodeName::Delay => Box::new(Delays::new(config, seed)),
         NodeName::Aggregate => Box::new(Aggregation::new(config.aggregate?)),
         NodeName::Reorder => {
             let dice = seed.stream(Use::Reorder);

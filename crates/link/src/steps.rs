@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use bentpipe_units::Time;
+use bentpipe_units::{Span, Time};
 use toml::Value;
 
 use crate::fields::{Entry, Problem};
@@ -51,4 +51,18 @@ pub(crate) fn read<T: FromStr>(
 /// The step that holds at a time: its index. The first step must be at 0.
 pub(crate) fn holding<T>(steps: &[(Time, T)], at: Time) -> usize {
     steps.partition_point(|(from, _)| *from <= at) - 1
+}
+
+/// The step that holds at a time, its index, and until when, where steps begin again after each
+/// period, if there is one.
+pub(crate) fn in_period<T>(steps: &[(Time, T)], period: Option<Span>, at: Time) -> (usize, Time) {
+    let past = period.map_or(0, |period| at.as_nanos() % period.as_nanos());
+    let (begin, within) = match period {
+        Some(_) => (at - Span::from_nanos(past), Time::from_nanos(past)),
+        None => (Time::ZERO, at),
+    };
+    let index = holding(steps, within);
+    let next = steps.get(index + 1).map(|(next, _)| *next - Time::ZERO);
+    let until = next.or(period).map_or(Time::NEVER, |span| begin + span);
+    (index, until)
 }

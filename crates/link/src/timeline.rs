@@ -9,16 +9,17 @@ use std::collections::BTreeMap;
 use bentpipe_units::{Ratio, Span, Time};
 
 use crate::delay::{Delay, Jitter};
+use crate::delays::DelayOverTime;
 use crate::direction::{Direction, SegmentName};
-use crate::intervals::{Drawn, Intervals};
+use crate::handovers::HandoverTimes;
+use crate::intervals::Intervals;
 use crate::loss::Loss;
 use crate::outages::OutageTimes;
-use crate::random::{LinkSeed, Use};
+use crate::random::LinkSeed;
 use crate::rate::{LinkRate, RateSteps};
 use crate::rate_over_time::RateOverTime;
 use crate::satellite::DvbS2;
 use crate::scenario::{DirectionConfig, Scenario};
-use crate::steps::holding;
 
 /// The number of parts of equal length into which a timeline is divided.
 pub const PARTS: usize = 60;
@@ -88,7 +89,7 @@ impl Scenario {
                 direction,
                 segment,
             };
-            let config = config.direction(direction);
+            let config = &*config.direction(direction).in_trial(seed);
             let each = [
                 es_n0(config, self.timeout),
                 rate(config, seed, self.timeout),
@@ -116,7 +117,7 @@ type At<'a> = Box<dyn FnMut(Time) -> (i64, Time) + 'a>;
 
 fn rate(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Values<'_>> {
     let rate = config.rate.as_ref()?;
-    let outages = config.outages.as_ref().map(|it| &it.times);
+    let outages = interruptions(config, timeout);
     let (length, repeats) = match (rate, outages) {
         (LinkRate::OnDemand(_), _) | (LinkRate::Fixed(_), None) => return None,
         (
@@ -128,11 +129,13 @@ fn rate(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Value
         ) => (*period, true),
         (LinkRate::Steps(steps), None) => (of_steps(&steps.steps, timeout), false),
         (LinkRate::DvbS2(carrier), None) => (of_carrier(carrier, timeout)?, false),
-        (LinkRate::Random(random), _) => (of_intervals(random.intervals, timeout), false),
-        (_, Some(OutageTimes::Every { intervals, .. })) => {
-            (of_intervals(*intervals, timeout), false)
+        (LinkRate::Random(random), _) => {
+            let each = random.within.iter().map(|(_, it)| it);
+            let shortest = each.chain([&random.intervals]).min_by_key(|it| it.every);
+            let shortest = shortest.unwrap_or(&random.intervals);
+            (of_intervals(*shortest, timeout), false)
         }
-        (_, Some(OutageTimes::Given(times))) => (of_steps(times, timeout), false),
+        (_, Some(length)) => (length, false),
     };
     let mut over_time = RateOverTime::of_link(config, seed)?;
     Some(Values {
@@ -170,37 +173,46 @@ fn of_carrier(carrier: &DvbS2, timeout: Span) -> Option<Span> {
     (!carrier.is_steady()).then_some(timeout)
 }
 
+/// The length of a timeline of outages and handovers; None if there are none.
+fn interruptions(config: &DirectionConfig, timeout: Span) -> Option<Span> {
+    let outages = config.outages.as_ref().map(|it| match &it.times {
+        OutageTimes::Every { intervals, .. } => of_intervals(*intervals, timeout),
+        OutageTimes::Given(times) => of_steps(times, timeout),
+    });
+    let handovers = config.handovers.as_ref().map(|it| match &it.times {
+        HandoverTimes::Every { intervals, .. } => of_intervals(*intervals, timeout),
+        HandoverTimes::Given { times, .. } => of_steps(times, timeout),
+    });
+    outages.into_iter().chain(handovers).min()
+}
+
 fn delay(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Values<'_>> {
-    let (length, drawn, at): (_, _, At<'_>) = match &config.delay {
-        Delay::Trace(trace) => {
-            let steps = &trace.steps;
-            let at = |at| {
-                let index = holding(steps, at);
-                let until = steps.get(index + 1).map_or(Time::NEVER, |(next, _)| *next);
-                (count(steps[index].1.as_nanos()), until)
-            };
-            (of_steps(steps, timeout), false, Box::new(at))
+    let (length, repeats, drawn) = match &config.delay {
+        Delay::Steps(steps) => {
+            let length = steps.period.unwrap_or(of_steps(&steps.steps, timeout));
+            (length, steps.period.is_some(), false)
         }
         Delay::Jitter(Jitter {
-            base,
-            jitter,
             intervals: Some(intervals),
+            within,
+            ..
         }) => {
-            let mut drawn = Drawn::new(*intervals, jitter.as_nanos(), seed.stream(Use::Delay));
-            let at = move |at| {
-                let (above, until) = drawn.at(at);
-                (count(base.as_nanos().saturating_add(above)), until)
-            };
-            (of_intervals(*intervals, timeout), true, Box::new(at))
+            let shortest = within.iter().map(|(_, it)| it).chain([intervals]);
+            let shortest = shortest.min_by_key(|it| it.every).unwrap_or(intervals);
+            (of_intervals(*shortest, timeout), false, true)
         }
         Delay::Fixed(_) | Delay::Jitter(_) => return None,
     };
+    let mut over_time = DelayOverTime::new(&config.delay, seed);
     Some(Values {
         quantity: Quantity::Delay,
         length,
-        repeats: false,
+        repeats,
         drawn,
-        at,
+        at: Box::new(move |at| {
+            let (delay, until) = over_time.at(at);
+            (count(delay.as_nanos()), until)
+        }),
     })
 }
 

@@ -3,7 +3,9 @@
 //! All comes from the scenario as it is written out: a key that is added to a direction appears
 //! here by itself, with its value as a text. What does nothing is left out, as links do.
 
-use bentpipe_link::{Direction, DirectionConfig, HostName, LinkRate, Scenario, SegmentName};
+use bentpipe_link::{
+    Direction, DirectionConfig, Handovers, HostName, LinkRate, Scenario, SegmentName,
+};
 use serde_json::{Map, Value, json};
 
 /// Parts of a list that are told one by one.
@@ -82,6 +84,7 @@ fn part(segment: SegmentName, link: &DirectionConfig, key: &str, value: &Value) 
         ("rate", _) => (link.rate.as_ref().map(LinkRate::to_string), None),
         ("delay", _) => (Some(link.delay.to_string()), None),
         ("loss", _) => (Some(link.loss.to_string()), None),
+        ("handovers", _) => (link.handovers.as_ref().map(Handovers::to_string), None),
         ("queue", Value::Object(table)) => queue(table),
         _ => (None, None),
     };

@@ -181,7 +181,8 @@ fn delay(link: &DirectionConfig) -> Option<String> {
     let frame = link.frame.map(|frame| format!("in frames of {frame}"));
     let reorder = link.reorder.map(|it| it.to_string());
     let aggregate = link.aggregate.map(|it| it.to_string());
-    let all: Vec<String> = [delay, frame, aggregate, reorder]
+    let handovers = link.handovers.as_ref().map(|it| format!("handovers {it}"));
+    let all: Vec<String> = [delay, handovers, frame, aggregate, reorder]
         .into_iter()
         .flatten()
         .collect();

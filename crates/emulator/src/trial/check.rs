@@ -63,6 +63,7 @@ fn fixed_rate(config: &DirectionConfig) -> Option<Vec<Rate>> {
         config.frame.is_some(),
         config.shaper.is_some(),
         config.outages.is_some(),
+        config.handovers.is_some(),
         config.aggregate.is_some(),
         config.reorder.is_some(),
         // Not even the first packet finds an empty queue.

@@ -32,6 +32,117 @@ fn steps_hold_until_the_next_and_the_last_for_ever() {
 }
 
 #[test]
+fn steps_without_a_file_are_read_told_and_written() {
+    let steps =
+        "delay = { steps = [[\"0 s\", \"30 ms\"], [\"15 s\", \"28 ms\"]], period = \"30 s\" }";
+    let scenario = Scenario::parse(&file(steps), "test.toml", &[]).unwrap();
+    let delay = &scenario.satellite.forward.delay;
+    assert_eq!(
+        delay.to_string(),
+        "30 ms, from 15 s 28 ms, again every 30 s"
+    );
+    let json = serde_json::to_string(&scenario).unwrap();
+    let written = r#""delay":{"steps":[["0 ms","30 ms"],["15 s","28 ms"]],"period":"30 s"}"#;
+    assert!(json.contains(written), "{json}");
+    assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), scenario);
+    let rows: Vec<String> = (0..9)
+        .map(|at| format!("[\"{at} s\", \"{} ms\"]", 40 - at))
+        .collect();
+    let many = format!("delay = {{ steps = [{}] }}", rows.join(", "));
+    let many = Scenario::parse(&file(&many), "test.toml", &[]).unwrap();
+    let told = many.satellite.forward.delay.to_string();
+    assert_eq!(told, "32 ms to 40 ms in 9 steps");
+}
+
+#[test]
+fn steps_with_a_period_begin_again() {
+    let steps =
+        "delay = { steps = [[\"0 s\", \"30 ns\"], [\"100 ns\", \"50 ns\"]], period = \"1 us\" }";
+    // What is sent at 1000 arrives with what was sent at 999 and took 50 ns.
+    assert_eq!(
+        arrivals(&mut link(steps), &[0, 99, 100, 999, 1000, 1020, 5099, 5100]),
+        [30, 129, 150, 1049, 1049, 1050, 5129, 5150]
+    );
+    let short = steps.replace("1 us", "100 ns");
+    let error = Scenario::parse(&file(&short), "test.toml", &[]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "test.toml: satellite.forward.delay.period: 100 ns: must be longer than the time of the \
+         last step, 100 ns"
+    );
+}
+
+#[test]
+fn a_delay_may_change_evenly() {
+    let steps = "delay = { steps = [[\"0 s\", \"100 ns\"], [\"1 us\", \"400 ns\"], [\"2 us\", \"50 \
+                 ns\"]], between = \"linear\" }";
+    // 500 * 300 / 1000 more; 1 ns of falling is 0.35 less, rounded towards 400; the last holds.
+    let times = [0, 500, 999, 1000, 1001, 1003, 2500];
+    assert_eq!(
+        arrivals(&mut link(steps), &times),
+        [100, 750, 1398, 1400, 1401, 1402, 2550]
+    );
+    let scenario = Scenario::parse(&file(steps), "test.toml", &[]).unwrap();
+    assert_eq!(scenario.satellite.forward.delay.min(), Span::from_nanos(50));
+    let json = serde_json::to_string(&scenario).unwrap();
+    assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), scenario);
+}
+
+#[test]
+fn a_trial_may_not_outlast_delays_that_end() {
+    let steps = "delay = { steps = [[\"0 s\", \"30 ms\"]], ends = \"60 s\" }";
+    let scenario = Scenario::parse(&file(steps), "test.toml", &[]).unwrap();
+    assert_eq!(
+        scenario.satellite.forward.delay.to_string(),
+        "30 ms, until 60 s"
+    );
+    let json = serde_json::to_string(&scenario).unwrap();
+    assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), scenario);
+    let error = |steps: &str| {
+        let error = Scenario::parse(&file(steps), "test.toml", &[]).unwrap_err();
+        error.to_string()
+    };
+    assert_eq!(
+        error(&steps.replace("60 s", "59 s")),
+        "test.toml: satellite.forward.delay.ends: 59 s: nothing is known after it, and a trial may \
+         last until 60 s; lower the timeout, or write period = \"59 s\" in its place to begin again"
+    );
+    assert_eq!(
+        error(&steps.replace("ends", "period = \"60 s\", ends")),
+        "test.toml: satellite.forward.delay.ends: 60 s: either period or ends, not both; leave one \
+         out"
+    );
+}
+
+#[test]
+fn jitter_within_adds_up() {
+    let keys = "delay = { base = \"1 ms\", jitter = \"500 us\", every = \"50 ms\", within = [{ \
+                jitter = \"300 us\", every = \"5 ms\" }] }";
+    let times: Vec<u64> = (0..10_000).map(|packet| packet * 5_000_000).collect();
+    let arrivals = arrivals(&mut link(keys), &times);
+    let delays: Vec<u64> = arrivals
+        .iter()
+        .zip(&times)
+        .map(|(at, sent)| at - sent)
+        .collect();
+    let (least, most) = (delays.iter().min().unwrap(), delays.iter().max().unwrap());
+    assert!((1_000_000..1_020_000).contains(least) && (1_780_000..=1_800_000).contains(most));
+    // In each of the longer intervals the delays differ by no more than the shorter adds.
+    for ten in delays.chunks(10) {
+        let spread = ten.iter().max().unwrap() - ten.iter().min().unwrap();
+        assert!((1..=300_000).contains(&spread));
+    }
+    let scenario = Scenario::parse(&file(keys), "test.toml", &[]).unwrap();
+    let delay = &scenario.satellite.forward.delay;
+    assert_eq!(
+        delay.to_string(),
+        "1 ms to 1.8 ms, drawn every 50 ms and every 5 ms"
+    );
+    let json = serde_json::to_string(&scenario).unwrap();
+    assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), scenario);
+}
+
+#[test]
 fn order_is_kept_when_the_delay_falls() {
     // Sent at 99 it arrives at 129, so those sent from 100 on with 5 ns wait for it.
     let times = [98, 99, 100, 110, 124, 125];
@@ -160,8 +271,8 @@ fn a_file_is_read_exactly_and_travels_in_json() {
         "time_s,delay_ms\n0,300\n0.000000001,299.999999\n15,1.5\n",
     )
     .unwrap();
-    let Delay::Trace(read) = &scenario.satellite.forward.delay else {
-        panic!("not a trace");
+    let Delay::Steps(read) = &scenario.satellite.forward.delay else {
+        panic!("not steps");
     };
     let steps = [
         (0, 300_000_000),
@@ -176,6 +287,18 @@ fn a_file_is_read_exactly_and_travels_in_json() {
     let json = serde_json::to_string(&scenario).unwrap();
     assert!(json.contains(r#""delay":{"trace":"delay.csv","steps":[["0 ms","300 ms"],["1 ns","#));
     assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), scenario);
+}
+
+#[test]
+fn further_columns_are_for_people() {
+    let content = "time_s,delay_ms,satellite\n0,300,1-1\n15,280,1-2\n";
+    let scenario = trace("columns", content).unwrap();
+    let Delay::Steps(read) = &scenario.satellite.forward.delay else {
+        panic!("not steps");
+    };
+    let steps = [(0, 300_000_000), (15_000_000_000, 280_000_000)];
+    let steps = steps.map(|(time, delay)| (ns(time), Span::from_nanos(delay)));
+    assert_eq!(read.steps, steps);
 }
 
 #[test]
@@ -223,6 +346,16 @@ fn a_bad_file_is_refused() {
             "column",
             "time_s,delay_ms\n0,300,1\n",
             format!("line 2: 0,300,1: {row}"),
+        ),
+        (
+            "no column",
+            "time_s,delay_ms,satellite\n0,300\n",
+            format!("line 2: 0,300: {row}"),
+        ),
+        (
+            "another unit",
+            "time_s,delay_ms2,satellite\n0,300,1\n",
+            "line 1: the header must be \"time_s,delay_ms\"".to_owned(),
         ),
         ("short", "time_s,delay_ms\n0\n", format!("line 2: 0: {row}")),
         (
