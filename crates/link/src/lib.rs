@@ -14,7 +14,8 @@
 //! 3. **loss**: of whole IP packets, after they have used the capacity, by a model, by bit errors;
 //! 4. **delay**: fixed, from a trace, or drawn at random; the order is kept;
 //! 5. **aggregation**: packets are held and released together;
-//! 6. **reordering**: a share of the packets is held while others pass.
+//! 6. **duplication**: a share of the packets is delivered twice;
+//! 7. **reordering**: a share of the packets is held while others pass.
 //!
 //! Where a link has **sources** of cross traffic ([`Source`]), their packets enter it where it
 //! begins and leave where it ends.
@@ -40,6 +41,7 @@ mod bit_errors;
 mod capacity;
 mod delay;
 mod direction;
+mod duplicate;
 mod error;
 mod fields;
 mod hop;
@@ -85,6 +87,7 @@ pub use arrival_order::ArrivalOrder;
 pub use bit_errors::BitErrorRate;
 pub use delay::{Delay, DelayTrace, Jitter};
 pub use direction::{Direction, HostName, SegmentName};
+pub use duplicate::Duplicate;
 pub use error::ScenarioError;
 pub use hop::{CABLE, Hop};
 pub use ideal::Ideal;
@@ -92,7 +95,7 @@ pub use intervals::Intervals;
 pub use loss::Loss;
 pub use order::NodeName;
 pub use outages::{OutageTimes, Outages};
-pub use packet::{Counters, Fate, Outcome, PacketMeta, SourceCounters};
+pub use packet::{Counters, Fate, FurtherArrival, Outcome, PacketMeta, SourceCounters};
 pub use packets::Packets;
 pub use path::Path;
 pub use queue::{Queue, RandomDrop};

@@ -9,6 +9,7 @@ use toml::Table;
 use crate::aggregate::Aggregate;
 use crate::delay::Delay;
 use crate::direction::Direction;
+use crate::duplicate::Duplicate;
 use crate::error::ScenarioError;
 use crate::fields::{Entry, Fields, Problem};
 use crate::loss::Loss;
@@ -196,6 +197,7 @@ impl DirectionConfig {
         let order = fields.take("order");
         let bit_errors = fields.optional("bit_errors")?;
         let aggregate = fields.take("aggregate").map(Aggregate::read).transpose()?;
+        let duplicate = fields.take("duplicate").map(Duplicate::read).transpose()?;
         let reorder = fields.take("reorder").map(Reorder::read).transpose()?;
         fields.finish()?;
         let mut config = Self {
@@ -212,6 +214,7 @@ impl DirectionConfig {
             outages,
             bit_errors,
             aggregate,
+            duplicate,
             reorder,
             order: None,
         };

@@ -7,6 +7,7 @@ use crate::aggregate::Aggregate;
 use crate::bit_errors::BitErrorRate;
 use crate::delay::Delay;
 use crate::direction::{Direction, SegmentName};
+use crate::duplicate::Duplicate;
 use crate::loss::Loss;
 use crate::order::{NodeName, USUAL};
 use crate::outages::Outages;
@@ -97,6 +98,9 @@ pub struct DirectionConfig {
     /// None if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aggregate: Option<Aggregate>,
+    /// None if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplicate: Option<Duplicate>,
     /// None if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reorder: Option<Reorder>,
@@ -233,6 +237,7 @@ impl DirectionConfig {
             NodeName::BitErrors => self.bit_errors.is_some(),
             NodeName::Delay => self.delay != Delay::default(),
             NodeName::Aggregate => self.aggregate.is_some(),
+            NodeName::Duplicate => self.duplicate.is_some(),
             NodeName::Reorder => self.reorder.is_some(),
         }
     }

@@ -158,7 +158,8 @@ fn delay(link: &DirectionConfig) -> Option<String> {
     let frame = link.frame.map(|frame| format!("in frames of {frame}"));
     let reorder = link.reorder.map(|it| it.to_string());
     let aggregate = link.aggregate.map(|it| it.to_string());
-    let all: Vec<String> = [delay, frame, aggregate, reorder]
+    let duplicate = link.duplicate.map(|it| it.to_string());
+    let all: Vec<String> = [delay, frame, aggregate, duplicate, reorder]
         .into_iter()
         .flatten()
         .collect();

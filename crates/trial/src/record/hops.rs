@@ -100,6 +100,8 @@ impl From<[Counters; 2]> for LinkCounts {
             forward_marked: Some(forward.marked),
             forward_reordered: Some(forward.reordered),
             forward_reorder_extent: Some(forward.reorder_extent),
+            forward_reorder_extent_mean: reorder_extent_mean(forward),
+            forward_duplicated: Some(forward.duplicated),
             forward_losses: Some(forward.losses),
             forward_source_packets: forward.sources.map(|it| it.packets),
             forward_source_bytes: forward.sources.map(|it| it.bytes),
@@ -111,6 +113,8 @@ impl From<[Counters; 2]> for LinkCounts {
             return_marked: Some(back.marked),
             return_reordered: Some(back.reordered),
             return_reorder_extent: Some(back.reorder_extent),
+            return_reorder_extent_mean: reorder_extent_mean(back),
+            return_duplicated: Some(back.duplicated),
             return_losses: Some(back.losses),
             return_source_packets: back.sources.map(|it| it.packets),
             return_source_bytes: back.sources.map(|it| it.bytes),
@@ -118,6 +122,13 @@ impl From<[Counters; 2]> for LinkCounts {
             return_source_lost: back.sources.map(|it| it.lost),
         }
     }
+}
+
+/// The mean extent of reordered packets; None if none is.
+#[expect(clippy::cast_precision_loss, reason = "a mean")]
+fn reorder_extent_mean(counters: Counters) -> Option<f64> {
+    let packets = counters.reordered;
+    (packets > 0).then(|| counters.reorder_extents as f64 / packets as f64)
 }
 
 /// The one-way measures of the way that the files go.
