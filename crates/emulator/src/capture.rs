@@ -5,9 +5,9 @@
 //! At either end, a packet that the host sends is seen when the kernel gets it, one that the host
 //! receives when the kernel is handed it. A trace is one pcapng file as `bentpipe-sim` writes it:
 //! an interface per end, each packet followed by its arrival and those of its copies, in each
-//! direction in the order of sending, and a comment on those that the link dropped or lost. Where more than one segment is
-//! emulated, hosts route between them: there, departures and arrivals stand on their own, and what
-//! the first segment that a packet meets did not drop has no comment.
+//! direction in the order of sending, and a comment on those that the link dropped or lost. Where
+//! more than one segment is emulated, hosts route between them: there, departures and arrivals
+//! stand on their own, and what the first segment that a packet meets did not drop has no comment.
 //!
 //! A thread of its own writes. If it cannot keep up, the record ends there, and all that is missing
 //! is counted.
@@ -247,8 +247,8 @@ struct OpenPackets {
 }
 
 impl OpenPackets {
-    /// A packet, or a copy, came out at a time, which is that of all that came out together. Where a
-    /// link has reordered them, a nanosecond tells their order.
+    /// A packet, or a copy, came out at a time, which is that of all that came out together. Where
+    /// a link has reordered them, a nanosecond tells their order.
     fn leave(&mut self, number: u64, at: Option<Time>) {
         let ordered = at.map(|at| match self.last_out {
             Some((last, before)) if number < before => at.max(last + Span::from_nanos(1)),

@@ -15,7 +15,7 @@ use crate::fields::{Entry, Problem};
 use crate::node::{Node, Step, Transit};
 use crate::random::Dice;
 
-/// Duplication of packets at the end of a link: `"0.1 %"`, or `{ share = "0.1 %", after = "1 ms" }`.
+/// Duplication at the end of a link: `"0.1 %"`, or `{ share = "0.1 %", after = "1 ms" }`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Duplicate {
     /// The share of packets of which there are two behind it, each alike, independent of the

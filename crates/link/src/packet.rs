@@ -32,8 +32,8 @@ pub enum Fate {
 }
 
 /// The outcome of a packet's way over a path. Where links duplicate packets, there is one for each
-/// that was under way of a packet. One of them, without `is_copy`, tells the packet's own fate: that
-/// of the first that arrives, or, where none does, of the last (RFC 5560).
+/// that was under way of a packet. One of them, without `is_copy`, tells the packet's own fate:
+/// that of the first that arrives, or, where none does, of the last (RFC 5560).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The packet, as it is at the end of its way.

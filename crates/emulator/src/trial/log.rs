@@ -1,7 +1,7 @@
 //! From the packets that passed the ends of hops to the packet logs of a trial.
 //!
-//! Departures are joined with arrivals in [`super::joined`]. A packet that is not heard of again was
-//! lost between the segments, which [`super::check`] does not let pass.
+//! Departures are joined with arrivals in [`super::joined`]. A packet that is not heard of again
+//! was lost between the segments, which [`super::check`] does not let pass.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;

@@ -1,9 +1,9 @@
 //! Writes the packet log of a hop as a trace: both sides, nanosecond times, TLS secrets inside.
 //!
 //! Packets stand in the order in which they were sent, each followed at once by its arrival on the
-//! other side, and by those of its copies. In order of time, arrivals would stand between packets sent hundreds of milliseconds
-//! later, and Wireshark, which keeps one key phase per direction, would lose the thread at the
-//! first key update.
+//! other side, and by those of its copies. In order of time, arrivals would stand between packets
+//! sent hundreds of milliseconds later, and Wireshark, which keeps one key phase per direction,
+//! would lose the thread at the first key update.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
