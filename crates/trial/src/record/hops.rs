@@ -43,19 +43,19 @@ pub fn hops(
     };
     let passed = hops.into_iter().zip(observation.on_links());
     if job.encapsulates() {
-        return passed.map(|(hop, passed)| unread(hop, passed)).collect();
+        return passed.map(|(hop, passed)| unread(hop, &passed)).collect();
     }
     let seen = passed.zip(&flow.hops);
-    seen.map(|((hop, passed), observed)| result(hop, passed, observed, files))
+    seen.map(|((hop, passed), observed)| result(hop, &passed, observed, files))
         .collect()
 }
 
 /// A hop that carries the flow encapsulated: nothing is known of the flow there.
-fn unread(hop: Hop, passed: [Counters; 2]) -> HopResult {
+fn unread(hop: Hop, passed: &[Counters; 2]) -> HopResult {
     HopResult {
         from: hop.from,
         to: hop.to,
-        links: LinkCounts::from(passed),
+        links: LinkCounts::from(*passed),
         connections: None,
         rtt_min_ms: None,
         rtt_median_ms: None,
@@ -66,7 +66,7 @@ fn unread(hop: Hop, passed: [Counters; 2]) -> HopResult {
 
 fn result(
     hop: Hop,
-    passed: [Counters; 2],
+    passed: &[Counters; 2],
     observed: &HopObservation,
     files: MeasuredFiles,
 ) -> HopResult {
@@ -81,7 +81,7 @@ fn result(
     HopResult {
         from: hop.from,
         to: hop.to,
-        links: LinkCounts::from(passed),
+        links: LinkCounts::from(*passed),
         connections: observed.completed().map(|all| all.len() as u64),
         rtt_min_ms: metrics.and_then(|it| it.rtt_min_ms),
         rtt_median_ms: metrics.and_then(|it| it.rtt_median_ms),
