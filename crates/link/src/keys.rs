@@ -25,6 +25,7 @@ impl NodeName {
             Self::BitErrors => &["bit_errors"],
             Self::Delay => &["delay", "handovers"],
             Self::Aggregate => &["aggregate"],
+            Self::Duplicate => &["duplicate"],
             Self::Reorder => &["reorder"],
         }
     }

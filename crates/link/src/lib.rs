@@ -15,7 +15,8 @@
 //! 4. **delay**: fixed, in steps, from a trace, or drawn at random; the order is kept. At
 //!    **handovers** packets that are under way may be lost;
 //! 5. **aggregation**: packets are held and released together;
-//! 6. **reordering**: a share of the packets is held while others pass.
+//! 6. **duplication**: a share of the packets is delivered twice;
+//! 7. **reordering**: a share of the packets is held while others pass.
 //!
 //! Where a link has **sources** of cross traffic ([`Source`]), their packets enter it where it
 //! begins and leave where it ends.
@@ -43,6 +44,7 @@ mod delay;
 mod delay_steps;
 mod delays;
 mod direction;
+mod duplicate;
 mod error;
 mod fields;
 mod handovers;
@@ -92,6 +94,7 @@ pub use bit_errors::BitErrorRate;
 pub use delay::{Delay, Jitter};
 pub use delay_steps::DelaySteps;
 pub use direction::{Direction, HostName, SegmentName};
+pub use duplicate::Duplicate;
 pub use error::ScenarioError;
 pub use handovers::{HandoverTimes, Handovers, InFlight};
 pub use hop::{CABLE, Hop};
@@ -100,7 +103,7 @@ pub use intervals::Intervals;
 pub use loss::Loss;
 pub use order::NodeName;
 pub use outages::{OutageTimes, Outages};
-pub use packet::{Counters, Fate, Outcome, PacketMeta, SourceCounters};
+pub use packet::{Counters, Fate, FurtherArrival, Outcome, PacketMeta, SourceCounters};
 pub use packets::Packets;
 pub use path::Path;
 pub use queue::{Queue, RandomDrop};

@@ -9,6 +9,7 @@ use toml::Table;
 use crate::aggregate::Aggregate;
 use crate::delay::Delay;
 use crate::direction::{Direction, SegmentName};
+use crate::duplicate::Duplicate;
 use crate::error::ScenarioError;
 use crate::fields::{Entry, Fields, Problem};
 use crate::handovers::Handovers;
@@ -223,6 +224,7 @@ impl DirectionConfig {
         let order = fields.take("order");
         let bit_errors = fields.optional("bit_errors")?;
         let aggregate = fields.take("aggregate").map(Aggregate::read).transpose()?;
+        let duplicate = fields.take("duplicate").map(Duplicate::read).transpose()?;
         let reorder = fields.take("reorder").map(Reorder::read).transpose()?;
         fields.finish()?;
         let mut config = Self {
@@ -240,6 +242,7 @@ impl DirectionConfig {
             handovers,
             bit_errors,
             aggregate,
+            duplicate,
             reorder,
             order: None,
         };

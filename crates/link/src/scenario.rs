@@ -9,6 +9,7 @@ use crate::aggregate::Aggregate;
 use crate::bit_errors::BitErrorRate;
 use crate::delay::Delay;
 use crate::direction::{Direction, SegmentName};
+use crate::duplicate::Duplicate;
 use crate::handovers::{HandoverTimes, Handovers};
 use crate::intervals::Intervals;
 use crate::loss::Loss;
@@ -105,6 +106,9 @@ pub struct DirectionConfig {
     /// None if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aggregate: Option<Aggregate>,
+    /// None if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplicate: Option<Duplicate>,
     /// None if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reorder: Option<Reorder>,
@@ -293,6 +297,7 @@ impl DirectionConfig {
             NodeName::BitErrors => self.bit_errors.is_some(),
             NodeName::Delay => self.delay != Delay::default() || self.handovers.is_some(),
             NodeName::Aggregate => self.aggregate.is_some(),
+            NodeName::Duplicate => self.duplicate.is_some(),
             NodeName::Reorder => self.reorder.is_some(),
         }
     }

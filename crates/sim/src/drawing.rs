@@ -170,6 +170,7 @@ mod tests {
             "[satellite.forward]\ndelay = \"300 ms\"\nloss = \"0.1 %\"\nrate = \"20 Mbit/s\"\n\
              frame = \"10 ms\"\nqueue = { size = \"1 BDP\", aqm = \"fq-codel\" }\n\
              [satellite.return]\ndelay = \"300 ms\"\nqueue = \"9 packets\"\n\
+             duplicate = { share = \"2 %\", after = \"1 ms\" }\n\
              [ground.forward]\nrate = \"1 Gbit/s\"\n\
              queue = { size = \"9 MB\", drop_above = \"1 MB\", drop_ratio = \"5 %\" }\n",
         ));
@@ -186,7 +187,7 @@ mod tests {
         // Without a rate nothing waits; ground, which is transparent this way, is passed.
         assert_eq!(
             line(&path, "return"),
-            "client [delay 300 ms] gateway server"
+            "client [delay 300 ms] [duplicate share 2 %, after 1 ms] gateway server"
         );
     }
 

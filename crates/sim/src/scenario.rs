@@ -182,7 +182,8 @@ fn delay(link: &DirectionConfig) -> Option<String> {
     let reorder = link.reorder.map(|it| it.to_string());
     let aggregate = link.aggregate.map(|it| it.to_string());
     let handovers = link.handovers.as_ref().map(|it| format!("handovers {it}"));
-    let all: Vec<String> = [delay, handovers, frame, aggregate, reorder]
+    let duplicate = link.duplicate.map(|it| it.to_string());
+    let all: Vec<String> = [delay, handovers, frame, aggregate, duplicate, reorder]
         .into_iter()
         .flatten()
         .collect();

@@ -6,7 +6,7 @@ use crate::file;
 
 /// The keys of a direction.
 const KEYS: &str = "rate, delay, queue, loss, frame, mtu, sources, udp, policer, shaper, outages, \
-                    handovers, order, bit_errors, aggregate, reorder";
+                    handovers, order, bit_errors, aggregate, duplicate, reorder";
 
 const SAT: &str = "rate = \"20 Mbit/s\"\ndelay = \"300 ms\"";
 

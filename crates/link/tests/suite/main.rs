@@ -8,6 +8,7 @@ mod buckets;
 mod capacity;
 mod decided;
 mod delay;
+mod duplicate;
 mod dvb_s2;
 mod errors;
 mod files;
