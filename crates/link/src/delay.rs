@@ -19,8 +19,8 @@ use crate::steps;
 pub enum Delay {
     /// `"300 ms"`.
     Fixed(Span),
-    /// `{ trace = "file.csv" }`.
-    Trace(DelayTrace),
+    /// `{ steps = [["0 s", "30 ms"], ["15 s", "34 ms"]] }`, or `{ trace = "file.csv" }`.
+    Steps(DelaySteps),
     /// `{ base = "300 ms", jitter = "20 ms" }`.
     Jitter(Jitter),
 }
@@ -42,24 +42,30 @@ pub struct Jitter {
     pub intervals: Option<Intervals>,
 }
 
-/// A delay that changes in steps.
+/// A delay that changes in steps. It holds from its time on until the next, the last one for ever,
+/// or until the steps begin again: `period = "60 s"`. A packet gets the delay of the instant at
+/// which its last bit is sent, and waits for the one before: where the delay falls, those sent just
+/// after arrive together.
 ///
-/// The file has the header `time_s,delay_ms` and a row for each step, both columns decimal numbers
-/// that are whole nanoseconds. The first time is 0 and they increase. A delay holds from its time
-/// on until the next, the last one for ever; a packet gets the delay of the instant at which its
-/// last bit is sent. A relative path is relative to the scenario file. In JSON the content travels
+/// `{ trace = "file.csv" }` takes the steps from a file. It has the header `time_s,delay_ms` and a
+/// row for each step, both columns decimal numbers that are whole nanoseconds. The first time is 0
+/// and they increase. A relative path is relative to the scenario file. In JSON the content travels
 /// along as `steps`, and the file is not read again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DelayTrace {
+pub struct DelaySteps {
     /// The file that the steps come from.
-    pub trace: String,
+    pub trace: Option<String>,
     /// The delays, each with the time from which on it holds; not empty, from time 0, in order.
     pub steps: Vec<(Time, Span)>,
+    /// The time after which the steps begin again; None: never.
+    pub period: Option<Span>,
 }
 
 const HEADER: &str = "time_s,delay_ms";
-const EXAMPLES: &str =
-    "\"300 ms\", { base = \"300 ms\", jitter = \"20 ms\" } or { trace = \"file.csv\" }";
+const EXAMPLES: &str = "\"300 ms\", { base = \"300 ms\", jitter = \"20 ms\" }, \
+                        { steps = [[\"0 s\", \"300 ms\"], [\"15 s\", \"280 ms\"]] } \
+                        or { trace = \"file.csv\" }";
+const STEPS: [&str; 2] = ["300 ms", "280 ms"];
 
 impl Default for Delay {
     /// None.
@@ -74,12 +80,7 @@ impl Delay {
     pub fn min(&self) -> Span {
         match self {
             Self::Fixed(span) => *span,
-            Self::Trace(trace) => trace
-                .steps
-                .iter()
-                .map(|(_, delay)| *delay)
-                .min()
-                .unwrap_or(Span::ZERO),
+            Self::Steps(steps) => steps.delays().min().unwrap_or(Span::ZERO),
             Self::Jitter(jitter) => jitter.base,
         }
     }
@@ -90,8 +91,8 @@ impl Delay {
         }
         let unknown = entry.problem(&format!("not a delay; write {EXAMPLES}"));
         let mut fields = entry.table()?;
-        let delay = if fields.has("trace") {
-            Self::Trace(DelayTrace::read(&mut fields, folder)?)
+        let delay = if fields.has("trace") || fields.has("steps") {
+            Self::Steps(DelaySteps::read(&mut fields, folder)?)
         } else if fields.has("base") {
             Self::Jitter(Jitter::read(&mut fields)?)
         } else {
@@ -102,15 +103,27 @@ impl Delay {
     }
 }
 
-impl DelayTrace {
+impl DelaySteps {
     fn read(fields: &mut Fields, folder: &Path) -> Result<Self, Problem> {
-        let file = fields.required("trace", "\"file.csv\"")?;
-        let trace = file.text()?;
-        let steps = match fields.take("steps") {
-            Some(entry) => steps::read(&entry, ["300 ms", "280 ms"])?,
-            None => read_file(&folder.join(&trace)).map_err(|wrong| file.problem(&wrong))?,
+        let file = fields.take("trace");
+        let trace = file.as_ref().map(Entry::text).transpose()?;
+        let steps = match (fields.take("steps"), &file, &trace) {
+            (None, Some(file), Some(name)) => {
+                read_file(&folder.join(name)).map_err(|wrong| file.problem(&wrong))?
+            }
+            (Some(entry), ..) => steps::read(&entry, STEPS)?,
+            (None, ..) => return Err(fields.missing("steps", EXAMPLES)),
         };
-        Ok(Self { trace, steps })
+        let period = steps::read_period(fields, &steps)?;
+        Ok(Self {
+            trace,
+            steps,
+            period,
+        })
+    }
+
+    fn delays(&self) -> impl Iterator<Item = Span> {
+        self.steps.iter().map(|(_, delay)| *delay)
     }
 }
 
@@ -157,10 +170,15 @@ impl Serialize for Delay {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Fixed(span) => span.serialize(serializer),
-            Self::Trace(trace) => {
-                let mut map = serializer.serialize_map(Some(2))?;
-                map.serialize_entry("trace", &trace.trace)?;
-                map.serialize_entry("steps", &trace.steps)?;
+            Self::Steps(steps) => {
+                let mut map = serializer.serialize_map(None)?;
+                if let Some(trace) = &steps.trace {
+                    map.serialize_entry("trace", trace)?;
+                }
+                map.serialize_entry("steps", &steps.steps)?;
+                if let Some(period) = steps.period {
+                    map.serialize_entry("period", &period)?;
+                }
                 map.end()
             }
             Self::Jitter(jitter) => {
@@ -181,7 +199,20 @@ impl fmt::Display for Delay {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Self::Fixed(span) => span.fmt(f),
-            Self::Trace(trace) => write!(f, "as in the trace {}", trace.trace),
+            Self::Steps(steps) => {
+                match &steps.trace {
+                    Some(file) => write!(f, "as in the trace {file}")?,
+                    None => {
+                        let most = steps.delays().max().unwrap_or(Span::ZERO);
+                        let count = steps.steps.len();
+                        write!(f, "{} to {most} in {count} steps", self.min())?;
+                    }
+                }
+                match steps.period {
+                    Some(period) => write!(f, ", again every {period}"),
+                    None => Ok(()),
+                }
+            }
             Self::Jitter(Jitter {
                 base,
                 jitter,
@@ -208,8 +239,7 @@ pub(crate) struct Delays {
 
 enum DelayOverTime {
     Fixed(Span),
-    /// The steps, and which of them holds.
-    Steps(Vec<(Time, Span)>, usize),
+    Steps(DelaySteps),
     /// The base, and what is added for each packet, at most.
     PerPacket(Span, u64, Box<Dice>),
     /// The base, and what is added for an interval.
@@ -220,7 +250,7 @@ impl DelayOverTime {
     fn new(delay: Delay, dice: Dice) -> Self {
         match delay {
             Delay::Fixed(span) => Self::Fixed(span),
-            Delay::Trace(trace) => Self::Steps(trace.steps, 0),
+            Delay::Steps(steps) => Self::Steps(steps),
             Delay::Jitter(Jitter {
                 base,
                 jitter,
@@ -239,15 +269,7 @@ impl DelayOverTime {
     fn next(&mut self, departure: Time) -> Span {
         match self {
             Self::Fixed(span) => *span,
-            Self::Steps(steps, step) => {
-                while steps
-                    .get(*step + 1)
-                    .is_some_and(|(from, _)| *from <= departure)
-                {
-                    *step += 1;
-                }
-                steps[*step].1
-            }
+            Self::Steps(DelaySteps { steps, period, .. }) => steps::at(steps, *period, departure).0,
             Self::PerPacket(base, most, dice) => *base + Span::from_nanos(dice.up_to(*most)),
             Self::PerInterval(base, drawn) => *base + Span::from_nanos(drawn.at(departure).0),
         }

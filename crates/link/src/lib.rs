@@ -83,7 +83,7 @@ pub use aqm::{
 };
 pub use arrival_order::ArrivalOrder;
 pub use bit_errors::BitErrorRate;
-pub use delay::{Delay, DelayTrace, Jitter};
+pub use delay::{Delay, DelaySteps, Jitter};
 pub use direction::{Direction, HostName, SegmentName};
 pub use error::ScenarioError;
 pub use hop::{CABLE, Hop};

@@ -1,6 +1,6 @@
 //! A rate over time.
 
-use bentpipe_units::{Span, Time};
+use bentpipe_units::Time;
 
 use crate::allocation::Allocation;
 use crate::intervals::Drawn;
@@ -8,7 +8,7 @@ use crate::outages::Outages;
 use crate::random::{Dice, LinkSeed, Use};
 use crate::rate::{LinkRate, RateSteps};
 use crate::scenario::DirectionConfig;
-use crate::steps::holding;
+use crate::steps;
 
 /// The rate of a link over time, which is known up to any time at which it is asked for.
 pub(crate) enum RateOverTime {
@@ -62,7 +62,10 @@ impl RateOverTime {
     pub fn at(&mut self, at: Time) -> (u64, Time) {
         match self {
             Self::Fixed(bps) => (*bps, Time::NEVER),
-            Self::Steps(steps) => step(steps, at),
+            Self::Steps(RateSteps { steps, period, .. }) => {
+                let (rate, until) = steps::at(steps, *period, at);
+                (rate.bps(), until)
+            }
             Self::Random(lowest, drawn) => {
                 let (above, until) = drawn.at(at);
                 (lowest.saturating_add(above), until)
@@ -75,16 +78,4 @@ impl RateOverTime {
             }
         }
     }
-}
-
-fn step(RateSteps { steps, period, .. }: &RateSteps, at: Time) -> (u64, Time) {
-    let past = period.map_or(0, |period| at.as_nanos() % period.as_nanos());
-    let (begin, within) = match period {
-        Some(_) => (at - Span::from_nanos(past), Time::from_nanos(past)),
-        None => (Time::ZERO, at),
-    };
-    let index = holding(steps, within);
-    let next = steps.get(index + 1).map(|(next, _)| *next - Time::ZERO);
-    let until = next.or(*period).map_or(Time::NEVER, |span| begin + span);
-    (steps[index].1.bps(), until)
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use bentpipe_units::{Ratio, Span, Time};
 
-use crate::delay::{Delay, Jitter};
+use crate::delay::{Delay, DelaySteps, Jitter};
 use crate::direction::{Direction, SegmentName};
 use crate::intervals::{Drawn, Intervals};
 use crate::loss::Loss;
@@ -17,7 +17,7 @@ use crate::random::{LinkSeed, Use};
 use crate::rate::{LinkRate, RateSteps};
 use crate::rate_over_time::RateOverTime;
 use crate::scenario::{DirectionConfig, Scenario};
-use crate::steps::holding;
+use crate::steps;
 
 /// The number of parts of equal length into which a timeline is divided.
 pub const PARTS: usize = 60;
@@ -50,6 +50,8 @@ pub struct LinkTimeline {
     pub length: Span,
     /// True if it begins again at its end.
     pub repeats: bool,
+    /// The time from which on the last step of several holds for ever; None if there is none.
+    pub last_from: Option<Time>,
     /// True if it is drawn at random. Then it is that of the seed 0: other seeds have others.
     pub drawn: bool,
     /// The lowest value that holds for any time.
@@ -101,8 +103,7 @@ impl Scenario {
 /// Values over time: what holds from a time on, and until when.
 struct Values<'a> {
     quantity: Quantity,
-    length: Span,
-    repeats: bool,
+    extent: Extent,
     drawn: bool,
     at: At<'a>,
 }
@@ -113,42 +114,35 @@ type At<'a> = Box<dyn FnMut(Time) -> (u64, Time) + 'a>;
 fn rate(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Values<'_>> {
     let rate = config.rate.as_ref()?;
     let outages = config.outages.as_ref().map(|it| &it.times);
-    let (length, repeats) = match (rate, outages) {
+    let extent = match (rate, outages) {
         (LinkRate::OnDemand(_), _) | (LinkRate::Fixed(_), None) => return None,
-        (
-            LinkRate::Steps(RateSteps {
-                period: Some(period),
-                ..
-            }),
-            None,
-        ) => (*period, true),
-        (LinkRate::Steps(steps), None) => (of_steps(&steps.steps, timeout), false),
-        (LinkRate::Random(random), _) => (of_intervals(random.intervals, timeout), false),
-        (_, Some(OutageTimes::Every { intervals, .. })) => {
-            (of_intervals(*intervals, timeout), false)
+        (LinkRate::Steps(RateSteps { steps, period, .. }), None) => {
+            Extent::of_steps(steps, *period, timeout)
         }
-        (_, Some(OutageTimes::Given(times))) => (of_steps(times, timeout), false),
+        (LinkRate::Random(random), _) => Extent::of_intervals(random.intervals, timeout),
+        (_, Some(OutageTimes::Every { intervals, .. })) => {
+            Extent::of_intervals(*intervals, timeout)
+        }
+        (_, Some(OutageTimes::Given(times))) => Extent::up_to_last(times, timeout),
     };
     let mut over_time = RateOverTime::of_link(config, seed)?;
     Some(Values {
         quantity: Quantity::Rate,
-        length,
-        repeats,
+        extent,
         drawn: matches!(rate, LinkRate::Random(_)),
         at: Box::new(move |at| over_time.at(at)),
     })
 }
 
 fn delay(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Values<'_>> {
-    let (length, drawn, at): (_, _, At<'_>) = match &config.delay {
-        Delay::Trace(trace) => {
-            let steps = &trace.steps;
+    let (extent, drawn, at): (_, _, At<'_>) = match &config.delay {
+        Delay::Steps(DelaySteps { steps, period, .. }) => {
             let at = |at| {
-                let index = holding(steps, at);
-                let until = steps.get(index + 1).map_or(Time::NEVER, |(next, _)| *next);
-                (steps[index].1.as_nanos(), until)
+                let (delay, until) = steps::at(steps, *period, at);
+                (delay.as_nanos(), until)
             };
-            (of_steps(steps, timeout), false, Box::new(at))
+            let extent = Extent::of_steps(steps, *period, timeout);
+            (extent, false, Box::new(at))
         }
         Delay::Jitter(Jitter {
             base,
@@ -160,60 +154,100 @@ fn delay(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Valu
                 let (above, until) = drawn.at(at);
                 (base.as_nanos().saturating_add(above), until)
             };
-            (of_intervals(*intervals, timeout), true, Box::new(at))
+            let extent = Extent::of_intervals(*intervals, timeout);
+            (extent, true, Box::new(at))
         }
         Delay::Fixed(_) | Delay::Jitter(_) => return None,
     };
     Some(Values {
         quantity: Quantity::Delay,
-        length,
-        repeats: false,
+        extent,
         drawn,
         at,
     })
 }
 
 fn loss(config: &DirectionConfig, timeout: Span) -> Option<Values<'_>> {
-    let Loss::Handover {
-        intervals,
-        lasts,
-        loss,
-    } = config.loss
-    else {
-        return None;
-    };
-    let at = move |at: Time| {
-        let (_, next) = intervals.changes(at);
-        match intervals.since_change(at) {
-            Some(since) if since < lasts => {
-                let ends = Time::from_nanos(at.as_nanos() - since.as_nanos()) + lasts;
-                (loss.ppb(), ends.min(next))
-            }
-            _ => (Ratio::ZERO.ppb(), next),
+    let (extent, at): (_, At<'_>) = match &config.loss {
+        Loss::Steps { steps, period } => {
+            let at = |at| {
+                let (ratio, until) = steps::at(steps, *period, at);
+                (ratio.ppb(), until)
+            };
+            (Extent::of_steps(steps, *period, timeout), Box::new(at))
         }
+        Loss::Handover {
+            intervals,
+            lasts,
+            loss,
+        } => {
+            let at = |at: Time| {
+                let (_, next) = intervals.changes(at);
+                match intervals.since_change(at) {
+                    Some(since) if since < *lasts => {
+                        let ends = Time::from_nanos(at.as_nanos() - since.as_nanos()) + *lasts;
+                        (loss.ppb(), ends.min(next))
+                    }
+                    _ => (Ratio::ZERO.ppb(), next),
+                }
+            };
+            (Extent::of_intervals(*intervals, timeout), Box::new(at))
+        }
+        _ => return None,
     };
     Some(Values {
         quantity: Quantity::Loss,
-        length: of_intervals(intervals, timeout),
-        repeats: false,
+        extent,
         drawn: false,
-        at: Box::new(at),
+        at,
     })
 }
 
-/// The length of a timeline of steps that do not repeat: as long as a trial may last, or until the
-/// last step begins.
-fn of_steps<T>(steps: &[(Time, T)], timeout: Span) -> Span {
-    timeout.max(steps[steps.len() - 1].0 - Time::ZERO)
+/// How long a timeline is, and what comes after it.
+#[derive(Clone, Copy)]
+struct Extent {
+    length: Span,
+    repeats: bool,
+    last_from: Option<Time>,
 }
 
-fn of_intervals(intervals: Intervals, timeout: Span) -> Span {
-    timeout.min(intervals.every * MOST_INTERVALS)
+impl Extent {
+    fn of_steps<T>(steps: &[(Time, T)], period: Option<Span>, timeout: Span) -> Self {
+        let Some(length) = period else {
+            let last_from = (steps.len() > 1).then(|| steps[steps.len() - 1].0);
+            return Self {
+                last_from,
+                ..Self::up_to_last(steps, timeout)
+            };
+        };
+        Self {
+            length,
+            repeats: true,
+            last_from: None,
+        }
+    }
+
+    /// As long as a trial may last, or until the last step begins.
+    fn up_to_last<T>(steps: &[(Time, T)], timeout: Span) -> Self {
+        Self {
+            length: timeout.max(steps[steps.len() - 1].0 - Time::ZERO),
+            repeats: false,
+            last_from: None,
+        }
+    }
+
+    fn of_intervals(intervals: Intervals, timeout: Span) -> Self {
+        Self {
+            length: timeout.min(intervals.every * MOST_INTERVALS),
+            repeats: false,
+            last_from: None,
+        }
+    }
 }
 
 impl Values<'_> {
     fn timeline(mut self, segment: SegmentName, direction: Direction) -> LinkTimeline {
-        let length = self.length.as_nanos().max(1);
+        let length = self.extent.length.as_nanos().max(1);
         let mut held: BTreeMap<u64, u128> = BTreeMap::new();
         let mut parts = Parts::new(length);
         let mut now = 0;
@@ -229,8 +263,9 @@ impl Values<'_> {
             segment,
             direction,
             quantity: self.quantity,
-            length: self.length,
-            repeats: self.repeats,
+            length: self.extent.length,
+            repeats: self.extent.repeats,
+            last_from: self.extent.last_from,
             drawn: self.drawn,
             least: held.keys().next().copied().unwrap_or(0),
             median: median(&held, u128::from(length)),
