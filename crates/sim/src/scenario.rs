@@ -94,7 +94,7 @@ fn json_timeline(timeline: &LinkTimeline) -> Value {
         "unit": unit,
         "length_s": timeline.length.as_secs_f64(),
         "repeats": timeline.repeats,
-        "last_from_s": timeline.last_from.map(Time::as_secs_f64),
+        "last_from_s": timeline.last_from.map(|at| (at - Time::ZERO).as_secs_f64()),
         "drawn": timeline.drawn,
         "least": shown(timeline.least),
         "median": shown(timeline.median),
