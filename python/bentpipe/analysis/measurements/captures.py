@@ -1,11 +1,11 @@
 """Captures of both ends of a path: what arrived when, of what was sent when.
 
 Of the connection with the most packets, in windows of `--every`, 100 ms by default. In a window packets
-waited in a queue if the median of their delays is above the least of all by a twentieth and by 2 ms. The rate
-is what arrived in those windows; in the others nobody asked for all of it, and that of the window before
-holds. Where nothing ever waited, the fullest window counts, which is the least that the link has. The delay is
-the least in a window in which nothing waited; else that of the window before holds. The loss is the share of
-what was sent in the window and did not arrive, without what a queue dropped, where the capture says so.
+waited in a queue if the median of their delays is above the least of all by a twentieth and by 2 ms. The
+rate is what arrived in those windows; in the others nobody asked for all of it, and that of the window before
+holds. Where nothing ever waited, the fullest window counts, which is the least that the link has. The delay
+is the least in a window in which nothing waited; else that of the window before holds. The loss is the share
+of what was sent in the window and did not arrive, without what a queue dropped, where the capture says so.
 """
 
 from __future__ import annotations
@@ -128,7 +128,8 @@ def _of_way(
     lost = [sum(one.received_ns is None for one in each) for each in sent]
     if any(lost):
         notes.append(
-            f"{sum(lost)} of {len(packets)} packets did not arrive {way}, if not said to be dropped by a queue."
+            f"{sum(lost)} of {len(packets)} packets did not arrive {way}; those that a queue is known "
+            "to have dropped do not count."
         )
         ratios = [gone * 10**9 // len(each) if each else 0 for gone, each in zip(lost, sent, strict=True)]
         yield Measured("loss", Course.of(times, ratios, end), way)

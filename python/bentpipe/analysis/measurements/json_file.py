@@ -17,5 +17,5 @@ def decoded(file: str, content: bytes, kind: type[Kind], hint: str) -> Kind:
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        said = str(error).replace("`$.", "`").replace("[...]", ".N")
+        said = str(error).replace("`$.", "`")
         raise UsageError(f"{file}: {printable(said)}", hint) from None

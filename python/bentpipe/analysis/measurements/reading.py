@@ -60,7 +60,7 @@ def read(file: str, content: bytes, asked: Asked) -> Reading:
     content = content.removeprefix(b"\xef\xbb\xbf")
     if not content.strip():
         raise UsageError(f"{file}: is empty", HINT)
-    if content.lstrip()[:1] in (b"{", b"["):
+    if content.lstrip().startswith(b"{"):
         return _json(file, content, asked)
     return _text(file, _lines(file, content), asked)
 

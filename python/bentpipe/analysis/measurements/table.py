@@ -27,7 +27,8 @@ _FINER = ((10**17, 1), (10**14, 10**3), (10**11, 10**6))
 
 def recognises(lines: Sequence[str]) -> bool:
     """Whether the first line has names, and several fields or one that is a quantity."""
-    return bool(lines) and any(letter.isalpha() for letter in lines[0]) and lines[0].isprintable()
+    header = lines[0].replace("\t", " ")
+    return any(letter.isalpha() for letter in header) and header.isprintable()
 
 
 def read(
@@ -36,10 +37,11 @@ def read(
     """The columns that are known. UsageError, naming line and column, if there are none, or a value is not
     valid.
     """
-    delimiter = _delimiter(lines[0])
-    rows = _rows(file, lines, delimiter)
+    header = lines[0].lstrip("# ")  # as gnuplot has it
+    delimiter = _delimiter(header)
+    rows = _rows(file, [header, *lines[1:]], delimiter)
     _, names = next(rows)
-    columns = table_columns.named(file, [names[0].lstrip("# "), *names[1:]], unit)
+    columns = table_columns.named(file, names, unit)
     if columns.time is None and every_ns is None:
         hint = "name one time_s, or say how far apart rows are: --every 100ms"
         raise UsageError(f"{file}: no column of times", hint)
