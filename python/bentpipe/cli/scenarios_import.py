@@ -24,9 +24,10 @@ _OPTIONS = (
     click.option("--return", "returns", type=click.Path(path_type=Path, dir_okay=False), multiple=True,
                  metavar="FILE", help="A file of the return path, from client to server, alone."),
     click.option("--rate", metavar="FORWARD/RETURN",
-                 help="Rates that no file has: 100/20Mbit/s; 50Mbit/s of both ways; /2Mbit/s of the return."),
+                 help="Rates, in place of what files have: 100/20Mbit/s; 50Mbit/s of both ways; /2Mbit/s of "
+                 "the return path."),
     click.option("--delay", metavar="FORWARD/RETURN",
-                 help="Delays of one way that no file has: 25ms, 30/20ms, /20ms."),
+                 help="Delays of one way, in place of what files have: 25ms, 30/20ms, /20ms."),
     click.option("--queue", metavar="SIZE",
                  help="The queue of both ways: '25 packets', '200 ms' (default: 1 BDP, or the file's)."),
     click.option("--every", metavar="SPAN", help="How long each value of a list holds: 100ms. Of a log of "

@@ -70,7 +70,7 @@ def compose(readings: Sequence[Reading], returns: Sequence[Reading], wanted: Wan
     """
     found = _sorted(readings, returns, wanted)
     notes = [note for one in (*readings, *returns) for note in one.notes]
-    _check_options(found, wanted)
+    notes += _replace(found, wanted)
     notes += _mirror(found, wanted)
     notes += _check_values(found, wanted)
     end_ns = min((value.course.end_ns for value in found.values() if _changes(value)), default=None)
@@ -142,20 +142,18 @@ def _add(found: _Found, quantity: Quantity, way: Direction, value: _Value) -> No
     found[quantity, way] = value
 
 
-def _check_options(found: _Found, wanted: Wanted) -> None:
+def _replace(found: _Found, wanted: Wanted) -> Iterator[str]:
+    """What options give takes the place of what files have."""
     given: tuple[tuple[str, Quantity, Mapping[Direction, str]], ...] = (
         ("--rate", "rate", wanted.rates),
         ("--delay", "delay", wanted.delays),
+        ("--queue", "queue", {} if wanted.queue is None else dict.fromkeys(DIRECTIONS, wanted.queue)),
     )
     for option, quantity, values in given:
         for way in values:
-            there = found.get((quantity, way))
+            there = found.pop((quantity, way), None)
             if there is not None:
-                other = "/VALUE is for the return path alone, VALUE/ for the forward path"
-                raise UsageError(f"{option}: {there.reading.file} has the {way} {quantity}", other)
-    if wanted.queue is not None:
-        for way in DIRECTIONS:
-            found.pop(("queue", way), None)
+                yield f"The {way} {quantity} is that of {option}, not that of {there.reading.file}."
 
 
 def _mirror(found: _Found, wanted: Wanted) -> Iterator[str]:
@@ -164,7 +162,8 @@ def _mirror(found: _Found, wanted: Wanted) -> Iterator[str]:
         given = {"rate": wanted.rates, "delay": wanted.delays}.get(quantity, {})
         for way in DIRECTIONS:
             known = found.get((quantity, _OTHER[way]))
-            if known is not None and (quantity, way) not in found and way not in given:
+            is_given = way in given or (quantity == "queue" and wanted.queue is not None)
+            if known is not None and (quantity, way) not in found and not is_given:
                 found[quantity, way] = known
                 option = {"rate": "--rate, --return", "delay": "--delay, --return"}.get(quantity, "--queue")
                 yield f"The {way} {quantity} is that of the {_OTHER[way]} path ({option})."
@@ -251,7 +250,8 @@ def _loss(course: Course | None, at_end: AtEnd, end_ns: int | None) -> Any:
 def _assumptions(
     found: _Found, satellite: Mapping[Direction, Mapping[str, Any]], wanted: Wanted, end_ns: int | None
 ) -> Iterator[str]:
-    if any(one.quantity == "rtt" for value in found.values() for one in value.reading.measured):
+    delays = [value.reading for (quantity, _), value in found.items() if quantity == "delay"]
+    if any(one.quantity == "rtt" for reading in delays for one in reading.measured):
         yield f"{wanted.forward_share:.0%} of a round trip is the forward delay (--forward-share)."
     of_both = _both(lambda way: "rate" not in satellite[way])
     if of_both:
