@@ -12,7 +12,7 @@ from typing import Any
 
 from bentpipe.analysis.measurements import composing, reading
 from bentpipe.analysis.measurements.composing import Wanted
-from bentpipe.analysis.measurements.reading import Asked
+from bentpipe.analysis.measurements.reading import ReadingOptions
 
 CASES = Path(__file__).resolve().parents[1] / "measurements"
 FACTORS = {
@@ -48,14 +48,14 @@ def steps(value: Any) -> Steps:
 def satellite(
     folder: Path,
     files: dict[str, bytes],
-    asked: Asked | None = None,
+    asked: ReadingOptions | None = None,
     wanted: Wanted | None = None,
     returns: Sequence[str] = (),
 ) -> dict[str, dict[str, Any]]:
     """The link of the scenario that is made of these files, by their names."""
     for name, content in files.items():
         (folder / name).write_bytes(content)
-    asked = asked or Asked()
+    asked = asked or ReadingOptions()
     read = reading.read_all([folder / name for name in files if name not in returns], asked)
     of_return = reading.read_all([folder / name for name in returns], asked)
     made = composing.compose(read, of_return, wanted or Wanted(), folder / "made.toml")

@@ -31,7 +31,7 @@ from measured import (
 from bentpipe import packed
 from bentpipe.analysis.losses import Direction
 from bentpipe.analysis.measurements.composing import Wanted
-from bentpipe.analysis.measurements.reading import Asked
+from bentpipe.analysis.measurements.reading import ReadingOptions
 from bentpipe.errors import UsageError
 
 HOUR_NS = 3600 * 10**9
@@ -73,7 +73,10 @@ def test_a_list_of_rates(tmp_path: Path, values: list[int], every_ms: int, unit:
     text = "\n".join(decimal(value, factor) for value in values) + "\n"
     every = every_ms * 10**6
     link = satellite(
-        tmp_path, {"list.txt": text.encode()}, Asked(every_ns=every, unit=unit), Wanted(delays=DELAYS)
+        tmp_path,
+        {"list.txt": text.encode()},
+        ReadingOptions(every_ns=every, unit=unit),
+        Wanted(delays=DELAYS),
     )
     for way in ("forward", "return"):  # both ways are alike where one is known
         found = steps(link[way]["rate"])
@@ -87,7 +90,7 @@ def test_a_list_of_rates(tmp_path: Path, values: list[int], every_ms: int, unit:
 def test_a_list_of_delays(tmp_path: Path, values: list[int], are_round_trips: bool) -> None:
     values = [value + are_round_trips for value in values]  # half of 1 ns is none
     text = "\r\n".join(decimal(value, 10**6) for value in values)
-    asked = Asked(every_ns=10**7, unit="ms", are_round_trips=are_round_trips)
+    asked = ReadingOptions(every_ns=10**7, unit="ms", are_round_trips=are_round_trips)
     if are_round_trips and max(values) > HOUR_NS:
         return
     link = satellite(tmp_path, {"list.txt": text.encode()}, asked, Wanted(rates=RATES))
@@ -235,7 +238,9 @@ def test_a_ping_log_without_times_takes_them_from_every(tmp_path: Path) -> None:
     lines[2:2] = ["Request timeout for icmp_seq 2"]
     lines += ["64 bytes from 192.0.2.1: icmp_seq=4 ttl=55 time=99 ms (DUP!)"]
     lines += [f"no answer yet for icmp_seq={n}" for n in (5, 6, 7)]
-    link = satellite(tmp_path, {"p": "\n".join(lines).encode()}, Asked(every_ns=10**9), Wanted(rates=RATES))
+    link = satellite(
+        tmp_path, {"p": "\n".join(lines).encode()}, ReadingOptions(every_ns=10**9), Wanted(rates=RATES)
+    )
     found = steps(link["forward"]["delay"])
     assert found.steps == [
         (at * 10**9, delay * 500_000) for at, delay in ((0, 20), (1, 21), (3, 23), (4, 24))
@@ -272,7 +277,7 @@ def test_ways_of_both_directions_in_one_file(tmp_path: Path) -> None:
 )
 def test_names_of_columns(tmp_path: Path, header: str, row: str, way: str, quantity: str, value: int) -> None:
     content = f"{header}\n{row}\n".encode()
-    link = satellite(tmp_path, {"t.csv": content}, Asked(unit="ms"))
+    link = satellite(tmp_path, {"t.csv": content}, ReadingOptions(unit="ms"))
     assert exact(link[way][quantity]) == value
 
 
@@ -297,7 +302,7 @@ def test_packed_files_are_as_their_plain_twins(tmp_path: Path, pack: object) -> 
 
 def test_at_its_end_a_file_repeats_holds_or_all_is_lost(tmp_path: Path) -> None:
     content = {"list": b"5\n0\n7\n0\n"}
-    asked = Asked(every_ns=10**9, unit="Mbit/s")
+    asked = ReadingOptions(every_ns=10**9, unit="Mbit/s")
     rates = [(0, 5_000_000), (10**9, 0), (2 * 10**9, 7_000_000), (3 * 10**9, 0)]
     link = satellite(tmp_path, content, asked, Wanted(delays=DELAYS))
     found = steps(link["forward"]["rate"])
@@ -334,16 +339,16 @@ def distribution(name: str) -> list[float]:
 @pytest.mark.parametrize(
     ("name", "quantity", "asked"),
     [
-        ("ping-D.txt", "rtt", Asked()),
-        ("irtt.json.gz", "rtt", Asked()),
-        ("iperf3.json", "rate", Asked()),
-        ("bandwidth-per-100ms.txt", "rate", Asked(every_ns=10**8, unit="Mbit/s")),
-        ("delay-per-10ms.txt", "delay", Asked(every_ns=10**7, unit="ms")),
-        ("link-over-time.csv", "rate", Asked()),
+        ("ping-D.txt", "rtt", ReadingOptions()),
+        ("irtt.json.gz", "rtt", ReadingOptions()),
+        ("iperf3.json", "rate", ReadingOptions()),
+        ("bandwidth-per-100ms.txt", "rate", ReadingOptions(every_ns=10**8, unit="Mbit/s")),
+        ("delay-per-10ms.txt", "delay", ReadingOptions(every_ns=10**7, unit="ms")),
+        ("link-over-time.csv", "rate", ReadingOptions()),
     ],
 )
 def test_a_scenario_has_the_distribution_of_its_file(
-    tmp_path: Path, name: str, quantity: str, asked: Asked
+    tmp_path: Path, name: str, quantity: str, asked: ReadingOptions
 ) -> None:
     has_delays = quantity != "rate" or name.startswith("link")
     wanted = Wanted(delays={} if has_delays else DELAYS)

@@ -17,7 +17,7 @@ from measured import CASES, iperf3_file, iperf3_log, irtt_file, ping_log, steps
 
 from bentpipe.analysis.measurements import reading
 from bentpipe.analysis.measurements.composing import Wanted, compose
-from bentpipe.analysis.measurements.reading import Asked
+from bentpipe.analysis.measurements.reading import ReadingOptions
 from bentpipe.errors import BentpipeError
 from bentpipe.packed import zstd
 
@@ -155,15 +155,15 @@ def test_bad_words_are_refused(bentpipe: Command, words: str, error: str) -> Non
 
 SENT = [index * 10**8 for index in range(6)]
 RTTS = [20_000_000, 21_500_000, None, 20_000_000, 22_000_000, 23_000_000]
-VALID: dict[str, tuple[bytes, Asked]] = {
-    "ping": (ping_log(SENT, RTTS), Asked()),
-    "irtt": (irtt_file(SENT[:3], RTTS[:3]), Asked()),
-    "iperf3 JSON": (iperf3_file(SENT, [1, 2, 3, 4, 5]), Asked()),
-    "iperf3 log": (iperf3_log([1.5, 2.5, 3], 2), Asked()),
-    "mahimahi": (b"1\n5\n5\n12\n", Asked()),
-    "list": (b"5\n6.5\n7e1\n", Asked(every_ns=10**8, unit="ms")),
-    "table": (b"time_s,rtt_ms,rate_mbps,loss_percent\n0,1,2,3\n0.5,,2,3\n1,\"4\",5,6\n", Asked()),
-    "dates": (b"date;owd [us]\n2026-11-28T12:00:00;7\n2026-11-28T12:00:01Z;8\n", Asked()),
+VALID: dict[str, tuple[bytes, ReadingOptions]] = {
+    "ping": (ping_log(SENT, RTTS), ReadingOptions()),
+    "irtt": (irtt_file(SENT[:3], RTTS[:3]), ReadingOptions()),
+    "iperf3 JSON": (iperf3_file(SENT, [1, 2, 3, 4, 5]), ReadingOptions()),
+    "iperf3 log": (iperf3_log([1.5, 2.5, 3], 2), ReadingOptions()),
+    "mahimahi": (b"1\n5\n5\n12\n", ReadingOptions()),
+    "list": (b"5\n6.5\n7e1\n", ReadingOptions(every_ns=10**8, unit="ms")),
+    "table": (b"time_s,rtt_ms,rate_mbps,loss_percent\n0,1,2,3\n0.5,,2,3\n1,\"4\",5,6\n", ReadingOptions()),
+    "dates": (b"date;owd [us]\n2026-11-28T12:00:00;7\n2026-11-28T12:00:01Z;8\n", ReadingOptions()),
 }  # fmt: skip
 
 
@@ -181,7 +181,7 @@ def test_whatever_is_cut_off_or_changed_is_read_or_refused(
             damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
     try:
         read = reading.read("damaged", bytes(damaged), asked)
-        reading.check_used([read], Asked())
+        reading.check_used([read], ReadingOptions())
         compose([read], [], Wanted(), tmp_path_factory.getbasetemp() / "x.toml")
     except BentpipeError as error:
         assert str(error) and error.hint
@@ -254,7 +254,7 @@ def test_captures_of_both_ends_give_rate_and_delay_back(bentpipe: Command) -> No
     run(bentpipe, "sat", "--set", "forward.queue=1BDP", "--bytes", "20MB", "--trace", "all")
     (trace,) = Path("run").glob("trials/*/trace.pcapng")
     done = bentpipe("scenarios", "import", trace, "--rate", "/2Mbit/s", "-o", "mine.toml")
-    assert done.code == 0 and "The return rate is that of --rate, not that of " in done.out, done.err
+    assert done.code == 0 and "The return rate is that of --rate" in done.out, done.err
     link = tomllib.loads(Path("mine.toml").read_text())["satellite"]
     rates = sorted(value for _, value in steps(link["forward"]["rate"]).steps)
     assert rates[len(rates) // 2] == pytest.approx(20e6, rel=0.02)

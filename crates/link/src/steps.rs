@@ -48,7 +48,7 @@ pub(crate) fn read<T: FromStr>(
     }
 }
 
-/// Reads the `period` after which steps begin again, beside them; None: the last one holds for ever.
+/// Reads the `period` after which steps begin again; None: the last one holds for ever.
 pub(crate) fn read_period<T>(
     fields: &mut Fields,
     steps: &[(Time, T)],

@@ -88,7 +88,7 @@ def import_(
     """
     out = out or Path(f"{Path(packed.plain_name(files[0])).stem}.toml")
     _check_out(out, force)
-    asked = reading.Asked(numbers.span(every, "--every") if every else None, unit, rtt, outage)
+    asked = reading.ReadingOptions(numbers.span(every, "--every") if every else None, unit, rtt, outage)
     wanted = Wanted(
         numbers.both_ways(rate, "--rate", "rate"),
         numbers.both_ways(delay, "--delay", "delay"),

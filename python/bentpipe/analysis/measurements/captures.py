@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from bentpipe.analysis import traces
 from bentpipe.analysis.losses import DIRECTIONS, Direction
-from bentpipe.analysis.measurements.course import Course, Measured, Reading
+from bentpipe.analysis.measurements.time_series import Measured, Reading, TimeSeries
 from bentpipe.errors import UsageError
 
 NAME = "captures of both ends"
@@ -36,7 +36,7 @@ _WAITED_SHARE = 20
 _MOST_WINDOWS = 1_000_000
 
 
-class Passed(NamedTuple):
+class SentPacket(NamedTuple):
     """A packet that was sent."""
 
     sent_ns: int
@@ -55,14 +55,14 @@ def read(files: Sequence[Path], every_ns: int | None) -> Reading:
     window = every_ns or WINDOW_NS
     analysis = traces.analyse(files, traces.temporary())
     connection = analysis.connection()
-    packets: dict[Direction, list[Passed]] = {way: [] for way in DIRECTIONS}
+    packets: dict[Direction, list[SentPacket]] = {way: [] for way in DIRECTIONS}
     table = analysis.read_packets(_COLUMNS, connection.connection)
     for row in table.to_pylist():
         is_known = row["sent_s"] is not None and row["ip_bytes"] is not None and not row["copy"]
         if is_known and row["fate"] != "queue_drop":
             received = row["received_s"]
             packets[row["direction"]].append(
-                Passed(_ns(row["sent_s"]), None if received is None else _ns(received), row["ip_bytes"])
+                SentPacket(_ns(row["sent_s"]), None if received is None else _ns(received), row["ip_bytes"])
             )
     measured: list[Measured] = []
     notes = [f"Windows of {window / 1e6:g} ms (--every) of the connection of {connection.client}."]
@@ -91,10 +91,10 @@ def _ns(seconds: float) -> int:
 
 
 def _of_way(
-    name: str, packets: Sequence[Passed], way: Direction, windows: _Windows, notes: list[str]
+    name: str, packets: Sequence[SentPacket], way: Direction, windows: _Windows, notes: list[str]
 ) -> Iterator[Measured]:
     window, count = windows.length_ns, windows.count
-    sent: list[list[Passed]] = [[] for _ in range(count)]
+    sent: list[list[SentPacket]] = [[] for _ in range(count)]
     arrived = [0] * count
     for one in packets:
         sent[max(one.sent_ns, 0) // window].append(one)
@@ -110,7 +110,7 @@ def _of_way(
     waited = [bool(each) and each[len(each) // 2] > limit for each in delays]
     free = [each[0] if each and not is_busy else None for each, is_busy in zip(delays, waited, strict=True)]
     held = _held(free) if any(free) else [least] * count
-    yield Measured("delay", Course.of(times, held, end), way)
+    yield Measured("delay", TimeSeries.of(times, held, end), way)
     rates = [8 * total * 10**9 // window for total in arrived]
     busy = [rate if is_busy and rate else None for rate, is_busy in zip(rates, waited, strict=True)]
     if any(busy):
@@ -118,13 +118,13 @@ def _of_way(
             f"The {way} rate is what arrived in the {sum(map(bool, busy))} of {count} windows in which "
             "packets waited; in the others, that of the one before."
         )
-        yield Measured("rate", Course.of(times, _held(busy), end), way)
+        yield Measured("rate", TimeSeries.of(times, _held(busy), end), way)
     else:
         notes.append(
             f"No packet waited {way}: the rate is that of the fullest window; the link has at least that "
             "(--rate)."
         )
-        yield Measured("rate", Course.of([0], [max(rates)], end), way)
+        yield Measured("rate", TimeSeries.of([0], [max(rates)], end), way)
     lost = [sum(one.received_ns is None for one in each) for each in sent]
     if any(lost):
         notes.append(
@@ -132,10 +132,10 @@ def _of_way(
             "to have dropped do not count."
         )
         ratios = [gone * 10**9 // len(each) if each else 0 for gone, each in zip(lost, sent, strict=True)]
-        yield Measured("loss", Course.of(times, ratios, end), way)
+        yield Measured("loss", TimeSeries.of(times, ratios, end), way)
 
 
-def _delays(packets: Sequence[Passed]) -> Iterator[int]:
+def _delays(packets: Sequence[SentPacket]) -> Iterator[int]:
     return (one.received_ns - one.sent_ns for one in packets if one.received_ns is not None)
 
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from bentpipe.analysis import scenario_text
 from bentpipe.analysis.losses import DIRECTIONS, Direction
 from bentpipe.analysis.measurements import numbers
-from bentpipe.analysis.measurements.course import Course, Quantity, Reading
+from bentpipe.analysis.measurements.time_series import Quantity, Reading, TimeSeries
 from bentpipe.errors import UsageError
 
 AtEnd = Literal["repeat", "hold", "outage"]
@@ -57,7 +57,7 @@ class Composed:
 class _Value:
     """A quantity of a way, and the file that it is from."""
 
-    course: Course
+    course: TimeSeries
     reading: Reading
 
 
@@ -122,7 +122,7 @@ def _sorted(readings: Sequence[Reading], returns: Sequence[Reading], wanted: Wan
                 share = wanted.forward_share
                 forward = one.course.changed(lambda rtt: round(rtt * share))  # noqa: B023
                 halves = zip(one.course.values, forward.values, strict=True)
-                back = Course(
+                back = TimeSeries(
                     one.course.times_ns, tuple(rtt - half for rtt, half in halves), one.course.end_ns
                 )
                 _add(found, "delay", "forward", _Value(forward, reading))
@@ -143,7 +143,7 @@ def _add(found: _Found, quantity: Quantity, way: Direction, value: _Value) -> No
 
 
 def _replace(found: _Found, wanted: Wanted) -> Iterator[str]:
-    """What options give takes the place of what files have."""
+    """What options give replaces what files have."""
     given: tuple[tuple[str, Quantity, Mapping[Direction, str]], ...] = (
         ("--rate", "rate", wanted.rates),
         ("--delay", "delay", wanted.delays),
@@ -221,7 +221,7 @@ def _link(found: _Found, way: Direction, wanted: Wanted, out: Path, end_ns: int 
     return fields
 
 
-def _steps(course: Course, quantity: Quantity, at_end: AtEnd) -> Any:
+def _steps(course: TimeSeries, quantity: Quantity, at_end: AtEnd) -> Any:
     """A fixed value, or steps and what comes after them."""
     steps = list(course.steps)
     if len(steps) == 1:
@@ -232,9 +232,9 @@ def _steps(course: Course, quantity: Quantity, at_end: AtEnd) -> Any:
     return {"steps": rows} | ({"period": numbers.shown(course.end_ns, "delay")} if at_end == "repeat" else {})
 
 
-def _loss(course: Course | None, at_end: AtEnd, end_ns: int | None) -> Any:
+def _loss(course: TimeSeries | None, at_end: AtEnd, end_ns: int | None) -> Any:
     if at_end == "outage" and end_ns is not None:
-        known = course or Course((0,), (0,), end_ns)
+        known = course or TimeSeries((0,), (0,), end_ns)
         kept = [(time, value) for time, value in known.steps if time < end_ns]
         rows = [
             [numbers.shown(at, "delay"), numbers.shown(value, "loss")]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from bentpipe.analysis.losses import DIRECTIONS, Direction
-from bentpipe.analysis.measurements.course import Course, Measured, middle_gap
+from bentpipe.analysis.measurements.time_series import Measured, TimeSeries, middle_gap
 from bentpipe.errors import UsageError
 
 _ALL = 10**9
@@ -30,21 +30,21 @@ class Echo:
 
 
 @dataclass(frozen=True)
-class EchoCourses:
+class EchoSeries:
     """Round trips and losses over time, and what to say of them."""
 
     measured: tuple[Measured, ...]
     notes: tuple[str, ...]
 
 
-def courses(file: str, echoes: Sequence[Echo], outage_from: int) -> EchoCourses:
+def series(file: str, echoes: Sequence[Echo], outage_from: int) -> EchoSeries:
     """Of probes in the order of sending. UsageError if none was answered."""
     answered = [one.rtt_ns for one in echoes if one.rtt_ns is not None]
     if not answered:
         raise UsageError(f"{file}: no probe was answered", "give a log in which some were")
     times = [one.sent_ns for one in echoes]
     end = times[-1] + middle_gap(times)
-    rtt = Course.of(times, list(_held(echoes, answered[0])), end)
+    rtt = TimeSeries.of(times, list(_held(echoes, answered[0])), end)
     runs = list(_runs(echoes))
     long = [run for run in runs if len(run) >= outage_from]
     short = [echoes[index] for run in runs if len(run) < outage_from for index in run]
@@ -55,7 +55,7 @@ def courses(file: str, echoes: Sequence[Echo], outage_from: int) -> EchoCourses:
         windows = [run for run in long if _way(echoes, run) in (way, None)]
         if base or windows:
             found.append(Measured("loss", _losses(echoes, windows, base, end), way))
-    return EchoCourses(tuple(found), tuple(_notes(echoes, answered, long, short, outage_from)))
+    return EchoSeries(tuple(found), tuple(_notes(echoes, answered, long, short, outage_from)))
 
 
 def _held(echoes: Sequence[Echo], first: int) -> Iterator[int]:
@@ -88,7 +88,7 @@ def _ratio(lost: Sequence[Echo], of: int, way: Direction) -> int:
     return round((1 - passes) * _ALL)
 
 
-def _losses(echoes: Sequence[Echo], windows: Sequence[Sequence[int]], base: int, end: int) -> Course:
+def _losses(echoes: Sequence[Echo], windows: Sequence[Sequence[int]], base: int, end: int) -> TimeSeries:
     times, values = [echoes[0].sent_ns], [base]
     for run in windows:
         if run[0] == 0:
@@ -98,7 +98,7 @@ def _losses(echoes: Sequence[Echo], windows: Sequence[Sequence[int]], base: int,
         if run[-1] + 1 < len(echoes):
             times.append(echoes[run[-1] + 1].sent_ns)
             values.append(base)
-    return Course.of(times, values, end)
+    return TimeSeries.of(times, values, end)
 
 
 def _notes(

@@ -13,8 +13,8 @@ import msgspec
 
 from bentpipe.analysis.losses import Direction
 from bentpipe.analysis.measurements import numbers
-from bentpipe.analysis.measurements.course import Course, Measured, Reading
 from bentpipe.analysis.measurements.json_file import decoded
+from bentpipe.analysis.measurements.time_series import Measured, Reading, TimeSeries
 from bentpipe.errors import UsageError
 
 NAME = "a JSON file of iperf3"
@@ -85,4 +85,4 @@ def _rate(file: str, sums: Sequence[IntervalSum], name: str, way: Direction) -> 
         values.append(numbers.whole(one.bits_per_second, 1, "rate", file, f"{key}.bits_per_second"))
     if not times:
         raise UsageError(f"{file}: intervals: all are omitted", HINT)
-    return Measured("rate", Course.of(times, values, end), way)
+    return Measured("rate", TimeSeries.of(times, values, end), way)

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from bentpipe.analysis.losses import Direction
 from bentpipe.analysis.measurements import numbers
-from bentpipe.analysis.measurements.course import Course, Measured, Reading
 from bentpipe.analysis.measurements.iperf3_json import notes
+from bentpipe.analysis.measurements.time_series import Measured, Reading, TimeSeries
 from bentpipe.errors import UsageError
 
 NAME = "a log of iperf3"
@@ -92,4 +92,4 @@ def _rate(file: str, lines: Sequence[str], rows: Sequence[_Row], way: Direction)
             text = lines[row.line - 1]
             raise numbers.bad(file, f"line {row.line}", text, "is not after the one before", _SEVERAL)
         numbers.check_times(file, times, f"line {row.line}", lines[row.line - 1])
-    return Measured("rate", Course.of(times, [row.rate_bps for row in rows], rows[-1].end_ns), way)
+    return Measured("rate", TimeSeries.of(times, [row.rate_bps for row in rows], rows[-1].end_ns), way)

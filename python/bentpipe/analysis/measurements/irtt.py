@@ -13,9 +13,9 @@ import msgspec
 
 from bentpipe.analysis.losses import Direction
 from bentpipe.analysis.measurements import echoes, numbers
-from bentpipe.analysis.measurements.course import Reading
 from bentpipe.analysis.measurements.echoes import Echo
 from bentpipe.analysis.measurements.json_file import decoded
+from bentpipe.analysis.measurements.time_series import Reading
 from bentpipe.errors import UsageError
 
 NAME = "a JSON file of irtt"
@@ -73,6 +73,6 @@ def read(file: str, content: bytes, outage_from: int) -> Reading:
                 raise UsageError(f"{file}: {key}.delay.rtt: is missing of a probe that is not lost", HINT)
             rtt = numbers.whole(one.delay.rtt, 1, "rtt", file, f"{key}.delay.rtt")
         found.append(Echo(times[-1], rtt, _LOST.get(one.lost)))
-    said = echoes.courses(file, found, outage_from)
+    said = echoes.series(file, found, outage_from)
     split = "Round trips are taken, not the delays of one way, which need clocks that agree."
     return Reading(file, NAME, said.measured, (*said.notes, split))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bentpipe.analysis.measurements import numbers
-from bentpipe.analysis.measurements.course import Course, Measured, Reading
+from bentpipe.analysis.measurements.time_series import Measured, Reading, TimeSeries
 from bentpipe.errors import UsageError
 
 NAME = "a trace of mahimahi"
@@ -54,7 +54,7 @@ def read(file: str, lines: Sequence[str]) -> Reading:
     lasts = [min(_WINDOW_MS, before - index * _WINDOW_MS) for index in range(windows)]
     rates = [count * _OPPORTUNITY_BPS // last for count, last in zip(sums, lasts, strict=True)]
     times = [index * _WINDOW_MS * 10**6 for index in range(windows)]
-    course = Course.of(times, rates, before * 10**6)
+    course = TimeSeries.of(times, rates, before * 10**6)
     stays = f"The scenario refers to {file}, which must stay where it is."
     note = f"{stays} The figures are of {_WINDOW_MS} ms each."
     return Reading(file, NAME, (Measured("rate", course),), (note,), is_trace=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from bentpipe.analysis.losses import DIRECTIONS, Direction
-from bentpipe.analysis.measurements.course import Quantity
+from bentpipe.analysis.measurements.time_series import Quantity
 from bentpipe.errors import UsageError, one_of
 
 MOST_VALUES = 1_000_000
@@ -30,7 +30,7 @@ _NUMBER = re.compile(r"[+-]?([0-9]{1,20}(\.[0-9]{0,20})?|\.[0-9]{1,20})([eE][+-]
 # What divides two values, not what is in `Mbit/s`.
 _SLASH = re.compile(r"/(?!s\b|sec\b)")
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
-# Unit → what it is of, and how many of the whole numbers of a course it is.
+# Unit → what it is of, and how many of the whole numbers of a series it is.
 _RATES = {
     "bit/s": 1, "bps": 1, "bits/s": 1, "bits/sec": 1, "bits": 1,
     "kbit/s": 10**3, "kbps": 10**3, "kbits/sec": 10**3, "kbits": 10**3, "kbit": 10**3, "kilobits": 10**3,
@@ -99,7 +99,7 @@ def number(text: str, file: str, place: str, hint: str) -> Decimal:
 
 
 def whole(value: Decimal | float, factor: int, quantity: Quantity, file: str, place: str) -> int:
-    """A value of a course. UsageError if it is negative or beyond all measure."""
+    """A value of a series. UsageError if it is negative or beyond all measure."""
     if value < 0:
         raise bad(file, place, value, "is below 0", "take the line out, or measure again")
     scaled = Decimal(value) * factor

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bentpipe.analysis.measurements import echoes, numbers
-from bentpipe.analysis.measurements.course import Reading, middle_gap
 from bentpipe.analysis.measurements.echoes import Echo
+from bentpipe.analysis.measurements.time_series import Reading, middle_gap
 from bentpipe.errors import UsageError
 
 NAME = "a log of ping"
@@ -39,7 +39,7 @@ class _Answer:
 
 
 @dataclass(frozen=True)
-class _Log:
+class _ProbeLog:
     answers: dict[int, _Answer]  # by their sequence numbers, which go on where they begin again
     again: int  # answers that came twice
     last: int  # the highest number, also of probes that were lost
@@ -65,7 +65,7 @@ def read(file: str, lines: Sequence[str], every_ns: int | None, outage_from: int
     if has_times == {False} and every_ns is None:
         raise UsageError(f"{file}: line {min(one.line for one in answers.values())}: no times", _NO_TIMES)
     used = frozenset({"--every"} if has_times == {False} else ())
-    found = echoes.courses(file, _echoes(file, log, every_ns if used else None), outage_from)
+    found = echoes.series(file, _echoes(file, log, every_ns if used else None), outage_from)
     notes = list(found.notes)
     if log.again:
         notes.append(f"{log.again} answers that came twice are left out.")
@@ -77,7 +77,7 @@ def bad_line(file: str, line: int, text: str, what: str, hint: str) -> UsageErro
     return numbers.bad(file, f"line {line}", text, what, hint)
 
 
-def _log(file: str, lines: Sequence[str]) -> _Log:
+def _log(file: str, lines: Sequence[str]) -> _ProbeLog:
     """What came, in that order."""
     found: dict[int, _Answer] = {}
     again, last, last_at = 0, None, None
@@ -100,7 +100,7 @@ def _log(file: str, lines: Sequence[str]) -> _Log:
             again += 1
         else:
             found[number] = one
-    return _Log(found, again, last or 0)
+    return _ProbeLog(found, again, last or 0)
 
 
 def _answer(file: str, line: int, text: str, match: re.Match[str]) -> _Answer:
@@ -123,7 +123,7 @@ def _unwrapped(seq: int, last: int | None) -> int:
     return min((near - _SEQUENCE, near, near + _SEQUENCE), key=lambda one: abs(one - last))
 
 
-def _echoes(file: str, log: _Log, every_ns: int | None) -> list[Echo]:
+def _echoes(file: str, log: _ProbeLog, every_ns: int | None) -> list[Echo]:
     """All probes from the first that was answered. One that was lost was sent between its neighbours, or, if
     none came after it, as long after the one before as others were.
     """

@@ -18,7 +18,7 @@ from bentpipe.analysis.measurements import (
     table,
     value_list,
 )
-from bentpipe.analysis.measurements.course import Reading
+from bentpipe.analysis.measurements.time_series import Reading
 from bentpipe.errors import UsageError
 
 MOST_FILE_BYTES = 2**28  # unpacked
@@ -32,7 +32,7 @@ HINT = (
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReadingOptions:
     """How files are to be read: what they do not say themselves."""
 
     every_ns: int | None = None
@@ -41,7 +41,7 @@ class Asked:
     outage_from: int = OUTAGE
 
 
-def read_all(files: Sequence[Path], asked: Asked) -> list[Reading]:
+def read_all(files: Sequence[Path], asked: ReadingOptions) -> list[Reading]:
     """The content of each file; captures are one. UsageError if a file is of no known format or not valid."""
     contents = [packed.read(file, MOST_FILE_BYTES, HINT) for file in files]
     of_capture = [file for file, content in zip(files, contents, strict=True) if captures.recognises(content)]
@@ -55,7 +55,7 @@ def read_all(files: Sequence[Path], asked: Asked) -> list[Reading]:
     return found
 
 
-def read(file: str, content: bytes, asked: Asked) -> Reading:
+def read(file: str, content: bytes, asked: ReadingOptions) -> Reading:
     """The content of a file that is no capture."""
     content = content.removeprefix(b"\xef\xbb\xbf")
     if not content.strip():
@@ -65,7 +65,7 @@ def read(file: str, content: bytes, asked: Asked) -> Reading:
     return _text(file, _lines(file, content), asked)
 
 
-def _json(file: str, content: bytes, asked: Asked) -> Reading:
+def _json(file: str, content: bytes, asked: ReadingOptions) -> Reading:
     """What the keys are says of which program it is."""
     head = content[: 2**16]
     if b'"round_trips"' in content:
@@ -76,7 +76,7 @@ def _json(file: str, content: bytes, asked: Asked) -> Reading:
     raise UsageError(f"{file}: JSON of neither irtt nor iperf3: {shown}", HINT)
 
 
-def _text(file: str, lines: list[str], asked: Asked) -> Reading:
+def _text(file: str, lines: list[str], asked: ReadingOptions) -> Reading:
     head = lines[:_LOOKED_AT]
     if iperf3_text.recognises(head):
         return iperf3_text.read(file, lines)
@@ -91,7 +91,7 @@ def _text(file: str, lines: list[str], asked: Asked) -> Reading:
     raise UsageError(f"{file}: line 1: not known: {json.dumps(lines[0][:60])}", HINT)
 
 
-def check_used(readings: Sequence[Reading], asked: Asked) -> None:
+def check_used(readings: Sequence[Reading], asked: ReadingOptions) -> None:
     """UsageError if an option is given of which no file has any need."""
     used = {option for one in readings for option in one.used}
     for option, given in (

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from bentpipe.analysis.measurements import echoes, numbers, table_columns
-from bentpipe.analysis.measurements.course import Course, Measured, Reading, middle_gap
 from bentpipe.analysis.measurements.echoes import Echo
 from bentpipe.analysis.measurements.table_columns import HINT, Named, NamedColumns
+from bentpipe.analysis.measurements.time_series import Measured, Reading, TimeSeries, middle_gap
 from bentpipe.errors import UsageError
 
 NAME = "a table"
@@ -75,7 +75,7 @@ def _reading(
     has_losses = any(one.quantity == "loss" for one in columns.values)
     for column in columns.values:
         if column.quantity == "rtt":
-            found = echoes.courses(file, list(_echoes(file, column, times, fields)), outage_from)
+            found = echoes.series(file, list(_echoes(file, column, times, fields)), outage_from)
             measured += [one for one in found.measured if one.quantity == "rtt" or not has_losses]
             notes += found.notes
             continue
@@ -87,7 +87,7 @@ def _reading(
             )
             for line, row in fields
         ]  # fmt: skip
-        measured.append(Measured(column.quantity, Course.of(times, values, end), column.way))
+        measured.append(Measured(column.quantity, TimeSeries.of(times, values, end), column.way))
     if columns.left_out:
         notes.append(f"Columns that are left out: {', '.join(columns.left_out)}.")
     used = {"--every"} if columns.time is None else set()

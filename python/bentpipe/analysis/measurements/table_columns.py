@@ -13,7 +13,7 @@ from typing import Literal
 
 from bentpipe.analysis.losses import Direction
 from bentpipe.analysis.measurements import numbers
-from bentpipe.analysis.measurements.course import Quantity
+from bentpipe.analysis.measurements.time_series import Quantity
 from bentpipe.errors import UsageError
 
 _BRACKETS = re.compile(r"(.*?)[\[(]\s*([^\[\]()]+?)\s*[\])]\s*")

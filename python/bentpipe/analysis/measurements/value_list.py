@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bentpipe.analysis.measurements import numbers
-from bentpipe.analysis.measurements.course import Course, Measured, Reading
+from bentpipe.analysis.measurements.time_series import Measured, Reading, TimeSeries
 from bentpipe.errors import UsageError
 
 NAME = "a list of values"
@@ -42,6 +42,6 @@ def read(
             raise UsageError(f"{file}: more than {numbers.MOST_VALUES} values", "cut it into parts")
     times = [index * every_ns for index in range(len(values))]
     numbers.check_times(file, [times[0], times[-1] + 1], f"line {len(values)}", lines[-1])
-    course = Course.of(times, values, len(values) * every_ns)
+    course = TimeSeries.of(times, values, len(values) * every_ns)
     note = () if quantity != "delay" else ("Its delays are of one way; if they are round trips: --rtt.",)
     return Reading(file, NAME, (Measured(quantity, course),), note, used=used)

@@ -17,7 +17,7 @@ Quantity = Literal["rate", "delay", "rtt", "loss", "queue"]
 
 
 @dataclass(frozen=True)
-class Course:
+class TimeSeries:
     """Values over time: each holds from its time on until the next, the last one until the end."""
 
     times_ns: tuple[int, ...]  # from 0, increasing
@@ -25,7 +25,7 @@ class Course:
     end_ns: int
 
     @classmethod
-    def of(cls, times_ns: Sequence[int], values: Sequence[int], end_ns: int | None = None) -> Course:
+    def of(cls, times_ns: Sequence[int], values: Sequence[int], end_ns: int | None = None) -> TimeSeries:
         """Values from the first time on, which become 0. Without an end the last one lasts as long as the
         middle one of the others.
         """
@@ -43,9 +43,9 @@ class Course:
                 yield time, value
             before = value
 
-    def changed(self, change: Callable[[int], int]) -> Course:
+    def changed(self, change: Callable[[int], int]) -> TimeSeries:
         """The same with changed values."""
-        return Course(self.times_ns, tuple(map(change, self.values)), self.end_ns)
+        return TimeSeries(self.times_ns, tuple(map(change, self.values)), self.end_ns)
 
     def quantiles(self, shares: Sequence[float]) -> list[int]:
         """The values that are not exceeded in these shares of the time, which ascend."""
@@ -72,7 +72,7 @@ class Measured:
     """A quantity over time."""
 
     quantity: Quantity
-    course: Course
+    course: TimeSeries
     way: Direction | None = None  # None: the file does not say
 
 
