@@ -200,13 +200,12 @@ impl fmt::Display for Delay {
         match self {
             Self::Fixed(span) => span.fmt(f),
             Self::Steps(steps) => {
-                match &steps.trace {
-                    Some(file) => write!(f, "as in the trace {file}")?,
-                    None => {
-                        let most = steps.delays().max().unwrap_or(Span::ZERO);
-                        let count = steps.steps.len();
-                        write!(f, "{} to {most} in {count} steps", self.min())?;
-                    }
+                if let Some(file) = &steps.trace {
+                    write!(f, "as in the trace {file}")?;
+                } else {
+                    let most = steps.delays().max().unwrap_or(Span::ZERO);
+                    let count = steps.steps.len();
+                    write!(f, "{} to {most} in {count} steps", self.min())?;
                 }
                 match steps.period {
                     Some(period) => write!(f, ", again every {period}"),
