@@ -424,7 +424,7 @@ fn node(
             }
         }
         NodeName::Loss if !config.has(name) => return None,
-        NodeName::Loss => Box::new(Losses::new(config.loss, seed.stream(Use::Loss))),
+        NodeName::Loss => Box::new(Losses::new(config.loss.clone(), seed.stream(Use::Loss))),
         NodeName::BitErrors => {
             let dice = seed.stream(Use::BitErrors);
             Box::new(BitErrors::new(config.bit_errors?, dice))

@@ -190,24 +190,20 @@ impl RateSteps {
         }
         let entry = given.ok_or_else(|| fields.missing("steps", EXAMPLES))?;
         let steps: Vec<(Time, Rate)> = steps::read(&entry, STEPS)?;
-        let period = fields.take("period");
+        let period = steps::read_period(fields, &steps)?;
         let read = Self {
             trace,
             steps,
-            period: period.as_ref().map(Entry::parse).transpose()?,
+            period,
         };
-        read.check(&entry, period.as_ref())?;
+        read.check(&entry)?;
         Ok(read)
     }
 
-    fn check(&self, steps: &Entry, period: Option<&Entry>) -> Result<(), Problem> {
+    fn check(&self, steps: &Entry) -> Result<(), Problem> {
         let last = self.steps[self.steps.len() - 1];
-        match (self.period, period) {
-            (Some(length), Some(entry)) if Time::ZERO + length <= last.0 => {
-                let message = format!("must be longer than the time of the last step, {}", last.0);
-                Err(entry.problem(&message))
-            }
-            (None, _) if last.1.bps() == 0 => {
+        match self.period {
+            None if last.1.bps() == 0 => {
                 Err(steps.problem("the last rate holds for ever, so it must be above 0"))
             }
             _ if self.rates().all(|rate| rate.bps() == 0) => {

@@ -10,7 +10,7 @@ use crate::random::{LinkSeed, Use};
 use crate::rate::{LinkRate, RandomRate, RateSteps, times_ppb};
 use crate::satellite::CarrierRate;
 use crate::scenario::DirectionConfig;
-use crate::steps::in_period;
+use crate::steps;
 
 /// The rate of a link over time, which is known up to any time at which it is asked for.
 pub(crate) enum RateOverTime {
@@ -96,7 +96,10 @@ impl RateOverTime {
     pub fn at(&mut self, at: Time) -> (u64, Time) {
         match self {
             Self::Fixed(bps) => (*bps, Time::NEVER),
-            Self::Steps(steps) => step(steps, at),
+            Self::Steps(RateSteps { steps, period, .. }) => {
+                let (rate, until) = steps::at(steps, *period, at);
+                (rate.bps(), until)
+            }
             Self::Random(lowest, drawn) => {
                 let (above, until) = drawn.at(at);
                 (lowest.saturating_add(above), until)
@@ -124,9 +127,4 @@ impl RateOverTime {
             }
         }
     }
-}
-
-fn step(RateSteps { steps, period, .. }: &RateSteps, at: Time) -> (u64, Time) {
-    let (index, until) = in_period(steps, *period, at);
-    (steps[index].1.bps(), until)
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use bentpipe_units::{Ratio, Span, Time};
 
 use crate::delay::{Delay, Jitter};
+use crate::delay_steps::DelaySteps;
 use crate::delays::DelayOverTime;
 use crate::direction::{Direction, SegmentName};
 use crate::handovers::HandoverTimes;
@@ -20,6 +21,7 @@ use crate::rate::{LinkRate, RateSteps};
 use crate::rate_over_time::RateOverTime;
 use crate::satellite::DvbS2;
 use crate::scenario::{DirectionConfig, Scenario};
+use crate::steps;
 
 /// The number of parts of equal length into which a timeline is divided.
 pub const PARTS: usize = 60;
@@ -54,6 +56,8 @@ pub struct LinkTimeline {
     pub length: Span,
     /// True if it begins again at its end.
     pub repeats: bool,
+    /// The time from which on the last step of several holds for ever; None if there is none.
+    pub last_from: Option<Time>,
     /// True if it is drawn at random. Then it is that of the seed 0: other seeds have others.
     pub drawn: bool,
     /// The lowest value that holds for any time.
@@ -106,8 +110,7 @@ impl Scenario {
 /// Values over time: what holds from a time on, and until when.
 struct Values<'a> {
     quantity: Quantity,
-    length: Span,
-    repeats: bool,
+    extent: Extent,
     drawn: bool,
     at: At<'a>,
 }
@@ -117,31 +120,23 @@ type At<'a> = Box<dyn FnMut(Time) -> (i64, Time) + 'a>;
 
 fn rate(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Values<'_>> {
     let rate = config.rate.as_ref()?;
-    let outages = interruptions(config, timeout);
-    let (length, repeats) = match (rate, outages) {
+    let extent = match (rate, interruptions(config, timeout)) {
         (LinkRate::OnDemand(_), _) | (LinkRate::Fixed(_), None) => return None,
-        (
-            LinkRate::Steps(RateSteps {
-                period: Some(period),
-                ..
-            }),
-            None,
-        ) => (*period, true),
-        (LinkRate::Steps(steps), None) => (of_steps(&steps.steps, timeout), false),
-        (LinkRate::DvbS2(carrier), None) => (of_carrier(carrier, timeout)?, false),
+        (LinkRate::Steps(RateSteps { steps, period, .. }), None) => {
+            Extent::of_steps(steps, *period, timeout)
+        }
+        (LinkRate::DvbS2(carrier), None) => of_carrier(carrier, timeout)?,
         (LinkRate::Random(random), _) => {
             let each = random.within.iter().map(|(_, it)| it);
             let shortest = each.chain([&random.intervals]).min_by_key(|it| it.every);
-            let shortest = shortest.unwrap_or(&random.intervals);
-            (of_intervals(*shortest, timeout), false)
+            Extent::of_intervals(*shortest.unwrap_or(&random.intervals), timeout)
         }
-        (_, Some(length)) => (length, false),
+        (_, Some(extent)) => extent,
     };
     let mut over_time = RateOverTime::of_link(config, seed)?;
     Some(Values {
         quantity: Quantity::Rate,
-        length,
-        repeats,
+        extent,
         drawn: matches!(rate, LinkRate::Random(_)),
         at: Box::new(move |at| {
             let (bps, until) = over_time.at(at);
@@ -158,8 +153,7 @@ fn es_n0(config: &DirectionConfig, timeout: Span) -> Option<Values<'_>> {
     let reception = &carrier.own.reception;
     Some(Values {
         quantity: Quantity::EsN0,
-        length: of_carrier(carrier, timeout)?,
-        repeats: false,
+        extent: of_carrier(carrier, timeout)?,
         drawn: false,
         at: Box::new(move |at| {
             let (es_n0, until) = reception.at(at);
@@ -168,29 +162,33 @@ fn es_n0(config: &DirectionConfig, timeout: Span) -> Option<Values<'_>> {
     })
 }
 
-/// The length of a carrier's timeline; None: nothing ever changes.
-fn of_carrier(carrier: &DvbS2, timeout: Span) -> Option<Span> {
-    (!carrier.is_steady()).then_some(timeout)
+/// The extent of a carrier's timeline; None: nothing ever changes.
+fn of_carrier(carrier: &DvbS2, timeout: Span) -> Option<Extent> {
+    (!carrier.is_steady()).then_some(Extent {
+        length: timeout,
+        repeats: false,
+        last_from: None,
+    })
 }
 
-/// The length of a timeline of outages and handovers; None if there are none.
-fn interruptions(config: &DirectionConfig, timeout: Span) -> Option<Span> {
+/// The extent of a timeline of outages and handovers; None if there are none.
+fn interruptions(config: &DirectionConfig, timeout: Span) -> Option<Extent> {
     let outages = config.outages.as_ref().map(|it| match &it.times {
-        OutageTimes::Every { intervals, .. } => of_intervals(*intervals, timeout),
-        OutageTimes::Given(times) => of_steps(times, timeout),
+        OutageTimes::Every { intervals, .. } => Extent::of_intervals(*intervals, timeout),
+        OutageTimes::Given(times) => Extent::up_to_last(times, timeout),
     });
     let handovers = config.handovers.as_ref().map(|it| match &it.times {
-        HandoverTimes::Every { intervals, .. } => of_intervals(*intervals, timeout),
-        HandoverTimes::Given { times, .. } => of_steps(times, timeout),
+        HandoverTimes::Every { intervals, .. } => Extent::of_intervals(*intervals, timeout),
+        HandoverTimes::Given { times, .. } => Extent::up_to_last(times, timeout),
     });
-    outages.into_iter().chain(handovers).min()
+    let both = outages.into_iter().chain(handovers);
+    both.min_by_key(|it| it.length)
 }
 
 fn delay(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Values<'_>> {
-    let (length, repeats, drawn) = match &config.delay {
-        Delay::Steps(steps) => {
-            let length = steps.period.unwrap_or(of_steps(&steps.steps, timeout));
-            (length, steps.period.is_some(), false)
+    let (extent, drawn) = match &config.delay {
+        Delay::Steps(DelaySteps { steps, period, .. }) => {
+            (Extent::of_steps(steps, *period, timeout), false)
         }
         Delay::Jitter(Jitter {
             intervals: Some(intervals),
@@ -199,15 +197,14 @@ fn delay(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Valu
         }) => {
             let shortest = within.iter().map(|(_, it)| it).chain([intervals]);
             let shortest = shortest.min_by_key(|it| it.every).unwrap_or(intervals);
-            (of_intervals(*shortest, timeout), false, true)
+            (Extent::of_intervals(*shortest, timeout), true)
         }
         Delay::Fixed(_) | Delay::Jitter(_) => return None,
     };
     let mut over_time = DelayOverTime::new(&config.delay, seed);
     Some(Values {
         quantity: Quantity::Delay,
-        length,
-        repeats,
+        extent,
         drawn,
         at: Box::new(move |at| {
             let (delay, until) = over_time.at(at);
@@ -217,46 +214,86 @@ fn delay(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Valu
 }
 
 fn loss(config: &DirectionConfig, timeout: Span) -> Option<Values<'_>> {
-    let Loss::Handover {
-        intervals,
-        lasts,
-        loss,
-    } = config.loss
-    else {
-        return None;
-    };
-    let at = move |at: Time| {
-        let (_, next) = intervals.changes(at);
-        match intervals.since_change(at) {
-            Some(since) if since < lasts => {
-                let ends = Time::from_nanos(at.as_nanos() - since.as_nanos()) + lasts;
-                (count(loss.ppb()), ends.min(next))
-            }
-            _ => (count(Ratio::ZERO.ppb()), next),
+    let (extent, at): (_, At<'_>) = match &config.loss {
+        Loss::Steps { steps, period } => {
+            let at = |at| {
+                let (ratio, until) = steps::at(steps, *period, at);
+                (count(ratio.ppb()), until)
+            };
+            (Extent::of_steps(steps, *period, timeout), Box::new(at))
         }
+        Loss::Handover {
+            intervals,
+            lasts,
+            loss,
+        } => {
+            let at = |at: Time| {
+                let (_, next) = intervals.changes(at);
+                match intervals.since_change(at) {
+                    Some(since) if since < *lasts => {
+                        let ends = Time::from_nanos(at.as_nanos() - since.as_nanos()) + *lasts;
+                        (count(loss.ppb()), ends.min(next))
+                    }
+                    _ => (count(Ratio::ZERO.ppb()), next),
+                }
+            };
+            (Extent::of_intervals(*intervals, timeout), Box::new(at))
+        }
+        _ => return None,
     };
     Some(Values {
         quantity: Quantity::Loss,
-        length: of_intervals(intervals, timeout),
-        repeats: false,
+        extent,
         drawn: false,
-        at: Box::new(at),
+        at,
     })
 }
 
-/// The length of a timeline of steps that do not repeat: as long as a trial may last, or until the
-/// last step begins.
-fn of_steps<T>(steps: &[(Time, T)], timeout: Span) -> Span {
-    timeout.max(steps[steps.len() - 1].0 - Time::ZERO)
+/// How long a timeline is, and what comes after it.
+#[derive(Clone, Copy)]
+struct Extent {
+    length: Span,
+    repeats: bool,
+    last_from: Option<Time>,
 }
 
-fn of_intervals(intervals: Intervals, timeout: Span) -> Span {
-    timeout.min(intervals.every * MOST_INTERVALS)
+impl Extent {
+    fn of_steps<T>(steps: &[(Time, T)], period: Option<Span>, timeout: Span) -> Self {
+        let Some(length) = period else {
+            let last_from = (steps.len() > 1).then(|| steps[steps.len() - 1].0);
+            return Self {
+                last_from,
+                ..Self::up_to_last(steps, timeout)
+            };
+        };
+        Self {
+            length,
+            repeats: true,
+            last_from: None,
+        }
+    }
+
+    /// As long as a trial may last, or until the last step begins.
+    fn up_to_last<T>(steps: &[(Time, T)], timeout: Span) -> Self {
+        Self {
+            length: timeout.max(steps[steps.len() - 1].0 - Time::ZERO),
+            repeats: false,
+            last_from: None,
+        }
+    }
+
+    fn of_intervals(intervals: Intervals, timeout: Span) -> Self {
+        Self {
+            length: timeout.min(intervals.every * MOST_INTERVALS),
+            repeats: false,
+            last_from: None,
+        }
+    }
 }
 
 impl Values<'_> {
     fn timeline(mut self, segment: SegmentName, direction: Direction) -> LinkTimeline {
-        let length = self.length.as_nanos().max(1);
+        let length = self.extent.length.as_nanos().max(1);
         let mut held: BTreeMap<i64, u128> = BTreeMap::new();
         let mut parts = Parts::new(length);
         let mut now = 0;
@@ -272,8 +309,9 @@ impl Values<'_> {
             segment,
             direction,
             quantity: self.quantity,
-            length: self.length,
-            repeats: self.repeats,
+            length: self.extent.length,
+            repeats: self.extent.repeats,
+            last_from: self.extent.last_from,
             drawn: self.drawn,
             least: held.keys().next().copied().unwrap_or(0),
             median: median(&held, u128::from(length)),

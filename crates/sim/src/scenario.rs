@@ -9,7 +9,7 @@ use bentpipe_link::{
     Delay, Direction, DirectionConfig, LinkRate, LinkTimeline, Loss, Quantity, Scenario,
     SegmentName,
 };
-use bentpipe_units::Rate;
+use bentpipe_units::{Rate, Time};
 use serde_json::{Value, json};
 
 use bentpipe_trial::path_facts;
@@ -117,6 +117,7 @@ fn json_timeline(timeline: &LinkTimeline) -> Value {
         "unit": unit,
         "length_s": timeline.length.as_secs_f64(),
         "repeats": timeline.repeats,
+        "last_from_s": timeline.last_from.map(|at| (at - Time::ZERO).as_secs_f64()),
         "drawn": timeline.drawn,
         "least": shown(timeline.least),
         "median": shown(timeline.median),

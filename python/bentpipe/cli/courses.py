@@ -32,7 +32,10 @@ def drawn(key: str, course: Mapping[str, Any], trace: bool) -> Iterator[str]:
     levels = _BLOCKS if has_blocks() else _PLAIN
     unit, parts, length = course["unit"], course["parts"], course["length_s"]
     figures = ", ".join(f"{what} {course[what]:.4g}" for what in ("least", "median", "most", "mean"))
-    yield f"  {key}, over {length:g} s{', which repeat' if course['repeats'] else ''}"
+    after = ", which repeat" if course["repeats"] else ""
+    if course["last_from_s"] is not None:
+        after = f", from {course['last_from_s']:g} s on the last value"
+    yield f"  {key}, over {length:g} s{after}"
     yield _INDENT + blocks(parts, levels)
     yield f"{_INDENT}{figures} {unit}"
     ends = f"{levels[0]} {min(parts):.4g} to {levels[-1]} {max(parts):.4g} {unit}"

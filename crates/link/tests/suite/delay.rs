@@ -2,6 +2,7 @@
 
 use bentpipe_link::{Delay, Fate, Path, Scenario};
 use bentpipe_units::Span;
+use proptest::prelude::*;
 
 use crate::decided::Decides;
 use crate::{SEED, file, ns};
@@ -370,5 +371,67 @@ fn a_bad_file_is_refused() {
         ),
     ] {
         assert_eq!(message(name, content), format!("{key}{expected}"), "{name}");
+    }
+}
+
+const AGAIN: &str = "delay = { steps = [[\"0 s\", \"30 ns\"], [\"100 ns\", \"5 ns\"], [\"200 ns\", \
+                     \"50 ns\"]], period = \"1 us\" }";
+
+#[test]
+fn steps_begin_again_after_a_period() {
+    let times = [0, 150, 250, 999, 1_000, 1_099, 1_150, 3_000_150];
+    // At 1000 it is 30 ns again, and the packet waits for the one before, which arrives at 1049.
+    assert_eq!(
+        arrivals(&mut link(AGAIN), &times),
+        [30, 155, 300, 1_049, 1_049, 1_129, 1_155, 3_000_155]
+    );
+}
+
+#[test]
+fn steps_need_no_file_and_travel_in_json() {
+    let scenario = Scenario::parse(&file(AGAIN), "test.toml", &[]).unwrap();
+    let json = serde_json::to_string(&scenario).unwrap();
+    assert!(
+        json.contains(r#""delay":{"steps":[["0 ms","30 ns"],"#),
+        "{json}"
+    );
+    assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), scenario);
+    let shown = scenario.satellite.forward.delay.to_string();
+    assert_eq!(shown, "5 ns to 50 ns in 3 steps, again every 1 us");
+}
+
+/// Steps of a delay in nanoseconds, and a period.
+fn steps() -> impl Strategy<Value = (Vec<(u64, u64)>, Option<u64>)> {
+    let steps = prop::collection::vec((1_u64..500, 1_u64..2_000), 1..12);
+    (steps, any::<bool>()).prop_map(|(steps, repeats)| {
+        let mut end = 0;
+        let mut all = Vec::new();
+        for (lasts, delay) in steps {
+            all.push((end, delay));
+            end += lasts;
+        }
+        (all, repeats.then_some(end))
+    })
+}
+
+proptest! {
+    /// Each packet arrives after the delay that holds when it is sent, or with the one before it.
+    #[test]
+    fn steps_are_those_of_a_reference_and_keep_the_order(
+        (steps, period) in steps(),
+        gaps in prop::collection::vec(0_u64..900, 1..80),
+    ) {
+        let rows = steps.iter().map(|(from, delay)| format!("[\"{from} ns\", \"{delay} ns\"]"));
+        let rows = rows.collect::<Vec<_>>().join(", ");
+        let again = period.map_or(String::new(), |period| format!(", period = \"{period} ns\""));
+        let mut link = link(&format!("delay = {{ steps = [{rows}]{again} }}"));
+        let (mut now, mut last) = (0, 0);
+        for gap in gaps {
+            now += gap;
+            let within = period.map_or(now, |period| now % period);
+            let holds = steps.iter().rfind(|(from, _)| *from <= within).unwrap().1;
+            last = last.max(now + holds);
+            prop_assert_eq!(arrivals(&mut link, &[now]), [last]);
+        }
     }
 }

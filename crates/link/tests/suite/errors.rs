@@ -346,6 +346,37 @@ fn a_rate_that_changes() {
 }
 
 #[test]
+fn steps_of_a_delay_and_of_a_loss() {
+    forward_refused(
+        "delay = { steps = [[\"0 s\", \"2 ms\"], [\"1 s\", \"3 ms\"]], period = \"1 s\" }",
+        ".delay.period: 1 s: must be longer than the time of the last step, 1 s",
+    );
+    forward_refused(
+        "delay = { steps = [[\"1 s\", \"2 ms\"]] }",
+        ".delay.steps: [[\"1 s\", \"2 ms\"]]: the first time must be 0",
+    );
+    for (steps, why) in [
+        (
+            "[[\"0 s\", \"2\"]]",
+            "write steps like [[\"0 s\", \"0 %\"], [\"15 s\", \"100 %\"]]",
+        ),
+        (
+            "[[\"0 s\", \"1 %\"], [\"0 s\", \"2 %\"]]",
+            "times must increase",
+        ),
+    ] {
+        forward_refused(
+            &format!("delay = \"1 ms\"\nloss = {{ model = \"steps\", steps = {steps} }}"),
+            &format!(".loss.steps: {steps}: {why}"),
+        );
+    }
+    forward_refused(
+        "delay = \"1 ms\"\nloss = { model = \"steps\" }",
+        ".loss.steps: missing; write steps = [[\"0 s\", \"0 %\"], [\"5 s\", \"100 %\"]]",
+    );
+}
+
+#[test]
 fn jitter_frames_and_handovers() {
     forward_refused(
         "delay = { jitter = \"2 ms\" }",

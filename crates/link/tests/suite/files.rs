@@ -97,7 +97,7 @@ fn rates_delays_and_losses_are_the_published_ones() {
     let found = steady.map(|scenario| {
         let rate = |direction| scenario.rate(direction).unwrap().bps() / 1000;
         let losses =
-            [&scenario.satellite.forward, &scenario.satellite.return_].map(|at| match at.loss {
+            [&scenario.satellite.forward, &scenario.satellite.return_].map(|at| match &at.loss {
                 Loss::None => 0,
                 Loss::Uniform(ratio) => ratio.ppb() / 100_000,
                 other => panic!("{other:?}"),
