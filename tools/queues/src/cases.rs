@@ -120,7 +120,7 @@ pub fn all() -> Vec<Case> {
             "fq-codel, many flows",
             FQ_CODEL,
             OUR_FQ_CODEL,
-            (0..60).map(|_| bulk(70_000)).collect(),
+            (0..20).map(|_| bulk(23_000)).collect(),
         ),
         case(
             "pie",
