@@ -3,8 +3,8 @@ they agree.
 
     python tools/queue_disciplines.py [--seeds 5] [--json] [--at-root]
 
-A table for `docs/design/queue-disciplines.md`, a row for each comparison, over all seeds. The guest's kernel
-is that of `bentpipe stacks install linux`.
+A table for `docs/design/queue-disciplines.md`, a row for each comparison, over all seeds. The guest has a
+kernel of its own, which `sh tools/queues/kernel/build.sh target/queues` builds.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import sys
 from typing import Any
 
 from bentpipe import paths
-from bentpipe.stacks import guest
 
+KERNEL = paths.work() / "queues" / "linux"
+BUILD = "sh tools/queues/kernel/build.sh target/queues"
 HEAD = [
     "comparison",
     "packets",
@@ -32,9 +33,19 @@ HEAD = [
 Comparison = dict[str, Any]
 
 
+def why_not() -> str | None:
+    """The reason why nothing can be compared, in words; None if it can."""
+    if not KERNEL.exists():
+        return f"there is no {KERNEL}"
+    check = ["sha256sum", "--check", "--status", str(KERNEL.with_name("sources"))]
+    if subprocess.run(check, cwd=paths.root(), check=False).returncode:
+        return f"the sources of {KERNEL} have changed since it was built"
+    return None
+
+
 def compare(seed: int, *words: str) -> list[Comparison]:
     """The comparisons with a seed. CalledProcessError if one fails: the program says why."""
-    programs = [paths.program("bentpipe-guest"), guest.load().entry.folder / "linux"]
+    programs = [paths.program("bentpipe-guest"), KERNEL]
     program = paths.program("bentpipe-queue-comparison")
     command = [str(program), *map(str, programs), "--seed", str(seed), *words]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
@@ -82,9 +93,8 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print each comparison as an object of JSON")
     parser.add_argument("--at-root", action="store_true", help="let packets bypass Linux's empty queue")
     given = parser.parse_args()
-    if why := guest.load().entry.why_not():
-        print(f"error: the kernel of guests is not installed: {why}", file=sys.stderr)
-        print("hint: install it with: bentpipe stacks install linux", file=sys.stderr)
+    if why := why_not():
+        print(f"error: {why}\nhint: build it with: {BUILD}", file=sys.stderr)
         return 1
     words = ["--at-root"] if given.at_root else []
     found = [one for seed in range(1, given.seeds + 1) for one in compare(seed, *words)]
