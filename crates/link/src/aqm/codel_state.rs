@@ -173,9 +173,9 @@ mod tests {
     /// interval begins at the next packet.
     #[test]
     fn the_last_packet_of_a_queue_is_spared_only_if_none_waits_beside_it() {
-        let alone = drops(&mut CoDelState::default(), Size::from_bytes(500));
+        let alone = drops(&mut CoDelState::default(), Size::from_bytes(1500));
         assert_eq!(alone, [0; 0]);
-        let beside = drops(&mut CoDelState::default(), Size::from_bytes(501));
+        let beside = drops(&mut CoDelState::default(), Size::from_bytes(1501));
         assert_eq!(beside, [110, 220, 330, 440]);
     }
 
