@@ -45,8 +45,8 @@ pub struct RateSteps {
 /// A rate that is drawn anew at intervals from the trial's seed: any whole number of bit/s from
 /// `mean - spread` to `mean + spread`, all alike, so that its mean in the long run is `mean`.
 ///
-/// `within = [{ spread = "20 %", every = "100 ms" }]` multiplies it with further factors, each drawn
-/// for intervals of its own: from 80 % to 120 %, all alike.
+/// `within = [{ spread = "20 %", every = "100 ms" }]` multiplies it with further factors, each
+/// drawn for intervals of its own: from 80 % to 120 %, all alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RandomRate {
     /// The mean in the long run.

@@ -13,7 +13,7 @@ const MS: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MS;
 /// The length of the trace.
 const LENGTH: u64 = 120 * SECOND;
-const TRIALS: u64 = 20;
+const TRIALS: u64 = 10;
 const IP_BYTES: u32 = 1500;
 
 fn link(seed: u64) -> Path {
@@ -120,7 +120,7 @@ fn deliveries_stop_at_the_reconfiguration_as_measured() {
         let found: Vec<(u64, u64)> = pairs.map(|pair| (pair[0], pair[1] - pair[0])).collect();
         assert!((7..=8).contains(&found.len()), "{found:?}");
         for pair in found.windows(2) {
-            // A reconfiguration every 15.0 s; the first packet after it may be on its way for longer.
+            // A reconfiguration every 15.0 s; the last packet before it may come earlier.
             assert!((pair[1].0 - pair[0].0).abs_diff(15 * SECOND) < 100 * MS);
         }
         stops.extend(found.into_iter().map(|(_, stop)| float(stop) / 1e6));
@@ -148,6 +148,9 @@ fn delays_without_a_queue_are_as_measured() {
         let mut slots: BTreeMap<u64, f64> = BTreeMap::new();
         for (bin, each) in bins {
             let mean = each.iter().sum::<f64>() / float(each.len() as u64);
+            if bin * 10 * MS >= LENGTH {
+                continue;
+            }
             let peak = slots.entry(bin / 1500).or_default();
             *peak = peak.max(mean);
         }
