@@ -137,8 +137,8 @@ impl fmt::Display for Delay {
                     Some(intervals) => write!(f, ", drawn {intervals}")?,
                     None => f.write_str(", drawn for each packet")?,
                 }
-                let each = jitter.within.iter();
-                each.map(|(_, every)| write!(f, " and {every}")).collect()
+                let mut each = jitter.within.iter();
+                each.try_for_each(|(_, every)| write!(f, " and {every}"))
             }
         }
     }

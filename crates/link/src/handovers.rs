@@ -108,12 +108,11 @@ impl HandoverTimes {
             "a gap must be shorter than from one handover to the next, {}",
             intervals.every
         ));
-        let gaps: Vec<Span> = match entry.value().as_array() {
-            None => vec![entry.parse()?],
-            Some(_) => {
-                let items = entry.items().into_iter().flatten();
-                items.map(|item| item.parse()).collect::<Result<_, _>>()?
-            }
+        let gaps: Vec<Span> = if entry.value().is_array() {
+            let items = entry.items().into_iter().flatten();
+            items.map(|item| item.parse()).collect::<Result<_, _>>()?
+        } else {
+            vec![entry.parse()?]
         };
         if gaps.is_empty() {
             Err(wrong)

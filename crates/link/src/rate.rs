@@ -346,8 +346,8 @@ impl fmt::Display for LinkRate {
             Self::Random(random) => {
                 let (least, most) = (self.lowest(), self.nominal());
                 write!(f, "{least} to {most}, drawn {}", random.intervals)?;
-                let each = random.within.iter();
-                each.map(|(_, every)| write!(f, " and {every}")).collect()
+                let mut each = random.within.iter();
+                each.try_for_each(|(_, every)| write!(f, " and {every}"))
             }
             Self::OnDemand(demand) => {
                 write!(f, "{}, on demand up to {}", demand.floor, demand.full)
