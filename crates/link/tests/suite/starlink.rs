@@ -40,12 +40,12 @@ type Sent = (u64, Option<u64>);
 /// A packet every so often.
 fn sent_every(seed: u64, gap: u64, ip_bytes: u32) -> Vec<Sent> {
     let mut link = link(seed);
-    let mut send = |at| match link.admit(ns(at), ip_bytes) {
+    let mut one = |at| match link.admit(ns(at), ip_bytes) {
         Fate::Delivered { at: arrives } => (at, Some(arrives.as_nanos())),
         Fate::Loss => (at, None),
         Fate::QueueDrop => (at, Some(u64::MAX)),
     };
-    (0..LENGTH / gap).map(|number| send(number * gap)).collect()
+    (0..LENGTH / gap).map(|number| one(number * gap)).collect()
 }
 
 /// The arrivals in each trial of a load that the link cannot carry: 96 Mbit/s.
