@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use crate::fields::{Entry, Fields, Problem};
 use crate::intervals::Intervals;
 use crate::mahimahi;
-use crate::satellite::{self, DvbS2};
+use crate::satellite::{self, DvbS2, Rcs2, Reception};
 use crate::sources::Source;
 use crate::steps;
 
@@ -28,6 +28,8 @@ pub enum LinkRate {
     OnDemand(OnDemand),
     /// `{ standard = "dvb-s2", symbol_rate = "40 MBd", es_n0 = "12 dB" }`.
     DvbS2(Box<DvbS2>),
+    /// `{ standard = "dvb-rcs2", symbol_rate = "1.2 MBd", es_n0 = "9 dB" }`.
+    Rcs2(Box<Rcs2>),
 }
 
 /// A rate that changes at given times, to the nanosecond and in the middle of a packet if need be.
@@ -104,7 +106,7 @@ impl LinkRate {
         } else if fields.has("mean") {
             Self::Random(RandomRate::read(&mut fields)?)
         } else if fields.has("standard") {
-            Self::DvbS2(Box::new(DvbS2::read(&mut fields, folder, mtu)?))
+            satellite::read(&mut fields, folder, mtu)?
         } else if fields.has("full") {
             Self::OnDemand(OnDemand::read(&mut fields)?)
         } else {
@@ -128,6 +130,7 @@ impl LinkRate {
             }
             Self::OnDemand(demand) => demand.full,
             Self::DvbS2(carrier) => carrier.nominal(),
+            Self::Rcs2(carrier) => carrier.nominal(),
         }
     }
 
@@ -135,7 +138,17 @@ impl LinkRate {
     pub(crate) fn sources(&self) -> Vec<(usize, Source)> {
         match self {
             Self::DvbS2(carrier) => carrier.sources(),
+            Self::Rcs2(carrier) => carrier.sources(),
             _ => Vec::new(),
+        }
+    }
+
+    /// The reception of the trial's terminal, or of its bursts, if it is a carrier.
+    pub(crate) fn reception(&self) -> Option<&Reception> {
+        match self {
+            Self::DvbS2(carrier) => Some(&carrier.own.reception),
+            Self::Rcs2(carrier) => Some(&carrier.own.reception),
+            _ => None,
         }
     }
 
@@ -145,7 +158,7 @@ impl LinkRate {
         match self {
             Self::Fixed(_) => true,
             Self::DvbS2(carrier) => carrier.is_steady(),
-            Self::Steps(_) | Self::Random(_) | Self::OnDemand(_) => false,
+            Self::Steps(_) | Self::Random(_) | Self::OnDemand(_) | Self::Rcs2(_) => false,
         }
     }
 
@@ -158,6 +171,7 @@ impl LinkRate {
             Self::Random(random) => Rate::from_bps(random.lowest()),
             Self::OnDemand(demand) => demand.floor,
             Self::DvbS2(carrier) => carrier.lowest(),
+            Self::Rcs2(carrier) => carrier.lowest(),
         }
     }
 }
@@ -314,6 +328,7 @@ impl Serialize for LinkRate {
                 map.serialize_entry("hold", &demand.hold)?;
             }
             Self::DvbS2(carrier) => carrier.serialize_into(&mut map)?,
+            Self::Rcs2(carrier) => carrier.serialize_into(&mut map)?,
         }
         map.end()
     }
@@ -353,6 +368,7 @@ impl fmt::Display for LinkRate {
                 write!(f, "{}, on demand up to {}", demand.floor, demand.full)
             }
             Self::DvbS2(carrier) => carrier.fmt(f),
+            Self::Rcs2(carrier) => carrier.fmt(f),
         }
     }
 }

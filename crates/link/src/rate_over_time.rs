@@ -7,7 +7,7 @@ use crate::intervals::Drawn;
 use crate::outages::Outages;
 use crate::random::{Dice, LinkSeed, Use};
 use crate::rate::{LinkRate, RateSteps};
-use crate::satellite::CarrierRate;
+use crate::satellite::{CarrierRate, ReturnRate};
 use crate::scenario::DirectionConfig;
 use crate::steps::holding;
 
@@ -19,6 +19,7 @@ pub(crate) enum RateOverTime {
     Random(u64, Box<Drawn>),
     OnDemand(Allocation),
     Carrier(Box<CarrierRate>),
+    Return(Box<ReturnRate>),
     /// A rate that is 0 in outages.
     Interrupted(Box<Self>, Outages),
 }
@@ -43,7 +44,11 @@ impl RateOverTime {
         match self {
             Self::OnDemand(allocation) => Some(allocation),
             Self::Interrupted(rate, _) => rate.allocation(),
-            Self::Fixed(_) | Self::Steps(_) | Self::Random(..) | Self::Carrier(_) => None,
+            Self::Fixed(_)
+            | Self::Steps(_)
+            | Self::Random(..)
+            | Self::Carrier(_)
+            | Self::Return(_) => None,
         }
     }
 
@@ -58,6 +63,7 @@ impl RateOverTime {
             }
             LinkRate::OnDemand(demand) => Self::OnDemand(Allocation::new(*demand)),
             LinkRate::DvbS2(carrier) => Self::Carrier(Box::new(CarrierRate::new(carrier))),
+            LinkRate::Rcs2(carrier) => Self::Return(Box::new(ReturnRate::new(carrier, None))),
         }
     }
 
@@ -72,6 +78,7 @@ impl RateOverTime {
             }
             Self::OnDemand(allocation) => allocation.at(at),
             Self::Carrier(carrier) => carrier.at(at),
+            Self::Return(carrier) => carrier.at(at),
             Self::Interrupted(rate, outages) => {
                 let (bps, until) = rate.at(at);
                 let (is_out, change) = outages.at(at);

@@ -16,7 +16,7 @@ use crate::outages::OutageTimes;
 use crate::random::{LinkSeed, Use};
 use crate::rate::{LinkRate, RateSteps};
 use crate::rate_over_time::RateOverTime;
-use crate::satellite::DvbS2;
+use crate::satellite::Reception;
 use crate::scenario::{DirectionConfig, Scenario};
 use crate::steps::holding;
 
@@ -118,7 +118,7 @@ fn rate(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Value
     let rate = config.rate.as_ref()?;
     let outages = config.outages.as_ref().map(|it| &it.times);
     let (length, repeats) = match (rate, outages) {
-        (LinkRate::OnDemand(_), _) | (LinkRate::Fixed(_), None) => return None,
+        (LinkRate::OnDemand(_) | LinkRate::Rcs2(_), _) | (LinkRate::Fixed(_), None) => return None,
         (
             LinkRate::Steps(RateSteps {
                 period: Some(period),
@@ -127,7 +127,7 @@ fn rate(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Value
             None,
         ) => (*period, true),
         (LinkRate::Steps(steps), None) => (of_steps(&steps.steps, timeout), false),
-        (LinkRate::DvbS2(carrier), None) => (of_carrier(carrier, timeout)?, false),
+        (LinkRate::DvbS2(carrier), None) => (of_reception(&carrier.own.reception, timeout)?, false),
         (LinkRate::Random(random), _) => (of_intervals(random.intervals, timeout), false),
         (_, Some(OutageTimes::Every { intervals, .. })) => {
             (of_intervals(*intervals, timeout), false)
@@ -149,13 +149,10 @@ fn rate(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Value
 
 /// The Es/N0 of the trial's terminal.
 fn es_n0(config: &DirectionConfig, timeout: Span) -> Option<Values<'_>> {
-    let Some(LinkRate::DvbS2(carrier)) = &config.rate else {
-        return None;
-    };
-    let reception = &carrier.own.reception;
+    let reception = config.rate.as_ref()?.reception()?;
     Some(Values {
         quantity: Quantity::EsN0,
-        length: of_carrier(carrier, timeout)?,
+        length: of_reception(reception, timeout)?,
         repeats: false,
         drawn: false,
         at: Box::new(move |at| {
@@ -166,8 +163,8 @@ fn es_n0(config: &DirectionConfig, timeout: Span) -> Option<Values<'_>> {
 }
 
 /// The length of a carrier's timeline; None: nothing ever changes.
-fn of_carrier(carrier: &DvbS2, timeout: Span) -> Option<Span> {
-    (!carrier.is_steady()).then_some(timeout)
+fn of_reception(reception: &Reception, timeout: Span) -> Option<Span> {
+    (!reception.is_steady()).then_some(timeout)
 }
 
 fn delay(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Values<'_>> {

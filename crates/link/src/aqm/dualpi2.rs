@@ -215,6 +215,7 @@ mod tests {
             is_lost: false,
             is_marked: false,
             leaves_before: None,
+            terminal: 0,
         };
         Queued {
             transit,
