@@ -291,6 +291,7 @@ def test_python_touches_no_packet_but_where_it_speaks_with_stacks(file: Path) ->
 ROOMS = (
     "schema",
     "ground",
+    "orbit",
     "workload",
     "stacks",
     "plan",

@@ -53,7 +53,7 @@ def test_a_trace_is_a_line_with_figures_and_json_has_every_step(bentpipe: Comman
     assert lines[at + 2] == "    least 0, median 0, most 36, mean 0.6002 Mbit/s"
     assert lines[at + 3].startswith("    a block is the mean of 2 s: ▁ 0.3 to █ 0.9")
     assert "12 Mbit/s for a millisecond" in lines[at + 4]
-    assert "  satellite.forward.delay, over 89 s" in lines
+    assert "  satellite.forward.delay, over 89 s, from 89 s on the last value" in lines
     assert "    least 30, median 30, most 31, mean 30.49 ms" in lines
     found = json.loads(bentpipe("scenarios", "show", scenario, "--json").out)
     steps = found["scenario"]["satellite"]["forward"]["rate"]["steps"]

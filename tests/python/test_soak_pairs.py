@@ -20,7 +20,7 @@ PATHS = (
     "satloss",
     "leo-tum",
     "4sat-variable",
-    "starlink-like",
+    "starlink",
     "sat-allocation",
     "viasat-varying",
 )

@@ -20,6 +20,7 @@ GROUPS = {
     "Many trials": ("docs/how-to/run-on-many-machines.md", "docs/design/scale.md"),
     "Paths and workloads": (
         "docs/how-to/write-a-scenario.md",
+        "docs/how-to/import-measurements.md",
         "docs/reference/campaigns.md",
         "docs/reference/pages.md",
         "docs/reference/live-streams.md",

@@ -45,6 +45,10 @@ def write(runs, folder):
     page.write_text("\\n".join(told))
     return [page]
 """,
+    "ping.txt": """\
+[1790000000.2] 64 bytes from 192.0.2.1: icmp_seq=1 ttl=55 time=29.1 ms
+[1790000000.4] 64 bytes from 192.0.2.1: icmp_seq=2 ttl=55 time=34.8 ms
+""",
     "own.toml": """\
 title = "What we promise"
 [[objectives]]
@@ -104,6 +108,7 @@ TRIES = (
     Try("page import out.har -o visit.toml"),
     Try("scenarios"),
     Try("scenarios show sat"),
+    Try("scenarios import ping.txt --rate 100/20Mbit/s -o measured.toml", about="2 values"),
     Try("stacks"),
     Try("stacks show noq"),
     Try("stacks test noq"),

@@ -4,10 +4,10 @@
 //!
 //! At either end, a packet that the host sends is seen when the kernel gets it, one that the host
 //! receives when the kernel is handed it. A trace is one pcapng file as `bentpipe-sim` writes it:
-//! an interface per end, each packet followed by its arrival, in each direction in the order of
-//! sending, and a comment on those that the link dropped or lost. Where more than one segment is
-//! emulated, hosts route between them: there, departures and arrivals stand on their own, and what
-//! the first segment that a packet meets did not drop has no comment.
+//! an interface per end, each packet followed by its arrival and those of its copies, in each
+//! direction in the order of sending, and a comment on those that the link dropped or lost. Where
+//! more than one segment is emulated, hosts route between them: there, departures and arrivals
+//! stand on their own, and what the first segment that a packet meets did not drop has no comment.
 //!
 //! A thread of its own writes. If it cannot keep up, the record ends there, and all that is missing
 //! is counted.
@@ -20,7 +20,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use bentpipe_analysis::connection::Fate;
-use bentpipe_link::{self as link, Direction, Outcome};
+use bentpipe_link::{self as link, Direction, FurtherArrival, Outcome};
 use bentpipe_units::{Span, Time};
 use bentpipe_wire::{Interface, Writer};
 
@@ -52,6 +52,9 @@ pub struct HopPacket {
     pub fate: Fate,
     /// Whether a queue has marked it with Congestion Experienced.
     pub marked: bool,
+    /// Copies of it that came out of the link: further arrivals at the receiver's kernel, or, where
+    /// a further link of the hop follows, what goes on to that.
+    pub copies: Vec<FurtherArrival>,
     /// The Ethernet frame that it was seen in.
     pub frame: Frame,
 }
@@ -69,9 +72,10 @@ impl HopPacket {
 pub(crate) enum PacketEvent {
     /// A packet arrived at a link. Packets of a link are numbered in this order.
     Arrived { link: usize, at: Time, frame: Frame },
-    /// The link has decided about a packet.
+    /// The link has decided about a packet, or a copy.
     Decided { link: usize, outcome: Outcome },
-    /// A packet came out, or did not for the kernel's sake.
+    /// A packet, or a copy, came out, or did not for the kernel's sake. Those of a packet come out
+    /// in the order in which they were decided about.
     Left {
         link: usize,
         number: u64,
@@ -194,18 +198,41 @@ impl Recording {
 #[derive(Debug)]
 struct Open {
     sent: Time,
+    /// The packet's own.
     outcome: Option<Outcome>,
-    /// Whether it came out, or would have: the kernel did not take it.
-    has_left: bool,
-    /// When it came out.
-    left: Option<Time>,
+    /// Whether the link has decided about all that was under way of it.
+    is_settled: bool,
+    /// Those of it that are to come out, whether they are marked, in their order.
+    leaving: VecDeque<bool>,
+    /// Those that came out, in their order.
+    left: Option<FurtherArrival>,
+    copies: Vec<FurtherArrival>,
     frame: Frame,
 }
 
 impl Open {
+    fn note(&mut self, outcome: Outcome) {
+        self.is_settled = outcome.copies_under_way == 0;
+        if !outcome.is_copy {
+            self.outcome = Some(outcome);
+        }
+        if let link::Fate::Delivered { .. } = outcome.fate {
+            self.leaving.push_back(outcome.is_marked);
+        }
+    }
+
+    /// It, or a copy, came out at a time. None: the kernel did not take it.
+    fn leave(&mut self, at: Option<Time>) {
+        let marked = self.leaving.pop_front().unwrap_or_default();
+        match at.map(|at| FurtherArrival { at, marked }) {
+            None => {}
+            first if self.left.is_none() => self.left = first,
+            further => self.copies.extend(further),
+        }
+    }
+
     fn has_ended(&self) -> bool {
-        let is_gone = |it: Outcome| !matches!(it.fate, link::Fate::Delivered { .. });
-        self.has_left || self.outcome.is_some_and(is_gone)
+        self.is_settled && self.leaving.is_empty()
     }
 }
 
@@ -220,8 +247,8 @@ struct OpenPackets {
 }
 
 impl OpenPackets {
-    /// A packet came out at a time, which is that of all that came out together. Where a link has
-    /// reordered them, a nanosecond tells their order.
+    /// A packet, or a copy, came out at a time, which is that of all that came out together. Where
+    /// a link has reordered them, a nanosecond tells their order.
     fn leave(&mut self, number: u64, at: Option<Time>) {
         let ordered = at.map(|at| match self.last_out {
             Some((last, before)) if number < before => at.max(last + Span::from_nanos(1)),
@@ -229,8 +256,7 @@ impl OpenPackets {
             None => at,
         });
         self.last_out = ordered.map(|at| (at, number)).or(self.last_out);
-        let open = self.get(number);
-        (open.has_left, open.left) = (true, ordered);
+        self.get(number).leave(ordered);
     }
 
     fn get(&mut self, number: u64) -> &mut Open {
@@ -282,14 +308,16 @@ impl EventJoiner {
                 self.links[link].packets.push_back(Open {
                     sent,
                     outcome: None,
-                    has_left: false,
+                    is_settled: false,
+                    leaving: VecDeque::new(),
                     left: None,
+                    copies: Vec::new(),
                     frame,
                 });
                 Ok(())
             }
             PacketEvent::Decided { link, outcome } => {
-                self.links[link].get(outcome.packet.id).outcome = Some(outcome);
+                self.links[link].get(outcome.packet.id).note(outcome);
                 self.close_ended(link)
             }
             PacketEvent::Left { link, number, at } => {
@@ -315,7 +343,8 @@ impl EventJoiner {
 
     fn close(&mut self, link: usize, open: Open) -> io::Result<()> {
         let place = self.positions[link];
-        let arrived = open.left;
+        let arrived = open.left.map(|it| it.at);
+        let is_marked = open.outcome.is_some_and(|it| it.is_marked);
         let packet = HopPacket {
             hop: place.hop,
             direction: place.direction,
@@ -327,11 +356,13 @@ impl EventJoiner {
                 (_, Some(_)) if place.to_end => Fate::Delivered,
                 _ => Fate::Unknown,
             },
-            marked: open.outcome.is_some_and(|it| it.is_marked),
+            marked: open.left.map_or(is_marked, |it| it.marked),
+            copies: open.copies,
             frame: open.frame,
         };
         let ended = matches!(packet.fate, Fate::QueueDrop | Fate::Loss);
-        if packet.sent.is_none() && packet.arrived.is_none() && !ended {
+        let passed = packet.sent.is_none() && packet.arrived.is_none() && !ended;
+        if passed && packet.copies.is_empty() {
             return Ok(());
         }
         if let Some(trace) = &mut self.trace {
@@ -372,19 +403,25 @@ impl Trace {
         };
         let comment = matches!(packet.fate, Fate::QueueDrop | Fate::Loss);
         let comment = comment.then_some(packet.fate.name());
-        let received = packet.marked.then(|| marked(&packet.frame));
-        let received = received.as_ref().map_or(packet.ip(), |it| &it[ETHERNET..]);
-        let events = [
-            (from, packet.sent, comment, packet.ip()),
-            (to, packet.arrived, None, received),
-        ];
+        let is_marked = packet.marked || packet.copies.iter().any(|it| it.marked);
+        let with_mark = is_marked.then(|| marked(&packet.frame));
+        let received = |is_marked| match &with_mark {
+            Some(frame) if is_marked => &frame[ETHERNET..],
+            _ => packet.ip(),
+        };
+        let sent = packet.sent.map(|at| (from, at, comment, packet.ip()));
+        let arrived = packet.arrived.map(|at| (at, packet.marked));
+        // Copies that went on to another link are seen to arrive behind that.
+        let further = packet.copies.iter().filter(|_| arrived.is_some());
+        let arrivals = arrived
+            .into_iter()
+            .chain(further.map(|it| (it.at, it.marked)));
+        let arrivals = arrivals.map(|(at, is_marked)| (to, at, None, received(is_marked)));
         let mut written = 0;
-        for (interface, time, comment, ip) in events {
-            if let Some(time) = time {
-                let unix = self.unix + time.as_nanos();
-                self.writer.packet(interface, unix, ip, comment)?;
-                written += 1;
-            }
+        for (interface, time, comment, ip) in sent.into_iter().chain(arrivals) {
+            let unix = self.unix + time.as_nanos();
+            self.writer.packet(interface, unix, ip, comment)?;
+            written += 1;
         }
         Ok(written)
     }

@@ -3,24 +3,21 @@
 use std::fmt;
 use std::path::Path;
 
-use bentpipe_units::{Span, Time};
+use bentpipe_units::Span;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use crate::delay_steps::DelaySteps;
 use crate::fields::{Entry, Fields, Problem};
-use crate::intervals::{Drawn, Intervals};
-use crate::node::{Node, Step, Transit};
-use crate::packed_text::file_text;
-use crate::random::Dice;
-use crate::steps;
+use crate::intervals::Intervals;
 
 /// The time that a packet travels, counted from its last bit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delay {
     /// `"300 ms"`.
     Fixed(Span),
-    /// `{ trace = "file.csv" }`.
-    Trace(DelayTrace),
+    /// `{ steps = [["0 s", "30 ms"], ["15 s", "28 ms"]] }`, or from a file.
+    Steps(DelaySteps),
     /// `{ base = "300 ms", jitter = "20 ms" }`.
     Jitter(Jitter),
 }
@@ -32,7 +29,10 @@ pub enum Delay {
 /// holds at the instant at which its last bit is sent. The order is kept, so a packet waits for the
 /// one before: where packets are close together, most of them arrive as late as the latest of those
 /// around them, and the delay that is seen is nearer to `base + jitter` than to the middle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// `within = [{ jitter = "3 ms", every = "20 ms" }]` adds further jitter, drawn for intervals of its
+/// own.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Jitter {
     /// The least.
     pub base: Span,
@@ -40,26 +40,12 @@ pub struct Jitter {
     pub jitter: Span,
     /// The intervals for which a drawn delay holds; None: it is drawn for each packet.
     pub intervals: Option<Intervals>,
+    /// What is added besides, at most, and the intervals for which it holds.
+    pub within: Vec<(Span, Intervals)>,
 }
 
-/// A delay that changes in steps.
-///
-/// The file has the header `time_s,delay_ms` and a row for each step, both columns decimal numbers
-/// that are whole nanoseconds. The first time is 0 and they increase. A delay holds from its time
-/// on until the next, the last one for ever; a packet gets the delay of the instant at which its
-/// last bit is sent. A relative path is relative to the scenario file. In JSON the content travels
-/// along as `steps`, and the file is not read again.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DelayTrace {
-    /// The file that the steps come from.
-    pub trace: String,
-    /// The delays, each with the time from which on it holds; not empty, from time 0, in order.
-    pub steps: Vec<(Time, Span)>,
-}
-
-const HEADER: &str = "time_s,delay_ms";
-const EXAMPLES: &str =
-    "\"300 ms\", { base = \"300 ms\", jitter = \"20 ms\" } or { trace = \"file.csv\" }";
+pub(crate) const EXAMPLES: &str = "\"300 ms\", { base = \"300 ms\", jitter = \"20 ms\" }, { steps = [[\"0 s\", \"300 ms\"], \
+     [\"15 s\", \"280 ms\"]] } or { trace = \"file.csv\" }";
 
 impl Default for Delay {
     /// None.
@@ -74,12 +60,7 @@ impl Delay {
     pub fn min(&self) -> Span {
         match self {
             Self::Fixed(span) => *span,
-            Self::Trace(trace) => trace
-                .steps
-                .iter()
-                .map(|(_, delay)| *delay)
-                .min()
-                .unwrap_or(Span::ZERO),
+            Self::Steps(steps) => steps.least(),
             Self::Jitter(jitter) => jitter.base,
         }
     }
@@ -90,8 +71,8 @@ impl Delay {
         }
         let unknown = entry.problem(&format!("not a delay; write {EXAMPLES}"));
         let mut fields = entry.table()?;
-        let delay = if fields.has("trace") {
-            Self::Trace(DelayTrace::read(&mut fields, folder)?)
+        let delay = if fields.has("steps") || fields.has("trace") {
+            Self::Steps(DelaySteps::read(&mut fields, folder)?)
         } else if fields.has("base") {
             Self::Jitter(Jitter::read(&mut fields)?)
         } else {
@@ -102,54 +83,21 @@ impl Delay {
     }
 }
 
-impl DelayTrace {
-    fn read(fields: &mut Fields, folder: &Path) -> Result<Self, Problem> {
-        let file = fields.required("trace", "\"file.csv\"")?;
-        let trace = file.text()?;
-        let steps = match fields.take("steps") {
-            Some(entry) => steps::read(&entry, ["300 ms", "280 ms"])?,
-            None => read_file(&folder.join(&trace)).map_err(|wrong| file.problem(&wrong))?,
-        };
-        Ok(Self { trace, steps })
-    }
-}
-
 impl Jitter {
     fn read(fields: &mut Fields) -> Result<Self, Problem> {
         Ok(Self {
             base: fields.required("base", "\"300 ms\"")?.parse()?,
             jitter: fields.required("jitter", "\"20 ms\"")?.parse()?,
             intervals: Intervals::read(fields, "15 s")?,
+            within: Intervals::read_within(fields, |fields| {
+                fields.required("jitter", "\"3 ms\"")?.parse()
+            })?,
         })
     }
-}
 
-fn read_file(path: &Path) -> Result<Vec<(Time, Span)>, String> {
-    let text =
-        file_text(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    let mut lines = text.lines().enumerate();
-    if lines.next().map(|(_, header)| header) != Some(HEADER) {
-        return Err(format!("line 1: the header must be \"{HEADER}\""));
-    }
-    let mut steps = Vec::new();
-    for (index, line) in lines {
-        let wrong = |what: &str| format!("line {}: {line}: {what}", index + 1);
-        let step = line.split_once(',').and_then(|(time, delay)| {
-            Some((
-                format!("{time}s").parse().ok()?,
-                format!("{delay}ms").parse().ok()?,
-            ))
-        });
-        let step = step.ok_or_else(|| {
-            wrong("a row is a time in seconds and a delay in milliseconds, like 15,300")
-        })?;
-        steps.push(step);
-        steps::check_order(&steps).map_err(|what| wrong(&what))?;
-    }
-    if steps.is_empty() {
-        Err("no row after the header".to_owned())
-    } else {
-        Ok(steps)
+    /// The most that is added to the base.
+    fn most(&self) -> Span {
+        self.jitter + self.within.iter().map(|(jitter, _)| *jitter).sum()
     }
 }
 
@@ -157,18 +105,18 @@ impl Serialize for Delay {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Fixed(span) => span.serialize(serializer),
-            Self::Trace(trace) => {
-                let mut map = serializer.serialize_map(Some(2))?;
-                map.serialize_entry("trace", &trace.trace)?;
-                map.serialize_entry("steps", &trace.steps)?;
-                map.end()
-            }
+            Self::Steps(steps) => steps.serialize(serializer),
             Self::Jitter(jitter) => {
                 let mut map = serializer.serialize_map(None)?;
                 map.serialize_entry("base", &jitter.base)?;
                 map.serialize_entry("jitter", &jitter.jitter)?;
                 for (name, value) in jitter.intervals.iter().flat_map(Intervals::fields) {
                     map.serialize_entry(name, &value)?;
+                }
+                if !jitter.within.is_empty() {
+                    let rows = jitter.within.iter();
+                    let rows = rows.map(|(most, every)| every.row("jitter", most.to_string()));
+                    map.serialize_entry("within", &rows.collect::<Vec<_>>())?;
                 }
                 map.end()
             }
@@ -181,102 +129,16 @@ impl fmt::Display for Delay {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Self::Fixed(span) => span.fmt(f),
-            Self::Trace(trace) => write!(f, "as in the trace {}", trace.trace),
-            Self::Jitter(Jitter {
-                base,
-                jitter,
-                intervals,
-            }) => {
-                write!(f, "{base} to {}", *base + *jitter)?;
-                match intervals {
-                    Some(intervals) => write!(f, ", drawn every {}", intervals.every),
-                    None => f.write_str(", drawn for each packet"),
+            Self::Steps(steps) => steps.fmt(f),
+            Self::Jitter(jitter) => {
+                write!(f, "{} to {}", jitter.base, jitter.base + jitter.most())?;
+                match &jitter.intervals {
+                    Some(intervals) => write!(f, ", drawn {intervals}")?,
+                    None => f.write_str(", drawn for each packet")?,
                 }
+                let each = jitter.within.iter();
+                each.map(|(_, every)| write!(f, " and {every}")).collect()
             }
         }
-    }
-}
-
-/// The delays of one link, which keep the order of packets.
-pub(crate) struct Delays {
-    delay: DelayOverTime,
-    /// The smallest of them.
-    min: Span,
-    /// When the last packet arrives.
-    last: Time,
-}
-
-enum DelayOverTime {
-    Fixed(Span),
-    /// The steps, and which of them holds.
-    Steps(Vec<(Time, Span)>, usize),
-    /// The base, and what is added for each packet, at most.
-    PerPacket(Span, u64, Box<Dice>),
-    /// The base, and what is added for an interval.
-    PerInterval(Span, Box<Drawn>),
-}
-
-impl DelayOverTime {
-    fn new(delay: Delay, dice: Dice) -> Self {
-        match delay {
-            Delay::Fixed(span) => Self::Fixed(span),
-            Delay::Trace(trace) => Self::Steps(trace.steps, 0),
-            Delay::Jitter(Jitter {
-                base,
-                jitter,
-                intervals,
-            }) => match intervals {
-                None => Self::PerPacket(base, jitter.as_nanos(), Box::new(dice)),
-                Some(intervals) => {
-                    let drawn = Drawn::new(intervals, jitter.as_nanos(), dice);
-                    Self::PerInterval(base, Box::new(drawn))
-                }
-            },
-        }
-    }
-
-    /// The delay of the next packet, whose last bit is sent at `departure`.
-    fn next(&mut self, departure: Time) -> Span {
-        match self {
-            Self::Fixed(span) => *span,
-            Self::Steps(steps, step) => {
-                while steps
-                    .get(*step + 1)
-                    .is_some_and(|(from, _)| *from <= departure)
-                {
-                    *step += 1;
-                }
-                steps[*step].1
-            }
-            Self::PerPacket(base, most, dice) => *base + Span::from_nanos(dice.up_to(*most)),
-            Self::PerInterval(base, drawn) => *base + Span::from_nanos(drawn.at(departure).0),
-        }
-    }
-}
-
-impl Delays {
-    pub fn new(delay: Delay, dice: Dice) -> Self {
-        Self {
-            min: delay.min(),
-            delay: DelayOverTime::new(delay, dice),
-            last: Time::ZERO,
-        }
-    }
-}
-
-impl Node for Delays {
-    /// A packet that is lost has its delay, too, so that those of the others do not depend on which
-    /// are lost, but nobody waits for it.
-    fn enqueue(&mut self, now: Time, transit: &mut Transit) -> Step {
-        let at = self.last.max(now + self.delay.next(now));
-        if transit.is_lost {
-            return Step::Lose;
-        }
-        self.last = at;
-        Step::Leave { at }
-    }
-
-    fn min_delay(&self) -> Span {
-        self.min
     }
 }

@@ -5,7 +5,7 @@ use bentpipe_units::{Span, Time};
 
 use crate::allocation::Allocation;
 use crate::direction::Direction;
-use crate::random::{LinkSeed, Use};
+use crate::random::LinkSeed;
 use crate::rate::LinkRate;
 use crate::rate_over_time::RateOverTime;
 use crate::satellite::ReturnRate;
@@ -102,6 +102,7 @@ impl<'a> Ideal<'a> {
                 direction,
                 segment,
             };
+            let config = &*config.in_trial(stream);
             let own = if config.travels_first() {
                 config.delay.min()
             } else {
@@ -117,9 +118,9 @@ impl<'a> Ideal<'a> {
                     let asked = Some(asked + meets);
                     RateOverTime::Return(Box::new(ReturnRate::new(carrier, asked)))
                 }
-                _ => RateOverTime::new(rate, stream.stream(Use::Rate)),
+                _ => RateOverTime::new(rate, stream),
             });
-            let found = found.map(|rate| rate.interrupted(config.outages.as_ref()));
+            let found = found.map(|rate| rate.interrupted(config, stream));
             limiters.extend(found.map(|rate| (meets, rate)));
             before = before + config.delay.min();
         }

@@ -23,8 +23,9 @@ impl NodeName {
             Self::Queue => &["queue", "rate", "outages", "frame"],
             Self::Loss => &["loss"],
             Self::BitErrors => &["bit_errors"],
-            Self::Delay => &["delay"],
+            Self::Delay => &["delay", "handovers"],
             Self::Aggregate => &["aggregate"],
+            Self::Duplicate => &["duplicate"],
             Self::Reorder => &["reorder"],
         }
     }

@@ -12,9 +12,11 @@
 //! 2. **queue**: what waits for the capacity is limited in packets or bytes. The packet in
 //!    transmission does not count, as in Linux qdiscs and ns-3's point-to-point device;
 //! 3. **loss**: of whole IP packets, after they have used the capacity, by a model, by bit errors;
-//! 4. **delay**: fixed, from a trace, or drawn at random; the order is kept;
+//! 4. **delay**: fixed, in steps, from a trace, or drawn at random; the order is kept. At
+//!    **handovers** packets that are under way may be lost;
 //! 5. **aggregation**: packets are held and released together;
-//! 6. **reordering**: a share of the packets is held while others pass.
+//! 6. **duplication**: a share of the packets is delivered twice;
+//! 7. **reordering**: a share of the packets is held while others pass.
 //!
 //! Where a link has **sources** of cross traffic ([`Source`]), their packets enter it where it
 //! begins and leave where it ends.
@@ -39,9 +41,14 @@ mod arrival_order;
 mod bit_errors;
 mod capacity;
 mod delay;
+mod delay_steps;
+mod delays;
 mod direction;
+mod duplicate;
 mod error;
 mod fields;
+mod handovers;
+mod handovers_in_trial;
 mod hop;
 mod ideal;
 mod intervals;
@@ -84,16 +91,21 @@ pub use aqm::{
 };
 pub use arrival_order::ArrivalOrder;
 pub use bit_errors::BitErrorRate;
-pub use delay::{Delay, DelayTrace, Jitter};
+pub use delay::{Delay, Jitter};
+pub use delay_steps::DelaySteps;
 pub use direction::{Direction, HostName, SegmentName};
+pub use duplicate::Duplicate;
 pub use error::ScenarioError;
+pub use handovers::{HandoverTimes, Handovers, InFlight};
 pub use hop::{CABLE, Hop};
 pub use ideal::Ideal;
 pub use intervals::Intervals;
 pub use loss::Loss;
 pub use order::NodeName;
 pub use outages::{OutageTimes, Outages};
-pub use packet::{CapacityRequests, Counters, Fate, Outcome, PacketMeta, SourceCounters};
+pub use packet::{
+    CapacityRequests, Counters, Fate, FurtherArrival, Outcome, PacketMeta, SourceCounters,
+};
 pub use packets::Packets;
 pub use path::Path;
 pub use queue::{Queue, RandomDrop};

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use bentpipe_units::{Ratio, Span, Time};
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::fields::{Entry, Fields, Problem};
@@ -10,9 +11,10 @@ use crate::intervals::Intervals;
 use crate::node::{Node, Step, Transit};
 use crate::packets::Packets;
 use crate::random::Dice;
+use crate::steps;
 
 /// Loss of whole IP packets that have passed the queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Loss {
     /// `"none"`.
     #[default]
@@ -52,9 +54,18 @@ pub enum Loss {
         /// The loss ratio then, 100 % if left out.
         loss: Ratio,
     },
+    /// `{ model = "steps", steps = [["0 s", "0 %"], ["5 s", "100 %"], ["6 s", "0 %"]] }`: the loss
+    /// ratio changes with time; a packet gets that of the instant at which its last bit is sent,
+    /// each alike.
+    Steps {
+        /// The ratios, each with the time from which on it holds; not empty, from time 0, in order.
+        steps: Vec<(Time, Ratio)>,
+        /// The time after which the steps begin again; None: the last one holds for ever.
+        period: Option<Span>,
+    },
 }
 
-const MODELS: &str = "\"gilbert-elliott\", \"periodic\" or \"handover\"";
+const MODELS: &str = "\"gilbert-elliott\", \"periodic\", \"handover\" or \"steps\"";
 const EXAMPLES: &str = "\"none\", \"1 %\" or { model = \"gilbert-elliott\", \
                         p_bad_given_good = \"1.7 %\", p_bad_given_bad = \"6.5 %\" }";
 
@@ -74,6 +85,8 @@ impl Loss {
             Self::read_periodic(&mut fields)?
         } else if model.is_text("handover") {
             Self::read_handover(&mut fields)?
+        } else if model.is_text("steps") {
+            Self::read_steps(&mut fields)?
         } else {
             return Err(model.problem(&format!("unknown model of loss; write {EXAMPLES}")));
         };
@@ -105,6 +118,13 @@ impl Loss {
 }
 
 impl Loss {
+    fn read_steps(fields: &mut Fields) -> Result<Self, Problem> {
+        let example = "[[\"0 s\", \"0 %\"], [\"5 s\", \"100 %\"]]";
+        let steps = steps::read(&fields.required("steps", example)?, ["0 %", "100 %"])?;
+        let period = steps::read_period(fields, &steps)?;
+        Ok(Self::Steps { steps, period })
+    }
+
     fn read_handover(fields: &mut Fields) -> Result<Self, Problem> {
         let intervals = Intervals::required(fields, "15 s")?;
         let entry = fields.required("lasts", "\"100 ms\"")?;
@@ -158,6 +178,15 @@ impl Serialize for Loss {
                 ];
                 serializer.collect_map(fields.into_iter().chain(intervals.fields()))
             }
+            Self::Steps { steps, period } => {
+                let mut map = serializer.serialize_map(None)?;
+                map.serialize_entry("model", "steps")?;
+                map.serialize_entry("steps", steps)?;
+                if let Some(period) = period {
+                    map.serialize_entry("period", period)?;
+                }
+                map.end()
+            }
         }
     }
 }
@@ -189,6 +218,16 @@ impl fmt::Display for Loss {
                 lasts,
                 loss,
             } => write!(f, "{loss} for {lasts} every {}", intervals.every),
+            Self::Steps { steps, period } => {
+                let ratios = || steps.iter().map(|(_, ratio)| *ratio);
+                let least = ratios().min().unwrap_or(Ratio::ZERO);
+                let most = ratios().max().unwrap_or(Ratio::ZERO);
+                write!(f, "{least} to {most} in {} steps", steps.len())?;
+                match period {
+                    Some(period) => write!(f, ", again every {period}"),
+                    None => Ok(()),
+                }
+            }
         }
     }
 }
@@ -215,9 +254,9 @@ impl Losses {
 
     /// Whether the next packet is lost, whose last bit is sent at `departure`.
     fn next(&mut self, departure: Time) -> bool {
-        match self.model {
+        match &self.model {
             Loss::None => false,
-            Loss::Uniform(ratio) => self.dice.chance(ratio),
+            Loss::Uniform(ratio) => self.dice.chance(*ratio),
             Loss::GilbertElliott {
                 p_bad_given_good,
                 p_bad_given_bad,
@@ -229,9 +268,9 @@ impl Losses {
                 } else {
                     p_bad_given_good
                 };
-                self.bad = self.dice.chance(to_bad);
-                self.dice
-                    .chance(if self.bad { loss_in_bad } else { loss_in_good })
+                self.bad = self.dice.chance(*to_bad);
+                let ratio = if self.bad { loss_in_bad } else { loss_in_good };
+                self.dice.chance(*ratio)
             }
             Loss::Periodic { every, burst } => {
                 self.count = self.count % every.0 + 1;
@@ -243,8 +282,11 @@ impl Losses {
                 loss,
             } => {
                 let since = intervals.since_change(departure);
-                let during = since.is_some_and(|since| since < lasts);
-                self.dice.chance(if during { loss } else { Ratio::ZERO })
+                let during = since.is_some_and(|since| since < *lasts);
+                self.dice.chance(if during { *loss } else { Ratio::ZERO })
+            }
+            Loss::Steps { steps, period } => {
+                self.dice.chance(steps::at(steps, *period, departure).0)
             }
         }
     }

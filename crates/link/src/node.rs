@@ -14,6 +14,8 @@ pub(crate) struct Transit {
     pub is_lost: bool,
     /// Whether a queue has marked it.
     pub is_marked: bool,
+    /// Whether a link has made it of another packet.
+    pub is_copy: bool,
     /// The number of the node before which it leaves the path, as a source's packet does; None: it
     /// goes to the path's end.
     pub leaves_before: Option<usize>,
@@ -27,6 +29,8 @@ pub(crate) struct Transit {
 pub(crate) enum Step {
     /// It lets the packet go on to the next node, which it reaches at that time.
     Leave { at: Time },
+    /// The same, and it keeps a copy: [`Node::release`] will say when that goes on, not before.
+    LeaveTwice { at: Time },
     /// Its queue drops the packet.
     Drop,
     /// The packet is lost here.

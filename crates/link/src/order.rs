@@ -15,22 +15,24 @@ pub enum NodeName {
     Policer,
     /// The key `shaper`.
     Shaper,
-    /// The keys `rate`, `queue`, `frame` and `outages`.
+    /// The keys `rate`, `queue`, `frame` and `outages`, and the gaps of `handovers`.
     Queue,
     /// The key `loss`.
     Loss,
     /// The key `bit_errors`.
     BitErrors,
-    /// The key `delay`.
+    /// The keys `delay` and `handovers`.
     Delay,
     /// The key `aggregate`.
     Aggregate,
+    /// The key `duplicate`.
+    Duplicate,
     /// The key `reorder`.
     Reorder,
 }
 
 /// All nodes, in their usual order.
-pub(crate) const USUAL: [NodeName; 10] = [
+pub(crate) const USUAL: [NodeName; 11] = [
     NodeName::Mtu,
     NodeName::Udp,
     NodeName::Policer,
@@ -40,6 +42,7 @@ pub(crate) const USUAL: [NodeName; 10] = [
     NodeName::BitErrors,
     NodeName::Delay,
     NodeName::Aggregate,
+    NodeName::Duplicate,
     NodeName::Reorder,
 ];
 const EXAMPLE: &str = "[\"policer\", \"queue\", \"loss\", \"delay\"]";
@@ -58,6 +61,7 @@ impl NodeName {
             Self::BitErrors => "bit_errors",
             Self::Delay => "delay",
             Self::Aggregate => "aggregate",
+            Self::Duplicate => "duplicate",
             Self::Reorder => "reorder",
         }
     }

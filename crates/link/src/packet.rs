@@ -31,7 +31,9 @@ pub enum Fate {
     Loss,
 }
 
-/// The outcome of a packet's way over a path.
+/// The outcome of a packet's way over a path. Where links duplicate packets, there is one for each
+/// that was under way of a packet. One of them, without `is_copy`, tells the packet's own fate:
+/// that of the first that arrives, or, where none does, of the last (RFC 5560).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The packet, as it is at the end of its way.
@@ -42,10 +44,24 @@ pub struct Outcome {
     pub is_marked: bool,
     /// The MTU of the link that it is too large for, if it is lost for that.
     pub exceeds_mtu: Option<u32>,
+    /// Whether this is of a copy, and another outcome tells the packet's own fate.
+    pub is_copy: bool,
+    /// How many are still under way of the packet; their outcomes follow.
+    pub copies_under_way: u32,
+}
+
+/// A further arrival of a packet, which a link has duplicated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FurtherArrival {
+    /// When its last bit is there.
+    pub at: Time,
+    /// Whether it arrives with a mark of Congestion Experienced that the packet was sent without.
+    pub marked: bool,
 }
 
 /// The number of packets that met each fate, and of their bytes. `packets = delivered +
-/// queue_drops + losses`, at any time: those whose fate is open are not counted yet.
+/// queue_drops + losses`, at any time: those whose fate is open are not counted yet. Copies count
+/// in `duplicated` alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Packets that came in.
@@ -62,6 +78,10 @@ pub struct Counters {
     pub reordered: u64,
     /// The largest extent of these in packets (RFC 4737, section 4.2); 0 if there are none.
     pub reorder_extent: u64,
+    /// The sum of their extents.
+    pub reorder_extents: u64,
+    /// Arrivals of copies, each behind another one of the same packet (RFC 5560).
+    pub duplicated: u64,
     /// Packets dropped by a queue.
     pub queue_drops: u64,
     /// Packets lost.
@@ -94,14 +114,14 @@ pub struct CapacityRequests {
 }
 
 /// The number of packets that sources of cross traffic sent, and of their bytes. Those whose fate
-/// is open are not counted yet.
+/// is open are not counted yet. Of copies that links make, only the bytes that come out count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SourceCounters {
     /// Packets that came in.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// The bytes of those that came out where their link ends.
+    /// The bytes that came out where their link ends, copies included.
     pub delivered_bytes: u64,
     /// Packets that a queue dropped or the link lost.
     pub lost: u64,
@@ -164,6 +184,13 @@ impl SourceCounters {
             Fate::QueueDrop | Fate::Loss => self.lost += 1,
         }
     }
+
+    /// Counts a copy of a packet of that size that met with a fate.
+    pub(crate) fn count_copy(&mut self, fate: Fate, ip_bytes: u32) {
+        if let Fate::Delivered { .. } = fate {
+            self.delivered_bytes += u64::from(ip_bytes);
+        }
+    }
 }
 
 impl Counters {
@@ -185,5 +212,6 @@ impl Counters {
     pub fn reorder(&mut self, extent: Option<u64>) {
         self.reordered += u64::from(extent.is_some());
         self.reorder_extent = self.reorder_extent.max(extent.unwrap_or(0));
+        self.reorder_extents += extent.unwrap_or(0);
     }
 }

@@ -7,8 +7,9 @@ use bentpipe_units::{Span, Time};
 use crate::aggregate::Aggregation;
 use crate::arrival_order::ArrivalOrder;
 use crate::bit_errors::BitErrors;
-use crate::delay::Delays;
+use crate::delays::Delays;
 use crate::direction::Direction;
+use crate::duplicate::{Copies, Duplication};
 use crate::hop::Hop;
 use crate::loss::{EndOfLost, Losses};
 use crate::mtu::Mtu;
@@ -43,6 +44,8 @@ pub struct Path {
     sent: u64,
     /// The order in which they arrive; None: it is that in which they were sent.
     order: Option<ArrivalOrder>,
+    /// Those that are under way more than once.
+    copies: Copies,
 }
 
 /// A node, and where it is on the path.
@@ -145,6 +148,7 @@ impl Path {
             },
             sent: 0,
             order: reorders.then(ArrivalOrder::default),
+            copies: Copies::default(),
         }
     }
 
@@ -161,6 +165,7 @@ impl Path {
             number: self.sent,
             is_lost: false,
             is_marked: false,
+            is_copy: false,
             leaves_before: None,
             terminal: 0,
         };
@@ -203,6 +208,7 @@ impl Path {
                 number: 0,
                 is_lost: false,
                 is_marked: false,
+                is_copy: false,
                 leaves_before: Some(self.feeds[feed].leaves_before),
                 terminal: emission.terminal,
             };
@@ -244,6 +250,7 @@ impl Path {
             self.release(index, now);
             match self.nodes[index].node.enqueue(now, &mut transit) {
                 Step::Leave { at } => now = at,
+                Step::LeaveTwice { at } => return self.pass_twice(index, at, transit),
                 // It may be free, and send the packet at once.
                 Step::Hold => return self.release(index, now),
                 step => return self.end(transit, step),
@@ -252,6 +259,17 @@ impl Path {
             self.feed(index, now);
         }
         self.decide(transit, Fate::Delivered { at: now }, None);
+    }
+
+    /// The node with that number has made two of a packet, which goes on now. The copy may follow
+    /// at once.
+    fn pass_twice(&mut self, index: usize, now: Time, transit: Transit) {
+        if transit.leaves_before.is_none() {
+            self.copies.duplicate(transit.number);
+        }
+        self.feed(index + 1, now);
+        self.pass(index + 1, now, transit);
+        self.release(index, now);
     }
 
     /// Has a node decide about what it holds, up to a time.
@@ -276,27 +294,44 @@ impl Path {
             Step::Drop => self.decide(transit, Fate::QueueDrop, None),
             Step::Lose => self.decide(transit, Fate::Loss, None),
             Step::LoseForSize { mtu } => self.decide(transit, Fate::Loss, Some(mtu)),
-            Step::Leave { .. } | Step::Hold => {}
+            Step::Leave { .. } | Step::LeaveTwice { .. } | Step::Hold => {}
         }
     }
 
     fn decide(&mut self, transit: Transit, fate: Fate, exceeds_mtu: Option<u32>) {
         if let (Some(_), Some(sources)) = (transit.leaves_before, &mut self.counters.sources) {
-            return sources.count(fate, transit.packet.ip_bytes);
+            let ip_bytes = transit.packet.ip_bytes;
+            if transit.is_copy {
+                return sources.count_copy(fate, ip_bytes);
+            }
+            return sources.count(fate, ip_bytes);
         }
+        let has_arrived = matches!(fate, Fate::Delivered { .. });
+        let (is_copy, copies_under_way) = self.copies.end(transit.number, has_arrived);
         let outcome = Outcome {
             packet: transit.packet,
             fate,
-            is_marked: transit.is_marked && matches!(fate, Fate::Delivered { .. }),
+            is_marked: transit.is_marked && has_arrived,
             exceeds_mtu,
+            is_copy,
+            copies_under_way,
         };
-        self.counters.count(fate, transit.packet.ip_bytes);
+        self.count(&outcome, transit.number);
+        self.decided.push_back(outcome);
+    }
+
+    fn count(&mut self, outcome: &Outcome, number: u64) {
+        let has_arrived = matches!(outcome.fate, Fate::Delivered { .. });
+        if outcome.is_copy {
+            self.counters.duplicated += u64::from(has_arrived);
+            return;
+        }
+        self.counters.count(outcome.fate, outcome.packet.ip_bytes);
         self.counters.marked += u64::from(outcome.is_marked);
-        if let (Some(order), Fate::Delivered { .. }) = (&mut self.order, fate) {
-            let extent = order.arrive(transit.packet.flow, transit.number);
+        if let (Some(order), true) = (&mut self.order, has_arrived) {
+            let extent = order.arrive(outcome.packet.flow, number);
             self.counters.reorder(extent);
         }
-        self.decided.push_back(outcome);
     }
 
     /// The smallest time that a packet can take: the sum of the smallest delays.
@@ -327,6 +362,7 @@ impl Path {
 
 /// A link: its nodes, and what its sources send.
 fn link(config: &DirectionConfig, rtt: Span, seed: LinkSeed) -> LinkNodes {
+    let config = &*config.in_trial(seed);
     let rate = config.rate.as_ref().map(LinkRate::nominal);
     let traffic = rate.and_then(|rate| {
         let link = SourceLink {
@@ -392,17 +428,18 @@ fn node(
             }
         }
         NodeName::Loss if !config.has(name) => return None,
-        NodeName::Loss => Box::new(Losses::new(config.loss, seed.stream(Use::Loss))),
+        NodeName::Loss => Box::new(Losses::new(config.loss.clone(), seed.stream(Use::Loss))),
         NodeName::BitErrors => {
             let dice = seed.stream(Use::BitErrors);
             Box::new(BitErrors::new(config.bit_errors?, dice))
         }
         NodeName::Delay if !ends_lost && !config.has(name) => return None,
-        NodeName::Delay => {
-            let dice = seed.stream(Use::Delay);
-            Box::new(Delays::new(config.delay.clone(), dice))
-        }
+        NodeName::Delay => Box::new(Delays::new(config, seed)),
         NodeName::Aggregate => Box::new(Aggregation::new(config.aggregate?)),
+        NodeName::Duplicate => {
+            let dice = seed.stream(Use::Duplicate);
+            Box::new(Duplication::new(config.duplicate?, dice))
+        }
         NodeName::Reorder => {
             let dice = seed.stream(Use::Reorder);
             Box::new(Reordering::new(config.reorder?, dice))

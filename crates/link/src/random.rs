@@ -1,6 +1,6 @@
 //! Where the randomness of links comes from.
 
-use bentpipe_units::Ratio;
+use bentpipe_units::{Ratio, Span};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -11,11 +11,14 @@ use crate::direction::{Direction, SegmentName};
 /// A generator is `ChaCha8`. Its 256-bit key is the trial's seed (8 bytes, little-endian), the
 /// ASCII text `bentpipe link` and zeros; its 64-bit stream number is `6 * direction + 2 * segment +
 /// use`, with forward 0, return 1; access 0, satellite 1, ground 2; queue 0, loss 1, rate 12, delay
-/// 13, sources 24, reordering 36, bit errors 37, capacity requests 49, udp 60. A source's streams
-/// have its number, from 1 on (3 bytes), and the flow's (8 bytes) in place of the key's zeros; those
-/// of the queue and the requests of a terminal that shares the link have the terminal's number (3
-/// bytes). No stream moves when another draws
-/// more or less: with the same seed, the third packet over the satellite gets the same random
+/// 13, sources 24, reordering 36, bit errors 37, capacity requests 49, udp 60, duplication 61, phase
+/// 72, gaps of handovers 73. A source's streams have its number, from 1 on (3 bytes), and the flow's
+/// (8 bytes) in place of the key's zeros; those of the queue and the requests of a terminal that
+/// shares the link have the terminal's number (3 bytes); a phase has the length of its intervals in
+/// nanoseconds (8 bytes) there; what is drawn within an interval has its number, from 1 on (8
+/// bytes). Phases and gaps have the number of the forward direction in both. No stream moves when
+/// another draws more or less: with the same seed, the third packet over the satellite gets the same
+/// random
 /// draw whatever the queue is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSeed {
@@ -39,6 +42,9 @@ pub(crate) enum Use {
     Reorder = 36,
     BitErrors = 37,
     Requests = 49,
+    Phase = 72,
+    Gaps = 73,
+    Duplicate = 61,
 }
 
 impl LinkSeed {
@@ -67,6 +73,34 @@ impl LinkSeed {
     fn of_terminal(self, what: Use, number: usize) -> Dice {
         let mut name = [0; 11];
         name[..3].copy_from_slice(&(number as u64).to_le_bytes()[..3]);
+        self.keyed(what, name)
+    }
+
+    /// The stream of what is drawn within the intervals of another draw.
+    pub(crate) fn within(self, what: Use, number: usize) -> Dice {
+        self.named(what, number as u64 + 1)
+    }
+
+    /// The stream of the phase of intervals of that length, the same in both directions.
+    pub(crate) fn phase(self, every: Span) -> Dice {
+        self.of_segment().named(Use::Phase, every.as_nanos())
+    }
+
+    /// The stream of the gaps of handovers, the same in both directions.
+    pub(crate) fn gaps(self) -> Dice {
+        self.of_segment().stream(Use::Gaps)
+    }
+
+    fn of_segment(self) -> Self {
+        Self {
+            direction: Direction::Forward,
+            ..self
+        }
+    }
+
+    fn named(self, what: Use, number: u64) -> Dice {
+        let mut name = [0; 11];
+        name[..8].copy_from_slice(&number.to_le_bytes());
         self.keyed(what, name)
     }
 

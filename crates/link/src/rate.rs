@@ -50,7 +50,10 @@ pub struct RateSteps {
 
 /// A rate that is drawn anew at intervals from the trial's seed: any whole number of bit/s from
 /// `mean - spread` to `mean + spread`, all alike, so that its mean in the long run is `mean`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// `within = [{ spread = "20 %", every = "100 ms" }]` multiplies it with further factors, each drawn
+/// for intervals of its own: from 80 % to 120 %, all alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RandomRate {
     /// The mean in the long run.
     pub mean: Rate,
@@ -58,6 +61,8 @@ pub struct RandomRate {
     pub spread: Ratio,
     /// The intervals at whose ends it changes.
     pub intervals: Intervals,
+    /// The largest difference of each further factor from 1, and the intervals for which it holds.
+    pub within: Vec<(Ratio, Intervals)>,
 }
 
 /// Capacity that is assigned on demand; `allocation.rs` says how.
@@ -125,9 +130,7 @@ impl LinkRate {
             Self::Fixed(rate) => *rate,
             Self::Steps(steps) if steps.trace.is_some() => steps.mean(),
             Self::Steps(steps) => steps.rates().max().unwrap_or(Rate::from_bps(0)),
-            Self::Random(random) => {
-                Rate::from_bps(random.mean.bps().saturating_add(random.deviation()))
-            }
+            Self::Random(random) => Rate::from_bps(random.highest()),
             Self::OnDemand(demand) => demand.full,
             Self::DvbS2(carrier) => carrier.nominal(),
             Self::Rcs2(carrier) => carrier.nominal(),
@@ -201,24 +204,20 @@ impl RateSteps {
         }
         let entry = given.ok_or_else(|| fields.missing("steps", EXAMPLES))?;
         let steps: Vec<(Time, Rate)> = steps::read(&entry, STEPS)?;
-        let period = fields.take("period");
+        let period = steps::read_period(fields, &steps)?;
         let read = Self {
             trace,
             steps,
-            period: period.as_ref().map(Entry::parse).transpose()?,
+            period,
         };
-        read.check(&entry, period.as_ref())?;
+        read.check(&entry)?;
         Ok(read)
     }
 
-    fn check(&self, steps: &Entry, period: Option<&Entry>) -> Result<(), Problem> {
+    fn check(&self, steps: &Entry) -> Result<(), Problem> {
         let last = self.steps[self.steps.len() - 1];
-        match (self.period, period) {
-            (Some(length), Some(entry)) if Time::ZERO + length <= last.0 => {
-                let message = format!("must be longer than the time of the last step, {}", last.0);
-                Err(entry.problem(&message))
-            }
-            (None, _) if last.1.bps() == 0 => {
+        match self.period {
+            None if last.1.bps() == 0 => {
                 Err(steps.problem("the last rate holds for ever, so it must be above 0"))
             }
             _ if self.rates().all(|rate| rate.bps() == 0) => {
@@ -259,18 +258,38 @@ impl RandomRate {
             mean: above_zero(&mean, "\"150 Mbit/s\"")?,
             spread: fields.required("spread", "\"20 %\"")?.parse()?,
             intervals: Intervals::required(fields, "1 s")?,
+            within: Intervals::read_within(fields, |fields| {
+                fields.required("spread", "\"20 %\"")?.parse()
+            })?,
         })
     }
 
-    /// The largest difference from the mean.
+    /// The largest difference from the mean, without further factors.
     pub(crate) fn deviation(&self) -> u64 {
-        let share = u128::from(self.mean.bps()) * u128::from(self.spread.ppb());
-        u64::try_from(share / u128::from(Ratio::ONE.ppb())).unwrap_or(u64::MAX)
+        times_ppb(self.mean.bps(), self.spread.ppb())
     }
 
-    pub(crate) fn lowest(&self) -> u64 {
-        self.mean.bps() - self.deviation()
+    fn lowest(&self) -> u64 {
+        let own = self.mean.bps() - self.deviation();
+        let factors = self.within.iter();
+        factors.fold(own, |bps, (spread, _)| {
+            times_ppb(bps, Ratio::ONE.ppb() - spread.ppb())
+        })
     }
+
+    fn highest(&self) -> u64 {
+        let own = self.mean.bps().saturating_add(self.deviation());
+        let factors = self.within.iter();
+        factors.fold(own, |bps, (spread, _)| {
+            times_ppb(bps, Ratio::ONE.ppb() + spread.ppb())
+        })
+    }
+}
+
+/// A rate times a factor in billionths, rounded down.
+pub(crate) fn times_ppb(bps: u64, ppb: u64) -> u64 {
+    let share = u128::from(bps) * u128::from(ppb);
+    u64::try_from(share / u128::from(Ratio::ONE.ppb())).unwrap_or(u64::MAX)
 }
 
 impl OnDemand {
@@ -319,6 +338,11 @@ impl Serialize for LinkRate {
                 for (name, value) in random.intervals.fields() {
                     map.serialize_entry(name, &value)?;
                 }
+                if !random.within.is_empty() {
+                    let rows = random.within.iter();
+                    let rows = rows.map(|(spread, every)| every.row("spread", spread.to_string()));
+                    map.serialize_entry("within", &rows.collect::<Vec<_>>())?;
+                }
             }
             Self::OnDemand(demand) => {
                 map.serialize_entry("full", &demand.full)?;
@@ -357,13 +381,12 @@ impl fmt::Display for LinkRate {
                     None => Ok(()),
                 }
             }
-            Self::Random(random) => write!(
-                f,
-                "{} to {}, drawn every {}",
-                self.lowest(),
-                self.nominal(),
-                random.intervals.every
-            ),
+            Self::Random(random) => {
+                let (least, most) = (self.lowest(), self.nominal());
+                write!(f, "{least} to {most}, drawn {}", random.intervals)?;
+                let each = random.within.iter();
+                each.map(|(_, every)| write!(f, " and {every}")).collect()
+            }
             Self::OnDemand(demand) => {
                 write!(f, "{}, on demand up to {}", demand.floor, demand.full)
             }

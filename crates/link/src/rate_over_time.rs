@@ -1,15 +1,16 @@
 //! A rate over time.
 
-use bentpipe_units::{Span, Time};
+use bentpipe_units::{Ratio, Time};
 
 use crate::allocation::Allocation;
+use crate::handovers_in_trial::HandoversInTrial;
 use crate::intervals::Drawn;
 use crate::outages::Outages;
-use crate::random::{Dice, LinkSeed, Use};
-use crate::rate::{LinkRate, RateSteps};
+use crate::random::{LinkSeed, Use};
+use crate::rate::{LinkRate, RandomRate, RateSteps, times_ppb};
 use crate::satellite::{CarrierRate, ReturnRate};
 use crate::scenario::DirectionConfig;
-use crate::steps::holding;
+use crate::steps;
 
 /// The rate of a link over time, which is known up to any time at which it is asked for.
 pub(crate) enum RateOverTime {
@@ -17,25 +18,36 @@ pub(crate) enum RateOverTime {
     Steps(RateSteps),
     /// The lowest rate, and what is drawn above it.
     Random(u64, Box<Drawn>),
+    /// A rate times factors: of each the lowest, in billionths, and what is drawn above it.
+    Varied(Box<Self>, Vec<(u64, Drawn)>),
     OnDemand(Allocation),
     Carrier(Box<CarrierRate>),
     Return(Box<ReturnRate>),
     /// A rate that is 0 in outages.
     Interrupted(Box<Self>, Outages),
+    /// A rate that is 0 in the gaps of handovers.
+    HandedOver(Box<Self>, HandoversInTrial),
 }
 
 impl RateOverTime {
     /// The rate of a link in a trial; None if it has none.
     pub fn of_link(config: &DirectionConfig, seed: LinkSeed) -> Option<Self> {
-        let rate = Self::new(config.rate.as_ref()?, seed.stream(Use::Rate));
-        Some(rate.interrupted(config.outages.as_ref()))
+        let rate = Self::new(config.rate.as_ref()?, seed);
+        Some(rate.interrupted(config, seed))
     }
 
-    /// The same with outages, if there are any.
-    pub fn interrupted(self, outages: Option<&Outages>) -> Self {
-        match outages {
+    /// The same with the outages and handovers of a link, if there are any.
+    pub fn interrupted(self, config: &DirectionConfig, seed: LinkSeed) -> Self {
+        let with_outages = match &config.outages {
             None => self,
             Some(outages) => Self::Interrupted(Box::new(self), outages.clone()),
+        };
+        match &config.handovers {
+            None => with_outages,
+            Some(handovers) => {
+                let handovers = HandoversInTrial::new(handovers, seed);
+                Self::HandedOver(Box::new(with_outages), handovers)
+            }
         }
     }
 
@@ -43,27 +55,43 @@ impl RateOverTime {
     pub fn allocation(&mut self) -> Option<&mut Allocation> {
         match self {
             Self::OnDemand(allocation) => Some(allocation),
-            Self::Interrupted(rate, _) => rate.allocation(),
+            Self::Interrupted(rate, _) | Self::HandedOver(rate, _) => rate.allocation(),
             Self::Fixed(_)
             | Self::Steps(_)
             | Self::Random(..)
+            | Self::Varied(..)
             | Self::Carrier(_)
             | Self::Return(_) => None,
         }
     }
 
-    pub fn new(rate: &LinkRate, dice: Dice) -> Self {
+    pub fn new(rate: &LinkRate, seed: LinkSeed) -> Self {
         match rate {
             LinkRate::Fixed(rate) => Self::Fixed(rate.bps()),
             LinkRate::Steps(steps) => Self::Steps(steps.clone()),
-            LinkRate::Random(random) => {
-                let most = random.deviation().saturating_mul(2);
-                let drawn = Drawn::new(random.intervals, most, dice);
-                Self::Random(random.lowest(), Box::new(drawn))
-            }
+            LinkRate::Random(random) => Self::random(random, seed),
             LinkRate::OnDemand(demand) => Self::OnDemand(Allocation::new(*demand)),
             LinkRate::DvbS2(carrier) => Self::Carrier(Box::new(CarrierRate::new(carrier))),
             LinkRate::Rcs2(carrier) => Self::Return(Box::new(ReturnRate::new(carrier, None))),
+        }
+    }
+
+    fn random(random: &RandomRate, seed: LinkSeed) -> Self {
+        let deviation = random.deviation();
+        let dice = seed.stream(Use::Rate);
+        let drawn = Drawn::new(random.intervals, deviation.saturating_mul(2), dice);
+        let own = Self::Random(random.mean.bps() - deviation, Box::new(drawn));
+        let within = random.within.iter().enumerate();
+        let within = within.map(|(number, (spread, intervals))| {
+            let dice = seed.within(Use::Rate, number);
+            let drawn = Drawn::new(*intervals, spread.ppb() * 2, dice);
+            (Ratio::ONE.ppb() - spread.ppb(), drawn)
+        });
+        let within: Vec<_> = within.collect();
+        if within.is_empty() {
+            own
+        } else {
+            Self::Varied(Box::new(own), within)
         }
     }
 
@@ -71,10 +99,22 @@ impl RateOverTime {
     pub fn at(&mut self, at: Time) -> (u64, Time) {
         match self {
             Self::Fixed(bps) => (*bps, Time::NEVER),
-            Self::Steps(steps) => step(steps, at),
+            Self::Steps(RateSteps { steps, period, .. }) => {
+                let (rate, until) = steps::at(steps, *period, at);
+                (rate.bps(), until)
+            }
             Self::Random(lowest, drawn) => {
                 let (above, until) = drawn.at(at);
                 (lowest.saturating_add(above), until)
+            }
+            Self::Varied(rate, factors) => {
+                let own = rate.at(at);
+                factors
+                    .iter_mut()
+                    .fold(own, |(bps, until), (lowest, drawn)| {
+                        let (above, next) = drawn.at(at);
+                        (times_ppb(bps, *lowest + above), until.min(next))
+                    })
             }
             Self::OnDemand(allocation) => allocation.at(at),
             Self::Carrier(carrier) => carrier.at(at),
@@ -84,18 +124,11 @@ impl RateOverTime {
                 let (is_out, change) = outages.at(at);
                 (if is_out { 0 } else { bps }, until.min(change))
             }
+            Self::HandedOver(rate, handovers) => {
+                let (bps, until) = rate.at(at);
+                let (is_gap, change) = handovers.at(at);
+                (if is_gap { 0 } else { bps }, until.min(change))
+            }
         }
     }
-}
-
-fn step(RateSteps { steps, period, .. }: &RateSteps, at: Time) -> (u64, Time) {
-    let past = period.map_or(0, |period| at.as_nanos() % period.as_nanos());
-    let (begin, within) = match period {
-        Some(_) => (at - Span::from_nanos(past), Time::from_nanos(past)),
-        None => (Time::ZERO, at),
-    };
-    let index = holding(steps, within);
-    let next = steps.get(index + 1).map(|(next, _)| *next - Time::ZERO);
-    let until = next.or(*period).map_or(Time::NEVER, |span| begin + span);
-    (steps[index].1.bps(), until)
 }

@@ -8,9 +8,11 @@ use toml::Table;
 
 use crate::aggregate::Aggregate;
 use crate::delay::Delay;
-use crate::direction::Direction;
+use crate::direction::{Direction, SegmentName};
+use crate::duplicate::Duplicate;
 use crate::error::ScenarioError;
 use crate::fields::{Entry, Fields, Problem};
+use crate::handovers::Handovers;
 use crate::loss::Loss;
 use crate::mtu;
 use crate::order;
@@ -87,7 +89,31 @@ impl Scenario {
         fields.finish()?;
         scenario.check_delays()?;
         scenario.check_timeout()?;
+        scenario.check_ends()?;
         Ok(scenario)
+    }
+
+    /// No trial lasts longer than its delays are known.
+    fn check_ends(&self) -> Result<(), Problem> {
+        let places = SegmentName::ALL
+            .into_iter()
+            .flat_map(|segment| Direction::BOTH.map(|direction| (segment, direction)));
+        for (segment, direction) in places {
+            let link = self.segment(segment).map(|it| it.direction(direction));
+            if let Some(Delay::Steps(steps)) = link.map(|it| &it.delay)
+                && let Some(ends) = steps.ends.filter(|ends| *ends < self.timeout)
+            {
+                return Err(Problem {
+                    key: format!("{}.{}.delay.ends", segment.name(), direction.name()),
+                    message: format!(
+                        "{ends}: nothing is known after it, and a trial may last until {}; lower \
+                         the timeout, or write period = \"{ends}\" in its place to begin again",
+                        self.timeout
+                    ),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Virtual time advances by the smallest delay of a direction, so there must be one.
@@ -191,9 +217,14 @@ impl DirectionConfig {
             .take("outages")
             .map(|entry| read_outages(entry, rate.as_ref()))
             .transpose()?;
+        let handovers = fields
+            .take("handovers")
+            .map(|entry| read_handovers(entry, rate.as_ref()))
+            .transpose()?;
         let order = fields.take("order");
         let bit_errors = fields.optional("bit_errors")?;
         let aggregate = fields.take("aggregate").map(Aggregate::read).transpose()?;
+        let duplicate = fields.take("duplicate").map(Duplicate::read).transpose()?;
         let reorder = fields.take("reorder").map(Reorder::read).transpose()?;
         fields.finish()?;
         let mut config = Self {
@@ -208,8 +239,10 @@ impl DirectionConfig {
             policer,
             shaper,
             outages,
+            handovers,
             bit_errors,
             aggregate,
+            duplicate,
             reorder,
             order: None,
         };
@@ -250,6 +283,16 @@ fn read_policer(entry: Entry) -> Result<TokenBucketConfig, Problem> {
     let policer = TokenBucketConfig::read(&mut fields)?;
     fields.finish()?;
     Ok(policer)
+}
+
+fn read_handovers(entry: Entry, rate: Option<&LinkRate>) -> Result<Handovers, Problem> {
+    let carrier = entry.problem("a carrier does not hand over; write the rate in steps");
+    let handovers = Handovers::read(entry)?;
+    if is_carrier(rate) {
+        Err(carrier)
+    } else {
+        Ok(handovers)
+    }
 }
 
 fn read_outages(entry: Entry, rate: Option<&LinkRate>) -> Result<Outages, Problem> {

@@ -1,5 +1,7 @@
 //! A named path: its segments, each with two directions.
 
+use std::borrow::Cow;
+
 use bentpipe_units::{Rate, Size, Span};
 use serde::Serialize;
 
@@ -7,11 +9,15 @@ use crate::aggregate::Aggregate;
 use crate::bit_errors::BitErrorRate;
 use crate::delay::Delay;
 use crate::direction::{Direction, SegmentName};
+use crate::duplicate::Duplicate;
+use crate::handovers::{HandoverTimes, Handovers};
+use crate::intervals::Intervals;
 use crate::loss::Loss;
 use crate::order::{NodeName, USUAL};
-use crate::outages::Outages;
+use crate::outages::{OutageTimes, Outages};
 use crate::queue::Queue;
 use crate::queue_size::QueueSize;
+use crate::random::LinkSeed;
 use crate::rate::LinkRate;
 use crate::reorder::Reorder;
 use crate::shaper::ShaperConfig;
@@ -88,6 +94,9 @@ pub struct DirectionConfig {
     /// Times at which the rate is 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outages: Option<Outages>,
+    /// Changes from one path to another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handovers: Option<Handovers>,
     /// The nodes in the order in which packets meet them; the usual one if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<Vec<NodeName>>,
@@ -97,6 +106,9 @@ pub struct DirectionConfig {
     /// None if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aggregate: Option<Aggregate>,
+    /// None if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplicate: Option<Duplicate>,
     /// None if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reorder: Option<Reorder>,
@@ -202,9 +214,9 @@ impl DirectionConfig {
     }
 
     fn lowest_rate(&self) -> Option<Rate> {
-        let lowest = |rate: &LinkRate| match self.outages {
-            None => rate.lowest(),
-            Some(_) => Rate::from_bps(0),
+        let lowest = |rate: &LinkRate| match self.is_interrupted() {
+            false => rate.lowest(),
+            true => Rate::from_bps(0),
         };
         let own = self.rate.as_ref().map(lowest);
         own.into_iter()
@@ -212,9 +224,54 @@ impl DirectionConfig {
             .min()
     }
 
+    /// Whether there are times at which nothing is sent.
+    fn is_interrupted(&self) -> bool {
+        self.outages.is_some() || self.handovers.is_some()
+    }
+
+    /// The link as it is in a trial: with the phases that its seed gives.
+    pub(crate) fn in_trial(&self, seed: LinkSeed) -> Cow<'_, Self> {
+        let mut link = self.clone();
+        let each = link.intervals();
+        if each.iter().all(|it| !it.is_random) {
+            return Cow::Borrowed(self);
+        }
+        for intervals in each {
+            *intervals = intervals.in_trial(seed);
+        }
+        Cow::Owned(link)
+    }
+
+    /// All intervals that it has.
+    fn intervals(&mut self) -> Vec<&mut Intervals> {
+        let mut found = Vec::new();
+        if let Some(LinkRate::Random(random)) = &mut self.rate {
+            found.push(&mut random.intervals);
+            found.extend(random.within.iter_mut().map(|(_, it)| it));
+        }
+        if let Delay::Jitter(jitter) = &mut self.delay {
+            found.extend(&mut jitter.intervals);
+            found.extend(jitter.within.iter_mut().map(|(_, it)| it));
+        }
+        if let Loss::Handover { intervals, .. } = &mut self.loss {
+            found.push(intervals);
+        }
+        if let Some(outages) = &mut self.outages
+            && let OutageTimes::Every { intervals, .. } = &mut outages.times
+        {
+            found.push(intervals);
+        }
+        if let Some(handovers) = &mut self.handovers
+            && let HandoverTimes::Every { intervals, .. } = &mut handovers.times
+        {
+            found.push(intervals);
+        }
+        found
+    }
+
     /// Whether the rate never changes.
     pub(crate) fn is_steady(&self) -> bool {
-        let varies = self.outages.is_some() || self.buckets().next().is_some();
+        let varies = self.is_interrupted() || self.buckets().next().is_some();
         self.rate.as_ref().is_none_or(LinkRate::is_steady) && !varies
     }
 
@@ -238,8 +295,9 @@ impl DirectionConfig {
             NodeName::Queue => self.rate.is_some() || self.frame.is_some(),
             NodeName::Loss => self.loss != Loss::None,
             NodeName::BitErrors => self.bit_errors.is_some(),
-            NodeName::Delay => self.delay != Delay::default(),
+            NodeName::Delay => self.delay != Delay::default() || self.handovers.is_some(),
             NodeName::Aggregate => self.aggregate.is_some(),
+            NodeName::Duplicate => self.duplicate.is_some(),
             NodeName::Reorder => self.reorder.is_some(),
         }
     }

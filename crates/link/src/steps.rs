@@ -2,10 +2,10 @@
 
 use std::str::FromStr;
 
-use bentpipe_units::Time;
+use bentpipe_units::{Span, Time};
 use toml::Value;
 
-use crate::fields::{Entry, Problem};
+use crate::fields::{Entry, Fields, Problem};
 
 /// Whether the last step may follow those before it.
 pub(crate) fn check_order<T>(steps: &[(Time, T)]) -> Result<(), String> {
@@ -48,7 +48,44 @@ pub(crate) fn read<T: FromStr>(
     }
 }
 
+/// Reads the `period` after which steps begin again; None: the last one holds for ever.
+pub(crate) fn read_period<T>(
+    fields: &mut Fields,
+    steps: &[(Time, T)],
+) -> Result<Option<Span>, Problem> {
+    let Some(entry) = fields.take("period") else {
+        return Ok(None);
+    };
+    let length: Span = entry.parse()?;
+    let last = steps[steps.len() - 1].0;
+    if Time::ZERO + length <= last {
+        let message = format!("must be longer than the time of the last step, {last}");
+        return Err(entry.problem(&message));
+    }
+    Ok(Some(length))
+}
+
+/// The value that holds at a time, and until when. The first step must be at 0.
+pub(crate) fn at<T: Copy>(steps: &[(Time, T)], period: Option<Span>, at: Time) -> (T, Time) {
+    let (index, until) = in_period(steps, period, at);
+    (steps[index].1, until)
+}
+
 /// The step that holds at a time: its index. The first step must be at 0.
 pub(crate) fn holding<T>(steps: &[(Time, T)], at: Time) -> usize {
     steps.partition_point(|(from, _)| *from <= at) - 1
+}
+
+/// The step that holds at a time, its index, and until when, where steps begin again after each
+/// period, if there is one.
+pub(crate) fn in_period<T>(steps: &[(Time, T)], period: Option<Span>, at: Time) -> (usize, Time) {
+    let past = period.map_or(0, |period| at.as_nanos() % period.as_nanos());
+    let (begin, within) = match period {
+        Some(_) => (at - Span::from_nanos(past), Time::from_nanos(past)),
+        None => (Time::ZERO, at),
+    };
+    let index = holding(steps, within);
+    let next = steps.get(index + 1).map(|(next, _)| *next - Time::ZERO);
+    let until = next.or(period).map_or(Time::NEVER, |span| begin + span);
+    (index, until)
 }

@@ -9,16 +9,19 @@ use std::collections::BTreeMap;
 use bentpipe_units::{Ratio, Span, Time};
 
 use crate::delay::{Delay, Jitter};
+use crate::delay_steps::DelaySteps;
+use crate::delays::DelayOverTime;
 use crate::direction::{Direction, SegmentName};
-use crate::intervals::{Drawn, Intervals};
+use crate::handovers::HandoverTimes;
+use crate::intervals::Intervals;
 use crate::loss::Loss;
 use crate::outages::OutageTimes;
-use crate::random::{LinkSeed, Use};
+use crate::random::LinkSeed;
 use crate::rate::{LinkRate, RateSteps};
 use crate::rate_over_time::RateOverTime;
 use crate::satellite::Reception;
 use crate::scenario::{DirectionConfig, Scenario};
-use crate::steps::holding;
+use crate::steps;
 
 /// The number of parts of equal length into which a timeline is divided.
 pub const PARTS: usize = 60;
@@ -53,6 +56,8 @@ pub struct LinkTimeline {
     pub length: Span,
     /// True if it begins again at its end.
     pub repeats: bool,
+    /// The time from which on the last step of several holds for ever; None if there is none.
+    pub last_from: Option<Time>,
     /// True if it is drawn at random. Then it is that of the seed 0: other seeds have others.
     pub drawn: bool,
     /// The lowest value that holds for any time.
@@ -88,7 +93,7 @@ impl Scenario {
                 direction,
                 segment,
             };
-            let config = config.direction(direction);
+            let config = &*config.direction(direction).in_trial(seed);
             let each = [
                 es_n0(config, self.timeout),
                 rate(config, seed, self.timeout),
@@ -105,8 +110,7 @@ impl Scenario {
 /// Values over time: what holds from a time on, and until when.
 struct Values<'a> {
     quantity: Quantity,
-    length: Span,
-    repeats: bool,
+    extent: Extent,
     drawn: bool,
     at: At<'a>,
 }
@@ -116,29 +120,23 @@ type At<'a> = Box<dyn FnMut(Time) -> (i64, Time) + 'a>;
 
 fn rate(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Values<'_>> {
     let rate = config.rate.as_ref()?;
-    let outages = config.outages.as_ref().map(|it| &it.times);
-    let (length, repeats) = match (rate, outages) {
+    let extent = match (rate, interruptions(config, timeout)) {
         (LinkRate::OnDemand(_) | LinkRate::Rcs2(_), _) | (LinkRate::Fixed(_), None) => return None,
-        (
-            LinkRate::Steps(RateSteps {
-                period: Some(period),
-                ..
-            }),
-            None,
-        ) => (*period, true),
-        (LinkRate::Steps(steps), None) => (of_steps(&steps.steps, timeout), false),
-        (LinkRate::DvbS2(carrier), None) => (of_reception(&carrier.own.reception, timeout)?, false),
-        (LinkRate::Random(random), _) => (of_intervals(random.intervals, timeout), false),
-        (_, Some(OutageTimes::Every { intervals, .. })) => {
-            (of_intervals(*intervals, timeout), false)
+        (LinkRate::Steps(RateSteps { steps, period, .. }), None) => {
+            Extent::of_steps(steps, *period, timeout)
         }
-        (_, Some(OutageTimes::Given(times))) => (of_steps(times, timeout), false),
+        (LinkRate::DvbS2(carrier), None) => of_reception(&carrier.own.reception, timeout)?,
+        (LinkRate::Random(random), _) => {
+            let each = random.within.iter().map(|(_, it)| it);
+            let shortest = each.chain([&random.intervals]).min_by_key(|it| it.every);
+            Extent::of_intervals(*shortest.unwrap_or(&random.intervals), timeout)
+        }
+        (_, Some(extent)) => extent,
     };
     let mut over_time = RateOverTime::of_link(config, seed)?;
     Some(Values {
         quantity: Quantity::Rate,
-        length,
-        repeats,
+        extent,
         drawn: matches!(rate, LinkRate::Random(_)),
         at: Box::new(move |at| {
             let (bps, until) = over_time.at(at);
@@ -152,8 +150,7 @@ fn es_n0(config: &DirectionConfig, timeout: Span) -> Option<Values<'_>> {
     let reception = config.rate.as_ref()?.reception()?;
     Some(Values {
         quantity: Quantity::EsN0,
-        length: of_reception(reception, timeout)?,
-        repeats: false,
+        extent: of_reception(reception, timeout)?,
         drawn: false,
         at: Box::new(move |at| {
             let (es_n0, until) = reception.at(at);
@@ -162,86 +159,138 @@ fn es_n0(config: &DirectionConfig, timeout: Span) -> Option<Values<'_>> {
     })
 }
 
-/// The length of a carrier's timeline; None: nothing ever changes.
-fn of_reception(reception: &Reception, timeout: Span) -> Option<Span> {
-    (!reception.is_steady()).then_some(timeout)
+/// The extent of a carrier's timeline; None: nothing ever changes.
+fn of_reception(reception: &Reception, timeout: Span) -> Option<Extent> {
+    (!reception.is_steady()).then_some(Extent {
+        length: timeout,
+        repeats: false,
+        last_from: None,
+    })
+}
+
+/// The extent of a timeline of outages and handovers; None if there are none.
+fn interruptions(config: &DirectionConfig, timeout: Span) -> Option<Extent> {
+    let outages = config.outages.as_ref().map(|it| match &it.times {
+        OutageTimes::Every { intervals, .. } => Extent::of_intervals(*intervals, timeout),
+        OutageTimes::Given(times) => Extent::up_to_last(times, timeout),
+    });
+    let handovers = config.handovers.as_ref().map(|it| match &it.times {
+        HandoverTimes::Every { intervals, .. } => Extent::of_intervals(*intervals, timeout),
+        HandoverTimes::Given { times, .. } => Extent::up_to_last(times, timeout),
+    });
+    let both = outages.into_iter().chain(handovers);
+    both.min_by_key(|it| it.length)
 }
 
 fn delay(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Values<'_>> {
-    let (length, drawn, at): (_, _, At<'_>) = match &config.delay {
-        Delay::Trace(trace) => {
-            let steps = &trace.steps;
-            let at = |at| {
-                let index = holding(steps, at);
-                let until = steps.get(index + 1).map_or(Time::NEVER, |(next, _)| *next);
-                (count(steps[index].1.as_nanos()), until)
-            };
-            (of_steps(steps, timeout), false, Box::new(at))
+    let (extent, drawn) = match &config.delay {
+        Delay::Steps(DelaySteps { steps, period, .. }) => {
+            (Extent::of_steps(steps, *period, timeout), false)
         }
         Delay::Jitter(Jitter {
-            base,
-            jitter,
             intervals: Some(intervals),
+            within,
+            ..
         }) => {
-            let mut drawn = Drawn::new(*intervals, jitter.as_nanos(), seed.stream(Use::Delay));
-            let at = move |at| {
-                let (above, until) = drawn.at(at);
-                (count(base.as_nanos().saturating_add(above)), until)
-            };
-            (of_intervals(*intervals, timeout), true, Box::new(at))
+            let shortest = within.iter().map(|(_, it)| it).chain([intervals]);
+            let shortest = shortest.min_by_key(|it| it.every).unwrap_or(intervals);
+            (Extent::of_intervals(*shortest, timeout), true)
         }
         Delay::Fixed(_) | Delay::Jitter(_) => return None,
     };
+    let mut over_time = DelayOverTime::new(&config.delay, seed);
     Some(Values {
         quantity: Quantity::Delay,
-        length,
-        repeats: false,
+        extent,
         drawn,
-        at,
+        at: Box::new(move |at| {
+            let (delay, until) = over_time.at(at);
+            (count(delay.as_nanos()), until)
+        }),
     })
 }
 
 fn loss(config: &DirectionConfig, timeout: Span) -> Option<Values<'_>> {
-    let Loss::Handover {
-        intervals,
-        lasts,
-        loss,
-    } = config.loss
-    else {
-        return None;
-    };
-    let at = move |at: Time| {
-        let (_, next) = intervals.changes(at);
-        match intervals.since_change(at) {
-            Some(since) if since < lasts => {
-                let ends = Time::from_nanos(at.as_nanos() - since.as_nanos()) + lasts;
-                (count(loss.ppb()), ends.min(next))
-            }
-            _ => (count(Ratio::ZERO.ppb()), next),
+    let (extent, at): (_, At<'_>) = match &config.loss {
+        Loss::Steps { steps, period } => {
+            let at = |at| {
+                let (ratio, until) = steps::at(steps, *period, at);
+                (count(ratio.ppb()), until)
+            };
+            (Extent::of_steps(steps, *period, timeout), Box::new(at))
         }
+        Loss::Handover {
+            intervals,
+            lasts,
+            loss,
+        } => {
+            let at = |at: Time| {
+                let (_, next) = intervals.changes(at);
+                match intervals.since_change(at) {
+                    Some(since) if since < *lasts => {
+                        let ends = Time::from_nanos(at.as_nanos() - since.as_nanos()) + *lasts;
+                        (count(loss.ppb()), ends.min(next))
+                    }
+                    _ => (count(Ratio::ZERO.ppb()), next),
+                }
+            };
+            (Extent::of_intervals(*intervals, timeout), Box::new(at))
+        }
+        _ => return None,
     };
     Some(Values {
         quantity: Quantity::Loss,
-        length: of_intervals(intervals, timeout),
-        repeats: false,
+        extent,
         drawn: false,
-        at: Box::new(at),
+        at,
     })
 }
 
-/// The length of a timeline of steps that do not repeat: as long as a trial may last, or until the
-/// last step begins.
-fn of_steps<T>(steps: &[(Time, T)], timeout: Span) -> Span {
-    timeout.max(steps[steps.len() - 1].0 - Time::ZERO)
+/// How long a timeline is, and what comes after it.
+#[derive(Clone, Copy)]
+struct Extent {
+    length: Span,
+    repeats: bool,
+    last_from: Option<Time>,
 }
 
-fn of_intervals(intervals: Intervals, timeout: Span) -> Span {
-    timeout.min(intervals.every * MOST_INTERVALS)
+impl Extent {
+    fn of_steps<T>(steps: &[(Time, T)], period: Option<Span>, timeout: Span) -> Self {
+        let Some(length) = period else {
+            let last_from = (steps.len() > 1).then(|| steps[steps.len() - 1].0);
+            return Self {
+                last_from,
+                ..Self::up_to_last(steps, timeout)
+            };
+        };
+        Self {
+            length,
+            repeats: true,
+            last_from: None,
+        }
+    }
+
+    /// As long as a trial may last, or until the last step begins.
+    fn up_to_last<T>(steps: &[(Time, T)], timeout: Span) -> Self {
+        Self {
+            length: timeout.max(steps[steps.len() - 1].0 - Time::ZERO),
+            repeats: false,
+            last_from: None,
+        }
+    }
+
+    fn of_intervals(intervals: Intervals, timeout: Span) -> Self {
+        Self {
+            length: timeout.min(intervals.every * MOST_INTERVALS),
+            repeats: false,
+            last_from: None,
+        }
+    }
 }
 
 impl Values<'_> {
     fn timeline(mut self, segment: SegmentName, direction: Direction) -> LinkTimeline {
-        let length = self.length.as_nanos().max(1);
+        let length = self.extent.length.as_nanos().max(1);
         let mut held: BTreeMap<i64, u128> = BTreeMap::new();
         let mut parts = Parts::new(length);
         let mut now = 0;
@@ -257,8 +306,9 @@ impl Values<'_> {
             segment,
             direction,
             quantity: self.quantity,
-            length: self.length,
-            repeats: self.repeats,
+            length: self.extent.length,
+            repeats: self.extent.repeats,
+            last_from: self.extent.last_from,
             drawn: self.drawn,
             least: held.keys().next().copied().unwrap_or(0),
             median: median(&held, u128::from(length)),

@@ -3,7 +3,9 @@
 //! All comes from the scenario as it is written out: a key that is added to a direction appears
 //! here by itself, with its value as a text. What does nothing is left out, as links do.
 
-use bentpipe_link::{Direction, DirectionConfig, HostName, LinkRate, Scenario, SegmentName};
+use bentpipe_link::{
+    Direction, DirectionConfig, Handovers, HostName, LinkRate, Scenario, SegmentName,
+};
 use serde_json::{Map, Value, json};
 
 /// Parts of a list that are told one by one.
@@ -82,6 +84,7 @@ fn part(segment: SegmentName, link: &DirectionConfig, key: &str, value: &Value) 
         ("rate", _) => (link.rate.as_ref().map(LinkRate::to_string), None),
         ("delay", _) => (Some(link.delay.to_string()), None),
         ("loss", _) => (Some(link.loss.to_string()), None),
+        ("handovers", _) => (link.handovers.as_ref().map(Handovers::to_string), None),
         ("queue", Value::Object(table)) => queue(table),
         _ => (None, None),
     };
@@ -167,6 +170,7 @@ mod tests {
             "[satellite.forward]\ndelay = \"300 ms\"\nloss = \"0.1 %\"\nrate = \"20 Mbit/s\"\n\
              frame = \"10 ms\"\nqueue = { size = \"1 BDP\", aqm = \"fq-codel\" }\n\
              [satellite.return]\ndelay = \"300 ms\"\nqueue = \"9 packets\"\n\
+             duplicate = { share = \"2 %\", after = \"1 ms\" }\n\
              [ground.forward]\nrate = \"1 Gbit/s\"\n\
              queue = { size = \"9 MB\", drop_above = \"1 MB\", drop_ratio = \"5 %\" }\n",
         ));
@@ -183,7 +187,7 @@ mod tests {
         // Without a rate nothing waits; ground, which is transparent this way, is passed.
         assert_eq!(
             line(&path, "return"),
-            "client [delay 300 ms] gateway server"
+            "client [delay 300 ms] [duplicate share 2 %, after 1 ms] gateway server"
         );
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bentpipe_link::{Direction, Fate, Hop, PacketMeta, Path};
+use bentpipe_link::{Direction, Fate, FurtherArrival, Hop, Outcome, PacketMeta, Path};
 use bentpipe_trial::{EPOCH_UNIX_S, HopPackets, Packet, PacketLog, Transport, flow_number};
 use bentpipe_units::Time;
 
@@ -14,11 +14,12 @@ use crate::packet::SentPacket;
 pub struct Links {
     forward: Path,
     back: Path,
-    /// The packets from the first on whose fate is open, in the order of sending.
+    /// The packets from the first on whose fate, or that of a copy, is open, in the order of
+    /// sending.
     sent: VecDeque<Sent>,
     /// The number of the first of them.
     first: u64,
-    /// Of each flow, how many of them have an open fate.
+    /// Of each flow, how many of them are open.
     open: Vec<usize>,
     log: PacketLog,
 }
@@ -29,9 +30,40 @@ struct Sent {
     way: Direction,
     at: Time,
     packet: SentPacket,
-    /// The packet as it arrives, if a queue has marked it.
+    /// The packet as it arrives, if a queue has marked it or a copy.
     marked: Option<Box<SentPacket>>,
     fate: Option<Fate>,
+    is_marked: bool,
+    copies: Vec<FurtherArrival>,
+    /// Whether nothing of it is under way any more.
+    is_settled: bool,
+}
+
+impl Sent {
+    /// Takes note of the fate of the packet, or of a copy.
+    fn note(&mut self, outcome: &Outcome) {
+        self.is_settled = outcome.copies_under_way == 0;
+        if outcome.is_marked && self.marked.is_none() {
+            self.marked = Some(Box::new(self.packet.marked()));
+        }
+        match outcome.fate {
+            fate if !outcome.is_copy => {
+                self.fate = Some(fate);
+                self.is_marked = outcome.is_marked;
+            }
+            Fate::Delivered { at } => self.copies.push(FurtherArrival {
+                at,
+                marked: outcome.is_marked,
+            }),
+            Fate::QueueDrop | Fate::Loss => {}
+        }
+    }
+
+    /// The packet as it arrives.
+    fn arriving(&self, is_marked: bool) -> &SentPacket {
+        let marked = self.marked.as_deref().filter(|_| is_marked);
+        marked.unwrap_or(&self.packet)
+    }
 }
 
 impl Links {
@@ -60,7 +92,7 @@ impl Links {
         [self.forward.min_delay(), self.back.min_delay()]
     }
 
-    /// When packets whose fate is open arrive, at the earliest.
+    /// When packets and copies whose fate is open arrive, at the earliest.
     pub fn next_arrivals(&self) -> HeldBack {
         [self.forward.next_arrival(), self.back.next_arrival()]
     }
@@ -92,24 +124,23 @@ impl Links {
             packet,
             marked: None,
             fate: None,
+            is_marked: false,
+            copies: Vec::new(),
+            is_settled: false,
         });
         self.path(way).enqueue(at, meta);
     }
 
-    /// Takes note of the fates that are known by now. `arrive` hears of each packet that arrives:
-    /// of which flow, and when.
+    /// Takes note of the fates that are known by now. `arrive` hears of each packet that arrives,
+    /// and of each copy: of which flow, and when.
     pub fn settle(&mut self, way: Direction, mut arrive: impl FnMut(usize, Time, &SentPacket)) {
         while let Some(outcome) = self.path(way).outcome() {
             let index = usize::try_from(outcome.packet.id - self.first);
             let sent = &mut self.sent[index.expect("it was numbered by a length")];
-            sent.fate = Some(outcome.fate);
-            if outcome.is_marked {
-                sent.marked = Some(Box::new(sent.packet.marked()));
-            }
-            self.open[sent.flow] -= 1;
+            sent.note(&outcome);
+            self.open[sent.flow] -= usize::from(sent.is_settled);
             if let Fate::Delivered { at } = outcome.fate {
-                let packet = sent.marked.as_deref().unwrap_or(&sent.packet);
-                arrive(sent.flow, at, packet);
+                arrive(sent.flow, at, sent.arriving(outcome.is_marked));
             }
         }
         while let Some((sent, fate)) = self.next_settled() {
@@ -119,14 +150,16 @@ impl Links {
                 sent: sent.at,
                 ip: sent.packet.ip,
                 fate,
-                marked: sent.marked.is_some(),
+                marked: sent.is_marked,
+                copies: sent.copies,
             });
         }
     }
 
-    /// The packet that was sent first, if its fate is known. The log has all in this order.
+    /// The packet that was sent first, if its fate is known, and those of its copies. The log has
+    /// all in this order.
     fn next_settled(&mut self) -> Option<(Sent, Fate)> {
-        let fate = self.sent.front()?.fate?;
+        let fate = self.sent.front().filter(|it| it.is_settled)?.fate?;
         let sent = self.sent.pop_front()?;
         self.first += 1;
         Some((sent, fate))

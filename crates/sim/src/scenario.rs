@@ -6,9 +6,10 @@ use std::io::{Write, stdout};
 use std::path::Path;
 
 use bentpipe_link::{
-    Delay, Direction, DirectionConfig, LinkTimeline, Loss, Quantity, Scenario, SegmentName,
+    Delay, Direction, DirectionConfig, LinkRate, LinkTimeline, Loss, Quantity, Scenario,
+    SegmentName,
 };
-use bentpipe_units::Rate;
+use bentpipe_units::{Rate, Time};
 use serde_json::{Value, json};
 
 use bentpipe_trial::path_facts;
@@ -62,8 +63,28 @@ fn summary(scenario: &Scenario) -> Value {
 /// What changes with time, by the key of the scenario that it stands in; nothing else is there.
 fn timelines(scenario: &Scenario) -> Value {
     let each = scenario.timelines().into_iter();
-    each.map(|timeline| (key(&timeline), json_timeline(&timeline)))
-        .collect()
+    each.map(|timeline| {
+        let mut drawn = json_timeline(&timeline);
+        if let (Quantity::Rate, Some(modcods)) = (timeline.quantity, modcods(scenario, &timeline)) {
+            drawn["modcods"] = modcods;
+        }
+        (key(&timeline), drawn)
+    })
+    .collect()
+}
+
+/// The MODCODs of a carrier with the share of the time for which each is used; None: it is none.
+fn modcods(scenario: &Scenario, timeline: &LinkTimeline) -> Option<Value> {
+    let link = scenario
+        .segment(timeline.segment)?
+        .direction(timeline.direction);
+    let Some(LinkRate::DvbS2(carrier)) = &link.rate else {
+        return None;
+    };
+    let whole = timeline.length.as_secs_f64();
+    let used = carrier.modcods_in(timeline.length).into_iter();
+    let shares = used.map(|(name, span)| json!([name, span.as_secs_f64() / whole]));
+    Some(shares.collect())
 }
 
 fn key(timeline: &LinkTimeline) -> String {
@@ -81,7 +102,7 @@ fn key(timeline: &LinkTimeline) -> String {
     format!("{segment}.{}.{quantity}", timeline.direction.name())
 }
 
-/// In Mbit/s, milliseconds, or per cent.
+/// In Mbit/s, milliseconds, per cent, or decibels.
 fn json_timeline(timeline: &LinkTimeline) -> Value {
     let (unit, in_unit) = match timeline.quantity {
         Quantity::Rate => ("Mbit/s", 1e6),
@@ -90,12 +111,13 @@ fn json_timeline(timeline: &LinkTimeline) -> Value {
         Quantity::EsN0 => ("dB", 1e3),
     };
     #[expect(clippy::cast_precision_loss, reason = "for people")]
-    let shown = |value: u64| value as f64 / in_unit;
+    let shown = |value: i64| value as f64 / in_unit;
     let parts: Vec<f64> = timeline.parts.iter().map(|value| shown(*value)).collect();
     json!({
         "unit": unit,
         "length_s": timeline.length.as_secs_f64(),
         "repeats": timeline.repeats,
+        "last_from_s": timeline.last_from.map(|at| (at - Time::ZERO).as_secs_f64()),
         "drawn": timeline.drawn,
         "least": shown(timeline.least),
         "median": shown(timeline.median),
@@ -160,7 +182,9 @@ fn delay(link: &DirectionConfig) -> Option<String> {
     let frame = link.frame.map(|frame| format!("in frames of {frame}"));
     let reorder = link.reorder.map(|it| it.to_string());
     let aggregate = link.aggregate.map(|it| it.to_string());
-    let all: Vec<String> = [delay, frame, aggregate, reorder]
+    let handovers = link.handovers.as_ref().map(|it| format!("handovers {it}"));
+    let duplicate = link.duplicate.map(|it| it.to_string());
+    let all: Vec<String> = [delay, handovers, frame, aggregate, duplicate, reorder]
         .into_iter()
         .flatten()
         .collect();

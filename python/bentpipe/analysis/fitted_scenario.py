@@ -12,10 +12,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from bentpipe.analysis import scenario_text
 from bentpipe.analysis.losses import DIRECTIONS, Direction, DirectionLosses, Losses
 from bentpipe.errors import UsageError
 
-_SEGMENTS = ("access", "satellite", "ground")
 _HOSTS = ("client", "terminal", "gateway", "server")
 _TIMEOUT = "600 s"
 _RATIO_PLACES = 7  # of per cent: scenarios count parts per billion
@@ -53,12 +53,12 @@ def of_run(
     if known.get("notes"):
         notes.append(f"Of the scenario it was measured on: {known['notes']}")
     scenario["notes"] = "\n".join(notes)
-    return _toml(scenario)
+    return scenario_text.text(scenario)
 
 
 def segments_between(first: str, last: str) -> tuple[str, ...]:
     """The segments between two hosts of a path."""
-    return _SEGMENTS[_HOSTS.index(first) : _HOSTS.index(last)]
+    return scenario_text.SEGMENTS[_HOSTS.index(first) : _HOSTS.index(last)]
 
 
 def of_captures(losses: Losses, directions: Sequence[Direction], rates: Mapping[Direction, str]) -> str:
@@ -82,7 +82,7 @@ def of_captures(losses: Losses, directions: Sequence[Direction], rates: Mapping[
         "timeout": _TIMEOUT,
         "satellite": satellite,
     }
-    return _toml(scenario)
+    return scenario_text.text(scenario)
 
 
 def loss_of(one: DirectionLosses) -> Loss:
@@ -135,22 +135,3 @@ def _notes(losses: Losses, directions: Sequence[Direction]) -> Iterator[str]:
 def _ratio(value: float) -> str:
     text = f"{value * 100:.{_RATIO_PLACES}f}".rstrip("0").rstrip(".")
     return f"{text} %"
-
-
-def _toml(scenario: Mapping[str, Any]) -> str:
-    """Tables by segment and direction; what is deeper stands inline."""
-    lines = [f"{key} = {_value(value)}" for key, value in scenario.items() if key not in _SEGMENTS]
-    for segment in _SEGMENTS:
-        for direction, fields in scenario.get(segment, {}).items():
-            lines += ["", f"[{segment}.{direction}]"]
-            lines += [f"{key} = {_value(value)}" for key, value in fields.items() if value is not None]
-    return "\n".join(lines) + "\n"
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, dict):
-        return f"{{ {', '.join(f'{key} = {_value(one)}' for key, one in value.items())} }}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    # A basic string of TOML escapes as JSON does; what JSON leaves as it is, TOML takes too.
-    return json.dumps(value, ensure_ascii=False)

@@ -12,7 +12,8 @@ import click
 from rich.console import Console
 
 from bentpipe import progress
-from bentpipe.cli import run_options, summary
+from bentpipe.cli import run_options, step_ends, summary
+from bentpipe.cli.layout import folded
 from bentpipe.errors import BentpipeError, Interrupted, UsageError
 from bentpipe.execution import dask_cluster, preparation
 from bentpipe.execution.awake import is_virtual_machine
@@ -185,6 +186,8 @@ def build_report(folder: Path) -> Path:
 def _show(execution: RunExecution, console: Console, begin: float) -> None:
     records = [without_courses(record) for record in execution.in_order]
     summary.show(records, execution.run.manifest.scenarios, console)
+    for line in step_ends.lines(records, execution.run.manifest.scenarios):
+        console.print(folded(line, further="  "), markup=False, highlight=False, soft_wrap=True)
     counts = summary.counts(records)
     console.print(f"{progress.count(len(records))}, {counts}, in {time.monotonic() - begin:.1f} s")
     console.print(f"run: {execution.run.folder.path}", soft_wrap=True)

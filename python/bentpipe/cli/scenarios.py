@@ -12,6 +12,7 @@ import click
 
 from bentpipe.cli import courses, drawing
 from bentpipe.cli.layout import WIDTH, folded
+from bentpipe.cli.scenarios_import import import_
 from bentpipe.errors import BentpipeError
 from bentpipe.plan import scenarios as catalogue
 from bentpipe.plan.scenarios import Scenario
@@ -30,6 +31,7 @@ def scenarios(context: click.Context, as_json: bool) -> None:
       bentpipe scenarios
       bentpipe scenarios show sat
       bentpipe scenarios show sat --set forward.queue=1BDP
+      bentpipe scenarios import ping.txt --rate 100/20Mbit/s -o mine.toml
     """
     if context.invoked_subcommand is not None:
         return
@@ -62,6 +64,9 @@ def _list(summaries: dict[str, dict[str, Any]]) -> None:
         click.echo(textwrap.fill(one["title"], width, initial_indent="    ", subsequent_indent="    "))
     click.echo("Rates are forward (server → client) / return, LOWEST-HIGHEST where they change.")
     click.echo("More: bentpipe scenarios show NAME")
+
+
+scenarios.add_command(import_)
 
 
 @scenarios.command()

@@ -124,6 +124,13 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     # The largest extent of a reordered packet towards the client: how many arrived from the first one that
     # was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered, packets.
     forward_reorder_extent: int | None = None
+    # The mean extent of the reordered packets towards the client (RFC 4737, section 4.2); null none was
+    # reordered, packets.
+    forward_reorder_extent_mean: float | None = None
+    # Further arrivals at the client of packets that had arrived (RFC 5560): a link made copies of them. They
+    # count as no packets of their own, and none of them as lost; null also over a real link, where a capture
+    # may show a packet twice that arrived once, packets.
+    forward_duplicated: int | None = None
     # Packets towards the client that the link lost; over a real link, whoever dropped them, packets.
     forward_losses: int | None
     # Packets that sources of cross traffic sent towards the client, on all links of the hop; null the links
@@ -152,6 +159,13 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     # The largest extent of a reordered packet towards the server: how many arrived from the first one that
     # was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered, packets.
     return_reorder_extent: int | None = None
+    # The mean extent of the reordered packets towards the server (RFC 4737, section 4.2); null none was
+    # reordered, packets.
+    return_reorder_extent_mean: float | None = None
+    # Further arrivals at the server of packets that had arrived (RFC 5560): a link made copies of them. They
+    # count as no packets of their own, and none of them as lost; null also over a real link, where a capture
+    # may show a packet twice that arrived once, packets.
+    return_duplicated: int | None = None
     # Packets towards the server that the link lost; over a real link, whoever dropped them, packets.
     return_losses: int | None
     # Packets that sources of cross traffic sent towards the server, on all links of the hop; null the links
@@ -417,6 +431,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # The largest extent of a reordered packet towards the client: how many arrived from the first one that
     # was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered, packets.
     forward_reorder_extent: int | None = None
+    # The mean extent of the reordered packets towards the client (RFC 4737, section 4.2); null none was
+    # reordered, packets.
+    forward_reorder_extent_mean: float | None = None
+    # Further arrivals at the client of packets that had arrived (RFC 5560): a link made copies of them. They
+    # count as no packets of their own, and none of them as lost; null also over a real link, where a capture
+    # may show a packet twice that arrived once, packets.
+    forward_duplicated: int | None = None
     # Packets towards the client that the link lost; over a real link, whoever dropped them, packets.
     forward_losses: int | None = None
     # Packets that sources of cross traffic sent towards the client, on all links of the hop; null the links
@@ -445,6 +466,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # The largest extent of a reordered packet towards the server: how many arrived from the first one that
     # was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered, packets.
     return_reorder_extent: int | None = None
+    # The mean extent of the reordered packets towards the server (RFC 4737, section 4.2); null none was
+    # reordered, packets.
+    return_reorder_extent_mean: float | None = None
+    # Further arrivals at the server of packets that had arrived (RFC 5560): a link made copies of them. They
+    # count as no packets of their own, and none of them as lost; null also over a real link, where a capture
+    # may show a packet twice that arrived once, packets.
+    return_duplicated: int | None = None
     # Packets towards the server that the link lost; over a real link, whoever dropped them, packets.
     return_losses: int | None = None
     # Packets that sources of cross traffic sent towards the server, on all links of the hop; null the links
@@ -685,6 +713,8 @@ MEASURED = frozenset(
         "forward_marked",
         "forward_reordered",
         "forward_reorder_extent",
+        "forward_reorder_extent_mean",
+        "forward_duplicated",
         "forward_losses",
         "forward_source_packets",
         "forward_source_bytes",
@@ -696,6 +726,8 @@ MEASURED = frozenset(
         "return_marked",
         "return_reordered",
         "return_reorder_extent",
+        "return_reorder_extent_mean",
+        "return_duplicated",
         "return_losses",
         "return_source_packets",
         "return_source_bytes",
@@ -812,6 +844,7 @@ SHOWN = (
     "forward_marked",
     "forward_reordered",
     "forward_reorder_extent",
+    "forward_duplicated",
     "forward_losses",
     "return_packets",
     "return_bytes",
@@ -819,6 +852,7 @@ SHOWN = (
     "return_marked",
     "return_reordered",
     "return_reorder_extent",
+    "return_duplicated",
     "return_losses",
     "forward_queueing_median_ms",
     "forward_queueing_p99_ms",
@@ -987,6 +1021,8 @@ TYPES: dict[str, dict[str, str]] = {
         "forward_marked": "integer?",
         "forward_reordered": "integer?",
         "forward_reorder_extent": "integer?",
+        "forward_reorder_extent_mean": "number?",
+        "forward_duplicated": "integer?",
         "forward_losses": "integer?",
         "forward_source_packets": "integer?",
         "forward_source_bytes": "integer?",
@@ -998,6 +1034,8 @@ TYPES: dict[str, dict[str, str]] = {
         "return_marked": "integer?",
         "return_reordered": "integer?",
         "return_reorder_extent": "integer?",
+        "return_reorder_extent_mean": "number?",
+        "return_duplicated": "integer?",
         "return_losses": "integer?",
         "return_source_packets": "integer?",
         "return_source_bytes": "integer?",
@@ -1104,6 +1142,8 @@ TYPES: dict[str, dict[str, str]] = {
         "forward_marked": "integer?",
         "forward_reordered": "integer?",
         "forward_reorder_extent": "integer?",
+        "forward_reorder_extent_mean": "number?",
+        "forward_duplicated": "integer?",
         "forward_losses": "integer?",
         "forward_source_packets": "integer?",
         "forward_source_bytes": "integer?",
@@ -1115,6 +1155,8 @@ TYPES: dict[str, dict[str, str]] = {
         "return_marked": "integer?",
         "return_reordered": "integer?",
         "return_reorder_extent": "integer?",
+        "return_reorder_extent_mean": "number?",
+        "return_duplicated": "integer?",
         "return_losses": "integer?",
         "return_source_packets": "integer?",
         "return_source_bytes": "integer?",

@@ -152,6 +152,10 @@ export type TrialRecord = {
   forward_reordered: number | null;
   /** The largest extent of a reordered packet towards the client: how many arrived from the first one that was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered. */
   forward_reorder_extent: number | null;
+  /** The mean extent of the reordered packets towards the client (RFC 4737, section 4.2). Null none was reordered. */
+  forward_reorder_extent_mean: number | null;
+  /** Further arrivals at the client of packets that had arrived (RFC 5560): a link made copies of them. They count as no packets of their own, and none of them as lost. Null also over a real link, where a capture may show a packet twice that arrived once. */
+  forward_duplicated: number | null;
   /** Packets towards the client that the link lost; over a real link, whoever dropped them. */
   forward_losses: number | null;
   /** Packets that sources of cross traffic sent towards the client, on all links of the hop. Null the links have no sources, or nobody saw what they sent. */
@@ -174,6 +178,10 @@ export type TrialRecord = {
   return_reordered: number | null;
   /** The largest extent of a reordered packet towards the server: how many arrived from the first one that was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered. */
   return_reorder_extent: number | null;
+  /** The mean extent of the reordered packets towards the server (RFC 4737, section 4.2). Null none was reordered. */
+  return_reorder_extent_mean: number | null;
+  /** Further arrivals at the server of packets that had arrived (RFC 5560): a link made copies of them. They count as no packets of their own, and none of them as lost. Null also over a real link, where a capture may show a packet twice that arrived once. */
+  return_duplicated: number | null;
   /** Packets towards the server that the link lost; over a real link, whoever dropped them. */
   return_losses: number | null;
   /** Packets that sources of cross traffic sent towards the server, on all links of the hop. Null the links have no sources, or nobody saw what they sent. */
@@ -386,6 +394,10 @@ export type HopResult = {
   forward_reordered: number | null;
   /** The largest extent of a reordered packet towards the client: how many arrived from the first one that was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered. */
   forward_reorder_extent: number | null;
+  /** The mean extent of the reordered packets towards the client (RFC 4737, section 4.2). Null none was reordered. */
+  forward_reorder_extent_mean: number | null;
+  /** Further arrivals at the client of packets that had arrived (RFC 5560): a link made copies of them. They count as no packets of their own, and none of them as lost. Null also over a real link, where a capture may show a packet twice that arrived once. */
+  forward_duplicated: number | null;
   /** Packets towards the client that the link lost; over a real link, whoever dropped them. */
   forward_losses: number | null;
   /** Packets that sources of cross traffic sent towards the client, on all links of the hop. Null the links have no sources, or nobody saw what they sent. */
@@ -408,6 +420,10 @@ export type HopResult = {
   return_reordered: number | null;
   /** The largest extent of a reordered packet towards the server: how many arrived from the first one that was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered. */
   return_reorder_extent: number | null;
+  /** The mean extent of the reordered packets towards the server (RFC 4737, section 4.2). Null none was reordered. */
+  return_reorder_extent_mean: number | null;
+  /** Further arrivals at the server of packets that had arrived (RFC 5560): a link made copies of them. They count as no packets of their own, and none of them as lost. Null also over a real link, where a capture may show a packet twice that arrived once. */
+  return_duplicated: number | null;
   /** Packets towards the server that the link lost; over a real link, whoever dropped them. */
   return_losses: number | null;
   /** Packets that sources of cross traffic sent towards the server, on all links of the hop. Null the links have no sources, or nobody saw what they sent. */
@@ -523,6 +539,7 @@ export type ShownRecord = Pick<
   | "forward_marked"
   | "forward_reordered"
   | "forward_reorder_extent"
+  | "forward_duplicated"
   | "forward_losses"
   | "return_packets"
   | "return_bytes"
@@ -530,6 +547,7 @@ export type ShownRecord = Pick<
   | "return_marked"
   | "return_reordered"
   | "return_reorder_extent"
+  | "return_duplicated"
   | "return_losses"
   | "forward_queueing_median_ms"
   | "forward_queueing_p99_ms"

@@ -21,7 +21,8 @@ pub type Frame = Arc<[u8]>;
 /// An emulated link: one direction of one segment.
 pub(crate) struct EmulatedLink {
     link: Path,
-    /// The frames from the first on of packets whose fate is open, in the order of arrival.
+    /// The frames from the first on of packets whose fate, or that of a copy, is open, in the order
+    /// of arrival.
     open: VecDeque<Option<Frame>>,
     /// The number of the first of them.
     first: u64,
@@ -84,18 +85,22 @@ impl EmulatedLink {
         }
     }
 
-    /// The next packet about which the link has decided. One that is delivered waits from now on
-    /// until it is due.
+    /// The next packet, or copy, about which the link has decided. One that is delivered waits from
+    /// now on until it is due.
     pub fn outcome(&mut self) -> Option<Outcome> {
         let outcome = self.link.outcome()?;
         let number = outcome.packet.id;
         let index = usize::try_from(number - self.first).expect("they are in memory");
-        let frame = self.open[index].take().expect("a fate is decided once");
+        let frame = match outcome.copies_under_way {
+            0 => self.open[index].take(),
+            _ => self.open[index].clone(),
+        };
+        let frame = frame.expect("a fate is decided once");
         while self.open.front().is_some_and(Option::is_none) {
             self.open.pop_front();
             self.first += 1;
         }
-        if let Some(mtu) = outcome.exceeds_mtu {
+        if let Some(mtu) = outcome.exceeds_mtu.filter(|_| !outcome.is_copy) {
             self.messages.extend(too_big(&frame, mtu));
         }
         if let Fate::Delivered { at: due } = outcome.fate {

@@ -28,7 +28,9 @@ pub struct SegmentCounters {
     pub queue_drops: u64,
     /// Packets lost.
     pub losses: u64,
-    /// Packets that came out.
+    /// Copies that came out, or will, each behind another one of the same packet.
+    pub duplicated: u64,
+    /// Packets that came out, copies included.
     pub released: u64,
     /// Their bytes.
     pub released_bytes: u64,
@@ -46,7 +48,7 @@ pub struct SegmentCounters {
 pub(crate) struct Meter {
     segment: SegmentName,
     direction: Direction,
-    counts: [AtomicU64; 14],
+    counts: [AtomicU64; 15],
 }
 
 impl Meter {
@@ -79,6 +81,7 @@ impl Meter {
             sources.bytes,
             sources.delivered_bytes,
             sources.lost,
+            link.duplicated,
         ];
         for (shown, count) in self.counts.iter().zip(counts) {
             shown.store(count, Ordering::Relaxed);
@@ -97,6 +100,7 @@ impl Meter {
             delivered_bytes: count(3),
             queue_drops: count(4),
             losses: count(5),
+            duplicated: count(14),
             released: count(6),
             released_bytes: count(7),
             queue_bytes: count(8),

@@ -63,6 +63,7 @@ fn fixed_rate(config: &DirectionConfig) -> Option<Vec<Rate>> {
         config.frame.is_some(),
         config.shaper.is_some(),
         config.outages.is_some(),
+        config.handovers.is_some(),
         config.aggregate.is_some(),
         config.reorder.is_some(),
         // Not even the first packet finds an empty queue.
@@ -78,17 +79,20 @@ fn fixed_rate(config: &DirectionConfig) -> Option<Vec<Rate>> {
 }
 
 /// Where links lose packets independently of each other, the losses keep to Bernstein's inequality.
-/// Other models, links that lose packets for their size or their protocol, and links whose order is
-/// not the usual one, are not checked.
+/// Other models, links that lose packets for their size or their protocol, links whose order is not
+/// the usual one, and those behind one that duplicates, are not checked.
 fn loss_flaw(hop: Hop, direction: Direction, packets: &[&Packet]) -> Option<String> {
     let mut survive = 1.0;
     // ln of the probability that a bit is not wrong.
     let mut right = 0.0;
+    let mut are_duplicated = false;
     for (_, config) in hop.links(direction) {
         let drops_udp = config.udp.is_some_and(|it| it.drop > Ratio::ZERO);
-        if config.order.is_some() || config.mtu.is_some() || drops_udp {
+        let is_other = config.order.is_some() || config.mtu.is_some() || drops_udp;
+        if is_other || are_duplicated {
             return None;
         }
+        are_duplicated = config.duplicate.is_some();
         survive *= match config.loss {
             Loss::None => 1.0,
             Loss::Uniform(ratio) => 1.0 - float(ratio.ppb()) / 1e9,
@@ -153,6 +157,7 @@ mod tests {
             ip: IpPacket::udp(IpVersion::V4, 0, Bytes::from(vec![0; 1250 - 28])),
             fate,
             marked: false,
+            copies: Vec::new(),
         }
     }
 

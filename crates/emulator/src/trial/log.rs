@@ -1,18 +1,13 @@
 //! From the packets that passed the ends of hops to the packet logs of a trial.
 //!
-//! Where one segment is emulated, each packet is known at both ends. Where more are, hosts route
-//! between them, and a packet's departure is joined with its arrival by what is in it, and of
-//! packets that are alike, as TCP's can be, the first with the first: links and routers keep them
-//! in order. So is it with what a further segment dropped or lost. One that is not heard of again
+//! Departures are joined with arrivals in [`super::joined`]. A packet that is not heard of again
 //! was lost between the segments, which [`super::check`] does not let pass.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::HashSet;
 use std::net::SocketAddr;
-use std::ops::Range;
 
-use bentpipe_analysis::connection::Fate as Known;
 use bentpipe_emulator::{HopPacket, Report};
-use bentpipe_link::{Counters, Direction, Fate, Hop, SourceCounters};
+use bentpipe_link::{Counters, Direction, Hop, SourceCounters};
 use bentpipe_trial::{
     Fidelity, FlowLifetime, FlowSetup, HopPackets, IpPacket, Job, LinkObservation, Packet,
     PacketLog, TestbedObservation, Transport, TunnelObservation, count_fates,
@@ -23,6 +18,7 @@ use bentpipe_wire::{IpLayer, Path};
 
 use super::check;
 use super::instructions::{behind, server_port};
+use super::joined::{Read, packets};
 use super::tunnel::Carried;
 
 /// The link type of bare IP packets.
@@ -173,112 +169,6 @@ fn first_sent(log: &PacketLog, flow: usize) -> Option<Time> {
     own.map(|packet| packet.sent)
 }
 
-/// A packet: the flow that it belongs to, its path as far as it is known, and what it is.
-type Read = (usize, Option<Path>, IpPacket);
-
-/// The packets of a hop that `read` can tell, with their fates, in the order of sending. What was
-/// still under way when the emulator ended is left out.
-fn packets<'a>(
-    read: impl Fn(&HopPacket) -> Option<Read>,
-    captured: impl Iterator<Item = &'a HopPacket>,
-) -> Vec<Packet> {
-    let mut packets: Vec<Packet> = Vec::new();
-    // Of those that were not seen to arrive: by what is in them.
-    let mut open: HashMap<(Direction, Option<Path>, Transport), VecDeque<usize>> = HashMap::new();
-    let mut lost_if_open = Vec::new();
-    let mut behind_arrived = [0; 2];
-    for captured in captured {
-        let Some((flow, path, ip)) = read(captured) else {
-            continue;
-        };
-        let fate = match (captured.fate, captured.arrived) {
-            (Known::QueueDrop, _) => Some(Fate::QueueDrop),
-            (Known::Loss, _) => Some(Fate::Loss),
-            (_, Some(at)) => Some(Fate::Delivered { at }),
-            (_, None) => None,
-        };
-        let key = (captured.direction, path, identity(&ip.transport));
-        let Some(sent) = captured.sent else {
-            let alike = open.entry(key).or_default();
-            // A tunnel does not say what it lost. But it mostly keeps the order, so of packets that
-            // are alike the first one is meant that was sent after all that have arrived. Before
-            // the tunnel a busy machine may let one burst overtake another: where there is none, it
-            // is the last one.
-            let is_blind = captured.fate == Known::Unknown;
-            let next = &mut behind_arrived[captured.direction as usize];
-            let number = if is_blind {
-                let in_order = alike.iter().position(|it| *it >= *next);
-                alike.remove(in_order.unwrap_or(alike.len().saturating_sub(1)))
-            } else {
-                alike.pop_front()
-            };
-            if let Some(number) = number.filter(|_| is_blind) {
-                *next = (*next).max(number + 1);
-            }
-            if let (Some(number), Some(fate)) = (number, fate) {
-                packets[number].fate = fate;
-                packets[number].marked |= captured.marked;
-                lost_if_open[number] = false;
-            }
-            continue;
-        };
-        if fate.is_none() {
-            open.entry(key).or_default().push_back(packets.len());
-        }
-        lost_if_open.push(fate.is_none());
-        packets.push(Packet {
-            flow,
-            direction: captured.direction,
-            sent,
-            ip,
-            fate: fate.unwrap_or(Fate::Loss),
-            marked: captured.marked,
-        });
-    }
-    let under_way = under_way(&packets, &lost_if_open);
-    let mut number = 0;
-    packets.retain(|_| {
-        number += 1;
-        !under_way[number - 1]
-    });
-    packets.sort_by_key(|packet| packet.sent);
-    packets
-}
-
-/// What a packet is known by on its way. Tunnels may write another maximum segment size into the
-/// first option of a SYN, which is where Linux has it, and so another checksum.
-fn identity(transport: &Transport) -> Transport {
-    const SYN: u8 = 2;
-    const CHECKSUM: Range<usize> = 16..18;
-    const SEGMENT_SIZE: Range<usize> = 20..24;
-    match transport {
-        Transport::Tcp(segment) if segment.get(13).is_some_and(|flags| flags & SYN != 0) => {
-            let mut known = segment.to_vec();
-            for part in [CHECKSUM, SEGMENT_SIZE] {
-                if let Some(bytes) = known.get_mut(part) {
-                    bytes.fill(0);
-                }
-            }
-            Transport::Tcp(known.into())
-        }
-        other => other.clone(),
-    }
-}
-
-/// Which packets were sent after the last of their direction that was seen to arrive, and not seen
-/// themselves.
-fn under_way(packets: &[Packet], open: &[bool]) -> Vec<bool> {
-    // In either direction they stand in the order of sending, also those of the same instant.
-    let mut behind = [true; 2];
-    let mut under_way = vec![false; packets.len()];
-    for (number, packet) in packets.iter().enumerate().rev() {
-        let behind = &mut behind[packet.direction as usize];
-        *behind &= !matches!(packet.fate, Fate::Delivered { .. });
-        under_way[number] = open[number] && *behind;
-    }
-    under_way
-}
-
 fn captured(packet: &HopPacket) -> CapturedPacket<'_> {
     CapturedPacket {
         interface: 0,
@@ -325,6 +215,8 @@ fn fidelity(report: &Report, stray_packets: Option<u64>) -> Fidelity {
 mod tests {
     use std::net::IpAddr;
 
+    use bentpipe_analysis::connection::Fate as Known;
+    use bentpipe_link::{Fate, FurtherArrival};
     use bentpipe_wire::{Endpoints, IpHeader, IpVersion, TCP, encapsulate};
 
     use super::*;
@@ -342,6 +234,7 @@ mod tests {
             arrived: arrived.map(Time::from_nanos),
             fate,
             marked: false,
+            copies: Vec::new(),
             frame: ethernet.into(),
         }
     }
@@ -495,5 +388,109 @@ mod tests {
             at: Time::from_nanos(nanos),
         };
         assert_eq!(fates, [at(13), at(12)]);
+    }
+
+    /// A further arrival, by its nanosecond.
+    fn copy(at: u64) -> FurtherArrival {
+        let at = Time::from_nanos(at);
+        FurtherArrival { at, marked: false }
+    }
+
+    /// When packets were sent, their fates, and when copies of them arrived.
+    fn told(found: &[Packet]) -> Vec<(u64, Fate, Vec<u64>)> {
+        let each = found.iter().map(|it| {
+            let copies = it.copies.iter().map(|it| it.at.as_nanos());
+            (it.sent.as_nanos(), it.fate, copies.collect())
+        });
+        each.collect()
+    }
+
+    /// Of three segments the first made a copy of the first packet, the middle one another, and the
+    /// last one a copy of what came to it first. What is like it was sent later.
+    #[test]
+    fn a_copy_does_not_stand_for_another_packet_that_is_alike() {
+        let alike = tcp(PORT);
+        let seen = |sent, arrived, fate, copies: &[u64]| HopPacket {
+            copies: copies.iter().map(|at| copy(*at)).collect(),
+            ..packet(&alike, sent, arrived, fate)
+        };
+        let captured = [
+            seen(Some(1), None, Known::Unknown, &[5]),
+            seen(Some(2), None, Known::Unknown, &[]),
+            seen(None, None, Known::Unknown, &[8]),
+            seen(None, Some(12), Known::Delivered, &[13]),
+            seen(None, None, Known::Loss, &[]),
+            seen(None, Some(14), Known::Delivered, &[]),
+            seen(None, Some(15), Known::Delivered, &[]),
+        ];
+        let found = packets(|it| packet_of_flow(&[PORT], it), captured.iter());
+        let at = |nanos| Fate::Delivered {
+            at: Time::from_nanos(nanos),
+        };
+        assert_eq!(
+            told(&found),
+            [(1, at(12), vec![13, 14]), (2, at(15), vec![])]
+        );
+        let [_, back] = count_fates(&found);
+        assert_eq!((back.delivered, back.losses, back.duplicated), (2, 0, 2));
+    }
+
+    /// A packet is dropped on a further link, and its copy arrives; of the other both are lost.
+    #[test]
+    fn a_packet_is_lost_if_nothing_of_it_arrives() {
+        let [one, other] = [1, 2].map(|content| tcp_with(PORT, content));
+        let copied = |ip: &[u8], sent| HopPacket {
+            copies: vec![copy(sent + 1)],
+            ..packet(ip, Some(sent), None, Known::Unknown)
+        };
+        let captured = [
+            copied(&one, 1),
+            copied(&other, 2),
+            packet(&one, None, None, Known::QueueDrop),
+            packet(&other, None, None, Known::QueueDrop),
+            packet(&one, None, Some(12), Known::Delivered),
+            packet(&other, None, None, Known::Loss),
+        ];
+        let found = packets(|it| packet_of_flow(&[PORT], it), captured.iter());
+        let at = Time::from_nanos(12);
+        let expected = [(1, Fate::Delivered { at }, vec![]), (2, Fate::Loss, vec![])];
+        assert_eq!(told(&found), expected);
+    }
+
+    #[test]
+    fn of_one_segment_copies_are_known_at_once() {
+        let captured = HopPacket {
+            copies: vec![copy(3)],
+            ..packet(&tcp(PORT), Some(1), Some(2), Known::Delivered)
+        };
+        let found = packets(|it| packet_of_flow(&[PORT], it), [captured].iter());
+        let at = Time::from_nanos(2);
+        assert_eq!(told(&found), [(1, Fate::Delivered { at }, vec![3])]);
+    }
+
+    #[test]
+    fn what_comes_out_of_a_tunnel_twice_was_duplicated() {
+        let alike = tcp(PORT);
+        let captured = [
+            packet(&alike, Some(1), None, Known::Unknown),
+            packet(&alike, None, Some(11), Known::Unknown),
+            packet(&alike, None, Some(12), Known::Unknown),
+        ];
+        let found = packets(|it| packet_of_flow(&[PORT], it), captured.iter());
+        let at = Time::from_nanos(11);
+        assert_eq!(told(&found), [(1, Fate::Delivered { at }, vec![12])]);
+    }
+
+    /// A packet that the first link of two holds is told of behind one that it met later.
+    #[test]
+    fn a_packet_may_be_seen_to_arrive_before_it_is_told_of() {
+        let alike = tcp(PORT);
+        let captured = [
+            packet(&alike, None, Some(12), Known::Delivered),
+            packet(&alike, Some(1), None, Known::Unknown),
+        ];
+        let found = packets(|it| packet_of_flow(&[PORT], it), captured.iter());
+        let at = Time::from_nanos(12);
+        assert_eq!(told(&found), [(1, Fate::Delivered { at }, vec![])]);
     }
 }

@@ -11,6 +11,7 @@
 mod check;
 mod flow;
 mod instructions;
+mod joined;
 mod log;
 mod memory;
 mod program;

@@ -205,6 +205,7 @@ impl CaptureReport {
             arrived: (!is_sent).then_some(at),
             fate: Fate::Unknown,
             marked: false,
+            copies: Vec::new(),
             frame: frame.into(),
         });
     }

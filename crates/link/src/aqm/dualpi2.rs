@@ -214,6 +214,7 @@ mod tests {
             number: id,
             is_lost: false,
             is_marked: false,
+            is_copy: false,
             leaves_before: None,
             terminal: 0,
         };

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::fields::{Entry, Problem};
 use crate::packed_text::file_text;
-use crate::steps::{self, holding};
+use crate::steps;
 
 /// Decibels over time.
 ///
@@ -57,42 +57,19 @@ impl Course {
             }
             (None, None) => return Err(unknown),
         };
-        let period = fields.take("period");
-        let course = Self {
-            trace: trace.map(|it| it.text()).transpose()?,
-            period: period.as_ref().map(Entry::parse).transpose()?,
-            steps,
-        };
-        let last = course.steps[course.steps.len() - 1].0;
-        if let (Some(entry), Some(span)) = (period, course.period)
-            && Time::ZERO + span <= last
-        {
-            let message = format!("must be longer than the time of the last step, {last}");
-            return Err(entry.problem(&message));
-        }
+        let period = steps::read_period(&mut fields, &steps)?;
+        let trace = trace.map(|it| it.text()).transpose()?;
         fields.finish()?;
-        Ok(course)
+        Ok(Self {
+            trace,
+            steps,
+            period,
+        })
     }
 
     /// The value that holds at a time, and until when.
     pub(crate) fn at(&self, at: Time) -> (Decibel, Time) {
-        let past = self
-            .period
-            .map_or(0, |period| at.as_nanos() % period.as_nanos());
-        let (begin, within) = match self.period {
-            Some(_) => (at - Span::from_nanos(past), Time::from_nanos(past)),
-            None => (Time::ZERO, at),
-        };
-        let index = holding(&self.steps, within);
-        let next = self
-            .steps
-            .get(index + 1)
-            .map(|(next, _)| *next - Time::ZERO);
-        let until = next.or(self.period);
-        (
-            self.steps[index].1,
-            until.map_or(Time::NEVER, |span| begin + span),
-        )
+        steps::at(&self.steps, self.period, at)
     }
 
     /// The highest value, and the lowest.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use bentpipe_units::{Bandwidth, Decibel, Rate, Ratio, Size, SymbolRate, Time};
+use bentpipe_units::{Bandwidth, Decibel, Rate, Ratio, Size, Span, SymbolRate, Time};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -233,6 +233,27 @@ impl CarrierRate {
     pub fn at(&mut self, at: Time) -> (u64, Time) {
         let (modcod, until) = self.adaptation.at(at);
         (self.carrier.rate(modcod).bps(), until)
+    }
+}
+
+impl DvbS2 {
+    /// How long each MODCOD is used for the trial's terminal from time 0 on, the most robust first.
+    #[must_use]
+    pub fn modcods_in(&self, length: Span) -> Vec<(&'static str, Span)> {
+        let mut adaptation = self.adaptation(&self.own);
+        let mut used: Vec<(&'static Modcod, Span)> = Vec::new();
+        let (mut now, end) = (Time::ZERO, Time::ZERO + length);
+        while now < end {
+            let (modcod, until) = adaptation.at(now);
+            let until = until.min(end);
+            match used.iter_mut().find(|(known, _)| *known == modcod) {
+                Some((_, span)) => *span = *span + (until - now),
+                None => used.push((modcod, until - now)),
+            }
+            now = until;
+        }
+        used.sort_by_key(|(modcod, _)| self.rate(modcod));
+        used.into_iter().map(|(it, span)| (it.name, span)).collect()
     }
 }
 

@@ -96,9 +96,9 @@ mod tests {
     #[test]
     fn a_checksum_is_not_divided() {
         let mut packet = Gse::new(100);
-        assert_eq!(packet.fill(13 + 97), 13 + 97);
-        // 3 bytes and the checksum are left; of 3 + 5 bytes of room 3 are used.
-        assert_eq!(packet.fill(8), 6);
+        assert_eq!(packet.fill(109), 13 + 96);
+        // 4 bytes and the checksum are left; of 5 bytes of room 4 are used.
+        assert_eq!(packet.fill(8), 7);
         assert_eq!(packet.fill(6), 0);
         assert_eq!(packet.fill(7), 7);
         assert!(packet.left == 0);

@@ -26,7 +26,7 @@ fn sent(source: &Source) -> Vec<Emission> {
         mtu: None,
         seed: SEED,
     };
-    let mut traffic = CrossTraffic::new(std::slice::from_ref(source), link).unwrap();
+    let mut traffic = CrossTraffic::new(&[(0, source.clone())], link).unwrap();
     std::iter::from_fn(|| traffic.next(Time::NEVER)).collect()
 }
 
@@ -128,7 +128,7 @@ fn transfers_are_under_way_at_the_start() {
             mtu: Some(Size::from_bytes(1200)),
             seed: LinkSeed { seed, ..SEED },
         };
-        let mut traffic = CrossTraffic::new(std::slice::from_ref(&source(text)), link).unwrap();
+        let mut traffic = CrossTraffic::new(&[(0, source(text))], link).unwrap();
         let sent: Vec<_> = std::iter::from_fn(|| traffic.next(Time::NEVER)).collect();
         assert!(sent.iter().all(|it| it.ip_bytes <= 1200));
         bits(&sent) / 2.0
@@ -191,7 +191,7 @@ fn other_seeds_have_other_luck_and_the_same_seed_the_same() {
         mtu: None,
         seed: LinkSeed { seed: 8, ..SEED },
     };
-    let mut other = CrossTraffic::new(std::slice::from_ref(&web), link).unwrap();
+    let mut other = CrossTraffic::new(&[(0, web.clone())], link).unwrap();
     assert_ne!(other.next(Time::NEVER), sent(&web).first().copied());
 }
 
@@ -210,6 +210,7 @@ fn a_source_is_as_good_as_its_packets() {
             ip_bytes: 1200,
             flow: number % 3,
             is_udp: true,
+            terminal: 0,
         });
         let (mut one, mut other) = (path(&with), path(&without));
         for emission in own.clone() {
@@ -217,7 +218,7 @@ fn a_source_is_as_good_as_its_packets() {
         }
         one.advance(Time::from_nanos(20_000_000_000));
         one.advance(Time::NEVER);
-        let mut traffic = CrossTraffic::new(&with.sources, link_of_source()).unwrap();
+        let mut traffic = CrossTraffic::new(&with.all_sources(), link_of_source()).unwrap();
         let foreign = std::iter::from_fn(|| traffic.next(Time::NEVER)).map(|it| (it, 0));
         let mut all: Vec<(Emission, u64)> = foreign.chain(own.map(|it| (it, 1))).collect();
         all.sort_by_key(|(emission, _)| emission.at);

@@ -2,6 +2,7 @@
 
 use bentpipe_link::{Delay, Fate, Path, Scenario};
 use bentpipe_units::Span;
+use proptest::prelude::*;
 
 use crate::decided::Decides;
 use crate::{SEED, file, ns};
@@ -29,6 +30,117 @@ fn steps_hold_until_the_next_and_the_last_for_ever() {
         arrivals(&mut link(STEPS), &times),
         [30, 99, 135, 204, 250, 1_000_050]
     );
+}
+
+#[test]
+fn steps_without_a_file_are_read_told_and_written() {
+    let steps =
+        "delay = { steps = [[\"0 s\", \"30 ms\"], [\"15 s\", \"28 ms\"]], period = \"30 s\" }";
+    let scenario = Scenario::parse(&file(steps), "test.toml", &[]).unwrap();
+    let delay = &scenario.satellite.forward.delay;
+    assert_eq!(
+        delay.to_string(),
+        "30 ms, from 15 s 28 ms, again every 30 s"
+    );
+    let json = serde_json::to_string(&scenario).unwrap();
+    let written = r#""delay":{"steps":[["0 ms","30 ms"],["15 s","28 ms"]],"period":"30 s"}"#;
+    assert!(json.contains(written), "{json}");
+    assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), scenario);
+    let rows: Vec<String> = (0..9)
+        .map(|at| format!("[\"{at} s\", \"{} ms\"]", 40 - at))
+        .collect();
+    let many = format!("delay = {{ steps = [{}] }}", rows.join(", "));
+    let many = Scenario::parse(&file(&many), "test.toml", &[]).unwrap();
+    let told = many.satellite.forward.delay.to_string();
+    assert_eq!(told, "32 ms to 40 ms in 9 steps");
+}
+
+#[test]
+fn steps_with_a_period_begin_again() {
+    let steps =
+        "delay = { steps = [[\"0 s\", \"30 ns\"], [\"100 ns\", \"50 ns\"]], period = \"1 us\" }";
+    // What is sent at 1000 arrives with what was sent at 999 and took 50 ns.
+    assert_eq!(
+        arrivals(&mut link(steps), &[0, 99, 100, 999, 1000, 1020, 5099, 5100]),
+        [30, 129, 150, 1049, 1049, 1050, 5129, 5150]
+    );
+    let short = steps.replace("1 us", "100 ns");
+    let error = Scenario::parse(&file(&short), "test.toml", &[]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "test.toml: satellite.forward.delay.period: 100 ns: must be longer than the time of the \
+         last step, 100 ns"
+    );
+}
+
+#[test]
+fn a_delay_may_change_evenly() {
+    let steps = "delay = { steps = [[\"0 s\", \"100 ns\"], [\"1 us\", \"400 ns\"], [\"2 us\", \"50 \
+                 ns\"]], between = \"linear\" }";
+    // 500 * 300 / 1000 more; 1 ns of falling is 0.35 less, rounded towards 400; the last holds.
+    let times = [0, 500, 999, 1000, 1001, 1003, 2500];
+    assert_eq!(
+        arrivals(&mut link(steps), &times),
+        [100, 750, 1398, 1400, 1401, 1402, 2550]
+    );
+    let scenario = Scenario::parse(&file(steps), "test.toml", &[]).unwrap();
+    assert_eq!(scenario.satellite.forward.delay.min(), Span::from_nanos(50));
+    let json = serde_json::to_string(&scenario).unwrap();
+    assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), scenario);
+}
+
+#[test]
+fn a_trial_may_not_outlast_delays_that_end() {
+    let steps = "delay = { steps = [[\"0 s\", \"30 ms\"]], ends = \"60 s\" }";
+    let scenario = Scenario::parse(&file(steps), "test.toml", &[]).unwrap();
+    assert_eq!(
+        scenario.satellite.forward.delay.to_string(),
+        "30 ms, until 60 s"
+    );
+    let json = serde_json::to_string(&scenario).unwrap();
+    assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), scenario);
+    let error = |steps: &str| {
+        let error = Scenario::parse(&file(steps), "test.toml", &[]).unwrap_err();
+        error.to_string()
+    };
+    assert_eq!(
+        error(&steps.replace("60 s", "59 s")),
+        "test.toml: satellite.forward.delay.ends: 59 s: nothing is known after it, and a trial may \
+         last until 60 s; lower the timeout, or write period = \"59 s\" in its place to begin again"
+    );
+    assert_eq!(
+        error(&steps.replace("ends", "period = \"60 s\", ends")),
+        "test.toml: satellite.forward.delay.ends: 60 s: either period or ends, not both; leave one \
+         out"
+    );
+}
+
+#[test]
+fn jitter_within_adds_up() {
+    let keys = "delay = { base = \"1 ms\", jitter = \"500 us\", every = \"50 ms\", within = [{ \
+                jitter = \"300 us\", every = \"5 ms\" }] }";
+    let times: Vec<u64> = (0..10_000).map(|packet| packet * 5_000_000).collect();
+    let arrivals = arrivals(&mut link(keys), &times);
+    let delays: Vec<u64> = arrivals
+        .iter()
+        .zip(&times)
+        .map(|(at, sent)| at - sent)
+        .collect();
+    let (least, most) = (delays.iter().min().unwrap(), delays.iter().max().unwrap());
+    assert!((1_000_000..1_020_000).contains(least) && (1_780_000..=1_800_000).contains(most));
+    // In each of the longer intervals the delays differ by no more than the shorter adds.
+    for ten in delays.chunks(10) {
+        let spread = ten.iter().max().unwrap() - ten.iter().min().unwrap();
+        assert!((1..=300_000).contains(&spread));
+    }
+    let scenario = Scenario::parse(&file(keys), "test.toml", &[]).unwrap();
+    let delay = &scenario.satellite.forward.delay;
+    assert_eq!(
+        delay.to_string(),
+        "1 ms to 1.8 ms, drawn every 50 ms and every 5 ms"
+    );
+    let json = serde_json::to_string(&scenario).unwrap();
+    assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), scenario);
 }
 
 #[test]
@@ -160,8 +272,8 @@ fn a_file_is_read_exactly_and_travels_in_json() {
         "time_s,delay_ms\n0,300\n0.000000001,299.999999\n15,1.5\n",
     )
     .unwrap();
-    let Delay::Trace(read) = &scenario.satellite.forward.delay else {
-        panic!("not a trace");
+    let Delay::Steps(read) = &scenario.satellite.forward.delay else {
+        panic!("not steps");
     };
     let steps = [
         (0, 300_000_000),
@@ -176,6 +288,18 @@ fn a_file_is_read_exactly_and_travels_in_json() {
     let json = serde_json::to_string(&scenario).unwrap();
     assert!(json.contains(r#""delay":{"trace":"delay.csv","steps":[["0 ms","300 ms"],["1 ns","#));
     assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), scenario);
+}
+
+#[test]
+fn further_columns_are_for_people() {
+    let content = "time_s,delay_ms,satellite\n0,300,1-1\n15,280,1-2\n";
+    let scenario = trace("columns", content).unwrap();
+    let Delay::Steps(read) = &scenario.satellite.forward.delay else {
+        panic!("not steps");
+    };
+    let steps = [(0, 300_000_000), (15_000_000_000, 280_000_000)];
+    let steps = steps.map(|(time, delay)| (ns(time), Span::from_nanos(delay)));
+    assert_eq!(read.steps, steps);
 }
 
 #[test]
@@ -224,6 +348,16 @@ fn a_bad_file_is_refused() {
             "time_s,delay_ms\n0,300,1\n",
             format!("line 2: 0,300,1: {row}"),
         ),
+        (
+            "no column",
+            "time_s,delay_ms,satellite\n0,300\n",
+            format!("line 2: 0,300: {row}"),
+        ),
+        (
+            "another unit",
+            "time_s,delay_ms2,satellite\n0,300,1\n",
+            "line 1: the header must be \"time_s,delay_ms\"".to_owned(),
+        ),
         ("short", "time_s,delay_ms\n0\n", format!("line 2: 0: {row}")),
         (
             "blank",
@@ -237,5 +371,67 @@ fn a_bad_file_is_refused() {
         ),
     ] {
         assert_eq!(message(name, content), format!("{key}{expected}"), "{name}");
+    }
+}
+
+const AGAIN: &str = "delay = { steps = [[\"0 s\", \"30 ns\"], [\"100 ns\", \"5 ns\"], [\"200 ns\", \
+                     \"50 ns\"]], period = \"1 us\" }";
+
+#[test]
+fn steps_begin_again_after_a_period() {
+    let times = [0, 150, 250, 999, 1_000, 1_099, 1_150, 3_000_150];
+    // At 1000 it is 30 ns again, and the packet waits for the one before, which arrives at 1049.
+    assert_eq!(
+        arrivals(&mut link(AGAIN), &times),
+        [30, 155, 300, 1_049, 1_049, 1_129, 1_155, 3_000_155]
+    );
+}
+
+#[test]
+fn steps_need_no_file_and_travel_in_json() {
+    let scenario = Scenario::parse(&file(AGAIN), "test.toml", &[]).unwrap();
+    let json = serde_json::to_string(&scenario).unwrap();
+    assert!(
+        json.contains(r#""delay":{"steps":[["0 ms","30 ns"],"#),
+        "{json}"
+    );
+    assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), scenario);
+    let shown = scenario.satellite.forward.delay.to_string();
+    assert_eq!(shown, "5 ns to 50 ns in 3 steps, again every 1 us");
+}
+
+/// Steps of a delay in nanoseconds, and a period.
+fn steps() -> impl Strategy<Value = (Vec<(u64, u64)>, Option<u64>)> {
+    let steps = prop::collection::vec((1_u64..500, 1_u64..2_000), 1..12);
+    (steps, any::<bool>()).prop_map(|(steps, repeats)| {
+        let mut end = 0;
+        let mut all = Vec::new();
+        for (lasts, delay) in steps {
+            all.push((end, delay));
+            end += lasts;
+        }
+        (all, repeats.then_some(end))
+    })
+}
+
+proptest! {
+    /// Each packet arrives after the delay that holds when it is sent, or with the one before it.
+    #[test]
+    fn steps_are_those_of_a_reference_and_keep_the_order(
+        (steps, period) in steps(),
+        gaps in prop::collection::vec(0_u64..900, 1..80),
+    ) {
+        let rows = steps.iter().map(|(from, delay)| format!("[\"{from} ns\", \"{delay} ns\"]"));
+        let rows = rows.collect::<Vec<_>>().join(", ");
+        let again = period.map_or(String::new(), |period| format!(", period = \"{period} ns\""));
+        let mut link = link(&format!("delay = {{ steps = [{rows}]{again} }}"));
+        let (mut now, mut last) = (0, 0);
+        for gap in gaps {
+            now += gap;
+            let within = period.map_or(now, |period| now % period);
+            let holds = steps.iter().rfind(|(from, _)| *from <= within).unwrap().1;
+            last = last.max(now + holds);
+            prop_assert_eq!(arrivals(&mut link, &[now]), [last]);
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::file;
 
 /// The keys of a direction.
 const KEYS: &str = "rate, delay, queue, loss, frame, mtu, sources, udp, policer, shaper, outages, \
-                    order, bit_errors, aggregate, reorder";
+                    handovers, order, bit_errors, aggregate, duplicate, reorder";
 
 const SAT: &str = "rate = \"20 Mbit/s\"\ndelay = \"300 ms\"";
 
@@ -346,11 +346,43 @@ fn a_rate_that_changes() {
 }
 
 #[test]
+fn steps_of_a_delay_and_of_a_loss() {
+    forward_refused(
+        "delay = { steps = [[\"0 s\", \"2 ms\"], [\"1 s\", \"3 ms\"]], period = \"1 s\" }",
+        ".delay.period: 1 s: must be longer than the time of the last step, 1 s",
+    );
+    forward_refused(
+        "delay = { steps = [[\"1 s\", \"2 ms\"]] }",
+        ".delay.steps: [[\"1 s\", \"2 ms\"]]: the first time must be 0",
+    );
+    for (steps, why) in [
+        (
+            "[[\"0 s\", \"2\"]]",
+            "write steps like [[\"0 s\", \"0 %\"], [\"15 s\", \"100 %\"]]",
+        ),
+        (
+            "[[\"0 s\", \"1 %\"], [\"0 s\", \"2 %\"]]",
+            "times must increase",
+        ),
+    ] {
+        forward_refused(
+            &format!("delay = \"1 ms\"\nloss = {{ model = \"steps\", steps = {steps} }}"),
+            &format!(".loss.steps: {steps}: {why}"),
+        );
+    }
+    forward_refused(
+        "delay = \"1 ms\"\nloss = { model = \"steps\" }",
+        ".loss.steps: missing; write steps = [[\"0 s\", \"0 %\"], [\"5 s\", \"100 %\"]]",
+    );
+}
+
+#[test]
 fn jitter_frames_and_handovers() {
     forward_refused(
         "delay = { jitter = \"2 ms\" }",
         ".delay: { jitter = \"2 ms\" }: not a delay; write \"300 ms\", { base = \"300 ms\", jitter \
-         = \"20 ms\" } or { trace = \"file.csv\" }",
+         = \"20 ms\" }, { steps = [[\"0 s\", \"300 ms\"], [\"15 s\", \"280 ms\"]] } or { trace = \
+         \"file.csv\" }",
     );
     forward_refused(
         "delay = { base = \"2 ms\" }",
@@ -553,4 +585,64 @@ fn reordering_aggregation_and_bit_errors() {
         "delay = \"1 ms\"\nbit_errors = 2.0",
         ".bit_errors: 2: every bit would be wrong; write it like \"1e-6\"",
     );
+}
+
+#[test]
+fn handovers_that_cannot_be() {
+    for (handovers, message) in [
+        (
+            "\"15 s\"",
+            ": 15 s: not handovers; write { every = \"15 s\", phase = \"random\", gap = \"80 ms\", \
+             in_flight = \"lost\" } or { times = [{ at = \"10 s\" }, { at = \"25 s\" }], gap = \"80 \
+             ms\", in_flight = \"lost\" }",
+        ),
+        (
+            "{ every = \"15 s\", gap = \"80 ms\" }",
+            ".in_flight: missing; write in_flight = \"lost\", \"delayed\" or \"forwarded\"",
+        ),
+        (
+            "{ every = \"15 s\", gap = \"80 ms\", in_flight = \"kept\" }",
+            ".in_flight: kept: write \"lost\", \"delayed\" or \"forwarded\"",
+        ),
+        (
+            "{ every = \"1 s\", gap = \"1 s\", in_flight = \"lost\" }",
+            ".gap: 1 s: a gap must be shorter than from one handover to the next, 1 s",
+        ),
+        (
+            "{ every = \"1 s\", gap = [], in_flight = \"lost\" }",
+            ".gap: []: write a gap, \"80 ms\", or several, [\"60 ms\", \"90 ms\"]",
+        ),
+        (
+            "{ every = \"1 s\", gap = [80], in_flight = \"lost\" }",
+            ".gap.0: 80: a time needs a unit; write \"80 ms\" or \"80 s\"",
+        ),
+        (
+            "{ every = \"1 s\", first = \"1 s\", phase = \"random\", gap = \"0 s\", in_flight = \
+             \"lost\" }",
+            ".phase: random: either first or phase, not both; leave one out",
+        ),
+        (
+            "{ every = \"1 s\", phase = \"1 s\", gap = \"0 s\", in_flight = \"lost\" }",
+            ".phase: 1 s: write \"random\"",
+        ),
+        (
+            "{ times = [], gap = \"0 s\", in_flight = \"lost\" }",
+            ".times: []: write the times like [{ at = \"10 s\" }, { at = \"25 s\" }]",
+        ),
+        (
+            "{ times = [{ at = \"10 s\" }], in_flight = \"lost\" }",
+            ".times.0.gap: missing; write gap = \"80 ms\", or gap beside times for all of them",
+        ),
+        (
+            "{ times = [{ at = \"10 s\" }, { at = \"11 s\" }], gap = \"1 s\", in_flight = \"lost\" }",
+            ".times.1.at: 11 s: is not after the end of the gap before it, at 11 s",
+        ),
+        (
+            "{ times = [{ at = \"10 s\" }], gap = \"1 s\", period = \"11 s\", in_flight = \"lost\" }",
+            ".period: 11 s: must be longer than until the last gap ends, at 11 s",
+        ),
+    ] {
+        let forward = format!("delay = \"1 ms\"\nhandovers = {handovers}");
+        forward_refused(&forward, &format!(".handovers{message}"));
+    }
 }

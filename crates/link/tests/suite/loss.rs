@@ -4,7 +4,7 @@ use bentpipe_link::{Direction, Fate, LinkSeed, Path, SegmentName};
 use bentpipe_units::Span;
 
 use crate::decided::Decides;
-use crate::{SEED, config, link, ns};
+use crate::{SEED, config, link, ns, parse};
 
 const MILLION: usize = 1_000_000;
 
@@ -217,4 +217,51 @@ fn another_queue_leaves_the_losses_where_they_were() {
             15, 27, 39, 63, 77, 101, 196, 374, 556, 701, 747, 769, 860, 920
         ]
     );
+}
+
+#[test]
+fn steps_have_the_ratio_of_their_time() {
+    let steps =
+        "[[\"0 s\", \"0 %\"], [\"1 s\", \"100 %\"], [\"3 s\", \"20 %\"], [\"4 s\", \"0 %\"]]";
+    let text = |period: &str| format!("loss = {{ model = \"steps\", steps = {steps}{period} }}");
+    // 100,000 packets each second; the first 10 s.
+    let lost_in = |link: &mut Path| -> Vec<usize> {
+        let second = |second: u64| {
+            let times = (0..100_000).map(|packet| ns(second * 1_000_000_000 + packet * 10_000));
+            times
+                .filter(|at| link.admit(*at, 1500) == Fate::Loss)
+                .count()
+        };
+        (0..10).map(second).collect()
+    };
+    let once = lost_in(&mut link(&text("")));
+    let again = lost_in(&mut link(&text(", period = \"5 s\"")));
+    assert_eq!(once[..3], [0, 100_000, 100_000]);
+    assert_eq!(once[4..], [0; 6]);
+    assert_eq!(
+        [&again[..3], &again[5..8]].concat(),
+        [&once[..3]; 2].concat()
+    );
+    assert_eq!((again[4], again[9]), (0, 0));
+    for count in [once[3], again[3], again[8]] {
+        assert_share(count, 100_000, 0.2);
+    }
+}
+
+#[test]
+fn steps_of_a_loss_travel_in_json() {
+    let text = "loss = { model = \"steps\", steps = [[\"0 s\", \"0.5 %\"], [\"1 s\", \"100 %\"]], \
+                period = \"2 s\" }";
+    let scenario = parse(&format!("delay = \"1 ms\"\n{text}")).unwrap();
+    let json = serde_json::to_string(&scenario).unwrap();
+    assert!(
+        json.contains(r#"{"model":"steps","steps":[["0 ms","0.5 %"],"#),
+        "{json}"
+    );
+    assert_eq!(
+        serde_json::from_str::<bentpipe_link::Scenario>(&json).unwrap(),
+        scenario
+    );
+    let shown = scenario.satellite.forward.loss.to_string();
+    assert_eq!(shown, "0.5 % to 100 % in 2 steps, again every 2 s");
 }

@@ -107,7 +107,7 @@ fn orders() {
     bad(
         "[\"queue\", \"polcer\"]",
         ".1: polcer: unknown node; did you mean \"policer\"? Known: mtu, udp, policer, shaper, \
-         queue, loss, bit_errors, delay, aggregate, reorder",
+         queue, loss, bit_errors, delay, aggregate, duplicate, reorder",
     );
     bad(
         "[\"queue\", \"delay\", \"queue\"]",
@@ -124,6 +124,26 @@ fn orders() {
     // What a direction has not may be named.
     let order = "order = [\"shaper\", \"policer\", \"queue\", \"loss\", \"delay\"]";
     parse(&format!("delay = \"1 ms\"\n{keys}{order}")).unwrap();
+}
+
+#[test]
+fn duplicates() {
+    refused(
+        "duplicate = \"0.1\"",
+        "duplicate: 0.1: a ratio needs a unit; write \"0.1 %\"",
+    );
+    refused(
+        "duplicate = [\"0.1 %\"]",
+        "duplicate: [\"0.1 %\"]: a value with a unit is needed here; put it in quotes",
+    );
+    refused(
+        "duplicate = { after = \"1 ms\" }",
+        "duplicate.share: missing; write share = \"0.1 %\"",
+    );
+    refused(
+        "duplicate = { share = \"1 %\", afer = \"1 ms\" }",
+        "duplicate.afer: 1 ms: unknown key; did you mean \"after\"? Known here: share, after",
+    );
 }
 
 #[test]

@@ -153,6 +153,12 @@ fn nodes() -> impl Strategy<Value = (&'static str, bool)> {
         ),
         ("aggregate = { hold = \"200 us\", packets = 3 }", true),
         ("aggregate = { hold = \"90 us\" }", true),
+        ("duplicate = \"30 %\"", true),
+        ("duplicate = { share = \"30 %\", after = \"80 us\" }", true),
+        (
+            "duplicate = \"30 %\"\nreorder = { share = \"20 %\", distance = \"2 packets\" }",
+            false,
+        ),
         (
             "aggregate = { hold = \"200 us\", packets = 3 }\nreorder = { share = \"20 %\", \
              distance = \"2 packets\" }",
@@ -206,19 +212,24 @@ proptest! {
         once.advance(Time::NEVER);
         let all: Vec<Outcome> = std::iter::from_fn(|| once.outcome()).collect();
         let arrivals_of = |outcomes: &[Outcome]| {
-            let mut fates: Vec<_> = outcomes.iter().map(|it| (it.packet.id, it.fate)).collect();
-            fates.sort_by_key(|(id, _)| *id);
+            let each = outcomes.iter().map(|it| (it.packet.id, it.fate, it.is_copy));
+            let mut fates: Vec<_> = each.collect();
+            fates.sort_by_key(|(id, ..)| *id);
             fates
         };
         prop_assert_eq!(arrivals_of(&found), arrivals_of(&all));
         prop_assert_eq!(once.counters(), path.counters());
-        prop_assert_eq!(found.len(), arrivals.len());
+        let copies = found.iter().filter(|it| it.is_copy).count();
+        prop_assert_eq!(found.len() - copies, arrivals.len());
         let mut last = Time::ZERO;
         let mut last_of = [0; 2];
         for outcome in &found {
             let Fate::Delivered { at } = outcome.fate else { continue };
             prop_assert!(at >= last, "they leave in the order of time");
             last = at;
+            if outcome.is_copy {
+                continue;
+            }
             let last = &mut last_of[usize::try_from(outcome.packet.flow).unwrap()];
             prop_assert!(!in_order || *last <= outcome.packet.id);
             *last = outcome.packet.id;

@@ -1,7 +1,7 @@
 //! How what changes with time is summed up, against figures computed by hand and by a reference.
 
 use bentpipe_link::{Delay, LinkRate, LinkTimeline, PARTS, Quantity};
-use bentpipe_units::Span;
+use bentpipe_units::{Span, Time};
 use proptest::prelude::*;
 
 use crate::parse;
@@ -67,6 +67,35 @@ fn losses_of_handovers_and_delays_have_a_timeline() {
     ));
     assert!(one.drawn && one.quantity == Quantity::Delay);
     assert!(one.least >= 14_000_000 && one.most <= 18_000_000 && one.least < one.most);
+}
+
+#[test]
+fn what_comes_after_the_last_step_is_said() {
+    let steps = "steps = [[\"0 s\", \"4 ms\"], [\"15 s\", \"8 ms\"]]";
+    let (one, ..) = pick(timelines(&format!("delay = {{ {steps} }}")));
+    let after = (one.repeats, one.last_from, one.length);
+    assert_eq!(
+        after,
+        (
+            false,
+            Some(Time::from_nanos(15_000_000_000)),
+            Span::from_secs(60)
+        )
+    );
+    assert_eq!((one.least, one.mean), (4_000_000, 7_000_000));
+    let (one, ..) = pick(timelines(&format!(
+        "delay = {{ {steps}, period = \"20 s\" }}"
+    )));
+    let after = (one.repeats, one.last_from, one.length);
+    assert_eq!(after, (true, None, Span::from_secs(20)));
+    assert_eq!(one.mean, 5_000_000);
+    let ratios = "steps = [[\"0 s\", \"0 %\"], [\"15 s\", \"10 %\"]], period = \"20 s\"";
+    let loss = format!("loss = {{ model = \"steps\", {ratios} }}");
+    let (one, ..) = pick(timelines(&loss));
+    assert_eq!(
+        (one.quantity, one.repeats, one.mean),
+        (Quantity::Loss, true, 25_000_000)
+    );
 }
 
 #[test]

@@ -120,6 +120,7 @@ impl Joined {
                 ip: seen.ip,
                 fate: Fate::Loss,
                 marked: false,
+                copies: Vec::new(),
             });
         }
         let mut fastest: Option<i64> = None;

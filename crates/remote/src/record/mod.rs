@@ -112,6 +112,9 @@ fn of_seen_packets(made: TrialResult, are_seen: bool) -> TrialResult {
         return_queue_drops: None,
         forward_marked: None,
         return_marked: None,
+        // A capture may show a packet twice that arrived once.
+        forward_duplicated: None,
+        return_duplicated: None,
         ..made.links
     };
     TrialResult {

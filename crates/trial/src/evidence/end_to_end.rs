@@ -2,11 +2,12 @@
 //!
 //! What links carry there is not what was sent. But at the first hop and at the last one packets
 //! are as the ends made them: a departure at one is joined with the arrival at the other by
-//! content, and of packets with equal content the first with the first.
+//! content, and of packets with equal content the first with the first. What comes out more often
+//! than it went in was duplicated between: the last of these arrives again.
 
 use std::collections::{HashMap, VecDeque};
 
-use bentpipe_link::{ArrivalOrder, Counters, Direction, Fate};
+use bentpipe_link::{ArrivalOrder, Counters, Direction, Fate, FurtherArrival};
 use bentpipe_units::{Span, Time};
 
 use super::{HopPackets, LinkObservation, Packet, PacketLog, TestbedObservation, Transport};
@@ -34,6 +35,7 @@ pub fn count_fates(packets: &[Packet]) -> [Counters; 2] {
         for (number, packet) in (0..).zip(own) {
             counters.count(packet.fate, packet.ip.bytes);
             counters.marked += u64::from(packet.marked);
+            counters.duplicated += packet.copies.len() as u64;
             if let Fate::Delivered { at } = packet.fate {
                 arrivals.push((at, number, packet));
             }
@@ -101,31 +103,39 @@ fn across(way: Direction, near: &[Packet], far: &[Packet], end: Time) -> Vec<Pac
         came_out.entry(key).or_default().push_back(packet);
     }
     let mut packets: Vec<Packet> = Vec::new();
+    // Of those with equal content, the last that came out.
+    let mut last_equal: HashMap<(usize, &Transport), usize> = HashMap::new();
     // Of packets that did not come out: their number, and when they had crossed the first hop.
     let mut vanished: Vec<(usize, Time)> = Vec::new();
     let (mut last_out, mut longest) = (None, Span::ZERO);
     for (number, packet) in in_order(way, near).into_iter().enumerate() {
-        let mut fate = packet.fate;
+        let mut whole = Packet {
+            copies: Vec::new(), // where the first hop ends
+            ..packet.clone()
+        };
         if let Fate::Delivered { at } = packet.fate {
-            let equal = came_out.get_mut(&(packet.flow, &packet.ip.transport));
-            let Some(found) = equal.and_then(|equal| next(equal, at)) else {
-                vanished.push((number, at));
-                fate = Fate::Loss;
-                packets.push(Packet {
-                    fate,
-                    ..packet.clone()
-                });
-                continue;
-            };
-            fate = found.fate;
-            if matches!(fate, Fate::Delivered { .. }) {
-                (last_out, longest) = (Some(number), longest.max(found.sent - at));
+            let key = (packet.flow, &packet.ip.transport);
+            match came_out.get_mut(&key).and_then(|equal| next(equal, at)) {
+                None => {
+                    vanished.push((number, at));
+                    whole.fate = Fate::Loss;
+                }
+                Some(found) => {
+                    last_equal.insert(key, number);
+                    whole.fate = found.fate;
+                    whole.copies.clone_from(&found.copies);
+                    if matches!(whole.fate, Fate::Delivered { .. }) {
+                        (last_out, longest) = (Some(number), longest.max(found.sent - at));
+                    }
+                }
             }
         }
-        packets.push(Packet {
-            fate,
-            ..packet.clone()
-        });
+        packets.push(whole);
+    }
+    for (key, number) in last_equal {
+        for again in came_out.remove(&key).unwrap_or_default() {
+            arrivals(again).for_each(|it| packets[number].arrive(it));
+        }
     }
     for (number, at) in vanished.into_iter().rev() {
         if last_out.is_none_or(|last| number > last) && at + longest > end {
@@ -133,6 +143,16 @@ fn across(way: Direction, near: &[Packet], far: &[Packet], end: Time) -> Vec<Pac
         }
     }
     packets
+}
+
+/// All arrivals of a packet.
+fn arrivals(packet: &Packet) -> impl Iterator<Item = FurtherArrival> {
+    let marked = packet.marked;
+    let first = match packet.fate {
+        Fate::Delivered { at } => Some(FurtherArrival { at, marked }),
+        Fate::QueueDrop | Fate::Loss => None,
+    };
+    first.into_iter().chain(packet.copies.iter().copied())
 }
 
 /// The first of packets with equal content that came out when this one had gone in.
@@ -167,6 +187,7 @@ mod tests {
             ip: IpPacket::udp(IpVersion::V4, 0, Bytes::from_static(content)),
             fate,
             marked: false,
+            copies: Vec::new(),
         }
     }
 
@@ -216,6 +237,35 @@ mod tests {
         );
         let ways: Vec<Direction> = found.iter().map(|it| it.direction).collect();
         assert_eq!(ways, [Return, Return, Forward]);
+    }
+
+    /// A packet that went into what is between once, and one that went in twice, which counts as
+    /// having gone in once: of either, two came out, and of the second one again two arrived.
+    #[test]
+    fn what_came_out_twice_was_duplicated() {
+        let copy = |at| FurtherArrival {
+            at: Time::from_nanos(at),
+            marked: false,
+        };
+        let mut first = [
+            packet(Direction::Return, 1, at(2), b"once"),
+            packet(Direction::Return, 3, at(4), b"twice"),
+            packet(Direction::Return, 5, Fate::Loss, b"lost"),
+        ];
+        first[1].copies = vec![copy(6)];
+        let mut last = [
+            packet(Direction::Return, 10, Fate::Loss, b"once"),
+            packet(Direction::Return, 11, at(21), b"once"),
+            packet(Direction::Return, 12, at(24), b"twice"),
+            packet(Direction::Return, 13, at(23), b"twice"),
+        ];
+        last[2].copies = vec![copy(25)];
+        let found = whole_path(&first, &last);
+        assert_eq!(fates(&found), [(1, at(21)), (3, at(23)), (5, Fate::Loss)]);
+        let copies: Vec<_> = found.iter().map(|it| it.copies.clone()).collect();
+        assert_eq!(copies, [vec![], vec![copy(24), copy(25)], vec![]]);
+        let [_, back] = count_fates(&found);
+        assert_eq!((back.delivered, back.losses, back.duplicated), (2, 1, 2));
     }
 
     #[test]

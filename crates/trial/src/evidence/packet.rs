@@ -1,6 +1,6 @@
 //! A packet of a hop: an IP packet with its transport, and its fate.
 
-use bentpipe_link::{Direction, Fate};
+use bentpipe_link::{Direction, Fate, FurtherArrival};
 use bentpipe_units::Time;
 use bentpipe_wire::capture::CapturedPacket;
 use bentpipe_wire::{Datagram, DecapsulationError, IpLayer, IpVersion, TCP, UDP, UDP_HEADER};
@@ -21,6 +21,29 @@ pub struct Packet {
     pub fate: Fate,
     /// Whether it arrived with a mark of Congestion Experienced that it was sent without.
     pub marked: bool,
+    /// Its further arrivals, in the order of time: links made copies of it (RFC 5560).
+    pub copies: Vec<FurtherArrival>,
+}
+
+impl Packet {
+    /// It has arrived, maybe not for the first time. What is known already may be later.
+    pub fn arrive(&mut self, arrival: FurtherArrival) {
+        let mut later = arrival;
+        match &mut self.fate {
+            Fate::Delivered { at } => {
+                if arrival.at < *at {
+                    std::mem::swap(at, &mut later.at);
+                    std::mem::swap(&mut self.marked, &mut later.marked);
+                }
+                let place = self.copies.partition_point(|it| it.at <= later.at);
+                self.copies.insert(place, later);
+            }
+            fate => {
+                *fate = Fate::Delivered { at: arrival.at };
+                self.marked = arrival.marked;
+            }
+        }
+    }
 }
 
 /// An IP packet, which is what links carry.

@@ -30,7 +30,8 @@ pub struct PacketLog {
     /// Time zero of the trial, since the Unix epoch.
     epoch_unix_ns: u64,
     hash: Sha256,
-    /// Of each flow, by the server and by the client: of either direction, in the order of time.
+    /// Of each flow, by the server and by the client: of either direction, in the order of time,
+    /// each packet once.
     received: Vec<[Vec<Received>; 2]>,
     packets: Vec<Packet>,
 }
@@ -71,6 +72,11 @@ impl PacketLog {
             self.hash.update([*protocol]);
         }
         self.hash.update(content);
+        for copy in &packet.copies {
+            // No head begins so.
+            self.hash.update([0x80 | u8::from(copy.marked)]);
+            self.hash.update(copy.at.as_nanos().to_le_bytes());
+        }
         if fate == 0 {
             let way = usize::from(packet.direction == Direction::Forward);
             let received = &mut self.received[packet.flow][way];
@@ -149,8 +155,8 @@ impl PacketLog {
             .map(|arrival| arrival.at)
     }
 
-    /// SHA-256 over flow, direction, times, fate, ECN, IP version, transport and content of every
-    /// packet, in hexadecimal.
+    /// SHA-256 over flow, direction, times, fate, ECN, IP version, transport, content and further
+    /// arrivals of every packet, in hexadecimal.
     #[must_use]
     pub fn sha256(&self) -> String {
         hex(self.hash.clone().finalize())
@@ -198,6 +204,7 @@ fn curve(arrived: &[Received], start: Time, step: u64, points: u64) -> Vec<u64> 
 
 #[cfg(test)]
 mod tests {
+    use bentpipe_link::FurtherArrival;
     use bytes::Bytes;
 
     use super::*;
@@ -215,7 +222,25 @@ mod tests {
             ip: IpPacket::udp(IpVersion::V4, 0, Bytes::from_static(payload)),
             fate,
             marked: false,
+            copies: Vec::new(),
         }
+    }
+
+    fn copy(at: u64, marked: bool) -> FurtherArrival {
+        let at = Time::from_nanos(at);
+        FurtherArrival { at, marked }
+    }
+
+    #[test]
+    fn a_copy_of_a_packet_brings_nothing_new() {
+        let mut log = PacketLog::new(1, 0);
+        let copies = vec![copy(5_000, false)];
+        log.add(Packet {
+            copies,
+            ..packet(0, Some(1_000), b"12345")
+        });
+        let (_, curve) = log.received(Direction::Forward, Time::ZERO, Time::NEVER);
+        assert_eq!(curve.last(), Some(&5));
     }
 
     #[test]
@@ -235,6 +260,10 @@ mod tests {
         let other = |protocol: u8| Transport::Other {
             protocol,
             bytes: content.clone(),
+        };
+        let with_copies = |copies: &[(u64, bool)]| Packet {
+            copies: copies.iter().map(|it| copy(it.0, it.1)).collect(),
+            ..reference.clone()
         };
         let variants = [
             packet(2, Some(2), b"abc"),
@@ -259,6 +288,10 @@ mod tests {
                 direction: Direction::Return,
                 ..reference.clone()
             },
+            with_copies(&[(3, false)]),
+            with_copies(&[(4, false)]),
+            with_copies(&[(3, true)]),
+            with_copies(&[(3, false), (3, false)]),
         ];
         let hash = |packet: &Packet| {
             let mut log = PacketLog::new(2, 0);

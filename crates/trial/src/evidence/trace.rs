@@ -1,9 +1,9 @@
 //! Writes the packet log of a hop as a trace: both sides, nanosecond times, TLS secrets inside.
 //!
 //! Packets stand in the order in which they were sent, each followed at once by its arrival on the
-//! other side. In order of time, arrivals would stand between packets sent hundreds of milliseconds
-//! later, and Wireshark, which keeps one key phase per direction, would lose the thread at the
-//! first key update.
+//! other side, and by those of its copies. In order of time, arrivals would stand between packets
+//! sent hundreds of milliseconds later, and Wireshark, which keeps one key phase per direction,
+//! would lose the thread at the first key update.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -84,6 +84,8 @@ impl HopTrace<'_> {
                 direction,
                 sent,
                 fate,
+                marked,
+                copies,
                 ..
             } = &packets[packet];
             let (from, to) = match direction {
@@ -101,15 +103,23 @@ impl HopTrace<'_> {
                 packet,
                 is_marked: false,
             });
-            if let Fate::Delivered { at } = fate {
-                entries.push(TraceEntry {
-                    time: at.as_nanos(),
-                    interface: to,
-                    comment: None,
-                    packet,
-                    is_marked: packets[packet].marked,
-                });
-            }
+            let first = match fate {
+                Fate::Delivered { at } => Some((*at, *marked)),
+                _ => None,
+            };
+            let further = copies.iter().map(|it| (it.at, it.marked));
+            entries.extend(
+                first
+                    .into_iter()
+                    .chain(further)
+                    .map(|(at, is_marked)| TraceEntry {
+                        time: at.as_nanos(),
+                        interface: to,
+                        comment: None,
+                        packet,
+                        is_marked,
+                    }),
+            );
         }
         entries
     }

@@ -44,19 +44,19 @@ pub fn hops(
     };
     let passed = hops.into_iter().zip(observation.on_links());
     if job.encapsulates() {
-        return passed.map(|(hop, passed)| unread(hop, passed)).collect();
+        return passed.map(|(hop, passed)| unread(hop, &passed)).collect();
     }
     let seen = passed.zip(&flow.hops);
-    seen.map(|((hop, passed), observed)| result(hop, passed, observed, files))
+    seen.map(|((hop, passed), observed)| result(hop, &passed, observed, files))
         .collect()
 }
 
 /// A hop that carries the flow encapsulated: nothing is known of the flow there.
-fn unread(hop: Hop, passed: [Counters; 2]) -> HopResult {
+fn unread(hop: Hop, passed: &[Counters; 2]) -> HopResult {
     HopResult {
         from: hop.from,
         to: hop.to,
-        links: LinkCounts::from(passed),
+        links: LinkCounts::from(*passed),
         connections: None,
         rtt_min_ms: None,
         rtt_median_ms: None,
@@ -67,7 +67,7 @@ fn unread(hop: Hop, passed: [Counters; 2]) -> HopResult {
 
 fn result(
     hop: Hop,
-    passed: [Counters; 2],
+    passed: &[Counters; 2],
     observed: &HopObservation,
     files: MeasuredFiles,
 ) -> HopResult {
@@ -82,7 +82,7 @@ fn result(
     HopResult {
         from: hop.from,
         to: hop.to,
-        links: LinkCounts::from(passed),
+        links: LinkCounts::from(*passed),
         connections: observed.completed().map(|all| all.len() as u64),
         rtt_min_ms: metrics.and_then(|it| it.rtt_min_ms),
         rtt_median_ms: metrics.and_then(|it| it.rtt_median_ms),
@@ -101,6 +101,8 @@ impl From<[Counters; 2]> for LinkCounts {
             forward_marked: Some(forward.marked),
             forward_reordered: Some(forward.reordered),
             forward_reorder_extent: Some(forward.reorder_extent),
+            forward_reorder_extent_mean: reorder_extent_mean(forward),
+            forward_duplicated: Some(forward.duplicated),
             forward_losses: Some(forward.losses),
             forward_source_packets: forward.sources.map(|it| it.packets),
             forward_source_bytes: forward.sources.map(|it| it.bytes),
@@ -112,6 +114,8 @@ impl From<[Counters; 2]> for LinkCounts {
             return_marked: Some(back.marked),
             return_reordered: Some(back.reordered),
             return_reorder_extent: Some(back.reorder_extent),
+            return_reorder_extent_mean: reorder_extent_mean(back),
+            return_duplicated: Some(back.duplicated),
             return_losses: Some(back.losses),
             return_source_packets: back.sources.map(|it| it.packets),
             return_source_bytes: back.sources.map(|it| it.bytes),
@@ -122,13 +126,23 @@ impl From<[Counters; 2]> for LinkCounts {
             return_capacity_requests_denied: back.requests.map(|it| it.denied),
             return_capacity_requests_collided: back.requests.map(|it| it.collided),
             return_grant_wait_mean_ms: back.requests.and_then(CapacityRequests::mean_wait).map(ms),
-            return_grant_wait_max_ms: back.requests.and_then(CapacityRequests::longest_wait).map(ms),
+            return_grant_wait_max_ms: back
+                .requests
+                .and_then(CapacityRequests::longest_wait)
+                .map(ms),
         }
     }
 }
 
 fn ms(span: Span) -> f64 {
     span.as_secs_f64() * 1e3
+}
+
+/// The mean extent of reordered packets; None if none is.
+#[expect(clippy::cast_precision_loss, reason = "a mean")]
+fn reorder_extent_mean(counters: Counters) -> Option<f64> {
+    let packets = counters.reordered;
+    (packets > 0).then(|| counters.reorder_extents as f64 / packets as f64)
 }
 
 /// The one-way measures of the way that the files go.

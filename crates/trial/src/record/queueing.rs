@@ -70,6 +70,7 @@ mod tests {
                     at: sent + Span::from_millis(took),
                 }),
                 marked: false,
+                copies: Vec::new(),
             });
         }
         log

@@ -496,6 +496,13 @@ pub struct LinkCounts {
     /// one that was sent later until it came itself (RFC 4737, section 4.2); 0 if none was
     /// reordered.
     pub forward_reorder_extent: Option<u64>,
+    /// The mean extent of the reordered packets towards the client (RFC 4737, section 4.2). Null:
+    /// none was reordered.
+    pub forward_reorder_extent_mean: Option<f64>,
+    /// Further arrivals at the client of packets that had arrived (RFC 5560): a link made copies of
+    /// them. They count as no packets of their own, and none of them as lost. Null: also over a
+    /// real link, where a capture may show a packet twice that arrived once.
+    pub forward_duplicated: Option<u64>,
     /// Packets towards the client that the link lost; over a real link, whoever dropped them.
     pub forward_losses: Option<u64>,
     /// Packets that sources of cross traffic sent towards the client, on all links of the hop.
@@ -526,6 +533,13 @@ pub struct LinkCounts {
     /// one that was sent later until it came itself (RFC 4737, section 4.2); 0 if none was
     /// reordered.
     pub return_reorder_extent: Option<u64>,
+    /// The mean extent of the reordered packets towards the server (RFC 4737, section 4.2). Null:
+    /// none was reordered.
+    pub return_reorder_extent_mean: Option<f64>,
+    /// Further arrivals at the server of packets that had arrived (RFC 5560): a link made copies of
+    /// them. They count as no packets of their own, and none of them as lost. Null: also over a
+    /// real link, where a capture may show a packet twice that arrived once.
+    pub return_duplicated: Option<u64>,
     /// Packets towards the server that the link lost; over a real link, whoever dropped them.
     pub return_losses: Option<u64>,
     /// Packets that sources of cross traffic sent towards the server, on all links of the hop.

@@ -85,6 +85,7 @@ mod tests {
             sent: Time::from_nanos(sent_ms * 1_000_000 + 7),
             ip: IpPacket::udp(IpVersion::V4, 0, Bytes::new()),
             marked: false,
+            copies: Vec::new(),
             fate: if lost {
                 Fate::Loss
             } else {

@@ -198,7 +198,12 @@ fn scenario(segments: &[SegmentName]) -> impl Strategy<Value = Scenario> + use<>
         "reorder = { share = \"20 %\", distance = \"2 packets\", wait = \"9 ms\" }\n",
         "reorder = { share = \"20 %\", by = \"3 ms\" }\n",
         "bit_errors = \"1e-5\"\n",
+        "duplicate = \"30 %\"\n",
+        "duplicate = { share = \"30 %\", after = \"4 ms\" }\n",
+        "duplicate = { share = \"30 %\", after = \"2 ms\" }\norder = [\"duplicate\", \"delay\", \
+         \"loss\", \"queue\"]\n",
         "aggregate = { hold = \"5 ms\", packets = 4 }\n",
+        "handovers = { every = \"50 ms\", phase = \"random\", gap = \"5 ms\", in_flight = \"lost\" }\n",
         "aggregate = { hold = \"5 ms\" }\nreorder = { share = \"20 %\", by = \"3 ms\" }\n",
     ]);
     let half = (
@@ -367,6 +372,7 @@ proptest! {
             let passed = metered.meter.read();
             prop_assert_eq!(passed.packets, arrivals.len() as u64);
             prop_assert_eq!(passed.released, out.len() as u64);
+            prop_assert_eq!(passed.released, passed.delivered + passed.duplicated);
             prop_assert_eq!(passed.packets, passed.delivered + passed.queue_drops + passed.losses);
             prop_assert_eq!(passed.queue_bytes, 0);
         }
@@ -416,8 +422,14 @@ proptest! {
         let sent: Vec<_> = packets.iter().map(|it| (it.sent.unwrap(), it.ip().len())).collect();
         prop_assert_eq!(&sent, &up);
         let mut outcomes = outcomes(&scenario, Direction::Return, seed, &up);
+        let copies = outcomes.iter().filter(|it| it.is_copy);
+        let copies = copies.filter(|it| matches!(it.fate, Fate::Delivered { .. })).count();
+        prop_assert_eq!(packets.iter().map(|it| it.copies.len()).sum::<usize>(), copies);
+        outcomes.retain(|it| !it.is_copy);
         outcomes.sort_by_key(|it| it.packet.id);
         for (packet, Outcome { fate, .. }) in packets.iter().zip(outcomes) {
+            prop_assert!(packet.copies.is_sorted_by_key(|it| it.at));
+            prop_assert!(packet.copies.iter().all(|it| packet.arrived <= Some(it.at)));
             prop_assert_eq!(packet.direction, Direction::Return);
             let (word, due) = match fate {
                 Fate::Delivered { at } => (trace::Fate::Delivered, Some(at)),

@@ -1,0 +1,1 @@
+"""Weather on the way to a satellite: attenuation over time, synthesised from the climate of a place."""
