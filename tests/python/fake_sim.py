@@ -27,6 +27,17 @@ SOURCES = [
     for what in ("packets", "bytes", "delivered_bytes", "lost")
 ]
 QUEUEING = [f"{way}_queueing_{what}_ms" for way in ("forward", "return") for what in ("median", "p99")]
+REQUESTS = [
+    f"return_{what}"
+    for what in (
+        "capacity_requests",
+        "capacity_requests_lost",
+        "capacity_requests_denied",
+        "capacity_requests_collided",
+        "grant_wait_mean_ms",
+        "grant_wait_max_ms",
+    )
+]
 HOW = os.environ.get("FAKE_SIM", "").split()
 
 
@@ -129,7 +140,7 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
         "forward_marked": 0, "return_marked": 0, **dict.fromkeys(SOURCES), **dict.fromkeys(QUEUEING, 1.5),
         "forward_reordered": 0, "forward_reorder_extent": 0, "forward_reorder_extent_mean": None,
         "return_reordered": 0, "return_reorder_extent": 0, "return_reorder_extent_mean": None,
-        "forward_duplicated": 0, "return_duplicated": 0,
+        "forward_duplicated": 0, "return_duplicated": 0, **dict.fromkeys(REQUESTS),
         "client_version": "toy 1", "server_version": "toy 1", "client_driver": "d", "server_driver": "d",
         "client_statistics": {}, "server_statistics": {},
         "received_step_s": 0.1, "received_bytes": [1, 2, 3], "in_order_bytes": [1, 1, 3],

@@ -8,6 +8,7 @@ use crate::direction::Direction;
 use crate::random::LinkSeed;
 use crate::rate::LinkRate;
 use crate::rate_over_time::RateOverTime;
+use crate::satellite::ReturnRate;
 use crate::scenario::Scenario;
 use crate::token_bucket::TokenBucketConfig;
 
@@ -113,6 +114,10 @@ impl<'a> Ideal<'a> {
                     RateOverTime::OnDemand(Allocation::all_asked(*demand, asked + meets))
                 }
                 (LinkRate::OnDemand(demand), None) => RateOverTime::Fixed(demand.full.bps()),
+                (LinkRate::Rcs2(carrier), Some(asked)) => {
+                    let asked = Some(asked + meets);
+                    RateOverTime::Return(Box::new(ReturnRate::new(carrier, asked)))
+                }
                 _ => RateOverTime::new(rate, stream),
             });
             let found = found.map(|rate| rate.interrupted(config, stream));

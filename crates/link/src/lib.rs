@@ -103,7 +103,9 @@ pub use intervals::Intervals;
 pub use loss::Loss;
 pub use order::NodeName;
 pub use outages::{OutageTimes, Outages};
-pub use packet::{Counters, Fate, FurtherArrival, Outcome, PacketMeta, SourceCounters};
+pub use packet::{
+    CapacityRequests, Counters, Fate, FurtherArrival, Outcome, PacketMeta, SourceCounters,
+};
 pub use packets::Packets;
 pub use path::Path;
 pub use queue::{Queue, RandomDrop};
@@ -112,8 +114,9 @@ pub use random::LinkSeed;
 pub use rate::{LinkRate, OnDemand, RandomRate, RateSteps};
 pub use reorder::{Held, Reorder};
 pub use satellite::{
-    Course, DVB_S2, DVB_S2X, DvbS2, FrameLength, Framing, Loop, Modcod, Reception, Terminal,
-    TerminalGroup,
+    Burst, ControlChannel, Course, DVB_S2, DVB_S2X, DvbS2, FrameLength, Framing, Loop, Modcod,
+    Rcs2, Reception, ReturnTerminal, ReturnTerminalGroup, Signalling, Terminal, TerminalGroup,
+    Volume, WAVEFORMS, Waveform,
 };
 pub use scenario::{DirectionConfig, Scenario, Segment};
 pub use shaper::ShaperConfig;

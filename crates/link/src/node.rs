@@ -2,7 +2,7 @@
 
 use bentpipe_units::{Span, Time};
 
-use crate::packet::PacketMeta;
+use crate::packet::{CapacityRequests, PacketMeta};
 
 /// A packet between two nodes.
 #[derive(Clone, Copy, Debug)]
@@ -91,5 +91,10 @@ pub(crate) trait Node: Send {
     /// The most bytes that ever waited in it.
     fn max_queue_bytes(&self) -> u64 {
         0
+    }
+
+    /// The trial's requests for capacity; None: there are none in it.
+    fn requests(&self) -> Option<CapacityRequests> {
+        None
     }
 }

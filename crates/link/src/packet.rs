@@ -1,6 +1,6 @@
 //! A packet as links know it, and what becomes of it.
 
-use bentpipe_units::Time;
+use bentpipe_units::{Span, Time};
 
 /// A packet as links know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +90,27 @@ pub struct Counters {
     pub max_queue_bytes: u64,
     /// What became of the packets of sources; None: there are none.
     pub sources: Option<SourceCounters>,
+    /// What became of the trial's requests for capacity; None: no link takes any.
+    pub requests: Option<CapacityRequests>,
+}
+
+/// The number of requests for capacity that the trial's terminal sent, and what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CapacityRequests {
+    /// Those that it sent.
+    pub sent: u64,
+    /// Those of them that were lost.
+    pub lost: u64,
+    /// Those that were denied.
+    pub denied: u64,
+    /// Those that collided with another terminal's.
+    pub collided: u64,
+    /// Those with which something was assigned.
+    pub granted: u64,
+    /// The longest time from such a request to the superframe in which it was.
+    pub longest_wait: Span,
+    /// The sum of these times.
+    pub waits: Span,
 }
 
 /// The number of packets that sources of cross traffic sent, and of their bytes. Those whose fate
@@ -104,6 +125,42 @@ pub struct SourceCounters {
     pub delivered_bytes: u64,
     /// Packets that a queue dropped or the link lost.
     pub lost: u64,
+}
+
+impl CapacityRequests {
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            sent: self.sent + other.sent,
+            lost: self.lost + other.lost,
+            denied: self.denied + other.denied,
+            collided: self.collided + other.collided,
+            granted: self.granted + other.granted,
+            longest_wait: self.longest_wait.max(other.longest_wait),
+            waits: [self.waits, other.waits].into_iter().sum(),
+        }
+    }
+
+    /// The mean time until something was assigned, rounded down; None: nothing ever was.
+    #[must_use]
+    pub fn mean_wait(self) -> Option<Span> {
+        let mean = self.waits.as_nanos().checked_div(self.granted)?;
+        Some(Span::from_nanos(mean))
+    }
+
+    /// The longest such time.
+    #[must_use]
+    pub fn longest_wait(self) -> Option<Span> {
+        (self.granted > 0).then_some(self.longest_wait)
+    }
+
+    /// Counts a grant that came so long after its request.
+    pub(crate) fn grant(&mut self, after: Span) {
+        self.granted += 1;
+        self.longest_wait = self.longest_wait.max(after);
+        self.waits = [self.waits, after].into_iter().sum();
+    }
 }
 
 impl SourceCounters {

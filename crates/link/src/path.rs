@@ -15,12 +15,12 @@ use crate::loss::{EndOfLost, Losses};
 use crate::mtu::Mtu;
 use crate::node::{Node, Step, Transit};
 use crate::order::NodeName;
-use crate::packet::{Counters, Fate, Outcome, PacketMeta, SourceCounters};
+use crate::packet::{CapacityRequests, Counters, Fate, Outcome, PacketMeta, SourceCounters};
 use crate::policer::Policer;
 use crate::random::{LinkSeed, Use};
 use crate::rate::LinkRate;
 use crate::reorder::Reordering;
-use crate::satellite::Carrier;
+use crate::satellite::{Carrier, ReturnCarrier};
 use crate::scenario::{DirectionConfig, Scenario};
 use crate::scheduled::ScheduledTransmitter;
 use crate::shaper::Shaper;
@@ -351,8 +351,10 @@ impl Path {
     #[must_use]
     pub fn counters(&self) -> Counters {
         let queues = self.nodes.iter().map(|it| it.node.max_queue_bytes());
+        let requests = self.nodes.iter().filter_map(|it| it.node.requests());
         Counters {
             max_queue_bytes: queues.max().unwrap_or(0),
+            requests: requests.reduce(CapacityRequests::and),
             ..self.counters
         }
     }
@@ -416,6 +418,8 @@ fn node(
         NodeName::Queue => {
             let bdp = config.bdp(rtt);
             if let Some(carrier) = Carrier::new(config, bdp, seed) {
+                Box::new(carrier)
+            } else if let Some(carrier) = ReturnCarrier::new(config, bdp, seed) {
                 Box::new(carrier)
             } else if let Some(transmitter) = ScheduledTransmitter::new(config, bdp, seed) {
                 Box::new(transmitter)

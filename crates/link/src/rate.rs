@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use crate::fields::{Entry, Fields, Problem};
 use crate::intervals::Intervals;
 use crate::mahimahi;
-use crate::satellite::{self, DvbS2};
+use crate::satellite::{self, DvbS2, Rcs2, Reception};
 use crate::sources::Source;
 use crate::steps;
 
@@ -28,6 +28,8 @@ pub enum LinkRate {
     OnDemand(OnDemand),
     /// `{ standard = "dvb-s2", symbol_rate = "40 MBd", es_n0 = "12 dB" }`.
     DvbS2(Box<DvbS2>),
+    /// `{ standard = "dvb-rcs2", symbol_rate = "1.2 MBd", es_n0 = "9 dB" }`.
+    Rcs2(Box<Rcs2>),
 }
 
 /// A rate that changes at given times, to the nanosecond and in the middle of a packet if need be.
@@ -109,7 +111,7 @@ impl LinkRate {
         } else if fields.has("mean") {
             Self::Random(RandomRate::read(&mut fields)?)
         } else if fields.has("standard") {
-            Self::DvbS2(Box::new(DvbS2::read(&mut fields, folder, mtu)?))
+            satellite::read(&mut fields, folder, mtu)?
         } else if fields.has("full") {
             Self::OnDemand(OnDemand::read(&mut fields)?)
         } else {
@@ -131,6 +133,7 @@ impl LinkRate {
             Self::Random(random) => Rate::from_bps(random.highest()),
             Self::OnDemand(demand) => demand.full,
             Self::DvbS2(carrier) => carrier.nominal(),
+            Self::Rcs2(carrier) => carrier.nominal(),
         }
     }
 
@@ -138,7 +141,17 @@ impl LinkRate {
     pub(crate) fn sources(&self) -> Vec<(usize, Source)> {
         match self {
             Self::DvbS2(carrier) => carrier.sources(),
+            Self::Rcs2(carrier) => carrier.sources(),
             _ => Vec::new(),
+        }
+    }
+
+    /// The reception of the trial's terminal, or of its bursts, if it is a carrier.
+    pub(crate) fn reception(&self) -> Option<&Reception> {
+        match self {
+            Self::DvbS2(carrier) => Some(&carrier.own.reception),
+            Self::Rcs2(carrier) => Some(&carrier.own.reception),
+            _ => None,
         }
     }
 
@@ -148,7 +161,7 @@ impl LinkRate {
         match self {
             Self::Fixed(_) => true,
             Self::DvbS2(carrier) => carrier.is_steady(),
-            Self::Steps(_) | Self::Random(_) | Self::OnDemand(_) => false,
+            Self::Steps(_) | Self::Random(_) | Self::OnDemand(_) | Self::Rcs2(_) => false,
         }
     }
 
@@ -161,6 +174,7 @@ impl LinkRate {
             Self::Random(random) => Rate::from_bps(random.lowest()),
             Self::OnDemand(demand) => demand.floor,
             Self::DvbS2(carrier) => carrier.lowest(),
+            Self::Rcs2(carrier) => carrier.lowest(),
         }
     }
 }
@@ -338,6 +352,7 @@ impl Serialize for LinkRate {
                 map.serialize_entry("hold", &demand.hold)?;
             }
             Self::DvbS2(carrier) => carrier.serialize_into(&mut map)?,
+            Self::Rcs2(carrier) => carrier.serialize_into(&mut map)?,
         }
         map.end()
     }
@@ -376,6 +391,7 @@ impl fmt::Display for LinkRate {
                 write!(f, "{}, on demand up to {}", demand.floor, demand.full)
             }
             Self::DvbS2(carrier) => carrier.fmt(f),
+            Self::Rcs2(carrier) => carrier.fmt(f),
         }
     }
 }

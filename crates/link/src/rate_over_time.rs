@@ -8,7 +8,7 @@ use crate::intervals::Drawn;
 use crate::outages::Outages;
 use crate::random::{LinkSeed, Use};
 use crate::rate::{LinkRate, RandomRate, RateSteps, times_ppb};
-use crate::satellite::CarrierRate;
+use crate::satellite::{CarrierRate, ReturnRate};
 use crate::scenario::DirectionConfig;
 use crate::steps;
 
@@ -22,6 +22,7 @@ pub(crate) enum RateOverTime {
     Varied(Box<Self>, Vec<(u64, Drawn)>),
     OnDemand(Allocation),
     Carrier(Box<CarrierRate>),
+    Return(Box<ReturnRate>),
     /// A rate that is 0 in outages.
     Interrupted(Box<Self>, Outages),
     /// A rate that is 0 in the gaps of handovers.
@@ -60,7 +61,8 @@ impl RateOverTime {
             | Self::Steps(_)
             | Self::Random(..)
             | Self::Varied(..)
-            | Self::Carrier(_) => None,
+            | Self::Carrier(_)
+            | Self::Return(_) => None,
         }
     }
 
@@ -71,6 +73,7 @@ impl RateOverTime {
             LinkRate::Random(random) => Self::random(random, seed),
             LinkRate::OnDemand(demand) => Self::OnDemand(Allocation::new(*demand)),
             LinkRate::DvbS2(carrier) => Self::Carrier(Box::new(CarrierRate::new(carrier))),
+            LinkRate::Rcs2(carrier) => Self::Return(Box::new(ReturnRate::new(carrier, None))),
         }
     }
 
@@ -116,6 +119,7 @@ impl RateOverTime {
             }
             Self::OnDemand(allocation) => allocation.at(at),
             Self::Carrier(carrier) => carrier.at(at),
+            Self::Return(carrier) => carrier.at(at),
             Self::Interrupted(rate, outages) => {
                 let (bps, until) = rate.at(at);
                 let (is_out, change) = outages.at(at);

@@ -265,7 +265,7 @@ impl DirectionConfig {
 
 /// Whether a rate is a carrier of its own frames.
 fn is_carrier(rate: Option<&LinkRate>) -> bool {
-    matches!(rate, Some(LinkRate::DvbS2(_)))
+    matches!(rate, Some(LinkRate::DvbS2(_) | LinkRate::Rcs2(_)))
 }
 
 fn read_frame(entry: &Entry, rate: Option<&LinkRate>) -> Result<Span, Problem> {

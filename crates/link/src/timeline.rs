@@ -19,7 +19,7 @@ use crate::outages::OutageTimes;
 use crate::random::LinkSeed;
 use crate::rate::{LinkRate, RateSteps};
 use crate::rate_over_time::RateOverTime;
-use crate::satellite::DvbS2;
+use crate::satellite::Reception;
 use crate::scenario::{DirectionConfig, Scenario};
 use crate::steps;
 
@@ -121,11 +121,11 @@ type At<'a> = Box<dyn FnMut(Time) -> (i64, Time) + 'a>;
 fn rate(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Values<'_>> {
     let rate = config.rate.as_ref()?;
     let extent = match (rate, interruptions(config, timeout)) {
-        (LinkRate::OnDemand(_), _) | (LinkRate::Fixed(_), None) => return None,
+        (LinkRate::OnDemand(_) | LinkRate::Rcs2(_), _) | (LinkRate::Fixed(_), None) => return None,
         (LinkRate::Steps(RateSteps { steps, period, .. }), None) => {
             Extent::of_steps(steps, *period, timeout)
         }
-        (LinkRate::DvbS2(carrier), None) => of_carrier(carrier, timeout)?,
+        (LinkRate::DvbS2(carrier), None) => of_reception(&carrier.own.reception, timeout)?,
         (LinkRate::Random(random), _) => {
             let each = random.within.iter().map(|(_, it)| it);
             let shortest = each.chain([&random.intervals]).min_by_key(|it| it.every);
@@ -147,13 +147,10 @@ fn rate(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Value
 
 /// The Es/N0 of the trial's terminal.
 fn es_n0(config: &DirectionConfig, timeout: Span) -> Option<Values<'_>> {
-    let Some(LinkRate::DvbS2(carrier)) = &config.rate else {
-        return None;
-    };
-    let reception = &carrier.own.reception;
+    let reception = config.rate.as_ref()?.reception()?;
     Some(Values {
         quantity: Quantity::EsN0,
-        extent: of_carrier(carrier, timeout)?,
+        extent: of_reception(reception, timeout)?,
         drawn: false,
         at: Box::new(move |at| {
             let (es_n0, until) = reception.at(at);
@@ -163,8 +160,8 @@ fn es_n0(config: &DirectionConfig, timeout: Span) -> Option<Values<'_>> {
 }
 
 /// The extent of a carrier's timeline; None: nothing ever changes.
-fn of_carrier(carrier: &DvbS2, timeout: Span) -> Option<Extent> {
-    (!carrier.is_steady()).then_some(Extent {
+fn of_reception(reception: &Reception, timeout: Span) -> Option<Extent> {
+    (!reception.is_steady()).then_some(Extent {
         length: timeout,
         repeats: false,
         last_from: None,

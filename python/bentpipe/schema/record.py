@@ -180,6 +180,23 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     # Packets of sources towards the server that a queue dropped or the link lost; null the links have no
     # sources, or nobody saw what they sent, packets.
     return_source_lost: int | None = None
+    # Requests for capacity that the terminal sent; null no return link of the hop is a carrier of DVB-RCS2,
+    # or nobody counted, requests.
+    return_capacity_requests: int | None = None
+    # Those of them that were lost; null no return link of the hop is a carrier of DVB-RCS2, or nobody
+    # counted, requests.
+    return_capacity_requests_lost: int | None = None
+    # Those that were denied; null no return link of the hop is a carrier of DVB-RCS2, or nobody counted,
+    # requests.
+    return_capacity_requests_denied: int | None = None
+    # Those that collided with another terminal's; null no return link of the hop is a carrier of DVB-RCS2, or
+    # nobody counted, requests.
+    return_capacity_requests_collided: int | None = None
+    # From a request to the superframe in which capacity was assigned for it, in the mean of those that were
+    # heard; null nothing was assigned for any.
+    return_grant_wait_mean_ms: float | None = None
+    # The longest such time; null nothing was assigned for any.
+    return_grant_wait_max_ms: float | None = None
     # That completed a handshake on this hop.
     connections: int | None
     # The smallest RTT sample of the hop's own sender.
@@ -470,6 +487,23 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # Packets of sources towards the server that a queue dropped or the link lost; null the links have no
     # sources, or nobody saw what they sent, packets.
     return_source_lost: int | None = None
+    # Requests for capacity that the terminal sent; null no return link of the hop is a carrier of DVB-RCS2,
+    # or nobody counted, requests.
+    return_capacity_requests: int | None = None
+    # Those of them that were lost; null no return link of the hop is a carrier of DVB-RCS2, or nobody
+    # counted, requests.
+    return_capacity_requests_lost: int | None = None
+    # Those that were denied; null no return link of the hop is a carrier of DVB-RCS2, or nobody counted,
+    # requests.
+    return_capacity_requests_denied: int | None = None
+    # Those that collided with another terminal's; null no return link of the hop is a carrier of DVB-RCS2, or
+    # nobody counted, requests.
+    return_capacity_requests_collided: int | None = None
+    # From a request to the superframe in which capacity was assigned for it, in the mean of those that were
+    # heard; null nothing was assigned for any.
+    return_grant_wait_mean_ms: float | None = None
+    # The longest such time; null nothing was assigned for any.
+    return_grant_wait_max_ms: float | None = None
     # What half of the packets towards the client did not exceed.
     forward_queueing_median_ms: float | None = None
     # What 99 % of them did not exceed.
@@ -699,6 +733,12 @@ MEASURED = frozenset(
         "return_source_bytes",
         "return_source_delivered_bytes",
         "return_source_lost",
+        "return_capacity_requests",
+        "return_capacity_requests_lost",
+        "return_capacity_requests_denied",
+        "return_capacity_requests_collided",
+        "return_grant_wait_mean_ms",
+        "return_grant_wait_max_ms",
         "forward_queueing_median_ms",
         "forward_queueing_p99_ms",
         "return_queueing_median_ms",
@@ -1001,6 +1041,12 @@ TYPES: dict[str, dict[str, str]] = {
         "return_source_bytes": "integer?",
         "return_source_delivered_bytes": "integer?",
         "return_source_lost": "integer?",
+        "return_capacity_requests": "integer?",
+        "return_capacity_requests_lost": "integer?",
+        "return_capacity_requests_denied": "integer?",
+        "return_capacity_requests_collided": "integer?",
+        "return_grant_wait_mean_ms": "number?",
+        "return_grant_wait_max_ms": "number?",
         "forward_queueing_median_ms": "number?",
         "forward_queueing_p99_ms": "number?",
         "return_queueing_median_ms": "number?",
@@ -1116,6 +1162,12 @@ TYPES: dict[str, dict[str, str]] = {
         "return_source_bytes": "integer?",
         "return_source_delivered_bytes": "integer?",
         "return_source_lost": "integer?",
+        "return_capacity_requests": "integer?",
+        "return_capacity_requests_lost": "integer?",
+        "return_capacity_requests_denied": "integer?",
+        "return_capacity_requests_collided": "integer?",
+        "return_grant_wait_mean_ms": "number?",
+        "return_grant_wait_max_ms": "number?",
         "connections": "integer?",
         "rtt_min_ms": "number?",
         "rtt_median_ms": "number?",

@@ -192,6 +192,18 @@ export type TrialRecord = {
   return_source_delivered_bytes: number | null;
   /** Packets of sources towards the server that a queue dropped or the link lost. Null the links have no sources, or nobody saw what they sent. */
   return_source_lost: number | null;
+  /** Requests for capacity that the terminal sent. Null no return link of the hop is a carrier of DVB-RCS2, or nobody counted. */
+  return_capacity_requests: number | null;
+  /** Those of them that were lost. Null no return link of the hop is a carrier of DVB-RCS2, or nobody counted. */
+  return_capacity_requests_lost: number | null;
+  /** Those that were denied. Null no return link of the hop is a carrier of DVB-RCS2, or nobody counted. */
+  return_capacity_requests_denied: number | null;
+  /** Those that collided with another terminal's. Null no return link of the hop is a carrier of DVB-RCS2, or nobody counted. */
+  return_capacity_requests_collided: number | null;
+  /** From a request to the superframe in which capacity was assigned for it, in the mean of those that were heard. Null nothing was assigned for any. */
+  return_grant_wait_mean_ms: number | null;
+  /** The longest such time. Null nothing was assigned for any. */
+  return_grant_wait_max_ms: number | null;
   /** What half of the packets towards the client did not exceed. */
   forward_queueing_median_ms: number | null;
   /** What 99 % of them did not exceed. */
@@ -422,6 +434,18 @@ export type HopResult = {
   return_source_delivered_bytes: number | null;
   /** Packets of sources towards the server that a queue dropped or the link lost. Null the links have no sources, or nobody saw what they sent. */
   return_source_lost: number | null;
+  /** Requests for capacity that the terminal sent. Null no return link of the hop is a carrier of DVB-RCS2, or nobody counted. */
+  return_capacity_requests: number | null;
+  /** Those of them that were lost. Null no return link of the hop is a carrier of DVB-RCS2, or nobody counted. */
+  return_capacity_requests_lost: number | null;
+  /** Those that were denied. Null no return link of the hop is a carrier of DVB-RCS2, or nobody counted. */
+  return_capacity_requests_denied: number | null;
+  /** Those that collided with another terminal's. Null no return link of the hop is a carrier of DVB-RCS2, or nobody counted. */
+  return_capacity_requests_collided: number | null;
+  /** From a request to the superframe in which capacity was assigned for it, in the mean of those that were heard. Null nothing was assigned for any. */
+  return_grant_wait_mean_ms: number | null;
+  /** The longest such time. Null nothing was assigned for any. */
+  return_grant_wait_max_ms: number | null;
   /** That completed a handshake on this hop. */
   connections: number | null;
   /** The smallest RTT sample of the hop's own sender. */

@@ -1,26 +1,68 @@
-//! Adaptive coding and modulation (ACM): which MODCOD a carrier uses for a terminal at a time.
+//! Adaptive coding and modulation (ACM): which mode, a MODCOD or a waveform, a carrier uses for a
+//! terminal at a time.
 //!
-//! The gateway knows the terminal's Es/N0 as it was a loop delay ago. It uses the MODCOD with the
+//! The gateway knows the terminal's Es/N0 as it was a loop delay ago. It uses the mode with the
 //! most bits per symbol whose threshold and the margin do not exceed that; to a faster one than it
 //! uses already it changes only where there is the hysteresis beside. With none left it uses the
 //! most robust one.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use bentpipe_units::{Decibel, Span, Time};
+use serde::ser::SerializeMap;
 
 use super::course::Course;
-use super::modcod::Modcod;
+use crate::fields::{Fields, Problem};
+
+/// A modulation with its code.
+pub(crate) trait Mode: 'static {
+    /// The least Es/N0 at which what is sent with it is received.
+    fn threshold(&self) -> Decibel;
+}
+
+/// What a carrier does if nothing else is given.
+const USUAL: Loop = Loop {
+    margin: Decibel::from_thousandths(500),
+    hysteresis: Decibel::from_thousandths(300),
+    delay: Span::from_millis(600),
+};
 
 /// How a carrier adapts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loop {
     /// What Es/N0 must have above a threshold.
     pub margin: Decibel,
-    /// What it must have besides, for a faster MODCOD.
+    /// What it must have besides, for a faster mode.
     pub hysteresis: Decibel,
     /// From a change of Es/N0 to the first frame that takes account of it.
     pub delay: Span,
+}
+
+impl Loop {
+    pub(crate) fn read(fields: &mut Fields) -> Result<Self, Problem> {
+        let mut decibel = |name, usual| {
+            let Some(entry) = fields.take(name) else {
+                return Ok(usual);
+            };
+            let value: Decibel = entry.parse()?;
+            if value < Decibel::ZERO {
+                return Err(entry.problem("must not be negative; write \"0.5 dB\""));
+            }
+            Ok(value)
+        };
+        Ok(Self {
+            margin: decibel("margin", USUAL.margin)?,
+            hysteresis: decibel("hysteresis", USUAL.hysteresis)?,
+            delay: fields.optional("loop_delay")?.unwrap_or(USUAL.delay),
+        })
+    }
+
+    pub(crate) fn serialize_into<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        map.serialize_entry("margin", &self.margin)?;
+        map.serialize_entry("hysteresis", &self.hysteresis)?;
+        map.serialize_entry("loop_delay", &self.delay)
+    }
 }
 
 /// A terminal's reception: what its Es/N0 is where the sky is clear, and what rain takes of it.
@@ -33,6 +75,35 @@ pub struct Reception {
 }
 
 impl Reception {
+    /// Reads a reception; `usual` is what a terminal has that names none.
+    pub(crate) fn read(
+        fields: &mut Fields,
+        folder: &Path,
+        usual: Option<&Self>,
+    ) -> Result<Self, Problem> {
+        let mut course = |name| {
+            let entry = fields.take(name);
+            entry.map(|entry| Course::read(entry, folder)).transpose()
+        };
+        let (es_n0, attenuation) = (course("es_n0")?, course("attenuation")?);
+        Ok(match (es_n0, usual) {
+            (Some(es_n0), _) => Self { es_n0, attenuation },
+            (None, None) => return Err(fields.missing("es_n0", "\"12 dB\"")),
+            (None, Some(usual)) if attenuation.is_none() => usual.clone(),
+            (None, Some(usual)) => Self {
+                es_n0: usual.es_n0.clone(),
+                attenuation,
+            },
+        })
+    }
+
+    pub(crate) fn serialize_into<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        map.serialize_entry("es_n0", &self.es_n0)?;
+        match &self.attenuation {
+            Some(attenuation) => map.serialize_entry("attenuation", attenuation),
+            None => Ok(()),
+        }
+    }
     /// The Es/N0 at a time, and until when it holds.
     pub(crate) fn at(&self, at: Time) -> (Decibel, Time) {
         let (es_n0, until) = self.es_n0.at(at);
@@ -41,6 +112,12 @@ impl Reception {
         };
         let (attenuation, change) = attenuation.at(at);
         (es_n0 - attenuation, until.min(change))
+    }
+
+    /// Whether it never changes.
+    pub(crate) fn is_steady(&self) -> bool {
+        let (highest, lowest) = self.extremes();
+        highest == lowest
     }
 
     /// The highest Es/N0 that it may have, and the lowest.
@@ -52,17 +129,17 @@ impl Reception {
     }
 }
 
-/// The MODCODs among which a carrier chooses: the more robust ones first, each with more bits per
+/// The modes among which a carrier chooses: the more robust ones first, each with more bits per
 /// symbol than those before it. At least one.
-pub(crate) type Choice = Arc<[&'static Modcod]>;
+pub(crate) type Choice<M> = Arc<[&'static M]>;
 
-/// The MODCODs of some that are worth choosing, by what they carry.
-pub(crate) fn worth_choosing(
-    all: impl Iterator<Item = &'static Modcod>,
-    carries: impl Fn(&Modcod) -> u64,
-) -> Choice {
-    let mut sorted: Vec<&'static Modcod> = all.filter(|it| carries(it) > 0).collect();
-    sorted.sort_by_key(|it| (it.threshold, u64::MAX - carries(it)));
+/// The modes of some that are worth choosing, by what they carry.
+pub(crate) fn worth_choosing<M: Mode>(
+    all: impl Iterator<Item = &'static M>,
+    carries: impl Fn(&M) -> u64,
+) -> Choice<M> {
+    let mut sorted: Vec<&'static M> = all.filter(|it| carries(it) > 0).collect();
+    sorted.sort_by_key(|it| (it.threshold(), u64::MAX - carries(it)));
     let mut most = 0;
     sorted.retain(|it| {
         let carries_more = carries(it) > most;
@@ -73,8 +150,17 @@ pub(crate) fn worth_choosing(
 }
 
 /// The choice for an Es/N0, where one is used already: its index.
-pub(crate) fn choose(choice: &Choice, used: Option<usize>, es_n0: Decibel, by: Loop) -> usize {
-    let fastest = |needs: Decibel| choice.iter().rposition(|it| it.threshold + needs <= es_n0);
+pub(crate) fn choose<M: Mode>(
+    choice: &Choice<M>,
+    used: Option<usize>,
+    es_n0: Decibel,
+    by: Loop,
+) -> usize {
+    let fastest = |needs: Decibel| {
+        choice
+            .iter()
+            .rposition(|it| it.threshold() + needs <= es_n0)
+    };
     let safe = fastest(by.margin).unwrap_or(0);
     match used {
         None => safe,
@@ -83,9 +169,9 @@ pub(crate) fn choose(choice: &Choice, used: Option<usize>, es_n0: Decibel, by: L
     }
 }
 
-/// The MODCOD over time.
-pub(crate) struct Adaptation {
-    choice: Choice,
+/// The mode over time.
+pub(crate) struct Adaptation<M: Mode> {
+    choice: Choice<M>,
     by: Loop,
     reception: Reception,
     used: usize,
@@ -93,8 +179,8 @@ pub(crate) struct Adaptation {
     until: Time,
 }
 
-impl Adaptation {
-    pub fn new(choice: Choice, by: Loop, reception: Reception) -> Self {
+impl<M: Mode> Adaptation<M> {
+    pub fn new(choice: Choice<M>, by: Loop, reception: Reception) -> Self {
         // Es/N0 has been for long what it is at the beginning.
         let (first, until) = reception.at(Time::ZERO);
         Self {
@@ -106,9 +192,8 @@ impl Adaptation {
         }
     }
 
-    /// The MODCOD of a frame that begins at a time, and until when it stays. Times must not go
-    /// back.
-    pub fn at(&mut self, at: Time) -> (&'static Modcod, Time) {
+    /// The mode of what is sent from a time on, and until when it stays. Times must not go back.
+    pub fn at(&mut self, at: Time) -> (&'static M, Time) {
         while self.until <= at {
             let (es_n0, until) = self.reception.at(self.until - self.by.delay);
             self.used = choose(&self.choice, Some(self.used), es_n0, self.by);
@@ -117,9 +202,14 @@ impl Adaptation {
         (self.choice[self.used], self.until)
     }
 
-    /// Whether a frame of a MODCOD that is sent at a time is received.
-    pub fn is_received(&self, modcod: &Modcod, at: Time) -> bool {
-        self.reception.at(at).0 >= modcod.threshold
+    /// Whether what is sent with a mode at a time is received.
+    pub fn is_received(&self, mode: &M, at: Time) -> bool {
+        self.reception.at(at).0 >= mode.threshold()
+    }
+
+    /// The most robust mode of the choice.
+    pub fn most_robust(&self) -> &'static M {
+        self.choice[0]
     }
 }
 

@@ -16,10 +16,11 @@ use std::collections::VecDeque;
 use bentpipe_units::{Rate, Size, SymbolRate, Time};
 
 use super::acm::Adaptation;
+use super::backlog::Backlog;
 use super::dvb_s2::{DvbS2, Terminal};
-use super::gse::Encapsulation;
-use super::modcod::{DUMMY_FRAME, Framing};
-use crate::aqm::{Discipline, Queued, discipline_of_any};
+use super::gse::Gse;
+use super::modcod::{DUMMY_FRAME, Framing, Modcod};
+use crate::aqm::{Discipline, discipline_of_any};
 use crate::node::{Node, Step, Transit};
 use crate::random::LinkSeed;
 use crate::rate::LinkRate;
@@ -46,21 +47,11 @@ pub(crate) struct Carrier {
 
 /// What the gateway has for one terminal.
 struct Station {
-    queue: Box<dyn Discipline>,
-    /// The packet of which a part has been sent.
-    divided: Option<Divided>,
-    adaptation: Adaptation,
+    backlog: Backlog<Gse>,
+    adaptation: Adaptation<Modcod>,
     weight: u64,
     /// The time of the carrier that it has had for its weight.
     share: u64,
-}
-
-/// A packet that goes on in the next frame.
-struct Divided {
-    transit: Transit,
-    rest: Encapsulation,
-    /// Whether a frame with a part of it was not received.
-    is_lost: bool,
 }
 
 impl Carrier {
@@ -128,27 +119,20 @@ impl Carrier {
         station.share += symbols * SHARE / station.weight;
         let is_lost = !station.adaptation.is_received(modcod, begin);
         let room = modcod.payload_bytes(self.framing.length);
-        let complete = station.fill(begin, room, is_lost, &mut self.dropped);
+        let complete = station
+            .backlog
+            .fill(begin, room, is_lost, &mut self.dropped);
         self.sent += symbols;
         let end = self.time_of(self.sent);
-        let step = |is_lost| {
-            if is_lost {
-                Step::Lose
-            } else {
-                Step::Leave { at: end }
-            }
-        };
-        let leaving = complete.into_iter();
-        self.leaving
-            .extend(leaving.map(|it| (it.transit, step(it.is_lost))));
+        let steps = complete.into_iter().map(|it| it.ends(end));
+        self.leaving.extend(steps);
     }
 }
 
 impl Station {
     fn new(queue: Box<dyn Discipline>, carrier: &DvbS2, terminal: &Terminal) -> Self {
         Self {
-            queue,
-            divided: None,
+            backlog: Backlog::new(queue),
             adaptation: carrier.adaptation(terminal),
             weight: terminal.weight,
             share: 0,
@@ -156,47 +140,7 @@ impl Station {
     }
 
     fn is_idle(&self) -> bool {
-        self.divided.is_none() && self.queue.bytes() == 0
-    }
-
-    /// Fills a frame that begins now; returns the packets that it completes.
-    fn fill(
-        &mut self,
-        now: Time,
-        mut room: u64,
-        is_lost: bool,
-        dropped: &mut VecDeque<Transit>,
-    ) -> Vec<Divided> {
-        let mut complete = Vec::new();
-        loop {
-            let next = self.divided.take().or_else(|| {
-                let Queued { transit, .. } = self.queue.dequeue(now, dropped)?;
-                Some(Divided::of(transit))
-            });
-            let Some(mut packet) = next else {
-                break;
-            };
-            let used = packet.rest.fill(room);
-            room -= used;
-            packet.is_lost |= is_lost && used > 0;
-            if packet.rest.is_sent() {
-                complete.push(packet);
-            } else {
-                self.divided = Some(packet);
-                break;
-            }
-        }
-        complete
-    }
-}
-
-impl Divided {
-    fn of(transit: Transit) -> Self {
-        Self {
-            rest: Encapsulation::new(transit.packet.ip_bytes),
-            transit,
-            is_lost: false,
-        }
+        self.backlog.is_empty()
     }
 }
 
@@ -211,19 +155,16 @@ impl Node for Carrier {
             // It has no claim to what it did not use.
             station.share = station.share.max(self.share);
         }
-        let queued = Queued {
-            transit: *transit,
-            arrived: now,
-        };
-        station.queue.enqueue(queued, &mut self.dropped);
+        station.backlog.enqueue(now, *transit, &mut self.dropped);
         if number == 0 {
-            self.max_queue_bytes = self.max_queue_bytes.max(station.queue.bytes());
+            let waiting = station.backlog.queue_bytes();
+            self.max_queue_bytes = self.max_queue_bytes.max(waiting);
         }
         Step::Hold
     }
 
     fn reorders(&self) -> bool {
-        self.terminals[0].queue.reorders()
+        self.terminals[0].backlog.reorders()
     }
 
     fn holds(&self) -> bool {
@@ -250,7 +191,7 @@ impl Node for Carrier {
     }
 
     fn queue_bytes(&self, _: Time) -> u64 {
-        self.terminals[0].queue.bytes()
+        self.terminals[0].backlog.queue_bytes()
     }
 
     fn max_queue_bytes(&self) -> u64 {

@@ -9,7 +9,6 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::acm::{Adaptation, Choice, Loop, Reception, choose, worth_choosing};
-use super::course::Course;
 use super::modcod::{DVB_S2, DVB_S2X, FrameLength, Framing, Modcod};
 use crate::fields::{Entry, Fields, Problem, nearest};
 use crate::sources::Source;
@@ -60,25 +59,23 @@ pub(crate) const EXAMPLE: &str =
     "{ standard = \"dvb-s2\", symbol_rate = \"40 MBd\", es_n0 = \"12 dB\" }";
 const TERMINALS: &str = "[{ count = \"7\", sources = [{ kind = \"web\", load = \"2 Mbit/s\", stop = \
                          \"60 s\" }] }]";
-const MOST_TERMINALS: u64 = 1000;
+pub(crate) const MOST_TERMINALS: u64 = 1000;
 const ROLL_OFF: Ratio = Ratio::from_ppb(200_000_000);
-const ADAPTATION: Loop = Loop {
-    margin: Decibel::from_thousandths(500),
-    hysteresis: Decibel::from_thousandths(300),
-    delay: Span::from_millis(600),
-};
 
 impl DvbS2 {
     pub(crate) fn read(
         fields: &mut Fields,
         folder: &Path,
         mtu: Option<Size>,
+        standard: &Entry,
     ) -> Result<Self, Problem> {
-        let standard = fields.required("standard", "\"dvb-s2\"")?;
         let is_s2x = match standard.text()?.as_str() {
             "dvb-s2" => false,
             "dvb-s2x" => true,
-            _ => return Err(standard.problem("not known; write \"dvb-s2\" or \"dvb-s2x\"")),
+            _ => {
+                let known = "not known; write \"dvb-s2\", \"dvb-s2x\" or \"dvb-rcs2\"";
+                return Err(standard.problem(known));
+            }
         };
         let symbol_rate = read_symbol_rate(fields)?;
         let framing = Framing {
@@ -95,7 +92,7 @@ impl DvbS2 {
             own,
             others: Vec::new(),
         };
-        carrier.check(&standard, &carrier.own)?;
+        carrier.check(standard, &carrier.own)?;
         if let Some(entry) = fields.take("terminals") {
             carrier.read_others(entry, folder, mtu)?;
         }
@@ -184,7 +181,7 @@ impl DvbS2 {
         sources
     }
 
-    fn choice(&self, terminal: &Terminal) -> Choice {
+    fn choice(&self, terminal: &Terminal) -> Choice<Modcod> {
         match terminal.modcod {
             Some(modcod) => Arc::new([modcod]),
             None => worth_choosing(self.modcods().all(), |it| self.rate(it).bps()),
@@ -195,7 +192,7 @@ impl DvbS2 {
         modcod.rate(self.framing, self.symbol_rate)
     }
 
-    pub(crate) fn adaptation(&self, terminal: &Terminal) -> Adaptation {
+    pub(crate) fn adaptation(&self, terminal: &Terminal) -> Adaptation<Modcod> {
         let choice = self.choice(terminal);
         Adaptation::new(choice, self.adaptation, terminal.reception.clone())
     }
@@ -214,15 +211,14 @@ impl DvbS2 {
 
     /// Whether it always uses the same MODCOD for it, and all frames are received.
     pub(crate) fn is_steady(&self) -> bool {
-        let (highest, lowest) = self.own.reception.extremes();
-        highest == lowest
+        self.own.reception.is_steady()
     }
 }
 
 /// What the carrier gives the trial's terminal over time while nobody else uses it.
 pub(crate) struct CarrierRate {
     carrier: DvbS2,
-    adaptation: Adaptation,
+    adaptation: Adaptation<Modcod>,
 }
 
 impl CarrierRate {
@@ -295,20 +291,7 @@ impl Terminal {
         modcods: &Modcods,
         usual: Option<&Reception>,
     ) -> Result<Self, Problem> {
-        let mut course = |name| {
-            let entry = fields.take(name);
-            entry.map(|entry| Course::read(entry, folder)).transpose()
-        };
-        let (es_n0, attenuation) = (course("es_n0")?, course("attenuation")?);
-        let reception = match (es_n0, usual) {
-            (Some(es_n0), _) => Reception { es_n0, attenuation },
-            (None, None) => return Err(fields.missing("es_n0", "\"12 dB\"")),
-            (None, Some(usual)) if attenuation.is_none() => usual.clone(),
-            (None, Some(usual)) => Reception {
-                es_n0: usual.es_n0.clone(),
-                attenuation,
-            },
-        };
+        let reception = Reception::read(fields, folder, usual)?;
         let modcod = fields.take("modcod");
         let weight = fields.take("weight");
         let terminal = Self {
@@ -323,10 +306,7 @@ impl Terminal {
     }
 
     fn serialize_into<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
-        map.serialize_entry("es_n0", &self.reception.es_n0)?;
-        if let Some(attenuation) = &self.reception.attenuation {
-            map.serialize_entry("attenuation", attenuation)?;
-        }
+        self.reception.serialize_into(map)?;
         if let Some(modcod) = self.modcod {
             map.serialize_entry("modcod", modcod.name)?;
         }
@@ -334,27 +314,7 @@ impl Terminal {
     }
 }
 
-impl Loop {
-    fn read(fields: &mut Fields) -> Result<Self, Problem> {
-        let mut decibel = |name, usual| {
-            let Some(entry) = fields.take(name) else {
-                return Ok(usual);
-            };
-            let value: Decibel = entry.parse()?;
-            if value < Decibel::ZERO {
-                return Err(entry.problem("must not be negative; write \"0.5 dB\""));
-            }
-            Ok(value)
-        };
-        Ok(Self {
-            margin: decibel("margin", ADAPTATION.margin)?,
-            hysteresis: decibel("hysteresis", ADAPTATION.hysteresis)?,
-            delay: fields.optional("loop_delay")?.unwrap_or(ADAPTATION.delay),
-        })
-    }
-}
-
-fn read_symbol_rate(fields: &mut Fields) -> Result<SymbolRate, Problem> {
+pub(crate) fn read_symbol_rate(fields: &mut Fields) -> Result<SymbolRate, Problem> {
     let bandwidth = fields.take("bandwidth");
     let roll_off = fields.take("roll_off");
     let (symbols, entry): (SymbolRate, Entry) = match (fields.take("symbol_rate"), bandwidth) {
@@ -406,9 +366,7 @@ impl DvbS2 {
         map.serialize_entry("symbol_rate", &self.symbol_rate)?;
         map.serialize_entry("fecframe", length)?;
         map.serialize_entry("pilots", pilots)?;
-        map.serialize_entry("margin", &self.adaptation.margin)?;
-        map.serialize_entry("hysteresis", &self.adaptation.hysteresis)?;
-        map.serialize_entry("loop_delay", &self.adaptation.delay)?;
+        self.adaptation.serialize_into(map)?;
         self.own.serialize_into(map)?;
         if !self.others.is_empty() {
             map.serialize_entry("terminals", &self.others)?;

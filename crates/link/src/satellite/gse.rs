@@ -1,6 +1,8 @@
 //! Packets in BBFRAMEs: Generic Stream Encapsulation (ETSI TS 102 606-1, section 4.2), with labels
 //! of 6 bytes.
 
+use super::backlog::Encapsulation;
+
 /// Bytes before a packet that is not divided: flags and length, protocol type, label.
 const WHOLE: u64 = 2 + 2 + 6;
 /// Bytes before the first part of a packet: the same, the fragment's number, the whole length.
@@ -14,25 +16,23 @@ const LONGEST: u64 = 4095 + 2;
 
 /// A packet that is being sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Encapsulation {
+pub(crate) struct Gse {
     /// Bytes that are still to be sent, after a beginning with those of the checksum.
     left: u64,
     has_begun: bool,
 }
 
-impl Encapsulation {
-    pub fn new(ip_bytes: u32) -> Self {
+impl Encapsulation for Gse {
+    fn new(ip_bytes: u32) -> Self {
         Self {
             left: ip_bytes.into(),
             has_begun: false,
         }
     }
 
-    /// Puts as much as fits into what is left of a frame; returns the bytes that this takes. 0:
-    /// nothing fits.
-    pub fn fill(&mut self, room: u64) -> u64 {
+    fn fill(&mut self, room: u64) -> u64 {
         let mut used = 0;
-        while !self.is_sent() {
+        while self.left > 0 {
             let taken = self.put(room - used);
             if taken == 0 {
                 break;
@@ -42,11 +42,12 @@ impl Encapsulation {
         used
     }
 
-    /// Whether nothing is left to send.
-    pub fn is_sent(&self) -> bool {
-        self.left == 0
+    fn left(&self) -> u64 {
+        self.left
     }
+}
 
+impl Gse {
     /// Puts one GSE packet into the room; returns its bytes.
     fn put(&mut self, room: u64) -> u64 {
         let room = room.min(LONGEST);
@@ -77,35 +78,35 @@ mod tests {
 
     #[test]
     fn a_packet_that_fits_has_one_header() {
-        let mut packet = Encapsulation::new(1500);
+        let mut packet = Gse::new(1500);
         assert_eq!(packet.fill(4000), 1510);
-        assert!(packet.is_sent());
+        assert!(packet.left == 0);
     }
 
     #[test]
     fn a_packet_that_does_not_fit_is_divided_and_has_a_checksum() {
-        let mut packet = Encapsulation::new(1500);
+        let mut packet = Gse::new(1500);
         // 13 bytes before 987 of the packet; 513 and the checksum are left.
         assert_eq!(packet.fill(1000), 1000);
-        assert!(!packet.is_sent());
+        assert!(packet.left() > 0);
         assert_eq!(packet.fill(4000), 3 + 513 + 4);
-        assert!(packet.is_sent());
+        assert!(packet.left == 0);
     }
 
     #[test]
     fn a_checksum_is_not_divided() {
-        let mut packet = Encapsulation::new(100);
+        let mut packet = Gse::new(100);
         assert_eq!(packet.fill(109), 13 + 96);
         // 4 bytes and the checksum are left; of 5 bytes of room 4 are used.
         assert_eq!(packet.fill(8), 7);
         assert_eq!(packet.fill(6), 0);
         assert_eq!(packet.fill(7), 7);
-        assert!(packet.is_sent());
+        assert!(packet.left == 0);
     }
 
     #[test]
     fn no_gse_packet_is_longer_than_its_length_can_say() {
-        let mut packet = Encapsulation::new(9000);
+        let mut packet = Gse::new(9000);
         // Two of 4097 bytes, with 4084 and 4094; then 822 and the checksum.
         assert_eq!(packet.fill(20_000), 4097 + 4097 + 3 + 822 + 4);
     }

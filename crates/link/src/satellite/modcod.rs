@@ -9,6 +9,8 @@
 
 use bentpipe_units::{Decibel, Rate, SymbolRate};
 
+use super::acm::Mode;
+
 /// Bits of the header of a BBFRAME.
 const BBHEADER: u64 = 80;
 /// Symbols of a slot, and of the header of a PLFRAME.
@@ -56,6 +58,12 @@ impl FrameLength {
             Self::Normal => 64_800,
             Self::Short => 16_200,
         }
+    }
+}
+
+impl Mode for Modcod {
+    fn threshold(&self) -> Decibel {
+        self.threshold
     }
 }
 

@@ -22,6 +22,7 @@ mod outages;
 mod path;
 mod properties;
 mod queue;
+mod rcs2;
 mod reorder;
 mod scenario;
 mod starlink;

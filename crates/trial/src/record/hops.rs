@@ -2,7 +2,8 @@
 
 use bentpipe_analysis::Metrics;
 use bentpipe_analysis::metrics::OneWay;
-use bentpipe_link::{Counters, Direction, Hop};
+use bentpipe_link::{CapacityRequests, Counters, Direction, Hop};
+use bentpipe_units::Span;
 
 use super::link_facts::{MeasuredFiles, link_facts};
 use crate::evidence::{HopObservation, TestbedObservation, on_wire};
@@ -120,8 +121,21 @@ impl From<[Counters; 2]> for LinkCounts {
             return_source_bytes: back.sources.map(|it| it.bytes),
             return_source_delivered_bytes: back.sources.map(|it| it.delivered_bytes),
             return_source_lost: back.sources.map(|it| it.lost),
+            return_capacity_requests: back.requests.map(|it| it.sent),
+            return_capacity_requests_lost: back.requests.map(|it| it.lost),
+            return_capacity_requests_denied: back.requests.map(|it| it.denied),
+            return_capacity_requests_collided: back.requests.map(|it| it.collided),
+            return_grant_wait_mean_ms: back.requests.and_then(CapacityRequests::mean_wait).map(ms),
+            return_grant_wait_max_ms: back
+                .requests
+                .and_then(CapacityRequests::longest_wait)
+                .map(ms),
         }
     }
+}
+
+fn ms(span: Span) -> f64 {
+    span.as_secs_f64() * 1e3
 }
 
 /// The mean extent of reordered packets; None if none is.

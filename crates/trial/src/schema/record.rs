@@ -554,6 +554,23 @@ pub struct LinkCounts {
     /// Packets of sources towards the server that a queue dropped or the link lost. Null: the links
     /// have no sources, or nobody saw what they sent.
     pub return_source_lost: Option<u64>,
+    /// Requests for capacity that the terminal sent. Null: no return link of the hop is a carrier
+    /// of DVB-RCS2, or nobody counted.
+    pub return_capacity_requests: Option<u64>,
+    /// Those of them that were lost. Null: no return link of the hop is a carrier of DVB-RCS2, or
+    /// nobody counted.
+    pub return_capacity_requests_lost: Option<u64>,
+    /// Those that were denied. Null: no return link of the hop is a carrier of DVB-RCS2, or nobody
+    /// counted.
+    pub return_capacity_requests_denied: Option<u64>,
+    /// Those that collided with another terminal's. Null: no return link of the hop is a carrier of
+    /// DVB-RCS2, or nobody counted.
+    pub return_capacity_requests_collided: Option<u64>,
+    /// From a request to the superframe in which capacity was assigned for it, in the mean of those
+    /// that were heard. Null: nothing was assigned for any.
+    pub return_grant_wait_mean_ms: Option<f64>,
+    /// The longest such time. Null: nothing was assigned for any.
+    pub return_grant_wait_max_ms: Option<f64>,
 }
 
 /// The fidelity of a testbed in real time: how well its links kept to the model. Nothing of it is
