@@ -159,6 +159,8 @@ mod tests {
                     is_lost: false,
                     is_marked: false,
                     leaves_before: None,
+                    is_copy: false,
+                    terminal: 0,
                 },
                 arrived: ms(at - 10),
             });
