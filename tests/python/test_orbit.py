@@ -16,9 +16,9 @@ from bentpipe.cli.commands import cli
 from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.orbit.ground import EQUATOR_KM, Place
 from bentpipe.orbit.passage import Change, Clock, passage
-from bentpipe.orbit.routes import Grid, is_clear
+from bentpipe.orbit.routes import SatelliteGrid, is_clear
 from bentpipe.orbit.shell import GRAVITY_KM3_S2, ROTATION_RAD_S, Shell
-from bentpipe.orbit.sky import SPEED_KM_S, Connection, Masks, Sky
+from bentpipe.orbit.sky import SPEED_KM_S, Masks, Route, Sky
 from bentpipe.orbit.tle import Elements, sidereal_rad
 from bentpipe.plan import scenarios
 
@@ -195,20 +195,20 @@ def test_a_choice_by_elevation_and_one_by_visibility() -> None:
     many = sky("18/1/1000km/0deg", mask=5)
     in_view, elevation = many.seen(0, 0)
     assert in_view == 3 and elevation == pytest.approx(90)
-    assert many.highest(0) == Connection((0,), 0)
-    assert many.longest(0, 1) == Connection((17,), 0)
+    assert many.highest(0) == Route((0,), 0)
+    assert many.longest(0, 1) == Route((17,), 0)
 
 
 def test_the_nearest_gateway_that_sees_the_satellite_serves() -> None:
     gateways = [Place(0, 40), Place(0, 9), Place(0, 8)]
     several = Sky(Shell.parse("18/1/1000km/0deg"), ZERO, gateways, Masks(25, 25), False)
-    assert several.highest(0) == Connection((0,), 2)
+    assert several.highest(0) == Route((0,), 2)
 
 
 def test_links_between_satellites_lead_the_shortest_way() -> None:
     ring = sky("12/1/1000km/0deg", Place(0, 90), isl=True)
     way = ring.highest(0)
-    assert way == Connection((0, 1, 2, 3), 0)
+    assert way == Route((0, 1, 2, 3), 0)
     link = 2 * (EQUATOR_KM + 1000) * math.sin(math.radians(15))
     assert ring.delay_s(0, way) == pytest.approx((1000 + 3 * link + 1000) / SPEED_KM_S)
     assert sky("12/1/1000km/0deg", Place(0, 90)).highest(0) is None
@@ -220,7 +220,7 @@ def test_a_link_does_not_lead_through_the_earth() -> None:
     assert not is_clear(positions[0], positions[1])
     near = Shell.parse("12/1/1000km/0deg").positions(0)
     assert is_clear(near[0], near[1])
-    assert Grid([(0, 1)]).shortest(positions, 0, {1: 0.0}) is None
+    assert SatelliteGrid([(0, 1)]).shortest(positions, 0, {1: 0.0}) is None
 
 
 def test_a_scenario_is_made_shown_and_repeats(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ GROUPS = {
     "Testbeds": (
         "docs/design/virtual-time.md",
         "docs/design/guests.md",
+        "docs/design/queue-disciplines.md",
         "docs/how-to/run-any-program-in-virtual-time.md",
         "docs/design/real-time.md",
         "docs/how-to/measure-real-links.md",

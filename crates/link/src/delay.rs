@@ -30,8 +30,8 @@ pub enum Delay {
 /// one before: where packets are close together, most of them arrive as late as the latest of those
 /// around them, and the delay that is seen is nearer to `base + jitter` than to the middle.
 ///
-/// `within = [{ jitter = "3 ms", every = "20 ms" }]` adds further jitter, drawn for intervals of its
-/// own.
+/// `within = [{ jitter = "3 ms", every = "20 ms" }]` adds further jitter, drawn for intervals of
+/// its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Jitter {
     /// The least.
@@ -44,7 +44,8 @@ pub struct Jitter {
     pub within: Vec<(Span, Intervals)>,
 }
 
-pub(crate) const EXAMPLES: &str = "\"300 ms\", { base = \"300 ms\", jitter = \"20 ms\" }, { steps = [[\"0 s\", \"300 ms\"], \
+const EXAMPLES: &str = "\"300 ms\", { base = \"300 ms\", jitter = \"20 ms\" }, { steps = [[\"0 \
+                        s\", \"300 ms\"], \
      [\"15 s\", \"280 ms\"]] } or { trace = \"file.csv\" }";
 
 impl Default for Delay {
@@ -136,8 +137,8 @@ impl fmt::Display for Delay {
                     Some(intervals) => write!(f, ", drawn {intervals}")?,
                     None => f.write_str(", drawn for each packet")?,
                 }
-                let each = jitter.within.iter();
-                each.map(|(_, every)| write!(f, " and {every}")).collect()
+                let mut each = jitter.within.iter();
+                each.try_for_each(|(_, every)| write!(f, " and {every}"))
             }
         }
     }

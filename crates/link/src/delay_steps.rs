@@ -7,7 +7,6 @@ use bentpipe_units::{Span, Time};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::delay::EXAMPLES;
 use crate::fields::{Entry, Fields, Problem};
 use crate::packed_text::file_text;
 use crate::steps;
@@ -37,6 +36,7 @@ pub struct DelaySteps {
     pub ends: Option<Span>,
 }
 
+const EXAMPLE: &str = "[[\"0 s\", \"300 ms\"], [\"15 s\", \"280 ms\"]]";
 const HEADER: &str = "time_s,delay_ms";
 /// Steps that are told one by one.
 const TOLD: usize = 6;
@@ -52,7 +52,7 @@ impl DelaySteps {
             (None, Some(file), Some(name)) => {
                 read_file(&folder.join(name)).map_err(|wrong| file.problem(&wrong))?
             }
-            _ => return Err(fields.missing("steps", EXAMPLES)),
+            _ => return Err(fields.missing("steps", EXAMPLE)),
         };
         let linear = match fields.take("between") {
             None => false,

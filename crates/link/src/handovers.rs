@@ -12,7 +12,8 @@ use crate::intervals::Intervals;
 
 /// Handovers of a link, as from one satellite to the next:
 /// `{ every = "15 s", phase = "random", gap = "80 ms", in_flight = "lost" }`, or at given times,
-/// `{ times = [{ at = "10 s" }, { at = "25 s", gap = "2 s" }], gap = "80 ms", in_flight = "lost" }`.
+/// `{ times = [{ at = "10 s" }, { at = "25 s", gap = "2 s" }], gap = "80 ms", in_flight = "lost"
+/// }`.
 ///
 /// In the gap that begins with a handover the link sends nothing, as in an outage: what waits goes
 /// on when it ends. `in_flight` says what becomes of packets that are under way at its beginning.
@@ -45,7 +46,7 @@ pub enum HandoverTimes {
     },
 }
 
-/// What becomes of packets that have left the queue before a handover and have not arrived.
+/// The fate of packets that have left the queue before a handover and have not arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InFlight {
     /// They are lost.
@@ -107,12 +108,11 @@ impl HandoverTimes {
             "a gap must be shorter than from one handover to the next, {}",
             intervals.every
         ));
-        let gaps: Vec<Span> = match entry.value().as_array() {
-            None => vec![entry.parse()?],
-            Some(_) => {
-                let items = entry.items().into_iter().flatten();
-                items.map(|item| item.parse()).collect::<Result<_, _>>()?
-            }
+        let gaps: Vec<Span> = if entry.value().is_array() {
+            let items = entry.items().into_iter().flatten();
+            items.map(|item| item.parse()).collect::<Result<_, _>>()?
+        } else {
+            vec![entry.parse()?]
         };
         if gaps.is_empty() {
             Err(wrong)

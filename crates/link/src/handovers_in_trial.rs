@@ -111,8 +111,8 @@ fn begin_of(period: Option<Span>, at: Time) -> Time {
 fn given_last(times: &[(Time, Span)], period: Option<Span>, at: Time) -> Option<(Time, Span)> {
     let begin = begin_of(period, at);
     let within = Time::ZERO + (at - begin);
-    let begun = times.partition_point(|(time, _)| *time <= within);
-    let (begin, (time, gap)) = match begun.checked_sub(1) {
+    let passed = times.partition_point(|(time, _)| *time <= within);
+    let (begin, (time, gap)) = match passed.checked_sub(1) {
         Some(last) => (begin, times[last]),
         // The last of the period before, if there was one.
         None if begin > Time::ZERO => (begin - period?, *times.last()?),
@@ -124,8 +124,8 @@ fn given_last(times: &[(Time, Span)], period: Option<Span>, at: Time) -> Option<
 fn given_next(times: &[(Time, Span)], period: Option<Span>, at: Time) -> Option<(Time, Span)> {
     let begin = begin_of(period, at);
     let within = Time::ZERO + (at - begin);
-    let begun = times.partition_point(|(time, _)| *time <= within);
-    let (begin, (time, gap)) = match times.get(begun) {
+    let passed = times.partition_point(|(time, _)| *time <= within);
+    let (begin, (time, gap)) = match times.get(passed) {
         Some(next) => (begin, *next),
         None => (begin + period?, times[0]),
     };

@@ -137,10 +137,10 @@ impl Intervals {
 impl fmt::Display for Intervals {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "every {}", self.every)?;
-        match self.is_random {
-            true => f.write_str(" from a random time on"),
-            false => Ok(()),
+        if self.is_random {
+            f.write_str(" from a random time on")?;
         }
+        Ok(())
     }
 }
 

@@ -11,15 +11,14 @@ use crate::direction::{Direction, SegmentName};
 /// A generator is `ChaCha8`. Its 256-bit key is the trial's seed (8 bytes, little-endian), the
 /// ASCII text `bentpipe link` and zeros; its 64-bit stream number is `6 * direction + 2 * segment +
 /// use`, with forward 0, return 1; access 0, satellite 1, ground 2; queue 0, loss 1, rate 12, delay
-/// 13, sources 24, reordering 36, bit errors 37, capacity requests 49, udp 60, duplication 61, phase
-/// 72, gaps of handovers 73. A source's streams have its number, from 1 on (3 bytes), and the flow's
-/// (8 bytes) in place of the key's zeros; those of the queue and the requests of a terminal that
-/// shares the link have the terminal's number (3 bytes); a phase has the length of its intervals in
-/// nanoseconds (8 bytes) there; what is drawn within an interval has its number, from 1 on (8
-/// bytes). Phases and gaps have the number of the forward direction in both. No stream moves when
-/// another draws more or less: with the same seed, the third packet over the satellite gets the same
-/// random
-/// draw whatever the queue is.
+/// 13, sources 24, reordering 36, bit errors 37, capacity requests 49, udp 60, duplication 61,
+/// phase 72, gaps of handovers 73. A source's streams have its number, from 1 on (3 bytes), and the
+/// flow's (8 bytes) in place of the key's zeros; those of the queue and the requests of a terminal
+/// that shares the link have the terminal's number (3 bytes); a phase has the length of its
+/// intervals in nanoseconds (8 bytes) there; what is drawn within an interval has its number, from
+/// 1 on (8 bytes). Phases and gaps have the number of the forward direction in both. No stream
+/// moves when another draws more or less: with the same seed, the third packet over the satellite
+/// gets the same random draw whatever the queue is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSeed {
     /// The trial's seed.

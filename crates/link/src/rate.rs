@@ -51,8 +51,8 @@ pub struct RateSteps {
 /// A rate that is drawn anew at intervals from the trial's seed: any whole number of bit/s from
 /// `mean - spread` to `mean + spread`, all alike, so that its mean in the long run is `mean`.
 ///
-/// `within = [{ spread = "20 %", every = "100 ms" }]` multiplies it with further factors, each drawn
-/// for intervals of its own: from 80 % to 120 %, all alike.
+/// `within = [{ spread = "20 %", every = "100 ms" }]` multiplies it with further factors, each
+/// drawn for intervals of its own: from 80 % to 120 %, all alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RandomRate {
     /// The mean in the long run.
@@ -384,8 +384,8 @@ impl fmt::Display for LinkRate {
             Self::Random(random) => {
                 let (least, most) = (self.lowest(), self.nominal());
                 write!(f, "{least} to {most}, drawn {}", random.intervals)?;
-                let each = random.within.iter();
-                each.map(|(_, every)| write!(f, " and {every}")).collect()
+                let mut each = random.within.iter();
+                each.try_for_each(|(_, every)| write!(f, " and {every}"))
             }
             Self::OnDemand(demand) => {
                 write!(f, "{}, on demand up to {}", demand.floor, demand.full)

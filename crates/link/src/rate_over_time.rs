@@ -26,7 +26,7 @@ pub(crate) enum RateOverTime {
     /// A rate that is 0 in outages.
     Interrupted(Box<Self>, Outages),
     /// A rate that is 0 in the gaps of handovers.
-    HandedOver(Box<Self>, HandoversInTrial),
+    HandedOver(Box<(Self, HandoversInTrial)>),
 }
 
 impl RateOverTime {
@@ -46,7 +46,7 @@ impl RateOverTime {
             None => with_outages,
             Some(handovers) => {
                 let handovers = HandoversInTrial::new(handovers, seed);
-                Self::HandedOver(Box::new(with_outages), handovers)
+                Self::HandedOver(Box::new((with_outages, handovers)))
             }
         }
     }
@@ -55,7 +55,8 @@ impl RateOverTime {
     pub fn allocation(&mut self) -> Option<&mut Allocation> {
         match self {
             Self::OnDemand(allocation) => Some(allocation),
-            Self::Interrupted(rate, _) | Self::HandedOver(rate, _) => rate.allocation(),
+            Self::Interrupted(rate, _) => rate.allocation(),
+            Self::HandedOver(both) => both.0.allocation(),
             Self::Fixed(_)
             | Self::Steps(_)
             | Self::Random(..)
@@ -124,7 +125,8 @@ impl RateOverTime {
                 let (is_out, change) = outages.at(at);
                 (if is_out { 0 } else { bps }, until.min(change))
             }
-            Self::HandedOver(rate, handovers) => {
+            Self::HandedOver(both) => {
+                let (rate, handovers) = &mut **both;
                 let (bps, until) = rate.at(at);
                 let (is_gap, change) = handovers.at(at);
                 (if is_gap { 0 } else { bps }, until.min(change))

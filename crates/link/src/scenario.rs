@@ -214,9 +214,12 @@ impl DirectionConfig {
     }
 
     fn lowest_rate(&self) -> Option<Rate> {
-        let lowest = |rate: &LinkRate| match self.is_interrupted() {
-            false => rate.lowest(),
-            true => Rate::from_bps(0),
+        let lowest = |rate: &LinkRate| {
+            if self.is_interrupted() {
+                Rate::from_bps(0)
+            } else {
+                rate.lowest()
+            }
         };
         let own = self.rate.as_ref().map(lowest);
         own.into_iter()

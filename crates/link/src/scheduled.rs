@@ -76,6 +76,9 @@ impl Node for ScheduledTransmitter {
         if is_out {
             return Step::Drop;
         }
+        if self.queue.bytes() == 0 && self.capacity.start(now) == now {
+            self.queue.fall_idle(now);
+        }
         let queued = Queued {
             transit: *transit,
             arrived: now,

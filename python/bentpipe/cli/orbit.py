@@ -102,7 +102,7 @@ def orbit(output: Path, **given: Any) -> None:
         --terminal 49.6,11.0 --gateway 50.3,8.5 --minutes 10 -o orbit.toml
       bentpipe scenarios orbit --shell 1584/72/550km/53deg --phasing 39 --isl \\
         --terminal 49.6,11.0 --gateway 40.7,-74.0 -o atlantic.toml
-      bentpipe scenarios orbit --tle starlink.tle --terminal 49.6,11.0 --gateway 50.3,8.5 -o today.toml
+      bentpipe scenarios orbit --tle leo.tle --terminal 49.6,11.0 --gateway 50.3,8.5 -o leo.toml
       bentpipe scenarios show orbit.toml
     """
     # Only those who make orbits wait for NumPy to be loaded.

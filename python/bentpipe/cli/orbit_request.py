@@ -15,7 +15,7 @@ from bentpipe.orbit import scenario_file
 from bentpipe.orbit.constellation import Constellation
 from bentpipe.orbit.ground import Place
 from bentpipe.orbit.passage import Choice, Clock, Passage, passage
-from bentpipe.orbit.scenario_file import Link
+from bentpipe.orbit.scenario_file import ChosenLink
 from bentpipe.orbit.shell import Shell, Shells
 from bentpipe.orbit.sky import Masks, Sky
 from bentpipe.plan import scenarios as catalogue
@@ -34,15 +34,15 @@ def make(output: Path, given: dict[str, Any]) -> None:
     gateways = [Place.parse(text, "--gateway") for text in given["gateways"]]
     masks = Masks(_mask(given, "elevation"), _mask(given, "gateway_elevation"))
     constellation, more = _constellation(given)
-    link = _link(given, clock)
+    chosen = _chosen(given, clock)
     sky = Sky(constellation, terminal, gateways, masks, given["isl"])
     found = passage(sky, _choice(given["choose"], clock), clock)
     notes = [*_notes(given, constellation, terminal, gateways), *more, *_unserved(found)]
     title = _title(given, constellation)
     trace = output.with_suffix(".csv")
-    scenario = scenario_file.scenario_of(found, trace.name, link, clock.length_ms, title, notes)
+    scenario = scenario_file.scenario_of(found, trace.name, chosen, clock.length_ms, title, notes)
     try:
-        trace.write_text(scenario_file.trace_of(found, constellation.names, link.added_ns))
+        trace.write_text(scenario_file.trace_of(found, constellation.names, chosen.added_ns))
         output.write_text(scenario)
     except OSError as error:
         raise BentpipeError(f"cannot write {error.filename}: {error.strerror}") from None
@@ -52,7 +52,9 @@ def make(output: Path, given: dict[str, Any]) -> None:
         output.unlink()
         trace.unlink()
         raise
-    click.echo(f"{output}, with {trace.name}: {len(found.changes)} handovers, {_range(found, link)} one way")
+    click.echo(
+        f"{output}, with {trace.name}: {len(found.changes)} handovers, {_range(found, chosen)} one way"
+    )
     for line in _unserved(found):
         click.echo(folded(line, "warning: ", "  "))
 
@@ -109,7 +111,7 @@ def _constellation(given: dict[str, Any]) -> tuple[Constellation, list[str]]:
     return elements, notes
 
 
-def _link(given: dict[str, Any], clock: Clock) -> Link:
+def _chosen(given: dict[str, Any], clock: Clock) -> ChosenLink:
     forward, slash, back = given["rate"].partition("/")
     unit = back.lstrip("0123456789. ")
     if not slash or not unit or not back.removesuffix(unit).strip():
@@ -125,7 +127,7 @@ def _link(given: dict[str, Any], clock: Clock) -> Link:
         )
     added = units.milliseconds(given["processing"], "--processing") * 1_000_000
     rates = f"{forward.strip()} {unit}", f"{back.removesuffix(unit).strip()} {unit}"
-    return Link(*rates, given["queue"], gap, given["in_flight"], added, given["then"])
+    return ChosenLink(*rates, given["queue"], gap, given["in_flight"], added, given["then"])
 
 
 def _choice(name: str, clock: Clock) -> Choice:
@@ -169,6 +171,6 @@ def _unserved(found: Passage) -> list[str]:
     return [f"The terminal is not served from {', '.join(times[:_TOLD])}{more}."]
 
 
-def _range(found: Passage, link: Link) -> str:
-    delays = [(sample.delay_ns + link.added_ns) / 1e6 for sample in found.samples]
+def _range(found: Passage, chosen: ChosenLink) -> str:
+    delays = [(sample.delay_ns + chosen.added_ns) / 1e6 for sample in found.samples]
     return f"{min(delays):.2f} to {max(delays):.2f} ms"

@@ -20,7 +20,7 @@ class Constellation(Protocol):
         """The pairs of satellites that have a link between them."""
 
     def positions(self, seconds: float) -> Positions:
-        """Where each satellite is so many seconds after the beginning; not a number if that is unknown."""
+        """Where each satellite is, seconds after the beginning; not a number if that is unknown."""
 
     def __str__(self) -> str:
         """What it is, for people."""

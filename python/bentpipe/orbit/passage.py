@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bentpipe.errors import BentpipeError
-from bentpipe.orbit.sky import Connection, Sky
+from bentpipe.orbit.sky import Route, Sky
 
 _NS = 1_000_000  # in a millisecond
 
@@ -63,7 +63,7 @@ class Passage:
         return [change for change in self.changes if change.until_ms > change.at_ms]
 
 
-Choice = Callable[[Sky, float], Connection | None]
+Choice = Callable[[Sky, float], Route | None]
 
 
 @dataclass
@@ -72,7 +72,7 @@ class _Piece:
 
     begin_ms: int
     end_ms: int
-    way: Connection | None
+    way: Route | None
 
 
 def passage(sky: Sky, choose: Choice, clock: Clock) -> Passage:
@@ -92,7 +92,7 @@ def passage(sky: Sky, choose: Choice, clock: Clock) -> Passage:
     return Passage(tuple(_samples(sky, pieces, clock)), tuple(_changes(pieces)))
 
 
-def _lost(sky: Sky, way: Connection, times: Sequence[int]) -> int | None:
+def _lost(sky: Sky, way: Route, times: Sequence[int]) -> int | None:
     """The first of these times at which the connection is lost."""
     return next((at for at in times if not sky.serves(at / 1000, way)), None)
 
@@ -128,7 +128,7 @@ def _samples(sky: Sky, pieces: Sequence[_Piece], clock: Clock) -> Iterator[Sampl
         yield _sample(sky, piece.way, piece.end_ms, piece.end_ms * _NS - 1)
 
 
-def _sample(sky: Sky, way: Connection, at_ms: int, at_ns: int) -> Sample:
+def _sample(sky: Sky, way: Route, at_ms: int, at_ns: int) -> Sample:
     in_view, elevation = sky.seen(at_ms / 1000, way.satellites[0])
     delay_ns = round(sky.delay_s(at_ms / 1000, way) * 1e9)
     return Sample(at_ns, delay_ns, way.satellites[0], elevation, in_view)

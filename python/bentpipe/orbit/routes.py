@@ -12,7 +12,7 @@ from bentpipe.orbit.ground import EQUATOR_KM, Positions
 _ATMOSPHERE_KM = 80.0  # a link does not lead through what is below
 
 
-class Grid:
+class SatelliteGrid:
     """The links of a constellation."""
 
     def __init__(self, links: Sequence[tuple[int, int]]) -> None:

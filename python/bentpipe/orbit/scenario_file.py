@@ -11,7 +11,7 @@ from bentpipe.orbit.passage import Change, Passage
 
 
 @dataclass(frozen=True)
-class Link:
+class ChosenLink:
     """What geometry does not give, as scenario files write it."""
 
     forward_rate: str
@@ -45,11 +45,11 @@ def _decimal(count: int, places: int) -> str:
 
 
 def scenario_of(
-    passage: Passage, trace: str, link: Link, length_ms: int, title: str, notes: Sequence[str]
+    passage: Passage, trace: str, chosen: ChosenLink, length_ms: int, title: str, notes: Sequence[str]
 ) -> str:
     """The scenario file; `trace` is the name of the file beside it."""
     length = _seconds(length_ms)
-    after = {"end": f', ends = "{length}"', "repeat": f', period = "{length}"', "hold": ""}[link.then]
+    after = {"end": f', ends = "{length}"', "repeat": f', period = "{length}"', "hold": ""}[chosen.then]
     delay = f'delay = {{ trace = {json.dumps(trace)}, between = "linear"{after} }}'
     lines = [
         f"title = {json.dumps(title)}",
@@ -57,33 +57,33 @@ def scenario_of(
         f"notes = {json.dumps(chr(10).join(notes), ensure_ascii=False)}",
         f'timeout = "{length}"',
     ]
-    for direction, rate in (("forward", link.forward_rate), ("return", link.return_rate)):
+    for direction, rate in (("forward", chosen.forward_rate), ("return", chosen.return_rate)):
         lines += ["", f"[satellite.{direction}]", f"rate = {json.dumps(rate)}", delay]
-        lines += [f"queue = {json.dumps(link.queue)}", *_handovers(passage, link, length_ms)]
+        lines += [f"queue = {json.dumps(chosen.queue)}", *_handovers(passage, chosen, length_ms)]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _handovers(passage: Passage, link: Link, length_ms: int) -> list[str]:
+def _handovers(passage: Passage, chosen: ChosenLink, length_ms: int) -> list[str]:
     changes = list(passage.changes)
-    if link.then == "repeat" and not (changes and changes[0].at_ms == 0):
+    if chosen.then == "repeat" and not (changes and changes[0].at_ms == 0):
         changes.insert(0, Change(0, 0))  # from the last path to the first
     if not changes:
         return []
     rows = ["handovers = { times = ["]
-    each = ((_seconds(change.at_ms), _own_gap(change, link, length_ms)) for change in changes)
+    each = ((_seconds(change.at_ms), _own_gap(change, chosen, length_ms)) for change in changes)
     rows += [f'  {{ at = "{at}"{gap} }},' for at, gap in each]
-    period = f', period = "{_seconds(length_ms)}"' if link.then == "repeat" else ""
-    return [*rows, f'], gap = "{link.gap_ms} ms", in_flight = "{link.in_flight}"{period} }}']
+    period = f', period = "{_seconds(length_ms)}"' if chosen.then == "repeat" else ""
+    return [*rows, f'], gap = "{chosen.gap_ms} ms", in_flight = "{chosen.in_flight}"{period} }}']
 
 
-def _own_gap(change: Change, link: Link, length_ms: int) -> str:
+def _own_gap(change: Change, chosen: ChosenLink, length_ms: int) -> str:
     """Of a time without a path the gap goes on when the next one is there; at the end there is none."""
     if change.until_ms == change.at_ms:
         return ""
     gap_ms = change.until_ms - change.at_ms
     if change.until_ms < length_ms:
-        gap_ms += link.gap_ms
-    elif link.then == "repeat":
+        gap_ms += chosen.gap_ms
+    elif chosen.then == "repeat":
         gap_ms -= 1
     return f', gap = "{_seconds(gap_ms)}"'
 

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from bentpipe.orbit.constellation import Constellation
 from bentpipe.orbit.ground import Place, Positions
-from bentpipe.orbit.routes import Grid
+from bentpipe.orbit.routes import SatelliteGrid
 
 SPEED_KM_S = 299792.458
 _LONGEST_S = 1800.0  # that is looked ahead for the longest visibility
 
 
 @dataclass(frozen=True)
-class Connection:
+class Route:
     """A way from the terminal to a gateway: satellites in this order, one of them without links between
     satellites.
     """
@@ -48,9 +48,9 @@ class Sky:
     ) -> None:
         self._constellation = constellation
         self._terminal, self._gateways, self._masks = terminal, gateways, masks
-        self._grid = Grid(constellation.links) if isl else None
+        self._grid = SatelliteGrid(constellation.links) if isl else None
 
-    def highest(self, seconds: float) -> Connection | None:
+    def highest(self, seconds: float) -> Route | None:
         """By the satellite that stands highest at the terminal; of equal ones, by the first."""
         positions = self._constellation.positions(seconds)
         candidates = self._candidates(positions)
@@ -59,7 +59,7 @@ class Sky:
         elevations = np.where(candidates, self._terminal.elevations(positions), -np.inf)
         return self._by(positions, int(np.argmax(elevations)))
 
-    def longest(self, seconds: float, step_s: float) -> Connection | None:
+    def longest(self, seconds: float, step_s: float) -> Route | None:
         """By the satellite that can be used for longest, looked at in such steps; of equal ones, by the one
         that stands highest.
         """
@@ -77,7 +77,7 @@ class Sky:
         elevations = np.where(left, self._terminal.elevations(positions), -np.inf)
         return self._by(positions, int(np.argmax(elevations)))
 
-    def serves(self, seconds: float, way: Connection) -> bool:
+    def serves(self, seconds: float, way: Route) -> bool:
         """Whether both ends of a connection are above their masks."""
         positions = self._constellation.positions(seconds)
         first, last = positions[way.satellites[0]], positions[way.satellites[-1]]
@@ -87,7 +87,7 @@ class Sky:
             and gateway.elevations(last) >= self._masks.gateway
         )
 
-    def delay_s(self, seconds: float, way: Connection) -> float:
+    def delay_s(self, seconds: float, way: Route) -> float:
         """The time that light takes over a connection."""
         positions = self._constellation.positions(seconds)
         first, last = positions[way.satellites[0]], positions[way.satellites[-1]]
@@ -114,7 +114,7 @@ class Sky:
     def _sees(self, gateway: Place, positions: Positions) -> NDArray[np.bool_]:
         return np.asarray(gateway.elevations(positions) >= self._masks.gateway)
 
-    def _by(self, positions: Positions, satellite: int) -> Connection | None:
+    def _by(self, positions: Positions, satellite: int) -> Route | None:
         """By way of that satellite and the nearest gateway: the one that gives the shortest way."""
         ranges = np.array(
             [
@@ -124,7 +124,7 @@ class Sky:
         )
         gateways, nearest = ranges.argmin(axis=0), ranges.min(axis=0)
         if self._grid is None:
-            return Connection((satellite,), int(gateways[satellite]))
+            return Route((satellite,), int(gateways[satellite]))
         ends = {int(number): float(nearest[number]) for number in np.flatnonzero(np.isfinite(nearest))}
         way = self._grid.shortest(positions, satellite, ends)
-        return Connection(way, int(gateways[way[-1]])) if way else None
+        return Route(way, int(gateways[way[-1]])) if way else None

@@ -87,7 +87,7 @@ class Elements:
 
 
 def sidereal_rad(days: float) -> float:
-    """Greenwich mean sidereal time so many days of UT1 after 2000-01-01 12:00 (Aoki et al. 1982)."""
+    """Greenwich mean sidereal time, days of UT1 after 2000-01-01 12:00 (Aoki et al. 1982)."""
     centuries = days / 36525
     seconds = (
         67310.54841

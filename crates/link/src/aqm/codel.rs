@@ -35,7 +35,7 @@ impl Discipline for CoDel {
 
     fn dequeue(&mut self, now: Time, dropped: &mut VecDeque<Transit>) -> Option<Queued> {
         let (fifo, config) = (&mut self.fifo, &self.config);
-        self.state.dequeue(now, fifo, config, dropped)
+        self.state.dequeue(now, fifo, 0, config, dropped)
     }
 
     fn bytes(&self) -> u64 {

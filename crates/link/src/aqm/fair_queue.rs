@@ -146,9 +146,10 @@ impl Discipline for FairQueue {
             let (number, is_new) = self.current()?;
             let queue = &mut self.queues[number];
             let before = (queue.fifo.packets.len() as u64, queue.fifo.bytes);
+            let (fifo, beside) = (&mut queue.fifo, self.bytes - before.1);
             let next = match &self.config.codel {
-                Some(codel) => queue.codel.dequeue(now, &mut queue.fifo, codel, dropped),
-                None => queue.fifo.pop(),
+                Some(codel) => queue.codel.dequeue(now, fifo, beside, codel, dropped),
+                None => fifo.pop(),
             };
             self.packets -= before.0 - queue.fifo.packets.len() as u64;
             self.bytes -= before.1 - queue.fifo.bytes;
@@ -162,5 +163,11 @@ impl Discipline for FairQueue {
 
     fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// All queues are retired: the next packet of each flow begins anew.
+    fn fall_idle(&mut self, now: Time) {
+        let next = self.dequeue(now, &mut VecDeque::new());
+        assert!(next.is_none(), "nothing waits");
     }
 }

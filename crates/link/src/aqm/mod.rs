@@ -51,6 +51,9 @@ pub(crate) trait Discipline: Send {
     /// The bytes that wait.
     fn bytes(&self) -> u64;
 
+    /// Nothing waits, and the link has sent all that it took: as if it had asked for a packet.
+    fn fall_idle(&mut self, _now: Time) {}
+
     /// Whether packets of a flow ever leave in another order than that in which they arrived.
     fn reorders(&self) -> bool {
         false

@@ -135,6 +135,15 @@ fn flows_share_by_turns_and_a_sparse_flow_waits_for_one_packet() {
     );
 }
 
+/// A flow's first packet leaves 500 of 1500 bytes to it, and then the link falls idle. Its next one
+/// begins anew, with 1500: two of its packets go before the one of another flow.
+#[test]
+fn a_flow_begins_anew_when_the_link_has_been_idle() {
+    let mut path = queue("aqm = \"fq\", quantum = \"1500 B\"");
+    let found = outcomes(&mut path, [(0, 0, 1), (5, 0, 1), (5, 0, 2), (5, 0, 1)]);
+    assert_eq!(left_ms(&found), [Some(1), Some(6), Some(8), Some(7)]);
+}
+
 #[test]
 fn an_overload_hits_the_longest_queue() {
     let words = "rate = \"8 Mbit/s\"\nqueue = { size = \"10 packets\", aqm = \"fq\" }";

@@ -103,7 +103,7 @@ fn a_new_path_that_is_shorter_keeps_the_order() {
     assert_eq!(found, [129, 129, 129, 129, 135].map(|ms| Some(ms * MS)));
 }
 
-/// Where packets sent each millisecond for a minute arrive late: the beginnings and lengths of gaps.
+/// Where gaps begin, and their lengths, of packets that are sent each millisecond for a minute.
 fn gaps_of(direction: Direction, seed: u64, handovers: &str) -> Vec<(u64, u64)> {
     let scenario = parse(&format!("delay = \"1 ms\"\nhandovers = {handovers}")).unwrap();
     let seed = LinkSeed {
@@ -120,8 +120,8 @@ fn gaps_of(direction: Direction, seed: u64, handovers: &str) -> Vec<(u64, u64)> 
 
 #[test]
 fn a_random_phase_and_gaps_are_those_of_the_trial_in_both_directions() {
-    let random = "{ every = \"15 s\", phase = \"random\", gap = [\"60 ms\", \"90 ms\"], in_flight = \
-                  \"forwarded\" }";
+    let random = "{ every = \"15 s\", phase = \"random\", gap = [\"60 ms\", \"90 ms\"], \
+                  in_flight = \"forwarded\" }";
     let trials: Vec<_> = (0..20)
         .map(|seed| gaps_of(Direction::Forward, seed, random))
         .collect();
@@ -153,8 +153,10 @@ fn a_random_phase_and_gaps_are_those_of_the_trial_in_both_directions() {
 fn all_that_has_the_same_intervals_has_the_same_phase() {
     let keys = "rate = { mean = \"8 Mbit/s\", spread = \"50 %\", every = \"15 s\", phase = \
                 \"random\" }\n\
-                delay = { base = \"1 ms\", jitter = \"9 ms\", every = \"15 s\", phase = \"random\" }\n\
-                loss = { model = \"handover\", every = \"15 s\", phase = \"random\", lasts = \"1 s\" }\n\
+                delay = { base = \"1 ms\", jitter = \"9 ms\", every = \"15 s\", phase = \
+                \"random\" }\n\
+                loss = { model = \"handover\", every = \"15 s\", phase = \"random\", lasts = \
+                \"1 s\" }\n\
                 handovers = { every = \"15 s\", phase = \"random\", gap = \"0 ms\", in_flight = \
                 \"lost\" }\n\
                 outages = { every = \"15 s\", phase = \"random\", for = \"1 s\" }";
@@ -217,6 +219,70 @@ fn the_ideal_sender_waits_in_the_gap() {
     assert_eq!(limit(&with), limit(rate) + Span::from_millis(35));
     let steady = |keys: &str| parse(keys).unwrap().is_steady(Direction::Forward);
     assert_eq!([steady(rate), steady(&with)], [true, false]);
+}
+
+#[test]
+fn handovers_that_cannot_be() {
+    for (handovers, message) in [
+        (
+            "\"15 s\"",
+            ": 15 s: not handovers; write { every = \"15 s\", phase = \"random\", gap = \"80 ms\", \
+             in_flight = \"lost\" } or { times = [{ at = \"10 s\" }, { at = \"25 s\" }], gap = \
+             \"80 ms\", in_flight = \"lost\" }",
+        ),
+        (
+            "{ every = \"15 s\", gap = \"80 ms\" }",
+            ".in_flight: missing; write in_flight = \"lost\", \"delayed\" or \"forwarded\"",
+        ),
+        (
+            "{ every = \"15 s\", gap = \"80 ms\", in_flight = \"kept\" }",
+            ".in_flight: kept: write \"lost\", \"delayed\" or \"forwarded\"",
+        ),
+        (
+            "{ every = \"1 s\", gap = \"1 s\", in_flight = \"lost\" }",
+            ".gap: 1 s: a gap must be shorter than from one handover to the next, 1 s",
+        ),
+        (
+            "{ every = \"1 s\", gap = [], in_flight = \"lost\" }",
+            ".gap: []: write a gap, \"80 ms\", or several, [\"60 ms\", \"90 ms\"]",
+        ),
+        (
+            "{ every = \"1 s\", gap = [80], in_flight = \"lost\" }",
+            ".gap.0: 80: a time needs a unit; write \"80 ms\" or \"80 s\"",
+        ),
+        (
+            "{ every = \"1 s\", first = \"1 s\", phase = \"random\", gap = \"0 s\", in_flight = \
+             \"lost\" }",
+            ".phase: random: either first or phase, not both; leave one out",
+        ),
+        (
+            "{ every = \"1 s\", phase = \"1 s\", gap = \"0 s\", in_flight = \"lost\" }",
+            ".phase: 1 s: write \"random\"",
+        ),
+        (
+            "{ times = [], gap = \"0 s\", in_flight = \"lost\" }",
+            ".times: []: write the times like [{ at = \"10 s\" }, { at = \"25 s\" }]",
+        ),
+        (
+            "{ times = [{ at = \"10 s\" }], in_flight = \"lost\" }",
+            ".times.0.gap: missing; write gap = \"80 ms\", or gap beside times for all of them",
+        ),
+        (
+            "{ times = [{ at = \"10 s\" }, { at = \"11 s\" }], gap = \"1 s\", in_flight = \
+             \"lost\" }",
+            ".times.1.at: 11 s: is not after the end of the gap before it, at 11 s",
+        ),
+        (
+            "{ times = [{ at = \"10 s\" }], gap = \"1 s\", period = \"11 s\", in_flight = \
+             \"lost\" }",
+            ".period: 11 s: must be longer than until the last gap ends, at 11 s",
+        ),
+    ] {
+        let forward = format!("delay = \"1 ms\"\nhandovers = {handovers}");
+        let error = parse(&forward).unwrap_err().to_string();
+        let begins = "test.toml: satellite.forward.handovers";
+        assert_eq!(error, format!("{begins}{message}"));
+    }
 }
 
 proptest! {

@@ -304,8 +304,8 @@ fn a_fixed_rate_is_a_timeline_of_one_step() {
 
 #[test]
 fn a_random_rate_may_have_factors_drawn_within() {
-    let keys = "delay = \"1 ms\"\nrate = { mean = \"8 Mbit/s\", spread = \"25 %\", every = \"1 s\", \
-                within = [{ spread = \"20 %\", every = \"100 ms\" }] }";
+    let keys = "delay = \"1 ms\"\nrate = { mean = \"8 Mbit/s\", spread = \"25 %\", every = \"1 \
+                s\", within = [{ spread = \"20 %\", every = \"100 ms\" }] }";
     let scenario = crate::parse(keys).unwrap();
     let rate = scenario.satellite.forward.rate.as_ref().unwrap();
     assert_eq!(

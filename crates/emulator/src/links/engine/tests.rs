@@ -203,7 +203,8 @@ fn scenario(segments: &[SegmentName]) -> impl Strategy<Value = Scenario> + use<>
         "duplicate = { share = \"30 %\", after = \"2 ms\" }\norder = [\"duplicate\", \"delay\", \
          \"loss\", \"queue\"]\n",
         "aggregate = { hold = \"5 ms\", packets = 4 }\n",
-        "handovers = { every = \"50 ms\", phase = \"random\", gap = \"5 ms\", in_flight = \"lost\" }\n",
+        "handovers = { every = \"50 ms\", phase = \"random\", gap = \"5 ms\", in_flight = \"lost\" \
+         }\n",
         "aggregate = { hold = \"5 ms\" }\nreorder = { share = \"20 %\", by = \"3 ms\" }\n",
     ]);
     let half = (
