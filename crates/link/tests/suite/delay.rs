@@ -397,7 +397,10 @@ fn steps_need_no_file_and_travel_in_json() {
     );
     assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), scenario);
     let shown = scenario.satellite.forward.delay.to_string();
-    assert_eq!(shown, "30 ns, from 100 ns 5 ns, from 200 ns 50 ns, again every 1 us");
+    assert_eq!(
+        shown,
+        "30 ns, from 100 ns 5 ns, from 200 ns 50 ns, again every 1 us"
+    );
 }
 
 /// Steps of a delay in nanoseconds, and a period.
