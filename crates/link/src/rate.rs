@@ -111,7 +111,7 @@ impl LinkRate {
         } else if fields.has("mean") {
             Self::Random(RandomRate::read(&mut fields)?)
         } else if fields.has("standard") {
-            satellite::read(&mut fields, folder, mtu)?
+            Self::read_carrier(&mut fields, folder, mtu)?
         } else if fields.has("full") {
             Self::OnDemand(OnDemand::read(&mut fields)?)
         } else {
@@ -119,6 +119,19 @@ impl LinkRate {
         };
         fields.finish()?;
         Ok(Some(rate))
+    }
+
+    fn read_carrier(
+        fields: &mut Fields,
+        folder: &Path,
+        mtu: Option<Size>,
+    ) -> Result<Self, Problem> {
+        let standard = fields.required("standard", "\"dvb-s2\"")?;
+        Ok(if standard.is_text("dvb-rcs2") {
+            Self::Rcs2(Box::new(Rcs2::read(fields, folder, mtu, &standard)?))
+        } else {
+            Self::DvbS2(Box::new(DvbS2::read(fields, folder, mtu, &standard)?))
+        })
     }
 
     /// The one figure that stands for this rate: what queue sizes in BDP or time refer to, and what

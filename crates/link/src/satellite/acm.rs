@@ -28,7 +28,7 @@ const USUAL: Loop = Loop {
     delay: Span::from_millis(600),
 };
 
-/// How a carrier adapts.
+/// The settings of adaptive coding and modulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loop {
     /// What Es/N0 must have above a threshold.

@@ -155,7 +155,7 @@ impl ReturnCarrier {
     }
 
     /// Gives the terminals their slots, carrier by carrier. What does not fit on one goes on where
-    /// the next begins, so no terminal sends on two at a time (R. McNaughton 1959).
+    /// the next begins, so no terminal sends on two at a time.
     fn place(&mut self, superframe: u64, assigned: &[Assigned]) {
         let begin = self.begin_of(superframe);
         let (terminals, on_one) = (assigned.len(), self.carrier.slots_of_a_carrier());

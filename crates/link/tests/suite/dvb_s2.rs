@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::{config, link, ns, parse};
 
 const MS: u64 = 1_000_000;
-/// A normal frame of QPSK 1/4 without pilots: 32490 symbols at 40 MBd.
+/// A normal frame of QPSK 1/4 without pilots: 32490 symbols at 40 million baud.
 const FRAME: u64 = 812_250;
 /// A dummy frame: 3330 symbols.
 const DUMMY: u64 = 83_250;

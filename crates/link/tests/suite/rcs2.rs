@@ -119,8 +119,8 @@ fn a_volume_adds_to_those_before_or_replaces_them() {
 
 #[test]
 fn what_is_left_is_dealt_in_turn() {
-    let other = "terminals = [{ sources = [{ kind = \"cbr\", rate = \"1 kbit/s\", stop = \"1 s\" }] \
-                 }]";
+    let other = "terminals = [{ sources = [{ kind = \"cbr\", rate = \"1 kbit/s\", stop = \"1 s\" \
+                 }] }]";
     let mut path = link(&carrier(&format!("vbdc = \"off\", {other}")));
     // Each has 5 slots; in even superframes the trial's terminal is first. Slot 0 has begun before
     // the packets come.
@@ -203,8 +203,8 @@ fn a_constant_rate_is_exact() {
 fn a_burst_that_is_not_received_loses_parts_of_packets() {
     let fade = carrier("vbdc = \"off\"").replace(
         "es_n0 = \"15 dB\"",
-        "es_n0 = { steps = [[\"0 s\", \"15 dB\"], [\"2500 us\", \"0 dB\"], [\"3500 us\", \"15 dB\"]] \
-         }",
+        "es_n0 = { steps = [[\"0 s\", \"15 dB\"], [\"2500 us\", \"0 dB\"], [\"3500 us\", \"15 \
+         dB\"]] }",
     );
     // The burst of 3 ms is lost, with the end of the 1st packet and parts of the 2nd: 594, 597, 309
     // bytes of the one, and 282, 597, 597, 24 of the other.
@@ -291,8 +291,8 @@ fn reception_has_a_timeline() {
 
 #[test]
 fn json_says_the_same() {
-    let group = "terminals = [{ count = \"3\", cra = \"8 kbit/s\", vbdc = \"off\", sources = [{ kind \
-                 = \"cbr\", rate = \"1 kbit/s\", stop = \"1 s\" }] }]";
+    let group = "terminals = [{ count = \"3\", cra = \"8 kbit/s\", vbdc = \"off\", sources = [{ \
+                 kind = \"cbr\", rate = \"1 kbit/s\", stop = \"1 s\" }] }]";
     for keys in [
         "cra = \"8 kbit/s\"",
         "request_every = \"1 s\", avbdc = \"on\"",
@@ -323,13 +323,13 @@ fn what_cannot_be_is_refused() {
     );
     refused(
         &with("superframe = \"1 ms\""),
-        "rate.superframe: 1 ms: no room for a burst of 1616 symbols, which takes 1.346667 ms at 1.2 \
-         MBd; write a longer superframe",
+        "rate.superframe: 1 ms: no room for a burst of 1616 symbols, which takes 1.346667 ms at \
+         1.2 MBd; write a longer superframe",
     );
     refused(
         "symbol_rate = \"1.2 MBd\", es_n0 = \"-1 dB\"",
-        "rate.standard: dvb-rcs2: Es/N0 is never above -1 dB, and QPSK 1/3, the most robust waveform \
-         here (13), needs -0.51 dB; raise es_n0, or lower attenuation",
+        "rate.standard: dvb-rcs2: Es/N0 is never above -1 dB, and QPSK 1/3, the most robust \
+         waveform here (13), needs -0.51 dB; raise es_n0, or lower attenuation",
     );
     refused(
         &with("waveform = \"9\""),
@@ -337,8 +337,8 @@ fn what_cannot_be_is_refused() {
     );
     refused(
         &with("cra = \"200 kbit/s\", terminals = [{ count = \"11\", sources = [] }]"),
-        "rate.terminals: [{ count = \"11\", sources = [] }]: the cra of all terminals need 23 slots \
-         of a superframe, and it has 19; lower them, or raise symbol_rate or carriers",
+        "rate.terminals: [{ count = \"11\", sources = [] }]: the cra of all terminals need 23 \
+         slots of a superframe, and it has 19; lower them, or raise symbol_rate or carriers",
     );
     refused(
         &with("cra = \"3 Mbit/s\", carriers = \"2\""),
@@ -347,8 +347,8 @@ fn what_cannot_be_is_refused() {
     );
     refused(
         &with("fca = \"off\", vbdc = \"off\""),
-        "rate.standard: dvb-rcs2: the terminal never gets capacity; write vbdc = \"on\", or give it \
-         a cra or rbdc",
+        "rate.standard: dvb-rcs2: the terminal never gets capacity; write vbdc = \"on\", or give \
+         it a cra or rbdc",
     );
     refused(
         &with("fca = \"off\", contention_slots = \"0\""),
@@ -417,8 +417,8 @@ fn cases() -> impl Strategy<Value = Case> {
         Case {
             keys: format!(
                 "queue = \"1000 packets\"\nrate = {{ standard = \"dvb-rcs2\", symbol_rate = \"1.2 \
-                 MBd\", carriers = \"{carriers}\", burst = \"{burst}\", es_n0 = \"{es_n0}.5 dB\", fca \
-                 = \"{}\", {capacity}, {asking}{others} }}",
+                 MBd\", carriers = \"{carriers}\", burst = \"{burst}\", es_n0 = \"{es_n0}.5 dB\", \
+                 fca = \"{}\", {capacity}, {asking}{others} }}",
                 on(fca)
             ),
             slots,
