@@ -11,7 +11,8 @@
 #              PROFILE=release makes it of the programs that `make setup` built, as CI does
 # make smoke   tries what no test runs: every benchmark with its smallest setting, the targets of this file,
 #              and the templates of stacks in examples/
-# make bench   what a trial costs, beside the same stacks over loopback UDP; decoding, beside tshark;
+# make bench   what a trial costs, beside the same stacks over loopback UDP; queue disciplines, beside
+#              drop-tail, and a link that 100 sources share; decoding, beside tshark;
 #              congestion controllers, beside noq's; bentpipe perf, beside noq and iperf3, and through the proxies;
 #              how exact real time is, beside this machine's timer; SMALLEST=1 only shows that all of them run
 # make schemas what is generated: from the definitions of file formats in schemas/, types and reference
@@ -72,6 +73,7 @@ bench-needs:
 bench: bench-needs setup
 	$(BIN)/bentpipe stacks install linux # TCP, beside iperf3: not one of the four that `make setup` installs
 	$(BIN)/python benches/pairs.py $(SMALL)
+	$(BIN)/python benches/queues.py $(SMALL)
 	$(BIN)/python benches/traces.py $(SMALL)
 	cargo bench --quiet --locked --workspace --bench per_packet $(if $(SMALL),-- --test)
 	$(BIN)/python benches/perf.py $(SMALL)

@@ -33,6 +33,7 @@ EXPLANATIONS = Path(__file__).with_name("explanations.toml")
 _TITLES = {
     "agreement": "Virtual time against real time",
     "agreement-losses": "Virtual time against real time, with losses",
+    "agreement-queues": "Virtual time against real time: queue disciplines",
     "agreement-tcp": "Virtual time against real time: Linux's TCP",
 }
 _SHARE = 0.05  # a difference beyond it wants an explanation where nothing is lost at random
@@ -126,9 +127,9 @@ class Page:
 
 
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
-    """Write to `folder` the page of the runs of QUIC, that of those of TCP, and that of those over paths with
-    losses alone, as far as they are there. BentpipeError unless those of a page are of virtual and of real
-    time, and share cells.
+    """Write to `folder` the page of the runs of QUIC, that of those of TCP, that of those over paths with
+    losses alone, and that of those with queue disciplines, as far as they are there. BentpipeError unless
+    those of a page are of virtual and of real time, and share cells.
     """
     pages = {
         name: Page(*_both(mine), explanations())
@@ -144,6 +145,8 @@ def _page_of(source: Source) -> str:
     """The page that a run belongs to."""
     if source.records and not any(_is_lossless(source, one.scenario) for one in source.records):
         return "agreement-losses"
+    if any(_has_discipline(source, one.scenario) for one in source.records):
+        return "agreement-queues"
     is_tcp = bool(source.records) and all(one.transport == "tcp" for one in source.records)
     return "agreement-tcp" if is_tcp else "agreement"
 
@@ -152,6 +155,11 @@ def _is_lossless(source: Source, scenario: str) -> bool:
     """Whether nothing is lost at random, so that two trials differ by what the programs do."""
     summary = source.manifest.scenarios[scenario].summary
     return all(summary.get(f"{way}_loss") == "none" for way in ("forward", "return"))
+
+
+def _has_discipline(source: Source, scenario: str) -> bool:
+    """Whether the queue towards the client is other than drop-tail."""
+    return "aqm " in str(source.manifest.scenarios[scenario].summary.get("forward_queue"))
 
 
 def _both(mine: Sequence[Source]) -> tuple[Source, Source]:
@@ -169,7 +177,8 @@ def _both(mine: Sequence[Source]) -> tuple[Source, Source]:
         listed = ", ".join(str(one.folder) for one in mine)
         raise BentpipeError(
             f"{listed}: wanted are two runs of one campaign, in virtual and in real time",
-            "give --run twice for those of QUIC, twice for those of TCP, twice for those with losses",
+            "give --run twice for those of QUIC, twice for those of TCP, twice for those with losses, "
+            "twice for those with queue disciplines",
         )
     virtual, real = mine
     return virtual, real

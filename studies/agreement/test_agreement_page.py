@@ -161,6 +161,21 @@ def test_runs_with_losses_alone_have_a_page_of_their_own(bentpipe: Command, on_f
     assert "| quinn → quinn | 4.00 | 2.00 | **0.500** |" in section(text, "satloss")
 
 
+def test_runs_behind_queue_disciplines_have_a_page_of_their_own(bentpipe: Command, on_file: Path) -> None:
+    """Drop-tail among them; what differs by more than 5 % wants an explanation."""
+    for name, make, mbit in (("sim", trials, 10), ("emu", emu, 8)):
+        write(name, make("sat", "quinn", 10), make("goodput", "quinn", mbit))
+        with fake_run.changed_manifest(Path(name)) as manifest:
+            goodput = manifest["scenarios"]["goodput"]
+            goodput["summary"] = goodput["summary"] | {"forward_queue": "size 1 BDP, aqm codel"}
+    done = bentpipe("study", "agreement", "--run", "sim", "--run", "emu", "-o", "out")
+    assert (done.code, done.out) == (0, "out/agreement-queues.md\n"), done.err
+    text = Path("out/agreement-queues.md").read_text()
+    assert text.startswith("# Virtual time against real time: queue disciplines\n")
+    assert "| goodput | quinn → quinn | **0.800** | 3 of 3 / 3 of 3 | not explained yet |" in text
+    assert "| quinn → quinn | 10.00 | 10.00 |" in section(text, "sat")
+
+
 def test_the_links_of_real_time_are_judged(bentpipe: Command, on_file: Path) -> None:
     both()
     kept = section(page(bentpipe), "How exact real time was")

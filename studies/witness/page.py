@@ -20,6 +20,7 @@ from bentpipe.study.intervals import with_ends
 from bentpipe.study.markdown import percent, several, table
 from bentpipe.study.source import Source
 
+from . import queues
 from .simulator import PicoSim, SimulatedPath, Times
 
 HEADERS = 28  # bytes of IPv4 and UDP
@@ -52,7 +53,8 @@ times with CUBIC over deep queues are a little longer for that. It was tried: wi
 in the program (`zero_time` in `endpoints/c-family/job.c`) the difference over 600 ms was gone.
 - A queue of 15 ms holds 25 packets. There a packet more or less decides what BBR and C4 do for seconds, so
 that the smallest change of the path is amplified.
-- One path of one rate without random loss, jitter or competing flows; no ECN, no proxies."""
+- One path of one rate without random loss, jitter or competing flows; no ECN, no proxies. Queue disciplines
+have [a page of their own](witness-queues.md)."""
 
 
 @dataclass(frozen=True, order=True)
@@ -163,13 +165,22 @@ class Page:
 
 
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
-    """Write the page to `folder`. BentpipeError if the run is not of this study's paths, or pico_sim is not
+    """Write to `folder` the page of the run over drop-tail queues, and that of the run behind queue
+    disciplines, if they are there. BentpipeError if a run is not of this study's paths, or pico_sim is not
     installed.
     """
-    page = Page(runs[0], PicoSim.installed().run)
-    file = folder / "witness.md"
-    file.write_text(markdown.page(sections(page)))
-    return [file]
+    files = []
+    for source in runs:
+        if queues.is_of(source):
+            name, parts = (
+                "witness-queues",
+                queues.sections(queues.Page(source, queues.Simulators.installed())),
+            )
+        else:
+            name, parts = "witness", sections(Page(source, PicoSim.installed().run))
+        files.append(folder / f"{name}.md")
+        files[-1].write_text(markdown.page(parts))
+    return files
 
 
 def sections(page: Page) -> list[str]:

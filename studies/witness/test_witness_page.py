@@ -7,9 +7,11 @@ from pathlib import Path
 import fake_run
 import pytest
 from conftest import Command, installed_or_skip
+from witness import queues
 from witness.page import HEADERS, PAYLOAD, Page, sections
-from witness.simulator import PicoSim, SimulatedPath, Times
+from witness.simulator import PicoSim, Red, SimulatedPath, Times, TwoQueues
 
+from bentpipe.errors import BentpipeError
 from bentpipe.study import markdown
 from bentpipe.study.source import Source
 
@@ -95,3 +97,72 @@ def test_pico_sim_agrees_within_one_percent(bentpipe: Command) -> None:
     there = PicoSim.installed().run(SimulatedPath("newreno", 10 * 2**20, RATE, 300, 600))
     assert record["completion_s"] == pytest.approx(there.last_data_s, rel=0.01)
     assert there.disconnected_s == pytest.approx(there.last_data_s + 0.6, rel=0.01)
+
+
+L4S = 'forward.queue={size="80ms",aqm="dualpi2",range="401us"}'
+RED = 'forward.queue={size="80ms",aqm="red",min="1712us",max="19712us",weight="4"}'
+
+
+def behind(*queues_set: str) -> Source:
+    """A run of Prague, of 10.3 s each, behind queues of 80 ms."""
+    records = []
+    for queue in queues_set:
+        made = fake_run.record("sat", "picoquic", "picoquic:cc=prague:cert=rsa", 1)
+        good = {"outcome": "ok", "detail": "", "completion_s": 10.3}
+        records.append(fake_run.change(made, scenario=f"sat,{queue}", **good))
+    fake_run.write_campaign("run", records)
+    with fake_run.changed_manifest(Path("run")) as manifest:
+        state = manifest["scenarios"]["sat"]
+        path = {"forward_rate_bps": FASTER, "forward_queue_bytes": FASTER * 80 // 8000, "rtt_ms": 40}
+        for queue in queues_set:
+            manifest["scenarios"][f"sat,{queue}"] = state | {"summary": state["summary"] | path}
+    return Source.read(Path("run"), "bentpipe study witness --run run")
+
+
+@pytest.mark.usefixtures("in_folder")
+def test_queues_stand_beside_those_of_picoquic_as_they_are_and_changed() -> None:
+    """As they are 3 % away, RED changed not at all, L4S changed 8 %."""
+    simulated: set[SimulatedPath] = set()
+
+    def simulate(seconds_l4s: float, seconds_red: float, path: SimulatedPath) -> float:
+        simulated.add(path)
+        return seconds_red if isinstance(path.discipline, Red) else seconds_l4s
+
+    simulators = queues.Simulators(
+        plain=lambda path, seed: 4.5 if path.discipline else 4.6,
+        with_disciplines=lambda path, seed: simulate(10, 10, path),
+        changed=lambda path, seed: simulate(10.3 / 1.08, 10.3, path),
+    )
+    page = queues.Page(behind(L4S, RED), simulators)
+    l4s, red = page.comparisons
+    assert (l4s.queue, red.queue) == (TwoQueues(1201), Red(2000, 20_000))
+    assert l4s.difference == red.difference == pytest.approx(0.03)
+    assert l4s.difference_changed == pytest.approx(0.08) and red.difference_changed == 0
+    assert {(path.delay_ms, path.queue_ms, path.rate_bps) for path in simulated} == {(20, 80, RATE)}
+    text = " ".join(markdown.page(queues.sections(page)).split())
+    assert (
+        "2 of Bentpipe's times are within 5 % of those with picoquic's disciplines as they are, and 1" in text
+    )
+    assert "take 4.50 s with the setting and 4.60 s without" in text
+    assert "| RED, 2 to 20 ms | prague | 10.30 (10.30 to 10.30) | 10.00 (10.00 to 10.00) | +3.0 |" in text
+
+
+@pytest.mark.usefixtures("in_folder")
+def test_a_queue_that_picoquic_does_not_have_is_refused() -> None:
+    source = behind('forward.queue={size="80ms",aqm="codel"}')
+    assert queues.is_of(source) and not queues.is_of(made_up(WHOLE))
+    with pytest.raises(BentpipeError, match="no queue like 80ms codel"):
+        _ = queues.Page(source, queues.Simulators(*[lambda path, seed: 1.0] * 3)).comparisons
+
+
+def test_picoquic_s_disciplines_act_where_packets_carry_their_sender_s_mark() -> None:
+    """Prague is held back by marks; pico_sim itself, which marks nothing of its, does not hold it back."""
+    installed_or_skip("picoquic")
+    plain = PicoSim.installed()
+    path = SimulatedPath("prague", 2 * 2**20, RATE, 20, 80, TwoQueues(1201))
+    unmarked, marked, changed = (
+        one.run(path).last_data_s for one in (plain, plain.with_disciplines, plain.changed)
+    )
+    assert unmarked < 1.5 < 2 < min(marked, changed)
+    red = SimulatedPath("newreno", 2 * 2**20, RATE, 20, 80, Red(2000, 20_000))
+    assert min(one.run(red).last_data_s for one in (plain.with_disciplines, plain.changed)) > 1.5

@@ -110,10 +110,12 @@ def test_all_benchmarks_of_make_bench_run() -> None:
     # Each of them says something that no other does.
     for said in (
         "client → server",
+        "each discipline at most",
         "bentpipe-trace",
         "bentpipe perf at least",
         "requests ",
         "iperf3's bytes",
+        "1 Gbit/s of 600 B, fq-codel",
     ):
         assert said in printed
     assert re.search(r"^cubic +linux .*iperf3", printed, re.MULTILINE)

@@ -19,7 +19,7 @@ mod packet_socket;
 mod timing;
 mod tunnel;
 
-pub use bench::{Bench, Delay, Gigabit, RateKept, bench, timer};
+pub use bench::{Bench, Delay, Discipline, Gigabit, RateKept, bench, timer};
 pub use bentpipe_link::HostName;
 pub use capture::HopPacket;
 pub use error::EmulatorError;

@@ -1,15 +1,17 @@
 //! How exact the emulator is on this machine, measured beside how exactly this machine wakes a
 //! thread at all.
 //!
-//! Model: packets of 1200 bytes go from the gateway to the terminal over the satellite segment,
-//! through the same devices, sockets and thread as in every trial. What the emulator says of itself
-//! is held against when the kernel of the receiving host got each packet. All but the first of the
-//! timer's measurements are made while idle processors are kept awake, as trials are in virtual
-//! machines.
+//! Model: packets go from the gateway to the terminal over the satellite segment, through the same
+//! devices, sockets and thread as in every trial. What the emulator says of itself is held against
+//! when the kernel of the receiving host got each packet. All but the first of the timer's
+//! measurements are made while idle processors are kept awake, as trials are in virtual machines.
+//! Where a queue discipline may make a difference, drop-tail and FQ-CoDel are measured one after
+//! the other: the former decides when a packet arrives, the latter when it is about to leave.
 
 mod report;
 mod traffic;
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,7 +31,7 @@ use crate::timing::histogram::Histogram;
 use crate::timing::idle_prevention::IdlePrevention;
 use crate::timing::real_time_priority::raise_priority;
 use crate::timing::timer::Timer;
-use traffic::{Harvest, IP_BYTES, Load, receive, send};
+use traffic::{Harvest, Load, receive, send};
 
 /// Rates that a link must keep.
 const RATES_MBPS: [u64; 3] = [20, 150, 250];
@@ -37,6 +39,15 @@ const RATES_MBPS: [u64; 3] = [20, 150, 250];
 const DELAY: Span = Span::from_millis(300);
 const DELAY_RATE_MBPS: u64 = 20;
 const GIGABIT_MBPS: u64 = 1000;
+/// Bytes of each IP packet, where nothing else is said.
+const IP_BYTES: usize = 1200;
+/// Bytes of the IP packets of a gigabit: 104,167 and 208,333 of them a second.
+const GIGABIT_IP_BYTES: [usize; 2] = [IP_BYTES, 600];
+/// How long a queue may get: it outlasts the time for which a busy machine may let the sender wait,
+/// and has room for what it then makes up for.
+const QUEUE: &str = "500 ms";
+/// The disciplines that are held against each other.
+const DISCIPLINES: [Discipline; 2] = [Discipline::DropTail, Discipline::FqCoDel];
 
 /// The measurements of `bench`.
 #[derive(Clone, Debug, Serialize)]
@@ -51,17 +62,30 @@ pub struct Bench {
     pub timer: ReleaseError,
     /// Likewise, while idle processors are kept awake.
     pub timer_awake: ReleaseError,
-    /// At 20 Mbit/s and 300 ms.
-    pub delay: Delay,
+    /// At 20 Mbit/s and 300 ms, behind each discipline.
+    pub delays: Vec<Delay>,
     /// The rates of links to which more is sent than they carry.
     pub rates: Vec<RateKept>,
-    /// 1 Gbit/s through one direction.
-    pub gigabit: Gigabit,
+    /// 1 Gbit/s through one direction, in large packets and in small ones, behind each discipline.
+    pub gigabits: Vec<Gigabit>,
+}
+
+/// The discipline of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Discipline {
+    /// The queue decides at arrival.
+    #[serde(rename = "drop-tail")]
+    DropTail,
+    /// The queue decides at departure (RFC 8290).
+    #[serde(rename = "fq-codel")]
+    FqCoDel,
 }
 
 /// The exactness of a delay.
 #[derive(Clone, Debug, Serialize)]
 pub struct Delay {
+    /// The discipline of the queue.
+    pub queue: Discipline,
     /// The emulator's report.
     pub release_error: ReleaseError,
     /// The delay of packets at the receiving host's kernel beyond that of the link, from the time
@@ -82,21 +106,28 @@ pub struct RateKept {
     pub error: f64,
 }
 
-/// The measurement of a gigabit: whether it comes through.
+/// The measurement of a gigabit: whether it comes through a link that has a quarter to spare, so
+/// that what the sender makes up for drains.
 #[derive(Clone, Debug, Serialize)]
 pub struct Gigabit {
+    /// The discipline of the queue.
+    pub queue: Discipline,
+    /// Bytes of each IP packet.
+    pub ip_bytes: usize,
     /// Packets sent.
     pub sent: u64,
     /// Packets that came through.
     pub received: u64,
     /// Packets that the kernel dropped.
     pub kernel_drops: u64,
-    /// Packets that overflowed the link's queue, since they were sent in bursts.
+    /// Packets that the link's queue dropped, since they were sent in bursts.
     pub queue_drops: u64,
     /// Packets that the measurement itself did not see in time.
     pub unseen: u64,
     /// The rate of the packets that came through.
     pub seen_bps: f64,
+    /// The same in packets per second.
+    pub seen_pps: f64,
     /// The lateness of packets that came out.
     pub release_error: ReleaseError,
     /// The share of a processor that the thread took.
@@ -109,18 +140,24 @@ pub fn bench(each: Span) -> Result<Bench, EmulatorError> {
     let asleep = timer(each)?;
     let _awake = IdlePrevention::start()?;
     let timer_awake = timer(each)?;
-    let delay = delay(each)?;
+    let delays = DISCIPLINES.map(|queue| delay(queue, each));
+    let delays = delays.into_iter().collect::<Result<Vec<_>, _>>()?;
     let rates = RATES_MBPS.map(|mbps| rate_kept(mbps, each));
     let rates = rates.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let gigabit = gigabit(each)?;
+    let mut gigabits = Vec::new();
+    for ip_bytes in GIGABIT_IP_BYTES {
+        for queue in DISCIPLINES {
+            gigabits.push(gigabit(queue, ip_bytes, each)?);
+        }
+    }
     Ok(Bench {
         cpus: thread::available_parallelism().map_or(1, std::num::NonZero::get),
         cpu_steal: before.zip(ticks()).and_then(stolen),
         timer: asleep,
         timer_awake,
-        delay,
+        delays,
         rates,
-        gigabit,
+        gigabits,
     })
 }
 
@@ -164,13 +201,14 @@ fn stolen((before, after): (Ticks, Ticks)) -> Option<f64> {
     (all > 0).then(|| float(after[7] - before[7]) / float(all))
 }
 
-fn delay(each: Span) -> Result<Delay, EmulatorError> {
+fn delay(queue: Discipline, each: Span) -> Result<Delay, EmulatorError> {
     let rate = mbps(DELAY_RATE_MBPS);
     let load = Load {
         rate: mbps(DELAY_RATE_MBPS * 9 / 10),
+        ip_bytes: IP_BYTES,
         duration: each,
     };
-    let run = run(&scenario(rate, DELAY), load)?;
+    let run = run(&scenario(queue, rate, DELAY), load)?;
     let on_the_link = rate.time_for(Size::from_bytes(IP_BYTES as u64));
     let mut late = Histogram::default();
     let mut free = Time::ZERO;
@@ -179,6 +217,7 @@ fn delay(each: Span) -> Result<Delay, EmulatorError> {
         late.add(packet.arrived - (free + DELAY));
     }
     Ok(Delay {
+        queue,
         release_error: run.report.fidelity.release_error,
         seen_error: ReleaseError::of(&late),
         scheduling: run.report.fidelity.scheduling,
@@ -189,11 +228,13 @@ fn delay(each: Span) -> Result<Delay, EmulatorError> {
 fn rate_kept(asked: u64, each: Span) -> Result<RateKept, EmulatorError> {
     let load = Load {
         rate: mbps(asked * 6 / 5),
+        ip_bytes: IP_BYTES,
         duration: each,
     };
-    let run = run(&scenario(mbps(asked), Span::from_millis(10)), load)?;
+    let scenario = scenario(Discipline::DropTail, mbps(asked), Span::from_millis(10));
+    let run = run(&scenario, load)?;
     let asked_bps = mbps(asked).bps();
-    let seen_bps = run.harvest.rate();
+    let seen_bps = run.harvest.packet_rate() * bits(IP_BYTES);
     Ok(RateKept {
         asked_bps,
         seen_bps,
@@ -201,33 +242,59 @@ fn rate_kept(asked: u64, each: Span) -> Result<RateKept, EmulatorError> {
     })
 }
 
-fn gigabit(each: Span) -> Result<Gigabit, EmulatorError> {
+fn gigabit(queue: Discipline, ip_bytes: usize, each: Span) -> Result<Gigabit, EmulatorError> {
     let load = Load {
         rate: mbps(GIGABIT_MBPS),
+        ip_bytes,
         duration: each,
     };
-    let run = run(&scenario(load.rate, Span::from_millis(10)), load)?;
+    let link = mbps(GIGABIT_MBPS * 5 / 4);
+    let run = run(&scenario(queue, link, Span::from_millis(10)), load)?;
     let fidelity = run.report.fidelity;
     let received = run.harvest.seen.len() as u64;
+    let seen_pps = run.harvest.packet_rate();
     Ok(Gigabit {
+        queue,
+        ip_bytes,
         sent: run.sent,
         received,
         kernel_drops: fidelity.kernel_drops,
         queue_drops: run.report.passed.iter().map(|it| it.queue_drops).sum(),
         unseen: run.harvest.drops,
-        seen_bps: run.harvest.rate(),
+        seen_bps: seen_pps * bits(ip_bytes),
+        seen_pps,
         release_error: fidelity.release_error,
         cpu: fidelity.cpu_s / fidelity.duration_s,
     })
 }
 
-/// A link of so much both ways. Its queue outlasts the time for which a busy machine may let the
-/// sender wait, and has room for what it then makes up for.
-fn scenario(rate: Rate, delay: Span) -> Scenario {
-    let way = format!("rate = \"{rate}\"\ndelay = \"{delay}\"\nqueue = \"500 ms\"\n");
+impl Discipline {
+    /// A queue of it, as scenario files have it.
+    fn queue(self) -> String {
+        match self {
+            Self::DropTail => format!("\"{QUEUE}\""),
+            Self::FqCoDel => format!("{{ size = \"{QUEUE}\", aqm = \"{self}\" }}"),
+        }
+    }
+}
+
+impl fmt::Display for Discipline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::DropTail => "drop-tail",
+            Self::FqCoDel => "fq-codel",
+        })
+    }
+}
+
+/// A link of so much both ways, with this queue from the gateway to the terminal.
+fn scenario(queue: Discipline, rate: Rate, delay: Span) -> Scenario {
+    let way = format!("rate = \"{rate}\"\ndelay = \"{delay}\"\n");
     let text = format!(
         "title = \"bench\"\nsource = \"none\"\ntimeout = \"60 s\"\n\
-         [satellite.forward]\n{way}[satellite.return]\n{way}"
+         [satellite.forward]\n{way}queue = {}\n\
+         [satellite.return]\n{way}queue = \"{QUEUE}\"\n",
+        queue.queue()
     );
     Scenario::parse(&text, "bench.toml", &[]).expect("a scenario as in the documentation")
 }
@@ -252,7 +319,7 @@ fn run(scenario: &Scenario, load: Load) -> Result<Run, EmulatorError> {
     let (sent, harvest) = thread::scope(|scope| {
         let receiver = scope.spawn(|| {
             let tell = move || is_ready.send(()).expect("the sender waits");
-            receive(terminal, &ended, tell, clock)
+            receive(terminal, load.ip_bytes, &ended, tell, clock)
         });
         let sent = match ready.recv() {
             Ok(()) => send(gateway, load, clock),
@@ -272,15 +339,18 @@ fn run(scenario: &Scenario, load: Load) -> Result<Run, EmulatorError> {
 }
 
 impl Harvest {
-    /// Bits of IP packets per second, from the first packet to the last. The first has come when
-    /// the time begins.
-    fn rate(&self) -> f64 {
+    /// Packets per second, from the first to the last. The first has come when the time begins.
+    fn packet_rate(&self) -> f64 {
         let [Some(first), Some(last)] = [self.seen.first(), self.seen.last()] else {
             return 0.0;
         };
-        let bits = (self.seen.len() - 1) * IP_BYTES * 8;
-        float(bits as u64) / (last.arrived - first.arrived).as_secs_f64()
+        let packets = self.seen.len() as u64 - 1;
+        float(packets) / (last.arrived - first.arrived).as_secs_f64()
     }
+}
+
+fn bits(ip_bytes: usize) -> f64 {
+    float(ip_bytes as u64 * 8)
 }
 
 fn mbps(rate: u64) -> Rate {

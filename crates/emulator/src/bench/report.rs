@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::Bench;
+use super::{Bench, Gigabit};
 use crate::links::fidelity::ReleaseError;
 
 /// Limits, in milliseconds and as a share.
@@ -18,7 +18,7 @@ impl fmt::Display for Bench {
             "{} processors, of which a hypervisor took {}; forwarding runs as {}",
             self.cpus,
             stolen.as_deref().unwrap_or("an unknown share"),
-            self.delay.scheduling
+            self.delays[0].scheduling
         )?;
         writeln!(
             f,
@@ -27,16 +27,18 @@ impl fmt::Display for Bench {
         )?;
         line(f, "this machine's timer", &self.timer, "")?;
         line(f, "  kept awake", &self.timer_awake, "")?;
-        let release = &self.delay.release_error;
-        let met = release.p99_ms <= P99_MS && release.p999_ms <= P999_MS;
-        line(f, "release, 20 Mbit/s and 300 ms", release, verdict(met))?;
-        line(
-            f,
-            "  as the receiver's kernel saw it",
-            &self.delay.seen_error,
-            "",
-        )?;
-        line(f, "release, 1 Gbit/s", &self.gigabit.release_error, "")?;
+        for delay in &self.delays {
+            let release = &delay.release_error;
+            let met = release.p99_ms <= P99_MS && release.p999_ms <= P999_MS;
+            let what = format!("20 Mbit/s and 300 ms, {}", delay.queue);
+            line(f, &what, release, verdict(met))?;
+            let seen = "  as the receiver's kernel saw it";
+            line(f, seen, &delay.seen_error, "")?;
+        }
+        for gigabit in &self.gigabits {
+            let what = format!("1 Gbit/s of {} B, {}", gigabit.ip_bytes, gigabit.queue);
+            line(f, &what, &gigabit.release_error, "")?;
+        }
         for rate in &self.rates {
             let asked = rate.asked_bps / 1_000_000;
             writeln!(
@@ -47,24 +49,35 @@ impl fmt::Display for Bench {
                 verdict(rate.error.abs() <= RATE_ERROR)
             )?;
         }
-        let gigabit = &self.gigabit;
-        write!(
-            f,
-            "{:.0} Mbit/s of 1200-byte packets: {} of {} came through; dropped: {} by the kernel, \
-             {} by the queue; {:.0} % of a processor{}",
-            gigabit.seen_bps / 1e6,
-            gigabit.received,
-            gigabit.sent,
-            gigabit.kernel_drops,
-            gigabit.queue_drops,
-            gigabit.cpu * 1e2,
-            verdict(gigabit.received == gigabit.sent)
-        )?;
-        match gigabit.unseen {
-            0 => Ok(()),
-            unseen => write!(f, " ({unseen} missed by the measurement)"),
+        for (number, gigabit) in self.gigabits.iter().enumerate() {
+            if number > 0 {
+                writeln!(f)?;
+            }
+            write_gigabit(f, gigabit)?;
         }
+        Ok(())
     }
+}
+
+fn write_gigabit(f: &mut fmt::Formatter<'_>, gigabit: &Gigabit) -> fmt::Result {
+    write!(
+        f,
+        "{:4.0} Mbit/s, {:.0} packets of {} B a second through {}: {} of {} came through; dropped: \
+         {} by the kernel, {} by the queue; {:.0} % of a processor",
+        gigabit.seen_bps / 1e6,
+        gigabit.seen_pps,
+        gigabit.ip_bytes,
+        gigabit.queue,
+        gigabit.received,
+        gigabit.sent,
+        gigabit.kernel_drops,
+        gigabit.queue_drops,
+        gigabit.cpu * 1e2,
+    )?;
+    if gigabit.unseen > 0 {
+        write!(f, " ({} missed by the measurement)", gigabit.unseen)?;
+    }
+    write!(f, "{}", verdict(gigabit.received == gigabit.sent))
 }
 
 fn line(f: &mut fmt::Formatter<'_>, what: &str, error: &ReleaseError, end: &str) -> fmt::Result {

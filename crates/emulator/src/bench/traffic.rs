@@ -15,8 +15,6 @@ use crate::packet_socket::packet_port::{ETHERNET, PacketPort, Port};
 use crate::timing::clock::{Clock, TrialClock, sleep_until};
 use crate::timing::real_time_priority::raise_priority;
 
-/// Bytes of each IP packet.
-pub(super) const IP_BYTES: usize = 1200;
 /// Frames that are handed to the kernel at a time, at most.
 const BURST: u64 = 32;
 /// How long sender and receiver sleep at least.
@@ -27,6 +25,8 @@ const NAP: Span = Span::from_nanos(100_000);
 pub(super) struct Load {
     /// In bits of IP packets.
     pub rate: Rate,
+    /// Bytes of each IP packet.
+    pub ip_bytes: usize,
     pub duration: Span,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn send(
         let mut port = PacketPort::open(device)?;
         // Of a link that runs empty there is no rate to be measured.
         raise_priority();
-        let gap = load.rate.time_for(Size::from_bytes(IP_BYTES as u64));
+        let gap = load.rate.time_for(Size::from_bytes(load.ip_bytes as u64));
         let start = clock.now();
         let all = load.duration.as_nanos() / gap.as_nanos();
         let mut sent = 0;
@@ -68,7 +68,8 @@ pub(super) fn send(
                 sleep_until(start + gap * sent.max(1), now + NAP, &clock);
                 continue;
             }
-            let frames: Vec<Vec<u8>> = (sent..sent + burst).map(|it| frame(it, now)).collect();
+            let frames = (sent..sent + burst).map(|it| frame(it, load.ip_bytes, now));
+            let frames: Vec<Vec<u8>> = frames.collect();
             let frames: Vec<&[u8]> = frames.iter().map(Vec::as_slice).collect();
             sent += port.send(&frames).doing("sending")? as u64;
         }
@@ -76,9 +77,10 @@ pub(super) fn send(
     })
 }
 
-/// Notes what arrives on a device until `ended`, and what is there then.
+/// Notes which packets of that size arrive on a device until `ended`, and what is there then.
 pub(super) fn receive(
     (namespace, device): (&Namespace, &str),
+    ip_bytes: usize,
     ended: &AtomicBool,
     ready: impl FnOnce() + Send,
     clock: TrialClock,
@@ -94,7 +96,7 @@ pub(super) fn receive(
             let stamps = clock.stamps();
             while port.receive(&mut |received| {
                 let arrived = stamps.time(received.stamp);
-                harvest.seen.extend(read(received.frame, arrived));
+                harvest.seen.extend(read(received.frame, ip_bytes, arrived));
             }) {}
             if is_last {
                 harvest.drops = port.take_kernel_drops().doing("reading counters")?;
@@ -113,12 +115,12 @@ const NUMBER: usize = ETHERNET + HEADERS;
 /// Where nobody is: both hosts' kernels leave such frames alone.
 const NOBODY: [u8; 6] = [2, 0, 0, 0, 0xee, 0xee];
 
-fn frame(number: u64, now: Time) -> Vec<u8> {
+fn frame(number: u64, ip_bytes: usize, now: Time) -> Vec<u8> {
     let ends = Endpoints {
         source: "198.51.100.1:9".parse().expect("an address"),
         destination: "192.0.2.1:9".parse().expect("an address"),
     };
-    let mut payload = vec![0; IP_BYTES - HEADERS];
+    let mut payload = vec![0; ip_bytes - HEADERS];
     payload[..8].copy_from_slice(&number.to_le_bytes());
     payload[8..16].copy_from_slice(&now.as_nanos().to_le_bytes());
     let mut packet = Vec::new();
@@ -127,8 +129,8 @@ fn frame(number: u64, now: Time) -> Vec<u8> {
     [&NOBODY[..], &NOBODY, &[8, 0], &packet].concat()
 }
 
-fn read(frame: &[u8], arrived: Time) -> Option<Seen> {
-    if frame.len() != ETHERNET + IP_BYTES || frame[..6] != NOBODY {
+fn read(frame: &[u8], ip_bytes: usize, arrived: Time) -> Option<Seen> {
+    if frame.len() != ETHERNET + ip_bytes || frame[..6] != NOBODY {
         return None;
     }
     let number = |at: usize| {
@@ -149,13 +151,13 @@ mod tests {
     #[test]
     fn a_frame_carries_its_number_and_time() {
         let (sent, arrived) = (Time::from_nanos(77), Time::from_nanos(99));
-        let frame = frame(70_000, sent);
+        let frame = frame(70_000, 600, sent);
         let seen = Seen {
             number: 70_000,
             sent,
             arrived,
         };
-        assert_eq!(read(&frame, arrived), Some(seen));
-        assert_eq!(read(&frame[1..], arrived), None);
+        assert_eq!(read(&frame, 600, arrived), Some(seen));
+        assert_eq!(read(&frame[1..], 600, arrived), None);
     }
 }
