@@ -159,8 +159,8 @@ mod tests {
                     is_lost: false,
                     is_marked: false,
                     leaves_before: None,
-                    terminal: 0,
                     is_copy: false,
+                    terminal: 0,
                 },
                 arrived: ms(at - 10),
             });

@@ -21,7 +21,7 @@ fn all() -> BTreeMap<String, Scenario> {
 #[test]
 fn every_file_loads_says_where_it_is_from_and_comes_back_from_json() {
     let all = all();
-    assert_eq!(all.len(), 45);
+    assert_eq!(all.len(), 48);
     for (name, scenario) in all {
         assert!(
             scenario.source.len() > 10 && !scenario.title.is_empty(),
@@ -60,6 +60,8 @@ fn rates_delays_and_losses_are_the_published_ones() {
         ("custura-2020-real", 8_500, 1_500, 630, 0),
         ("deutschmann-2019-15-3", 15_000, 3_000, 650, 0),
         ("deutschmann-2019-30-2", 30_000, 2_000, 650, 0),
+        ("dvb-s2-clear", 150_331, 20_000, 500, 0),
+        ("dvb-s2-rain", 102_907, 20_000, 500, 0),
         ("eutelsat", 50_000, 5_000, 600, 10),
         ("fairhurst-2019", 8_500, 1_400, 639, 0),
         ("geo-tum", 19_600, 5_200, 580, 0),
@@ -74,6 +76,7 @@ fn rates_delays_and_losses_are_the_published_ones() {
         ("leo-walker", 100_000, 20_000, 7, 0),
         ("longrtt", 10_000, 10_000, 1500, 0),
         ("oneweb-like", 100_000, 20_000, 16, 0),
+        ("rcs2-shared", 30_904, 2_294, 600, 0),
         ("rula-2018-half", 3_780, 3_780, 380, 300),
         ("sat", 20_000, 2_000, 600, 0),
         ("satloss", 20_000, 2_000, 600, 100),
