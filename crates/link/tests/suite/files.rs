@@ -21,7 +21,7 @@ fn all() -> BTreeMap<String, Scenario> {
 #[test]
 fn every_file_loads_says_where_it_is_from_and_comes_back_from_json() {
     let all = all();
-    assert_eq!(all.len(), 48);
+    assert_eq!(all.len(), 49);
     for (name, scenario) in all {
         assert!(
             scenario.source.len() > 10 && !scenario.title.is_empty(),
@@ -83,6 +83,7 @@ fn rates_delays_and_losses_are_the_published_ones() {
         ("skydsl", 50_000, 6_000, 600, 0),
         ("thomas-2019", 25_000, 5_000, 750, 0),
         ("viasat", 150_000, 150_000, 600, 0),
+        ("viasat-dama", 150_000, 11_753, 600, 0),
         ("wang-2018", 10_000, 10_000, 600, 0),
         ("yang-2018", 10_000, 10_000, 500, 0),
         ("zhang-2018", 1_000, 1_000, 600, 119),
