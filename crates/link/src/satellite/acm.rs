@@ -12,7 +12,7 @@ use std::sync::Arc;
 use bentpipe_units::{Decibel, Span, Time};
 use serde::ser::SerializeMap;
 
-use super::course::Course;
+use super::decibel_steps::DecibelSteps;
 use crate::fields::{Fields, Problem};
 
 /// A modulation with its code.
@@ -69,9 +69,9 @@ impl Loop {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reception {
     /// Es/N0, without the attenuation.
-    pub es_n0: Course,
+    pub es_n0: DecibelSteps,
     /// What is subtracted from it; None: nothing.
-    pub attenuation: Option<Course>,
+    pub attenuation: Option<DecibelSteps>,
 }
 
 impl Reception {
@@ -81,11 +81,13 @@ impl Reception {
         folder: &Path,
         usual: Option<&Self>,
     ) -> Result<Self, Problem> {
-        let mut course = |name| {
+        let mut steps = |name| {
             let entry = fields.take(name);
-            entry.map(|entry| Course::read(entry, folder)).transpose()
+            entry
+                .map(|entry| DecibelSteps::read(entry, folder))
+                .transpose()
         };
-        let (es_n0, attenuation) = (course("es_n0")?, course("attenuation")?);
+        let (es_n0, attenuation) = (steps("es_n0")?, steps("attenuation")?);
         Ok(match (es_n0, usual) {
             (Some(es_n0), _) => Self { es_n0, attenuation },
             (None, None) => return Err(fields.missing("es_n0", "\"12 dB\"")),
@@ -123,7 +125,7 @@ impl Reception {
     /// The highest Es/N0 that it may have, and the lowest.
     pub(crate) fn extremes(&self) -> (Decibel, Decibel) {
         let (highest, lowest) = self.es_n0.extremes();
-        let attenuation = self.attenuation.as_ref().map(Course::extremes);
+        let attenuation = self.attenuation.as_ref().map(DecibelSteps::extremes);
         let (most, least) = attenuation.unwrap_or_default();
         (highest - least, lowest - most)
     }

@@ -5,7 +5,7 @@ mod acm;
 mod assignment;
 mod backlog;
 mod carrier;
-mod course;
+mod decibel_steps;
 mod dvb_s2;
 mod gse;
 mod modcod;
@@ -18,7 +18,7 @@ mod waveforms;
 
 pub use acm::{Loop, Reception};
 pub(crate) use carrier::Carrier;
-pub use course::Course;
+pub use decibel_steps::DecibelSteps;
 pub(crate) use dvb_s2::{CarrierRate, EXAMPLE};
 pub use dvb_s2::{DvbS2, Terminal, TerminalGroup};
 pub use modcod::{DVB_S2, DVB_S2X, FrameLength, Framing, Modcod};

@@ -18,7 +18,7 @@ use crate::steps;
 /// again. A relative path is relative to the scenario file. In JSON the content travels along as
 /// `steps`, and the file is not read again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Course {
+pub struct DecibelSteps {
     /// The file that the steps come from.
     pub trace: Option<String>,
     /// The values, each with the time from which on it holds; not empty, from time 0, in order.
@@ -30,7 +30,7 @@ pub struct Course {
 const HEADER: &str = "time_s,value_db";
 const EXAMPLES: &str = "\"12 dB\", { steps = [[\"0 s\", \"12 dB\"], [\"30 s\", \"4 dB\"]] } or { trace = \"rain.csv\" }";
 
-impl Course {
+impl DecibelSteps {
     /// A value that never changes.
     #[must_use]
     pub fn fixed(value: Decibel) -> Self {
@@ -105,7 +105,7 @@ fn read_file(path: &Path) -> Result<Vec<(Time, Decibel)>, String> {
     Ok(steps)
 }
 
-impl Serialize for Course {
+impl Serialize for DecibelSteps {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if let (None, [(_, value)]) = (&self.trace, &self.steps[..]) {
             return value.serialize(serializer);
