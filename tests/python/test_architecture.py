@@ -50,6 +50,7 @@ ALLOWED = {
         "bentpipe-units",
     },
     "bentpipe-service": {"bentpipe-units"},
+    "bentpipe-queue-comparison": {"bentpipe-endpoint", "bentpipe-link", "bentpipe-units"},
     "bentpipe-pep": {
         "bentpipe-endpoint",
         "bentpipe-noq-options",
@@ -292,6 +293,7 @@ ROOMS = (
     "schema",
     "ground",
     "orbit",
+    "weather",
     "workload",
     "stacks",
     "plan",

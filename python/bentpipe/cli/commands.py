@@ -16,7 +16,6 @@ from bentpipe.cli.doctor import doctor
 from bentpipe.cli.lab import lab
 from bentpipe.cli.losses import losses_command
 from bentpipe.cli.objectives import objectives
-from bentpipe.cli.orbit import orbit  # noqa: F401 - a command of `scenarios`
 from bentpipe.cli.page import page
 from bentpipe.cli.plot import plot
 from bentpipe.cli.programs import PROGRAMS

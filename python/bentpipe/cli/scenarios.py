@@ -13,6 +13,8 @@ import click
 from bentpipe.cli import courses, drawing
 from bentpipe.cli.layout import WIDTH, folded
 from bentpipe.cli.scenarios_import import import_
+from bentpipe.cli.scenarios_orbit import orbit
+from bentpipe.cli.scenarios_rain import rain
 from bentpipe.errors import BentpipeError
 from bentpipe.plan import scenarios as catalogue
 from bentpipe.plan.scenarios import Scenario
@@ -66,7 +68,8 @@ def _list(summaries: dict[str, dict[str, Any]]) -> None:
     click.echo("More: bentpipe scenarios show NAME")
 
 
-scenarios.add_command(import_)
+for command in (import_, orbit, rain):
+    scenarios.add_command(command)
 
 
 @scenarios.command()

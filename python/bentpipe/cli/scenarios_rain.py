@@ -12,17 +12,42 @@ from bentpipe.weather.earth_station import EarthStation
 
 
 @click.command(short_help="Synthesise attenuation by rain.")
-@click.option("--station", metavar="LAT,LON", required=True, help="The earth station, degrees north and east.")
+@click.option(
+    "--station", metavar="LAT,LON", required=True, help="The earth station, degrees north and east."
+)
 @click.option("--satellite", type=float, metavar="LON", required=True, help="Longitude of the satellite.")
-@click.option("--frequency", type=click.FloatRange(4, 55), metavar="GHZ", default=19.7, show_default=True,
-              help="Carrier frequency in GHz.")
-@click.option("--peak", type=click.FloatRange(min=0, min_open=True), metavar="DB", default=8.0,
-              show_default=True, help="The highest attenuation of the event.")
-@click.option("--seconds", type=click.IntRange(10, 3600), default=120, show_default=True,
-              help="How long the event's part is.")
+@click.option(
+    "--frequency",
+    type=click.FloatRange(4, 55),
+    metavar="GHZ",
+    default=19.7,
+    show_default=True,
+    help="Carrier frequency in GHz.",
+)
+@click.option(
+    "--peak",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="DB",
+    default=8.0,
+    show_default=True,
+    help="The highest attenuation of the event.",
+)
+@click.option(
+    "--seconds",
+    type=click.IntRange(10, 3600),
+    default=120,
+    show_default=True,
+    help="How long the event's part is.",
+)
 @click.option("--seed", type=int, default=1, show_default=True, help="Other seeds give other events.")
-@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), required=True,
-              metavar="FILE.csv", help="Where the values go.")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    metavar="FILE.csv",
+    help="Where the values go.",
+)
 def rain(
     station: str, satellite: float, frequency: float, peak: float, seconds: int, seed: int, out: Path
 ) -> None:
@@ -60,5 +85,7 @@ def _coordinates(text: str) -> tuple[float, float]:
             f"--station {text}: not a place", "write degrees north and east: 48.1,11.6"
         ) from None
     if not (abs(latitude) <= 90 and abs(longitude) <= 180):
-        raise UsageError(f"--station {text}: not on Earth", "latitudes reach to 90, longitudes to 180 degrees")
+        raise UsageError(
+            f"--station {text}: not on Earth", "latitudes reach to 90, longitudes to 180 degrees"
+        )
     return latitude, longitude

@@ -28,7 +28,8 @@ pub struct DecibelSteps {
 }
 
 const HEADER: &str = "time_s,value_db";
-const EXAMPLES: &str = "\"12 dB\", { steps = [[\"0 s\", \"12 dB\"], [\"30 s\", \"4 dB\"]] } or { trace = \"rain.csv\" }";
+const EXAMPLES: &str = "\"12 dB\", { steps = [[\"0 s\", \"12 dB\"], [\"30 s\", \"4 dB\"]] } \
+                        or { trace = \"rain.csv\" }";
 
 impl DecibelSteps {
     /// A value that never changes.

@@ -57,8 +57,8 @@ pub struct TerminalGroup {
 /// What to write for a carrier.
 pub(crate) const EXAMPLE: &str =
     "{ standard = \"dvb-s2\", symbol_rate = \"40 MBd\", es_n0 = \"12 dB\" }";
-const TERMINALS: &str = "[{ count = \"7\", sources = [{ kind = \"web\", load = \"2 Mbit/s\", stop = \
-                         \"60 s\" }] }]";
+const TERMINALS: &str = "[{ count = \"7\", sources = [{ kind = \"web\", load = \"2 Mbit/s\", \
+                         stop = \"60 s\" }] }]";
 pub(crate) const MOST_TERMINALS: u64 = 1000;
 const ROLL_OFF: Ratio = Ratio::from_ppb(200_000_000);
 

@@ -129,8 +129,8 @@ fn hysteresis_keeps_a_modcod_that_would_come_and_go() {
 
 #[test]
 fn terminals_share_the_carrier_by_weight() {
-    let others = "terminals = [{ weight = \"3\", sources = [{ kind = \"cbr\", rate = \"30 Mbit/s\", \
-                  stop = \"9 s\" }] }]";
+    let others = "terminals = [{ weight = \"3\", sources = [{ kind = \"cbr\", \
+                  rate = \"30 Mbit/s\", stop = \"9 s\" }] }]";
     let keys = format!("{ROBUST}, {others}");
     let mut path = link(&carrier(&keys));
     for id in 0..1000 {
@@ -167,7 +167,10 @@ proptest! {
     /// of packets; nothing is lost where Es/N0 suffices; the order is kept.
     #[test]
     fn a_full_carrier_gives_its_rate(
-        es_n0 in -1i64..17, ip_bytes in 40u32..1500, pilots in any::<bool>(), short in any::<bool>(),
+        es_n0 in -1i64..17,
+        ip_bytes in 40u32..1500,
+        pilots in any::<bool>(),
+        short in any::<bool>(),
     ) {
         let pilots = if pilots { "on" } else { "off" };
         let length = if short { "short" } else { "normal" };

@@ -7,10 +7,8 @@ from typing import Any
 
 import click
 
-from bentpipe.cli.scenarios import scenarios
 
-
-@scenarios.command()
+@click.command(short_help="Make a scenario from geometry.")
 @click.option(
     "--shell",
     "shells",
@@ -89,8 +87,8 @@ from bentpipe.cli.scenarios import scenarios
     "--rate", default="100/20Mbit/s", show_default=True, metavar="FORWARD/RETURN", help="The rates."
 )
 @click.option("--queue", default="100 ms", show_default=True, help="The queue in each direction.")
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), metavar="FILE.toml")
-def orbit(output: Path, **given: Any) -> None:
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="FILE.toml")
+def orbit(out: Path, **given: Any) -> None:
     """Make a scenario from geometry: a terminal, gateways, and satellites in low orbits.
 
     FILE.toml is the scenario; FILE.csv beside it has the delay over time, with the satellite, its elevation
@@ -106,6 +104,6 @@ def orbit(output: Path, **given: Any) -> None:
       bentpipe scenarios show orbit.toml
     """
     # Only those who make orbits wait for NumPy to be loaded.
-    from bentpipe.cli.orbit_request import make
+    from bentpipe.cli.scenarios_orbit_request import make
 
-    make(output, given)
+    make(out, given)
