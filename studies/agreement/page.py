@@ -192,7 +192,7 @@ def _sections(page: Page) -> list[str]:
     if any(map(page.is_lossless, page.scenarios)):
         parts += _apart(page)
     for scenario in page.scenarios:
-        parts += [f"## {path(scenario)}", _facts(page, scenario), _rows(page, scenario)]
+        parts += [f"## {_heading(page, scenario)}", _facts(page, scenario), _rows(page, scenario)]
     parts += ["## How exact real time was", _FIDELITY, _fidelity(page)]
     for source, name in ((page.virtual, "virtual time"), (page.real, "real time")):
         heading, *said = closing.failures(source.records)
@@ -299,6 +299,14 @@ def _kept(records: Sequence[Record]) -> list[str]:
         str(sum(drops)) if drops else "-",
         percent(median(one.cpu_pressure for one in records)),
     ]
+
+
+def _heading(page: Page, scenario: str) -> str:
+    """The path; of a page whose paths differ in the queue alone, that."""
+    named = labels.scenario(scenario)
+    paths = {str(labels.scenario(one).without_queue) for one in page.scenarios}
+    is_by_queue = len(page.scenarios) > 1 and len(paths) == 1
+    return literal(f"queue {named.queue}") if is_by_queue and named.queue else path(scenario)
 
 
 def _facts(page: Page, scenario: str) -> str:
