@@ -108,6 +108,12 @@ TRIES = (
     Try("page import out.har -o visit.toml"),
     Try("scenarios"),
     Try("scenarios show sat"),
+    Try(
+        "scenarios orbit --shell 1584/72/550km/53deg --terminal 49.6,11.0 --gateway 50.3,8.5 --minutes 2 "
+        "-o orbit.toml",
+        about="handovers",
+    ),
+    Try("scenarios rain --station 48.1,11.6 --satellite 13 -o rain.csv", wants="itur"),
     Try("scenarios import ping.txt --rate 100/20Mbit/s -o measured.toml", about="2 values"),
     Try("stacks"),
     Try("stacks show noq"),
