@@ -62,7 +62,7 @@ impl FromStr for Decibel {
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let text = text.trim();
         let (sign, size) = match text.strip_prefix('-') {
-            Some(size) if !size.starts_with('-') => (-1, size),
+            Some(size) if size.starts_with(|c: char| c.is_ascii_digit()) => (-1, size),
             _ => (1, text),
         };
         let thousandths = FORM.parse(size)?;

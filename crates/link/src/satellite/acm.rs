@@ -75,7 +75,7 @@ pub struct Reception {
 }
 
 impl Reception {
-    /// Reads a reception; `usual` is what a terminal has that names none.
+    /// Reads a reception; `usual` is what a terminal has of that which it does not name.
     pub(crate) fn read(
         fields: &mut Fields,
         folder: &Path,
@@ -88,14 +88,10 @@ impl Reception {
                 .transpose()
         };
         let (es_n0, attenuation) = (steps("es_n0")?, steps("attenuation")?);
-        Ok(match (es_n0, usual) {
-            (Some(es_n0), _) => Self { es_n0, attenuation },
-            (None, None) => return Err(fields.missing("es_n0", "\"12 dB\"")),
-            (None, Some(usual)) if attenuation.is_none() => usual.clone(),
-            (None, Some(usual)) => Self {
-                es_n0: usual.es_n0.clone(),
-                attenuation,
-            },
+        let es_n0 = es_n0.or_else(|| Some(usual?.es_n0.clone()));
+        Ok(Self {
+            es_n0: es_n0.ok_or_else(|| fields.missing("es_n0", "\"12 dB\""))?,
+            attenuation: attenuation.or_else(|| usual?.attenuation.clone()),
         })
     }
 
@@ -122,12 +118,19 @@ impl Reception {
         highest == lowest
     }
 
-    /// The highest Es/N0 that it may have, and the lowest.
+    /// The highest Es/N0 that it ever has, and the lowest.
     pub(crate) fn extremes(&self) -> (Decibel, Decibel) {
-        let (highest, lowest) = self.es_n0.extremes();
-        let attenuation = self.attenuation.as_ref().map(DecibelSteps::extremes);
-        let (most, least) = attenuation.unwrap_or_default();
-        (highest - least, lowest - most)
+        let Some(attenuation) = &self.attenuation else {
+            return self.es_n0.extremes();
+        };
+        let end = self.es_n0.repeats_with(attenuation);
+        let (mut highest, mut until) = self.at(Time::ZERO);
+        let mut lowest = highest;
+        while until < end {
+            let (value, next) = self.at(until);
+            (highest, lowest, until) = (highest.max(value), lowest.min(value), next);
+        }
+        (highest, lowest)
     }
 }
 
@@ -209,9 +212,17 @@ impl<M: Mode> Adaptation<M> {
         self.reception.at(at).0 >= mode.threshold()
     }
 
-    /// The most robust mode of the choice.
-    pub fn most_robust(&self) -> &'static M {
-        self.choice[0]
+    /// The mode of what is sent from a time on, whether that is received, and until when neither
+    /// changes. Times must not go back.
+    pub fn received_at(&mut self, at: Time) -> (&'static M, bool, Time) {
+        let (mode, until) = self.at(at);
+        let (es_n0, change) = self.reception.at(at);
+        (mode, es_n0 >= mode.threshold(), until.min(change))
+    }
+
+    /// The Es/N0 at a time.
+    pub fn es_n0(&self, at: Time) -> Decibel {
+        self.reception.at(at).0
     }
 }
 

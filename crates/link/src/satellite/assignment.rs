@@ -67,15 +67,16 @@ impl ControlCentre {
         }
     }
 
-    /// A request takes effect with a superframe. `bps`: the rate that holds from now on.
-    pub fn hear(&mut self, terminal: usize, superframe: u64, bps: u64, volume: u64) {
+    /// A request takes effect with a superframe. `bps`: the rate that holds from now on; `volume`:
+    /// None if it requests none.
+    pub fn hear(&mut self, terminal: usize, superframe: u64, bps: u64, volume: Option<u64>) {
         let account = &mut self.accounts[terminal];
         account.rbdc_bps = bps;
         account.rbdc_ends = superframe + self.rbdc_timeout;
         account.balance = match account.volume {
-            Volume::Adds => account.balance.saturating_add(volume),
-            Volume::Replaces if volume > 0 => volume,
-            Volume::Off | Volume::Replaces => account.balance,
+            Volume::Adds => account.balance.saturating_add(volume.unwrap_or(0)),
+            Volume::Replaces => volume.unwrap_or(account.balance),
+            Volume::Off => account.balance,
         };
     }
 

@@ -27,7 +27,7 @@ use crate::rate::LinkRate;
 use crate::scenario::DirectionConfig;
 
 /// Parts of a symbol in which terminals' shares are counted.
-const SHARE: u64 = 1 << 20;
+const SHARE: u64 = 1 << 10;
 
 /// The carrier, with a queue for each terminal.
 pub(crate) struct Carrier {
@@ -98,6 +98,12 @@ impl Carrier {
         self.sent += missing * DUMMY_FRAME;
     }
 
+    /// Where nothing waits, nobody has a claim from before.
+    fn forget_shares(&mut self) {
+        self.share = 0;
+        self.terminals.iter_mut().for_each(|it| it.share = 0);
+    }
+
     /// When the next frame with packets begins; NEVER if nothing waits.
     fn next_frame(&self) -> Time {
         if self.is_idle() {
@@ -148,6 +154,7 @@ impl Node for Carrier {
     fn enqueue(&mut self, now: Time, transit: &mut Transit) -> Step {
         if self.is_idle() {
             self.idle_until(now);
+            self.forget_shares();
         }
         let number = transit.terminal;
         let station = &mut self.terminals[number];

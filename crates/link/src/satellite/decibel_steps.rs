@@ -73,11 +73,34 @@ impl DecibelSteps {
         steps::at(&self.steps, self.period, at)
     }
 
+    /// A time from which on no pair of values of both is new.
+    pub(crate) fn repeats_with(&self, other: &Self) -> Time {
+        let length = |it: &Self| match it.period {
+            Some(period) => period.as_nanos(),
+            None => it.steps[it.steps.len() - 1].0.as_nanos() + 1,
+        };
+        let (own, others) = (length(self), length(other));
+        let end = match (self.period, other.period) {
+            // Two periods come together again after their least common multiple.
+            (Some(_), Some(_)) => (own / gcd(own, others)).saturating_mul(others),
+            _ => own.saturating_add(others),
+        };
+        Time::from_nanos(end)
+    }
+
     /// The highest value, and the lowest.
     pub(crate) fn extremes(&self) -> (Decibel, Decibel) {
         let values = || self.steps.iter().map(|(_, value)| *value);
         let highest = values().max().expect("there is a step");
         (highest, values().min().expect("there is a step"))
+    }
+}
+
+fn gcd(one: u64, other: u64) -> u64 {
+    if other == 0 {
+        one
+    } else {
+        gcd(other, one % other)
     }
 }
 

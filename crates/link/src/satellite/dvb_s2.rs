@@ -118,8 +118,7 @@ impl DvbS2 {
                 let message = format!("a group has 1 to {MOST_TERMINALS} terminals");
                 return Err(count.problem(&message));
             }
-            let terminal =
-                Terminal::read(&mut fields, folder, &modcods, Some(&self.own.reception))?;
+            let terminal = Terminal::read(&mut fields, folder, &modcods, Some(&self.own))?;
             let sources = fields.required("sources", "[{ kind = \"web\", … }]")?;
             let sources = Source::read_all(sources, folder, mtu)?;
             fields.finish()?;
@@ -203,10 +202,15 @@ impl DvbS2 {
         self.rate(choice[choose(&choice, None, es_n0, self.adaptation)])
     }
 
-    /// The least that it gives it.
+    /// The least that it gives it: nothing where no frame is received.
     pub(crate) fn lowest(&self) -> Rate {
         let (_, lowest) = self.own.reception.extremes();
-        self.rate_at(lowest)
+        let choice = self.choice(&self.own);
+        let modcod = choice[choose(&choice, None, lowest, self.adaptation)];
+        if lowest < modcod.threshold {
+            return Rate::from_bps(0);
+        }
+        self.rate(modcod)
     }
 
     /// Whether it always uses the same MODCOD for it, and all frames are received.
@@ -231,8 +235,9 @@ impl CarrierRate {
 
     /// The bit/s that hold at a time, and until when. Times must not go back by a change.
     pub fn at(&mut self, at: Time) -> (u64, Time) {
-        let (modcod, until) = self.adaptation.at(at);
-        (self.carrier.rate(modcod).bps(), until)
+        let (modcod, is_received, until) = self.adaptation.received_at(at);
+        let bps = self.carrier.rate(modcod).bps();
+        (if is_received { bps } else { 0 }, until)
     }
 }
 
@@ -284,19 +289,20 @@ impl Modcods {
 }
 
 impl Terminal {
-    /// Reads a terminal; `usual` is its reception if it names none.
+    /// Reads a terminal; `usual` has what it does not name.
     fn read(
         fields: &mut Fields,
         folder: &Path,
         modcods: &Modcods,
-        usual: Option<&Reception>,
+        usual: Option<&Self>,
     ) -> Result<Self, Problem> {
-        let reception = Reception::read(fields, folder, usual)?;
+        let reception = Reception::read(fields, folder, usual.map(|it| &it.reception))?;
         let modcod = fields.take("modcod");
         let weight = fields.take("weight");
+        let modcod = modcod.map(|it| modcods.read(&it)).transpose()?;
         let terminal = Self {
             reception,
-            modcod: modcod.map(|it| modcods.read(&it)).transpose()?,
+            modcod: modcod.or_else(|| usual?.modcod),
             weight: weight.as_ref().map_or(Ok(1), Entry::parse)?,
         };
         match weight.filter(|_| !(1..=1000).contains(&terminal.weight)) {

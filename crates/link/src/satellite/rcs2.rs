@@ -7,7 +7,7 @@ use bentpipe_units::{Decibel, Rate, Ratio, Span, SymbolRate, Time};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::acm::{Adaptation, Choice, Loop, Reception, choose, worth_choosing};
+use super::acm::{Adaptation, Choice, Loop, Mode, Reception, choose, worth_choosing};
 use super::waveforms::{Burst, Waveform};
 use crate::sources::Source;
 
@@ -149,6 +149,12 @@ impl Rcs2 {
         }
     }
 
+    /// The threshold of the most robust waveform of its bursts.
+    pub(crate) fn least_threshold(&self) -> Decibel {
+        let each = self.burst.waveforms().map(Mode::threshold);
+        each.min().expect("there are waveforms")
+    }
+
     pub(crate) fn adaptation(&self, terminal: &ReturnTerminal) -> Adaptation<Waveform> {
         let choice = self.choice(terminal);
         Adaptation::new(choice, self.adaptation, terminal.reception.clone())
@@ -187,8 +193,11 @@ impl Rcs2 {
     /// What it has without asking.
     pub(crate) fn lowest(&self) -> Rate {
         let (_, lowest) = self.own.reception.extremes();
-        let most = self.most_with(self.waveform_at(&self.own, lowest));
-        most.min(self.own.cra)
+        let waveform = self.waveform_at(&self.own, lowest);
+        if lowest < waveform.threshold {
+            return Rate::from_bps(0);
+        }
+        self.most_with(waveform).min(self.own.cra)
     }
 }
 
@@ -212,11 +221,16 @@ impl ReturnRate {
 
     /// The bit/s that hold at a time, and until when. Times must not go back by a change.
     pub fn at(&mut self, at: Time) -> (u64, Time) {
-        let (waveform, until) = self.adaptation.at(at);
+        let (waveform, is_received, until) = self.adaptation.received_at(at);
+        if !is_received {
+            return (0, until);
+        }
         let most = self.carrier.most_with(waveform);
-        if at < self.granted {
-            let least = most.min(self.carrier.own.cra);
-            return (least.bps(), until.min(self.granted));
+        if at < self.granted && !self.carrier.fca {
+            let own = &self.carrier.own;
+            // A rate may have been requested by what came before these bytes.
+            let rates = own.cra.bps().saturating_add(own.rbdc.bps());
+            return (most.bps().min(rates), until.min(self.granted));
         }
         (most.bps(), until)
     }

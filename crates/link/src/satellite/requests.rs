@@ -25,9 +25,16 @@ pub(crate) struct Demand {
     /// The rate that it shall have from now on.
     pub bps: u64,
     /// The bytes that it requests.
-    pub volume: u64,
+    volume: u64,
     /// Those of them that it had not requested before.
     more: u64,
+}
+
+impl Demand {
+    /// The bytes that it requests; None: no volume.
+    pub fn volume(self) -> Option<u64> {
+        (self.more > 0).then_some(self.volume)
+    }
 }
 
 /// What became of a request.
@@ -51,6 +58,8 @@ pub(crate) struct Request {
     pub demand: Demand,
     pub hearing: Hearing,
     sent: Time,
+    /// The bytes of volumes that had been assigned before it was sent.
+    assigned_before: u64,
     /// The superframe with which it takes effect.
     pub effective: u64,
     contended: bool,
@@ -89,8 +98,12 @@ pub(crate) struct Requester {
     rbdc_timeout: u64,
     /// The rate of the last request, and the first superframe in which it does not hold.
     rate: (u64, u64),
+    /// The rate that is in effect, and the first superframe in which it does not hold.
+    in_effect: (u64, u64),
     /// Bytes that it has requested and that are not assigned.
     asked: u64,
+    /// Bytes of volumes that were ever assigned.
+    assigned: u64,
     /// Bytes that have arrived since a time, and their packets.
     arrived: (u64, u64),
     since: Time,
@@ -114,7 +127,9 @@ impl Requester {
             signalling: carrier.signalling,
             rbdc_timeout: carrier.rbdc_timeout,
             rate: (0, 0),
+            in_effect: (0, 0),
             asked: 0,
+            assigned: 0,
             arrived: (0, 0),
             since: Time::ZERO,
             on_the_way: VecDeque::new(),
@@ -150,8 +165,9 @@ impl Requester {
         let span = (now - self.since).max(self.superframe);
         let arrived = burst_bytes(self.arrived.0, self.arrived.1, waiting.payload);
         let arriving = bps_for(arrived, span);
-        let spare = self.cra_bps.saturating_add(old).saturating_sub(arriving);
-        let late = needed.saturating_sub(bytes_in(spare, self.granted_after));
+        let carried = bytes_in(self.cra_bps, self.granted_after) + self.carried_from(superframe);
+        let spare = carried.saturating_sub(bytes_in(arriving, self.granted_after));
+        let late = needed.saturating_sub(spare);
         let bps = arriving.saturating_sub(self.cra_bps);
         let (bps, more) = match self.volume {
             Volume::Off => {
@@ -166,6 +182,27 @@ impl Requester {
             _ => more,
         };
         (more > 0 || bps > 0 || old > 0).then_some(Demand { bps, volume, more })
+    }
+
+    /// The bytes that requested rates carry from a superframe on until a request would take effect
+    /// that is sent in it.
+    fn carried_from(&self, superframe: u64) -> u64 {
+        let after = self.granted_after.as_nanos();
+        let end = superframe + after.div_ceil(self.superframe.as_nanos());
+        let (mut at, mut bytes) = (superframe, 0);
+        let (mut bps, mut ends) = self.in_effect;
+        let mut carry = |bps, ends: u64, from: u64, to: u64| {
+            let superframes = to.min(ends).saturating_sub(from);
+            bytes += bytes_in(bps, self.superframe * superframes);
+        };
+        for request in &self.on_the_way {
+            let next = request.effective.clamp(at, end);
+            carry(bps, ends, at, next);
+            (bps, at) = (request.demand.bps, next);
+            ends = request.effective + self.rbdc_timeout;
+        }
+        carry(bps, ends, at, end);
+        bytes
     }
 
     /// Whether it contends in a superframe for a demand.
@@ -201,6 +238,7 @@ impl Requester {
             demand,
             hearing,
             sent,
+            assigned_before: self.assigned,
             effective,
             contended,
         });
@@ -219,7 +257,7 @@ impl Requester {
     /// The next request that takes effect with a superframe, or would have. `rate`: what the
     /// terminal has of those before, and until when.
     pub fn answer(&mut self, superframe: u64, rate: (u64, u64)) -> Option<Request> {
-        let request = *self.on_the_way.front()?;
+        let mut request = *self.on_the_way.front()?;
         if request.effective > superframe {
             return None;
         }
@@ -227,6 +265,12 @@ impl Requester {
         if request.hearing == Hearing::Heard {
             if request.demand.bps > 0 || request.demand.volume > 0 {
                 self.ungranted.push_back(request.sent);
+            }
+            self.in_effect = (request.demand.bps, request.effective + self.rbdc_timeout);
+            if self.volume == Volume::Replaces {
+                // Of what it replaces, some has been assigned since.
+                let since = self.assigned - request.assigned_before;
+                request.demand.volume = request.demand.volume.saturating_sub(since);
             }
             return Some(request);
         }
@@ -246,6 +290,7 @@ impl Requester {
     /// so is something else of what it has requested.
     pub fn assigned(&mut self, now: Time, bytes: u64, is_granted: bool) {
         self.asked = self.asked.saturating_sub(bytes);
+        self.assigned += bytes;
         if bytes == 0 && !is_granted {
             return;
         }

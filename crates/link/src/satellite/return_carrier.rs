@@ -13,13 +13,13 @@
 //! for them alone lie beside those for traffic, and begin with the superframe.
 //!
 //! Simplifications: the plan of a superframe is never lost; whatever Es/N0 is when a burst begins
-//! holds until it ends; bursts of requests alone are received where the carrier's most robust
-//! waveform is. A terminal with packets that has sent no burst for a minute logs off and drops
+//! holds until it ends; bursts of requests alone are received where the most robust waveform of the
+//! carrier's bursts is. A terminal with packets that has sent no burst for a minute logs off and drops
 //! them.
 
 use std::collections::VecDeque;
 
-use bentpipe_units::{Size, Span, Time};
+use bentpipe_units::{Decibel, Size, Span, Time};
 
 use super::acm::Adaptation;
 use super::assignment::{Assigned, ControlCentre, first};
@@ -148,7 +148,7 @@ impl ReturnCarrier {
                 if request.hearing == Hearing::Heard {
                     let demand = request.demand;
                     self.centre
-                        .hear(index, superframe, demand.bps, demand.volume);
+                        .hear(index, superframe, demand.bps, demand.volume());
                 }
             }
         }
@@ -182,6 +182,7 @@ impl ReturnCarrier {
             .as_nanos()
             .div_ceil(self.carrier.superframe.as_nanos());
         let (begin, count) = (self.begin_of(superframe), self.terminals.len() as u64);
+        let robust = self.carrier.least_threshold();
         for (number, station) in (0..).zip(&mut self.terminals) {
             if superframe % period != number * period / count {
                 continue;
@@ -190,7 +191,7 @@ impl ReturnCarrier {
                 let sending = Sending {
                     at: begin,
                     superframe,
-                    hearing: station.hearing(begin),
+                    hearing: station.hearing(begin, robust),
                     contended: false,
                 };
                 station.requester.send(demand, sending);
@@ -201,11 +202,12 @@ impl ReturnCarrier {
 
     /// Terminals ask that have no other way now.
     fn ask_in_contention(&mut self, superframe: u64, slots: u64) {
-        let begin = self.begin_of(superframe);
+        let (begin, robust) = (self.begin_of(superframe), self.carrier.least_threshold());
         let mut contenders: Vec<(u64, usize, Demand)> = Vec::new();
         for (index, station) in self.terminals.iter_mut().enumerate() {
             let demand = station.demand(begin, superframe);
-            let demand = demand.filter(|_| station.slots == 0);
+            let has_burst = station.slots > 0 && self.carrier.signalling.piggyback;
+            let demand = demand.filter(|_| !has_burst);
             let demand = demand.filter(|it| station.requester.contends(superframe, *it));
             if let Some(demand) = demand {
                 contenders.push((station.requester.draw_slot(slots), index, demand));
@@ -215,7 +217,7 @@ impl ReturnCarrier {
             let there = contenders.iter().filter(|it| it.0 == *slot).count();
             let station = &mut self.terminals[*index];
             let hearing = match there {
-                1 => station.hearing(begin),
+                1 => station.hearing(begin, robust),
                 _ => Hearing::Collided,
             };
             let sending = Sending {
@@ -326,10 +328,9 @@ impl Station {
         self.requester.demand(now, superframe, waiting)
     }
 
-    /// What becomes of a burst that has only a request.
-    fn hearing(&self, at: Time) -> Hearing {
-        let robust = self.adaptation.most_robust();
-        Hearing::of(self.adaptation.is_received(robust, at))
+    /// What becomes of a burst that has only a request, and is received from a threshold on.
+    fn hearing(&self, at: Time, threshold: Decibel) -> Hearing {
+        Hearing::of(self.adaptation.es_n0(at) >= threshold)
     }
 
     /// Drops what has waited in vain for too long.

@@ -1,7 +1,7 @@
 //! Carriers of DVB-S2: sequences computed by hand, and properties.
 
 use bentpipe_link::{Direction, Fate, Ideal, PacketMeta, Path, Quantity};
-use bentpipe_units::Time;
+use bentpipe_units::{Rate, Time};
 use proptest::prelude::*;
 
 use crate::{config, link, ns, parse};
@@ -157,9 +157,56 @@ fn an_ideal_sender_has_what_the_modcods_give() {
     let scenario = parse(&format!("delay = \"1 ms\"\n{}", carrier(rain))).unwrap();
     let ideal = Ideal::new(&scenario, Direction::Forward, 0);
     let between = |from, to| ideal.bit_nanos(ns(from * MS), ns(to * MS)).unwrap() / 1_000_000_000;
-    // It changes with the loop's delay: 32APSK 9/10 up to 1.6 s.
+    // 32APSK 9/10 up to 1 s; after the loop's delay, QPSK 1/2.
     assert_eq!(between(1, 1001), 40_000_000 * 58_112 / 13_050);
     assert_eq!(between(1601, 2601), 40_000_000 * 32_128 / 32_490);
+}
+
+#[test]
+fn who_shares_a_carrier_has_the_trials_weather_unless_it_has_its_own() {
+    let lost = |own: &str| {
+        let keys = format!(
+            "es_n0 = \"9 dB\", attenuation = \"20 dB\", modcod = \"QPSK 1/4\", terminals = [{{ {own} \
+             sources = [{{ kind = \"cbr\", rate = \"1 Mbit/s\", stop = \"50 ms\" }}] }}]"
+        );
+        // The trial's terminal is received at last.
+        let keys = keys.replace(
+            "attenuation = \"20 dB\", modcod",
+            "attenuation = { steps = [[\"0 s\", \"20 dB\"], [\"9 s\", \"0 dB\"]] }, modcod",
+        );
+        let mut path = link(&carrier(&keys));
+        path.advance(ns(100 * MS));
+        path.advance(Time::NEVER);
+        path.counters().sources.unwrap().lost
+    };
+    assert!(lost("") > 0);
+    assert!(lost("es_n0 = \"12 dB\",") > 0);
+    assert_eq!(lost("attenuation = \"0 dB\","), 0);
+}
+
+#[test]
+fn an_es_n0_that_no_frame_survives_carries_nothing() {
+    let rain = "es_n0 = { steps = [[\"0 s\", \"16.55 dB\"], [\"1 s\", \"1.5 dB\"]] }";
+    let scenario = parse(&format!("delay = \"1 ms\"\n{}", carrier(rain))).unwrap();
+    let ideal = Ideal::new(&scenario, Direction::Forward, 0);
+    assert_eq!(ideal.bit_nanos(ns(1_100 * MS), ns(1_500 * MS)), Some(0));
+    let rate = config(&carrier("es_n0 = \"3 dB\", modcod = \"QPSK 1/2\""))
+        .rate
+        .unwrap();
+    assert!(rate.lowest() > Rate::from_bps(0));
+    let low = config(&carrier(
+        "es_n0 = { steps = [[\"0 s\", \"3 dB\"], [\"1 s\", \"0 dB\"]] }, modcod = \"QPSK 1/2\"",
+    ));
+    assert_eq!(low.rate.unwrap().lowest(), Rate::from_bps(0));
+}
+
+#[test]
+fn extremes_are_those_of_values_at_the_same_time() {
+    // Es/N0 rises while attenuation does: 3 dB at all times.
+    let both = "es_n0 = { steps = [[\"0 s\", \"3 dB\"], [\"1 s\", \"9 dB\"]] }, \
+                attenuation = { steps = [[\"0 s\", \"0 dB\"], [\"1 s\", \"6 dB\"]] }";
+    let rate = |keys: &str| config(&carrier(keys)).rate.unwrap().nominal();
+    assert_eq!(rate(both), rate("es_n0 = \"3 dB\""));
 }
 
 proptest! {

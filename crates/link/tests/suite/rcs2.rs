@@ -78,9 +78,9 @@ fn later_packets_are_requested_along_with_bursts() {
     let packets = [(MS, 590), (20 * MS, 590), (25 * MS, 590)];
     assert_eq!(left(&mut path, &packets), ms(&[41, 71, 72]));
     assert_eq!(requests(&path).sent, 2);
-    // Without that it contends at 50 ms, when it has no slot, and is granted with 80 ms.
+    // Without that it contends at 40 ms, beside its burst.
     let mut path = link(&carrier("fca = \"off\", piggyback = \"off\""));
-    assert_eq!(left(&mut path, &packets), ms(&[41, 81, 82]));
+    assert_eq!(left(&mut path, &packets), ms(&[41, 71, 72]));
 }
 
 #[test]
@@ -91,11 +91,11 @@ fn a_requested_rate_holds_until_it_times_out() {
     // due by the end of the 4th, 8 before it). The first packet takes 3.
     let mut path = link(&carrier(keys));
     assert_eq!(left(&mut path, &[(MS, 1500)]), ms(&[51]));
-    // The second packet has the 2 of the 7th, and asks at 80 ms for the rest, which comes with 110
+    // The second packet has the 2 of the 7th, and asks at 70 ms for the rest, which comes with 100
     // ms.
     let mut path = link(&carrier(keys));
     let packets = [(MS, 1500), (65 * MS, 1500)];
-    assert_eq!(left(&mut path, &packets), ms(&[51, 111]));
+    assert_eq!(left(&mut path, &packets), ms(&[51, 101]));
     // Where the rate holds longer, the rest goes with the first slot of 80 ms.
     let mut path = link(&carrier(&keys.replace("\"4\"", "\"5\"")));
     assert_eq!(left(&mut path, &packets), ms(&[51, 81]));
@@ -110,11 +110,42 @@ fn a_volume_adds_to_those_before_or_replaces_them() {
         let packets = [(MS, 590), (11 * MS, 590), (45 * MS, 590)];
         left(&mut link(&carrier(&keys)), &packets)
     };
-    // A burst is requested at 10 ms, and at 20 ms one more, or two altogether. The first is there
-    // by 50 ms, when that takes effect. At 50 ms the third packet is not requested.
-    assert_eq!(found("vbdc"), ms(&[41, 51, 81]));
-    // It finds the slot that is one too many.
-    assert_eq!(found("avbdc"), ms(&[41, 51, 52]));
+    // A burst is requested at 10 ms, and at 20 ms one more, or two altogether; when that takes effect
+    // the first has been assigned. At 50 ms the third packet is requested.
+    for kind in ["vbdc", "avbdc"] {
+        assert_eq!(found(kind), ms(&[41, 51, 81]), "{kind}");
+    }
+}
+
+#[test]
+fn who_asks_often_for_a_rate_has_it_as_soon() {
+    let last = |every: &str| {
+        let keys = format!(
+            "fca = \"off\", vbdc = \"off\", rbdc = \"2 Mbit/s\", request_every = \"{every}\", \
+             piggyback = \"off\""
+        );
+        let found = left(&mut link(&carrier(&keys)), &[(MS, 1500); 60]);
+        found[59].unwrap()
+    };
+    // 90 kB and headers take 0.37 s at 2 Mbit/s.
+    assert!(last("10 ms") <= last("300 ms"));
+    assert!(last("10 ms") < 500 * MS);
+}
+
+#[test]
+fn the_ideal_sender_has_what_is_dealt_out_unasked_and_nothing_in_a_fade() {
+    let rate = |keys: &str, from: u64| {
+        let scenario = parse(&format!("delay = \"1 ms\"\n{}", carrier(keys))).unwrap();
+        let ideal = Ideal::new(&scenario, Direction::Forward, 0);
+        ideal
+            .bit_nanos(ns(from * MS), ns((from + 10) * MS))
+            .unwrap()
+            / 10_000_000
+    };
+    // All 10 slots of a superframe, each 599 bytes.
+    assert_eq!(rate("fca = \"on\"", 1), 4_792_000);
+    let fade = "attenuation = { steps = [[\"0 s\", \"0 dB\"], [\"1 s\", \"99 dB\"]] }";
+    assert_eq!(rate(fade, 2_000), 0);
 }
 
 #[test]
@@ -148,7 +179,7 @@ fn a_request_that_is_lost_is_sent_again() {
     // Nothing is received at 10 ms, and that is known with the superframe of 40 ms.
     let fade = carrier("fca = \"off\", request_every = \"10 ms\"").replace(
         "es_n0 = \"15 dB\"",
-        "es_n0 = { steps = [[\"0 s\", \"15 dB\"], [\"9 ms\", \"0 dB\"], [\"11 ms\", \"15 dB\"]] }",
+        "es_n0 = { steps = [[\"0 s\", \"15 dB\"], [\"9 ms\", \"-1 dB\"], [\"11 ms\", \"15 dB\"]] }",
     );
     let mut path = link(&fade);
     assert_eq!(left(&mut path, &[(MS, 1500)]), ms(&[73]));
