@@ -56,6 +56,11 @@ pub(crate) trait Node: Send {
         false
     }
 
+    /// Whether it has a place of its own for each terminal that shares the link.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
     /// Whether it ever holds packets.
     fn holds(&self) -> bool {
         false

@@ -66,6 +66,17 @@ struct Feed {
     traffic: CrossTraffic,
     /// The number of the first node behind the link.
     leaves_before: usize,
+    /// The same for packets of terminals that share the link: that of the node behind the carrier.
+    others_leave_before: usize,
+}
+
+impl Feed {
+    fn leaves_before(&self, terminal: usize) -> usize {
+        match terminal {
+            0 => self.leaves_before,
+            _ => self.others_leave_before,
+        }
+    }
 }
 
 /// The nodes of a link, and its cross traffic.
@@ -122,10 +133,12 @@ impl Path {
                 before = before + delay;
             }
             if let Some(traffic) = link.traffic {
+                let shared = (first..nodes.len()).find(|it| nodes[*it].node.is_shared());
                 nodes[first].feed = Some(feeds.len());
                 feeds.push(Feed {
                     traffic,
                     leaves_before: nodes.len(),
+                    others_leave_before: shared.map_or(nodes.len(), |it| it + 1),
                 });
             }
         }
@@ -209,7 +222,7 @@ impl Path {
                 is_lost: false,
                 is_marked: false,
                 is_copy: false,
-                leaves_before: Some(self.feeds[feed].leaves_before),
+                leaves_before: Some(self.feeds[feed].leaves_before(emission.terminal)),
                 terminal: emission.terminal,
             };
             self.pass(index, emission.at, transit);

@@ -15,7 +15,7 @@ use crate::fields::{Entry, Fields, Problem};
 use crate::handovers::Handovers;
 use crate::loss::Loss;
 use crate::mtu;
-use crate::order;
+use crate::order::{self, NodeName};
 use crate::outages::Outages;
 use crate::packed_text::file_text;
 use crate::queue::Queue;
@@ -187,6 +187,7 @@ impl Segment {
 impl DirectionConfig {
     fn read(entry: Entry, folder: &Path) -> Result<Self, Problem> {
         let mut fields = entry.table()?;
+        let rate_key = fields.missing("rate", "").key;
         let rate = fields.take("rate");
         let delay = fields
             .take("delay")
@@ -259,7 +260,34 @@ impl DirectionConfig {
         config.order = order
             .map(|it| order::read(it, |node| config.has(node)))
             .transpose()?;
+        config.check_shared(&rate_key)?;
         Ok(config)
+    }
+}
+
+impl DirectionConfig {
+    /// Packets of other terminals enter a link where it begins, and a node before the carrier that
+    /// they share would treat those of all terminals as one's.
+    fn check_shared(&self, rate_key: &str) -> Result<(), Problem> {
+        let is_shared = self
+            .rate
+            .as_ref()
+            .is_some_and(|it| !it.sources().is_empty());
+        let mut before = self.order().iter().take_while(|it| **it != NodeName::Queue);
+        let Some(node) = before.find(|it| self.has(**it)) else {
+            return Ok(());
+        };
+        if !is_shared {
+            return Ok(());
+        }
+        Err(Problem {
+            key: format!("{rate_key}.terminals"),
+            message: format!(
+                "terminals share the carrier, and {} stands before it; write it in another \
+                 segment, or behind the queue by order",
+                node.name()
+            ),
+        })
     }
 }
 

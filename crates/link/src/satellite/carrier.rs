@@ -174,6 +174,10 @@ impl Node for Carrier {
         self.terminals[0].backlog.reorders()
     }
 
+    fn is_shared(&self) -> bool {
+        self.terminals.len() > 1
+    }
+
     fn holds(&self) -> bool {
         true
     }

@@ -13,9 +13,9 @@
 //! for them alone lie beside those for traffic, and begin with the superframe.
 //!
 //! Simplifications: the plan of a superframe is never lost; whatever Es/N0 is when a burst begins
-//! holds until it ends; bursts of requests alone are received where the most robust waveform of the
-//! carrier's bursts is. A terminal with packets that has sent no burst for a minute logs off and drops
-//! them.
+//! holds until it ends; bursts of requests alone are received where the most robust waveform of
+//! the carrier's bursts is. A terminal with packets that has sent no burst for a minute logs off
+//! and drops them.
 
 use std::collections::VecDeque;
 
@@ -364,6 +364,10 @@ impl Node for ReturnCarrier {
 
     fn reorders(&self) -> bool {
         self.terminals[0].backlog.reorders()
+    }
+
+    fn is_shared(&self) -> bool {
+        self.terminals.len() > 1
     }
 
     fn holds(&self) -> bool {

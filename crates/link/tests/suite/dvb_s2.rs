@@ -165,14 +165,11 @@ fn an_ideal_sender_has_what_the_modcods_give() {
 #[test]
 fn who_shares_a_carrier_has_the_trials_weather_unless_it_has_its_own() {
     let lost = |own: &str| {
-        let keys = format!(
-            "es_n0 = \"9 dB\", attenuation = \"20 dB\", modcod = \"QPSK 1/4\", terminals = [{{ {own} \
-             sources = [{{ kind = \"cbr\", rate = \"1 Mbit/s\", stop = \"50 ms\" }}] }}]"
-        );
         // The trial's terminal is received at last.
-        let keys = keys.replace(
-            "attenuation = \"20 dB\", modcod",
-            "attenuation = { steps = [[\"0 s\", \"20 dB\"], [\"9 s\", \"0 dB\"]] }, modcod",
+        let keys = format!(
+            "es_n0 = \"9 dB\", modcod = \"QPSK 1/4\", attenuation = {{ steps = [[\"0 s\", \"20 \
+             dB\"], [\"9 s\", \"0 dB\"]] }}, terminals = [{{ {own} sources = [{{ kind = \"cbr\", \
+             rate = \"1 Mbit/s\", stop = \"50 ms\" }}] }}]"
         );
         let mut path = link(&carrier(&keys));
         path.advance(ns(100 * MS));
@@ -207,6 +204,31 @@ fn extremes_are_those_of_values_at_the_same_time() {
                 attenuation = { steps = [[\"0 s\", \"0 dB\"], [\"1 s\", \"6 dB\"]] }";
     let rate = |keys: &str| config(&carrier(keys)).rate.unwrap().nominal();
     assert_eq!(rate(both), rate("es_n0 = \"3 dB\""));
+}
+
+#[test]
+fn others_meet_the_carrier_and_nothing_else_of_the_link() {
+    let keys = |more: &str| {
+        let others = "terminals = [{ sources = [{ kind = \"cbr\", rate = \"1 Mbit/s\", stop = \
+                      \"50 ms\" }] }]";
+        format!("{}\n{more}", carrier(&format!("{ROBUST}, {others}")))
+    };
+    let mut path = link(&keys("loss = \"100 %\""));
+    path.advance(ns(100 * MS));
+    path.advance(Time::NEVER);
+    let sources = path.counters().sources.unwrap();
+    assert_eq!((sources.lost, sources.packets), (0, 4));
+    let policer = "policer = { rate = \"1 Mbit/s\", burst = \"9 kB\" }";
+    let error = parse(&keys(policer)).unwrap_err().to_string();
+    let expected = "satellite.forward.rate.terminals: terminals share the carrier, and policer";
+    assert!(error.contains(expected), "{error}");
+    assert!(
+        parse(&format!(
+            "delay = \"1 ms\"\n{}\norder = [\"queue\", \"policer\", \"delay\"]",
+            keys(policer)
+        ))
+        .is_ok()
+    );
 }
 
 proptest! {

@@ -110,8 +110,8 @@ fn a_volume_adds_to_those_before_or_replaces_them() {
         let packets = [(MS, 590), (11 * MS, 590), (45 * MS, 590)];
         left(&mut link(&carrier(&keys)), &packets)
     };
-    // A burst is requested at 10 ms, and at 20 ms one more, or two altogether; when that takes effect
-    // the first has been assigned. At 50 ms the third packet is requested.
+    // A burst is requested at 10 ms, and at 20 ms one more, or two altogether; when that takes
+    // effect the first has been assigned. At 50 ms the third packet is requested.
     for kind in ["vbdc", "avbdc"] {
         assert_eq!(found(kind), ms(&[41, 51, 81]), "{kind}");
     }
