@@ -227,7 +227,7 @@ def test_a_scenario_is_made_shown_and_repeats(tmp_path: Path) -> None:
     file = tmp_path / "orbit.toml"
     told = orbit(*STARLINK, *GERMANY, "--minutes", 3, "-o", file)
     first = file.read_bytes(), file.with_suffix(".csv").read_bytes()
-    orbit(*STARLINK, *GERMANY, "--minutes", 3, "-o", file)
+    orbit(*STARLINK, *GERMANY, "--minutes", 3, "-o", file, "--force")
     assert first == (file.read_bytes(), file.with_suffix(".csv").read_bytes())
     found = scenarios.resolve(str(file))
     forward, back = (found.scenario["satellite"][direction] for direction in ("forward", "return"))
@@ -251,7 +251,7 @@ def test_what_comes_after_a_scenario(tmp_path: Path) -> None:
     forward = scenarios.resolve(str(file), ["timeout=1000s"]).scenario["satellite"]["forward"]
     assert forward["delay"]["period"] == forward["handovers"]["period"] == "60 s"
     assert forward["handovers"]["times"][0]["at"] == "0 ms"
-    orbit(*STARLINK, *GERMANY, "--minutes", 1, "--then", "hold", "-o", file)
+    orbit(*STARLINK, *GERMANY, "--minutes", 1, "--then", "hold", "-o", file, "--force")
     forward = scenarios.resolve(str(file), ["timeout=1000s"]).scenario["satellite"]["forward"]
     assert "period" not in forward["delay"] and "ends" not in forward["delay"]
 
@@ -337,6 +337,30 @@ def test_bad_input_is_refused(tmp_path: Path, arguments: list[str], message: str
         orbit(*GERMANY, "--minutes", 1, *arguments, "-o", file)
     assert message in str(refused.value)
     assert not file.exists() and not file.with_suffix(".csv").exists()
+
+
+@pytest.mark.parametrize("there", [".toml", ".csv"])
+def test_files_that_are_there_stay(tmp_path: Path, there: str) -> None:
+    file, kept = tmp_path / "orbit.toml", tmp_path / f"orbit{there}"
+    kept.write_text("mine")
+    with pytest.raises(UsageError, match=f"orbit{there}: is there already"):
+        orbit(*STARLINK, *GERMANY, "--minutes", 1, "-o", file)
+    with pytest.raises(UsageError, match=r"^orbit\.toml: .*queue: nonsense: not a queue size"):
+        orbit(*STARLINK, *GERMANY, "--minutes", 1, "--queue", "nonsense", "-o", file, "--force")
+    assert list(tmp_path.iterdir()) == [kept] and kept.read_text() == "mine"
+    orbit(*STARLINK, *GERMANY, "--minutes", 1, "-o", file, "--force")
+    assert scenarios.resolve(str(file)).scenario["satellite"]["forward"]["rate"] == "100 Mbit/s"
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "orbit.csv", file]
+
+
+def test_where_nothing_can_be_written_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"-o: /proc/orbit\.toml: cannot be written: "):
+        orbit(*STARLINK, *GERMANY, "--minutes", 1, "-o", "/proc/orbit.toml")
+    with pytest.raises(UsageError, match="there is no folder "):
+        orbit(*STARLINK, *GERMANY, "--minutes", 1, "-o", tmp_path / "nowhere" / "orbit.toml")
+    (tmp_path / "orbit.csv").mkdir()
+    with pytest.raises(UsageError, match=r"orbit\.csv is a folder"):
+        orbit(*STARLINK, *GERMANY, "--minutes", 1, "-o", tmp_path / "orbit.toml", "--force")
 
 
 @pytest.mark.parametrize("name", ["leo-walker", "oneweb-like"])

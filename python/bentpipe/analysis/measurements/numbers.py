@@ -82,9 +82,7 @@ def unit(text: str) -> tuple[Quantity, int] | None:
     for known, units in _UNITS:
         if text in units:
             return known, units[text]
-        lower = {
-            name.lower(): factor for name, factor in units.items() if not _BITS_OR_BYTES.fullmatch(name)
-        }
+        lower = {name.lower(): factor for name, factor in units.items() if not _BITS_OR_BYTES.fullmatch(name)}
         if not is_exact and text.lower() in lower:
             return known, lower[text.lower()]
     return None
