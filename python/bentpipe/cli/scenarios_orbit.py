@@ -69,7 +69,7 @@ import click
     type=click.Choice(["highest", "longest"]),
     default="highest",
     show_default=True,
-    help="The satellite that stands highest, or that can be used for longest.",
+    help="The satellite that stands highest; or the one that can be used for longest, kept while it serves.",
 )
 @click.option(
     "--gap", default="80ms", show_default=True, metavar="TIME", help="A handover stops all for so long."

@@ -17,7 +17,7 @@ from bentpipe.errors import UsageError
 from bentpipe.orbit import scenario_file
 from bentpipe.orbit.constellation import Constellation
 from bentpipe.orbit.ground import Place
-from bentpipe.orbit.passage import Choice, Clock, Passage, passage
+from bentpipe.orbit.passage import Choice, Clock, Passage, highest, longest, passage
 from bentpipe.orbit.scenario_file import ChosenLink
 from bentpipe.orbit.shell import Shell, Shells
 from bentpipe.orbit.sky import Masks, Sky
@@ -148,9 +148,7 @@ def _chosen(given: dict[str, Any], clock: Clock) -> ChosenLink:
 
 
 def _choice(name: str, clock: Clock) -> Choice:
-    if name == "highest":
-        return Sky.highest
-    return lambda sky, seconds: sky.longest(seconds, clock.sample_ms / 1000)
+    return highest if name == "highest" else longest(clock.sample_ms / 1000)
 
 
 def _title(given: dict[str, Any], constellation: Constellation) -> str:
@@ -166,13 +164,14 @@ def _notes(
         "repeat": "Then it begins again.",
         "hold": "Then the last delay holds, and nothing is handed over.",
     }
+    kept = "" if given["choose"] == "highest" else " It is kept while it serves up to the next such time."
     return [
         f"Constellation: {constellation}. Terminal {terminal}, gateways {'; '.join(map(str, gateways))}, "
         f"elevations of {given['elevation']:g} and {given['gateway_elevation']:g} degrees or more.",
         f"The satellite is the one of {given['choose']} "
         f"{'elevation' if given['choose'] == 'highest' else 'visibility'}, chosen at 0"
         f", at {given['first'] or given['handover_every']} and every {given['handover_every']} from then on; "
-        f"a handover is where the path changes.",
+        f"a handover is where the path changes.{kept}",
         f"The delay is that of light in a straight line, and {given['processing']} more; "
         f"it is the same both ways. {after[given['then']]}",
         "Geometry gives delays and handovers. Rates, queue, gap and what becomes of packets in flight do not "
