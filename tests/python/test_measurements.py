@@ -30,6 +30,7 @@ from measured import (
 
 from bentpipe import packed
 from bentpipe.analysis.losses import Direction
+from bentpipe.analysis.measurements import numbers
 from bentpipe.analysis.measurements.composing import Wanted
 from bentpipe.analysis.measurements.reading import ReadingOptions
 from bentpipe.errors import UsageError
@@ -266,6 +267,7 @@ def test_ways_of_both_directions_in_one_file(tmp_path: Path) -> None:
     [
         ("t,bandwidth_mbps,delay", "0,5,1", "forward", "rate", 5_000_000),
         ("timestamp;Throughput (kB/s);rtt", "1790000000000;5;1", "forward", "rate", 40_000),
+        ("time_s,down_MBps,delay", "0,5,1", "forward", "rate", 40_000_000),
         ("time,ul_mbit_per_s,delay", "0,5,1", "return", "rate", 5_000_000),
         ("ms download_mbps delay", "0 5 1", "forward", "rate", 5_000_000),
         ("# time rate[bit/s] owd", "0 5 1", "forward", "rate", 5),
@@ -279,6 +281,28 @@ def test_names_of_columns(tmp_path: Path, header: str, row: str, way: str, quant
     content = f"{header}\n{row}\n".encode()
     link = satellite(tmp_path, {"t.csv": content}, ReadingOptions(unit="ms"))
     assert exact(link[way][quantity]) == value
+
+
+@pytest.mark.parametrize(
+    ("names", "bps"),
+    [
+        ("bps b/s bit/s BPS", 1),
+        ("kbps Kbps KBPS kb/s Kb/s kbits/sec Kbits/sec", 10**3),
+        ("mbps Mbps MBPS Mb/s Mbit/s Mbits/sec Mbits/s", 10**6),
+        ("gbps Gbps Gb/s Gbits/sec", 10**9),
+        ("Bps B/s bytes/s Bytes/sec", 8),
+        ("kBps KBps kB/s KB/s KBytes/sec kbytes/s", 8 * 10**3),
+        ("MBps MB/s MBytes/sec mbytes/sec", 8 * 10**6),
+        ("GBps GB/s GBytes/sec", 8 * 10**9),
+    ],
+)
+def test_bits_and_bytes_are_told_apart(names: str, bps: int) -> None:
+    assert {name: numbers.unit(name) for name in names.split()} == dict.fromkeys(names.split(), ("rate", bps))
+
+
+@pytest.mark.parametrize("name", ["mb/s", "mBps", "gBps", "xBps", "mB/s", "MB/S"])
+def test_what_may_be_bits_or_bytes_is_no_unit(name: str) -> None:
+    assert numbers.unit(name) is None
 
 
 def test_a_round_trip_that_a_table_leaves_empty_was_lost(tmp_path: Path) -> None:

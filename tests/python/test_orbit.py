@@ -15,7 +15,7 @@ from bentpipe import paths
 from bentpipe.cli.commands import cli
 from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.orbit.ground import EQUATOR_KM, Place
-from bentpipe.orbit.passage import Change, Clock, passage
+from bentpipe.orbit.passage import Change, Clock, highest, longest, passage
 from bentpipe.orbit.routes import SatelliteGrid, is_clear
 from bentpipe.orbit.shell import GRAVITY_KM3_S2, ROTATION_RAD_S, Shell
 from bentpipe.orbit.sky import SPEED_KM_S, Masks, Route, Sky
@@ -176,7 +176,7 @@ def test_a_satellite_over_the_equator_serves_as_long_as_computed_by_hand() -> No
     speed = math.sqrt(GRAVITY_KM3_S2 / radius**3) - ROTATION_RAD_S
     sets, rises = angle / speed, (math.pi - angle) / speed
     assert (round(sets, 1), round(rises, 1)) == (253.7, 3148.9)
-    found = passage(sky("2/1/1000km/0deg"), Sky.highest, Clock(15_000, 15_000, 1000, 3_900_000))
+    found = passage(sky("2/1/1000km/0deg"), highest, Clock(15_000, 15_000, 1000, 3_900_000))
     # It is lost at the first sample after 253.7 s; the other serves from the first instant after 3148.9 s.
     assert found.changes == (Change(254_000, 3_150_000), Change(3_657_000, 3_900_000))
     first = found.samples[0]
@@ -197,6 +197,44 @@ def test_a_choice_by_elevation_and_one_by_visibility() -> None:
     assert in_view == 3 and elevation == pytest.approx(90)
     assert many.highest(0) == Route((0,), 0)
     assert many.longest(0, 1) == Route((17,), 0)
+
+
+def test_the_longest_visibility_gives_fewer_handovers_than_the_highest_elevation() -> None:
+    """In the geometry of `leo-walker`."""
+    shell = Shell.parse("1584/72/550km/53deg", 39)
+    walker = Sky(shell, Place(49.6, 11.0), [Place(50.3, 8.5)], Masks(25, 25), False)
+    clock = Clock(15_000, 15_000, 1000, 600_000)
+    by_height = passage(walker, highest, clock)
+    kept = passage(walker, longest(1), clock)
+    assert not by_height.unserved and not kept.unserved
+    assert len(kept.changes) < len(by_height.changes) / 2
+    # None is left that would serve up to the next instant.
+    for change in kept.changes:
+        before = [one for one in kept.samples if one.at_ns < change.at_ms * 10**6][-1]
+        left = Route((before.satellite,), 0)
+        assert not all(walker.serves(change.at_ms / 1000 + at, left) for at in range(15))
+
+
+def test_how_long_a_satellite_can_be_used_is_by_its_nearest_gateway() -> None:
+    """Satellites go east. Number 17 begins 20 degrees in the west: the terminal sees it for longest. But of
+    the two gateways that in the west is nearer to it, and soon loses it.
+    """
+    gateways = [Place(0, -38), Place(0, 3)]
+    both = Sky(Shell.parse("18/1/1000km/0deg"), ZERO, gateways, Masks(5, 5), False)
+    assert both.serves(0, Route((17,), 0)) and not both.serves(150, Route((17,), 0))
+    assert both.serves(450, Route((0,), 1)) and both.serves(800, Route((17,), 1))
+    assert both.longest(0, 1) == Route((0,), 1)
+
+
+def test_a_choice_by_visibility_is_asked_for_and_noted(tmp_path: Path) -> None:
+    counts = []
+    for choice in ("highest", "longest"):
+        file = tmp_path / f"{choice}.toml"
+        orbit(*STARLINK, *GERMANY, "--minutes", 5, "--choose", choice, "-o", file)
+        found = scenarios.resolve(str(file)).scenario
+        assert ("It is kept while it serves" in found["notes"]) == (choice == "longest")
+        counts.append(len(found["satellite"]["forward"]["handovers"]["times"]))
+    assert 0 < counts[1] < counts[0]
 
 
 def test_the_nearest_gateway_that_sees_the_satellite_serves() -> None:
@@ -227,7 +265,7 @@ def test_a_scenario_is_made_shown_and_repeats(tmp_path: Path) -> None:
     file = tmp_path / "orbit.toml"
     told = orbit(*STARLINK, *GERMANY, "--minutes", 3, "-o", file)
     first = file.read_bytes(), file.with_suffix(".csv").read_bytes()
-    orbit(*STARLINK, *GERMANY, "--minutes", 3, "-o", file)
+    orbit(*STARLINK, *GERMANY, "--minutes", 3, "-o", file, "--force")
     assert first == (file.read_bytes(), file.with_suffix(".csv").read_bytes())
     found = scenarios.resolve(str(file))
     forward, back = (found.scenario["satellite"][direction] for direction in ("forward", "return"))
@@ -251,7 +289,7 @@ def test_what_comes_after_a_scenario(tmp_path: Path) -> None:
     forward = scenarios.resolve(str(file), ["timeout=1000s"]).scenario["satellite"]["forward"]
     assert forward["delay"]["period"] == forward["handovers"]["period"] == "60 s"
     assert forward["handovers"]["times"][0]["at"] == "0 ms"
-    orbit(*STARLINK, *GERMANY, "--minutes", 1, "--then", "hold", "-o", file)
+    orbit(*STARLINK, *GERMANY, "--minutes", 1, "--then", "hold", "-o", file, "--force")
     forward = scenarios.resolve(str(file), ["timeout=1000s"]).scenario["satellite"]["forward"]
     assert "period" not in forward["delay"] and "ends" not in forward["delay"]
 
@@ -337,6 +375,30 @@ def test_bad_input_is_refused(tmp_path: Path, arguments: list[str], message: str
         orbit(*GERMANY, "--minutes", 1, *arguments, "-o", file)
     assert message in str(refused.value)
     assert not file.exists() and not file.with_suffix(".csv").exists()
+
+
+@pytest.mark.parametrize("there", [".toml", ".csv"])
+def test_files_that_are_there_stay(tmp_path: Path, there: str) -> None:
+    file, kept = tmp_path / "orbit.toml", tmp_path / f"orbit{there}"
+    kept.write_text("mine")
+    with pytest.raises(UsageError, match=f"orbit{there}: is there already"):
+        orbit(*STARLINK, *GERMANY, "--minutes", 1, "-o", file)
+    with pytest.raises(UsageError, match=r"^orbit\.toml: .*queue: nonsense: not a queue size"):
+        orbit(*STARLINK, *GERMANY, "--minutes", 1, "--queue", "nonsense", "-o", file, "--force")
+    assert list(tmp_path.iterdir()) == [kept] and kept.read_text() == "mine"
+    orbit(*STARLINK, *GERMANY, "--minutes", 1, "-o", file, "--force")
+    assert scenarios.resolve(str(file)).scenario["satellite"]["forward"]["rate"] == "100 Mbit/s"
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "orbit.csv", file]
+
+
+def test_where_nothing_can_be_written_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"-o: /proc/orbit\.toml: cannot be written: "):
+        orbit(*STARLINK, *GERMANY, "--minutes", 1, "-o", "/proc/orbit.toml")
+    with pytest.raises(UsageError, match="there is no folder "):
+        orbit(*STARLINK, *GERMANY, "--minutes", 1, "-o", tmp_path / "nowhere" / "orbit.toml")
+    (tmp_path / "orbit.csv").mkdir()
+    with pytest.raises(UsageError, match=r"orbit\.csv is a folder"):
+        orbit(*STARLINK, *GERMANY, "--minutes", 1, "-o", tmp_path / "orbit.toml", "--force")
 
 
 @pytest.mark.parametrize("name", ["leo-walker", "oneweb-like"])

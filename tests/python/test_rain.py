@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from bentpipe.cli.commands import cli
+from bentpipe.errors import UsageError
 from bentpipe.plan import scenarios
 from bentpipe.weather import rain
 from bentpipe.weather.earth_station import EarthStation
@@ -74,6 +75,25 @@ def test_what_cannot_be_is_said(arguments: list[str], says: str, tmp_path: Path)
     done = CliRunner().invoke(cli, ["scenarios", "rain", *arguments, "-o", str(out)])
     assert done.exit_code != 0 and not out.exists()
     assert says in str(done.exception) + done.output
+
+
+def test_a_file_that_is_there_stays_without_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rain, "event", lambda wanted: np.array([0.25, 8.0]))
+    out = tmp_path / "rain.csv"
+    out.write_text("mine")
+    arguments = ["scenarios", "rain", "--station", "48.1,11.6", "--satellite", "13", "-o"]
+    done = CliRunner().invoke(cli, [*arguments, str(out)])
+    assert done.exit_code != 0 and "rain.csv: is there already" in str(done.exception)
+    assert out.read_text() == "mine"
+    done = CliRunner().invoke(cli, [*arguments, str(out), "--force"])
+    assert done.exit_code == 0 and out.read_text() == "time_s,value_db\n0,0.25\n1,8.00\n"
+    for where, says in (
+        (tmp_path / "no" / "a.csv", "there is no folder"),
+        ("/proc/a.csv", "cannot be written"),
+    ):
+        done = CliRunner().invoke(cli, [*arguments, str(where)])
+        assert isinstance(done.exception, UsageError)
+        assert f"-o: {where}: {says}" in str(done.exception)
 
 
 @pytest.mark.skipif(HAS_CLIMATE, reason="the climate of ITU-R is installed")

@@ -261,3 +261,16 @@ def test_captures_of_both_ends_give_rate_and_delay_back(bentpipe: Command) -> No
     for way in ("forward", "return"):
         assert min(value for _, value in steps(link[way]["delay"]).steps) == pytest.approx(300e6, rel=0.02)
     assert (link["forward"]["loss"], link["return"]["rate"]) == ("none", "2 Mbit/s")
+
+
+@pytest.mark.virtual_time
+@pytest.mark.skipif(not present("noq"), reason="noq is not installed")
+def test_captures_have_the_rate_of_the_link_from_the_first_window_on(bentpipe: Command) -> None:
+    """What is sent in a window arrives three windows later: it says nothing of the rate of the first."""
+    run(bentpipe, "sat", "--bytes", "10MiB", "--trace", "all")
+    (trace,) = Path("run").glob("trials/*/trace.pcapng")
+    done = bentpipe("scenarios", "import", trace, "--rate", "/2Mbit/s", "-o", "mine.toml")
+    assert done.code == 0, done.err
+    link = tomllib.loads(Path("mine.toml").read_text())["satellite"]
+    for at, value in steps(link["forward"]["rate"]).steps:
+        assert value == pytest.approx(20e6, rel=0.02), at / 1e9

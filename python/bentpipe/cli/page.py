@@ -12,6 +12,7 @@ import msgspec
 
 from bentpipe import packed
 from bentpipe.analysis import page_har
+from bentpipe.cli import made_file
 from bentpipe.cli.layout import WIDTH, folded
 from bentpipe.errors import UsageError
 from bentpipe.workload import page as pages
@@ -92,9 +93,9 @@ def import_(file: Path, out: Path | None, number: int | None, force: bool) -> No
     out = out or Path(f"{Path(packed.plain_name(file)).stem}.toml")
     if out.suffix != ".toml":
         raise UsageError(f"-o: {out} does not end with .toml", "a page is known by that: -o visit.toml")
-    _check_out(out, force)
+    made_file.check(out, force)
     found = har.read(file, number)
-    _write(out, toml.text(found.page))
+    made_file.write(out, toml.text(found.page))
     click.echo(f"{out}: {len(found.page.resource)} resources, {_size(found.page.size_bytes)}")
     if found.number and len(found.titles) > 1:
         others = "" if number else " (others: --page)"
@@ -121,26 +122,9 @@ def har_(trial: Path, out: Path | None, force: bool) -> None:
     """
     archive = page_har.of_trial(trial)
     out = out or Path(f"{trial.resolve().name}.har")
-    _check_out(out, force)
-    _write(out, json.dumps(archive, indent=1) + "\n")
+    made_file.check(out, force)
+    made_file.write(out, json.dumps(archive, indent=1) + "\n")
     click.echo(f"{out}: {len(archive['log']['entries'])} entries")
-
-
-def _check_out(out: Path, force: bool) -> None:
-    """UsageError if a file of this name cannot be written, or is there and not to be replaced."""
-    if not out.parent.is_dir():
-        raise UsageError(f"-o: {out}: there is no folder {out.parent}", "make it first, or name another")
-    if out.exists() and not force:
-        raise UsageError(
-            f"{out}: is there already", "choose another name with -o, or replace it with --force"
-        )
-
-
-def _write(out: Path, text: str) -> None:
-    try:
-        out.write_text(text)
-    except OSError as error:
-        raise UsageError(f"-o: {out}: cannot be written: {error.strerror}", "name another file") from error
 
 
 def _facts(one: Page) -> Iterator[tuple[str, str]]:

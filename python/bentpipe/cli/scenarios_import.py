@@ -11,6 +11,7 @@ import click
 from bentpipe import packed
 from bentpipe.analysis.measurements import composing, numbers, reading
 from bentpipe.analysis.measurements.composing import Wanted
+from bentpipe.cli import made_file
 from bentpipe.cli.layout import folded
 from bentpipe.errors import UsageError
 from bentpipe.plan import scenarios as catalogue
@@ -101,10 +102,7 @@ def import_(
     reading.check_used([*found, *of_return], asked)
     composed = composing.compose(found, of_return, wanted, out)
     _check(composed.text, [*files, *returns], out)
-    try:
-        out.write_text(composed.text)
-    except OSError as error:
-        raise UsageError(f"-o: {out}: cannot be written: {error.strerror}", "name another file") from error
+    made_file.write(out, composed.text)
     for line in composed.figures:
         click.echo(line)
     click.echo("assumed, and how to change it:")
@@ -116,12 +114,7 @@ def import_(
 def _check_out(out: Path, force: bool) -> None:
     if out.suffix != ".toml":
         raise UsageError(f"-o: {out} does not end with .toml", "a scenario is known by that: -o mine.toml")
-    if not out.parent.is_dir():
-        raise UsageError(f"-o: {out}: there is no folder {out.parent}", "make it first, or name another")
-    if out.exists() and not force:
-        raise UsageError(
-            f"{out}: is there already", "choose another name with -o, or replace it with --force"
-        )
+    made_file.check(out, force)
 
 
 def _check(text: str, files: Sequence[Path], out: Path) -> None:

@@ -69,7 +69,7 @@ import click
     type=click.Choice(["highest", "longest"]),
     default="highest",
     show_default=True,
-    help="The satellite that stands highest, or that can be used for longest.",
+    help="The satellite that stands highest; or the one that can be used for longest, kept while it serves.",
 )
 @click.option(
     "--gap", default="80ms", show_default=True, metavar="TIME", help="A handover stops all for so long."
@@ -87,8 +87,11 @@ import click
     "--rate", default="100/20Mbit/s", show_default=True, metavar="FORWARD/RETURN", help="The rates."
 )
 @click.option("--queue", default="100 ms", show_default=True, help="The queue in each direction.")
-@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="FILE.toml")
-def orbit(out: Path, **given: Any) -> None:
+@click.option(
+    "-o", "--out", required=True, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.toml"
+)
+@click.option("--force", is_flag=True, help="Overwrite FILE.toml and FILE.csv.")
+def orbit(out: Path, force: bool, **given: Any) -> None:
     """Make a scenario from geometry: a terminal, gateways, and satellites in low orbits.
 
     FILE.toml is the scenario; FILE.csv beside it has the delay over time, with the satellite, its elevation
@@ -106,4 +109,4 @@ def orbit(out: Path, **given: Any) -> None:
     # Only those who make orbits wait for NumPy to be loaded.
     from bentpipe.cli.scenarios_orbit_request import make
 
-    make(out, given)
+    make(out, force, given)

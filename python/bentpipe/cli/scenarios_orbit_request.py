@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from bentpipe.cli import made_file
 from bentpipe.cli.layout import folded
-from bentpipe.errors import BentpipeError, UsageError
+from bentpipe.errors import UsageError
 from bentpipe.orbit import scenario_file
 from bentpipe.orbit.constellation import Constellation
 from bentpipe.orbit.ground import Place
-from bentpipe.orbit.passage import Choice, Clock, Passage, passage
+from bentpipe.orbit.passage import Choice, Clock, Passage, highest, longest, passage
 from bentpipe.orbit.scenario_file import ChosenLink
 from bentpipe.orbit.shell import Shell, Shells
 from bentpipe.orbit.sky import Masks, Sky
@@ -25,10 +28,15 @@ _TOLD = 8  # times that are told one by one
 _LONGEST_MIN = 1440
 
 
-def make(output: Path, given: dict[str, Any]) -> None:
+def make(output: Path, force: bool, given: dict[str, Any]) -> None:
     """Make the scenario that the options ask for, and check it as trials do."""
     if output.suffix != ".toml":
         raise UsageError(f"-o {output}: a scenario is a .toml file", "write a name like orbit.toml")
+    trace = output.with_suffix(".csv")
+    for file in (output, trace):
+        made_file.check(file, force)
+    if trace.is_dir():
+        raise UsageError(f"-o {output}: {trace} is a folder", "name another file")
     clock = _clock(given)
     terminal = Place.parse(given["terminal"], "--terminal")
     gateways = [Place.parse(text, "--gateway") for text in given["gateways"]]
@@ -39,24 +47,33 @@ def make(output: Path, given: dict[str, Any]) -> None:
     found = passage(sky, _choice(given["choose"], clock), clock)
     notes = [*_notes(given, constellation, terminal, gateways), *more, *_unserved(found)]
     title = _title(given, constellation)
-    trace = output.with_suffix(".csv")
     scenario = scenario_file.scenario_of(found, trace.name, chosen, clock.length_ms, title, notes)
+    texts = {trace: scenario_file.trace_of(found, constellation.names, chosen.added_ns), output: scenario}
     try:
-        trace.write_text(scenario_file.trace_of(found, constellation.names, chosen.added_ns))
-        output.write_text(scenario)
+        _write(texts, output)
     except OSError as error:
-        raise BentpipeError(f"cannot write {error.filename}: {error.strerror}") from None
-    try:
-        catalogue.resolve(str(output))
-    except BentpipeError:
-        output.unlink()
-        trace.unlink()
-        raise
+        raise made_file.not_written(output, error) from error
     click.echo(
         f"{output}, with {trace.name}: {len(found.changes)} handovers, {_range(found, chosen)} one way"
     )
     for line in _unserved(found):
         click.echo(folded(line, "warning: ", "  "))
+
+
+def _write(texts: dict[Path, str], output: Path) -> None:
+    """Write the files, and then check the scenario, in a folder of their own; then move them into place, so
+    that an error leaves what was there.
+    """
+    with tempfile.TemporaryDirectory(dir=output.parent, prefix=".bentpipe-") as folder:
+        for file, text in texts.items():
+            Path(folder, file.name).write_text(text)
+        try:
+            catalogue.resolve(str(Path(folder, output.name)))
+        except catalogue.ScenarioError as error:
+            said = str(error).replace(f"{folder}{os.sep}", "")
+            raise UsageError(said, error.hint) from error
+        for file in texts:
+            Path(folder, file.name).replace(file)
 
 
 def _clock(given: dict[str, Any]) -> Clock:
@@ -131,9 +148,7 @@ def _chosen(given: dict[str, Any], clock: Clock) -> ChosenLink:
 
 
 def _choice(name: str, clock: Clock) -> Choice:
-    if name == "highest":
-        return Sky.highest
-    return lambda sky, seconds: sky.longest(seconds, clock.sample_ms / 1000)
+    return highest if name == "highest" else longest(clock.sample_ms / 1000)
 
 
 def _title(given: dict[str, Any], constellation: Constellation) -> str:
@@ -149,13 +164,14 @@ def _notes(
         "repeat": "Then it begins again.",
         "hold": "Then the last delay holds, and nothing is handed over.",
     }
+    kept = "" if given["choose"] == "highest" else " It is kept while it serves up to the next such time."
     return [
         f"Constellation: {constellation}. Terminal {terminal}, gateways {'; '.join(map(str, gateways))}, "
         f"elevations of {given['elevation']:g} and {given['gateway_elevation']:g} degrees or more.",
         f"The satellite is the one of {given['choose']} "
         f"{'elevation' if given['choose'] == 'highest' else 'visibility'}, chosen at 0"
         f", at {given['first'] or given['handover_every']} and every {given['handover_every']} from then on; "
-        f"a handover is where the path changes.",
+        f"a handover is where the path changes.{kept}",
         f"The delay is that of light in a straight line, and {given['processing']} more; "
         f"it is the same both ways. {after[given['then']]}",
         "Geometry gives delays and handovers. Rates, queue, gap and what becomes of packets in flight do not "

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from bentpipe.cli import made_file
 from bentpipe.errors import UsageError
 from bentpipe.weather import rain as weather
 from bentpipe.weather.earth_station import EarthStation
@@ -48,8 +49,16 @@ from bentpipe.weather.earth_station import EarthStation
     metavar="FILE.csv",
     help="Where the values go.",
 )
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 def rain(
-    station: str, satellite: float, frequency: float, peak: float, seconds: int, seed: int, out: Path
+    station: str,
+    satellite: float,
+    frequency: float,
+    peak: float,
+    seconds: int,
+    seed: int,
+    out: Path,
+    force: bool,
 ) -> None:
     """Synthesise attenuation by rain over time, as an attenuation of a carrier reads it.
 
@@ -61,6 +70,7 @@ def rain(
     Example:
       bentpipe scenarios rain --station 48.1,11.6 --satellite 13 --peak 8 -o rain.csv
     """  # fmt: skip
+    made_file.check(out, force)
     place = EarthStation(*_coordinates(station), satellite)
     if (elevation := place.elevation()) < 5:
         raise UsageError(
@@ -69,7 +79,7 @@ def rain(
         )
     series = weather.event(weather.Rain(place, frequency, peak, seconds, seed))
     rows = [f"{second},{value:.2f}" for second, value in enumerate(series)]
-    out.write_text("\n".join(["time_s,value_db", *rows]) + "\n")
+    made_file.write(out, "\n".join(["time_s,value_db", *rows]) + "\n")
     click.echo(
         f"{out}: {seconds} s, {series[0]:.1f} dB at first, {series.max():.1f} dB at most; "
         f"{frequency:g} GHz, elevation {elevation:.1f}°"

@@ -63,7 +63,26 @@ class Passage:
         return [change for change in self.changes if change.until_ms > change.at_ms]
 
 
-Choice = Callable[[Sky, float], Route | None]
+# Of the times at which the path is looked at up to the next instant, in seconds, and the present connection.
+Choice = Callable[[Sky, Sequence[float], Route | None], Route | None]
+
+
+def highest(sky: Sky, times: Sequence[float], _present: Route | None) -> Route | None:
+    """By the satellite that stands highest, whatever the present connection is."""
+    return sky.highest(times[0])
+
+
+def longest(step_s: float) -> Choice:
+    """The present connection if it serves up to the next instant; else the one that serves for longest,
+    looked at in such steps.
+    """
+
+    def choose(sky: Sky, times: Sequence[float], present: Route | None) -> Route | None:
+        if present is not None and all(sky.serves(at, present) for at in times):
+            return present
+        return sky.longest(times[0], step_s)
+
+    return choose
 
 
 @dataclass
@@ -79,8 +98,9 @@ def passage(sky: Sky, choose: Choice, clock: Clock) -> Passage:
     """Choose a connection at each instant of the clock; BentpipeError if there never is one."""
     pieces: list[_Piece] = []
     for begin, end in clock.slots():
-        way = choose(sky, begin / 1000)
-        lost = None if way is None else _lost(sky, way, range(begin, end, clock.sample_ms))
+        times = range(begin, end, clock.sample_ms)
+        way = choose(sky, [at / 1000 for at in times], pieces[-1].way if pieces else None)
+        lost = None if way is None else _lost(sky, way, times)
         _extend(pieces, _Piece(begin, end if lost is None else lost, way))
         if lost is not None:
             _extend(pieces, _Piece(lost, end, None))

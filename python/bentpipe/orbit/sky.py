@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bentpipe.orbit.constellation import Constellation
 from bentpipe.orbit.ground import Place, Positions
-from bentpipe.orbit.routes import SatelliteGrid
+from bentpipe.orbit.routes import SatelliteGrid, is_clear
 
 SPEED_KM_S = 299792.458
 _LONGEST_S = 1800.0  # that is looked ahead for the longest visibility
@@ -60,31 +60,36 @@ class Sky:
         return self._by(positions, int(np.argmax(elevations)))
 
     def longest(self, seconds: float, step_s: float) -> Route | None:
-        """By the satellite that can be used for longest, looked at in such steps; of equal ones, by the one
-        that stands highest.
+        """The way that serves for longest, looked at in such steps, of those by each satellite and then the
+        nearest gateway; of equal ones, by the satellite that stands highest.
         """
         positions = self._constellation.positions(seconds)
-        left = self._candidates(positions)
+        by_each = (self._by(positions, int(one)) for one in np.flatnonzero(self._candidates(positions)))
+        left = [way for way in by_each if way is not None]
         ahead = 0.0
-        while ahead < _LONGEST_S and left.any():
+        while ahead < _LONGEST_S and len(left) > 1:
             ahead += step_s
-            still = left & self._candidates(self._constellation.positions(seconds + ahead))
-            if not still.any():
+            later = self._constellation.positions(seconds + ahead)
+            still = [way for way in left if self._serves(later, way)]
+            if not still:
                 break
             left = still
-        if not left.any():
-            return None
-        elevations = np.where(left, self._terminal.elevations(positions), -np.inf)
-        return self._by(positions, int(np.argmax(elevations)))
+        elevations = self._terminal.elevations(positions)
+        return max(left, key=lambda way: float(elevations[way.satellites[0]]), default=None)
 
     def serves(self, seconds: float, way: Route) -> bool:
-        """Whether both ends of a connection are above their masks."""
-        positions = self._constellation.positions(seconds)
+        """Whether both ends of a connection are above their masks, and the Earth is in the way of none of its
+        links between satellites.
+        """
+        return self._serves(self._constellation.positions(seconds), way)
+
+    def _serves(self, positions: Positions, way: Route) -> bool:
         first, last = positions[way.satellites[0]], positions[way.satellites[-1]]
         gateway = self._gateways[way.gateway]
         return bool(
             self._terminal.elevations(first) >= self._masks.terminal
             and gateway.elevations(last) >= self._masks.gateway
+            and all(is_clear(positions[one], positions[other]) for one, other in pairwise(way.satellites))
         )
 
     def delay_s(self, seconds: float, way: Route) -> float:

@@ -1,11 +1,12 @@
 """Captures of both ends of a path: what arrived when, of what was sent when.
 
-Of the connection with the most packets, in windows of `--every`, 100 ms by default. In a window packets
-waited in a queue if the median of their delays is above the least of all by a twentieth and by 2 ms. The
-rate is what arrived in those windows; in the others nobody asked for all of it, and that of the window before
-holds. Where nothing ever waited, the fullest window counts, which is the least that the link has. The delay
-is the least in a window in which nothing waited; else that of the window before holds. The loss is the share
-of what was sent in the window and did not arrive, without what a queue dropped, where the capture says so.
+Of the connection with the most packets, in windows of `--every`, 100 ms by default. Packets waited in a queue
+if the median of their delays is above the least of all by a twentieth and by 2 ms. The rate is what arrived
+in a window whose arrivals had waited; in the others nobody asked for all of it, and that of the window before
+holds. Where nothing ever waited, the fullest window counts, which is the least that the link has. Delay and
+loss are of what was sent in a window, which arrives in later ones. The delay is the least where nothing
+waited; else that of the window before holds. The loss is the share that did not arrive, without what a queue
+dropped, where the capture says so.
 """
 
 from __future__ import annotations
@@ -95,24 +96,25 @@ def _of_way(
 ) -> Iterator[Measured]:
     window, count = windows.length_ns, windows.count
     sent: list[list[SentPacket]] = [[] for _ in range(count)]
-    arrived = [0] * count
+    arrived: list[list[SentPacket]] = [[] for _ in range(count)]
     for one in packets:
         sent[max(one.sent_ns, 0) // window].append(one)
         if one.received_ns is not None and one.received_ns // window < count:
-            arrived[max(one.received_ns, 0) // window] += one.bytes
-    delays = [sorted(_delays(each)) for each in sent]
+            arrived[max(one.received_ns, 0) // window].append(one)
+    delays = [_delays(each) for each in sent]
     least = min(each[0] for each in delays if each)
     if least <= 0:
         raise UsageError(f"{name}: a packet arrived {way} before it was sent: clocks differ", _BOTH)
     times = [index * window for index in range(count)]
     end = count * window
     limit = least + max(least // _WAITED_SHARE, _WAITED_NS)
-    waited = [bool(each) and each[len(each) // 2] > limit for each in delays]
-    free = [each[0] if each and not is_busy else None for each, is_busy in zip(delays, waited, strict=True)]
+    free = [each[0] if each and not _waited(each, limit) else None for each in delays]
     held = _held(free) if any(free) else [least] * count
     yield Measured("delay", TimeSeries.of(times, held, end), way)
-    rates = [8 * total * 10**9 // window for total in arrived]
-    busy = [rate if is_busy and rate else None for rate, is_busy in zip(rates, waited, strict=True)]
+    rates = [8 * sum(one.bytes for one in each) * 10**9 // window for each in arrived]
+    busy = [
+        rate if _waited(_delays(each), limit) else None for rate, each in zip(rates, arrived, strict=True)
+    ]
     if any(busy):
         notes.append(
             f"The {way} rate is what arrived in the {sum(map(bool, busy))} of {count} windows in which "
@@ -135,8 +137,14 @@ def _of_way(
         yield Measured("loss", TimeSeries.of(times, ratios, end), way)
 
 
-def _delays(packets: Sequence[SentPacket]) -> Iterator[int]:
-    return (one.received_ns - one.sent_ns for one in packets if one.received_ns is not None)
+def _delays(packets: Sequence[SentPacket]) -> list[int]:
+    """The delays of those that arrived, the least first."""
+    return sorted(one.received_ns - one.sent_ns for one in packets if one.received_ns is not None)
+
+
+def _waited(delays: Sequence[int], limit: int) -> bool:
+    """Whether the median of these is above the limit."""
+    return bool(delays) and delays[len(delays) // 2] > limit
 
 
 def _held(values: Sequence[int | None]) -> list[int]:

@@ -36,9 +36,16 @@ _RATES = {
     "kbit/s": 10**3, "kbps": 10**3, "kbits/sec": 10**3, "kbits": 10**3, "kbit": 10**3, "kilobits": 10**3,
     "Mbit/s": 10**6, "mbps": 10**6, "mbits/sec": 10**6, "mbits": 10**6, "mbit": 10**6, "megabits": 10**6,
     "Gbit/s": 10**9, "gbps": 10**9, "gbits/sec": 10**9, "gbits": 10**9, "gbit": 10**9,
-    "B/s": 8, "bytes/s": 8, "bytes/sec": 8, "byteps": 8, "bytesps": 8,
-    "kB/s": 8 * 10**3, "MB/s": 8 * 10**6,
+    "kbits/s": 10**3, "Mbits/s": 10**6, "Gbits/s": 10**9,
+    "b/s": 1, "kb/s": 10**3, "Kb/s": 10**3, "Mb/s": 10**6, "Gb/s": 10**9,
+    "B/s": 8, "Bps": 8, "bytes/s": 8, "bytes/sec": 8, "byteps": 8, "bytesps": 8,
+    "kB/s": 8 * 10**3, "KB/s": 8 * 10**3, "MB/s": 8 * 10**6, "GB/s": 8 * 10**9,
+    "kBps": 8 * 10**3, "KBps": 8 * 10**3, "MBps": 8 * 10**6, "GBps": 8 * 10**9,
+    "kbytes/s": 8 * 10**3, "MBytes/s": 8 * 10**6, "GBytes/s": 8 * 10**9,
+    "kbytes/sec": 8 * 10**3, "MBytes/sec": 8 * 10**6, "GBytes/sec": 8 * 10**9,
 }  # fmt: skip
+# In these, upper and lower case differ: a `B` is a byte, a `b` a bit.
+_BITS_OR_BYTES = re.compile(r"[kKMG]?[bB]/s|[a-zA-Z]?Bps")
 TIMES = {
     "ns": 1, "nanoseconds": 1, "us": 10**3, "µs": 10**3, "usec": 10**3, "microseconds": 10**3,
     "ms": 10**6, "msec": 10**6, "milliseconds": 10**6, "millis": 10**6,
@@ -68,14 +75,15 @@ def printable(text: str) -> str:
 
 
 def unit(text: str) -> tuple[Quantity, int] | None:
-    """What a unit is of, and its factor; None: it is not known. `MB/s` and `Mb/s` differ, `mbps` and `Mbps`
-    do not.
+    """What a unit is of, and its factor; None: it is not known. `MB/s` and `Mb/s` differ, and `MBps` and
+    `Mbps`; `mbps` and `Mbps` do not.
     """
+    is_exact = _BITS_OR_BYTES.fullmatch(text) is not None
     for known, units in _UNITS:
         if text in units:
             return known, units[text]
-        lower = {name.lower(): factor for name, factor in units.items() if not name.endswith("B/s")}
-        if text.lower() in lower:
+        lower = {name.lower(): factor for name, factor in units.items() if not _BITS_OR_BYTES.fullmatch(name)}
+        if not is_exact and text.lower() in lower:
             return known, lower[text.lower()]
     return None
 
