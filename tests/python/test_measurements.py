@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from chance import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from measured import (
@@ -38,7 +39,7 @@ from bentpipe.errors import UsageError
 HOUR_NS = 3600 * 10**9
 RATES: dict[Direction, str] = {"forward": "100 Mbit/s", "return": "20 Mbit/s"}
 DELAYS: dict[Direction, str] = {"forward": "25 ms", "return": "30 ms"}
-GIVEN = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+GIVEN = settings(examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 # In milliseconds, so that floats of files have them exactly enough.
 TIMES = st.lists(st.integers(1, 5_000), min_size=2, max_size=30).map(
     lambda gaps: [sum(gaps[:index]) * 10**6 for index in range(len(gaps))]

@@ -45,6 +45,7 @@ FOLDERS = (
     "products",
     "suites",
     "studies",
+    "tools/queues",
 )
 # As `bentpipe.stacks.inputs` leaves them out of a stack's hash.
 LEFTOVERS = shutil.ignore_patterns(".*", "target", "__pycache__", "node_modules")
