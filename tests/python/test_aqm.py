@@ -86,13 +86,17 @@ def test_dualpi2_keeps_l4s_out_of_the_queue_of_others(bentpipe: Command) -> None
 def test_a_queue_marks_in_real_time_too(bentpipe: Command, namespaces: None) -> None:
     installed_or_skip("quic-go")
     queue = '{aqm="step", mark_above="1 ms", size="1 BDP"}'
-    done = bentpipe(
-        "run", "--testbed", "emu", "--scenario", "goodput", "--set", f"forward.queue={queue}", "--bytes",
-        "1MB", "--trace", "all", "--out", "marks", *QUIC_GO,
-    )  # fmt: skip
-    assert done.code == 0, done.err
-    (record,) = done.records()
+    for attempt in range(3):
+        out = Path(f"marks-{attempt}")
+        done = bentpipe(
+            "run", "--testbed", "emu", "--scenario", "goodput", "--set", f"forward.queue={queue}", "--bytes",
+            "1MB", "--trace", "all", "--out", str(out), *QUIC_GO,
+        )  # fmt: skip
+        (record,) = done.records()
+        # A machine that stalls for 100 ms, as one with a quota of CPU does, voids the trial.
+        if record["outcome"] != "invalid":
+            break
     assert record["outcome"] == "ok" and record["forward_marked"] > 0, record["detail"]
     if shutil.which("tshark"):
-        (trace,) = Path("marks").rglob("*.pcapng")
+        (trace,) = out.rglob("*.pcapng")
         assert marks_in(trace) == record["forward_marked"]
