@@ -54,7 +54,9 @@ def servers() -> list[Record]:
     ]
 
 
-def controlled() -> Controlled:
+@pytest.fixture
+def controlled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Controlled:
+    monkeypatch.chdir(tmp_path)  # a run is written to the current folder
     fake_run.write_campaign(CONTROLLERS, servers())
     return Controlled(StackRuns((Source.read(Path(CONTROLLERS), ""),), published.load()))
 
@@ -107,8 +109,8 @@ def test_the_best_is_told_where_intervals_do_not_overlap() -> None:
     assert GeometricMean.of([]) is None
 
 
-def test_who_is_far_from_others_of_the_same_name() -> None:
-    found = {(one.scenario, one.name, one.stack): one.times for one in far(controlled())}
+def test_who_is_far_from_others_of_the_same_name(controlled: Controlled) -> None:
+    found = {(one.scenario, one.name, one.stack): one.times for one in far(controlled)}
     assert found.keys() == {
         ("sat", "NewReno", "quiche"),
         ("sat", "CUBIC", "quiche"),
@@ -117,8 +119,8 @@ def test_who_is_far_from_others_of_the_same_name() -> None:
     assert math.isclose(found["sat", "NewReno", "quiche"], 1.4 / 7.0, rel_tol=1e-3)
 
 
-def test_the_variance_is_split_over_stacks_that_have_all_controllers() -> None:
-    known = {(scenario, families): one for scenario, families, one in splits(controlled())}
+def test_the_variance_is_split_over_stacks_that_have_all_controllers(controlled: Controlled) -> None:
+    known = {(scenario, families): one for scenario, families, one in splits(controlled)}
     lossy = known["satloss", ("NewReno", "CUBIC", "BBR")]
     assert (lossy.clients, lossy.servers, lossy.trials) == (3, 3, 27)
     assert lossy.shares.server > lossy.shares.client  # the controllers stand where clients meet servers
