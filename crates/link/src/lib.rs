@@ -115,8 +115,8 @@ pub use rate::{LinkRate, OnDemand, RandomRate, RateSteps};
 pub use reorder::{Held, Reorder};
 pub use satellite::{
     Burst, ControlChannel, DVB_S2, DVB_S2X, DecibelSteps, DvbS2, FrameLength, Framing, Loop,
-    Modcod, Rcs2, Reception, ReturnTerminal, ReturnTerminalGroup, Signalling, Terminal,
-    TerminalGroup, Volume, WAVEFORMS, Waveform,
+    Modcod, Rcs2, Reception, ReturnTerminal, Signalling, Terminal, TerminalGroup, Volume,
+    WAVEFORMS, Waveform,
 };
 pub use scenario::{DirectionConfig, Scenario, Segment};
 pub use shaper::ShaperConfig;

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use bentpipe_units::{Bandwidth, Decibel, Rate, Ratio, Size, Span, SymbolRate, Time};
 use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
 
 use super::acm::{Adaptation, Choice, Loop, Reception, choose, worth_choosing};
+use super::groups::{self, GroupReading, TerminalGroup, WrittenTerminal};
 use super::modcod::{DVB_S2, DVB_S2X, FrameLength, Framing, Modcod};
+use super::settings::{on_or_off, read_switch};
 use crate::fields::{Entry, Fields, Problem, nearest};
 use crate::sources::Source;
 
@@ -29,7 +30,7 @@ pub struct DvbS2 {
     /// The trial's terminal.
     pub own: Terminal,
     /// Those that share the carrier with it.
-    pub others: Vec<TerminalGroup>,
+    pub others: Vec<TerminalGroup<Terminal>>,
 }
 
 /// A terminal that a carrier serves.
@@ -43,23 +44,11 @@ pub struct Terminal {
     pub weight: u64,
 }
 
-/// Terminals of one kind, each with its own traffic.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TerminalGroup {
-    /// How many they are; 1 if left out.
-    pub count: u64,
-    /// What each of them is.
-    pub terminal: Terminal,
-    /// What is sent to each of them.
-    pub sources: Vec<Source>,
-}
-
 /// What to write for a carrier.
 pub(crate) const EXAMPLE: &str =
     "{ standard = \"dvb-s2\", symbol_rate = \"40 MBd\", es_n0 = \"12 dB\" }";
 const TERMINALS: &str = "[{ count = \"7\", sources = [{ kind = \"web\", load = \"2 Mbit/s\", \
                          stop = \"60 s\" }] }]";
-pub(crate) const MOST_TERMINALS: u64 = 1000;
 const ROLL_OFF: Ratio = Ratio::from_ppb(200_000_000);
 
 impl DvbS2 {
@@ -80,7 +69,7 @@ impl DvbS2 {
         let symbol_rate = read_symbol_rate(fields)?;
         let framing = Framing {
             length: read_length(fields)?,
-            has_pilots: read_pilots(fields)?,
+            has_pilots: read_switch(fields, "pilots")?.unwrap_or(true),
         };
         let modcods = Modcods { is_s2x, framing };
         let own = Terminal::read(fields, folder, &modcods, None)?;
@@ -92,52 +81,23 @@ impl DvbS2 {
             own,
             others: Vec::new(),
         };
-        carrier.check(standard, &carrier.own)?;
+        carrier.check(standard.problem(""), &carrier.own)?;
         if let Some(entry) = fields.take("terminals") {
-            carrier.read_others(entry, folder, mtu)?;
+            let reading = GroupReading {
+                folder,
+                mtu,
+                example: TERMINALS,
+            };
+            let terminal =
+                |fields: &mut Fields| Terminal::read(fields, folder, &modcods, Some(&carrier.own));
+            let check = |place, terminal: &Terminal| carrier.check(place, terminal);
+            carrier.others = TerminalGroup::read_all(entry, &reading, terminal, check)?;
         }
         Ok(carrier)
     }
 
-    fn read_others(
-        &mut self,
-        entry: Entry,
-        folder: &Path,
-        mtu: Option<Size>,
-    ) -> Result<(), Problem> {
-        let wrong = entry.problem(&format!(
-            "terminals are a list of tables; write {TERMINALS}"
-        ));
-        let modcods = self.modcods();
-        for entry in entry.items().ok_or(wrong)? {
-            let place = entry.problem("");
-            let mut fields = entry.table()?;
-            let count = fields.take("count");
-            let number = count.as_ref().map_or(Ok(1), Entry::parse)?;
-            if let Some(count) = count.filter(|_| !(1..=MOST_TERMINALS).contains(&number)) {
-                let message = format!("a group has 1 to {MOST_TERMINALS} terminals");
-                return Err(count.problem(&message));
-            }
-            let terminal = Terminal::read(&mut fields, folder, &modcods, Some(&self.own))?;
-            let sources = fields.required("sources", "[{ kind = \"web\", … }]")?;
-            let sources = Source::read_all(sources, folder, mtu)?;
-            fields.finish()?;
-            self.check_at(place, &terminal)?;
-            self.others.push(TerminalGroup {
-                count: number,
-                terminal,
-                sources,
-            });
-        }
-        Ok(())
-    }
-
-    fn check(&self, entry: &Entry, terminal: &Terminal) -> Result<(), Problem> {
-        self.check_at(entry.problem(""), terminal)
-    }
-
     /// Some MODCOD must be received at some time.
-    fn check_at(&self, at: Problem, terminal: &Terminal) -> Result<(), Problem> {
+    fn check(&self, at: Problem, terminal: &Terminal) -> Result<(), Problem> {
         let (highest, _) = terminal.reception.extremes();
         let modcod = self.choice(terminal)[0];
         if highest >= modcod.threshold {
@@ -160,24 +120,12 @@ impl DvbS2 {
 
     /// The terminals: the trial's, and then the others.
     pub(crate) fn terminals(&self) -> impl Iterator<Item = &Terminal> {
-        let others = self.others.iter().flat_map(|group| {
-            let count = usize::try_from(group.count).expect("checked when it was read");
-            std::iter::repeat_n(&group.terminal, count)
-        });
-        std::iter::once(&self.own).chain(others)
+        groups::terminals(&self.own, &self.others)
     }
 
     /// What is sent to the other terminals: each source with the terminal's number, from 1 on.
     pub(crate) fn sources(&self) -> Vec<(usize, Source)> {
-        let mut number = 0;
-        let mut sources = Vec::new();
-        for group in &self.others {
-            for _ in 0..group.count {
-                number += 1;
-                sources.extend(group.sources.iter().map(|it| (number, it.clone())));
-            }
-        }
-        sources
+        groups::sources(&self.others)
     }
 
     fn choice(&self, terminal: &Terminal) -> Choice<Modcod> {
@@ -310,7 +258,9 @@ impl Terminal {
             None => Ok(terminal),
         }
     }
+}
 
+impl WrittenTerminal for Terminal {
     fn serialize_into<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         self.reception.serialize_into(map)?;
         if let Some(modcod) = self.modcod {
@@ -351,15 +301,6 @@ fn read_length(fields: &mut Fields) -> Result<FrameLength, Problem> {
     }
 }
 
-fn read_pilots(fields: &mut Fields) -> Result<bool, Problem> {
-    match fields.take("pilots") {
-        None => Ok(true),
-        Some(entry) if entry.is_text("on") => Ok(true),
-        Some(entry) if entry.is_text("off") => Ok(false),
-        Some(entry) => Err(entry.problem("write \"on\" or \"off\"")),
-    }
-}
-
 impl DvbS2 {
     pub(crate) fn serialize_into<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         let standard = if self.is_s2x { "dvb-s2x" } else { "dvb-s2" };
@@ -367,7 +308,7 @@ impl DvbS2 {
             FrameLength::Normal => "normal",
             FrameLength::Short => "short",
         };
-        let pilots = if self.framing.has_pilots { "on" } else { "off" };
+        let pilots = on_or_off(self.framing.has_pilots);
         map.serialize_entry("standard", standard)?;
         map.serialize_entry("symbol_rate", &self.symbol_rate)?;
         map.serialize_entry("fecframe", length)?;
@@ -397,15 +338,5 @@ impl fmt::Display for DvbS2 {
             1 => Ok(()),
             count => write!(f, ", shared by {count} terminals"),
         }
-    }
-}
-
-impl Serialize for TerminalGroup {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("count", &self.count.to_string())?;
-        self.terminal.serialize_into(&mut map)?;
-        map.serialize_entry("sources", &self.sources)?;
-        map.end()
     }
 }

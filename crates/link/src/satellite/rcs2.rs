@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use bentpipe_units::{Decibel, Rate, Ratio, Span, SymbolRate, Time};
 use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
 
 use super::acm::{Adaptation, Choice, Loop, Mode, Reception, choose, worth_choosing};
+use super::groups::{self, TerminalGroup, WrittenTerminal};
+use super::settings::on_or_off;
 use super::waveforms::{Burst, Waveform};
 use crate::sources::Source;
 
@@ -37,7 +38,7 @@ pub struct Rcs2 {
     /// The trial's terminal.
     pub own: ReturnTerminal,
     /// Those that share the carriers with it.
-    pub others: Vec<ReturnTerminalGroup>,
+    pub others: Vec<TerminalGroup<ReturnTerminal>>,
 }
 
 /// The way of requests.
@@ -93,17 +94,6 @@ pub enum Volume {
     Replaces,
 }
 
-/// Terminals of one kind, each with its own traffic.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReturnTerminalGroup {
-    /// How many they are; 1 if left out.
-    pub count: u64,
-    /// What each of them is; what it leaves out is as of the trial's.
-    pub terminal: ReturnTerminal,
-    /// What each of them sends.
-    pub sources: Vec<Source>,
-}
-
 impl Rcs2 {
     /// The slots of a superframe on each carrier.
     pub(crate) fn slots_of_a_carrier(&self) -> u64 {
@@ -122,24 +112,12 @@ impl Rcs2 {
 
     /// The terminals: the trial's, and then the others.
     pub(crate) fn terminals(&self) -> impl Iterator<Item = &ReturnTerminal> {
-        let others = self.others.iter().flat_map(|group| {
-            let count = usize::try_from(group.count).expect("checked when it was read");
-            std::iter::repeat_n(&group.terminal, count)
-        });
-        std::iter::once(&self.own).chain(others)
+        groups::terminals(&self.own, &self.others)
     }
 
     /// What the other terminals send: each source with the terminal's number, from 1 on.
     pub(crate) fn sources(&self) -> Vec<(usize, Source)> {
-        let mut number = 0;
-        let mut sources = Vec::new();
-        for group in &self.others {
-            for _ in 0..group.count {
-                number += 1;
-                sources.extend(group.sources.iter().map(|it| (number, it.clone())));
-            }
-        }
-        sources
+        groups::sources(&self.others)
     }
 
     pub(crate) fn choice(&self, terminal: &ReturnTerminal) -> Choice<Waveform> {
@@ -236,10 +214,6 @@ impl ReturnRate {
     }
 }
 
-fn on_or_off(on: bool) -> &'static str {
-    if on { "on" } else { "off" }
-}
-
 impl Rcs2 {
     pub(crate) fn serialize_into<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         let burst = match self.burst {
@@ -273,7 +247,7 @@ impl Rcs2 {
     }
 }
 
-impl ReturnTerminal {
+impl WrittenTerminal for ReturnTerminal {
     fn serialize_into<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         self.reception.serialize_into(map)?;
         if let Some(waveform) = self.waveform {
@@ -283,16 +257,6 @@ impl ReturnTerminal {
         map.serialize_entry("rbdc", &self.rbdc)?;
         map.serialize_entry("vbdc", on_or_off(self.volume == Volume::Adds))?;
         map.serialize_entry("avbdc", on_or_off(self.volume == Volume::Replaces))
-    }
-}
-
-impl Serialize for ReturnTerminalGroup {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("count", &self.count.to_string())?;
-        self.terminal.serialize_into(&mut map)?;
-        map.serialize_entry("sources", &self.sources)?;
-        map.end()
     }
 }
 

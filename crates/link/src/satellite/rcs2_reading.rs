@@ -5,11 +5,12 @@ use std::path::Path;
 use bentpipe_units::{Rate, Ratio, Size, Span};
 
 use super::acm::{Loop, Reception};
-use super::dvb_s2::{MOST_TERMINALS, read_symbol_rate};
-use super::rcs2::{ControlChannel, Rcs2, ReturnTerminal, ReturnTerminalGroup, Signalling, Volume};
+use super::dvb_s2::read_symbol_rate;
+use super::groups::{GroupReading, TerminalGroup};
+use super::rcs2::{ControlChannel, Rcs2, ReturnTerminal, Signalling, Volume};
+use super::settings::{read_count, read_switch, switch};
 use super::waveforms::{Burst, Waveform};
 use crate::fields::{Entry, Fields, Problem};
-use crate::sources::Source;
 
 const TERMINALS: &str = "[{ count = \"7\", sources = [{ kind = \"web\", load = \"100 kbit/s\", \
                          stop = \"60 s\" }] }]";
@@ -51,37 +52,19 @@ impl Rcs2 {
         let terminals = fields.take("terminals");
         let place = terminals.as_ref().unwrap_or(standard).problem("");
         if let Some(entry) = terminals {
-            carrier.read_others(entry, folder, mtu)?;
+            let reading = GroupReading {
+                folder,
+                mtu,
+                example: TERMINALS,
+            };
+            let terminal = |fields: &mut Fields| {
+                ReturnTerminal::read(fields, folder, burst, Some(&carrier.own))
+            };
+            let check = |place, terminal: &ReturnTerminal| carrier.check_terminal(place, terminal);
+            carrier.others = TerminalGroup::read_all(entry, &reading, terminal, check)?;
         }
         carrier.check_cra(place)?;
         Ok(carrier)
-    }
-
-    fn read_others(
-        &mut self,
-        entry: Entry,
-        folder: &Path,
-        mtu: Option<Size>,
-    ) -> Result<(), Problem> {
-        let wrong = entry.problem(&format!(
-            "terminals are a list of tables; write {TERMINALS}"
-        ));
-        for entry in entry.items().ok_or(wrong)? {
-            let place = entry.problem("");
-            let mut fields = entry.table()?;
-            let count = read_count(&mut fields, "count", 1, 1..=MOST_TERMINALS)?;
-            let terminal = ReturnTerminal::read(&mut fields, folder, self.burst, Some(&self.own))?;
-            let sources = fields.required("sources", "[{ kind = \"web\", … }]")?;
-            let sources = Source::read_all(sources, folder, mtu)?;
-            fields.finish()?;
-            self.check_terminal(place, &terminal)?;
-            self.others.push(ReturnTerminalGroup {
-                count,
-                terminal,
-                sources,
-            });
-        }
-        Ok(())
     }
 
     /// A superframe has slots, and not too many of them.
@@ -273,32 +256,4 @@ fn read_burst(fields: &mut Fields) -> Result<Burst, Problem> {
         Some(entry) if entry.is_text("short") => Ok(Burst::Short),
         Some(entry) => Err(entry.problem("write \"short\" or \"long\"")),
     }
-}
-
-fn read_switch(fields: &mut Fields, name: &'static str) -> Result<Option<bool>, Problem> {
-    fields.take(name).as_ref().map(switch).transpose()
-}
-
-fn switch(entry: &Entry) -> Result<bool, Problem> {
-    match entry {
-        entry if entry.is_text("on") => Ok(true),
-        entry if entry.is_text("off") => Ok(false),
-        entry => Err(entry.problem("write \"on\" or \"off\"")),
-    }
-}
-
-fn read_count(
-    fields: &mut Fields,
-    name: &'static str,
-    usual: u64,
-    range: std::ops::RangeInclusive<u64>,
-) -> Result<u64, Problem> {
-    let Some(entry) = fields.take(name) else {
-        return Ok(usual);
-    };
-    let hint = format!("{name} is from {} to {}", range.start(), range.end());
-    let count: Option<u64> = entry.parse().ok();
-    count
-        .filter(|it| range.contains(it))
-        .ok_or_else(|| entry.problem(&hint))
 }
