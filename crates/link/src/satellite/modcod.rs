@@ -2,8 +2,9 @@
 //!
 //! Sources: ETSI EN 302 307-1, tables 5 and 13 (DVB-S2: bits of a BBFRAME, Es/N0 for a packet error
 //! ratio of 1e-7 without a demodulator's losses), and EN 302 307-2, table 20a (DVB-S2X: Es/N0 over
-//! a linear channel, a frame error ratio of 1e-5). Efficiencies follow from the frames (EN 302
-//! 307-1, section 5.5.2) and are those that the tables print, to their sixth decimal.
+//! a linear channel, a frame error ratio of 1e-5), from public copies of the tables. Efficiencies
+//! follow from the frames (EN 302 307-1, section 5.5.2) and are those that the tables print, to
+//! their sixth decimal.
 //!
 //! Left out: DVB-S2X has short and medium frames with more codes, which are not here.
 
