@@ -1,7 +1,7 @@
 //! The reference waveforms of DVB-RCS2 with linear modulation, as terminals send bursts with them.
 //!
 //! Source: ETSI EN 301 545-2, annex A: payload and length of bursts, and Es/N0 for a packet error
-//! ratio of 1e-5, as OpenSAND (thresholds) and SNS3 (payloads) have them from it; the standard's
+//! ratio of 1e-5, as `OpenSAND` (thresholds) and SNS3 (payloads) have them; the standard's
 //! own text was not compared. Left out: waveforms of logon and control bursts, of spread-spectrum,
 //! and of CPM.
 
