@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import statistics
+from collections.abc import Container, Sequence
 
 from bentpipe.analysis.cells import Cell
 from bentpipe.runs.records import Record
-from bentpipe.study.markdown import literal, several, table
+from bentpipe.study.markdown import listed, literal, several, table
+from bentpipe.study.quantiles import median_of
 
-from .disciplines import discipline
+from .disciplines import discipline, path_of
 
 _MARKING = ("codel", "fq-codel")
 _HOW = """Behind CoDel and FQ-CoDel, over all paths. *Sets*: the codepoint of the server's packets with data
@@ -28,22 +30,44 @@ def sections(single: Sequence[Cell]) -> list[str]:
 
 
 def sentence(single: Sequence[Cell]) -> str:
-    """How many set it, and how many of these answer."""
+    """How many set it, how many of these answer, and what marks in place of drops change for them."""
     found = _by_server(single)
     if not found:
         return ""
-    setting = [records for records in found.values() if _codepoint(records).startswith("ECT")]
+    setting = {server: records for server, records in found.items() if _sets(records)}
     answering = [
-        one for one in setting if _sum(one, "forward_ce_answered") > _sum(one, "forward_ce_rounds") / 2
+        one
+        for one in setting.values()
+        if _sum(one, "forward_ce_answered") > _sum(one, "forward_ce_rounds") / 2
     ]
     return (
         f"Of {several(len(found), 'server')}, {len(setting)} set ECT, and {len(answering)} of these slow "
-        "down in more than half of the round trips in which marks are reported."
+        f"down in more than half of the round trips in which marks are reported{_change(single, setting)}."
     )
 
 
+def _change(single: Sequence[Cell], setting: Container[str]) -> str:
+    """What marks in place of drops do to the completion of servers that set ECT: medians over each path."""
+    completion = {
+        (path_of(one), one.key.server, discipline(one)): median_of(one, "completion_s")
+        for one in single
+        if one.key.server in setting and not one.failures
+    }
+    ratios: dict[str, list[float]] = {}
+    for (path, server, name), marked in completion.items():
+        dropped = completion.get((path, server, f"{name}, ecn=off"))
+        if marked is not None and dropped is not None:
+            ratios.setdefault(path, []).append(marked / dropped - 1)
+    if not ratios:
+        return ""
+    changes = [
+        f"{100 * statistics.median(some):+.1f} % over {literal(path)}" for path, some in ratios.items()
+    ]
+    return f"; marks in place of drops change the completion of those that set ECT by {listed(changes)}"
+
+
 def _by_server(single: Sequence[Cell]) -> dict[str, list[Record]]:
-    """The successful trials behind queues that may mark, of each server with its client."""
+    """The successful trials behind queues that mark, of each server with its client."""
     found: dict[str, list[Record]] = {}
     for cell in single:
         if discipline(cell) in _MARKING:
@@ -54,7 +78,7 @@ def _by_server(single: Sequence[Cell]) -> dict[str, list[Record]]:
 def _row(server: str, records: Sequence[Record]) -> list[str]:
     codepoint = _codepoint(records)
     shares = [one.forward_ect_share for one in records if one.forward_ect_share is not None]
-    stops = codepoint.startswith("ECT") and bool(shares) and min(shares) < 0.5
+    stops = _sets(records) and bool(shares) and min(shares) < 0.5
     rounds = _sum(records, "forward_ce_rounds")
     answered = _sum(records, "forward_ce_answered")
     return [
@@ -64,6 +88,10 @@ def _row(server: str, records: Sequence[Record]) -> list[str]:
         str(_sum(records, "forward_ce_echoed")),
         f"{answered} of {rounds}" if rounds else "-",
     ]
+
+
+def _sets(records: Sequence[Record]) -> bool:
+    return _codepoint(records).startswith("ECT")
 
 
 def _codepoint(records: Sequence[Record]) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from bentpipe.analysis.cells import Cell
-from bentpipe.study.markdown import literal, number, percent, table
+from bentpipe.study.markdown import listed, literal, number, percent, several, table
 from bentpipe.study.quantiles import median_of
 
 from .disciplines import TAIL, discipline, in_order
@@ -25,26 +26,68 @@ def sections(mine: Sequence[Cell]) -> list[str]:
     ]
 
 
-def sentence(path: str, mine: Sequence[Cell]) -> str:
-    """How disciplines compare with drop-tail on one path: medians over those stacks that all trials have."""
+@dataclass(frozen=True)
+class _Comparison:
+    """Drop-tail beside the disciplines of one path: medians over those stacks whose trials all succeeded."""
+
+    path: str
+    servers: int
+    tail_wait: float
+    shortest: str
+    shortest_wait: float
+    slowest: str
+    slowdown: float
+
+    @property
+    def waits(self) -> str:
+        """How long 99 % of the packets wait at most, behind the discipline with the shortest wait."""
+        behind = f"({self.shortest}; drop-tail {self.tail_wait:.0f})"
+        return f"{self.shortest_wait:.0f} ms over {literal(self.path)} {behind}"
+
+    @property
+    def times(self) -> str:
+        """What the slowest discipline adds to the completion of drop-tail."""
+        if self.slowdown <= _NOTABLE:
+            return f"no time over {literal(self.path)}"
+        return f"up to {percent(self.slowdown)} over {literal(self.path)} ({self.slowest})"
+
+
+def sentence(by_path: Mapping[str, Sequence[Cell]]) -> str:
+    """How disciplines compare with drop-tail over each path."""
+    found = [one for path, mine in by_path.items() if (one := _compare(path, mine))]
+    if not found:
+        return ""
+    servers = sorted({one.servers for one in found})
+    many = several(servers[0], "server") if len(servers) == 1 else f"{servers[0]} to {servers[-1]} servers"
+    return (
+        f"The best discipline lets 99 % of the packets wait at most {listed(one.waits for one in found)}, "
+        f"and the slowest adds to the completion of 10 MiB {listed(one.times for one in found)} "
+        f"(medians over {many})."
+    )
+
+
+def _compare(path: str, mine: Sequence[Cell]) -> _Comparison | None:
     columns = in_order(mine)
     whole = [
         by_column
         for by_column in _by_server(mine).values()
         if len(by_column) == len(columns) and all(map(_is_whole, by_column.values()))
     ]
-    if TAIL not in columns or not whole:
-        return ""
+    others = [name for name in columns if name != TAIL]
+    if TAIL not in columns or not whole or not others:
+        return None
     waits = {name: _over(whole, name, "forward_queueing_p99_ms") for name in columns}
     times = {name: _over(whole, name, "completion_s") for name in columns}
-    slowest = max((name for name in columns if name != TAIL), key=lambda name: times[name])
-    shortest = min(waits, key=lambda name: waits[name])
-    cost = times[slowest] / times[TAIL] - 1
-    change = f"up to {percent(cost)} more time ({slowest})" if cost > _NOTABLE else "no more time"
-    return (
-        f"Over {literal(path)}, 99 % of the packets wait at most {waits[TAIL]:.0f} ms behind drop-tail and "
-        f"{waits[shortest]:.0f} ms behind {shortest}, and 10 MiB take {change} "
-        f"(medians over {len(whole)} servers)."
+    slowest = max(others, key=lambda name: times[name])
+    shortest = min(others, key=lambda name: waits[name])
+    return _Comparison(
+        path=path,
+        servers=len(whole),
+        tail_wait=waits[TAIL],
+        shortest=shortest,
+        shortest_wait=waits[shortest],
+        slowest=slowest,
+        slowdown=times[slowest] / times[TAIL] - 1,
     )
 
 

@@ -65,11 +65,9 @@ def _sections(page: Page) -> list[str]:
 
 
 def _answer(page: Page) -> str:
-    """The answer, a sentence for each of the questions."""
-    sentences = []
-    for path in dict.fromkeys(map(path_of, page.single)):
-        mine = [one for one in page.single if path_of(one) == path]
-        if sentence := one_flow.sentence(path, mine):
-            sentences.append(sentence)
-    sentences += [ecn.sentence(page.single), two_flows.sentence(page.shared)]
+    """The answer: a sentence on single flows, one on ECN, one on two flows."""
+    by_path: dict[str, list[Cell]] = {}
+    for one in page.single:
+        by_path.setdefault(path_of(one), []).append(one)
+    sentences = [one_flow.sentence(by_path), ecn.sentence(page.single), two_flows.sentence(page.shared)]
     return " ".join(one for one in sentences if one)

@@ -44,9 +44,11 @@ def test_disciplines_stand_side_by_side(bentpipe: Command) -> None:
     assert "| noq | 9.00 | 18.00 | 27.00 |" in text and "| noq | 100.0 / 700.0 | 2.0 / 20.0 |" in text
     assert "| server | drop-tail | codel | codel, ecn=off |" in text
     flat = " ".join(text.split())
-    assert "wait at most 600 ms behind drop-tail and 20 ms behind codel, ecn=off" in flat
-    assert "10 MiB take up to 100 % more time (codel, ecn=off)" in flat  # 19 s in place of 9.5 s
+    assert "99 % of the packets wait at most 20 ms over sat (codel, ecn=off; drop-tail 600)," in flat
+    # 19 s in place of 9.5 s, and for noq 18 s in place of 27 s.
+    assert "completion of 10 MiB up to 100 % over sat (codel, ecn=off) (medians over 2 servers)" in flat
     assert "Of 2 servers, 1 set ECT, and 1 of these slow down" in flat
+    assert "change the completion of those that set ECT by -33.3 % over sat." in flat
     assert "| noq | ECT(0) | 9 | 8 | 4 of 5 |" in text and "| quinn | none | 0 | 0 | - |" in text
 
 
@@ -82,10 +84,13 @@ def test_two_flows_have_an_index_and_a_sparse_one_its_wait(bentpipe: Command) ->
         trial(TAIL, "noq", 9.0, (1, 2)),
         trial(CODEL, "noq", 9.0, (1, 2)),
         trial(TAIL, "noq", 9.0, (1, 2), jain_index=0.75, **equal),
+        trial(CODEL, "noq", 9.0, (1, 2), jain_index=0.875, **equal),
         beside(TAIL, 300, 600),
         beside(CODEL, 0, 2.5),
     ]
     text = page(bentpipe, records)
     assert "| bulk flow | drop-tail | codel |" in text and "| noq | 300.0 / 600.0 | 0.0 / 2.5 |" in text
-    assert "| noq | 0.75 (0.75) |" in text
-    assert "at most 600 ms behind drop-tail and 2.5 ms behind codel" in " ".join(text.split())
+    assert "| noq | 0.75 (0.75) | 0.88 (0.88) |" in text
+    flat = " ".join(text.split())
+    assert "at most 600 ms behind drop-tail and 2.5 ms behind codel" in flat
+    assert "falls to 0.75 behind drop-tail, and behind codel to 0.88 (least of all pairs)" in flat

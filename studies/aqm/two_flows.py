@@ -20,28 +20,48 @@ sparse flow's packets, in milliseconds, what half did not exceed / what 99 % did
 
 def sections(shared: Sequence[Cell]) -> list[str]:
     """The tables of one path."""
-    sparse = [one for one in shared if _SPARSE in one.key.workload]
-    equal = [one for one in shared if _SPARSE not in one.key.workload]
+    sparse, equal = _both(shared)
     parts = [_HOW, _grid(equal, "server", _index)] if equal else []
     return parts + ([_HOW_SPARSE, _grid(sparse, "bulk flow", _waits)] if sparse else [])
 
 
 def sentence(shared: Sequence[Cell]) -> str:
-    """What flow queueing does for the sparse flow, over all paths and bulk flows."""
-    sparse = [one for one in shared if _SPARSE in one.key.workload]
-    columns = in_order(sparse)
-    if TAIL not in columns or len(columns) < 2:
+    """What disciplines do for a sparse flow and for two equal ones, over all paths and bulk flows."""
+    sparse, equal = _both(shared)
+    waits = _by_discipline(sparse, _waiting)
+    indices = _by_discipline(equal, _least_index)
+    if TAIL not in waits or len(waits) < 2:
         return ""
-    waits = {name: _waiting([one for one in sparse if discipline(one) == name]) for name in columns}
-    known = {name: value for name, value in waits.items() if value is not None}
-    if TAIL not in known:
-        return ""
-    best = min(known, key=lambda name: known[name])
-    return (
-        f"Beside a bulk flow, 99 % of a sparse flow's packets wait at most {known[TAIL]:.0f} ms behind "
-        f"drop-tail and {known[best]:.1f} ms behind {best} (medians over {len(set(map(path_of, sparse)))} "
-        "paths and all bulk flows)."
+    best = min(waits, key=lambda name: waits[name])
+    said = (
+        f"Beside a bulk flow, 99 % of a sparse flow's packets wait at most {waits[TAIL]:.0f} ms behind "
+        f"drop-tail and {waits[best]:.1f} ms behind {best} (medians over {len(set(map(path_of, sparse)))} "
+        "paths and all bulk flows)"
     )
+    if TAIL not in indices or len(indices) < 2:
+        return f"{said}."
+    fairest = max(indices, key=lambda name: indices[name])
+    return (
+        f"{said}, and Jain's index of two equal flows falls to {indices[TAIL]:.2f} behind drop-tail, and "
+        f"behind {fairest} to {indices[fairest]:.2f} (least of all pairs)."
+    )
+
+
+def _both(shared: Sequence[Cell]) -> tuple[list[Cell], list[Cell]]:
+    """Cells with a sparse flow, and those with two equal ones."""
+    sparse = [one for one in shared if _SPARSE in one.key.workload]
+    return sparse, [one for one in shared if _SPARSE not in one.key.workload]
+
+
+def _by_discipline(
+    some: Sequence[Cell], figure: Callable[[Sequence[Cell]], float | None]
+) -> dict[str, float]:
+    found = {name: figure([one for one in some if discipline(one) == name]) for name in in_order(some)}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _least_index(some: Sequence[Cell]) -> float | None:
+    return min((index for one in some for index in _indices(one)), default=None)
 
 
 def _waiting(some: Sequence[Cell]) -> float | None:
@@ -63,8 +83,12 @@ def _grid(some: Sequence[Cell], first: str, show: Callable[[Cell], str]) -> str:
 
 
 def _index(cell: Cell) -> str:
-    indices = [one.jain_index for one in cell.ok if one.jain_index is not None]
+    indices = _indices(cell)
     return f"{statistics.median(indices):.2f} ({min(indices):.2f})" if indices else "-"
+
+
+def _indices(cell: Cell) -> list[float]:
+    return [one.jain_index for one in cell.ok if one.jain_index is not None]
 
 
 def _waits(cell: Cell) -> str:

@@ -93,6 +93,12 @@ def pair(cell: Cell | None) -> str:
     return mbit(cell.goodput_mean_bps) + (f" ({failed})" if failed else "")
 
 
+def listed(parts: Iterable[str]) -> str:
+    """An enumeration in a sentence: `a`, `a and b`, `a, b and c`."""
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def several(count: int, one: str) -> str:
     """`1 trial`, `2 trials`."""
     return f"{count} {one}" if count == 1 else f"{count} {one}s"

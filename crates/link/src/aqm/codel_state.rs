@@ -127,7 +127,6 @@ mod tests {
     use bentpipe_units::Size;
 
     use super::*;
-    use crate::packet::PacketMeta;
 
     const CONFIG: CoDelConfig = CoDelConfig {
         target: Span::from_millis(5),
@@ -145,25 +144,7 @@ mod tests {
         let mut fifo = Fifo::default();
         let mut found = Vec::new();
         for at in (10..=500).step_by(10) {
-            let packet = PacketMeta {
-                id: at,
-                ip_bytes: 1000,
-                ecn: 0,
-                flow: 0,
-                is_udp: false,
-            };
-            fifo.push(Queued {
-                transit: Transit {
-                    packet,
-                    number: at,
-                    is_lost: false,
-                    is_marked: false,
-                    leaves_before: None,
-                    is_copy: false,
-                    terminal: 0,
-                },
-                arrived: ms(at - 10),
-            });
+            fifo.push(Queued::arriving(at, 0, 1000, ms(at - 10)));
             let mut dropped = VecDeque::new();
             state.dequeue(ms(at), &mut fifo, beside.bytes(), &CONFIG, &mut dropped);
             found.extend(dropped.iter().map(|it| it.packet.id));

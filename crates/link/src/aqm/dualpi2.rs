@@ -178,7 +178,6 @@ mod tests {
 
     use super::*;
     use crate::PiConfig;
-    use crate::packet::PacketMeta;
 
     const US: u64 = 1000;
 
@@ -201,35 +200,12 @@ mod tests {
         queues
     }
 
-    fn queued(id: u64, ecn: u8, ip_bytes: u32) -> Queued {
-        let packet = PacketMeta {
-            id,
-            ip_bytes,
-            ecn,
-            is_udp: true,
-            flow: 0,
-        };
-        let transit = Transit {
-            packet,
-            number: id,
-            is_lost: false,
-            is_marked: false,
-            is_copy: false,
-            leaves_before: None,
-            terminal: 0,
-        };
-        Queued {
-            transit,
-            arrived: Time::ZERO,
-        }
-    }
-
     /// Numbers, from 1 on, of those of so many packets that are marked and dropped, where each
     /// leaves as soon as it comes.
     fn marked_and_dropped(queues: &mut DualPi2, ecn: u8, packets: u64) -> [Vec<u64>; 2] {
         let (mut marked, mut dropped) = (Vec::new(), VecDeque::new());
         for id in 1..=packets {
-            queues.enqueue(queued(id, ecn, 1500), &mut dropped);
+            queues.enqueue(Queued::arriving(id, ecn, 1500, Time::ZERO), &mut dropped);
             let sent = queues.dequeue(Time::ZERO, &mut dropped);
             marked.extend(sent.filter(|it| it.transit.is_marked));
         }
@@ -275,7 +251,7 @@ mod tests {
     #[test]
     fn the_native_probability_is_a_ramp_or_a_step() {
         let mut config = queues(0).config;
-        let packet = queued(0, 1, 1500);
+        let packet = Queued::arriving(0, 1, 1500, Time::ZERO);
         let at = |config: &DualPi2Config, micros| {
             native_probability(config, &packet, Time::from_nanos(micros * US))
         };
@@ -293,10 +269,13 @@ mod tests {
         let mut queues = queues(0);
         let mut dropped = VecDeque::new();
         for id in 0..3 {
-            queues.enqueue(queued(id, 1, 1500), &mut dropped);
+            queues.enqueue(Queued::arriving(id, 1, 1500, Time::ZERO), &mut dropped);
         }
         for id in 3..7 {
-            queues.enqueue(queued(id, 0, if id < 5 { 100 } else { 50 }), &mut dropped);
+            queues.enqueue(
+                Queued::arriving(id, 0, if id < 5 { 100 } else { 50 }, Time::ZERO),
+                &mut dropped,
+            );
         }
         let mut sent = Vec::new();
         while let Some(packet) = queues.dequeue(Time::ZERO, &mut dropped) {

@@ -164,3 +164,27 @@ impl Fifo {
             && limit.is_exceeded_by(self.packets.len() as u64 + 1, self.bytes + queued.bytes())
     }
 }
+
+#[cfg(test)]
+impl Queued {
+    /// A packet for tests: of that identity, ECN field and size.
+    pub(crate) fn arriving(id: u64, ecn: u8, ip_bytes: u32, arrived: Time) -> Self {
+        let packet = crate::PacketMeta {
+            id,
+            ip_bytes,
+            ecn,
+            is_udp: true,
+            flow: 0,
+        };
+        let transit = Transit {
+            packet,
+            number: id,
+            is_lost: false,
+            is_marked: false,
+            is_copy: false,
+            leaves_before: None,
+            terminal: 0,
+        };
+        Self { transit, arrived }
+    }
+}

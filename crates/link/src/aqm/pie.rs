@@ -148,6 +148,8 @@ impl Discipline for Pie {
             self.burst_allowance = self.config.max_burst;
         }
         if self.fifo.is_full_for(&queued, self.limit) {
+            // A drop like any other (RFC 8033, appendix B; Linux does the same).
+            self.accumulated = 0;
             dropped.push_back(queued.transit);
             return;
         }
@@ -223,5 +225,18 @@ mod tests {
         pie.delay = Span::from_millis(500);
         pie.update();
         assert_eq!(pie.probability, ONE / 2 + ONE / 50, "no step above 2 %");
+    }
+
+    /// The sum of probabilities begins anew with a drop for want of room, as with any other.
+    #[test]
+    fn an_overflow_is_a_drop_like_any_other() {
+        let mut pie = pie();
+        let mut dropped = VecDeque::new();
+        for number in 0..1001 {
+            pie.accumulated = ONE / 2;
+            pie.enqueue(Queued::arriving(number, 0, 1500, Time::ZERO), &mut dropped);
+        }
+        assert_eq!(dropped.len(), 1);
+        assert_eq!(pie.accumulated, 0);
     }
 }
