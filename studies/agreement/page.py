@@ -34,6 +34,7 @@ _TITLES = {
     "agreement": "Virtual time against real time",
     "agreement-losses": "Virtual time against real time, with losses",
     "agreement-queues": "Virtual time against real time: queue disciplines",
+    "agreement-satellites": "Virtual time against real time: carriers and low orbits",
     "agreement-tcp": "Virtual time against real time: Linux's TCP",
 }
 _SHARE = 0.05  # a difference beyond it wants an explanation where nothing is lost at random
@@ -143,6 +144,8 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
 
 def _page_of(source: Source) -> str:
     """The page that a run belongs to."""
+    if any(_is_of_satellite(source, one.scenario) for one in source.records):
+        return "agreement-satellites"
     if source.records and not any(_is_lossless(source, one.scenario) for one in source.records):
         return "agreement-losses"
     if any(_has_discipline(source, one.scenario) for one in source.records):
@@ -162,6 +165,12 @@ def _has_discipline(source: Source, scenario: str) -> bool:
     return "aqm " in str(source.manifest.scenarios[scenario].summary.get("forward_queue"))
 
 
+def _is_of_satellite(source: Source, scenario: str) -> bool:
+    """Whether a way over the satellite has a carrier or handovers."""
+    ways = source.manifest.scenarios[scenario].scenario["satellite"].values()
+    return any("standard" in way["rate"] or "handovers" in way for way in ways)
+
+
 def _both(mine: Sequence[Source]) -> tuple[Source, Source]:
     """The runs in virtual and in real time that a page is of; BentpipeError if these are not two such."""
     wanted = ("sim", "emu")
@@ -178,7 +187,7 @@ def _both(mine: Sequence[Source]) -> tuple[Source, Source]:
         raise BentpipeError(
             f"{listed}: wanted are two runs of one campaign, in virtual and in real time",
             "give --run twice for those of QUIC, twice for those of TCP, twice for those with losses, "
-            "twice for those with queue disciplines",
+            "twice for those with queue disciplines, twice for those with carriers and handovers",
         )
     virtual, real = mine
     return virtual, real
