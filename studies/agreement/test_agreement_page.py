@@ -176,6 +176,16 @@ def test_runs_behind_queue_disciplines_have_a_page_of_their_own(bentpipe: Comman
     assert "| quinn → quinn | 10.00 | 10.00 |" in section(text, "sat")
 
 
+def test_carriers_and_handovers_have_a_page_of_their_own(bentpipe: Command, on_file: Path) -> None:
+    both()
+    for run in (Path("sim"), Path("emu")):
+        with fake_run.changed_manifest(run) as manifest:
+            way = manifest["scenarios"]["goodput"]["scenario"]["satellite"]["forward"]
+            way["rate"] = {"standard": "dvb-s2"}
+    done = bentpipe("study", "agreement", "--run", "sim", "--run", "emu", "-o", "out")
+    assert (done.code, done.out) == (0, "out/agreement-satellites.md\n"), done.err
+
+
 def test_the_links_of_real_time_are_judged(bentpipe: Command, on_file: Path) -> None:
     both()
     kept = section(page(bentpipe), "How exact real time was")
