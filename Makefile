@@ -74,6 +74,7 @@ bench: bench-needs setup
 	$(BIN)/bentpipe stacks install linux # TCP, beside iperf3: not one of the four that `make setup` installs
 	$(BIN)/python benches/pairs.py $(SMALL)
 	$(BIN)/python benches/queues.py $(SMALL)
+	$(BIN)/python benches/satellites.py $(SMALL)
 	$(BIN)/python benches/traces.py $(SMALL)
 	cargo bench --quiet --locked --workspace --bench per_packet $(if $(SMALL),-- --test)
 	$(BIN)/python benches/perf.py $(SMALL)

@@ -23,13 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import settings
+import timed_trial
+from timed_trial import Cost
 
-from bentpipe.execution.jobs import LocalFlow, LocalTrial, TrialProcesses
-from bentpipe.plan import scenarios
-from bentpipe.stacks import catalogue
 from bentpipe.workload import www_file
 
-STACK = "quinn"
 DROP_TAIL = "drop-tail"
 QUEUES = {
     DROP_TAIL: '"1 BDP"',
@@ -60,23 +58,7 @@ queue = "1 BDP"
 """
 CPU_TARGET = 1.3  # times drop-tail's, for each packet
 SPEED_TARGET = 20  # times real time
-SEED = "0000000000000001"
 BYTES_PER_S = 2_500_000  # the link carries no more
-NS = 10**9
-
-
-@dataclass(frozen=True)
-class Cost:
-    """A trial."""
-
-    packets: int
-    cpu_sim_s: float
-    cpu_s: float  # of all three processes
-    wall_s: float
-
-    @property
-    def per_packet_us(self) -> float:
-        return 1e6 * self.cpu_sim_s / self.packets
 
 
 @dataclass(frozen=True)
@@ -146,34 +128,14 @@ def row(load: str, queue: str, rounds: list[dict[str, Cost]], seconds: int) -> R
 
 
 def trial(load: str, queue: str, seconds: int, folder: Path) -> Cost:
-    """One trial in virtual time; SystemExit if it is not ok."""
+    """One trial in virtual time."""
     web = f'{{ kind = "web", load = "100 kbit/s", stop = "{seconds} s" }}'
     sources = LOADS[load]
     path = folder / "path.toml"
     path.write_text(
         PATH.format(seconds=seconds, sources=sources, queue=QUEUES[queue], each=", ".join([web] * sources))
     )
-    one = catalogue.variant(STACK, catalogue.discover())
-    flow = LocalFlow("transfer", (f"/{BYTES_PER_S * seconds}",), one, one, duration_ns=seconds * NS)
-    there = LocalTrial(
-        scenario=scenarios.resolve(str(path)).scenario,
-        flows=(flow,),
-        www=folder / "www",
-        seed=SEED,
-        folder=folder / "trial",
-    )
-    answer = TrialProcesses(folder).run(there)
-    values = answer.values or {"outcome": "invalid", "detail": answer.failure}
-    if values["outcome"] != "ok":
-        sys.exit(f"error: {load}, {queue}: {values['outcome']}: {values['detail']}")
-    parts = ("forward_packets", "return_packets", "forward_source_packets")
-    ends = values["cpu_client_s"] + values["cpu_server_s"]
-    return Cost(
-        packets=sum(values[part] or 0 for part in parts),
-        cpu_sim_s=values["cpu_sim_s"],
-        cpu_s=values["cpu_sim_s"] + ends,
-        wall_s=values["wall_s"],
-    )
+    return timed_trial.cost(str(path), BYTES_PER_S * seconds, seconds, folder)
 
 
 HEADING = """\
