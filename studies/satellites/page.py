@@ -5,14 +5,15 @@ on demand and handovers each do.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from bentpipe.analysis.cells import Cell, cells
+from bentpipe.analysis.inference import Ratio, adjusted, ratio
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.study import closing, markdown
-from bentpipe.study.markdown import listed, literal, percent
+from bentpipe.study.markdown import listed, literal, percent, several
 from bentpipe.study.quantiles import median_of
 from bentpipe.study.source import Source, pooled, title
 
@@ -20,7 +21,7 @@ from . import opensand, switched
 from .cells import ATTENUATION, HANDSHAKES, ONE_THING, SWITCHED, of_stacks
 from .switched import Setting
 
-_BESIDE = 0.05  # shares of the ideal that differ by less are alike
+_BESIDE = 0.05  # times that differ by less are alike
 _HOW = """A file of 10 MiB. *direct* is without proxies; *with proxies* has one at the terminal and one at
 the gateway, for QUIC or for TCP, which split the connection. Seconds are medians over the trials, from the
 client's first packet on, with the least and the most where they differ by more than 2 %; the *ideal* is a
@@ -102,29 +103,41 @@ def _stacks(page: Page) -> str:
 
 
 def _proxies(page: Page) -> str:
-    """Over which paths proxies bring most servers more than they take."""
-    more: list[str] = []
-    fewer: list[str] = []
-    for name in page.scenarios:
-        changes = []
-        mine = {
-            (one.key.server, one.key.treatment == DIRECT): one
-            for one in page.stacks
-            if one.key.scenario == name
-        }
-        for server in dict.fromkeys(server for server, _ in mine):
-            direct, proxied = (median_of(mine.get((server, it)), "completion_s") for it in (True, False))
-            if direct is not None and proxied is not None:
-                changes.append(proxied / direct - 1)
-        if not changes:
-            continue
-        middle = sorted(changes)[len(changes) // 2]
-        if abs(middle) > _BESIDE:
-            (fewer if middle < 0 else more).append(f"{percent(abs(middle))} over {literal(name)}")
-    if not more and not fewer:
+    """How many servers proxies make faster and slower over each path, beyond chance."""
+    counts = {name: [0, 0] for name, _ in proxied(page.stacks)}
+    for (name, _), times in proxied(page.stacks).items():
+        if switched.is_shown(times) and abs(times.value - 1) > _BESIDE:
+            counts[name][times.value > 1] += 1
+    if not counts:
         return ""
-    said = [f"{how} time: {listed(those)}" for how, those in (("less", fewer), ("more", more)) if those]
-    return f"With proxies the median server takes {', and '.join(said)}; over the other paths within 5 %."
+    of = max(sum(name == one for one, _ in proxied(page.stacks)) for name in counts)
+    said = [
+        f"over {literal(name)} {faster} faster and {slower} slower"
+        for name, (faster, slower) in counts.items()
+        if faster or slower
+    ]
+    if not said:
+        return f"With proxies none of {several(of, 'server')} is faster or slower beyond chance."
+    return (
+        f"With proxies, of {several(of, 'server')} these are more than {percent(_BESIDE)} faster or slower, "
+        f"beyond chance: {listed(said)}; over the other paths none."
+    )
+
+
+def proxied(stacks: Sequence[Cell]) -> dict[tuple[str, str], Ratio]:
+    """How many times as long each server takes with proxies, by scenario and server, where no trial failed;
+    p is adjusted over all of them.
+    """
+    known = {(one.key.scenario, one.key.server, one.key.treatment == DIRECT): one for one in stacks}
+    found: dict[tuple[str, str], Ratio] = {}
+    for (name, server, is_direct), cell in known.items():
+        other = known.get((name, server, False))
+        if is_direct and other is not None and not cell.failures and not other.failures:
+            times = ratio(cell.values("completion_s"), other.values("completion_s"))
+            if times is not None:
+                found[name, server] = times
+    chances = adjusted([one.p for one in found.values()])
+    return {key: replace(one, p=p) for (key, one), p in zip(found.items(), chances, strict=True)}
 
 
 def _switched(page: Page) -> str:
