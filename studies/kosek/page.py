@@ -29,7 +29,9 @@ _DIFFERS = """- **The stacks.** The source's QUIC is quicly of 2022, ends and pr
 - **The link.** The source's satellite is OpenSAND, with 20 Mbit/s at the link layer and frames of its own;
   here it is a model with 19.6 Mbit/s of IP packets and a fixed delay. The source states no queue: here it
   holds one bandwidth-delay product of the whole path. Its satellite adds some {quic_ms:g} ms to QUIC's
-  handshake and first byte, and {tcp_ms:g} ms to TCP's, for a reason that it did not find.
+  handshake and first byte, and {tcp_ms:g} ms to TCP's, for a reason that it did not find. Carriers do not add
+  them, frames with the timing of OpenSAND's nearly do for QUIC:
+  [measured](../satellites/satellites.md#handshakes-over-carriers).
 - **Loss** is independent from packet to packet, on the satellite segment, in both directions. The source's
   is netem's on one interface of its satellite, through which frames of both directions pass.
 - **Where the proxies are.** A cable of 0.1 ms joins client and terminal, and the gateway's other side has

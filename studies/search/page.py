@@ -14,7 +14,7 @@ from bentpipe.study.slow_starts import BASELINE, MB
 from bentpipe.study.source import Source
 
 from . import drawn as search_figures
-from . import hybla, published, varied, windows
+from . import hybla, on_demand, published, varied, windows
 from .intervals import share_above
 from .published import PublishedCounts
 from .study import QUARTILES, ArrivalComparison, PublishedComparison
@@ -107,6 +107,7 @@ def _sections(study: PublishedComparison, runs: Sequence[Source], drawn: dict[st
         _window(study),
         *shown("window"),
         *varied.sections(runs, study.known),
+        *on_demand.sections(runs),
         *hybla.sections(runs),
         *windows.sections(runs, drawn),
         "## Versions of SEARCH",

@@ -65,6 +65,7 @@ fn rates_delays_and_losses_are_the_published_ones() {
         ("eutelsat", 50_000, 5_000, 600, 10),
         ("fairhurst-2019", 8_500, 1_400, 639, 0),
         ("geo-tum", 19_600, 5_200, 580, 0),
+        ("geo-tum-opensand", 19_143, 9_700, 580, 0),
         ("goodput", 10_000, 10_000, 30, 0),
         ("inflight", 1_890, 1_890, 760, 600),
         ("konnect-zen", 50_000, 5_000, 600, 0),

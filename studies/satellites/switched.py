@@ -1,0 +1,144 @@
+"""What ACM, capacity on demand and handovers each do: one of them switched off at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bentpipe import labels, workload
+from bentpipe.analysis.cells import Cell
+from bentpipe.analysis.inference import Ratio, adjusted, ratio
+from bentpipe.study.intervals import with_ends
+from bentpipe.study.markdown import literal, table
+
+from .cells import completion
+
+_SIGNIFICANT = 0.05
+_HEADS = {
+    "dvb-s2-rain": "ACM in rain",
+    "rcs2-shared": "Requests on shared carriers",
+    "viasat-dama": "Requests of a single terminal",
+    "starlink": "Handovers",
+}
+_ABOUT = {
+    "dvb-s2-rain": "Attenuation grows from 5 to 10 dB in two minutes, of 14 dB under a clear sky. With "
+    "the clear sky's MODCOD throughout, 32APSK 7/9, nothing would arrive: that is refused.",
+    "rcs2-shared": "Each terminal has 16 kbit/s always and requests the rest. It is the return that is "
+    "requested: for acknowledgments in a download, for the file in an upload. What is always assigned "
+    "is nobody else's: 528 kbit/s for each of eight are most of the 4.6 Mbit/s that there are.",
+    "viasat-dama": "The terminal has 64 kbit/s always and requests the rest, up to 11.8 Mbit/s.",
+    "starlink": "A file of 100 MB takes some 17 s, so that each trial meets one or two handovers. The rate "
+    "is a steady 49 Mbit/s in all rows, 15 on the way back, so that handovers alone differ.",
+}
+_WORDS = {
+    "forward.rate.modcod=QPSK3/4": "no ACM: QPSK 3/4 throughout, for the shower",
+    "forward.rate.modcod=16APSK2/3": "no ACM: 16APSK 2/3 throughout, at its threshold",
+    "forward.rate.attenuation=0dB": "no rain",
+    "return.rate.fca=on": "slots that nobody asked for are dealt out",
+    "return.rate.cra=11.7Mbit/s": "no requests: 11.7 Mbit/s always",
+    "return.rate.cra=528kbit/s": "528 kbit/s always for each terminal",
+    "forward.handovers.in_flight=forwarded": "nothing is lost: the old path forwards",
+    "forward.handovers.in_flight=delayed": "nothing is lost: all is held until the gap ends",
+    "forward.handovers.gap=0ms": "no handovers",
+}
+# Set in all rows of starlink, or together with what names the row.
+_ALWAYS = ("forward.rate=49Mbit/s", "return.rate=15Mbit/s", "return.handovers.")
+_HOW = """Each row switches one thing off against the first. Completion in seconds: medians of 4 trials, with
+the least and the most where they differ by more than 2 %. Behind the semicolon, how many times as long as in
+the first row, by geometric means, with the interval of 95 % (Welch's t on logarithms; none where nothing
+varies); bold is what chance could not have made (p < 0.05 after Benjamini and Hochberg, over all comparisons
+of this section)."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A path and a file; the changes by what they are called, "" for none, and the cells by sender."""
+
+    scenario: str
+    workload: str
+    rows: dict[str, dict[str, Cell]]
+
+
+def settings(cells: Sequence[Cell]) -> list[Setting]:
+    """The settings that have a row with nothing switched off, and others."""
+    found: dict[tuple[str, str], dict[str, dict[str, Cell]]] = {}
+    for one in cells:
+        name = labels.scenario(one.key.scenario).name
+        rows = found.setdefault((name, one.key.workload), {})
+        rows.setdefault(changed(one.key.scenario), {})[one.key.server] = one
+    made = [Setting(name, file, rows) for (name, file), rows in found.items()]
+    return [one for one in made if "" in one.rows and len(one.rows) > 1]
+
+
+def changed(label: str) -> str:
+    """What a scenario's label says is switched off, in words; "" if nothing is."""
+    values = labels.scenario(label).values
+    said = [f"{key}={value}" for key, value in values.items()]
+    said = [one for one in said if not one.startswith(_ALWAYS)]
+    if "forward.handovers.gap=0ms" in said:
+        said.remove("forward.handovers.in_flight=forwarded")
+    return ", ".join(_WORDS.get(one, f"`{one}`") for one in said)
+
+
+def effects(found: Sequence[Setting]) -> dict[tuple[str, str, str, str], Ratio]:
+    """How many times as long each change takes, by scenario, workload, change and server; p is adjusted over
+    all of them.
+    """
+    raw: dict[tuple[str, str, str, str], Ratio] = {}
+    for one in found:
+        for words, row in one.rows.items():
+            for server, cell in row.items():
+                base = one.rows[""].get(server)
+                if not words or base is None or cell.failures or base.failures:
+                    continue
+                value = ratio(base.values("completion_s"), cell.values("completion_s"))
+                if value is not None:
+                    raw[(one.scenario, one.workload, words, server)] = value
+    chances = adjusted([one.p for one in raw.values()])
+    return {
+        key: Ratio(one.value, one.low, one.high, p)
+        for (key, one), p in zip(raw.items(), chances, strict=True)
+    }
+
+
+def sections(found: Sequence[Setting]) -> list[str]:
+    """The section, if there are runs of it."""
+    if not found:
+        return []
+    times = effects(found)
+    parts = ["## What is switched off", _HOW]
+    for name in dict.fromkeys(one.scenario for one in found):
+        parts += [f"### {_HEADS.get(name, name)}", _ABOUT.get(name, "")]
+        for one in found:
+            if one.scenario == name:
+                parts += [f"{literal(name)}, {workload.title(one.workload)}:", _table(one, times)]
+    return parts
+
+
+def _table(one: Setting, times: dict[tuple[str, str, str, str], Ratio]) -> str:
+    servers = list(dict.fromkeys(server for row in one.rows.values() for server in row))
+    rows = [
+        [
+            words or "as it is",
+            *(
+                _shown(row.get(server), times.get((one.scenario, one.workload, words, server)))
+                for server in servers
+            ),
+        ]
+        for words, row in one.rows.items()
+    ]
+    return table(["", *map(literal, servers)], rows)
+
+
+def _shown(cell: Cell | None, times: Ratio | None) -> str:
+    return completion(cell) if times is None else f"{completion(cell)}; {written(times)}"
+
+
+def written(times: Ratio) -> str:
+    """`1.32 times (1.20 to 1.45)`, in bold where chance could not have made it."""
+    text = with_ends(times.value, times.low, times.high, always=False) + " times"
+    return f"**{text}**" if is_shown(times) else text
+
+
+def is_shown(times: Ratio) -> bool:
+    return times.p is not None and times.p < _SIGNIFICANT and f"{times.value:.2f}" != "1.00"

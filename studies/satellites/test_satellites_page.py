@@ -1,0 +1,99 @@
+"""`bentpipe study satellites`: the page on satellite links, from made-up runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import fake_run
+from conftest import Command
+
+from bentpipe.runs.records import Record
+
+RAIN, CCM = "dvb-s2-rain", "dvb-s2-rain,forward.rate.modcod=QPSK3/4"
+OPENSAND = "geo-tum-opensand"
+FRAMES = "geo-tum,forward.frame=10ms,return.frame=26.5ms"
+DIMMED = "geo-tum-opensand,forward.rate.attenuation="
+FADE = '{steps=[["0s","0dB"],["3s","25dB"],["6s","0dB"]]}'
+
+
+def trial(scenario: str, server: str, seconds: float, iteration: int = 1, **values: Any) -> Record:
+    made = fake_run.record("sat", "noq", server, iteration)
+    said = {"outcome": "ok", "detail": "", "completion_s": seconds, "share_of_limit": 2 / seconds}
+    return fake_run.change(made, scenario=scenario, iteration=iteration, **(said | values))
+
+
+def stacks() -> list[str]:
+    proxied: dict[str, Any] = {"treatment": "quic-pep terminal,gateway"}
+    return fake_run.write_campaign(
+        "satellites",
+        [
+            *(trial(RAIN, "noq", one, place) for place, one in enumerate((4.0, 5.0, 8.0))),
+            *(trial(RAIN, "noq", one, place, **proxied) for place, one in enumerate((1.9, 2.0, 2.1))),
+            trial(RAIN, "quinn", 10.0),
+            trial(RAIN, "quinn", 99.0, 2, outcome="transfer_timeout", detail="late", completion_s=None),
+            trial(RAIN, "quinn", 2.0, **proxied),
+        ],
+    )
+
+
+def page(bentpipe: Command, *more: str) -> str:
+    return " ".join(bentpipe.page("satellites", *stacks(), *more).split())
+
+
+def test_stacks_stand_with_and_without_proxies(bentpipe: Command) -> None:
+    text = page(bentpipe)
+    assert "| noq | 5.00 (4.00 to 8.00) | 40 % | 2.00 (1.90 to 2.10) | 100 % |" in text
+    assert "| quinn | 10.00; 1 of 2 failed | 20 % | 2.00 | 100 % |" in text
+    assert "the best server has 40 % over dvb-s2-rain (noq; median 20 %)." in text
+    # quinn has a trial that failed.
+    assert (
+        "of 1 server these are more than 5 % faster or slower, beyond chance: over dvb-s2-rain 1 faster"
+        in text
+    )
+    assert "What is switched off" not in text and "Handshakes" not in text
+
+
+def test_only_what_chance_could_not_have_made_is_bold(bentpipe: Command) -> None:
+    records = [
+        *(trial(RAIN, "noq", one, place) for place, one in enumerate((4.0, 4.1, 4.2))),
+        *(trial(CCM, "noq", one, place) for place, one in enumerate((8.0, 8.1, 8.2))),
+        *(trial(RAIN, "quinn", one, place) for place, one in enumerate((4.0, 8.0, 16.0))),
+        *(trial(CCM, "quinn", one, place) for place, one in enumerate((5.0, 9.0, 17.0))),
+    ]
+    text = page(bentpipe, *fake_run.write_campaign("satellites-switched", records))
+    row = text.split("no ACM: QPSK 3/4 throughout, for the shower |")[1].split("|")
+    assert row[0].strip().startswith("8.10 (8.00 to 8.20); **1.98 (1.88 to 2.08) times**")
+    assert row[1].strip().startswith("9.00 (5.00 to 17.00); 1.14") and "**" not in row[1]
+    assert "the widest effect is 1.98 times the time over dvb-s2-rain (download; no ACM" in text
+
+
+def test_a_change_that_fails_has_no_ratio(bentpipe: Command) -> None:
+    failed: dict[str, Any] = {"outcome": "transfer_timeout", "detail": "late", "completion_s": None}
+    records = [trial(RAIN, "noq", 4.0), trial(RAIN, "noq", 4.0, 2), trial(CCM, "noq", 1.0, **failed)]
+    text = page(bentpipe, *fake_run.write_campaign("satellites-switched", records))
+    assert "for the shower | -; 1 of 1 failed |" in text
+    assert "the widest effect" not in text
+
+
+def test_handshakes_are_what_carriers_add(bentpipe: Command) -> None:
+    records = [
+        trial("geo-tum", "noq", 1.2, handshake_s=0.580, ttfb_s=1.160),
+        trial(OPENSAND, "noq", 1.2, handshake_s=0.581, ttfb_s=1.163),
+        trial(FRAMES, "noq", 1.2, handshake_s=0.610, ttfb_s=1.220),
+    ]
+    text = page(bentpipe, *fake_run.write_campaign("satellites-handshakes", records))
+    assert "| 9.7 Mbit/s, the whole carrier | 1.0 (3.0) |" in text
+    assert "| no carriers: frames of 10 ms forward, 26.5 ms back | 30.0 (60.0) |" in text
+    assert "| published | 25 |" in text
+
+
+def test_attenuation_is_told_by_level(bentpipe: Command) -> None:
+    records = [trial(f"{DIMMED}22dB", "noq", 4.0), trial(f"{DIMMED}{FADE}", "noq", 7.5)]
+    text = page(bentpipe, *fake_run.write_campaign("satellites-attenuation", records))
+    assert "| server | 22 dB | 25 dB from 3 to 6 s |" in text and "| noq | 4.00 | 7.50 |" in text
+
+
+def test_proxies_alone_make_no_page(bentpipe: Command) -> None:
+    run = fake_run.write_campaign("satellites", [trial(RAIN, "noq", 2.0, treatment="quic-pep terminal")])
+    done = bentpipe("study", "satellites", *run, "-o", "out")
+    assert done.code != 0 and "stacks without proxies" in done.err and "bentpipe run satellites" in done.err
