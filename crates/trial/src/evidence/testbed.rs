@@ -4,8 +4,8 @@ use bentpipe_link::Counters;
 use bentpipe_units::{Span, Time};
 use sha2::{Digest, Sha256};
 
-use super::ProgramExit;
 use super::packet_log::{PacketLog, hex};
+use super::{KnownEvents, ProgramExit};
 use crate::schema::Fidelity;
 
 /// The lifetime of a flow.
@@ -59,6 +59,8 @@ pub struct TestbedObservation {
     pub links: Option<LinkObservation>,
     /// The tunnel that the flows went through, if there was one.
     pub tunnel: Option<TunnelObservation>,
+    /// What is known of the events of its links.
+    pub events: KnownEvents,
     /// The end of the last flow.
     pub end: Time,
     /// Epochs of virtual time; 0 in real time.
