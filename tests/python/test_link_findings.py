@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def test_a_stall_is_at_the_handover_of_this_trial(bentpipe: Command) -> None:
     assert any(abs(time - float(said[1])) < 0.05 for time in began), (said[1], began)
     # Every 15 s, both ways.
     forward = [it["from_ns"] for it in events["interruptions"] if it["direction"] == "forward"]
-    assert {after - before for before, after in zip(forward, forward[1:], strict=False)} <= {15_000_000_000}
+    assert {after - before for before, after in pairwise(forward)} <= {15_000_000_000}
     assert events["requests"] == []
     # Without the file nobody knows.
     (trial / LINK_EVENTS).unlink()

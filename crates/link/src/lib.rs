@@ -52,6 +52,7 @@ mod handovers;
 mod handovers_in_trial;
 mod hop;
 mod ideal;
+mod interruptions;
 mod intervals;
 mod keys;
 mod loss;

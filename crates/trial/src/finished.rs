@@ -60,9 +60,9 @@ impl FinishedTrial {
         Ok(())
     }
 
-    /// Leaves in the trial's folder its trace with what its links did and the requests of its page,
-    /// if that is wanted, and what is needed to find out why programs failed. `program` is the testbed's, which the trace
-    /// names.
+    /// Leaves in the trial's folder its trace with what its links did and the requests of its
+    /// page, if that is wanted, and what is needed to find out why programs failed. `program` is
+    /// the testbed's, which the trace names.
     pub fn leave_files(
         &self,
         setups: &[FlowSetup],

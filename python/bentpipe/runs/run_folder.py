@@ -157,7 +157,7 @@ class RunFolder:
         return is_traced(self.trial(trial))
 
     def forget_trace(self, trial: str) -> None:
-        """Remove a trial's trace, its analysis, events, requests and qlogs; what explains a failure is kept."""
+        """Remove a trial's trace, analysis, events, requests and qlogs; what explains a failure is kept."""
         folder = self.trial(trial)
         hops = [path.name for path in folder.glob(HOP_TRACES)]
         for name in (TRACE, *hops, PACKETS, SUMMARY, REQUESTS, LINK_EVENTS):

@@ -9,19 +9,8 @@ use bentpipe_analysis::{CapacityRequest, LinkDirection, LinkEvents};
 use bentpipe_link::{Direction, EVENTS_KEPT, Hop, InterruptionKind, RequestWait};
 use bentpipe_units::Time;
 
-use super::TestbedObservation;
+use super::testbed::{KnownEvents, TestbedObservation};
 use crate::job::Job;
-
-/// What a testbed knows of the events of its links.
-#[derive(Debug)]
-pub enum KnownEvents {
-    /// Nothing: the links are real.
-    Nothing,
-    /// Their interruptions, which follow from scenario and seed, but not their requests.
-    Interruptions,
-    /// All, with the answered requests of each hop of links, forward and return.
-    All(Vec<[Vec<RequestWait>; 2]>),
-}
 
 /// The events on a hop of a job's flows; None: nobody knows them.
 pub fn link_events(job: &Job, hop: Hop, observed: &TestbedObservation) -> Option<LinkEvents> {

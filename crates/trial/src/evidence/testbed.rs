@@ -1,11 +1,11 @@
 //! What a testbed observed of a trial.
 
-use bentpipe_link::Counters;
+use bentpipe_link::{Counters, RequestWait};
 use bentpipe_units::{Span, Time};
 use sha2::{Digest, Sha256};
 
+use super::ProgramExit;
 use super::packet_log::{PacketLog, hex};
-use super::{KnownEvents, ProgramExit};
 use crate::schema::Fidelity;
 
 /// The lifetime of a flow.
@@ -35,6 +35,17 @@ pub struct LinkObservation {
     pub counters: Vec<[Counters; 2]>,
     /// SHA-256 over their packets; None: not all of them are of flows.
     pub sha256: Option<String>,
+}
+
+/// The events of links that a testbed knows.
+#[derive(Debug)]
+pub enum KnownEvents {
+    /// Nothing: the links are real.
+    Nothing,
+    /// Their interruptions, which follow from scenario and seed, but not their requests.
+    Interruptions,
+    /// All, with the answered requests of each hop of links, forward and return.
+    All(Vec<[Vec<RequestWait>; 2]>),
 }
 
 /// The observation of a tunnel. What went through it is the hop of the flows.

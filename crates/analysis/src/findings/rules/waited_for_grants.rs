@@ -13,9 +13,9 @@ use crate::link_events::{LinkDirection, LinkEvents};
 /// round trip of the satellite link after the request, and after another one where the request is
 /// lost or collides. Both data and acknowledgments wait, and the RTT swings.
 ///
-/// - Yes: packets that waited for at least [`RTT_PERCENT`] % of an RTT while a request was open did
-///   so for [`SHARE_PERCENT`] % of the time until all data had been sent. A packet waits for as long
-///   as its one-way delay is above the least of its direction.
+/// - Yes: packets that waited for at least [`RTT_PERCENT`] % of an RTT while a request was open
+///   did so for [`SHARE_PERCENT`] % of the time until all data had been sent. A packet waits for
+///   as long as its one-way delay is above the least of its direction.
 /// - Not sure: if nobody knows the requests; trials in virtual time keep them
 ///   ([link events](link-events.md)). If not both sides were captured.
 pub(super) const RULE: Rule = Rule {
@@ -68,8 +68,8 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     let share = seconds(waits.waited) / seconds(whole.length()).max(f64::MIN_POSITIVE);
     let is_data = waits.direction.sender() == signals.transfer.sender;
     let text = format!(
-        "{} waited for {} capacity that had been requested for {} in all, {} of the time until {}{}. \
-         {}{}",
+        "{} waited for {} capacity that had been requested for {} in all, {} of the time until \
+         {}{}. {}{}",
         if is_data { "Data" } else { "ACKs" },
         direction(waits.direction.sender()),
         Short(waits.waited),

@@ -97,8 +97,8 @@ fn a_handover_without_a_stall_is_none() {
     // It was over before.
     let told = [(InterruptionKind::Handover, 100_000 * MS, 100_100 * MS)];
     let found = judged("stalled_at_handovers", &connection, Some(events(&told)));
-    let text =
-        "None of the handovers and outages of the links, 1 in all, began while data arrived.";
+    let text = "None of the handovers and outages of the links, 1 in all, began while data \
+                arrived.";
     assert_eq!((found.verdict, found.text.as_str()), (No, text));
 }
 
