@@ -77,7 +77,8 @@ fn a_stall_beyond_the_gap_and_an_rtt_is_the_senders() {
     let told = [(InterruptionKind::Outage, 5000 * MS, 5082 * MS)];
     let found = judged("stalled_at_handovers", &connection, Some(events(&told)));
     let text = "The transfer stalled at the outage at 5.00 s for 1.38 s: the link sent nothing for \
-                82 ms, and an RTT is 600 ms, so for 700 ms more the sender was late, not the link. ";
+                82 ms, and an RTT is 600 ms, so for 700 ms more the sender was late, not the \
+                link. ";
     assert_eq!(found.verdict, Yes);
     assert!(found.text.starts_with(text), "{}", found.text);
 }
