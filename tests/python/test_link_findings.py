@@ -20,7 +20,7 @@ def _trial(bentpipe: Command, scenario: str, workload: str) -> tuple[Path, dict[
     pair = present()[0]
     done = bentpipe(
         "run", "--scenario", scenario, "--client", pair, "--server", pair, "--workload", workload,
-        "--trace", "all", "--out", "run", "--no-report", "--json",
+        "--iterations", "1", "--trace", "all", "--out", "run", "--no-report", "--json",
     )  # fmt: skip
     (record,) = done.records()
     assert record["outcome"] == "ok", record["detail"]

@@ -50,7 +50,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     let rtt = signals.transfer.needs_rtt()?;
     if events.interruptions.is_empty() {
         return Ok(Judgement::no(
-            "The links had neither handovers nor outages.".to_owned(),
+            "The links had neither handovers nor outages in this trial.".to_owned(),
         ));
     }
     let all = of(signals, events, rtt);
