@@ -13,9 +13,9 @@ use crate::link_events::{InterruptionKind, LinkEvents};
 /// nothing, and what is under way may be lost; a sender that then waits for a timer makes the stall
 /// longer than the link did. Where both directions stop together, that is one handover.
 ///
-/// - Yes: around one that began while data arrived, up to an RTT after its end, no new data arrived
-///   for [`LEAST_MS`] ms or more, and for [`USUAL_TIMES`] times as long as in the two RTTs before
-///   it. The text says how long the link sent nothing, and whether the stall was longer than that
+/// - Yes: around one that began when data had arrived for two RTTs, up to an RTT after its end, no
+///   new data arrived for [`LEAST_MS`] ms or more, and for [`USUAL_TIMES`] times as long as in the
+///   two RTTs before it. The text says how long the link sent nothing, and whether the stall was longer than that
 ///   and an RTT.
 /// - Not sure: if nobody knows what the links did. Trials in virtual and in real time keep it
 ///   ([link events](link-events.md)).
@@ -162,7 +162,8 @@ fn of(signals: &Signals<'_>, events: &LinkEvents, rtt: Nanos) -> Vec<Interrupted
         return Vec::new();
     };
     let arriving = Span {
-        from: *first,
+        // Before, nobody knows what is usual.
+        from: *first + USUAL_RTTS * rtt,
         until: *last,
     };
     let gaps = gaps(signals, events).into_iter();

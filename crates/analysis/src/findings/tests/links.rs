@@ -62,8 +62,8 @@ fn a_stall_is_named_with_the_gap_and_the_packets() {
     ];
     let found = judged("stalled_at_handovers", &connection, Some(events(&told)));
     let text = format!(
-        "The transfer stalled at the handover at 6.50 s for 382 ms: the link sent nothing for 82 \
-         ms, and an RTT is 600 ms. It stalled at 1 of 2 handovers, for 382 ms in all. {lost} \
+        "The transfer stalled at the handover at 6.50 s for 383 ms: the link sent nothing for 82 \
+         ms, and an RTT is 600 ms. It stalled at 1 of 2 handovers, for 383 ms in all. {lost} \
          packets were lost on the way."
     );
     assert!(lost > 100);
