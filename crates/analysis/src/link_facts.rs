@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::connection::Connection;
 use crate::ledger::LedgerEntry;
+use crate::link_events::LinkEvents;
 use bentpipe_wire::quic::End;
 
 /// Facts about the path of a connection. Each may be unknown; what depends on it is then estimated,
@@ -35,6 +36,8 @@ pub struct LinkFacts {
     /// The sender of the files. Where that is not known, the server is measured, and who sent more
     /// data is judged.
     pub sender: Option<End>,
+    /// What its links did in the trial.
+    pub events: Option<LinkEvents>,
 }
 
 impl LinkFacts {

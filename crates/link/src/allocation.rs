@@ -19,6 +19,7 @@
 
 use bentpipe_units::{Span, Time};
 
+use crate::events::{EVENTS_KEPT, RequestWait};
 use crate::rate::OnDemand;
 use crate::steps::holding;
 
@@ -28,12 +29,18 @@ pub(crate) struct Allocation {
     /// The rates that are granted, each with the time from which on it is: from 0 or the last
     /// silence on, in order, ever more.
     grants: Vec<(Time, u64)>,
+    /// The first requests, at most [`EVENTS_KEPT`] and one more.
+    requests: Vec<RequestWait>,
 }
 
 impl Allocation {
     pub fn new(demand: OnDemand) -> Self {
         let grants = vec![(Time::ZERO, demand.floor.bps())];
-        Self { demand, grants }
+        Self {
+            demand,
+            grants,
+            requests: Vec::new(),
+        }
     }
 
     /// The grants of a link that asks for its full rate at `at`.
@@ -75,8 +82,20 @@ impl Allocation {
             self.grants[last].1 = wanted;
         } else {
             self.grants.push((granted, wanted));
+            if self.requests.len() <= EVENTS_KEPT {
+                self.requests.push(RequestWait {
+                    sent: asked,
+                    answered: granted,
+                    granted: true,
+                });
+            }
         }
         Some(granted)
+    }
+
+    /// What was asked for, and when it is granted.
+    pub fn requests(&self) -> &[RequestWait] {
+        &self.requests
     }
 
     /// Nothing has been sent for so long: back to the floor, if that is long enough.

@@ -6,6 +6,7 @@
 
 use bentpipe_units::Time;
 
+use crate::events::RequestWait;
 use crate::rate_over_time::RateOverTime;
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
@@ -35,6 +36,11 @@ impl Capacity {
     /// The first whole nanosecond at which a packet that arrives now can be in transmission.
     pub fn start(&self, now: Time) -> Time {
         now.max(self.free_at())
+    }
+
+    /// The requests for more of it.
+    pub fn requests(&self) -> &[RequestWait] {
+        self.rate.requests()
     }
 
     /// Takes note of the bytes that wait now: a rate on demand may rise.

@@ -2,6 +2,7 @@
 
 use bentpipe_units::{Span, Time};
 
+use crate::events::EVENTS_KEPT;
 use crate::handovers::{HandoverTimes, Handovers, InFlight};
 use crate::random::{Dice, LinkSeed};
 
@@ -59,6 +60,18 @@ impl HandoversInTrial {
             }
             _ => UnderWay::Arrives(arrival),
         }
+    }
+
+    /// The handovers that begin by a time, at most [`EVENTS_KEPT`] and one more, and their gaps.
+    pub fn up_to(mut self, until: Time) -> Vec<(Time, Span)> {
+        let first = self.last(Time::ZERO).or_else(|| self.next(Time::ZERO));
+        let mut next = first;
+        let mut found = Vec::new();
+        while let Some((begin, gap)) = next.filter(|it| it.0 <= until) {
+            found.push((begin, gap));
+            next = self.next(begin).filter(|_| found.len() <= EVENTS_KEPT);
+        }
+        found
     }
 
     /// The last handover at a time or before it, and its gap.

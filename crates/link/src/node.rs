@@ -2,6 +2,7 @@
 
 use bentpipe_units::{Span, Time};
 
+use crate::events::RequestWait;
 use crate::packet::{CapacityRequests, PacketMeta};
 
 /// A packet between two nodes.
@@ -101,5 +102,10 @@ pub(crate) trait Node: Send {
     /// The trial's requests for capacity; None: there are none in it.
     fn requests(&self) -> Option<CapacityRequests> {
         None
+    }
+
+    /// Those of them that have been answered, in the order of the answers.
+    fn answered_requests(&self) -> &[RequestWait] {
+        &[]
     }
 }

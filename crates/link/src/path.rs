@@ -10,6 +10,7 @@ use crate::bit_errors::BitErrors;
 use crate::delays::Delays;
 use crate::direction::Direction;
 use crate::duplicate::{Copies, Duplication};
+use crate::events::{EVENTS_KEPT, RequestWait};
 use crate::hop::Hop;
 use crate::loss::{EndOfLost, Losses};
 use crate::mtu::Mtu;
@@ -370,6 +371,20 @@ impl Path {
             requests: requests.reduce(CapacityRequests::and),
             ..self.counters
         }
+    }
+
+    /// The requests for capacity that have been answered, in the order of sending, at most
+    /// [`EVENTS_KEPT`] and one more.
+    #[must_use]
+    pub fn answered_requests(&self) -> Vec<RequestWait> {
+        let nodes = self.nodes.iter();
+        let mut all: Vec<_> = nodes
+            .flat_map(|it| it.node.answered_requests())
+            .copied()
+            .collect();
+        all.sort_by_key(|it| it.sent);
+        all.truncate(EVENTS_KEPT + 1);
+        all
     }
 }
 

@@ -3,6 +3,7 @@
 use bentpipe_units::{Ratio, Time};
 
 use crate::allocation::Allocation;
+use crate::events::RequestWait;
 use crate::handovers_in_trial::HandoversInTrial;
 use crate::intervals::Drawn;
 use crate::outages::Outages;
@@ -63,6 +64,16 @@ impl RateOverTime {
             | Self::Varied(..)
             | Self::Carrier(_)
             | Self::Return(_) => None,
+        }
+    }
+
+    /// The requests for it, if it is assigned on demand.
+    pub fn requests(&self) -> &[RequestWait] {
+        match self {
+            Self::OnDemand(allocation) => allocation.requests(),
+            Self::Interrupted(rate, _) => rate.requests(),
+            Self::HandedOver(both) => both.0.requests(),
+            _ => &[],
         }
     }
 

@@ -6,6 +6,7 @@ use bentpipe_units::{Size, Span, Time};
 
 use crate::aqm::{Discipline, Queued, discipline};
 use crate::capacity::Capacity;
+use crate::events::RequestWait;
 use crate::node::{Node, Step, Transit};
 use crate::outages::Outages;
 use crate::random::{LinkSeed, Use};
@@ -139,5 +140,9 @@ impl Node for ScheduledTransmitter {
 
     fn max_queue_bytes(&self) -> u64 {
         self.max_queue_bytes
+    }
+
+    fn answered_requests(&self) -> &[RequestWait] {
+        self.capacity.requests()
     }
 }

@@ -3,6 +3,7 @@
 use bentpipe_units::{Size, Span, Time};
 
 use crate::capacity::Capacity;
+use crate::events::RequestWait;
 use crate::node::{Node, Step, Transit};
 use crate::outages::Outages;
 use crate::random::{LinkSeed, Use};
@@ -91,5 +92,11 @@ impl Node for Transmitter {
 
     fn max_queue_bytes(&self) -> u64 {
         self.max_queue_bytes
+    }
+
+    fn answered_requests(&self) -> &[RequestWait] {
+        self.capacity
+            .as_ref()
+            .map_or(&[], |(capacity, _)| capacity.requests())
     }
 }

@@ -21,7 +21,7 @@ use bentpipe_units::{Span, Time};
 use crate::flow::{Delays, FlowRun, HeldBack};
 use crate::links::Links;
 use crate::node::Departure;
-use bentpipe_trial::{Fidelity, FlowLifetime, TestbedObservation};
+use bentpipe_trial::{Fidelity, FlowLifetime, KnownEvents, TestbedObservation};
 
 /// Once a client is done its outcome stands; its server gets this many round trips to hear of it.
 const DRAIN_ROUND_TRIPS: u64 = 10;
@@ -111,12 +111,14 @@ impl Coordinator {
             first_sent: flow.first_sent,
             end: flow.now,
         });
+        let requests = self.hops.iter().map(Links::answered_requests).collect();
         let hops = self.hops.into_iter().map(Links::packets);
         TestbedObservation {
             flows: flows.collect(),
             hops: hops.collect(),
             links: None,
             tunnel: None,
+            events: KnownEvents::All(requests),
             end: self.now,
             epochs: self.epochs,
             fidelity: Fidelity::default(),

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bentpipe_link::{Direction, Fate, FurtherArrival, Hop, Outcome, PacketMeta, Path};
+use bentpipe_link::{Direction, Fate, FurtherArrival, Hop, Outcome, PacketMeta, Path, RequestWait};
 use bentpipe_trial::{EPOCH_UNIX_S, HopPackets, Packet, PacketLog, Transport, flow_number};
 use bentpipe_units::Time;
 
@@ -163,6 +163,11 @@ impl Links {
         let sent = self.sent.pop_front()?;
         self.first += 1;
         Some((sent, fate))
+    }
+
+    /// The requests for capacity that have been answered, forward and return.
+    pub fn answered_requests(&self) -> [Vec<RequestWait>; 2] {
+        [&self.forward, &self.back].map(Path::answered_requests)
     }
 
     /// The packets that passed it, once the fates of all are known.

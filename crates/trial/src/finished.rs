@@ -13,7 +13,7 @@ use bentpipe_wire::KeyLog;
 
 use crate::evidence::{
     DecodedConnection, HopDecoder, HopObservation, HopPackets, HopTrace, PacketLog, ProgramExit,
-    TestbedObservation,
+    TestbedObservation, link_events, write_link_events,
 };
 use crate::job::{Job, TestCaseFacts};
 use crate::schema::{Outcome, PageRequests};
@@ -22,6 +22,8 @@ use crate::verdict::{ProofFailure, Verdict, silence, unreported, verifier};
 
 /// The file with the requests of a page.
 const REQUESTS: &str = "requests.json";
+/// The file with what the links of the client's hop did.
+const LINK_EVENTS: &str = "link-events.json";
 
 /// A trial that has run.
 pub struct FinishedTrial {
@@ -58,9 +60,9 @@ impl FinishedTrial {
         Ok(())
     }
 
-    /// Leaves in the trial's folder its trace with the requests of its page, if that is wanted, and
-    /// what is needed to find out why programs failed. `program` is the testbed's, which the trace
-    /// names.
+    /// Leaves in the trial's folder its trace with what its links did and the requests of its
+    /// page, if that is wanted, and what is needed to find out why programs failed. `program` is
+    /// the testbed's, which the trace names.
     pub fn leave_files(
         &self,
         setups: &[FlowSetup],
@@ -82,6 +84,9 @@ impl FinishedTrial {
                     ends: setups.iter().map(|setup| setup.addresses(number)).collect(),
                 };
                 trace.write(&job.folder.join(trace_name(number, hop)))?;
+            }
+            if let Some(events) = link_events(job, job.hops()[0], observation) {
+                write_link_events(&events, &job.folder.join(LINK_EVENTS))?;
             }
             let start = self.start(job).unwrap_or(Time::ZERO);
             let verdict = &self.measured().verdict;

@@ -29,6 +29,7 @@ from bentpipe.runs import manifest
 from bentpipe.runs.records import Record, read_jsonl
 from bentpipe.runs.trial_files import (
     HOP_TRACES,
+    LINK_EVENTS,
     PACKETS,
     SUMMARY,
     TRACE,
@@ -155,8 +156,10 @@ def analyse(
     keylog: Path | None = None,
     qlogs: Sequence[Path] = (),
     link: LinkFacts | None = None,
+    events: Path | None = None,
 ) -> Analysis:
-    """Analyse captures of the same connections into the folder `out`, which is made if need be.
+    """Analyse captures of the same connections into the folder `out`, which is made if need be. `events`: the
+    file with what the links did.
 
     UsageError if a file is no capture or is not there; BentpipeError if the program is not built or fails.
     A file that cannot be read to its end, or has no connection, is no error: `summary.errors` says so.
@@ -166,11 +169,26 @@ def analyse(
         command = [str(paths.program(PROGRAM)), "analyze", *map(argument, files)]
         command += ["--keylog", argument(keylog)] if keylog else []
         command += [word for qlog in qlogs for word in ("--qlog", argument(qlog))]
-        command += ["--link", json.dumps(link.known())] if link else []
+        if facts := _facts(link, events):
+            # There may be more of them than an argument can hold.
+            (known := Path(partial) / "link.json").write_text(json.dumps(facts))
+            command += ["--link", str(known)]
         _execute([*command, "-o", partial])
         for name in (PACKETS, SUMMARY):
             (Path(partial) / name).replace(out / name)
     return Analysis(out, _read(out), link or LinkFacts())
+
+
+def _facts(link: LinkFacts | None, events: Path | None) -> dict[str, Any]:
+    """What is known beside captures, as --link takes it."""
+    facts = link.known() if link else {}
+    if events is not None:
+        try:
+            facts["events"] = json.loads(events.read_bytes())
+        except (OSError, ValueError) as error:
+            hint = "remove it, or run the trial again"
+            raise BentpipeError(f"{events}: cannot be read: {error}", hint) from error
+    return facts
 
 
 def logged_window(connection: Connection, end: Side) -> WindowSeries | None:
@@ -216,7 +234,10 @@ def of_trial(folder: Path, run: TracedRun | None = None, out: Path | None = None
         return Analysis(folder, _read(folder), link or LinkFacts(), run, folder.name)
     qlogs = [path for path in _logged(folder) if path.is_file()]
     place = out or (folder if _writable(folder) else temporary())
-    made = analyse([folder / TRACE], place, qlogs=qlogs, link=link)
+    events = folder / LINK_EVENTS
+    made = analyse(
+        [folder / TRACE], place, qlogs=qlogs, link=link, events=events if events.is_file() else None
+    )
     return Analysis(made.folder, made.summary, made.link, run, folder.name)
 
 
@@ -268,7 +289,8 @@ def _logged(folder: Path) -> list[Path]:
 def _is_fresh(folder: Path) -> bool:
     """Whether a trial's folder has an analysis that is not older than trace, qlogs and program."""
     program = paths.bin_folder() / PROGRAM
-    origins = [folder / TRACE, *_logged(folder), *([program] if program.exists() else [])]
+    beside = [path for path in (program, folder / LINK_EVENTS) if path.exists()]
+    origins = [folder / TRACE, *_logged(folder), *beside]
     try:
         made = min((folder / name).stat().st_mtime_ns for name in (PACKETS, SUMMARY))
         return (

@@ -16,7 +16,16 @@ from bentpipe.runs import manifest
 from bentpipe.runs.record_book import RecordBook
 from bentpipe.runs.records import Record, read_jsonl, without_courses
 from bentpipe.runs.stored_records import RECORDS, StoredRecords, readable
-from bentpipe.runs.trial_files import HOP_TRACES, PACKETS, REQUESTS, SUMMARY, TRACE, UNFINISHED, is_traced
+from bentpipe.runs.trial_files import (
+    HOP_TRACES,
+    LINK_EVENTS,
+    PACKETS,
+    REQUESTS,
+    SUMMARY,
+    TRACE,
+    UNFINISHED,
+    is_traced,
+)
 from bentpipe.schema.reading import FormatError
 
 _PARTIAL = ".partial"
@@ -148,10 +157,10 @@ class RunFolder:
         return is_traced(self.trial(trial))
 
     def forget_trace(self, trial: str) -> None:
-        """Remove a trial's trace, its analysis, requests and qlogs; what explains a failure is kept."""
+        """Remove a trial's trace, analysis, events, requests and qlogs; what explains a failure is kept."""
         folder = self.trial(trial)
         hops = [path.name for path in folder.glob(HOP_TRACES)]
-        for name in (TRACE, *hops, PACKETS, SUMMARY, REQUESTS):
+        for name in (TRACE, *hops, PACKETS, SUMMARY, REQUESTS, LINK_EVENTS):
             (folder / name).unlink(missing_ok=True)
         shutil.rmtree(folder / "qlog", ignore_errors=True)
         if folder.exists() and not any(folder.iterdir()):

@@ -16,6 +16,7 @@ TRACE = "trace.pcapng"  # with proxies, of the hop at the client
 HOP_TRACES = "trace-*.pcapng"  # with proxies, of the other hops: trace-terminal-gateway.pcapng
 PACKETS = "packets.parquet"
 REQUESTS = "requests.json"  # of a page that its client reports on
+LINK_EVENTS = "link-events.json"  # what the links of the client's hop did
 PICTURE = "page.png"  # what a browser shows of a page that did not arrive completely
 SUMMARY = "analysis.json"
 QLOGS = "qlog"  # the folder of the endpoints' logs

@@ -92,7 +92,7 @@ pub struct Evidence {
 /// The part of a plot in which a flaw is seen.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PlotPlace {
-    /// The plot: "offset", "number", "size", "rate", "`in_flight`", "rtt" or "acks".
+    /// The plot: "offset", "number", "size", "rate", "`in_flight`", "rtt", "acks" or "delay".
     pub kind: &'static str,
     /// Seconds since the connection's first packet.
     pub from_s: f64,

@@ -16,6 +16,21 @@ impl Display for Seconds {
     }
 }
 
+/// A time of events that may be short: in milliseconds below a second, else in seconds.
+pub(super) struct Short(pub Nanos);
+
+impl Display for Short {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = durations::milliseconds(self.0);
+        match ms.abs() {
+            0.0 => write!(f, "0 ms"),
+            0.0..9.95 => write!(f, "{ms:.1} ms"),
+            9.95..999.5 => write!(f, "{ms:.0} ms"),
+            _ => write!(f, "{:.2} s", ms / 1e3),
+        }
+    }
+}
+
 /// A number of bytes, in kB or MB.
 pub(super) struct Bytes(pub u64);
 
@@ -86,6 +101,10 @@ mod tests {
     fn numbers_are_as_people_write_them() {
         assert_eq!(Seconds(3_104_000_000).to_string(), "3.10 s");
         assert_eq!(Seconds(600_000_000).to_string(), "0.600 s");
+        assert_eq!(Short(0).to_string(), "0 ms");
+        assert_eq!(Short(4_240_000).to_string(), "4.2 ms");
+        assert_eq!(Short(82_400_000).to_string(), "82 ms");
+        assert_eq!(Short(999_600_000).to_string(), "1.00 s");
         assert_eq!(Bytes(1500).to_string(), "1500 bytes");
         assert_eq!(Bytes(64_240).to_string(), "64 kB");
         assert_eq!(Bytes(1_500_000).to_string(), "1.50 MB");

@@ -9,8 +9,8 @@ use std::net::SocketAddr;
 use bentpipe_emulator::{HopPacket, Report};
 use bentpipe_link::{Counters, Direction, Hop, SourceCounters};
 use bentpipe_trial::{
-    Fidelity, FlowLifetime, FlowSetup, HopPackets, IpPacket, Job, LinkObservation, Packet,
-    PacketLog, TestbedObservation, Transport, TunnelObservation, count_fates,
+    Fidelity, FlowLifetime, FlowSetup, HopPackets, IpPacket, Job, KnownEvents, LinkObservation,
+    Packet, PacketLog, TestbedObservation, Transport, TunnelObservation, count_fates,
 };
 use bentpipe_units::Time;
 use bentpipe_wire::capture::CapturedPacket;
@@ -85,6 +85,7 @@ pub fn observation(
         hops,
         links,
         tunnel,
+        events: KnownEvents::Interruptions,
         end: Time::ZERO,
         epochs: 0,
         fidelity: fidelity(report, stray_packets),

@@ -16,6 +16,7 @@ use bentpipe_units::{Rate, Span, Time};
 
 use super::rcs2::{ControlChannel, Rcs2, ReturnTerminal, Signalling, Volume};
 use super::rle::burst_bytes;
+use crate::events::{EVENTS_KEPT, RequestWait};
 use crate::packet::CapacityRequests;
 use crate::random::Dice;
 
@@ -114,6 +115,8 @@ pub(crate) struct Requester {
     contends_from: u64,
     dice: Dice,
     counts: CapacityRequests,
+    /// The first that were answered, at most [`EVENTS_KEPT`] and one more.
+    answered: Vec<RequestWait>,
 }
 
 impl Requester {
@@ -137,11 +140,28 @@ impl Requester {
             contends_from: 0,
             dice,
             counts: CapacityRequests::default(),
+            answered: Vec::new(),
         }
     }
 
     pub fn counts(&self) -> CapacityRequests {
         self.counts
+    }
+
+    /// The requests that were answered.
+    pub fn answered(&self) -> &[RequestWait] {
+        &self.answered
+    }
+
+    /// Takes note of an answer.
+    fn note(&mut self, sent: Time, answered: Time, granted: bool) {
+        if self.answered.len() <= EVENTS_KEPT {
+            self.answered.push(RequestWait {
+                sent,
+                answered,
+                granted,
+            });
+        }
     }
 
     /// A packet arrives; `is_first`: nothing waited.
@@ -274,6 +294,8 @@ impl Requester {
             }
             return Some(request);
         }
+        let known = Time::ZERO + self.superframe * superframe;
+        self.note(request.sent, known, false);
         self.asked = self.asked.saturating_sub(request.demand.more);
         if self.on_the_way.is_empty() {
             self.rate = rate;
@@ -294,8 +316,9 @@ impl Requester {
         if bytes == 0 && !is_granted {
             return;
         }
-        for sent in self.ungranted.drain(..) {
+        while let Some(sent) = self.ungranted.pop_front() {
             self.counts.grant(now - sent);
+            self.note(sent, now, true);
         }
     }
 

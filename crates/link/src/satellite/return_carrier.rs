@@ -29,6 +29,7 @@ use super::requests::{Demand, Hearing, Requester, Sending, Waiting};
 use super::rle::Rle;
 use super::waveforms::Waveform;
 use crate::aqm::discipline_of_any;
+use crate::events::RequestWait;
 use crate::node::{Node, Step, Transit};
 use crate::packet::CapacityRequests;
 use crate::random::LinkSeed;
@@ -411,5 +412,9 @@ impl Node for ReturnCarrier {
 
     fn requests(&self) -> Option<CapacityRequests> {
         Some(self.terminals[0].requester.counts())
+    }
+
+    fn answered_requests(&self) -> &[RequestWait] {
+        self.terminals[0].requester.answered()
     }
 }

@@ -11,6 +11,7 @@ mod delay;
 mod duplicate;
 mod dvb_s2;
 mod errors;
+mod events;
 mod files;
 mod handovers;
 mod hop;

@@ -1,7 +1,8 @@
 //! Return carriers of DVB-RCS2: superframes computed by hand, and properties.
 
 use bentpipe_link::{
-    CapacityRequests, Counters, Direction, Fate, Ideal, PacketMeta, Path, Quantity, WAVEFORMS,
+    CapacityRequests, Counters, Direction, Fate, Ideal, PacketMeta, Path, Quantity, RequestWait,
+    WAVEFORMS,
 };
 use bentpipe_units::{Span, Time};
 use proptest::prelude::*;
@@ -68,6 +69,26 @@ fn a_volume_is_requested_by_contention_and_granted() {
         ..CapacityRequests::default()
     };
     assert_eq!(requests(&path), expected);
+    let answered = RequestWait {
+        sent: ns(10 * MS),
+        answered: ns(40 * MS),
+        granted: true,
+    };
+    assert_eq!(path.answered_requests(), [answered]);
+}
+
+#[test]
+fn a_request_in_vain_is_known_to_be_so_when_it_would_have_been_granted() {
+    let keys = "fca = \"off\", request_loss = \"100 %\"";
+    let mut path = link(&carrier(keys));
+    path.enqueue(ns(MS), packet(0, 1500));
+    path.advance(ns(45 * MS));
+    let lost = RequestWait {
+        sent: ns(10 * MS),
+        answered: ns(40 * MS),
+        granted: false,
+    };
+    assert_eq!(path.answered_requests(), [lost]);
 }
 
 #[test]

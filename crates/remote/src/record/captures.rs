@@ -3,7 +3,9 @@
 use std::error::Error;
 
 use bentpipe_link::Direction;
-use bentpipe_trial::{Fidelity, FlowLifetime, HopPackets, IpPacket, TestbedObservation, Transport};
+use bentpipe_trial::{
+    Fidelity, FlowLifetime, HopPackets, IpPacket, KnownEvents, TestbedObservation, Transport,
+};
 use bentpipe_units::Time;
 use bentpipe_wire::IpLayer;
 use bentpipe_wire::capture::{CapturedPacket, Input, Item, Piece};
@@ -65,6 +67,7 @@ pub fn path_seen(observed: &Observed, has_come: bool) -> Result<PathSeen, Box<dy
         hops: vec![path],
         links: None,
         tunnel: None,
+        events: KnownEvents::Nothing,
         end,
         epochs: 0,
         fidelity: Fidelity::default(),

@@ -6,6 +6,7 @@ mod decoded;
 mod drawing;
 mod end_to_end;
 mod hop;
+mod link_events;
 mod packet;
 mod packet_log;
 mod program;
@@ -19,10 +20,11 @@ pub use self::drawing::{Drawing, Moments};
 pub use self::end_to_end::{count_fates, flow_number};
 pub use self::hop::HopObservation;
 pub(crate) use self::hop::on_wire;
+pub(crate) use self::link_events::{link_events, write as write_link_events};
 pub use self::packet::{IpPacket, Packet, Transport};
 pub use self::packet_log::PacketLog;
 pub use self::program::{ProcessExit, ProgramExit};
 pub use self::testbed::{
-    FlowLifetime, HopPackets, LinkObservation, TestbedObservation, TunnelObservation,
+    FlowLifetime, HopPackets, KnownEvents, LinkObservation, TestbedObservation, TunnelObservation,
 };
 pub use self::trace::HopTrace;

@@ -1,6 +1,6 @@
 //! What a testbed observed of a trial.
 
-use bentpipe_link::Counters;
+use bentpipe_link::{Counters, RequestWait};
 use bentpipe_units::{Span, Time};
 use sha2::{Digest, Sha256};
 
@@ -37,6 +37,17 @@ pub struct LinkObservation {
     pub sha256: Option<String>,
 }
 
+/// The events of links that a testbed knows.
+#[derive(Debug)]
+pub enum KnownEvents {
+    /// Nothing: the links are real.
+    Nothing,
+    /// Their interruptions, which follow from scenario and seed, but not their requests.
+    Interruptions,
+    /// All, with the answered requests of each hop of links, forward and return.
+    All(Vec<[Vec<RequestWait>; 2]>),
+}
+
 /// The observation of a tunnel. What went through it is the hop of the flows.
 #[derive(Debug)]
 pub struct TunnelObservation {
@@ -59,6 +70,8 @@ pub struct TestbedObservation {
     pub links: Option<LinkObservation>,
     /// The tunnel that the flows went through, if there was one.
     pub tunnel: Option<TunnelObservation>,
+    /// What is known of the events of its links.
+    pub events: KnownEvents,
     /// The end of the last flow.
     pub end: Time,
     /// Epochs of virtual time; 0 in real time.

@@ -1,12 +1,12 @@
 //! What a record says of hops and proxies.
 
-use bentpipe_analysis::Metrics;
 use bentpipe_analysis::metrics::OneWay;
+use bentpipe_analysis::{LinkFacts, Metrics};
 use bentpipe_link::{CapacityRequests, Counters, Direction, Hop};
 use bentpipe_units::Span;
 
 use super::link_facts::{MeasuredFiles, link_facts};
-use crate::evidence::{HopObservation, TestbedObservation, on_wire};
+use crate::evidence::{HopObservation, TestbedObservation, link_events, on_wire};
 use crate::finished::FinishedFlow;
 use crate::job::{Job, ProxyJob, TestCaseFacts};
 use crate::schema::{HopResult, LinkCounts, ProxyResult};
@@ -47,8 +47,12 @@ pub fn hops(
         return passed.map(|(hop, passed)| unread(hop, &passed)).collect();
     }
     let seen = passed.zip(&flow.hops);
-    seen.map(|((hop, passed), observed)| result(hop, &passed, observed, files))
-        .collect()
+    let results = seen.map(|((hop, passed), observed)| {
+        let mut facts = link_facts(hop, files);
+        facts.events = link_events(job, hop, observation);
+        result(hop, &passed, observed, files, &facts)
+    });
+    results.collect()
 }
 
 /// A hop that carries the flow encapsulated: nothing is known of the flow there.
@@ -70,12 +74,12 @@ fn result(
     passed: &[Counters; 2],
     observed: &HopObservation,
     files: MeasuredFiles,
+    facts: &LinkFacts,
 ) -> HopResult {
-    let facts = link_facts(hop, files);
     let all = observed.of_hop(files.testcase);
     let seen = observed
         .can_read(&all)
-        .then(|| on_wire(&all, &facts))
+        .then(|| on_wire(&all, facts))
         .flatten();
     let (metrics, findings) = seen.unzip();
     let metrics: Option<&Metrics> = metrics.as_ref();

@@ -4,6 +4,7 @@ use bentpipe_analysis::LinkFacts;
 use bentpipe_link::{Aqm, Direction, Hop, Ideal, Queue, Scenario};
 use bentpipe_units::{Rate, Size, Time};
 
+use crate::evidence::{TestbedObservation, link_events};
 use crate::job::{Job, TestCaseFacts};
 
 /// The largest IP packet that a stack may count on where no link has an MTU: nothing is dropped for
@@ -26,8 +27,14 @@ pub struct MeasuredFiles {
 
 /// The facts of the client's hop and of files that are moved over it. What is in a tunnel has its
 /// MTU.
-pub fn client_facts(job: &Job, files: MeasuredFiles) -> LinkFacts {
-    let mut facts = link_facts(job.hops()[0], files);
+pub fn client_facts(
+    job: &Job,
+    files: MeasuredFiles,
+    observation: Option<&TestbedObservation>,
+) -> LinkFacts {
+    let hop = job.hops()[0];
+    let mut facts = link_facts(hop, files);
+    facts.events = observation.and_then(|it| link_events(job, hop, it));
     if let Some(tunnel) = &job.tunnel {
         facts.mtu_bytes = Some(u64::from(tunnel.mtu_bytes));
     }
@@ -68,6 +75,7 @@ fn hop_facts(hop: Hop) -> LinkFacts {
         limit_s: None,
         size_bytes: None,
         sender: None,
+        events: None,
     }
 }
 

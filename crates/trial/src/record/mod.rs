@@ -139,7 +139,7 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
     let measured = here.measured(testcase);
     let start = finished.start(job);
     let files = measured_files(job, flow, start);
-    let facts = client_facts(job, files);
+    let facts = client_facts(job, files, observation);
     let seen = is_readable(here, &measured).then(|| on_wire(&measured, &facts));
     let (metrics, findings) = seen.flatten().unzip();
     let said = OfRequests::new(job, finished, files.start);

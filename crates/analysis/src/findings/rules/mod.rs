@@ -22,6 +22,8 @@ mod sent_out_of_order;
 mod sent_twice;
 mod slow_start_left;
 mod spurious_retransmissions;
+mod stalled_at_handovers;
+mod waited_for_grants;
 
 use crate::connection::Nanos;
 
@@ -30,9 +32,10 @@ use super::span::Span;
 use super::transfer::Missing;
 use super::{Evidence, Finding, PlotPlace, Verdict};
 use crate::durations::seconds;
+use crate::link_events::LinkEvents;
 
 /// All rules, in the order of a transfer: its start, its course, its end.
-pub(super) const ALL: [Rule; 23] = [
+pub(super) const ALL: [Rule; 25] = [
     // The start
     handshake_retransmitted::RULE,
     slow_start_left::EARLY,
@@ -52,6 +55,9 @@ pub(super) const ALL: [Rule; 23] = [
     non_monotonic_packet_numbers::RULE,
     acks_overload_return_link::RULE,
     bends_to_lower_rate::RULE,
+    // What links did
+    stalled_at_handovers::RULE,
+    waited_for_grants::RULE,
     // Marks of queues (ECN)
     ecn_not_used::RULE,
     ecn_given_up::RULE,
@@ -85,6 +91,21 @@ impl Rule {
             evidence: judgement.evidence,
             plot: judgement.plot,
         }
+    }
+}
+
+/// What the links did.
+fn link_events<'a>(signals: &Signals<'a>) -> Result<&'a LinkEvents, Missing> {
+    let events = signals.transfer.view.link.events.as_ref();
+    events.ok_or_else(|| Missing("what the links did is not known".to_owned()))
+}
+
+/// What to say where not all events of the links are known.
+fn cut_of(events: &LinkEvents) -> &'static str {
+    if events.cut {
+        " Of the events of the links only the first are known."
+    } else {
+        ""
     }
 }
 

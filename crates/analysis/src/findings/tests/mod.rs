@@ -2,11 +2,13 @@
 
 mod cut;
 mod limits;
+mod links;
 mod marks;
 mod packets;
 mod simulation;
 
 use crate::connection::{Connection, Fate, Packet, Protocol, Vantage};
+use crate::link_events::LinkEvents;
 use crate::link_facts::LinkFacts;
 use bentpipe_wire::quic::End;
 
@@ -21,7 +23,19 @@ fn sat() -> LinkFacts {
         rtt_ms: Some(600.0),
         forward_marks: Some(false),
         mtu_bytes: Some(1228),
+        events: Some(no_events()),
         ..LinkFacts::default()
+    }
+}
+
+/// Links that never stop, and whose capacity nobody requests.
+fn no_events() -> LinkEvents {
+    LinkEvents {
+        format: LinkEvents::FORMAT,
+        start_unix_ns: 0,
+        interruptions: Vec::new(),
+        requests: Some(Vec::new()),
+        cut: false,
     }
 }
 
@@ -173,11 +187,12 @@ fn without_packets_no_rule_is_sure() {
 }
 
 /// Rules that judge by datagrams.
-const BY_DATAGRAMS: [&str; 4] = [
+const BY_DATAGRAMS: [&str; 5] = [
     "no_pacing",
     "packet_size_below_path",
     "loss_storm",
     "ecn_not_used",
+    "waited_for_grants",
 ];
 
 #[test]

@@ -1,0 +1,38 @@
+//! What the links of a path do in a trial, for those who explain its transfers: when they send
+//! nothing, and how long a terminal waits for capacity that it requests.
+
+use bentpipe_units::Time;
+
+/// Of each kind of events and direction, so many are kept: the first.
+pub const EVENTS_KEPT: usize = 10_000;
+
+/// A time in which a link sends nothing, from one time to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interruption {
+    /// Why.
+    pub kind: InterruptionKind,
+    /// Its beginning.
+    pub from: Time,
+    /// Its end: that of the handover's gap, which may have no length, or of the outage.
+    pub until: Time,
+}
+
+/// The kind of an interruption.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InterruptionKind {
+    /// A [handover](crate::Handovers).
+    Handover,
+    /// An [outage](crate::Outages).
+    Outage,
+}
+
+/// A request for capacity, and the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestWait {
+    /// When the trial's terminal sent it.
+    pub sent: Time,
+    /// When the capacity was there; of a request in vain, when the terminal knew that it was.
+    pub answered: Time,
+    /// Whether it was granted; else it was lost or denied, or collided.
+    pub granted: bool,
+}
