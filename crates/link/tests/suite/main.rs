@@ -15,6 +15,7 @@ mod files;
 mod handovers;
 mod hop;
 mod ideal;
+mod interruptions;
 mod loss;
 mod node_errors;
 mod order;
