@@ -4,7 +4,7 @@ import { deflateSync } from "node:zlib";
 import { integers, values } from "../src/trace/columns";
 import type { Theme } from "../src/chart";
 import { option, type Shown } from "../src/trace/option";
-import { reading } from "../src/trace/plot";
+import { name, reading } from "../src/trace/plot";
 import type { Series } from "../src/trace/model";
 import { dots, extent, firstFrom, line, roundAxis, strokes, type View } from "../src/trace/thin";
 import { fragment, moved, place, within, zoomed } from "../src/trace/window";
@@ -150,11 +150,74 @@ test("a window with nothing in it keeps the axis of the whole trace", () => {
     values: floats(1e6, 2e6),
   };
   const drawn = (from: number, to: number) => {
-    const shown = { kind: "offset", series: [{ ...sent, tops: null }], events: [], marked: null, width: 500 };
+    const series = [{ ...sent, tops: null }];
+    const shown = { kind: "offset", series, events: [], interruptions: [], marked: null, width: 500 };
     const made = option({ ...shown, span: { from, to } } as Shown, { of: () => "" } as unknown as Theme);
     const { min, max } = made.yAxis as { min: number; max: number };
     return [min, max];
   };
   assert.deepEqual(drawn(0, 1), drawn(0, 10));
   assert.deepEqual(drawn(0, 1), [1e6, 2.2e6]);
+});
+
+const SATELLITES = {
+  name: "elevation",
+  mark: "line",
+  colour: "accent",
+  times: floats(0, 45, 45, 60),
+  values: floats(60, 55, 70, 65),
+  tops: null,
+  names: [
+    [0, "64-15"],
+    [45, "53-1"],
+  ],
+} as Series;
+
+/** What a plot of the satellites draws in a window of 500 pixels. */
+function satellites(from: number, to: number): { series: object[] } {
+  const interruptions = [{ from_s: 45, to_s: 45.08, what: "handover", satellite: "53-1" }];
+  const shown: Shown = {
+    kind: "elevation",
+    series: [SATELLITES],
+    events: [],
+    interruptions,
+    span: { from, to },
+    marked: null,
+    width: 580,
+  };
+  return option(shown, { of: () => "", muted: "grey" } as unknown as Theme) as { series: object[] };
+}
+
+test("a name goes with the values from its time on", () => {
+  assert.deepEqual(
+    [-1, 0, 44.9, 45, 99].map((at) => name(SATELLITES, at)),
+    ["", "64-15", "64-15", "53-1", "53-1"],
+  );
+  assert.equal(name({ ...SATELLITES, names: null }, 1), "");
+});
+
+test("names stand in the window where there is room for them", () => {
+  const told = (from: number, to: number) => {
+    const { data } = satellites(from, to).series.at(-1) as {
+      data: { value: number[]; label: { formatter: string } }[];
+    };
+    return data.map(({ value, label }) => [label.formatter, ...value]);
+  };
+  assert.deepEqual(told(0, 60), [
+    ["64-15", 0, 60],
+    ["53-1", 45, 70],
+  ]);
+  assert.deepEqual(told(0, 46), [["64-15", 0, 60]]);
+  assert.deepEqual(told(50, 60), [["53-1", 50, 70]]);
+});
+
+test("an interruption is a band, however short, in the window alone", () => {
+  const bands = (from: number, to: number) => {
+    const { markArea } = satellites(from, to).series[0] as { markArea: { data: { xAxis: number }[][] } };
+    return markArea.data.map((band) => band.map(({ xAxis }) => xAxis));
+  };
+  assert.deepEqual(bands(0, 40), []);
+  assert.deepEqual(bands(45.01, 46), [[45.01, 45.08]]);
+  // 2 of 500 pixels
+  assert.deepEqual(bands(0, 100), [[45, 45.4]]);
 });

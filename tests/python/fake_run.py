@@ -165,7 +165,13 @@ def _manifest(stacks: tuple[str, ...], iterations: int) -> dict[str, Any]:
         "scenarios": {
             label: {
                 "scenario": {
-                    "satellite": {"forward": {"rate": "20 Mbit/s", "queue": "25 packets"}},
+                    "name": "sat",
+                    "title": "made up",
+                    "source": "made up",
+                    "satellite": {
+                        "forward": {"rate": "20 Mbit/s", "queue": "25 packets", "delay": "300 ms"},
+                        "return": {"rate": "2 Mbit/s", "queue": "25 packets", "delay": "300 ms"},
+                    },
                     "timeout": "120 s",
                 },
                 "summary": link.summary,

@@ -60,6 +60,7 @@ def scenario(file: str, *settings: str) -> None:
                 "scenario": {"name": Path(file).stem, "set": list(settings[1::2])},
                 "summary": summary,
                 "courses": {},
+                "interruptions": {},
                 "path": {},
             }
         )

@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 
 use crate::fields::{Entry, Fields, Problem};
 use crate::packed_text::file_text;
+use crate::passage::{COLUMNS, Passing};
 use crate::steps;
 
 /// A delay that is given over time. A delay holds from its time on until the next, the last one for
@@ -19,15 +20,18 @@ use crate::steps;
 /// says that nothing is known after that time: a scenario whose timeout is later is refused.
 ///
 /// `{ trace = "file.csv" }` takes the steps from a file with the header `time_s,delay_ms` and a row
-/// for each step, both columns decimal numbers that are whole nanoseconds. Further columns are for
-/// people. The first time is 0 and they increase. A relative path is relative to the scenario file.
-/// In JSON the content travels along as `steps`, and the file is not read again.
+/// for each step, both columns decimal numbers that are whole nanoseconds. The first time is 0 and
+/// they increase. Where further columns are `satellite`, `elevation_deg` and `in_view`, figures
+/// show these; others are for people. A relative path is relative to the scenario file. In JSON the
+/// content travels along as `steps` and `satellites`, and the file is not read again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DelaySteps {
     /// The file that the steps come from.
     pub trace: Option<String>,
     /// The delays, each with the time from which on it holds; not empty, from time 0, in order.
     pub steps: Vec<(Time, Span)>,
+    /// The satellite of each step; None: nothing is known of satellites.
+    pub satellites: Option<Vec<Passing>>,
     /// Whether the delay changes evenly between steps.
     pub linear: bool,
     /// The time after which the steps begin again; None: never.
@@ -47,9 +51,17 @@ impl DelaySteps {
     pub(crate) fn read(fields: &mut Fields, folder: &Path) -> Result<Self, Problem> {
         let file = fields.take("trace");
         let trace = file.as_ref().map(Entry::text).transpose()?;
-        let steps = match (fields.take("steps"), &file, &trace) {
-            (Some(entry), ..) => steps::read(&entry, ["300 ms", "280 ms"])?,
+        let given = fields.take("satellites");
+        let (steps, satellites) = match (fields.take("steps"), &file, &trace) {
+            (Some(entry), ..) => {
+                let steps = steps::read(&entry, ["300 ms", "280 ms"])?;
+                let satellites = given.map(|entry| Passing::read_all(&entry, steps.len()));
+                (steps, satellites.transpose()?)
+            }
             (None, Some(file), Some(name)) => {
+                if let Some(entry) = given {
+                    return Err(entry.problem("the trace has them already; leave them out"));
+                }
                 read_file(&folder.join(name)).map_err(|wrong| file.problem(&wrong))?
             }
             _ => return Err(fields.missing("steps", EXAMPLE)),
@@ -69,6 +81,7 @@ impl DelaySteps {
         Ok(Self {
             trace,
             steps,
+            satellites,
             linear,
             period,
             ends: after_last(ends, last)?,
@@ -125,22 +138,27 @@ fn after_last(entry: Option<Entry>, last: Time) -> Result<Option<Span>, Problem>
     Ok(Some(length))
 }
 
-fn read_file(path: &Path) -> Result<Vec<(Time, Span)>, String> {
+/// Steps, and the satellite of each.
+type Read = (Vec<(Time, Span)>, Option<Vec<Passing>>);
+
+fn read_file(path: &Path) -> Result<Read, String> {
     let text =
         file_text(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     let mut lines = text.lines().enumerate();
     let header = lines.next().map_or("", |(_, header)| header);
-    let columns = header.split(',').count();
+    let names: Vec<&str> = header.split(',').collect();
     let more = header.strip_prefix(HEADER);
     if !more.is_some_and(|more| more.is_empty() || more.starts_with(',')) {
         return Err(format!("line 1: the header must be \"{HEADER}\""));
     }
-    let mut steps = Vec::new();
+    let place = |column: &str| names.iter().position(|name| *name == column);
+    let places: Option<Vec<usize>> = COLUMNS.into_iter().map(place).collect();
+    let (mut steps, mut satellites) = (Vec::new(), Vec::new());
     for (index, line) in lines {
         let wrong = |what: &str| format!("line {}: {line}: {what}", index + 1);
         let values: Vec<&str> = line.split(',').collect();
         let step = match values.as_slice() {
-            [time, delay, ..] if values.len() == columns => step(time, delay),
+            [time, delay, ..] if values.len() == names.len() => step(time, delay),
             _ => None,
         };
         let step = step.ok_or_else(|| {
@@ -148,11 +166,15 @@ fn read_file(path: &Path) -> Result<Vec<(Time, Span)>, String> {
         })?;
         steps.push(step);
         steps::check_order(&steps).map_err(|what| wrong(&what))?;
+        if let Some([satellite, elevation, in_view]) = places.as_deref() {
+            let row = [values[*satellite], values[*elevation], values[*in_view]];
+            satellites.push(Passing::read(row).map_err(|what| wrong(&what))?);
+        }
     }
     if steps.is_empty() {
         Err("no row after the header".to_owned())
     } else {
-        Ok(steps)
+        Ok((steps, places.map(|_| satellites)))
     }
 }
 
@@ -170,6 +192,9 @@ impl Serialize for DelaySteps {
             map.serialize_entry("trace", trace)?;
         }
         map.serialize_entry("steps", &self.steps)?;
+        if let Some(satellites) = &self.satellites {
+            map.serialize_entry("satellites", satellites)?;
+        }
         if self.linear {
             map.serialize_entry("between", "linear")?;
         }

@@ -3,18 +3,26 @@
 
 use bentpipe_units::Time;
 
+use crate::direction::{Direction, SegmentName};
+
 /// Of each kind of events and direction, so many are kept: the first.
 pub const EVENTS_KEPT: usize = 10_000;
 
 /// A time in which a link sends nothing, from one time to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interruption {
+    /// The link's segment.
+    pub segment: SegmentName,
+    /// The link's direction.
+    pub direction: Direction,
     /// Why.
     pub kind: InterruptionKind,
     /// Its beginning.
     pub from: Time,
     /// Its end: that of the handover's gap, which may have no length, or of the outage.
     pub until: Time,
+    /// The satellite that serves the terminal behind a handover; None: it is not known.
+    pub satellite: Option<String>,
 }
 
 /// The kind of an interruption.

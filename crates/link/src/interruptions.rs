@@ -3,14 +3,38 @@
 
 use bentpipe_units::Time;
 
-use crate::direction::Direction;
+use crate::delay::Delay;
+use crate::direction::{Direction, SegmentName};
 use crate::events::{EVENTS_KEPT, Interruption, InterruptionKind};
 use crate::handovers_in_trial::HandoversInTrial;
 use crate::hop::Hop;
 use crate::outages::Outages;
 use crate::random::LinkSeed;
 use crate::rate::LinkRate;
-use crate::scenario::DirectionConfig;
+use crate::scenario::{DirectionConfig, Scenario};
+use crate::steps;
+
+impl Scenario {
+    /// The interruptions of all links up to a time, those towards the client first: see
+    /// [`Hop::interruptions`].
+    #[must_use]
+    pub fn interruptions(&self, seed: u64, until: Time) -> Vec<Interruption> {
+        let whole = self.whole();
+        let of = |direction| whole.interruptions(direction, seed, until);
+        Direction::BOTH.into_iter().flat_map(of).collect()
+    }
+
+    /// The links of all segments, segment by segment from the client to the server.
+    pub(crate) fn links(&self) -> impl Iterator<Item = (SegmentName, Direction, &DirectionConfig)> {
+        let places = SegmentName::ALL
+            .into_iter()
+            .flat_map(|segment| Direction::BOTH.map(|direction| (segment, direction)));
+        places.filter_map(|(segment, direction)| {
+            let config = self.segment(segment)?.direction(direction);
+            Some((segment, direction, config))
+        })
+    }
+}
 
 impl Hop<'_> {
     /// The interruptions of a direction's links up to a time, in the order in which they begin:
@@ -44,32 +68,46 @@ impl Hop<'_> {
 impl DirectionConfig {
     fn interruptions(&self, seed: LinkSeed, until: Time) -> Vec<Interruption> {
         let config = self.in_trial(seed);
-        let outages = config.outages.iter();
-        let outages = outages.flat_map(|it| of_outages(it, until));
+        let interruption = |kind, from, until, satellite| Interruption {
+            segment: seed.segment,
+            direction: seed.direction,
+            kind,
+            from,
+            until,
+            satellite,
+        };
+        let outages = config.outages.iter().flat_map(|it| spans(it, until));
+        let outages =
+            outages.map(|(from, until)| interruption(InterruptionKind::Outage, from, until, None));
         let handovers = config.handovers.iter();
         let handovers = handovers.flat_map(|it| HandoversInTrial::new(it, seed).up_to(until));
-        let handovers = handovers.map(|(begin, gap)| Interruption {
-            kind: InterruptionKind::Handover,
-            from: begin,
-            until: begin + gap,
+        let handovers = handovers.map(|(from, gap)| {
+            let end = from + gap;
+            interruption(InterruptionKind::Handover, from, end, serving(&config, end))
         });
         outages.chain(handovers).collect()
     }
 }
 
-/// The outages that begin by a time.
-fn of_outages(outages: &Outages, until: Time) -> Vec<Interruption> {
+/// The outages that begin by a time: their beginnings and ends.
+fn spans(outages: &Outages, until: Time) -> Vec<(Time, Time)> {
     let (mut found, mut at) = (Vec::new(), Time::ZERO);
     while at <= until && at < Time::NEVER && found.len() <= EVENTS_KEPT {
         let (is_out, change) = outages.at(at);
         if is_out {
-            found.push(Interruption {
-                kind: InterruptionKind::Outage,
-                from: at,
-                until: change,
-            });
+            found.push((at, change));
         }
         at = change;
     }
     found
+}
+
+/// The satellite that serves at a time.
+fn serving(config: &DirectionConfig, at: Time) -> Option<String> {
+    let Delay::Steps(delay) = &config.delay else {
+        return None;
+    };
+    let satellites = delay.satellites.as_ref()?;
+    let (step, _) = steps::in_period(&delay.steps, delay.period, at);
+    Some(satellites[step].satellite.clone()).filter(|name| !name.is_empty())
 }

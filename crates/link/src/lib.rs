@@ -64,6 +64,8 @@ mod outages;
 mod packed_text;
 mod packet;
 mod packets;
+mod parts;
+mod passage;
 mod path;
 mod policer;
 mod queue;
@@ -110,6 +112,7 @@ pub use packet::{
     CapacityRequests, Counters, Fate, FurtherArrival, Outcome, PacketMeta, SourceCounters,
 };
 pub use packets::Packets;
+pub use passage::Passing;
 pub use path::Path;
 pub use queue::{Queue, RandomDrop};
 pub use queue_size::QueueSize;
@@ -124,6 +127,6 @@ pub use satellite::{
 pub use scenario::{DirectionConfig, Scenario, Segment};
 pub use shaper::ShaperConfig;
 pub use sources::{Replayed, Source, Traffic, TransferSizes};
-pub use timeline::{LinkTimeline, PARTS, Quantity};
+pub use timeline::{LinkTimeline, MOST_POINTS, PARTS, Quantity};
 pub use token_bucket::TokenBucketConfig;
 pub use udp::{Priority, UdpConfig};

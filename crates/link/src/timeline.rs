@@ -16,10 +16,11 @@ use crate::handovers::HandoverTimes;
 use crate::intervals::Intervals;
 use crate::loss::Loss;
 use crate::outages::OutageTimes;
+use crate::parts::{Parts, median, weighted};
 use crate::random::LinkSeed;
 use crate::rate::{LinkRate, RateSteps};
 use crate::rate_over_time::RateOverTime;
-use crate::satellite::Reception;
+use crate::satellite::{Adaptation, Modcod, Mode, Reception, Waveform};
 use crate::scenario::{DirectionConfig, Scenario};
 use crate::steps;
 
@@ -27,6 +28,8 @@ use crate::steps;
 pub const PARTS: usize = 60;
 /// The trial whose draws stand for those of all.
 const EXAMPLE_SEED: u64 = 0;
+/// The points of a course, at most. Where there are more changes, it has means.
+pub const MOST_POINTS: usize = 1_000;
 /// Intervals that are looked at, at most: the trial may last for days.
 const MOST_INTERVALS: u64 = 10_000;
 
@@ -41,6 +44,12 @@ pub enum Quantity {
     Loss,
     /// Of the trial's terminal, in thousandths of a decibel.
     EsN0,
+    /// What the MODCOD or the waveform of its frames or bursts needs, in thousandths of a decibel.
+    Modcod,
+    /// Of the satellite that serves the terminal, in thousandths of a degree.
+    Elevation,
+    /// The number of satellites that the terminal could use.
+    InView,
 }
 
 /// The values over time of a quantity of a link, in figures in the unit of the quantity.
@@ -58,7 +67,7 @@ pub struct LinkTimeline {
     pub repeats: bool,
     /// The time from which on the last step of several holds for ever; None if there is none.
     pub last_from: Option<Time>,
-    /// True if it is drawn at random. Then it is that of the seed 0: other seeds have others.
+    /// True if it is drawn at random: each trial has another.
     pub drawn: bool,
     /// The lowest value that holds for any time.
     pub least: i64,
@@ -70,38 +79,57 @@ pub struct LinkTimeline {
     pub mean: i64,
     /// The mean of each of [`PARTS`] parts of equal length.
     pub parts: Vec<i64>,
+    /// Each value with the time from which on it holds; or, if these were more than
+    /// [`MOST_POINTS`], the means of as many parts of equal length, with the beginning of each.
+    pub course: Vec<(Time, i64)>,
+    /// True if the course has means.
+    pub of_means: bool,
+    /// True if values change evenly from one to the next, and do not hold.
+    pub evenly: bool,
+    /// The name that goes with the values from a time on: of a MODCOD, or of a satellite. Empty if
+    /// there are none, or more than [`MOST_POINTS`].
+    pub names: Vec<(Time, String)>,
 }
 
 impl Scenario {
     /// The timelines of all quantities that change with time, segment by segment from the client
-    /// to the server.
+    /// to the server. What is drawn at random is that of the seed 0.
     #[must_use]
     pub fn timelines(&self) -> Vec<LinkTimeline> {
-        let segments = [
-            SegmentName::Access,
-            SegmentName::Satellite,
-            SegmentName::Ground,
-        ];
-        let places = segments.map(|segment| Direction::BOTH.map(|direction| (segment, direction)));
+        self.timelines_of(EXAMPLE_SEED, None)
+    }
+
+    /// The same for a trial with a seed, up to a time.
+    #[must_use]
+    pub fn timelines_in_trial(&self, seed: u64, until: Time) -> Vec<LinkTimeline> {
+        self.timelines_of(seed, Some(until - Time::ZERO))
+    }
+
+    fn timelines_of(&self, seed: u64, length: Option<Span>) -> Vec<LinkTimeline> {
         let mut found = Vec::new();
-        for (segment, direction) in places.into_iter().flatten() {
-            let Some(config) = self.segment(segment) else {
-                continue;
-            };
+        for (segment, direction, config) in self.links() {
             let seed = LinkSeed {
-                seed: EXAMPLE_SEED,
+                seed,
                 direction,
                 segment,
             };
-            let config = &*config.direction(direction).in_trial(seed);
+            let config = &*config.in_trial(seed);
             let each = [
                 es_n0(config, self.timeout),
+                modcod(config, self.timeout),
                 rate(config, seed, self.timeout),
                 delay(config, seed, self.timeout),
+                passing(config, self.timeout, Quantity::Elevation),
+                passing(config, self.timeout, Quantity::InView),
                 loss(config, self.timeout),
             ];
             let each = each.into_iter().flatten();
-            found.extend(each.map(|values| values.timeline(segment, direction)));
+            found.extend(each.map(|mut values| {
+                if let Some(length) = length {
+                    values.extent = Extent::only(length);
+                }
+                values.timeline(segment, direction)
+            }));
         }
         found
     }
@@ -112,11 +140,29 @@ struct Values<'a> {
     quantity: Quantity,
     extent: Extent,
     drawn: bool,
+    evenly: bool,
     at: At<'a>,
+    name: Option<NameAt<'a>>,
 }
 
 /// The value that holds at a time, and until when. Times must not go back.
 type At<'a> = Box<dyn FnMut(Time) -> (i64, Time) + 'a>;
+/// The name that goes with the value at a time, and until when.
+type NameAt<'a> = Box<dyn FnMut(Time) -> (String, Time) + 'a>;
+
+impl<'a> Values<'a> {
+    /// Values that hold, without names.
+    fn new(quantity: Quantity, extent: Extent, at: At<'a>) -> Self {
+        Self {
+            quantity,
+            extent,
+            drawn: false,
+            evenly: false,
+            at,
+            name: None,
+        }
+    }
+}
 
 fn rate(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Values<'_>> {
     let rate = config.rate.as_ref()?;
@@ -134,28 +180,100 @@ fn rate(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Value
         (_, Some(extent)) => extent,
     };
     let mut over_time = RateOverTime::of_link(config, seed)?;
-    Some(Values {
-        quantity: Quantity::Rate,
-        extent,
-        drawn: matches!(rate, LinkRate::Random(_)),
-        at: Box::new(move |at| {
-            let (bps, until) = over_time.at(at);
-            (count(bps), until)
-        }),
-    })
+    let at = move |at| {
+        let (bps, until) = over_time.at(at);
+        (count(bps), until)
+    };
+    let drawn = matches!(rate, LinkRate::Random(_));
+    let values = Values::new(Quantity::Rate, extent, Box::new(at));
+    Some(Values { drawn, ..values })
 }
 
 /// The Es/N0 of the trial's terminal.
 fn es_n0(config: &DirectionConfig, timeout: Span) -> Option<Values<'_>> {
     let reception = config.rate.as_ref()?.reception()?;
+    let at = move |at| {
+        let (es_n0, until) = reception.at(at);
+        (es_n0.thousandths(), until)
+    };
+    let extent = of_reception(reception, timeout)?;
+    Some(Values::new(Quantity::EsN0, extent, Box::new(at)))
+}
+
+/// The MODCOD of the trial's terminal, or the waveform: its threshold, and its name.
+fn modcod(config: &DirectionConfig, timeout: Span) -> Option<Values<'_>> {
+    let rate = config.rate.as_ref()?;
+    let extent = of_reception(rate.reception()?, timeout)?;
+    let (at, name): (At<'_>, NameAt<'_>) = match rate {
+        LinkRate::DvbS2(carrier) => {
+            let adaptation = || carrier.adaptation(&carrier.own);
+            let name = |it: &Modcod| it.name.to_owned();
+            (thresholds(adaptation()), names(adaptation(), name))
+        }
+        LinkRate::Rcs2(carrier) => {
+            let adaptation = || carrier.adaptation(&carrier.own);
+            let name = |it: &Waveform| format!("{}: {}", it.id, it.name);
+            (thresholds(adaptation()), names(adaptation(), name))
+        }
+        _ => return None,
+    };
+    let values = Values::new(Quantity::Modcod, extent, at);
     Some(Values {
-        quantity: Quantity::EsN0,
-        extent: of_reception(reception, timeout)?,
-        drawn: false,
-        at: Box::new(move |at| {
-            let (es_n0, until) = reception.at(at);
-            (es_n0.thousandths(), until)
-        }),
+        name: Some(name),
+        ..values
+    })
+}
+
+fn thresholds<'a, M: Mode>(mut adaptation: Adaptation<M>) -> At<'a> {
+    Box::new(move |at| {
+        let (mode, until) = adaptation.at(at);
+        (mode.threshold().thousandths(), until)
+    })
+}
+
+fn names<'a, M: Mode>(
+    mut adaptation: Adaptation<M>,
+    name: impl Fn(&M) -> String + 'a,
+) -> NameAt<'a> {
+    Box::new(move |at| {
+        let (mode, until) = adaptation.at(at);
+        (name(mode), until)
+    })
+}
+
+/// The elevation of the satellite that serves the terminal, or how many it could use.
+fn passing(config: &DirectionConfig, timeout: Span, quantity: Quantity) -> Option<Values<'_>> {
+    let Delay::Steps(delay) = &config.delay else {
+        return None;
+    };
+    let satellites = delay.satellites.as_ref()?;
+    let step = move |at| {
+        let (step, until) = steps::in_period(&delay.steps, delay.period, at);
+        (&satellites[step], until)
+    };
+    let is_elevation = quantity == Quantity::Elevation;
+    let at = move |at| {
+        let (passing, until) = step(at);
+        let in_view = i64::from(passing.in_view);
+        (
+            if is_elevation {
+                passing.elevation
+            } else {
+                in_view
+            },
+            until,
+        )
+    };
+    let name: NameAt<'_> = Box::new(move |at| {
+        let (passing, until) = step(at);
+        (passing.satellite.clone(), until)
+    });
+    let extent = Extent::of_steps(&delay.steps, delay.period, timeout);
+    let values = Values::new(quantity, extent, Box::new(at));
+    Some(Values {
+        evenly: is_elevation && delay.linear,
+        name: is_elevation.then_some(name),
+        ..values
     })
 }
 
@@ -199,14 +317,16 @@ fn delay(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Valu
         Delay::Fixed(_) | Delay::Jitter(_) => return None,
     };
     let mut over_time = DelayOverTime::new(&config.delay, seed);
+    let at = move |at| {
+        let (delay, until) = over_time.at(at);
+        (count(delay.as_nanos()), until)
+    };
+    let evenly = matches!(&config.delay, Delay::Steps(steps) if steps.linear);
+    let values = Values::new(Quantity::Delay, extent, Box::new(at));
     Some(Values {
-        quantity: Quantity::Delay,
-        extent,
         drawn,
-        at: Box::new(move |at| {
-            let (delay, until) = over_time.at(at);
-            (count(delay.as_nanos()), until)
-        }),
+        evenly,
+        ..values
     })
 }
 
@@ -238,12 +358,28 @@ fn loss(config: &DirectionConfig, timeout: Span) -> Option<Values<'_>> {
         }
         _ => return None,
     };
-    Some(Values {
-        quantity: Quantity::Loss,
-        extent,
-        drawn: false,
-        at,
-    })
+    Some(Values::new(Quantity::Loss, extent, at))
+}
+
+/// The names up to a time in nanoseconds, each with the time from which on it holds.
+fn named(mut name: NameAt<'_>, length: u64) -> Vec<(Time, String)> {
+    let mut found: Vec<(Time, String)> = Vec::new();
+    let mut now = Time::ZERO;
+    while now.as_nanos() < length {
+        let (name, until) = name(now);
+        if found.last().is_none_or(|(_, last)| *last != name) {
+            found.push((now, name));
+        }
+        if found.len() > MOST_POINTS {
+            return Vec::new();
+        }
+        now = until;
+    }
+    found
+}
+
+fn count(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
 }
 
 /// How long a timeline is, and what comes after it.
@@ -255,6 +391,14 @@ struct Extent {
 }
 
 impl Extent {
+    fn only(length: Span) -> Self {
+        Self {
+            length,
+            repeats: false,
+            last_from: None,
+        }
+    }
+
     fn of_steps<T>(steps: &[(Time, T)], period: Option<Span>, timeout: Span) -> Self {
         let Some(length) = period else {
             let last_from = (steps.len() > 1).then(|| steps[steps.len() - 1].0);
@@ -292,14 +436,25 @@ impl Values<'_> {
     fn timeline(mut self, segment: SegmentName, direction: Direction) -> LinkTimeline {
         let length = self.extent.length.as_nanos().max(1);
         let mut held: BTreeMap<i64, u128> = BTreeMap::new();
-        let mut parts = Parts::new(length);
+        let mut parts = Parts::new(length, PARTS);
+        let mut fine = Parts::new(length, MOST_POINTS);
+        let mut course: Vec<(Time, i64)> = Vec::new();
         let mut now = 0;
         while now < length {
             let (value, until) = (self.at)(Time::from_nanos(now));
             let until = until.as_nanos().clamp(now + 1, length);
             *held.entry(value).or_default() += u128::from(until - now);
             parts.add(value, now, until);
+            fine.add(value, now, until);
+            let is_new = course.last().is_none_or(|(_, last)| *last != value) || self.evenly;
+            if is_new && course.len() <= MOST_POINTS {
+                course.push((Time::from_nanos(now), value));
+            }
             now = until;
+        }
+        let of_means = course.len() > MOST_POINTS;
+        if of_means {
+            course = fine.with_begins();
         }
         let mean = weighted(held.iter().map(|(value, nanos)| (*value, *nanos)));
         LinkTimeline {
@@ -315,82 +470,10 @@ impl Values<'_> {
             most: held.keys().next_back().copied().unwrap_or(0),
             mean,
             parts: parts.means(),
+            course,
+            of_means,
+            evenly: self.evenly && !of_means,
+            names: self.name.map(|it| named(it, length)).unwrap_or_default(),
         }
-    }
-}
-
-/// The value that half of the time is not exceeded.
-fn median(held: &BTreeMap<i64, u128>, length: u128) -> i64 {
-    let mut passed = 0;
-    let half = held.iter().find(|(_, nanos)| {
-        passed += **nanos;
-        2 * passed >= length
-    });
-    half.map_or(0, |(value, _)| *value)
-}
-
-/// The mean of values that hold for so many nanoseconds each.
-fn weighted(values: impl Iterator<Item = (i64, u128)>) -> i64 {
-    let (sum, nanos) = values.fold((0, 0), |(sum, all), (value, nanos)| {
-        (sum + i128::from(value) * signed(nanos), all + nanos)
-    });
-    mean(sum, nanos)
-}
-
-/// A sum over so many nanoseconds, for each of them, rounded down.
-fn mean(sum: i128, nanos: u128) -> i64 {
-    let mean = sum.div_euclid(signed(nanos.max(1)));
-    i64::try_from(mean).unwrap_or(i64::MAX)
-}
-
-fn signed(nanos: u128) -> i128 {
-    i128::try_from(nanos).unwrap_or(i128::MAX)
-}
-
-fn count(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
-}
-
-/// The value in each part.
-struct Parts {
-    length: u64,
-    sums: Vec<i128>,
-}
-
-impl Parts {
-    fn new(length: u64) -> Self {
-        Self {
-            length,
-            sums: vec![0; PARTS],
-        }
-    }
-
-    /// Where a part begins, rounded down.
-    fn begin(&self, part: usize) -> u64 {
-        let begin = u128::from(self.length) * part as u128 / PARTS as u128;
-        u64::try_from(begin).unwrap_or(u64::MAX)
-    }
-
-    /// A value holds from `from` until `until`.
-    fn add(&mut self, value: i64, from: u64, until: u64) {
-        let first = u128::from(from) * PARTS as u128 / u128::from(self.length);
-        let first = usize::try_from(first).unwrap_or(0);
-        for part in first..PARTS {
-            let (begin, end) = (self.begin(part), self.begin(part + 1));
-            if begin >= until {
-                break;
-            }
-            let nanos = end.min(until).saturating_sub(begin.max(from));
-            self.sums[part] += i128::from(value) * i128::from(nanos);
-        }
-    }
-
-    /// The mean of each; 0 for an empty part, as in a timeline of less than 60 ns.
-    fn means(&self) -> Vec<i64> {
-        let each = self.sums.iter().enumerate().map(|(part, sum)| {
-            let nanos = u128::from(self.begin(part + 1) - self.begin(part));
-            mean(*sum, nanos)
-        });
-        each.collect()
     }
 }

@@ -22,6 +22,7 @@ pub enum Command {
         file: PathBuf,
         sets: Vec<(String, String)>,
     },
+    Courses,
     Replay {
         messages: PathBuf,
         command: Vec<String>,
@@ -44,6 +45,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, Error
             file: given.remove_one("file").expect("clap asks for it"),
             sets: all(&mut given, "set"),
         },
+        "courses" => Command::Courses,
         _ => Command::Replay {
             messages: given.remove_one("messages").expect("clap asks for it"),
             command: all(&mut given, "command"),
@@ -70,6 +72,10 @@ fn command() -> clap::Command {
                 .allow_hyphen_values(true)
                 .action(ArgAction::Append),
         );
+    let courses = clap::Command::new("courses").about(
+        "Print what changes with time on the links of a trial, whose scenario, seed and length are \
+         in JSON on standard input",
+    );
     let replay = clap::Command::new("replay")
         .about("Drive one endpoint program alone through what was said to it in a failed trial")
         .arg(
@@ -89,7 +95,7 @@ fn command() -> clap::Command {
         .after_help(EXAMPLES)
         .subcommand_required(true)
         .disable_help_subcommand(true)
-        .subcommands([trial, shell, scenario, replay])
+        .subcommands([trial, shell, scenario, courses, replay])
 }
 
 fn file(name: &'static str, value: &'static str) -> Arg {
@@ -122,6 +128,7 @@ mod tests {
     fn commands_are_understood() {
         assert_eq!(parse_words(&["trial"]), Ok(Command::Trial));
         assert_eq!(parse_words(&["shell"]), Ok(Command::Shell));
+        assert_eq!(parse_words(&["courses"]), Ok(Command::Courses));
         let sets = vec![("forward.queue".to_owned(), "1BDP".to_owned())];
         let scenario = Command::Scenario {
             file: "sat.toml".into(),

@@ -2,13 +2,14 @@
 //!
 //! `trial` runs one trial from a job (JSON on standard input) and prints its result (JSON on
 //! standard output); `shell` has two commands live behind a link, which its job names; `scenario`
-//! prints a scenario as it is understood; `replay` drives one endpoint program alone through a
-//! conversation that a failed trial left behind. People use the `bentpipe` command, which starts
-//! this one.
+//! prints a scenario as it is understood, `courses` what changes with time in a trial of one;
+//! `replay` drives one endpoint program alone through a conversation that a failed trial left
+//! behind. People use the `bentpipe` command, which starts this one.
 
 mod child;
 mod cli;
 mod coordinator;
+mod courses;
 mod drawing;
 mod flow;
 mod links;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         cli::Command::Trial => trial::from_standard_input(),
         cli::Command::Shell => return shell::from_standard_input(),
         cli::Command::Scenario { file, sets } => scenario::print(&file, &sets),
+        cli::Command::Courses => courses::from_standard_input(),
         cli::Command::Replay { messages, command } => replay::replay(&messages, &command),
     };
     match result {

@@ -5,24 +5,25 @@ use std::error::Error;
 use std::io::{Write, stdout};
 use std::path::Path;
 
-use bentpipe_link::{
-    Delay, Direction, DirectionConfig, LinkRate, LinkTimeline, Loss, Quantity, Scenario,
-    SegmentName,
-};
+use bentpipe_link::{Delay, Direction, DirectionConfig, Loss, Scenario};
 use bentpipe_units::{Rate, Time};
 use serde_json::{Value, json};
 
 use bentpipe_trial::path_facts;
 
+use crate::courses;
 use crate::drawing::{self, text};
 
 /// Prints the scenario in `file` with `sets` applied, as one JSON object.
 pub fn print(file: &Path, sets: &[(String, String)]) -> Result<(), Box<dyn Error>> {
     let scenario = Scenario::load(file, sets)?;
+    let end = Time::ZERO + scenario.timeout;
     writeln!(
         stdout(),
         "{}",
-        json!({ "summary": summary(&scenario), "courses": timelines(&scenario),
+        json!({ "summary": summary(&scenario),
+            "courses": courses::all(&scenario.timelines(), &scenario),
+            "interruptions": courses::interruptions(&scenario.interruptions(0, end)),
             "path": drawing::path(&scenario), "scenario": scenario })
     )?;
     Ok(())
@@ -57,73 +58,6 @@ fn summary(scenario: &Scenario) -> Value {
         "return_loss": back.loss,
         "forward_delay": forward.delay,
         "return_delay": back.delay,
-    })
-}
-
-/// What changes with time, by the key of the scenario that it stands in; nothing else is there.
-fn timelines(scenario: &Scenario) -> Value {
-    let each = scenario.timelines().into_iter();
-    each.map(|timeline| {
-        let mut drawn = json_timeline(&timeline);
-        if let (Quantity::Rate, Some(modcods)) = (timeline.quantity, modcods(scenario, &timeline)) {
-            drawn["modcods"] = modcods;
-        }
-        (key(&timeline), drawn)
-    })
-    .collect()
-}
-
-/// The MODCODs of a carrier with the share of the time for which each is used; None: it is none.
-fn modcods(scenario: &Scenario, timeline: &LinkTimeline) -> Option<Value> {
-    let link = scenario
-        .segment(timeline.segment)?
-        .direction(timeline.direction);
-    let Some(LinkRate::DvbS2(carrier)) = &link.rate else {
-        return None;
-    };
-    let whole = timeline.length.as_secs_f64();
-    let used = carrier.modcods_in(timeline.length).into_iter();
-    let shares = used.map(|(name, span)| json!([name, span.as_secs_f64() / whole]));
-    Some(shares.collect())
-}
-
-fn key(timeline: &LinkTimeline) -> String {
-    let segment = match timeline.segment {
-        SegmentName::Access => "access",
-        SegmentName::Satellite => "satellite",
-        SegmentName::Ground => "ground",
-    };
-    let quantity = match timeline.quantity {
-        Quantity::Rate => "rate",
-        Quantity::Delay => "delay",
-        Quantity::Loss => "loss",
-        Quantity::EsN0 => "es_n0",
-    };
-    format!("{segment}.{}.{quantity}", timeline.direction.name())
-}
-
-/// In Mbit/s, milliseconds, per cent, or decibels.
-fn json_timeline(timeline: &LinkTimeline) -> Value {
-    let (unit, in_unit) = match timeline.quantity {
-        Quantity::Rate => ("Mbit/s", 1e6),
-        Quantity::Delay => ("ms", 1e6),
-        Quantity::Loss => ("%", 1e7),
-        Quantity::EsN0 => ("dB", 1e3),
-    };
-    #[expect(clippy::cast_precision_loss, reason = "for people")]
-    let shown = |value: i64| value as f64 / in_unit;
-    let parts: Vec<f64> = timeline.parts.iter().map(|value| shown(*value)).collect();
-    json!({
-        "unit": unit,
-        "length_s": timeline.length.as_secs_f64(),
-        "repeats": timeline.repeats,
-        "last_from_s": timeline.last_from.map(|at| (at - Time::ZERO).as_secs_f64()),
-        "drawn": timeline.drawn,
-        "least": shown(timeline.least),
-        "median": shown(timeline.median),
-        "most": shown(timeline.most),
-        "mean": shown(timeline.mean),
-        "parts": parts,
     })
 }
 

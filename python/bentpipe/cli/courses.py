@@ -14,6 +14,14 @@ _PLAIN = "12345678"  # where these cannot be shown
 _INDENT = "    "
 
 
+_MEANINGS = {
+    "modcod": "what Es/N0 must be for the MODCOD in use",
+    "elevation": "of the satellite that serves the terminal, the same both ways",
+    "in_view": "that the terminal could use, the same both ways",
+}
+_INTERRUPTIONS = 40  # that are told one by one
+
+
 def has_blocks() -> bool:
     """Whether the locale and standard output have characters beyond ASCII."""
     encodings = (locale.getencoding(), sys.stdout.encoding or "ascii")
@@ -32,12 +40,15 @@ def drawn(key: str, course: Mapping[str, Any], trace: bool) -> Iterator[str]:
     levels = _BLOCKS if has_blocks() else _PLAIN
     unit, parts, length = course["unit"], course["parts"], course["length_s"]
     figures = ", ".join(f"{what} {course[what]:.4g}" for what in ("least", "median", "most", "mean"))
+    of = _MEANINGS.get(key.rpartition(".")[2])
     after = ", which repeat" if course["repeats"] else ""
     if course["last_from_s"] is not None:
         after = f", from {course['last_from_s']:g} s on the last value"
     yield f"  {key}, over {length:g} s{after}"
     yield _INDENT + blocks(parts, levels)
     yield f"{_INDENT}{figures} {unit}"
+    if of:
+        yield _INDENT + of
     ends = f"{levels[0]} {min(parts):.4g} to {levels[-1]} {max(parts):.4g} {unit}"
     yield f"{_INDENT}a block is the mean of {length / len(parts):.3g} s: {ends}"
     if modcods := course.get("modcods"):
@@ -51,3 +62,29 @@ def _modcods(modcods: Sequence[tuple[str, float]]) -> Iterator[str]:
     told = [f"{name} {share:.0%}" for name, share in reversed(modcods)]
     text = ", ".join(one.replace("%", " %") for one in told)
     yield folded(f"MODCODs by time: {text}", _INDENT, _INDENT + "  ")
+
+
+def is_told(key: str, all_: Mapping[str, Any]) -> bool:
+    """Whether this course of the sky is that of the other direction, which is drawn."""
+    forward = key.replace(".return.", ".forward.")
+    of_sky = key.endswith((".elevation", ".in_view"))
+    return of_sky and forward != key and all_.get(forward) == all_[key]
+
+
+def interrupted(by_key: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
+    """The lines of handovers and outages: when each is, for how long, and which satellite serves then."""
+    for key, each in by_key.items():
+        forward = key.replace(".return.", ".forward.")
+        if forward != key and by_key.get(forward) == each:
+            continue
+        both = by_key.get(key.replace(".forward.", ".return.")) == each
+        yield f"  {key}{', the same both ways' if both else ''}"
+        told = [_interruption(one) for one in each[:_INTERRUPTIONS]]
+        if more := len(each) - len(told):
+            told.append(f"{more} more, all by --json" if len(each) < 1000 else "and so on")
+        yield folded(", ".join(told), _INDENT, _INDENT)
+
+
+def _interruption(one: Mapping[str, Any]) -> str:
+    to = f" to {one['satellite']}" if one["satellite"] else ""
+    return f"{one['at_s']:g} s{to} ({one['length_s'] * 1e3:g} ms)"

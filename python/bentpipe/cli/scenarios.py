@@ -80,7 +80,7 @@ def show(name: str, settings: tuple[str, ...], as_json: bool) -> None:
     """Show a scenario as Bentpipe reads it, with its source. NAME may be a path to a .toml file.
 
     Each direction is drawn as what packets meet, in that order. What changes with time is drawn in a line;
-    --json has every step of it.
+    --json has every step of it. Handovers and outages have their times, and what is known of the satellites.
 
     \b
     Examples:
@@ -97,6 +97,7 @@ def show(name: str, settings: tuple[str, ...], as_json: bool) -> None:
                     "scenario": found.scenario,
                     "summary": found.summary,
                     "courses": found.courses,
+                    "interruptions": found.interruptions,
                     "path": found.path,
                 },
                 indent=2,
@@ -127,9 +128,13 @@ def _show(found: Scenario) -> None:
         of_one = " (what is drawn is that of one trial; others have others)"
         click.echo(f"over time{of_one if drawn else ''}:")
     for key, course in found.courses.items():
+        if courses.is_told(key, found.courses):
+            continue
         trace = key.endswith(".rate") and f"{key}.trace" in values
         for line in courses.drawn(key, course, trace):
             click.echo(line)
+    for line in courses.interrupted(found.interruptions):
+        click.echo(line)
     click.echo("in full:")
     for key, value in values.items():
         if key not in ("name", "title", "source", "notes"):

@@ -27,6 +27,7 @@ class Scenario:
     scenario: dict[str, Any]  # in full, as `bentpipe-sim trial` takes it
     summary: dict[str, Any]  # name, title, source, rates, queues …, for people and reports
     courses: dict[str, Any]  # key of what changes with time → how it goes
+    interruptions: dict[str, Any]  # key of handovers and outages → each of them
     path: dict[str, Any]  # direction → what packets meet, in that order
 
 
@@ -78,9 +79,27 @@ def resolve(name: str, settings: Sequence[str] = ()) -> Scenario:
     if done.returncode != 0:
         raise BentpipeError(f"bentpipe-sim scenario {file} failed: {done.stderr.strip()}")
     answer = json.loads(done.stdout)
-    return Scenario(
-        label(name, settings), answer["scenario"], answer["summary"], answer["courses"], answer["path"]
-    )
+    return Scenario(label(name, settings), **answer)
+
+
+@dataclass(frozen=True)
+class TrialCourses:
+    """What changes with time on the links in a trial: as in `Scenario`, by its seed, up to a time."""
+
+    courses: dict[str, Any]
+    interruptions: dict[str, Any]
+
+
+def courses_of_trial(scenario: dict[str, Any], seed: str, until_s: float) -> TrialCourses:
+    """Of a trial over a scenario, in full, from its beginning. BentpipeError if the scenario cannot be read,
+    as that of another version may be.
+    """
+    asked = {"scenario": scenario, "seed": seed, "until_ns": max(1, round(until_s * 1e9))}
+    command = [str(paths.program("bentpipe-sim")), "courses"]
+    done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise BentpipeError(f"bentpipe-sim courses failed: {done.stderr.strip().removeprefix('error: ')}")
+    return TrialCourses(**json.loads(done.stdout))
 
 
 def resolve_all(wanted: Sequence[tuple[str, tuple[str, ...]]]) -> list[Scenario]:

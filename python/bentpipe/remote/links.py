@@ -7,6 +7,7 @@ nominal then, and are left out where it is not known.
 
 from __future__ import annotations
 
+import dataclasses
 import ipaddress
 import json
 import math
@@ -154,7 +155,7 @@ class Links:
                     what, error.hint or "as in scenarios: docs/reference/scenarios.md"
                 ) from error
         known = {"operator": link.operator, "orbit": link.orbit, "laboratory": link.laboratory}
-        return Scenario(name, found.scenario, {**found.summary, "link": known}, found.courses, found.path)
+        return dataclasses.replace(found, label=name, summary={**found.summary, "link": known})
 
     def allowance_bytes(self, name: str) -> int | None:
         """The allowance of a link in its period; None: not given."""

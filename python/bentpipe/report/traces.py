@@ -11,12 +11,15 @@ import msgspec
 
 from bentpipe.analysis.plots import series
 from bentpipe.analysis.traces import Analysis
+from bentpipe.errors import BentpipeError
 from bentpipe.report.drawings import KINDS, Plots
-from bentpipe.schema.analysis import Finding, PlotPlace, Summary
+from bentpipe.report.link_drawings import LinkPlots, link_plots
+from bentpipe.schema.analysis import Connection, Finding, PlotPlace, Summary
 
 __all__ = ["KINDS", "script"]
 
 _BACK = "acks_overload_return_link"  # its `rate` is that of the ACKs' way
+_BEFORE_LINKS = "sojourn"  # the plot above those of the links
 _POINT = 100  # a finding that lasts less than this part of a round trip is a point in its plot
 _SHARE = 0.05  # of the transfer: what is shown around a point if the round trip is not known
 
@@ -27,17 +30,29 @@ def script(trial: str, analysis: Analysis) -> dict[str, Any]:
     packets = series.of_connection(analysis.packets, connection.connection)
     plots = Plots(packets, connection, analysis.link)
     drawn = [{"kind": kind, "series": getattr(plots, kind)()} for kind in KINDS]
+    links, missing = _links(analysis, connection, plots)
+    behind = KINDS.index(_BEFORE_LINKS) + 1
+    drawn[behind:behind] = links.plots() if links else []
     return {
         "trial": trial,
-        "notes": _notes(analysis.summary),
+        "notes": [*_notes(analysis.summary), *missing],
         "end_s": plots.end_s,
         "events": msgspec.to_builtins(connection.events),
         "others_earlier_s": plots.before_client_s if plots.data == "forward" else None,
         "findings": [_finding(one, plots) for one in connection.findings],
         "unlike_record": _unlike_record(analysis, connection.findings),
+        "interruptions": links.interruptions() if links else [],
         "plots": [plot for plot in drawn if plot["series"]],
         "data": plots.columns.base64(),
     }
+
+
+def _links(analysis: Analysis, connection: Connection, plots: Plots) -> tuple[LinkPlots | None, list[str]]:
+    """The plots of the links, or why there are none."""
+    try:
+        return link_plots(analysis, connection, plots.end_s, plots.data, plots.columns), []
+    except BentpipeError as error:
+        return None, [f"What the links did over time is not shown: {error}"]
 
 
 def _notes(analysis: Summary) -> list[str]:

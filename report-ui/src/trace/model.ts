@@ -7,6 +7,12 @@ export const KINDS = [
   "offset",
   "queue",
   "sojourn",
+  "capacity",
+  "es_n0",
+  "link_delay",
+  "link_loss",
+  "elevation",
+  "in_view",
   "number",
   "size",
   "rate",
@@ -42,6 +48,17 @@ interface SeriesOf<Numbers> {
   values: Numbers;
   /** The upper ends of ranges; `values` are the lower ones. */
   tops: Numbers | null;
+  /** What goes with the values from a time on, as the name of a MODCOD or a satellite. */
+  names?: [from_s: number, name: string][] | null;
+}
+
+/** A time at which a link sends nothing: a handover or an outage. */
+export interface Interruption {
+  from_s: number;
+  to_s: number;
+  what: string;
+  /** The one that serves the terminal behind a handover; null where that is not known. */
+  satellite: string | null;
 }
 
 /** A finding; what it names is in one of the page's plots. */
@@ -58,6 +75,7 @@ interface TraceOf<Numbers> {
   findings: Finding[];
   /** Rules that found something here and not in the record of the trial, and the other way round. */
   unlike_record: { more: string[]; fewer: string[] };
+  interruptions: Interruption[];
   plots: { kind: Kind; series: SeriesOf<Numbers>[] }[];
 }
 

@@ -4,8 +4,8 @@ import { axis, type Option, type Theme } from "../chart";
 import { FACES } from "./kinds";
 import { marks } from "./marks";
 import type { Event } from "../schema/analysis";
-import type { Kind, Series } from "./model";
-import { dots, extent, line, roundAxis, strokes, type View } from "./thin";
+import type { Interruption, Kind, Series } from "./model";
+import { dots, extent, firstFrom, line, roundAxis, strokes, type View } from "./thin";
 import type { Span } from "./window";
 
 /** The margins of every plot in pixels; the same for all, so that their time axes stand above each other. */
@@ -15,6 +15,7 @@ export interface Shown {
   kind: Kind;
   series: Series[];
   events: Event[];
+  interruptions: Interruption[];
   span: Span;
   /** What a finding names in this plot. */
   marked: Span | null;
@@ -43,7 +44,11 @@ export function option(shown: Shown, theme: Theme): Option {
       },
     },
     yAxis: { ...vertical, min, max, interval, axisLabel: { ...vertical.axisLabel, formatter: face.tick } },
-    series: [annotations(shown, view, theme), ...shown.series.map((one, i) => drawn(one, view, theme, i))],
+    series: [
+      annotations(shown, view, theme),
+      ...shown.series.map((one, i) => drawn(one, view, theme, i)),
+      ...shown.series.filter(({ names }) => names).map((one) => labels(one, view, theme)),
+    ],
   };
 }
 
@@ -139,8 +144,48 @@ const LETTER = 6.2;
 /** How far above the plot the rows of labels stand, in pixels. */
 const ROWS = [3, 14];
 
+/** The least width of a band in pixels: one that is shorter is seen nevertheless. */
+const BAND = 2;
+
+function bands(interruptions: Interruption[], view: View, theme: Theme): object[] {
+  const least = (BAND * (view.to - view.from)) / view.width;
+  return interruptions
+    .filter(({ from_s, to_s }) => to_s > view.from && from_s < view.to)
+    .map(({ from_s, to_s }) => {
+      const [from, to] = [Math.max(from_s, view.from), Math.min(Math.max(to_s, from_s + least), view.to)];
+      return area({ from, to }, theme.muted, 0.3);
+    });
+}
+
+function area({ from, to }: Span, color: string, opacity: number): object {
+  return [{ xAxis: from, itemStyle: { color, opacity } }, { xAxis: to }];
+}
+
+/** Names beside a line where they begin to hold, if there is room for them. */
+function labels(series: Series, view: View, theme: Theme): object {
+  const perSecond = view.width / (view.to - view.from);
+  const names = series.names ?? [];
+  const data = names.flatMap(([begin, text], i) => {
+    const [from, to] = [Math.max(begin, view.from), Math.min(names[i + 1]?.[0] ?? Infinity, view.to)];
+    if ((to - from) * perSecond < text.length * LETTER) return [];
+    const value = series.values[Math.max(0, firstFrom(series.times, from + 1e-6) - 1)] ?? view.low;
+    const below = value > view.low + (view.high - view.low) * 0.85;
+    return { value: [from, value], label: { formatter: text, offset: [2, below ? 9 : -9] } };
+  });
+  return {
+    type: "scatter",
+    name: `names: ${series.name}`,
+    data,
+    symbolSize: 0.01,
+    silent: true,
+    animation: false,
+    z: 30,
+    label: { show: true, position: "right", distance: 0, color: theme.of(series.colour), fontSize: 11 },
+  };
+}
+
 /** Events as upright lines, and the part that a finding names. */
-function annotations({ events, marked }: Shown, view: View, theme: Theme): object {
+function annotations({ events, interruptions, marked }: Shown, view: View, theme: Theme): object {
   const perSecond = view.width / (view.to - view.from);
   const free = ROWS.map(() => -Infinity);
   const lines = events
@@ -172,8 +217,7 @@ function annotations({ events, marked }: Shown, view: View, theme: Theme): objec
     markArea: {
       silent: true,
       animation: false,
-      itemStyle: { color: theme.signal, opacity: 0.13 },
-      data: marked ? [[{ xAxis: marked.from }, { xAxis: marked.to }]] : [],
+      data: [...bands(interruptions, view, theme), ...(marked ? [area(marked, theme.signal, 0.13)] : [])],
     },
   };
 }

@@ -6,7 +6,7 @@ import { duration } from "../format";
 import { listen, type Target } from "./gestures";
 import { FACES } from "./kinds";
 import type { Event } from "../schema/analysis";
-import type { Kind, Mark, Series } from "./model";
+import type { Interruption, Kind, Mark, Series } from "./model";
 import { GRID, option } from "./option";
 import { firstFrom } from "./thin";
 import type { Span } from "./window";
@@ -15,6 +15,7 @@ import type { Span } from "./window";
 export interface Stage {
   file: string;
   events: Event[];
+  interruptions: Interruption[];
   span: () => Span;
   show: (span: Span) => void;
   reset: () => void;
@@ -50,6 +51,7 @@ export function plot(kind: Kind, series: Series[], stage: Stage): Plot {
           kind,
           series: shown(),
           events: stage.events,
+          interruptions: stage.interruptions,
           span: stage.span(),
           marked,
           width: made.chart?.getWidth() ?? made.host.clientWidth,
@@ -144,7 +146,9 @@ function text(
 ): string {
   const parts = series.flatMap((one) => {
     const value = reading(one, at, REACH * secondsPerPixel);
-    return value === null ? [] : [`${one.name} ${show(value)}`];
+    if (value === null) return [];
+    const named = name(one, at);
+    return `${one.name} ${show(value)}${named ? ` (${named})` : ""}`;
   });
   return parts.join(" · ");
 }
@@ -157,4 +161,9 @@ export function reading({ mark, times, values, tops }: Series, at: number, reach
   const after = (times[next] ?? Infinity) - at;
   if (Math.min(before, after) > reach) return null;
   return (tops ?? values)[before < after ? next - 1 : next] ?? null;
+}
+
+/** What goes with the value at a time; empty if nothing does. */
+export function name({ names }: Series, at: number): string {
+  return names?.findLast(([from]) => from <= at)?.[1] ?? "";
 }

@@ -148,6 +148,7 @@ function overview(trace: Trace): (Node | string)[] {
     findings(trace),
     h("h3", {}, "Plots"),
     h("p", { class: "note" }, events ? `Events: ${events}.` : "No event was recognised."),
+    ...interrupted(trace),
     h(
       "p",
       { class: "note" },
@@ -155,6 +156,20 @@ function overview(trace: Trace): (Node | string)[] {
         "On a plot that has the focus: + − ← → 0, and Shift with ← → to read values.",
     ),
   ];
+}
+
+/** Interruptions that are told in words. */
+const TOLD = 8;
+
+function interrupted({ interruptions }: Trace): HTMLElement[] {
+  if (interruptions.length === 0) return [];
+  const told = interruptions.slice(0, TOLD).map(({ from_s, to_s, what, satellite }) => {
+    const to = satellite === null ? "" : ` to ${satellite}`;
+    return `${what}${to} at ${duration(from_s)} for ${duration(to_s - from_s)}`;
+  });
+  const more = interruptions.length - told.length;
+  const text = [...told, ...(more > 0 ? [`and ${more} more`] : [])].join(", ");
+  return [h("p", { class: "note" }, `Links send nothing where plots are shaded: ${text}.`)];
 }
 
 /** Keeps the window in the address, a moment after it has come to rest. */

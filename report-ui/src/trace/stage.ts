@@ -38,6 +38,7 @@ export function plots(trace: Trace, { cell, iteration, onWindow }: Setting): Plo
   const stage = {
     file: trace.trial,
     events: trace.events,
+    interruptions: trace.interruptions,
     span: () => span,
     show: (next: Span) => {
       set(next);

@@ -18,6 +18,7 @@ mod rle;
 mod settings;
 mod waveforms;
 
+pub(crate) use acm::{Adaptation, Mode};
 pub use acm::{Loop, Reception};
 pub(crate) use carrier::Carrier;
 pub use decibel_steps::DecibelSteps;

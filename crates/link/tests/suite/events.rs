@@ -2,6 +2,7 @@
 
 use bentpipe_link::{
     Direction, EVENTS_KEPT, Fate, Interruption, InterruptionKind, Path, RequestWait, Scenario,
+    SegmentName,
 };
 use bentpipe_units::{Span, Time};
 
@@ -17,6 +18,9 @@ fn interruptions(scenario: &Scenario, seed: u64, until: u64) -> Vec<Interruption
 
 fn of(kind: InterruptionKind, from: u64, until: u64) -> Interruption {
     Interruption {
+        segment: SegmentName::Satellite,
+        direction: Direction::Forward,
+        satellite: None,
         kind,
         from: ns(from * MS),
         until: ns(until * MS),

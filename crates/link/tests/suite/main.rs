@@ -16,6 +16,7 @@ mod files;
 mod handovers;
 mod hop;
 mod ideal;
+mod interruptions;
 mod loss;
 mod node_errors;
 mod order;

@@ -334,10 +334,16 @@ fn reception_has_a_timeline() {
         "es_n0 = \"15 dB\", attenuation = { steps = [[\"0 s\", \"0 dB\"], [\"30 s\", \"9 dB\"]] }",
     );
     let scenario = parse(&format!("delay = \"1 ms\"\n{rain}")).unwrap();
-    let [es_n0] = &scenario.timelines()[..] else {
-        panic!("one timeline");
+    let [es_n0, waveform] = &scenario.timelines()[..] else {
+        panic!("two timelines");
     };
-    assert_eq!(es_n0.quantity, Quantity::EsN0);
+    assert_eq!(
+        (es_n0.quantity, waveform.quantity),
+        (Quantity::EsN0, Quantity::Modcod)
+    );
+    // This carrier keeps to waveform 22, whatever the weather.
+    assert_eq!(waveform.names.len(), 1);
+    assert!(waveform.names[0].1.starts_with("22: "));
     assert_eq!((es_n0.least, es_n0.most), (6_000, 15_000));
 }
 

@@ -1,0 +1,131 @@
+"""What the links of a trial did over time, as plots on the time axis of its packets.
+
+Rates, Es/N0 with the MODCOD, delays, losses and satellites where they change, and the times at which links
+send nothing. All of it is what `bentpipe scenarios show` draws, by the trial's own seed. Links know the
+trial's time from its beginning; it is moved to the time of the first packet. Simulation only: in real time
+nobody recorded the beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from bentpipe.analysis.plots.table import Direction
+from bentpipe.analysis.traces import Analysis
+from bentpipe.plan import scenarios
+from bentpipe.plan.scenarios import TrialCourses
+from bentpipe.report.columns import Columns
+from bentpipe.schema.analysis import Connection
+from bentpipe.testbed import SIM
+
+KINDS = ("capacity", "es_n0", "link_delay", "link_loss", "elevation", "in_view")
+
+_EPOCH_UNIX_S = 946_684_800  # of virtual time (endpoints/CONTRACT.md)
+_AFTER = 1.02  # the time axis goes on for so much behind the last packet
+_SECONDS = 1e-6  # what times are rounded to
+
+
+@dataclass(frozen=True)
+class _Face:
+    """How a quantity is drawn: the kind of its plot, its name there, its colours forward and back."""
+
+    kind: str
+    name: str
+    colours: tuple[str, str]
+    factor: float = 1  # from the unit of the course to that of the plot
+    unit: float = 1  # what values are rounded to
+
+
+_FACES = {
+    "rate": _Face("capacity", "capacity", ("accent", "series-4"), factor=1e6, unit=1e3),
+    "es_n0": _Face("es_n0", "Es/N0", ("accent", "series-4"), unit=1e-3),
+    "modcod": _Face("es_n0", "needed by the MODCOD", ("series-2", "series-7"), unit=1e-3),
+    "delay": _Face("link_delay", "delay", ("accent", "series-4"), unit=1e-6),
+    "loss": _Face("link_loss", "loss", ("accent", "series-4"), unit=1e-5),
+    "elevation": _Face("elevation", "elevation", ("accent", "series-4"), unit=1e-3),
+    "in_view": _Face("in_view", "satellites in view", ("accent", "series-4")),
+}
+
+
+@dataclass
+class LinkPlots:
+    """The plots of a trial's links."""
+
+    found: TrialCourses
+    begin_s: float  # of the packets' time axis, in the trial's time
+    until_s: float  # likewise, its end
+    data: Direction
+    columns: Columns
+
+    def plots(self) -> list[dict[str, Any]]:
+        """The plots that have something to show, with their series."""
+        drawn = [{"kind": kind, "series": list(self._series(kind))} for kind in KINDS]
+        return [plot for plot in drawn if plot["series"]]
+
+    def _series(self, kind: str) -> Iterator[dict[str, Any]]:
+        """The series of a kind, those of the data's way first; one alone where both ways have the same."""
+        mine = [key for key in self.found.courses if _FACES[key.rpartition(".")[2]].kind == kind]
+        for key in sorted(mine, key=lambda key: f".{self.data}." not in key):
+            segment, direction, quantity = key.split(".")
+            face = _FACES[quantity]
+            other = ".".join((segment, "return" if direction == "forward" else "forward", quantity))
+            both = self.found.courses.get(other) == self.found.courses[key]
+            if both and direction != self.data:
+                continue
+            where = "" if segment == "satellite" else f" of {segment}"
+            way = ", both ways" if both else f", {direction}"
+            yield self._drawn(f"{face.name}{where}{way}", face, direction, self.found.courses[key])
+
+    def _drawn(self, name: str, face: _Face, direction: str, course: dict[str, Any]) -> dict[str, Any]:
+        points = [*course["course"], (self.until_s, course["course"][-1][1])]
+        times, values = np.asarray(points, dtype=np.float64).T
+        return {
+            "name": f"{name} (means)" if course["of_means"] else name,
+            "mark": "line" if course["evenly"] else "steps",
+            "colour": face.colours[0 if direction == "forward" else 1],
+            "times": self.columns.add(times - self.begin_s, _SECONDS),
+            "values": self.columns.add(values * face.factor, face.unit),
+            "tops": None,
+            "names": [[round(at - self.begin_s, 6), text] for at, text in course["names"]] or None,
+        }
+
+    def interruptions(self) -> list[dict[str, Any]]:
+        """Handovers and outages by time; one that stops both ways of a segment stands there once."""
+        seen: dict[tuple[float, float, str, str | None], list[str]] = {}
+        for key, each in self.found.interruptions.items():
+            segment, direction, kind = key.split(".")
+            what = kind.removesuffix("s") + ("" if segment == "satellite" else f" of {segment}")
+            for one in each:
+                stretch = (one["at_s"], one["at_s"] + one["length_s"], what, one["satellite"])
+                seen.setdefault(stretch, []).append(direction)
+        return [
+            {
+                "from_s": round(begin - self.begin_s, 6),
+                "to_s": round(end - self.begin_s, 6),
+                "what": what if len(ways) > 1 else f"{what}, {ways[0]}",
+                "satellite": satellite,
+            }
+            for (begin, end, what, satellite), ways in sorted(seen.items(), key=lambda one: one[0][:3])
+        ]
+
+
+def link_plots(
+    analysis: Analysis, connection: Connection, end_s: float, data: Direction, columns: Columns
+) -> LinkPlots | None:
+    """Those of a trial in virtual time; None of any other. `end_s` is the time of the last packet, `data` the
+    way of the data. BentpipeError if the run's scenario cannot be read.
+    """
+    run = analysis.run
+    record = run.records.get(analysis.trial or "") if run else None
+    if run is None or record is None or record.testbed != SIM.name:
+        return None
+    begin_s = float(Decimal(connection.start_unix_s) - _EPOCH_UNIX_S)
+    until_s = begin_s + end_s * _AFTER
+    state = run.scenarios[record.scenario]
+    found = scenarios.courses_of_trial(state.scenario, record.seed, until_s)
+    return LinkPlots(found, begin_s, until_s, data, columns)
