@@ -127,6 +127,6 @@ pub use satellite::{
 pub use scenario::{DirectionConfig, Scenario, Segment};
 pub use shaper::ShaperConfig;
 pub use sources::{Replayed, Source, Traffic, TransferSizes};
-pub use timeline::{LinkTimeline, MOST_POINTS, PARTS, Quantity};
+pub use timeline::{Between, LinkTimeline, MOST_POINTS, PARTS, Quantity};
 pub use token_bucket::TokenBucketConfig;
 pub use udp::{Priority, UdpConfig};

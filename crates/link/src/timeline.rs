@@ -52,6 +52,17 @@ pub enum Quantity {
     InView,
 }
 
+/// What a course says of the time between two of its points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Between {
+    /// The first point's value holds.
+    Held,
+    /// The value changes evenly from the first point's to the second's.
+    Even,
+    /// The first point's value is the mean.
+    Mean,
+}
+
 /// The values over time of a quantity of a link, in figures in the unit of the quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkTimeline {
@@ -82,10 +93,8 @@ pub struct LinkTimeline {
     /// Each value with the time from which on it holds; or, if these were more than
     /// [`MOST_POINTS`], the means of as many parts of equal length, with the beginning of each.
     pub course: Vec<(Time, i64)>,
-    /// True if the course has means.
-    pub of_means: bool,
-    /// True if values change evenly from one to the next, and do not hold.
-    pub evenly: bool,
+    /// What the course says of the time between its points.
+    pub between: Between,
     /// The name that goes with the values from a time on: of a MODCOD, or of a satellite. Empty if
     /// there are none, or more than [`MOST_POINTS`].
     pub names: Vec<(Time, String)>,
@@ -452,9 +461,14 @@ impl Values<'_> {
             }
             now = until;
         }
-        let of_means = course.len() > MOST_POINTS;
-        if of_means {
+        let mut between = if self.evenly {
+            Between::Even
+        } else {
+            Between::Held
+        };
+        if course.len() > MOST_POINTS {
             course = fine.with_begins();
+            between = Between::Mean;
         }
         let mean = weighted(held.iter().map(|(value, nanos)| (*value, *nanos)));
         LinkTimeline {
@@ -471,8 +485,7 @@ impl Values<'_> {
             mean,
             parts: parts.means(),
             course,
-            of_means,
-            evenly: self.evenly && !of_means,
+            between,
             names: self.name.map(|it| named(it, length)).unwrap_or_default(),
         }
     }

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::io::{Write, read_to_string, stdin, stdout};
 
 use bentpipe_link::{
-    Direction, Interruption, InterruptionKind, LinkRate, LinkTimeline, Quantity, Scenario,
+    Between, Direction, Interruption, InterruptionKind, LinkRate, LinkTimeline, Quantity, Scenario,
     SegmentName,
 };
 use bentpipe_trial::Seed;
@@ -130,8 +130,11 @@ fn json_timeline(timeline: &LinkTimeline) -> Value {
         "mean": shown(timeline.mean),
         "parts": parts,
         "course": course,
-        "of_means": timeline.of_means,
-        "evenly": timeline.evenly,
+        "between": match timeline.between {
+            Between::Held => "held",
+            Between::Even => "even",
+            Between::Mean => "mean",
+        },
         "names": names,
     })
 }

@@ -85,8 +85,8 @@ class LinkPlots:
         points = [*course["course"], (self.until_s, course["course"][-1][1])]
         times, values = np.asarray(points, dtype=np.float64).T
         return {
-            "name": f"{name} (means)" if course["of_means"] else name,
-            "mark": "line" if course["evenly"] else "steps",
+            "name": f"{name} (means)" if course["between"] == "mean" else name,
+            "mark": "line" if course["between"] == "even" else "steps",
             "colour": face.colours[0 if direction == "forward" else 1],
             "times": self.columns.add(times - self.begin_s, _SECONDS),
             "values": self.columns.add(values * face.factor, face.unit),

@@ -21,7 +21,7 @@ fn all() -> BTreeMap<String, Scenario> {
 #[test]
 fn every_file_loads_says_where_it_is_from_and_comes_back_from_json() {
     let all = all();
-    assert_eq!(all.len(), 49);
+    assert_eq!(all.len(), 50);
     for (name, scenario) in all {
         assert!(
             scenario.source.len() > 10 && !scenario.title.is_empty(),

@@ -1,7 +1,7 @@
 //! What is told of a trial's links over time: by its seed, up to a time, in bounded length.
 
 use bentpipe_link::{
-    Interruption, InterruptionKind, LinkTimeline, MOST_POINTS, Passing, Quantity, Scenario,
+    Between, Interruption, InterruptionKind, LinkTimeline, MOST_POINTS, Passing, Quantity, Scenario,
 };
 use bentpipe_units::{Span, Time};
 
@@ -59,7 +59,7 @@ fn satellites_have_timelines_and_no_effect() {
     let scenario = parse(ORBIT).unwrap();
     let found = scenario.timelines_in_trial(1, at(30_000));
     let elevation = of(&found, Quantity::Elevation);
-    assert!(elevation.evenly);
+    assert_eq!(elevation.between, Between::Even);
     assert_eq!(
         elevation.course,
         [(at(0), 60_000), (at(10_000), 60_000), (at(20_000), 0)]
@@ -75,10 +75,10 @@ fn satellites_have_timelines_and_no_effect() {
     );
     let in_view = of(&found, Quantity::InView);
     assert_eq!(in_view.course, [(at(0), 3), (at(20_000), 0)]);
-    assert!(!in_view.evenly && in_view.names.is_empty());
+    assert!(in_view.between == Between::Held && in_view.names.is_empty());
     // Where it begins to change, an even delay is told again.
     let delay = of(&found, Quantity::Delay);
-    assert!(delay.evenly && delay.course.contains(&(at(10_000), 4_000_000)));
+    assert!(delay.between == Between::Even && delay.course.contains(&(at(10_000), 4_000_000)));
 }
 
 #[test]
@@ -166,10 +166,10 @@ fn a_course_with_too_many_changes_has_means() {
     let scenario = parse(text).unwrap();
     let exact = scenario.timelines_in_trial(1, at(10_000));
     let exact = of(&exact, Quantity::Delay);
-    assert!(!exact.of_means && exact.course.len() <= 500);
+    assert!(exact.between != Between::Mean && exact.course.len() <= 500);
     let longer = scenario.timelines_in_trial(1, at(40_000));
     let longer = of(&longer, Quantity::Delay);
-    assert!(longer.of_means);
+    assert_eq!(longer.between, Between::Mean);
     assert_eq!(longer.course.len(), MOST_POINTS);
     // A part of 40 ms has the mean of two intervals.
     assert_eq!(longer.course[3].0, at(120));

@@ -125,11 +125,11 @@ fn request(sent: Nanos, answered: Nanos, granted: bool) -> CapacityRequest {
     }
 }
 
-fn requested(requests: Vec<CapacityRequest>) -> Option<LinkEvents> {
-    Some(LinkEvents {
+fn requested(requests: Vec<CapacityRequest>) -> LinkEvents {
+    LinkEvents {
         requests: Some(requests),
         ..no_events()
-    })
+    }
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn waits_for_grants_are_named_with_the_longest() {
         request(5000 * MS, 5573 * MS, true),
         request(90_000 * MS, 99_000 * MS, true),
     ]);
-    let found = judged("waited_for_grants", &connection, all);
+    let found = judged("waited_for_grants", &connection, Some(all));
     assert_eq!(found.verdict, Yes, "{}", found.text);
     let text = "ACKs waited for return capacity that had been requested for 2.";
     assert!(found.text.starts_with(text), "{}", found.text);
@@ -154,10 +154,14 @@ fn waits_for_grants_are_named_with_the_longest() {
 #[test]
 fn requests_for_which_nothing_waits_are_no_flaw() {
     let all = requested(vec![request(1000 * MS, 5000 * MS, true)]);
-    let found = judged("waited_for_grants", &waiting(0, 0, 0), all.clone());
+    let found = judged("waited_for_grants", &waiting(0, 0, 0), Some(all.clone()));
     assert_eq!(found.verdict, No, "{}", found.text);
     // A quarter of an RTT is what frames of a link take, too.
-    let found = judged("waited_for_grants", &waiting(0, 9000 * MS, 149 * MS), all);
+    let found = judged(
+        "waited_for_grants",
+        &waiting(0, 9000 * MS, 149 * MS),
+        Some(all),
+    );
     assert_eq!(found.verdict, No, "{}", found.text);
 }
 
