@@ -4,7 +4,7 @@ on demand and handovers each do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,15 +13,15 @@ from bentpipe.analysis.cells import Cell, cells
 from bentpipe.analysis.inference import Ratio, adjusted, ratio
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.study import closing, markdown
-from bentpipe.study.markdown import listed, literal, percent, several
+from bentpipe.study.markdown import literal, percent, several, table
 from bentpipe.study.quantiles import median_of
 from bentpipe.study.source import Source, pooled, title
 
 from . import opensand, switched
 from .cells import ATTENUATION, HANDSHAKES, ONE_THING, SWITCHED, of_stacks
-from .switched import Setting
+from .switched import Effect, Setting
 
-_BESIDE = 0.05  # times that differ by less are alike
+_BESIDE = 0.05  # times that differ by less count as equal
 _HOW = """A file of 10 MiB. *direct* is without proxies; *with proxies* has one at the terminal and one at
 the gateway, for QUIC or for TCP, which split the connection. Seconds are medians over the trials, from the
 client's first packet on, with the least and the most where they differ by more than 2 %; the *ideal* is a
@@ -30,9 +30,9 @@ _LEFT_OUT = """- aioquic, qh3 and msquic were not run with proxies: they take ha
   trials.
 - 10 MiB are over before the first handover of `leo-walker` (45 s) and `oneweb-like` (90 s), whose trials
   begin at time 0: those tables show their delays and rates, and `starlink` alone shows handovers.
-- Handovers are switched off over `starlink` alone, ACM over `dvb-s2-rain` alone, with four senders at most.
-  Times by which a change of the path cannot tell from chance are not bold, which does not say that there is
-  no effect.
+- ACM is switched off over `dvb-s2-rain` alone, handovers over `starlink` alone, at a steady rate, with noq
+  and Linux's TCP.
+  What is not bold may be chance, which does not say that there is no effect.
 - No scenario has two paths, such as GEO and LEO at once: a scenario has one."""
 
 
@@ -55,6 +55,24 @@ class Page:
     def settings(self) -> list[Setting]:
         return switched.settings(self.of(SWITCHED))
 
+    @cached_property
+    def effects(self) -> dict[Effect, Ratio]:
+        return switched.effects(self.settings)
+
+    @cached_property
+    def beside(self) -> dict[str, tuple[int, int, int]]:
+        """How many servers proxies make faster and slower, beyond chance, and of how many, by path."""
+        found: dict[str, tuple[int, int, int]] = {}
+        for (name, _), times in proxied(self.stacks).items():
+            is_far = switched.is_shown(times) and abs(times.value - 1) > _BESIDE
+            faster, slower, of = found.get(name, (0, 0, 0))
+            found[name] = (
+                faster + (is_far and times.value < 1),
+                slower + (is_far and times.value > 1),
+                of + 1,
+            )
+        return found
+
     def of(self, campaign: str) -> list[Cell]:
         return cells(pooled(one for one in self.sources if one.manifest.campaign == campaign))
 
@@ -70,7 +88,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
 
 
 def _sections(page: Page) -> list[str]:
-    parts = ["# Satellite links as they are built", _answer(page), _HOW]
+    parts = ["# Satellite links as they are built", _answer(page), _glance(page), _HOW]
     for name in page.scenarios:
         mine = [one for one in page.stacks if one.key.scenario == name]
         parts += [f"## {name}", literal(title(page.sources, name)) + ".", of_stacks(mine)]
@@ -87,40 +105,61 @@ def _answer(page: Page) -> str:
     return " ".join(one for one in found if one)
 
 
+def _glance(page: Page) -> str:
+    """The answers path by path."""
+    head = ["path", "best server", "share of the ideal", "median server", "with proxies", "widest effect"]
+    rows = []
+    for name, shares in _shares(page).items():
+        best = max(shares, key=lambda server: shares[server])
+        counts = page.beside.get(name)
+        rows.append(
+            [
+                literal(name),
+                literal(best),
+                percent(shares[best]),
+                percent(_middle(shares)),
+                f"{counts[0]} faster, {counts[1]} slower of {counts[2]}" if counts else "-",
+                _effect(page, name),
+            ]
+        )
+    return table(head, rows)
+
+
+def _shares(page: Page) -> dict[str, dict[str, float]]:
+    """What each server reaches of the ideal sender's speed without proxies, by path."""
+    found: dict[str, dict[str, float]] = {}
+    for one in page.stacks:
+        share = median_of(one, "share_of_limit")
+        if one.key.treatment == DIRECT and share is not None:
+            found.setdefault(one.key.scenario, {})[one.key.server] = share
+    return found
+
+
+def _middle(shares: Mapping[str, float]) -> float:
+    return sorted(shares.values())[(len(shares) - 1) // 2]
+
+
 def _stacks(page: Page) -> str:
-    """How near to the ideal sender the best and the median stack come, over each path."""
-    parts = []
-    for name in page.scenarios:
-        mine = [one for one in page.stacks if one.key.scenario == name and one.key.treatment == DIRECT]
-        shares = {one.key.server: it for one in mine if (it := median_of(one, "share_of_limit")) is not None}
-        if shares:
-            best = max(shares, key=lambda server: shares[server])
-            middle = sorted(shares.values())[(len(shares) - 1) // 2]
-            parts.append(
-                f"{percent(shares[best])} over {literal(name)} ({literal(best)}; median {percent(middle)})"
-            )
-    return f"Of an ideal sender's speed for 10 MiB, the best server has {listed(parts)}."
+    """Over which paths the median server comes least and most near to the ideal sender."""
+    shares = _shares(page)
+    low = min(shares, key=lambda name: _middle(shares[name]))
+    high = max(shares, key=lambda name: _middle(shares[name]))
+    most = max(shares[low].values())
+    return (
+        f"Of an ideal sender's speed for 10 MiB, the median server has from {percent(_middle(shares[low]))} "
+        f"over {literal(low)}, where the best has {percent(most)}, to {percent(_middle(shares[high]))} over "
+        f"{literal(high)}."
+    )
 
 
 def _proxies(page: Page) -> str:
-    """How many servers proxies make faster and slower over each path, beyond chance."""
-    counts = {name: [0, 0] for name, _ in proxied(page.stacks)}
-    for (name, _), times in proxied(page.stacks).items():
-        if switched.is_shown(times) and abs(times.value - 1) > _BESIDE:
-            counts[name][times.value > 1] += 1
-    if not counts:
+    """How many servers proxies make faster and slower, beyond chance."""
+    if not page.beside:
         return ""
-    of = max(sum(name == one for one, _ in proxied(page.stacks)) for name in counts)
-    said = [
-        f"over {literal(name)} {faster} faster and {slower} slower"
-        for name, (faster, slower) in counts.items()
-        if faster or slower
-    ]
-    if not said:
-        return f"With proxies none of {several(of, 'server')} is faster or slower beyond chance."
+    faster, slower, pairs = (sum(one[part] for one in page.beside.values()) for part in range(3))
     return (
-        f"With proxies, of {several(of, 'server')} these are more than {percent(_BESIDE)} faster or slower, "
-        f"beyond chance: {listed(said)}; over the other paths none."
+        f"With proxies, of {several(pairs, 'pair')} of server and path {faster} are more than "
+        f"{percent(_BESIDE)} faster, and {slower} slower, beyond chance."
     )
 
 
@@ -141,22 +180,34 @@ def proxied(stacks: Sequence[Cell]) -> dict[tuple[str, str], Ratio]:
 
 
 def _switched(page: Page) -> str:
-    """The widest effect of each change that chance could not have made."""
-    times = switched.effects(page.settings)
-    shown = {key: one for key, one in times.items() if switched.is_shown(one)}
-    parts = []
-    for scenario, file in dict.fromkeys((key[0], key[1]) for key in times):
-        known = {key: one for key, one in shown.items() if key[:2] == (scenario, file)}
-        if not known:
-            parts.append(f"nothing that chance could not have made over {literal(scenario)} ({_short(file)})")
-            continue
-        key = max(known, key=lambda it: max(known[it].value, 1 / known[it].value))
-        parts.append(
-            f"{known[key].value:.2f} times the time over {literal(scenario)} "
-            f"({_short(file)}; {key[2]}; {literal(key[3])})"
-        )
-    return f"Of one thing switched off, the widest effect is {listed(parts)}." if parts else ""
+    """The widest effect that chance could not have made."""
+    key = _widest(page.effects)
+    if key is None:
+        return ""
+    times = page.effects[key].value
+    return (
+        f"Of one thing switched off, the widest effect is {times:.2f} times the time over "
+        f"{literal(key.scenario)} ({_named(key)})."
+    )
 
 
-def _short(file: str) -> str:
-    return "upload" if file.startswith("upload") else "download"
+def _effect(page: Page, name: str) -> str:
+    """The widest effect over a path; "-" if nothing was switched off over it."""
+    mine = {key: one for key, one in page.effects.items() if key.scenario == name}
+    if not mine:
+        return "-"
+    key = _widest(mine)
+    if key is None:
+        return "none beyond chance"
+    return f"{mine[key].value:.2f} times ({_named(key)})"
+
+
+def _widest(effects: Mapping[Effect, Ratio]) -> Effect | None:
+    """The effect furthest from 1 of those that chance could not have made."""
+    shown = {key: one.value for key, one in effects.items() if switched.is_shown(one)}
+    return max(shown, key=lambda it: max(shown[it], 1 / shown[it]), default=None)
+
+
+def _named(effect: Effect) -> str:
+    way = "upload" if effect.workload.startswith("upload") else "download"
+    return f"{way}; {effect.change}; {literal(effect.server)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from bentpipe import labels, workload
 from bentpipe.analysis.cells import Cell
@@ -50,6 +51,15 @@ varies); bold is what chance could not have made (p < 0.05 after Benjamini and H
 of this section)."""
 
 
+class Effect(NamedTuple):
+    """What a change does to a server: the path, the workload, the change in words, the server."""
+
+    scenario: str
+    workload: str
+    change: str
+    server: str
+
+
 @dataclass(frozen=True)
 class Setting:
     """A path and a file; the changes by what they are called, "" for none, and the cells by sender."""
@@ -80,11 +90,11 @@ def changed(label: str) -> str:
     return ", ".join(_WORDS.get(one, f"`{one}`") for one in said)
 
 
-def effects(found: Sequence[Setting]) -> dict[tuple[str, str, str, str], Ratio]:
+def effects(found: Sequence[Setting]) -> dict[Effect, Ratio]:
     """How many times as long each change takes, by scenario, workload, change and server; p is adjusted over
     all of them.
     """
-    raw: dict[tuple[str, str, str, str], Ratio] = {}
+    raw: dict[Effect, Ratio] = {}
     for one in found:
         for words, row in one.rows.items():
             for server, cell in row.items():
@@ -93,7 +103,7 @@ def effects(found: Sequence[Setting]) -> dict[tuple[str, str, str, str], Ratio]:
                     continue
                 value = ratio(base.values("completion_s"), cell.values("completion_s"))
                 if value is not None:
-                    raw[(one.scenario, one.workload, words, server)] = value
+                    raw[Effect(one.scenario, one.workload, words, server)] = value
     chances = adjusted([one.p for one in raw.values()])
     return {
         key: Ratio(one.value, one.low, one.high, p)
@@ -115,13 +125,13 @@ def sections(found: Sequence[Setting]) -> list[str]:
     return parts
 
 
-def _table(one: Setting, times: dict[tuple[str, str, str, str], Ratio]) -> str:
+def _table(one: Setting, times: dict[Effect, Ratio]) -> str:
     servers = list(dict.fromkeys(server for row in one.rows.values() for server in row))
     rows = [
         [
             words or "as it is",
             *(
-                _shown(row.get(server), times.get((one.scenario, one.workload, words, server)))
+                _shown(row.get(server), times.get(Effect(one.scenario, one.workload, words, server)))
                 for server in servers
             ),
         ]
