@@ -169,16 +169,29 @@ def test_flow_control_windows_have_a_row_each(bentpipe: Command) -> None:
 def test_capacity_on_demand_stands_beside_capacity_that_is_there(bentpipe: Command) -> None:
     spoken = {"search_exit_s": 8.0, "search_exit_rtt_s": 2.0, "first_loss_s": 10.0}
     lost = {"slow_start_left_s": 10.0, "slow_start_left_by": "loss"}
-    late = {"first_loss_s": 10.0, "search_exit_s": 12.0, "search_exit_rtt_s": 2.0}
+    late = {"first_loss_s": 10.5, "search_exit_s": 12.0, "search_exit_rtt_s": 2.0}
     fewer: dict[str, Any] = {"workload": f"transfer:{100 * MB}", "size_bytes": 100 * MB}
     base = fake_run.write_campaign("search", pair(1.0, 2.0))
     records = [
         record(LOGS, 1, 1.0, "viasat", server_statistics=spoken | lost, **fewer),
         record(LOGS, 1, 3.0, "viasat-dama", server_statistics=late | lost, **fewer),
+        record(LOGS, 1, 1.5, "viasat-dama,return.rate.cra=11.7Mbit/s", server_statistics=spoken, **fewer),
     ]
     text = bentpipe.page("search", *base, *fake_run.write_campaign("search-dama", records))
     assert "| viasat | search-log | 8.00 | 1.00 | 10.00 | 10.00 | loss | 2.25 |" in text
-    assert "| viasat-dama | search-log | 12.00 | - | 10.00 | 10.00 | loss | 4.25 |" in text
+    assert "| viasat-dama | search-log | 12.00 | - | 10.50 | 10.00 | loss | 4.25 |" in text
+    assert "| viasat-dama without requests | search-log | 8.00 | 1.00 | 10.00 |" in text
     flat = " ".join(text.split())
-    assert "before the first loss over viasat in 1 of 1 trial and over viasat-dama in 0 of 1 trial." in flat
+    assert (
+        "Over viasat SEARCH finds the link full after 8.00 s, the first loss is noticed after 10.00 s" in flat
+    )
+    assert "The requests of viasat-dama make that 4.00, 0.50 and 1.50 s later." in flat
     assert "What the source leaves open" not in text
+
+
+def test_what_requests_do_is_told_by_the_same_carrier_alone(bentpipe: Command) -> None:
+    base = fake_run.write_campaign("search", pair(1.0, 2.0))
+    records = [record(LOGS, 1, 1.0, one, server_statistics={}) for one in ("viasat", "viasat-dama")]
+    flat = " ".join(bentpipe.page("search", *base, *fake_run.write_campaign("search-dama", records)).split())
+    assert "Over viasat-dama SEARCH finds the link full in no trial" in flat
+    assert "The requests of" not in flat
