@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell
-from bentpipe.study.markdown import literal, table
+from bentpipe.study.intervals import span
+from bentpipe.study.markdown import listed, literal, number, table
 from bentpipe.study.quantiles import median_of
 
 from .cells import completion
 
 _PLAIN = "geo-tum"
 _THERE_MS = {"quic": 25, "tcp": 10}  # that the source's satellite adds (section II-F)
-_REQUESTS = "return.rate.vbdc"
+_ASSIGNED, _REQUESTS = "return.rate.cra", "return.rate.vbdc"
+_WHOLE = "9.7 Mbit/s, the whole carrier"
+_SUPERFRAME_MS = 26.5
 _HANDSHAKES = """A paper ([kosek](../kosek/kosek.md)) measured some 25 ms more for QUIC's handshakes over
-its emulated satellite than delays explain, and 10 ms more for TCP's, and found no single cause. `geo-tum`
-is that path without carriers, `geo-tum-opensand` with those of its emulator: BBFRAMEs with GSE forward, and
-bursts in superframes of 26.5 ms on the way back, of which the terminal always has as much as the row says.
-How many milliseconds more than over `geo-tum` the client's handshake takes, and in parentheses the first
-byte of the file:"""
-_AFTER = """Carriers that send as soon as something waits, as these do, add a millisecond at most. What a
-frame of a fixed duration carries arrives when that ends: with the default durations of OpenSAND, 10 and 26.5
-ms, a round trip over plain rates takes about as much longer as the paper has for QUIC's handshake, and so
-does each further round trip. That TCP had less to wait for, and the first byte no more than the handshake,
-they do not explain. A terminal that always has 256 kbit/s would need a superframe more for QUIC's first
-packet of 1200 bytes, and not for TCP's; one that has to request all waits for a whole round trip."""
+its emulated satellite than delays explain, and 10 ms more for TCP's, and found no single cause.
+`geo-tum-opensand` has the carriers of its emulator: BBFRAMEs with GSE forward, 19.1 Mbit/s, and bursts in
+superframes of 26.5 ms on the way back, 9.7 Mbit/s, of which the terminal always has as much as the row says.
+They are compared with `geo-tum` at the same two rates, without carriers; by itself that has 19.6 and 5.2
+Mbit/s. How many milliseconds more than over `geo-tum` at the carriers' rates the client's handshake takes,
+and in parentheses the first byte of the file:"""
+_AFTER = """What a frame of a fixed duration carries arrives when that ends: with the default durations of
+OpenSAND, 10 and 26.5 ms, a round trip over plain rates takes about as much longer as the paper has for QUIC's
+handshake, and so does each further round trip. That TCP had less to wait for, and the first byte no more than
+the handshake, they do not explain."""
 _ATTENUATION = """The paper's emulation has attenuation among its parameters, and leaves it at 0 dB.
 With its one MODCOD, QPSK 1/4, whose threshold is -2.35 dB, and Es/N0 of 20 dB, attenuation does nothing up to
 22.35 dB; with more nothing arrives, and where that is so throughout, the scenario is refused. Seconds until
@@ -34,30 +36,35 @@ _FADE = "25 dB from 3 to 6 s"
 
 
 def handshakes(cells: Sequence[Cell]) -> list[str]:
-    """The section on handshakes, if there are trials with carriers and without."""
-    plain = {one.key.server: one for one in cells if one.key.scenario == _PLAIN}
+    """The section on handshakes, if there are trials with carriers, and without at the same rates."""
+    base: dict[str, Cell] = {}
     rows: dict[str, dict[str, Cell]] = {}
     for one in cells:
-        if one.key.scenario != _PLAIN:
-            rows.setdefault(_assigned(one.key.scenario), {})[one.key.server] = one
-    if not plain or not rows:
+        words = _row(one.key.scenario)
+        (rows.setdefault(words, {}) if words else base)[one.key.server] = one
+    if not base or not rows:
         return []
     table_rows = [
-        [words, *(_more(row.get(server), base) for server, base in plain.items())]
+        [words, *(_more(row.get(server), plain) for server, plain in base.items())]
         for words, row in rows.items()
     ]
-    there = ["published", *(f"{_THERE_MS[_transport(one)]}" for one in plain.values())]
-    head = ["always assigned to the terminal", *map(literal, plain)]
-    return ["## Handshakes over carriers", _HANDSHAKES, table(head, [*table_rows, there]), _AFTER]
+    there = ["published", *(f"{_THERE_MS[_transport(one)]}" for one in base.values())]
+    head = ["always assigned to the terminal", *map(literal, base)]
+    after = " ".join([*_added(rows, base), _AFTER, *_waits(rows, base)])
+    return ["## Handshakes over carriers", _HANDSHAKES, table(head, [*table_rows, there]), after]
 
 
-def _assigned(label: str) -> str:
-    values = labels.scenario(label).values
-    if "forward.frame" in values:
+def _row(label: str) -> str:
+    """What a row is called; "" of the path with which all others are compared."""
+    scenario = labels.scenario(label)
+    values = scenario.values
+    if scenario.name == _PLAIN and "forward.frame" in values:
         return "no carriers: frames of 10 ms forward, 26.5 ms back"
+    if scenario.name == _PLAIN:
+        return "" if "return.rate" in values else "no carriers: 19.6 Mbit/s forward, 5.2 back"
     if _REQUESTS in values:
         return "nothing: requests alone"
-    return values.get("return.rate.cra", "9.7 Mbit/s, the whole carrier").replace("kbit", " kbit")
+    return values.get(_ASSIGNED, _WHOLE).replace("kbit", " kbit")
 
 
 def _transport(cell: Cell) -> str:
@@ -66,11 +73,40 @@ def _transport(cell: Cell) -> str:
 
 def _more(cell: Cell | None, base: Cell) -> str:
     """Milliseconds of handshake and first byte, beyond those of `base`."""
-    times = []
-    for column in ("handshake_s", "ttfb_s"):
-        here, there = median_of(cell, column), median_of(base, column)
-        times.append("-" if here is None or there is None else f"{1000 * (here - there):.1f}")
-    return f"{times[0]} ({times[1]})"
+    handshake, first_byte = (_more_ms(cell, base, column) for column in ("handshake_s", "ttfb_s"))
+    return f"{number(handshake, 1)} ({number(first_byte, 1)})"
+
+
+def _more_ms(cell: Cell | None, base: Cell, column: str = "handshake_s") -> float | None:
+    here, there = median_of(cell, column), median_of(base, column)
+    return None if here is None or there is None else 1000 * (here - there)
+
+
+def _beyond(row: Mapping[str, Cell], base: Mapping[str, Cell]) -> list[float]:
+    """Milliseconds of each server's handshake beyond those of `base`."""
+    found = [_more_ms(row.get(server), plain) for server, plain in base.items()]
+    return [one for one in found if one is not None]
+
+
+def _added(rows: Mapping[str, Mapping[str, Cell]], base: Mapping[str, Cell]) -> list[str]:
+    """What carriers add where the terminal has all."""
+    added = _beyond(rows.get(_WHOLE, {}), base)
+    if not added:
+        return []
+    return [f"Carriers that send as soon as something waits, as these do, add {span(added, 1)} ms."]
+
+
+def _waits(rows: Mapping[str, Mapping[str, Cell]], base: Mapping[str, Cell]) -> list[str]:
+    """For how many superframes the stacks wait where the terminal has less."""
+    parts = [
+        f"with {words} for {span(frames, 0)}"
+        for words, row in rows.items()
+        if words.endswith("kbit/s") and (frames := [one / _SUPERFRAME_MS for one in _beyond(row, base)])
+    ]
+    if not parts:
+        return []
+    return [f"How many superframes a handshake waits for where the terminal has less depends on the stack: "
+            f"{listed(parts)}. Where it has to request all, that is a round trip."]  # fmt: skip
 
 
 def attenuation(cells: Sequence[Cell]) -> list[str]:
