@@ -93,7 +93,9 @@ def _added(rows: Mapping[str, Mapping[str, Cell]], base: Mapping[str, Cell]) -> 
     added = _beyond(rows.get(_WHOLE, {}), base)
     if not added:
         return []
-    return [f"Carriers that send as soon as something waits, as these do, add {span(added, 1)} ms."]
+    return [
+        f"Carriers that send as soon as something waits, as these do, add {span(added, 1)} ms to a handshake."
+    ]
 
 
 def _waits(rows: Mapping[str, Mapping[str, Cell]], base: Mapping[str, Cell]) -> list[str]:

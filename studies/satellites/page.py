@@ -24,13 +24,13 @@ from .switched import Effect, Setting
 
 _BESIDE = 0.05  # times that differ by less count as equal
 _HOW = """A file of 10 MiB. *direct* is without proxies; *with proxies* has one at the terminal and one at
-the gateway, for QUIC or for TCP, which split the connection. Then the server's own sender crosses no
-satellite: the gateway's does, which for every QUIC server is noq's with CUBIC, and for TCP Linux's with
-CUBIC. So the QUIC rows of a path with proxies repeat one measurement, with other clients and seeds, and the
-first table has it once: the median over the servers, and how many stacks without proxies take less time or
-more, by more than 5 % and beyond chance (p < 0.05, Welch's t on logarithms, after Benjamini and Hochberg over
-all paths). Seconds are medians over the trials, from the client's first packet on, with the least and the
-most where they differ by more than 2 %; the *ideal* is a sender that knows the path. Every stack is its own
+the gateway, for QUIC or for TCP, which split the connection. Then a server sends to the gateway alone, and
+the gateway's own sender over the satellite: noq's with CUBIC for every QUIC server, Linux's with CUBIC for
+TCP. So the QUIC rows of a path with proxies repeat one measurement, with other clients and seeds. The first
+table has it once: the median over the servers, and how many of them without proxies take less time or more,
+by more than 5 % and beyond chance (p < 0.05, Welch's t on logarithms, after Benjamini and Hochberg over all
+paths). Seconds are medians over the trials, from the client's first packet on, with the least and the most
+where they differ by more than 2 %; the *ideal* is a sender that knows the path. Every stack is its own
 client; servers have what their library begins with."""
 _LEFT_OUT = """- aioquic, qh3 and msquic were not run with proxies: they take half of the time of all
   trials.
@@ -43,10 +43,10 @@ _LEFT_OUT = """- aioquic, qh3 and msquic were not run with proxies: they take ha
 
 
 class Proxies(NamedTuple):
-    """The time with proxies over a path, and what the stacks without them take beside it."""
+    """The time with proxies over a path, and what the servers take without them."""
 
     seconds: float  # the median over the servers
-    faster: int  # stacks that take less without proxies, beyond chance
+    faster: int  # servers that take less without proxies, beyond chance
     slower: int
     of: int
 
@@ -114,7 +114,7 @@ def _answer(page: Page) -> str:
 def _glance(page: Page) -> str:
     """The answers path by path."""
     head = ["path", "best server", "share of the ideal", "median server"]
-    head += ["QUIC proxies; stacks without them", "TCP proxies; Linux without them", "widest effect"]
+    head += ["QUIC proxies; servers without them", "TCP proxies; Linux without them", "widest effect"]
     rows = []
     for name, shares in _shares(page).items():
         best = max(shares, key=lambda server: shares[server])
@@ -171,12 +171,15 @@ def _proxies(page: Page) -> str:
         return ""
     slow = max(quic, key=lambda name: quic[name].slower)
     fast = max(quic, key=lambda name: quic[name].faster)
+    parts = [
+        f"{quic[name].seconds:.2f} s over {literal(name)}, where without proxies {quic[name].slower} of "
+        f"{several(quic[name].of, 'server')} are slower and {quic[name].faster} faster"
+        for name in dict.fromkeys((slow, fast))
+    ]
     return (
-        "With proxies the server's sender does not matter, since that of the gateway's proxy, noq's with "
-        f"CUBIC, sends over the satellite: without proxies, {quic[slow].slower} of "
-        f"{several(quic[slow].of, 'QUIC stack')} are slower than that over {literal(slow)}, and "
-        f"{quic[fast].faster} of {quic[fast].of} faster over {literal(fast)}, the most of any path, by more "
-        f"than {percent(_BESIDE)} and beyond chance."
+        "With proxies the server's sender does not matter, as the gateway's sends over the satellite, noq's "
+        f"with CUBIC for all of QUIC: that takes {'; and '.join(parts)} (by more than {percent(_BESIDE)} and "
+        "beyond chance)."
     )
 
 
