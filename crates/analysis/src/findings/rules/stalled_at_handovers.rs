@@ -13,12 +13,14 @@ use crate::link_events::{InterruptionKind, LinkEvents};
 /// nothing, and what is under way may be lost; a sender that then waits for a timer makes the stall
 /// longer than the link did. Where both directions stop together, that is one handover.
 ///
-/// - Yes: around one that began when data had arrived for two RTTs, up to an RTT after its end, no
-///   new data arrived for [`LEAST_MS`] ms or more, and for [`USUAL_TIMES`] times as long as in the
-///   two RTTs before it. The text says how long the link sent nothing, and whether the stall was longer than that
-///   and an RTT.
-/// - Not sure: if nobody knows what the links did. Trials in virtual and in real time keep it
-///   ([link events](link-events.md)).
+/// - Yes: at one that began when data had arrived for two RTTs, no new data arrived for
+///   [`LEAST_MS`] ms or more, and for [`USUAL_TIMES`] times as long as in the two RTTs before it.
+///   That pause began with it, and is the link's: [`LEAST_LOST`] packets or more, and half of those
+///   under way or sent meanwhile, were lost, or the next data to arrive had been sent before the
+///   link sent again. The text says how long the link sent nothing, and whether the stall was
+///   longer than that and the latest RTT.
+/// - Not sure: if nobody knows what the links did, or not to the end. Trials in virtual and in real
+///   time keep it ([link events](link-events.md)).
 pub(super) const RULE: Rule = Rule {
     id: "stalled_at_handovers",
     title: "Stalled at handovers or outages",
@@ -29,6 +31,8 @@ pub(super) const RULE: Rule = Rule {
 const LEAST_MS: Nanos = 10;
 /// Data of a small window come in bursts: pauses alike to those before are not the link's.
 const USUAL_TIMES: Nanos = 2;
+/// Fewer losses are those of any moment.
+const LEAST_LOST: usize = 2;
 /// The time before an interruption that shows what is usual, in RTTs.
 const USUAL_RTTS: Nanos = 2;
 
@@ -48,27 +52,30 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     signals.transfer.needs_data()?;
     let events = link_events(signals)?;
     let rtt = signals.transfer.needs_rtt()?;
-    if events.interruptions.is_empty() {
+    let gaps = gaps(signals, events);
+    if gaps.is_empty() {
         return Ok(Judgement::no(
             "The links had neither handovers nor outages in this trial.".to_owned(),
         ));
     }
-    let all = of(signals, events, rtt);
-    let Some(longest) = all.iter().max_by_key(|it| (it.is_stall, it.pause.length())) else {
+    let told = gaps.len();
+    let all = of(signals, gaps, rtt);
+    let longest = all.iter().max_by_key(|it| (it.is_stall, it.pause.length()));
+    if events.cut && !longest.is_some_and(|it| it.is_stall) {
+        return Missing::because("only the first handovers and outages of the links are known");
+    }
+    let Some(longest) = longest else {
         return Ok(Judgement::no(format!(
-            "None of the handovers and outages of the links, {} in all, began while data \
-             arrived.{}",
-            events.interruptions.len(),
-            cut_of(events),
+            "None of the handovers and outages of the links, {told} in all, began when data had \
+             arrived for two RTTs.",
         )));
     };
     let place = format!("the {} at {}", longest.kind.name(), Short(longest.gap.from));
     if !longest.is_stall {
         return Ok(Judgement::no(format!(
-            "Data did not stop arriving around {}: for {} at most, around {place}.{}",
+            "Data did not stop arriving because of {}: for {} at most, around {place}.",
             kinds(&all),
             Short(longest.pause.length()),
-            cut_of(events),
         )));
     }
     Ok(stalled(signals, rtt, &all, longest, &place, cut_of(events)))
@@ -85,7 +92,8 @@ fn stalled(
     let stalls: Vec<_> = all.iter().filter(|it| it.is_stall).collect();
     let sum: Nanos = stalls.iter().map(|it| it.pause.length()).sum();
     let (lost, dropped) = losses(signals, &stalls, rtt);
-    let beyond = longest.pause.length() - longest.gap.length() - rtt;
+    let latest = latest_rtt(signals, longest.gap.from, rtt);
+    let beyond = longest.pause.length() - longest.gap.length() - latest;
     let senders = if beyond > 0 {
         format!(
             ", so for {} more the sender was late, not the link",
@@ -105,11 +113,11 @@ fn stalled(
         )
     };
     let text = format!(
-        "The transfer stalled at {place} for {}: the link sent nothing for {}, and an RTT is \
+        "The transfer stalled at {place} for {}: the link sent nothing for {}, and an RTT was \
          {}{senders}.{in_all} {} lost on the way{}.{cut}",
         Short(longest.pause.length()),
         Short(longest.gap.length()),
-        Short(rtt),
+        Short(latest),
         were(lost),
         match dropped {
             0 => String::new(),
@@ -153,8 +161,8 @@ fn were(packets: u64) -> String {
     }
 }
 
-/// The interruptions that began while data arrived.
-fn of(signals: &Signals<'_>, events: &LinkEvents, rtt: Nanos) -> Vec<Interrupted> {
+/// The interruptions that began when data had arrived for long enough to know what is usual.
+fn of(signals: &Signals<'_>, gaps: Vec<(InterruptionKind, Span)>, rtt: Nanos) -> Vec<Interrupted> {
     let mut times: Vec<Nanos> = signals.deliveries.times().collect();
     // With data left at the end of the capture, the pause until then counts.
     times.extend((!signals.transfer.is_whole).then_some(signals.transfer.sending.until));
@@ -162,11 +170,11 @@ fn of(signals: &Signals<'_>, events: &LinkEvents, rtt: Nanos) -> Vec<Interrupted
         return Vec::new();
     };
     let arriving = Span {
-        // Before, nobody knows what is usual.
         from: *first + USUAL_RTTS * rtt,
         until: *last,
     };
-    let gaps = gaps(signals, events).into_iter();
+    let sent = Sent::of(signals);
+    let gaps = gaps.into_iter();
     gaps.filter(|(_, gap)| arriving.has(gap.from))
         .map(|(kind, gap)| {
             let around = Span {
@@ -179,15 +187,66 @@ fn of(signals: &Signals<'_>, events: &LinkEvents, rtt: Nanos) -> Vec<Interrupted
             };
             let pause = longest_pause(&times, around, false);
             let usual = longest_pause(&times, before, true).length();
-            let is_long = pause.length() >= LEAST_MS * 1_000_000;
+            let least = LEAST_MS * 1_000_000;
+            let begins_with_it = pause.from >= gap.from - usual.max(least);
+            let is_long = pause.length() >= least && pause.length() >= USUAL_TIMES * usual;
             Interrupted {
                 kind,
                 gap,
                 pause,
-                is_stall: is_long && pause.length() >= USUAL_TIMES * usual,
+                is_stall: begins_with_it && is_long && sent.were_held_by(gap, pause),
             }
         })
         .collect()
+}
+
+/// The data sender's packets in the order in which they were sent: when, when they arrived, and
+/// whether they were lost on the way.
+struct Sent(Vec<(Nanos, Option<Nanos>, bool)>);
+
+impl Sent {
+    fn of(signals: &Signals<'_>) -> Self {
+        let all = signals.transfer.view.packets();
+        let own = all.filter(|(packet, _)| packet.sender == signals.transfer.sender);
+        let mut sent: Vec<_> = own
+            .filter_map(|(packet, _)| {
+                let is_lost = matches!(packet.fate, Fate::Loss | Fate::NotReceived);
+                Some((packet.sent()?, packet.received(), is_lost))
+            })
+            .collect();
+        sent.sort_by_key(|it| it.0);
+        Self(sent)
+    }
+
+    /// Whether a pause of deliveries comes from the link: it lost what was under way or sent
+    /// meanwhile, or what ends the pause had been sent before the link sent again.
+    fn were_held_by(&self, gap: Span, pause: Span) -> bool {
+        let arrived_at = |at: Nanos| {
+            let mut these = self.0.iter().filter(move |it| it.1 == Some(at));
+            these.next().map(|it| it.0)
+        };
+        let Some(before) = arrived_at(pause.from) else {
+            return false;
+        };
+        if gap.length() > 0 && arrived_at(pause.until).is_some_and(|sent| sent <= gap.until) {
+            return true;
+        }
+        let first = self.0.partition_point(|it| it.0 <= before);
+        let meanwhile = self.0[first..].iter().take_while(|it| it.0 <= gap.until);
+        let (mut all, mut lost) = (0, 0);
+        for (_, _, is_lost) in meanwhile {
+            all += 1;
+            lost += usize::from(*is_lost);
+        }
+        lost >= LEAST_LOST && 2 * lost >= all
+    }
+}
+
+/// The last RTT sample before a time, or without any the path's.
+fn latest_rtt(signals: &Signals<'_>, at: Nanos, rtt: Nanos) -> Nanos {
+    let samples = signals.transfer.rtt_samples();
+    let latest = samples.take_while(|(when, _)| *when <= at).last();
+    latest.map_or(rtt, |(_, sample)| sample.max(rtt))
 }
 
 /// The interruptions of both directions; those that overlap are one.
@@ -232,14 +291,9 @@ fn longest_pause(times: &[Nanos], span: Span, within: bool) -> Span {
 /// The packets, of both ends, that were lost on the way and dropped by queues at stalls: of those
 /// sent from an RTT before it on, the RTT with what waited then.
 fn losses(signals: &Signals<'_>, stalls: &[&Interrupted], rtt: Nanos) -> (u64, u64) {
-    let samples: Vec<(Nanos, Nanos)> = signals.transfer.rtt_samples().collect();
-    let around = |stall: &&Interrupted| {
-        let before = samples.partition_point(|(at, _)| *at <= stall.gap.from);
-        let latest = before.checked_sub(1).map_or(rtt, |at| samples[at].1);
-        Span {
-            from: stall.gap.from - latest.max(rtt),
-            until: stall.gap.until.max(stall.pause.until),
-        }
+    let around = |stall: &&Interrupted| Span {
+        from: stall.gap.from - latest_rtt(signals, stall.gap.from, rtt),
+        until: stall.gap.until.max(stall.pause.until),
     };
     let spans = super::super::span::union(stalls.iter().map(around).collect());
     let (mut lost, mut dropped) = (0, 0);

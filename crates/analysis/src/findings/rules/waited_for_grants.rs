@@ -15,8 +15,10 @@ use crate::link_events::{LinkDirection, LinkEvents};
 ///
 /// - Yes: packets that waited for at least [`RTT_PERCENT`] % of an RTT while a request was open
 ///   did so for [`SHARE_PERCENT`] % of the time until all data had been sent. A packet waits for
-///   as long as its one-way delay is above the least of its direction.
-/// - Not sure: if nobody knows the requests; trials in virtual time keep them
+///   as long as its one-way delay is above the least of its direction. While it was under way, its
+///   direction carried less than [`FULL_PERCENT`] % of what it carried in its best RTT: else it
+///   waited in the queue of a full link.
+/// - Not sure: if nobody knows the requests, or not to the end; trials in virtual time keep them
 ///   ([link events](link-events.md)). If not both sides were captured.
 pub(super) const RULE: Rule = Rule {
     id: "waited_for_grants",
@@ -28,6 +30,9 @@ pub(super) const RULE: Rule = Rule {
 const RTT_PERCENT: Nanos = 25;
 /// Less than this share of the time costs less than the spread between two seeds.
 const SHARE_PERCENT: Nanos = 5;
+
+/// A direction that carries at least this share of its best has the capacity that there is.
+const FULL_PERCENT: u64 = 80;
 
 /// The requests for capacity of a direction, and the packets that waited meanwhile.
 struct Waits {
@@ -65,6 +70,9 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     }
     let whole = transfer(signals);
     let is_long = waits.waited > percent_of(whole.length(), SHARE_PERCENT);
+    if events.cut && !is_long {
+        return Missing::because("only the first requests for capacity are known");
+    }
     let share = seconds(waits.waited) / seconds(whole.length()).max(f64::MIN_POSITIVE);
     let is_data = waits.direction.sender() == signals.transfer.sender;
     let text = format!(
@@ -179,7 +187,7 @@ fn of(
         return None;
     }
     let open = union([granted.as_slice(), in_vain.as_slice()].concat());
-    let waited = packets(signals, direction, &open, percent_of(rtt, RTT_PERCENT));
+    let waited = packets(signals, direction, &open, rtt);
     let longest = waited.iter().max_by_key(|it| it.length()).copied();
     Some(Waits {
         direction,
@@ -190,26 +198,38 @@ fn of(
     })
 }
 
-/// The times for which packets waited while a request was open, of those that did so for `least`
-/// at least.
+/// The times for which packets waited long enough while a request was open, and the direction was
+/// not full.
 fn packets(
     signals: &Signals<'_>,
     direction: LinkDirection,
     open: &[Span],
-    least: Nanos,
+    rtt: Nanos,
 ) -> Vec<Span> {
+    let least = percent_of(rtt, RTT_PERCENT);
     let until = transfer(signals).until;
     let all = signals.transfer.view.packets();
     let own = all.filter(|(packet, _)| packet.sender == direction.sender());
-    let passed: Vec<(Nanos, Nanos)> = own
-        .filter_map(|(packet, _)| Some((packet.sent()?, packet.received()?)))
+    let passed: Vec<(Nanos, Nanos, u64)> = own
+        .filter_map(|(packet, _)| {
+            let bytes = u64::from(packet.ip_size.unwrap_or(0));
+            Some((packet.sent()?, packet.received()?, bytes))
+        })
         .collect();
-    let fastest = passed.iter().map(|(sent, received)| received - sent).min();
+    let carried = Carried::new(passed.iter().map(|it| (it.1, it.2)).collect(), rtt);
+    let fastest = passed.iter().map(|it| it.1 - it.0).min();
     let Some(fastest) = fastest else {
         return Vec::new();
     };
     let mut waited = Vec::new();
-    for (sent, received) in passed {
+    for (sent, received, _) in passed {
+        let under_way = Span {
+            from: sent,
+            until: received,
+        };
+        if received - sent - fastest < least || carried.is_full(under_way) {
+            continue;
+        }
         let waiting = Span {
             from: sent,
             until: (received - fastest).min(until),
@@ -224,4 +244,77 @@ fn packets(
         waited.extend(parts.filter(|it| it.length() >= least));
     }
     waited
+}
+
+/// What a direction carried over time.
+struct Carried {
+    /// Arrivals in their order, each with the bytes that had arrived before it.
+    arrivals: Vec<(Nanos, u64)>,
+    /// The bytes of all.
+    all: u64,
+    /// The most bytes that arrived in a window.
+    most: u64,
+    window: Nanos,
+}
+
+impl Carried {
+    fn new(mut arrivals: Vec<(Nanos, u64)>, window: Nanos) -> Self {
+        arrivals.sort_unstable();
+        let mut all = 0;
+        for (_, bytes) in &mut arrivals {
+            all += *bytes;
+            *bytes = all - *bytes;
+        }
+        let mut carried = Self {
+            arrivals,
+            all,
+            most: 0,
+            window,
+        };
+        let begins = carried.arrivals.iter().map(|(at, _)| *at);
+        let windows = begins.map(|from| {
+            carried.in_span(Span {
+                from,
+                until: from + window,
+            })
+        });
+        carried.most = windows.max().unwrap_or(0);
+        carried
+    }
+
+    fn in_span(&self, span: Span) -> u64 {
+        let before = |time: Nanos| {
+            let at = self
+                .arrivals
+                .partition_point(|(arrived, _)| *arrived < time);
+            self.arrivals.get(at).map_or(self.all, |(_, bytes)| *bytes)
+        };
+        before(span.until) - before(span.from)
+    }
+
+    /// Whether the direction carried almost as much as it ever did.
+    fn is_full(&self, span: Span) -> bool {
+        let share = u128::from(self.in_span(span)) * 100 * self.window.cast_unsigned() as u128;
+        let best = u128::from(self.most) * span.length().max(1).cast_unsigned() as u128;
+        share >= best * u128::from(FULL_PERCENT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 100 bytes every 10 ns for 1000 ns, then every 20 ns.
+    #[test]
+    fn a_direction_is_full_where_it_carries_what_it_can() {
+        let fast = (0..100).map(|it| (10 * it, 100));
+        let slow = (0..50).map(|it| (1000 + 20 * it, 100));
+        let carried = Carried::new(fast.chain(slow).collect(), 100);
+        assert_eq!(carried.most, 1000);
+        let is_full = |from, until| carried.is_full(Span { from, until });
+        assert!(is_full(200, 700) && is_full(0, 100));
+        assert!(!is_full(1200, 1700) && !is_full(2500, 2600));
+        // Of 500 ns, 300 at the full rate and 200 at half of it: 80 %.
+        assert!(is_full(700, 1200) && !is_full(750, 1250));
+    }
 }

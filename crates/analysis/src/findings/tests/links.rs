@@ -63,7 +63,7 @@ fn a_stall_is_named_with_the_gap_and_the_packets() {
     let found = judged("stalled_at_handovers", &connection, Some(events(&told)));
     let text = format!(
         "The transfer stalled at the handover at 6.50 s for 383 ms: the link sent nothing for 82 \
-         ms, and an RTT is 600 ms. It stalled at 1 of 2 handovers, for 383 ms in all. {lost} \
+         ms, and an RTT was 655 ms. It stalled at 1 of 2 handovers, for 383 ms in all. {lost} \
          packets were lost on the way."
     );
     assert!(lost > 100);
@@ -77,7 +77,7 @@ fn a_stall_beyond_the_gap_and_an_rtt_is_the_senders() {
     let told = [(InterruptionKind::Outage, 5000 * MS, 5082 * MS)];
     let found = judged("stalled_at_handovers", &connection, Some(events(&told)));
     let text = "The transfer stalled at the outage at 5.00 s for 1.38 s: the link sent nothing for \
-                82 ms, and an RTT is 600 ms, so for 700 ms more the sender was late, not the \
+                82 ms, and an RTT was 600 ms, so for 700 ms more the sender was late, not the \
                 link. ";
     assert_eq!(found.verdict, Yes);
     assert!(found.text.starts_with(text), "{}", found.text);
@@ -88,7 +88,7 @@ fn a_handover_without_a_stall_is_none() {
     let connection = SimulatedTransfer::default().play();
     let told = [(InterruptionKind::Handover, 6500 * MS, 6504 * MS)];
     let found = judged("stalled_at_handovers", &connection, Some(events(&told)));
-    let text = "Data did not stop arriving around 1 handover: for 0.5 ms at most, around the \
+    let text = "Data did not stop arriving because of 1 handover: for 0.5 ms at most, around the \
                 handover at 6.50 s.";
     assert_eq!((found.verdict, found.text.as_str()), (No, text));
     // In slow start, bursts are an RTT apart anyway.
@@ -98,9 +98,50 @@ fn a_handover_without_a_stall_is_none() {
     // It was over before.
     let told = [(InterruptionKind::Handover, 100_000 * MS, 100_100 * MS)];
     let found = judged("stalled_at_handovers", &connection, Some(events(&told)));
-    let text = "None of the handovers and outages of the links, 1 in all, began while data \
-                arrived.";
+    let text = "None of the handovers and outages of the links, 1 in all, began when data had \
+                arrived for two RTTs.";
     assert_eq!((found.verdict, found.text.as_str()), (No, text));
+}
+
+/// A transfer for which the sender does nothing for some time.
+fn idle(from: Nanos, longer: Nanos) -> Connection {
+    let mut connection = SimulatedTransfer::default().play();
+    for packet in &mut connection.packets {
+        if packet.sent().is_some_and(|it| it >= from) {
+            packet.seen = packet.seen.map(|it| it.map(|time| time + longer));
+        }
+    }
+    connection
+}
+
+#[test]
+fn a_pause_of_the_sender_is_no_stall() {
+    let connection = idle(6200 * MS, 1000 * MS);
+    for gap in [0, 50] {
+        let told = [(InterruptionKind::Handover, 6500 * MS, (6500 + gap) * MS)];
+        let found = judged("stalled_at_handovers", &connection, Some(events(&told)));
+        let text = "Data did not stop arriving because of 1 handover: for 1.00 s at most";
+        assert_eq!(found.verdict, No, "{}", found.text);
+        assert!(found.text.starts_with(text), "{}", found.text);
+    }
+    // A pause that had begun before.
+    let told = [(InterruptionKind::Handover, 7000 * MS, 7080 * MS)];
+    let found = judged("stalled_at_handovers", &connection, Some(events(&told)));
+    assert_eq!(found.verdict, No, "{}", found.text);
+}
+
+#[test]
+fn what_the_first_events_do_not_say_is_not_sure() {
+    let told = [(InterruptionKind::Handover, 6500 * MS, 6504 * MS)];
+    let cut = LinkEvents {
+        cut: true,
+        requests: Some(vec![request(1000 * MS, 5000 * MS, true)]),
+        ..events(&told)
+    };
+    for rule in ["stalled_at_handovers", "waited_for_grants"] {
+        let found = judged(rule, &waiting(0, 0, 0), Some(cut.clone()));
+        assert_eq!(found.verdict, NotSure, "{}", found.text);
+    }
 }
 
 /// A transfer whose ACKs take so much longer from one time to another.
