@@ -82,7 +82,9 @@ class LinkPlots:
             yield self._drawn(f"{face.name}{where}{way}", face, direction, self.found.courses[key])
 
     def _drawn(self, name: str, face: _Face, direction: str, course: dict[str, Any]) -> dict[str, Any]:
-        points = [*course["course"], (self.until_s, course["course"][-1][1])]
+        points = course["course"]
+        if course["between"] != "even":  # it ends with the value at its end
+            points = [*points, (self.until_s, points[-1][1])]
         times, values = np.asarray(points, dtype=np.float64).T
         return {
             "name": f"{name} (means)" if course["between"] == "mean" else name,
