@@ -52,7 +52,7 @@ pub enum Quantity {
     InView,
 }
 
-/// What a course says of the time between two of its points.
+/// The course of a value between two points of a timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Between {
     /// The first point's value holds.
