@@ -168,7 +168,7 @@ def _has_discipline(source: Source, scenario: str) -> bool:
 def _is_of_satellite(source: Source, scenario: str) -> bool:
     """Whether a way over the satellite has a carrier or handovers."""
     ways = source.manifest.scenarios[scenario].scenario["satellite"].values()
-    return any("standard" in way["rate"] or "handovers" in way for way in ways)
+    return any("standard" in (way.get("rate") or "") or "handovers" in way for way in ways)
 
 
 def _both(mine: Sequence[Source]) -> tuple[Source, Source]:

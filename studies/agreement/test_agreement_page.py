@@ -180,8 +180,9 @@ def test_carriers_and_handovers_have_a_page_of_their_own(bentpipe: Command, on_f
     both()
     for run in (Path("sim"), Path("emu")):
         with fake_run.changed_manifest(run) as manifest:
-            way = manifest["scenarios"]["goodput"]["scenario"]["satellite"]["forward"]
-            way["rate"] = {"standard": "dvb-s2"}
+            ways = manifest["scenarios"]["goodput"]["scenario"]["satellite"]
+            del ways["forward"]["rate"]  # as in full, where a direction has none
+            ways["return"]["rate"] = {"standard": "rcs2"}
     done = bentpipe("study", "agreement", "--run", "sim", "--run", "emu", "-o", "out")
     assert (done.code, done.out) == (0, "out/agreement-satellites.md\n"), done.err
 

@@ -2,18 +2,20 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from conftest import Command, present
 from test_report_traces import column, read_data
 
 from bentpipe.analysis.plots import series
-from bentpipe.analysis.traces import of_trial
+from bentpipe.analysis.traces import Analysis, of_trial
 from bentpipe.errors import BentpipeError
 from bentpipe.plan import scenarios
 from bentpipe.report.columns import Columns
-from bentpipe.report.link_drawings import LinkPlots
+from bentpipe.report.link_drawings import LinkPlots, link_plots
+from bentpipe.schema.analysis import Connection
 
 SEEDS = ("0000000000000001", "0000000000000002")
 MOST = 1000  # points of a course
@@ -62,6 +64,86 @@ def test_handovers_have_the_satellites_of_the_trace_and_times_of_the_packets() -
     times, values = (column(data, elevation[what]) for what in ("times", "values"))
     assert (times[0], times[-1]) == pytest.approx((-0.5, 79.5))
     assert values[:3] == pytest.approx([67.5, 67.9, 68.29])  # the first rows of leo-walker.csv
+
+
+def made_up(folder: Path, testbed: str) -> Analysis:
+    """A trial over leo-walker whose trace and run are there, without links' events."""
+    trial = folder / "trials" / "t"
+    trial.mkdir(parents=True)
+    state = SimpleNamespace(scenario=scenarios.resolve("leo-walker").scenario)
+    record = SimpleNamespace(trial="t", testbed=testbed, scenario="s", seed=SEEDS[0], hops=[])
+    run = SimpleNamespace(folder=folder, scenarios={"s": state}, records={"t": record})
+    return cast(Analysis, SimpleNamespace(run=run, trial="t"))
+
+
+def drawn(analysis: Analysis, start_unix_s: str) -> LinkPlots | None:
+    connection = cast(Connection, SimpleNamespace(start_unix_s=start_unix_s))
+    return link_plots(analysis, connection, 79, "forward", Columns())
+
+
+EVENTS = {
+    "format": 1,
+    "start_unix_ns": 1_700_000_000_250_000_000,
+    "interruptions": [
+        {"kind": "handover", "direction": way, "from_ns": at * 10**9, "until_ns": at * 10**9 + 80_000_000}
+        for way in ("forward", "return")
+        for at in (45, 76, 900)
+    ],
+    "requests": None,
+    "cut": False,
+}
+
+
+def test_links_of_real_time_begin_when_their_events_say(tmp_path: Path) -> None:
+    analysis = made_up(tmp_path, "emu")
+    assert drawn(analysis, "1700000000.75") is None
+    (tmp_path / "trials/t/link-events.json").write_text(json.dumps(EVENTS))
+    plots = drawn(analysis, "1700000000.75")
+    assert plots is not None and plots.begin_s == 0.5
+    # The second is not where the scenario has it: the events win, and no satellite goes with it.
+    assert plots.interruptions() == [
+        {"from_s": 44.5, "to_s": 44.58, "what": "handover", "satellite": "53-1"},
+        {"from_s": 75.5, "to_s": 75.58, "what": "handover", "satellite": None},
+    ]
+    assert {one["kind"] for one in plots.plots()} == {"capacity", "link_delay", "elevation", "in_view"}
+
+
+def test_with_middleboxes_interruptions_of_all_hops_are_drawn(tmp_path: Path) -> None:
+    analysis = made_up(tmp_path, "emu")
+    (tmp_path / "trials/t/link-events.json").write_text(json.dumps(EVENTS | {"interruptions": []}))
+    assert (alone := drawn(analysis, "1700000000.75")) is not None and alone.interruptions() == []
+    cast(Any, analysis).run.records["t"].hops = ["client to terminal", "terminal to server"]
+    assert (plots := drawn(analysis, "1700000000.75")) is not None
+    assert [one["from_s"] for one in plots.interruptions()] == [44.5, 74.5]
+
+
+def test_virtual_time_without_events_begins_at_the_epoch(tmp_path: Path) -> None:
+    plots = drawn(made_up(tmp_path, "sim"), "946684800.5")
+    assert plots is not None and plots.begin_s == 0.5
+    assert [one["from_s"] for one in plots.interruptions()] == [44.5, 74.5]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("{", "cannot be read"), (json.dumps(EVENTS | {"format": 2}), "it is of format 2, wanted is 1")],
+)
+def test_events_that_cannot_be_read_are_named(tmp_path: Path, text: str, says: str) -> None:
+    analysis = made_up(tmp_path, "emu")
+    (tmp_path / "trials/t/link-events.json").write_text(text)
+    with pytest.raises(BentpipeError, match=f"link-events.json: {says}"):
+        drawn(analysis, "1700000000.75")
+
+
+def test_a_delay_that_changes_evenly_is_drawn_to_its_end() -> None:
+    steps = '{steps=[["0 s","10 ms"],["15 s","100 ms"]],between="linear"}'
+    scenario = scenarios.resolve("sat", (f"forward.delay={steps}",)).scenario
+    found = scenarios.courses_of_trial(scenario, SEEDS[0], 5)
+    plots = LinkPlots(found, 0, 5, "forward", Columns())
+    ((series,),) = (plot["series"] for plot in plots.plots())
+    data = plots.columns.base64()
+    times, values = (column(data, series[what]) for what in ("times", "values"))
+    assert (series["mark"], times[-1], values[-1]) == ("line", 5, pytest.approx(40))
+    assert len(times) == len(set(times))
 
 
 def test_a_scenario_that_cannot_be_read_is_named() -> None:

@@ -37,6 +37,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     trace = folder / "trials" / "sat-quinn-noq-2" / "trace.pcapng"
     trace.parent.mkdir(parents=True)
     trace.write_bytes(b"\x0a\x0d\x0d\x0a")
+    trace.with_name("link-events.json").write_text("{}\n")
     build(folder)
     return folder
 
@@ -323,10 +324,13 @@ def test_only_files_that_exist_are_linked(run: Path) -> None:
     iterations = read_data(run / "report/data/cells/sat--quinn--noq.js")["iterations"]
     assert [one["files"] for one in iterations] == [
         [],
-        [{"label": "trace", "href": "../../trials/sat-quinn-noq-2/trace.pcapng"}],
+        [
+            {"label": "trace", "href": "../../trials/sat-quinn-noq-2/trace.pcapng"},
+            {"label": "events of links", "href": "../../trials/sat-quinn-noq-2/link-events.json"},
+        ],
         [],
     ]
-    assert (run / "report/cells" / iterations[1]["files"][0]["href"]).is_file()
+    assert all((run / "report/cells" / one["href"]).is_file() for one in iterations[1]["files"])
 
 
 def test_a_new_report_leaves_no_old_pages(tmp_path: Path) -> None:

@@ -77,6 +77,18 @@ def test_each_direction_is_drawn_as_what_packets_meet(bentpipe: Command) -> None
     ]
 
 
+def test_handovers_alone_stand_below_the_heading(bentpipe: Command, tmp_path: Path) -> None:
+    steady = "title = 't'\nsource = 's'\ntimeout = '40 s'\n" + "".join(
+        f"[satellite.{way}]\ndelay = '30 ms'\n" for way in ("return", "forward")
+    )
+    (file := tmp_path / "a.toml").write_text(steady)
+    assert "over time:" not in bentpipe("scenarios", "show", file).out
+    file.write_text(f'{steady}handovers = {{ every = "15 s", gap = "80 ms", in_flight = "lost" }}')
+    lines = bentpipe("scenarios", "show", file).out.splitlines()
+    at = lines.index("over time:")
+    assert lines[at + 1 : at + 3] == ["  satellite.forward.handovers", "    15 s (80 ms), 30 s (80 ms)"]
+
+
 def test_a_part_without_a_place_and_one_that_is_too_wide_are_drawn_too() -> None:
     part = {"segment": "ground", "key": "bit_errors", "text": " ".join(["long"] * 20), "parameters": None}
     way = {"nodes": [{"host": "server"}, part, {"host": "client"}], "beside": [part | {"text": "1e-9"}]}

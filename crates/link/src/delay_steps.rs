@@ -97,6 +97,21 @@ impl DelaySteps {
         self.steps.iter().map(|(_, delay)| *delay)
     }
 
+    /// The value just before a time, later than 0, of a quantity that each step has and that
+    /// changes evenly: towards the next step's, or after the last one not at all.
+    pub(crate) fn before(&self, end: Time, of: impl Fn(usize) -> i64) -> i64 {
+        let instant = Time::from_nanos(end.as_nanos() - 1);
+        let (index, until) = steps::in_period(&self.steps, self.period, instant);
+        let Some((to, _)) = self.steps.get(index + 1) else {
+            return of(index);
+        };
+        let length = (*to - self.steps[index].0).as_nanos();
+        let past = length - (until - end).as_nanos();
+        let (first, next) = (i128::from(of(index)), i128::from(of(index + 1)));
+        let change = (next - first) * i128::from(past) / i128::from(length);
+        i64::try_from(first + change).expect("no more than the greater of both")
+    }
+
     /// The delay at a time, and until when it may be taken as constant for a figure; packets take
     /// it as it is at their time.
     pub(crate) fn at(&self, at: Time) -> (Span, Time) {

@@ -52,7 +52,7 @@ pub enum Quantity {
     InView,
 }
 
-/// What a course says of the time between two of its points.
+/// The course of a value between two points of a timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Between {
     /// The first point's value holds.
@@ -92,6 +92,8 @@ pub struct LinkTimeline {
     pub parts: Vec<i64>,
     /// Each value with the time from which on it holds; or, if these were more than
     /// [`MOST_POINTS`], the means of as many parts of equal length, with the beginning of each.
+    /// A course that changes evenly ends with a point at `length`, and has two points at a time at
+    /// which it jumps.
     pub course: Vec<(Time, i64)>,
     /// What the course says of the time between its points.
     pub between: Between,
@@ -149,13 +151,15 @@ struct Values<'a> {
     quantity: Quantity,
     extent: Extent,
     drawn: bool,
-    evenly: bool,
+    before: Option<Before<'a>>,
     at: At<'a>,
     name: Option<NameAt<'a>>,
 }
 
 /// The value that holds at a time, and until when. Times must not go back.
 type At<'a> = Box<dyn FnMut(Time) -> (i64, Time) + 'a>;
+/// The value just before a time, of values that change evenly.
+type Before<'a> = Box<dyn Fn(Time) -> i64 + 'a>;
 /// The name that goes with the value at a time, and until when.
 type NameAt<'a> = Box<dyn FnMut(Time) -> (String, Time) + 'a>;
 
@@ -166,7 +170,7 @@ impl<'a> Values<'a> {
             quantity,
             extent,
             drawn: false,
-            evenly: false,
+            before: None,
             at,
             name: None,
         }
@@ -278,9 +282,11 @@ fn passing(config: &DirectionConfig, timeout: Span, quantity: Quantity) -> Optio
         (passing.satellite.clone(), until)
     });
     let extent = Extent::of_steps(&delay.steps, delay.period, timeout);
+    let elevation_before = move |end| delay.before(end, |step| satellites[step].elevation);
+    let before: Before<'_> = Box::new(elevation_before);
     let values = Values::new(quantity, extent, Box::new(at));
     Some(Values {
-        evenly: is_elevation && delay.linear,
+        before: (is_elevation && delay.linear).then_some(before),
         name: is_elevation.then_some(name),
         ..values
     })
@@ -330,11 +336,17 @@ fn delay(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Valu
         let (delay, until) = over_time.at(at);
         (count(delay.as_nanos()), until)
     };
-    let evenly = matches!(&config.delay, Delay::Steps(steps) if steps.linear);
+    let before: Option<Before<'_>> = match &config.delay {
+        Delay::Steps(delay) if delay.linear => {
+            let nanos = |step: usize| count(delay.steps[step].1.as_nanos());
+            Some(Box::new(move |end| delay.before(end, nanos)))
+        }
+        _ => None,
+    };
     let values = Values::new(Quantity::Delay, extent, Box::new(at));
     Some(Values {
         drawn,
-        evenly,
+        before,
         ..values
     })
 }
@@ -455,17 +467,24 @@ impl Values<'_> {
             *held.entry(value).or_default() += u128::from(until - now);
             parts.add(value, now, until);
             fine.add(value, now, until);
-            let is_new = course.last().is_none_or(|(_, last)| *last != value) || self.evenly;
-            if is_new && course.len() <= MOST_POINTS {
-                course.push((Time::from_nanos(now), value));
+            let begin = Time::from_nanos(now);
+            if course.len() <= MOST_POINTS {
+                let before = self.before.as_ref().filter(|_| now > 0);
+                let before = before.map(|before| before(begin));
+                course.extend(before.filter(|it| *it != value).map(|it| (begin, it)));
+                let is_new = course.last().is_none_or(|(_, last)| *last != value);
+                if is_new || self.before.is_some() {
+                    course.push((begin, value));
+                }
             }
             now = until;
         }
-        let mut between = if self.evenly {
-            Between::Even
-        } else {
-            Between::Held
-        };
+        let mut between = Between::Held;
+        if let Some(before) = &self.before {
+            between = Between::Even;
+            let end = Time::from_nanos(length);
+            course.push((end, before(end)));
+        }
         if course.len() > MOST_POINTS {
             course = fine.with_begins();
             between = Between::Mean;

@@ -123,7 +123,7 @@ def _show(found: Scenario) -> None:
         for line in drawing.drawn(way, courses.has_blocks()):
             click.echo(line)
     values = dict(_flat(found.scenario))
-    if found.courses:
+    if found.courses or found.interruptions:
         drawn = any(course["drawn"] for course in found.courses.values())
         of_one = " (what is drawn is that of one trial; others have others)"
         click.echo(f"over time{of_one if drawn else ''}:")

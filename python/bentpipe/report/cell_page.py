@@ -23,7 +23,7 @@ from bentpipe.report.command import reproduce
 from bentpipe.report.outline import RunOutline
 from bentpipe.report.waterfall import waterfall
 from bentpipe.runs.records import Record
-from bentpipe.runs.trial_files import ELSEWHERE, HOP_TRACES, PICTURE, REQUESTS, TracePlace
+from bentpipe.runs.trial_files import ELSEWHERE, HOP_TRACES, LINK_EVENTS, PICTURE, REQUESTS, TracePlace
 from bentpipe.schema.record import SHOWN
 from bentpipe.testbed import TESTBEDS
 from bentpipe.workload import TESTCASES, Workload
@@ -109,6 +109,7 @@ def _files(run: Path, trial: str) -> list[dict[str, str]]:
     folder = run / "trials" / trial
     wanted = [
         ("trace", "trace.pcapng"),
+        ("events of links", LINK_EVENTS),
         ("requests", REQUESTS),
         ("picture", PICTURE),
         ("qlog", "qlog"),

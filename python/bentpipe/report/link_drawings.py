@@ -1,9 +1,12 @@
 """What the links of a trial did over time, as plots on the time axis of its packets.
 
 Rates, Es/N0 with the MODCOD, delays, losses and satellites where they change, and the times at which links
-send nothing. All of it is what `bentpipe scenarios show` draws, by the trial's own seed. Links know the
-trial's time from its beginning; it is moved to the time of the first packet. Simulation only: in real time
-nobody recorded the beginning.
+send nothing. Courses are those that `bentpipe scenarios show` draws, by the trial's own seed. Links know the
+trial's time from its beginning; it is moved to the time of the first packet.
+
+When the trial began and which interruptions there were, its `link-events.json` says, in virtual and in real
+time; the program of the courses adds which satellite follows. In virtual time a trial of an earlier version,
+which has no such file, began at the epoch, and its interruptions come of the scenario as well.
 """
 
 from __future__ import annotations
@@ -20,12 +23,14 @@ from bentpipe.analysis.traces import Analysis
 from bentpipe.plan import scenarios
 from bentpipe.plan.scenarios import TrialCourses
 from bentpipe.report.columns import Columns
+from bentpipe.runs import link_events
+from bentpipe.runs.link_events import LinkEvents
 from bentpipe.schema.analysis import Connection
 from bentpipe.testbed import SIM
 
 KINDS = ("capacity", "es_n0", "link_delay", "link_loss", "elevation", "in_view")
 
-_EPOCH_UNIX_S = 946_684_800  # of virtual time (endpoints/CONTRACT.md)
+_EPOCH_UNIX_NS = 946_684_800 * 10**9  # of virtual time (endpoints/CONTRACT.md)
 _AFTER = 1.02  # the time axis goes on for so much behind the last packet
 _SECONDS = 1e-6  # what times are rounded to
 
@@ -82,7 +87,9 @@ class LinkPlots:
             yield self._drawn(f"{face.name}{where}{way}", face, direction, self.found.courses[key])
 
     def _drawn(self, name: str, face: _Face, direction: str, course: dict[str, Any]) -> dict[str, Any]:
-        points = [*course["course"], (self.until_s, course["course"][-1][1])]
+        points = course["course"]
+        if course["between"] != "even":  # it ends with the value at its end
+            points = [*points, (self.until_s, points[-1][1])]
         times, values = np.asarray(points, dtype=np.float64).T
         return {
             "name": f"{name} (means)" if course["between"] == "mean" else name,
@@ -117,15 +124,46 @@ class LinkPlots:
 def link_plots(
     analysis: Analysis, connection: Connection, end_s: float, data: Direction, columns: Columns
 ) -> LinkPlots | None:
-    """Those of a trial in virtual time; None of any other. `end_s` is the time of the last packet, `data` the
-    way of the data. BentpipeError if the run's scenario cannot be read.
+    """Those of a trial over links of Bentpipe; None of any other, and of one in real time whose beginning
+    is not known. `end_s` is the time of the last packet, `data` the way of the data. BentpipeError if the
+    run's scenario or the trial's events cannot be read.
     """
     run = analysis.run
     record = run.records.get(analysis.trial or "") if run else None
-    if run is None or record is None or record.testbed != SIM.name:
+    if run is None or record is None:
         return None
-    begin_s = float(Decimal(connection.start_unix_s) - _EPOCH_UNIX_S)
+    events = link_events.read(run.folder / "trials" / record.trial)
+    if events is None and record.testbed != SIM.name:
+        return None
+    start_ns = events.start_unix_ns if events else _EPOCH_UNIX_NS
+    begin_s = float(Decimal(connection.start_unix_s) - Decimal(start_ns).scaleb(-9))
     until_s = begin_s + end_s * _AFTER
     state = run.scenarios[record.scenario]
     found = scenarios.courses_of_trial(state.scenario, record.seed, until_s)
+    if events and not record.hops:  # with middleboxes the events are those of the client's hop alone
+        found = TrialCourses(found.courses, _as_happened(events, found.interruptions, until_s))
     return LinkPlots(found, begin_s, until_s, data, columns)
+
+
+def _as_happened(events: LinkEvents, computed: dict[str, Any], until_s: float) -> dict[str, Any]:
+    """The interruptions of a trial up to a time. What is computed of the scenario has the segment and the
+    satellite of one that is there at the same time; one without is of the satellite segment.
+    """
+    known: dict[tuple[str, str, int, int], list[tuple[str, str | None]]] = {}
+    for key, each in computed.items():
+        segment, direction, kinds = key.split(".")
+        for one in each:
+            span = (round(one["at_s"] * 1e9), round((one["at_s"] + one["length_s"]) * 1e9))
+            known.setdefault((kinds, direction, *span), []).append((segment, one["satellite"]))
+    found: dict[str, list[dict[str, Any]]] = {}
+    for event in events.interruptions:
+        if event.from_ns > until_s * 1e9:
+            continue
+        kinds = f"{event.kind}s"
+        same = known.get((kinds, event.direction, event.from_ns, event.until_ns))
+        segment, satellite = same.pop(0) if same else ("satellite", None)
+        begin_s, length_s = event.from_ns / 1e9, (event.until_ns - event.from_ns) / 1e9
+        found.setdefault(f"{segment}.{event.direction}.{kinds}", []).append(
+            {"at_s": begin_s, "length_s": length_s, "satellite": satellite}
+        )
+    return found

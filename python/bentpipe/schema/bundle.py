@@ -159,7 +159,8 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     files: dict[str, int]
     # 64 bits in hexadecimal: all that is random in the trial comes from it.
     seed: str
-    # Leave `trace.pcapng`, and of a page [`requests.json`](requests.md).
+    # Leave `trace.pcapng`, [`link-events.json`](link-events.md) except over real links, and of a page
+    # [`requests.json`](requests.md).
     trace: bool
     # Leave the endpoints' qlogs.
     qlog: bool

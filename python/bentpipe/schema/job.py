@@ -176,7 +176,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     seed: str
     # Where the trial leaves its files, if it has any; made only then.
     folder: str
-    # Leave `trace.pcapng` there, with the TLS secrets inside, and of a page [`requests.json`](requests.md).
+    # Leave `trace.pcapng` there, with the TLS secrets inside, [`link-events.json`](link-events.md) except
+    # over real links, and of a page [`requests.json`](requests.md).
     trace: bool
     # Leave `qlog/client/` and `qlog/server/` there. Writing them costs some stacks half as much again.
     qlog: bool

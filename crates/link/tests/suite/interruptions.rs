@@ -62,7 +62,12 @@ fn satellites_have_timelines_and_no_effect() {
     assert_eq!(elevation.between, Between::Even);
     assert_eq!(
         elevation.course,
-        [(at(0), 60_000), (at(10_000), 60_000), (at(20_000), 0)]
+        [
+            (at(0), 60_000),
+            (at(10_000), 60_000),
+            (at(20_000), 0),
+            (at(30_000), 0)
+        ]
     );
     let names: Vec<_> = elevation
         .names
@@ -79,6 +84,79 @@ fn satellites_have_timelines_and_no_effect() {
     // Where it begins to change, an even delay is told again.
     let delay = of(&found, Quantity::Delay);
     assert!(delay.between == Between::Even && delay.course.contains(&(at(10_000), 4_000_000)));
+}
+
+const SLOPE: &str = "delay = { steps = [[\"0 s\", \"10 ms\"], [\"15 s\", \"100 ms\"]], \
+    satellites = [[\"a\", \"30\", \"1\"], [\"a\", \"15\", \"1\"]], between = \"linear\"";
+
+#[test]
+fn an_even_course_ends_with_the_value_at_its_end() {
+    let scenario = parse(&format!("{SLOPE} }}")).unwrap();
+    // A third of the way: 10 ms + 30 ms, and 30 degrees - 5 degrees.
+    let found = scenario.timelines_in_trial(1, at(5_000));
+    let delay = of(&found, Quantity::Delay);
+    assert_eq!(delay.course.last(), Some(&(at(5_000), 40_000_000)));
+    let elevation = of(&found, Quantity::Elevation);
+    assert_eq!(elevation.course, [(at(0), 30_000), (at(5_000), 25_000)]);
+    // After the last step nothing changes.
+    let found = scenario.timelines_in_trial(1, at(20_000));
+    let last = of(&found, Quantity::Delay).course.iter().rev().take(2);
+    let last: Vec<_> = last.copied().collect();
+    assert_eq!(last, [(at(20_000), 100_000_000), (at(15_000), 100_000_000)]);
+}
+
+#[test]
+fn an_even_course_jumps_where_its_steps_begin_again() {
+    let scenario = parse(&format!("{SLOPE}, period = \"20 s\" }}")).unwrap();
+    let found = scenario.timelines_in_trial(1, at(23_000));
+    assert_eq!(
+        of(&found, Quantity::Elevation).course,
+        [
+            (at(0), 30_000),
+            (at(15_000), 15_000),
+            (at(20_000), 15_000),
+            (at(20_000), 30_000),
+            (at(23_000), 27_000)
+        ]
+    );
+    let delay = &of(&found, Quantity::Delay).course;
+    let jump: Vec<_> = delay
+        .iter()
+        .filter(|(time, _)| *time == at(20_000))
+        .collect();
+    assert_eq!(
+        jump,
+        [&(at(20_000), 100_000_000), &(at(20_000), 10_000_000)]
+    );
+    assert_eq!(delay.last(), Some(&(at(23_000), 28_000_000)));
+    // At the end of the period itself it has not begun again.
+    let whole = scenario.timelines();
+    let end = of(&whole, Quantity::Delay).course.last();
+    assert_eq!(end, Some(&(at(20_000), 100_000_000)));
+}
+
+#[test]
+fn an_even_course_has_no_more_points_than_others() {
+    let most = u64::try_from(MOST_POINTS).unwrap();
+    for (steps, between) in [(most - 1, Between::Even), (most, Between::Mean)] {
+        let each = |step: u64| {
+            (
+                format!("[\"{step} s\", \"4 ms\"]"),
+                "[\"a\", \"30\", \"1\"]",
+            )
+        };
+        let (steps, satellites): (Vec<_>, Vec<_>) = (0..steps).map(each).unzip();
+        let (steps, satellites) = (steps.join(", "), satellites.join(", "));
+        let scenario = parse(&format!(
+            "delay = {{ steps = [{steps}], satellites = [{satellites}], between = \"linear\" }}"
+        ));
+        let found = scenario.unwrap().timelines_in_trial(1, at(1_000 * most));
+        let elevation = of(&found, Quantity::Elevation);
+        assert_eq!(
+            (elevation.course.len(), elevation.between),
+            (MOST_POINTS, between)
+        );
+    }
 }
 
 #[test]
