@@ -1,4 +1,4 @@
-"""A trial of some virtual seconds of one flow, and what it costs."""
+"""The cost of a trial of one flow that lasts for a given virtual time."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Container, Sequence
 
 from bentpipe.analysis.cells import Cell
@@ -47,23 +46,28 @@ def sentence(single: Sequence[Cell]) -> str:
 
 
 def _change(single: Sequence[Cell], setting: Container[str]) -> str:
-    """What marks in place of drops do to the completion of servers that set ECT: medians over each path."""
+    """What marks in place of drops do to the completion of servers that set ECT: the least and the most over
+    each path, with server and discipline.
+    """
     completion = {
         (path_of(one), one.key.server, discipline(one)): median_of(one, "completion_s")
         for one in single
         if one.key.server in setting and not one.failures
     }
-    ratios: dict[str, list[float]] = {}
+    changes: dict[str, list[tuple[float, str]]] = {}
     for (path, server, name), marked in completion.items():
         dropped = completion.get((path, server, f"{name}, ecn=off"))
         if marked is not None and dropped is not None:
-            ratios.setdefault(path, []).append(marked / dropped - 1)
-    if not ratios:
+            changes.setdefault(path, []).append((marked / dropped - 1, f"{literal(server)}, {name}"))
+    if not changes:
         return ""
-    changes = [
-        f"{100 * statistics.median(some):+.1f} % over {literal(path)}" for path, some in ratios.items()
-    ]
-    return f"; marks in place of drops change the completion of those that set ECT by {listed(changes)}"
+    said = [f"by {_range(some)} over {literal(path)}" for path, some in changes.items()]
+    return f"; marks in place of drops change the completion of those that set ECT {listed(said)}"
+
+
+def _range(changes: Sequence[tuple[float, str]]) -> str:
+    ends = [f"{100 * change:+.0f} % ({of})" for change, of in (min(changes), max(changes))]
+    return ends[0] if len(changes) == 1 else " to ".join(ends)
 
 
 def _by_server(single: Sequence[Cell]) -> dict[str, list[Record]]:

@@ -48,7 +48,7 @@ def test_disciplines_stand_side_by_side(bentpipe: Command) -> None:
     # 19 s in place of 9.5 s, and for noq 18 s in place of 27 s.
     assert "completion of 10 MiB up to 100 % over sat (codel, ecn=off) (medians over 2 servers)" in flat
     assert "Of 2 servers, 1 set ECT, and 1 of these slow down" in flat
-    assert "change the completion of those that set ECT by -33.3 % over sat." in flat
+    assert "change the completion of those that set ECT by -33 % (noq, codel) over sat." in flat
     assert "| noq | ECT(0) | 9 | 8 | 4 of 5 |" in text and "| quinn | none | 0 | 0 | - |" in text
 
 
