@@ -187,9 +187,9 @@ fn of(signals: &Signals<'_>, gaps: Vec<(InterruptionKind, Span)>, rtt: Nanos) ->
             };
             let pause = longest_pause(&times, around, false);
             let usual = longest_pause(&times, before, true).length();
-            let least = LEAST_MS * 1_000_000;
-            let begins_with_it = pause.from >= gap.from - usual.max(least);
-            let is_long = pause.length() >= least && pause.length() >= USUAL_TIMES * usual;
+            let notable = LEAST_MS * 1_000_000;
+            let begins_with_it = pause.from >= gap.from - usual.max(notable);
+            let is_long = pause.length() >= notable && pause.length() >= USUAL_TIMES * usual;
             Interrupted {
                 kind,
                 gap,

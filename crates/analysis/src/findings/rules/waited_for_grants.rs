@@ -294,8 +294,9 @@ impl Carried {
 
     /// Whether the direction carried almost as much as it ever did.
     fn is_full(&self, span: Span) -> bool {
-        let share = u128::from(self.in_span(span)) * 100 * self.window.cast_unsigned() as u128;
-        let best = u128::from(self.most) * span.length().max(1).cast_unsigned() as u128;
+        let nanos = |length: Nanos| u128::from(length.cast_unsigned());
+        let share = u128::from(self.in_span(span)) * 100 * nanos(self.window);
+        let best = u128::from(self.most) * nanos(span.length().max(1));
         share >= best * u128::from(FULL_PERCENT)
     }
 }
