@@ -30,7 +30,7 @@ class Cost:
 
 
 def cost(scenario: str, size: int, seconds: int, folder: Path) -> Cost:
-    """One trial in virtual time that ends after so many seconds, at the latest; SystemExit if it is not ok.
+    """One trial in virtual time that ends after `seconds`, at the latest; SystemExit if it is not ok.
     `folder` has the file of that size in `www`.
     """
     one = catalogue.variant(STACK, catalogue.discover())
