@@ -113,7 +113,7 @@ def asked() -> dict[str, Any]:
 
 
 def _main(arguments: list[str]) -> int:
-    """`analyze FILE… [--keylog K] [--qlog FILE]… [--link JSON] -o OUT`: what is in FILE says what happens.
+    """`analyze FILE… [--keylog K] [--qlog FILE]… [--link FILE] -o OUT`: what is in FILE says what happens.
     `qlog …` says what it was told.
     """
     if arguments[0] == "qlog":
@@ -122,8 +122,8 @@ def _main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("command", choices=["analyze"])
     parser.add_argument("files", nargs="+", type=Path)
-    for option in ("--keylog", "--link"):
-        parser.add_argument(option)
+    parser.add_argument("--keylog")
+    parser.add_argument("--link", type=Path)
     parser.add_argument("--qlog", action="append")
     parser.add_argument("-o", dest="out", type=Path, required=True)
     given = parser.parse_args(arguments)
@@ -145,7 +145,8 @@ def _main(arguments: list[str]) -> int:
         }
     if content in ("cut", "nothing"):
         summary["undecoded"] = [{"count": 3, "what": "QUIC packets: no secrets", "first_frame": 17}]
-    told = {"link": json.loads(given.link or "{}"), "keylog": given.keylog, "qlog": given.qlog}
+    link = json.loads(given.link.read_text()) if given.link else {}
+    told = {"link": link, "keylog": given.keylog, "qlog": given.qlog}
     Path(os.environ["BENTPIPE_BIN"], ASKED).write_text(json.dumps(told))
     (given.out / "analysis.json").write_text(json.dumps(summary))
     for error in summary["errors"]:
