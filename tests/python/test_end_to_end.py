@@ -103,12 +103,16 @@ def test_a_run_leaves_a_trace_and_a_report(bentpipe: Command) -> None:
     assert set(manifest["versions"]["stacks"]) == {"quinn", "noq"}
 
 
+# Beside the analysis, what the links did: reports draw it.
+KEPT = ["analysis.json", "link-events.json", "packets.parquet"]
+
+
 def test_of_a_trace_the_analysis_alone_can_be_kept(bentpipe: Command) -> None:
     done = bentpipe("run", "--scenario", "sat", "--client", "quinn", "--server", "noq", "--iterations", "3",
                     "--bytes", "100kB", "--trace", "analysis", "--out", "A")  # fmt: skip
     assert done.code == 0, done.err
     (trial,) = Path("A/trials").iterdir()
-    assert sorted(file.name for file in trial.iterdir()) == ["analysis.json", "packets.parquet"]
+    assert sorted(file.name for file in trial.iterdir()) == KEPT
     (script,) = Path("A/report/data/trials").iterdir()
     assert script.name == f"{trial.name}.js"
     explained = bentpipe("trace", trial, "--explain")
@@ -120,7 +124,7 @@ def test_of_a_trace_the_analysis_alone_can_be_kept(bentpipe: Command) -> None:
     shutil.rmtree(trial)
     again = bentpipe("run", "--resume", "A", "--no-report")
     assert again.code == 0, again.err
-    assert sorted(file.name for file in trial.iterdir()) == ["analysis.json", "packets.parquet"]
+    assert sorted(file.name for file in trial.iterdir()) == KEPT
     assert json.loads((trial / "analysis.json").read_text())["connections"] == analysis
 
 
