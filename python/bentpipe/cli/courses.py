@@ -16,10 +16,11 @@ _INDENT = "    "
 
 _MEANINGS = {
     "modcod": "what Es/N0 must be for the MODCOD in use",
-    "elevation": "of the satellite that serves the terminal, the same both ways",
-    "in_view": "that the terminal could use, the same both ways",
+    "elevation": "of the satellite that serves the terminal",
+    "in_view": "that the terminal could use",
 }
 _INTERRUPTIONS = 40  # that are told one by one
+_KNOWN = 10_000  # that bentpipe-sim tells of each direction
 
 
 def has_blocks() -> bool:
@@ -35,7 +36,7 @@ def blocks(values: Sequence[float], levels: str = _BLOCKS) -> str:
     return "".join(levels[round((value - least) / step) if step else 0] for value in values)
 
 
-def drawn(key: str, course: Mapping[str, Any], trace: bool) -> Iterator[str]:
+def drawn(key: str, course: Mapping[str, Any], *, trace: bool, both_ways: bool) -> Iterator[str]:
     """The lines of a course; a `trace` is one of mahimahi's."""
     levels = _BLOCKS if has_blocks() else _PLAIN
     unit, parts, length = course["unit"], course["parts"], course["length_s"]
@@ -44,7 +45,8 @@ def drawn(key: str, course: Mapping[str, Any], trace: bool) -> Iterator[str]:
     after = ", which repeat" if course["repeats"] else ""
     if course["last_from_s"] is not None:
         after = f", from {course['last_from_s']:g} s on the last value"
-    yield f"  {key}, over {length:g} s{after}"
+    both = ", the same both ways" if both_ways else ""
+    yield f"  {key}{both}, over {length:g} s{after}"
     yield _INDENT + blocks(parts, levels)
     yield f"{_INDENT}{figures} {unit}"
     if of:
@@ -64,11 +66,11 @@ def _modcods(modcods: Sequence[tuple[str, float]]) -> Iterator[str]:
     yield folded(f"MODCODs by time: {text}", _INDENT, _INDENT + "  ")
 
 
-def is_told(key: str, all_: Mapping[str, Any]) -> bool:
-    """Whether this course of the sky is that of the other direction, which is drawn."""
-    forward = key.replace(".return.", ".forward.")
+def of_both_ways(key: str, all_: Mapping[str, Any]) -> bool:
+    """Whether a course says which satellites there are, and the other direction has the same."""
+    forward, back = key.replace(".return.", ".forward."), key.replace(".forward.", ".return.")
     of_sky = key.endswith((".elevation", ".in_view"))
-    return of_sky and forward != key and all_.get(forward) == all_[key]
+    return of_sky and all_.get(forward) == all_.get(back)
 
 
 def interrupted(by_key: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
@@ -81,7 +83,7 @@ def interrupted(by_key: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[s
         yield f"  {key}{', the same both ways' if both else ''}"
         told = [_interruption(one) for one in each[:_INTERRUPTIONS]]
         if more := len(each) - len(told):
-            told.append(f"{more} more, all by --json" if len(each) < 1000 else "and so on")
+            told.append(f"{more} more, all by --json" if len(each) <= _KNOWN else "and so on")
         yield folded(", ".join(told), _INDENT, _INDENT)
 
 

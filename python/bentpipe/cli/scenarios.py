@@ -128,10 +128,11 @@ def _show(found: Scenario) -> None:
         of_one = " (what is drawn is that of one trial; others have others)"
         click.echo(f"over time{of_one if drawn else ''}:")
     for key, course in found.courses.items():
-        if courses.is_told(key, found.courses):
+        both_ways = courses.of_both_ways(key, found.courses)
+        if both_ways and ".return." in key:
             continue
         trace = key.endswith(".rate") and f"{key}.trace" in values
-        for line in courses.drawn(key, course, trace):
+        for line in courses.drawn(key, course, trace=trace, both_ways=both_ways):
             click.echo(line)
     for line in courses.interrupted(found.interruptions):
         click.echo(line)
