@@ -5,7 +5,12 @@
 //! all the time, at a priority (`SCHED_IDLE`) that gives way at once to whatever else is to run. On
 //! hardware of one's own it keeps processors out of their deeper states of sleep; it costs power
 //! either way.
+//!
+//! Where the hypervisor rations processors it does harm: a processor that is always busy uses up
+//! its share, and is withheld for the rest of each period, a tenth of a second and more. So a
+//! thread whose processor was withheld for long gives up.
 
+use std::fs;
 use std::hint::spin_loop;
 use std::io;
 use std::sync::Arc;
@@ -16,6 +21,14 @@ use rustix::process::nice;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::error::{Doing, EmulatorError};
+
+/// Spins between two looks at how long a processor was withheld: some tens of milliseconds.
+const SPINS: u32 = 1_000_000;
+/// Looks in about a second.
+const LOOKS: u32 = 25;
+/// Hundredths of a second of these for which a processor may be withheld before its thread gives
+/// up: what a host without rations needs for its own work is less.
+const MOST_WITHHELD: u64 = 5;
 
 /// While it lives, the processors that this process may use are awake.
 #[derive(Debug)]
@@ -60,9 +73,41 @@ fn stay(processor: usize, end: &AtomicBool) {
         eprintln!("note: processor {processor} is not kept awake: {error}");
         return;
     }
+    let (mut before, mut looks) = (withheld_ticks(processor), 0);
     while !end.load(Ordering::Relaxed) {
-        spin_loop();
+        for _ in 0..SPINS {
+            spin_loop();
+        }
+        let now = withheld_ticks(processor);
+        let ticks = now.saturating_sub(before);
+        looks += 1;
+        if looks == LOOKS {
+            (before, looks) = (now, 0);
+        }
+        if ticks >= MOST_WITHHELD {
+            let ms = 10 * ticks;
+            eprintln!(
+                "note: processor {processor} is no longer kept awake: this virtual machine's host \
+                 withheld it for {ms} ms"
+            );
+            return;
+        }
     }
+}
+
+/// How often a processor was withheld by the hypervisor, in hundredths of a second since boot; 0
+/// where that is not known.
+fn withheld_ticks(processor: usize) -> u64 {
+    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+    withheld_in(&stat, processor).unwrap_or(0)
+}
+
+/// The same in the text of `/proc/stat`: the eighth figure of the processor's line (proc(5)).
+fn withheld_in(stat: &str, processor: usize) -> Option<u64> {
+    let name = format!("cpu{processor}");
+    let mut lines = stat.lines().map(str::split_ascii_whitespace);
+    let mut line = lines.find_map(|mut words| (words.next()? == name).then_some(words))?;
+    line.nth(7)?.parse().ok()
 }
 
 #[expect(unsafe_code, reason = "sched_setscheduler has no safe wrapper")]
@@ -76,4 +121,19 @@ fn give_way() -> io::Result<()> {
     // Of this thread, for who looks at how busy the processors are: what is niced is counted apart.
     nice(19)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_each_processor_is_read() {
+        let stat = "cpu  1 2 3 4 5 6 7 80 0 0\ncpu0 1 2 3 4 5 6 7 30 0 0\ncpu1 1 1 1 1 1 1 1 50 0 \
+                    0\nintr 9\n";
+        assert_eq!(withheld_in(stat, 0), Some(30));
+        assert_eq!(withheld_in(stat, 1), Some(50));
+        assert_eq!(withheld_in(stat, 2), None);
+        assert_eq!(withheld_in("", 0), None);
+    }
 }

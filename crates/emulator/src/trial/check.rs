@@ -4,7 +4,7 @@
 //! The link model decides both, so what is found here is what the model is not the cause of: hosts
 //! between segments that drop or hold up packets, and mistakes of the testbed.
 
-use bentpipe_link::{Delay, Direction, DirectionConfig, Fate, Hop, LinkRate, Loss};
+use bentpipe_link::{Delay, Direction, DirectionConfig, Fate, Hop, InFlight, LinkRate, Loss};
 use bentpipe_trial::Packet;
 use bentpipe_units::{Rate, Ratio, Size, Span};
 
@@ -79,8 +79,9 @@ fn fixed_rate(config: &DirectionConfig) -> Option<Vec<Rate>> {
 }
 
 /// Where links lose packets independently of each other, the losses keep to Bernstein's inequality.
-/// Other models, links that lose packets for their size or their protocol, links whose order is not
-/// the usual one, and those behind one that duplicates, are not checked.
+/// Other models, links that lose packets for their size or their protocol, with a frame of their
+/// carrier or at handovers, links whose order is not the usual one, and those behind one that
+/// duplicates, are not checked.
 fn loss_flaw(hop: Hop, direction: Direction, packets: &[&Packet]) -> Option<String> {
     let mut survive = 1.0;
     // ln of the probability that a bit is not wrong.
@@ -89,7 +90,7 @@ fn loss_flaw(hop: Hop, direction: Direction, packets: &[&Packet]) -> Option<Stri
     for (_, config) in hop.links(direction) {
         let drops_udp = config.udp.is_some_and(|it| it.drop > Ratio::ZERO);
         let is_other = config.order.is_some() || config.mtu.is_some() || drops_udp;
-        if is_other || are_duplicated {
+        if is_other || loses_together(config) || are_duplicated {
             return None;
         }
         are_duplicated = config.duplicate.is_some();
@@ -120,6 +121,13 @@ fn loss_flaw(hop: Hop, direction: Direction, packets: &[&Packet]) -> Option<Stri
         let percent = 100.0 * mean / float(met.max(1) as u64);
         format!("{losses} of {met} packets were lost, where the scenario says {percent} %")
     })
+}
+
+/// Whether a link loses what is under way at a handover, or all packets of a carrier's frame.
+fn loses_together(config: &DirectionConfig) -> bool {
+    let handovers = config.handovers.as_ref();
+    let on_carrier = matches!(config.rate, Some(LinkRate::DvbS2(_) | LinkRate::Rcs2(_)));
+    on_carrier || handovers.is_some_and(|it| it.in_flight == InFlight::Lost)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts, far below 2^53")]
@@ -212,6 +220,14 @@ mod tests {
         }
         let bursts = "{ model = \"periodic\", every = \"100 packets\" }";
         assert_eq!(found(bursts, &lost(500)), [""; 0], "not checked");
+        let handovers = |in_flight| {
+            format!(
+                "\"none\"\nhandovers = {{ every = \"15 s\", gap = \"80 ms\", in_flight = \
+                 \"{in_flight}\" }}"
+            )
+        };
+        assert_eq!(found(&handovers("lost"), &lost(36)), [""; 0]);
+        assert_eq!(found(&handovers("forwarded"), &lost(36)).len(), 1);
         // 1 - (1 - 10^-5)^10000 of 1250 bytes: 9.5 %.
         let bits = "\"none\"\nbit_errors = \"1e-5\"";
         assert_eq!(found(bits, &lost(95)), [""; 0]);
