@@ -148,7 +148,7 @@ impl Discipline for Pie {
             self.burst_allowance = self.config.max_burst;
         }
         if self.fifo.is_full_for(&queued, self.limit) {
-            // A drop like any other (RFC 8033, appendix B; Linux does the same).
+            // A drop like any other, as in Linux (`pie_qdisc_enqueue` of 6.12).
             self.accumulated = 0;
             dropped.push_back(queued.transit);
             return;
