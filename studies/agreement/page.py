@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from bentpipe import labels, strict
+from bentpipe import labels, strict, workload
 from bentpipe.analysis.cells import cells
 from bentpipe.analysis.comparison import (
     MEASURES,
@@ -252,7 +252,7 @@ def _apart(page: Page) -> list[str]:
         why = [one for one in page.explanations if one.fits(cell)]
         used.update(why)
         reasons = " ".join(one.reason for one in why) or "not explained yet"
-        rows.append([path(cell.key.scenario), _pair(cell), _ratio(cell), _ok(cell), literal(reasons)])
+        rows.append([path(cell.key.scenario), _pair(page, cell), _ratio(cell), _ok(cell), literal(reasons)])
     shown = {name for cell in page.goodput.cells for name in _names(cell)}
     idle = [one for one in page.explanations if one not in used and one.stack in shown]
     parts = [
@@ -273,7 +273,7 @@ def _rows(page: Page, scenario: str) -> str:
         times, shares = completion[cell.key], share[cell.key]
         rows.append(
             [
-                _pair(cell),
+                _pair(page, cell),
                 goodput.text(cell.a.mean),
                 goodput.text(cell.b.mean),
                 _ratio(cell),
@@ -323,9 +323,12 @@ def _facts(page: Page, scenario: str) -> str:
     return f"{literal(str(summary.get('title', scenario)))}."
 
 
-def _pair(cell: ComparedCell) -> str:
+def _pair(page: Page, cell: ComparedCell) -> str:
+    """Client and server, with what is transferred where the page has several such."""
     protocols = f" ({', '.join(cell.b.alpn)} in real time)" if cell.mixed else ""
-    return literal(f"{cell.key.client} → {cell.key.server}{protocols}")
+    has_several = len({one.key.workload for one in page.goodput.cells}) > 1
+    what = f", {workload.title(cell.key.workload)}" if has_several else ""
+    return literal(f"{cell.key.client} → {cell.key.server}{what}{protocols}")
 
 
 def _direction(cell: ComparedCell) -> str | None:
