@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 
 use crate::fields::{Entry, Fields, Problem};
 use crate::packed_text::file_text;
-use crate::passage::{COLUMNS, Passing};
+use crate::serving_satellite::{COLUMNS, ServingSatellite};
 use crate::steps;
 
 /// A delay that is given over time. A delay holds from its time on until the next, the last one for
@@ -31,7 +31,7 @@ pub struct DelaySteps {
     /// The delays, each with the time from which on it holds; not empty, from time 0, in order.
     pub steps: Vec<(Time, Span)>,
     /// The satellite of each step; None: nothing is known of satellites.
-    pub satellites: Option<Vec<Passing>>,
+    pub satellites: Option<Vec<ServingSatellite>>,
     /// Whether the delay changes evenly between steps.
     pub linear: bool,
     /// The time after which the steps begin again; None: never.
@@ -55,7 +55,7 @@ impl DelaySteps {
         let (steps, satellites) = match (fields.take("steps"), &file, &trace) {
             (Some(entry), ..) => {
                 let steps = steps::read(&entry, ["300 ms", "280 ms"])?;
-                let satellites = given.map(|entry| Passing::read_all(&entry, steps.len()));
+                let satellites = given.map(|entry| ServingSatellite::read_all(&entry, steps.len()));
                 (steps, satellites.transpose()?)
             }
             (None, Some(file), Some(name)) => {
@@ -154,7 +154,7 @@ fn after_last(entry: Option<Entry>, last: Time) -> Result<Option<Span>, Problem>
 }
 
 /// Steps, and the satellite of each.
-type Read = (Vec<(Time, Span)>, Option<Vec<Passing>>);
+type Read = (Vec<(Time, Span)>, Option<Vec<ServingSatellite>>);
 
 fn read_file(path: &Path) -> Result<Read, String> {
     let text =
@@ -183,7 +183,7 @@ fn read_file(path: &Path) -> Result<Read, String> {
         steps::check_order(&steps).map_err(|what| wrong(&what))?;
         if let Some([satellite, elevation, in_view]) = places.as_deref() {
             let row = [values[*satellite], values[*elevation], values[*in_view]];
-            satellites.push(Passing::read(row).map_err(|what| wrong(&what))?);
+            satellites.push(ServingSatellite::read(row).map_err(|what| wrong(&what))?);
         }
     }
     if steps.is_empty() {

@@ -65,7 +65,6 @@ mod packed_text;
 mod packet;
 mod packets;
 mod parts;
-mod passage;
 mod path;
 mod policer;
 mod queue;
@@ -78,6 +77,7 @@ mod reorder;
 mod satellite;
 mod scenario;
 mod scheduled;
+mod serving_satellite;
 mod sets;
 mod shaper;
 mod sources;
@@ -112,7 +112,6 @@ pub use packet::{
     CapacityRequests, Counters, Fate, FurtherArrival, Outcome, PacketMeta, SourceCounters,
 };
 pub use packets::Packets;
-pub use passage::Passing;
 pub use path::Path;
 pub use queue::{Queue, RandomDrop};
 pub use queue_size::QueueSize;
@@ -125,6 +124,7 @@ pub use satellite::{
     WAVEFORMS, Waveform,
 };
 pub use scenario::{DirectionConfig, Scenario, Segment};
+pub use serving_satellite::ServingSatellite;
 pub use shaper::ShaperConfig;
 pub use sources::{Replayed, Source, Traffic, TransferSizes};
 pub use timeline::{Between, LinkTimeline, MOST_POINTS, PARTS, Quantity};

@@ -130,8 +130,8 @@ impl Scenario {
                 modcod(config, self.timeout),
                 rate(config, seed, self.timeout),
                 delay(config, seed, self.timeout),
-                passing(config, self.timeout, Quantity::Elevation),
-                passing(config, self.timeout, Quantity::InView),
+                serving_satellite(config, self.timeout, Quantity::Elevation),
+                serving_satellite(config, self.timeout, Quantity::InView),
                 loss(config, self.timeout),
             ];
             let each = each.into_iter().flatten();
@@ -255,7 +255,11 @@ fn names<'a, M: Mode>(
 }
 
 /// The elevation of the satellite that serves the terminal, or how many it could use.
-fn passing(config: &DirectionConfig, timeout: Span, quantity: Quantity) -> Option<Values<'_>> {
+fn serving_satellite(
+    config: &DirectionConfig,
+    timeout: Span,
+    quantity: Quantity,
+) -> Option<Values<'_>> {
     let Delay::Steps(delay) = &config.delay else {
         return None;
     };

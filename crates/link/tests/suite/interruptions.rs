@@ -1,7 +1,8 @@
 //! What is told of a trial's links over time: by its seed, up to a time, in bounded length.
 
 use bentpipe_link::{
-    Between, Interruption, InterruptionKind, LinkTimeline, MOST_POINTS, Passing, Quantity, Scenario,
+    Between, Interruption, InterruptionKind, LinkTimeline, MOST_POINTS, Quantity, Scenario,
+    ServingSatellite,
 };
 use bentpipe_units::{Span, Time};
 
@@ -169,7 +170,7 @@ fn satellites_travel_along_in_json() {
         read.interruptions(1, at(60_000)),
         scenario.interruptions(1, at(60_000))
     );
-    let row = Passing {
+    let row = ServingSatellite {
         satellite: "1-1".to_owned(),
         elevation: 60_000,
         in_view: 3,

@@ -9,7 +9,7 @@ use crate::fields::{Entry, Problem};
 
 /// The satellite that serves a terminal from a step of the delay on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Passing {
+pub struct ServingSatellite {
     /// Its name; empty: none serves the terminal.
     pub satellite: String,
     /// Its elevation at the terminal, in thousandths of a degree; 0 where none serves it.
@@ -22,7 +22,7 @@ pub struct Passing {
 pub(crate) const COLUMNS: [&str; 3] = ["satellite", "elevation_deg", "in_view"];
 const EXAMPLE: &str = "[[\"12-7\", \"67.5\", \"19\"]], one for each step";
 
-impl Passing {
+impl ServingSatellite {
     /// Reads a row of [`COLUMNS`]; an error says what is wrong.
     pub(crate) fn read([satellite, elevation, in_view]: [&str; 3]) -> Result<Self, String> {
         let wrong = |value: &str, what: &str| format!("{value}: {what}");
@@ -75,7 +75,7 @@ fn thousandths(text: &str) -> Option<i64> {
     Some(sign * (whole * 1_000 + fraction))
 }
 
-impl Serialize for Passing {
+impl Serialize for ServingSatellite {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let sign = if self.elevation < 0 { "-" } else { "" };
         let size = self.elevation.unsigned_abs();
@@ -110,13 +110,13 @@ mod tests {
     #[test]
     fn a_row_is_what_it_is_written_as() {
         for row in [["12-7", "67.5", "19"], ["", "0", "0"], ["a", "-0.005", "3"]] {
-            let read = Passing::read(row).unwrap();
+            let read = ServingSatellite::read(row).unwrap();
             let written = serde_json::to_value(&read).unwrap();
             assert_eq!(written, serde_json::json!(row));
         }
-        let nothing = Passing::read(["", "", "0"]).unwrap();
+        let nothing = ServingSatellite::read(["", "", "0"]).unwrap();
         assert_eq!((nothing.elevation, nothing.in_view), (0, 0));
-        assert!(Passing::read(["a", "", "0"]).is_err());
-        assert!(Passing::read(["a", "5", "-1"]).is_err());
+        assert!(ServingSatellite::read(["a", "", "0"]).is_err());
+        assert!(ServingSatellite::read(["a", "5", "-1"]).is_err());
     }
 }
