@@ -46,7 +46,7 @@ def drawn(key: str, course: Mapping[str, Any], *, trace: bool, both_ways: bool) 
     if course["last_from_s"] is not None:
         after = f", from {course['last_from_s']:g} s on the last value"
     both = ", the same both ways" if both_ways else ""
-    yield f"  {key}{both}, over {length:g} s{after}"
+    yield folded(f"{key}, over {length:g} s{after}{both}", "  ", _INDENT)
     yield _INDENT + blocks(parts, levels)
     yield f"{_INDENT}{figures} {unit}"
     if of:
