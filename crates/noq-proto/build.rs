@@ -1,7 +1,7 @@
 //! Copies the source of noq-proto from where cargo keeps it, and applies `patches/*.patch`.
 //!
 //! With `BENTPIPE_NOQ_PLAIN` set in the environment, nothing is mended: that shows what happens
-//! without. The addition is there all the same.
+//! without. The additions are there all the same.
 
 use std::panic::Location;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use diffy::patch_set::{FilePatch, ParseOptions, PatchSet};
 use noq_proto::ConnectionId;
 
 /// What is no mend, and what code here is written against.
-const ADDITION: &str = "noq-streams.patch";
+const ADDITIONS: [&str; 2] = ["noq-streams.patch", "noq-wanted-acks.patch"];
 
 fn main() {
     println!("cargo::rerun-if-env-changed=BENTPIPE_NOQ_PLAIN");
@@ -37,7 +37,7 @@ fn patches() -> Vec<PathBuf> {
     let is_plain = env::var_os("BENTPIPE_NOQ_PLAIN").is_some();
     let mut found: Vec<_> = files
         .filter(|file| file.extension().is_some_and(|it| it == "patch"))
-        .filter(|file| !is_plain || file.ends_with(ADDITION))
+        .filter(|file| !is_plain || ADDITIONS.iter().any(|name| file.ends_with(name)))
         .collect();
     found.sort();
     found
