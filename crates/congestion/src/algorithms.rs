@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use bentpipe_units::Time;
 
-use crate::avoidance::{Avoidance, Cubic, Hybla, NewReno, Pico, Tolerant};
+use crate::avoidance::{Avoidance, Bentpipe, Cubic, Hybla, NewReno, Pico, Tolerant};
 use crate::controller::{Controller, Settings};
 use crate::slow_start::{
     self, HyStart, HyStartPlusPlus, JumpStart, RapidStart, Search, Search4, SlowStart, Standard,
@@ -44,16 +44,18 @@ const SLOW_STARTS: &[NewSlowStart] = &[
     || Box::new(Search::with_hybla()),
     || Box::<Search4>::default(),
     || Box::<Trains>::default(),
+    || Box::new(Trains::in_a_flight()),
     || Box::<RapidStart>::default(),
     || Box::<JumpStart>::default(),
 ];
 
-const AVOIDANCES: [NewAvoidance; 5] = [
+const AVOIDANCES: [NewAvoidance; 6] = [
     || Box::<NewReno>::default(),
     || Box::<Cubic>::default(),
     || Box::<Hybla>::default(),
     || Box::<Pico>::default(),
     || Box::<Tolerant>::default(),
+    || Box::<Bentpipe>::default(),
 ];
 
 /// The two algorithms of a controller: a slow start and an avoidance.

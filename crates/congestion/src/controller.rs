@@ -24,6 +24,8 @@ pub struct Settings {
     pub pacing: bool,
     /// No more than so many bytes per second are sent.
     pub maximum_rate: u64,
+    /// Whether the algorithms say how often the peer is to send ACKs.
+    pub adapts_acks: bool,
     /// What an earlier connection knew of the path, and what is to be made of it.
     pub resume: Option<Resume>,
     /// Where events are logged.
@@ -37,6 +39,7 @@ impl Default for Settings {
             maximum_window: u64::MAX,
             pacing: true,
             maximum_rate: LINE_RATE,
+            adapts_acks: true,
             resume: None,
             log: None,
         }
@@ -193,6 +196,14 @@ impl Controller {
         };
         let rate = pacing.per_second(&self.path);
         rate.min(self.settings.maximum_rate)
+    }
+
+    /// The ack-eliciting packets that the peer best receives before it sends an ACK; `None`: what
+    /// the stack has for all.
+    #[must_use]
+    pub fn packets_per_ack(&self) -> Option<u64> {
+        let wanted = self.avoidance.packets_per_ack(&self.path);
+        wanted.filter(|_| self.settings.adapts_acks)
     }
 
     /// The datagrams become so many bytes long.
@@ -391,7 +402,8 @@ impl Controller {
     fn leave(&mut self, exit: Exit) {
         self.path.ssthresh = Some(exit.ssthresh.max(self.path.minimum_window()));
         self.set_window(exit.window);
-        self.pacing = self.slow_start.pacing_afterwards();
+        let afterwards = self.slow_start.pacing_afterwards();
+        self.pacing = afterwards.filter(|_| !self.avoidance.paces_from_the_start());
         self.phase = Phase::Avoidance;
         self.avoidance.begin(&self.path);
     }
@@ -424,7 +436,7 @@ impl Controller {
     pub fn phase(&self) -> &'static str {
         match self.phase {
             Phase::SlowStart => self.slow_start.phase(),
-            Phase::Avoidance => "congestion_avoidance",
+            Phase::Avoidance => self.avoidance.phase(),
         }
     }
 

@@ -145,6 +145,12 @@ impl congestion::Controller for Plugin {
         self.controller.on_datagram_size(new_mtu.into());
     }
 
+    /// The extension counts the packets that need no ACK.
+    fn wanted_ack_eliciting_threshold(&self) -> Option<u64> {
+        let packets = self.controller.packets_per_ack()?;
+        Some(packets.saturating_sub(1))
+    }
+
     fn window(&self) -> u64 {
         self.controller.window()
     }

@@ -6,12 +6,15 @@ use std::time::Duration;
 
 use bentpipe_congestion::noq::Factory;
 use bentpipe_congestion::{Algorithms, Settings};
-use bentpipe_endpoint::{EndpointError, Options, Surroundings};
+use bentpipe_endpoint::{EndpointError, Options, Role, Surroundings};
 use bentpipe_noq_adapter::{ChosenController, Tuning};
 use noq_proto::congestion::{Bbr3Config, CubicConfig, NewRenoConfig};
 
 use crate::controller_log::ControllerLog;
 use crate::remembered_paths::RememberedPaths;
+
+/// Packets until the peer's next ACK, before the controller asks for another number.
+const ACK: u64 = 2;
 
 /// Takes the options of congestion control; `None`: the library's default.
 pub fn congestion_control(
@@ -21,6 +24,20 @@ pub fn congestion_control(
     paths: &RememberedPaths,
 ) -> Result<Option<ChosenController>, EndpointError> {
     match (tuning.cc.as_deref(), options.take("ss")) {
+        (Some("bentpipe"), ss) => {
+            // A client sends over the return link, which is slower than a first flight by far.
+            let own = match surroundings.role {
+                Role::Server => "flight",
+                Role::Client => "trains",
+            };
+            let ss = ss.unwrap_or_else(|| own.to_owned());
+            paths.take(surroundings, options)?;
+            let ours = of_ours("bentpipe", &ss, tuning, surroundings, options, paths)?;
+            Ok(Some(ChosenController {
+                ack: Some(ACK),
+                ..ours
+            }))
+        }
         (None, None) if tuning.initial_window.is_none() => Ok(None),
         (cc, None) => of_the_library(cc.unwrap_or("cubic"), tuning.initial_window).map(Some),
         (cc, Some(ss)) => {
@@ -70,6 +87,7 @@ fn of_ours(
         .map_err(|error| EndpointError::Unsupported(format!("option {error}")))?;
     let mut settings = Settings {
         initial_window: tuning.initial_window,
+        adapts_acks: tuning.ack.is_none(),
         ..Settings::default()
     };
     match options.take("pacing").as_deref() {
@@ -99,5 +117,6 @@ fn of_ours(
     Ok(ChosenController {
         factory: Arc::new(factory),
         report: Some(Arc::new(move || log.statistics())),
+        ack: None,
     })
 }

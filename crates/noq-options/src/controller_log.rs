@@ -107,7 +107,9 @@ impl PathLog {
             "search_exit" => ("search_exit", &SEARCH_EXIT),
             "phase" => match event.get("new") {
                 Some(Value::Text("conservative_slow_start")) => ("css_entered", &WINDOW),
-                Some(Value::Text("congestion_avoidance" | "drain")) => ("slow_start_left", &LEFT),
+                Some(Value::Text("congestion_avoidance" | "alone" | "drain")) => {
+                    ("slow_start_left", &LEFT)
+                }
                 _ => return,
             },
             _ => return,

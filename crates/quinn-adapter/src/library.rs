@@ -20,6 +20,8 @@ pub struct Tuning {
     pub cc: Option<String>,
     /// Initial congestion window in bytes.
     pub initial_window: Option<u64>,
+    /// The ack-eliciting packets until the peer's next ACK.
+    pub ack: Option<u64>,
 }
 
 /// The congestion control that the variant asks for.
@@ -28,6 +30,8 @@ pub struct ChosenController {
     pub factory: Arc<dyn ControllerFactory + Send + Sync>,
     /// Its report for the record, if any.
     pub report: Option<Report>,
+    /// The ack-eliciting packets until the peer's next ACK that it is best with, if any.
+    pub ack: Option<u64>,
 }
 
 /// The question for what congestion control has to say of a connection, asked at its end.
@@ -39,6 +43,7 @@ impl ChosenController {
         Self {
             factory: Arc::new(config),
             report: None,
+            ack: None,
         }
     }
 }

@@ -30,11 +30,12 @@ pub fn apply<L: Library>(
     let tuning = Tuning {
         cc: options.take("cc"),
         initial_window: packets.map(|packets| packets * BASE_DATAGRAM_SIZE),
+        ack: options.take_number("ack", 1..=1_000_000)?,
     };
-    let mut report = None;
+    let (mut report, mut ack) = (None, None);
     if let Some(control) = L::congestion_control(&tuning, surroundings, options, paths)? {
         transport.congestion_controller_factory(control.factory);
-        report = control.report;
+        (report, ack) = (control.report, control.ack);
     }
     if let Some(window) = flow_control_window::<L>(options)? {
         let credit = integer(window);
@@ -53,7 +54,7 @@ pub fn apply<L: Library>(
             .min_mtu(size)
             .mtu_discovery_config(None);
     }
-    if let Some(packets) = options.take_number("ack", 1..=1_000_000)? {
+    if let Some(packets) = tuning.ack.or(ack) {
         let mut config = AckFrequencyConfig::default();
         // The extension counts the packets that need no ACK.
         config.ack_eliciting_threshold(integer(packets - 1));

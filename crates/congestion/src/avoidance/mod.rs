@@ -6,12 +6,14 @@ use crate::acks::{Acks, CongestionEvent, LostPacket};
 use crate::pacing::Pacing;
 use crate::path::PathState;
 
+mod bentpipe;
 mod cubic;
 mod hybla;
 mod new_reno;
 mod pico;
 mod tolerant;
 
+pub use bentpipe::Bentpipe;
 pub use cubic::Cubic;
 pub use hybla::Hybla;
 pub use new_reno::NewReno;
@@ -43,6 +45,11 @@ impl Reduction {
 pub trait Avoidance: Send + Sync + Debug {
     /// Its word in a variant, `cc=…`.
     fn name(&self) -> &'static str;
+
+    /// What it is doing, for the log.
+    fn phase(&self) -> &'static str {
+        "congestion_avoidance"
+    }
 
     /// Slow start has ended by itself, with the window that `path` has. Not called when a
     /// congestion event ended it.
@@ -82,6 +89,18 @@ pub trait Avoidance: Send + Sync + Debug {
     fn pacing(&self, path: &PathState) -> Pacing {
         let _ = path;
         Pacing::Gain(125)
+    }
+
+    /// The ack-eliciting packets that the peer best receives before it sends an ACK
+    /// (draft-ietf-quic-ack-frequency); `None`: it does not matter.
+    fn packets_per_ack(&self, path: &PathState) -> Option<u64> {
+        let _ = path;
+        None
+    }
+
+    /// Whether its pacing holds as soon as slow start has ended, whatever slow start would have.
+    fn paces_from_the_start(&self) -> bool {
+        false
     }
 
     /// Duplicates its state.

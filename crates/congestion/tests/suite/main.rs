@@ -9,6 +9,7 @@ mod model;
 mod properties;
 mod random_loss;
 mod rapid_and_jump_start;
+mod sender;
 mod slow_start;
 mod snapshots;
 mod trains;

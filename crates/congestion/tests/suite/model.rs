@@ -30,6 +30,8 @@ pub struct Model {
     pub rtt: Span,
     /// The rate becomes another one at this time.
     pub change: Option<(Time, Rate)>,
+    /// A round trip becomes longer by that at this time.
+    pub longer: Option<(Time, Span)>,
     /// Of others, who know no congestion control.
     pub cross_traffic: Rate,
     /// What may wait, in packets.
@@ -55,6 +57,7 @@ impl Model {
             rate: Rate::from_bps(20_000_000),
             rtt: Span::from_millis(600),
             change: None,
+            longer: None,
             cross_traffic: Rate::from_bps(0),
             queue,
             jitter: Span::ZERO,
@@ -326,7 +329,9 @@ impl<'a> Run<'a> {
             return;
         }
         let jitter = self.random(self.model.jitter.as_nanos() + 1);
-        let half = Span::from_nanos(self.model.rtt.as_nanos() / 2 + jitter);
+        let longer = self.model.longer.filter(|&(from, _)| now >= from);
+        let longer = longer.map_or(0, |(_, by)| by.as_nanos());
+        let half = Span::from_nanos(self.model.rtt.as_nanos() / 2 + jitter + longer);
         self.last_arrival = self.last_arrival.max(self.bottleneck_free + half);
         self.at(self.last_arrival, Event::Arrival(number));
     }

@@ -182,6 +182,11 @@ impl Dispersion {
         self.trains.last().map_or(0, |train| train.packets)
     }
 
+    /// When the last packet of the last train left.
+    pub fn last_sent(&self) -> Option<Time> {
+        self.trains.last().map(|train| train.last_sent)
+    }
+
     /// Full trains of which nothing more is to be heard.
     pub fn complete(&self) -> usize {
         let full = |train: &&Train| train.packets * 2 > self.length && train.complete();

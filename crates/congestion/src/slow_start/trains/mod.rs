@@ -37,16 +37,18 @@
 //! spreads the ACKs gives it (the peer should then send fewer), is left for avoidance to raise.
 
 mod dispersion;
+mod flight;
 mod trial;
 
 use bentpipe_units::Span;
 
-use crate::acks::{Acks, CongestionEvent};
+use crate::acks::{Acks, CongestionEvent, per_second};
 use crate::log::{LogEvent, Value};
 use crate::pacing::Pacing;
 use crate::path::PathState;
 use crate::slow_start::{HyStartPlusPlus, Response, SlowStart, Step};
 use dispersion::{Dispersion, Estimate};
+use flight::Flight;
 use trial::RateTrial;
 
 /// Packets in a train. A queue of 25 packets, as many networks and the scenarios of the literature
@@ -70,6 +72,8 @@ const MORE: usize = 3;
 const GAPS_PER_RTT: u64 = 16;
 /// Longer than a train takes at 10 Mbit/s; and no longer than what is a small part of any transfer.
 const SHORTEST_GAP: Span = Span::from_millis(25);
+/// A pause of that length ends a train.
+const LONGEST_PAUSE_WITHIN: Span = Span::from_nanos(SHORTEST_GAP.as_nanos() / 2);
 /// See above.
 const LONGEST_GAP: Span = Span::from_millis(150);
 /// On shorter paths slow start is quick, and trains would meet the ACKs of the ones before: four
@@ -80,6 +84,7 @@ const SHORTEST_RTT: Span = Span::from_millis(100);
 #[derive(Debug, Clone)]
 pub struct Trains {
     state: State,
+    flight: Option<Flight>,
     dispersion: Dispersion,
     fallback: HyStartPlusPlus,
     news: bool,
@@ -95,26 +100,53 @@ enum State {
 
 impl Default for Trains {
     fn default() -> Self {
-        let longest_pause_within = Span::from_nanos(SHORTEST_GAP.as_nanos() / 2);
-        Self {
-            state: State::Measuring,
-            dispersion: Dispersion::new(LENGTH, longest_pause_within),
-            fallback: HyStartPlusPlus::default(),
-            news: false,
-        }
+        Self::with(None)
     }
 }
 
 impl Trains {
-    /// Room for all trains, and for what is left of the handshake.
-    fn window(path: &PathState) -> u64 {
+    /// Trains with data between them: the first flight.
+    #[must_use]
+    pub fn in_a_flight() -> Self {
+        Self::with(Some(Flight::default()))
+    }
+
+    fn with(flight: Option<Flight>) -> Self {
+        Self {
+            state: State::Measuring,
+            flight,
+            dispersion: Dispersion::new(LENGTH, LONGEST_PAUSE_WITHIN),
+            fallback: HyStartPlusPlus::default(),
+            news: false,
+        }
+    }
+
+    /// Room for all trains, for what is left of the handshake, and for the flight.
+    fn window(&self, path: &PathState) -> u64 {
         let trains = TRAINS * (LENGTH + 1) * path.datagram;
-        trains.max(path.initial_window)
+        let flight = self.flight.map_or(0, |_| Flight::window(path));
+        trains.max(flight).max(path.initial_window)
     }
 
     fn gap(&self, path: &PathState) -> Span {
         let part = Span::from_nanos(path.rtt.min.as_nanos() / GAPS_PER_RTT);
         (part * self.dispersion.trains()).clamp(SHORTEST_GAP, LONGEST_GAP)
+    }
+
+    /// What is sent now lies between two trains of a flight, or behind the last one.
+    fn between_trains(&self, path: &PathState) -> bool {
+        let sent = self.dispersion.trains();
+        let Some(last) = self
+            .dispersion
+            .last_sent()
+            .filter(|_| self.flight.is_some())
+        else {
+            return false;
+        };
+        // The pacer may keep what one more packet costs when the rate falls.
+        let pause = path.now - last;
+        let behind = self.dispersion.packets_of_last() >= LENGTH && pause >= LONGEST_PAUSE_WITHIN;
+        behind && (sent >= TRAINS || pause < self.gap(path))
     }
 
     fn measure(&mut self, path: &PathState, acks: &Acks<'_>) -> Step {
@@ -124,7 +156,7 @@ impl Trains {
             _ if path.rtt.min < SHORTEST_RTT => self.give_up(path, acks),
             Some(estimate) if complete >= MORE || agree(&estimate) => self.use_it(path, &estimate),
             None if complete as u64 >= TRAINS => self.give_up(path, acks),
-            _ => Step::Window(Self::window(path)),
+            _ => Step::Window(self.window(path)),
         }
     }
 
@@ -137,10 +169,18 @@ impl Trains {
         self.news = true;
         // A queue that overflows was never empty: then what is left of a train shows the bottleneck
         // well.
+        let share = self
+            .flight
+            .map_or(trial::HANDED_OVER, |_| flight::HANDED_OVER);
         let overflown = RateTrial::too_much(path, path.lost, path.lost + path.delivered);
-        let trial = RateTrial::new(path, estimate.rate, agree(estimate) || overflown);
-        let filled = trial.sure && trial.handed_over(path) <= Self::window(path);
-        let trial = if filled { trial.filled(path) } else { trial };
+        let trial = RateTrial::new(path, estimate.rate, agree(estimate) || overflown, share);
+        let filled = trial.sure && trial.handed_over(path) <= self.window(path);
+        let waits = self.flight.map_or(0, |_| flight::WAITS * path.datagram);
+        let trial = if filled {
+            trial.filled(path, waits)
+        } else {
+            trial
+        };
         let window = trial.window(path);
         self.state = State::Trying(trial);
         Step::Window(window)
@@ -154,7 +194,11 @@ fn agree(estimate: &Estimate) -> bool {
 
 impl SlowStart for Trains {
     fn name(&self) -> &'static str {
-        "trains"
+        if self.flight.is_some() {
+            "flight"
+        } else {
+            "trains"
+        }
     }
 
     fn phase(&self) -> &'static str {
@@ -171,7 +215,15 @@ impl SlowStart for Trains {
             State::Trying(trial) => !trial.judging(),
             State::GivenUp => false,
         };
-        if measures {
+        if !measures {
+            return;
+        }
+        let between = self.between_trains(path);
+        if let Some(flight) = &mut self.flight {
+            flight.between = between;
+            flight.sent += bytes;
+        }
+        if !between {
             self.dispersion.on_sent(path.now, path.sent, bytes);
         }
     }
@@ -208,10 +260,11 @@ impl SlowStart for Trains {
             State::Measuring if path.rtt.samples == 0 => Pacing::Unpaced,
             // The pacer may keep what one more packet costs when the rate falls.
             State::Measuring if self.dispersion.packets_of_last() < LENGTH => Pacing::Unpaced,
-            State::Measuring => {
-                Pacing::Rate(crate::acks::per_second(path.datagram, self.gap(path)))
-            }
-            State::Trying(trial) => trial.pacing(),
+            State::Measuring => match &self.flight {
+                Some(flight) => flight.pacing(path),
+                None => Pacing::Rate(per_second(path.datagram, self.gap(path))),
+            },
+            State::Trying(trial) => trial.pacing(path),
             State::GivenUp => self.fallback.pacing(path),
         }
     }

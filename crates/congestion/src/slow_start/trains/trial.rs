@@ -10,8 +10,9 @@ use crate::slow_start::{Exit, Response, Step};
 /// Percent of the estimate that are sent in the first round trip of the trial: trains overestimate
 /// by a few percent at most, and then even the shortest queue does not grow.
 const TRIAL: u64 = 95;
-/// Percent of it that are sent afterwards, and that avoidance begins with, if all goes well.
-const HANDED_OVER: u64 = 98;
+/// Percent of it that are sent afterwards, and that an avoidance begins with that knows nothing of
+/// queues, if all goes well.
+pub const HANDED_OVER: u64 = 98;
 /// Round trips in which the estimate must hold. One would do; as long as the path shows that it
 /// carries the rate, random losses mean nothing, and avoidance might take them for more.
 const ROUNDS: u32 = 3;
@@ -40,6 +41,8 @@ pub struct RateTrial {
     estimate: u64,
     /// The trains agreed. Else the estimate is taken for too low, and grows until the path says no.
     pub sure: bool,
+    /// Percent of the estimate that are handed over.
+    share: u64,
     /// What was sent later than so many bytes belongs to the trial.
     from: u64,
     round: Option<Round>,
@@ -55,6 +58,8 @@ pub struct RateTrial {
 #[derive(Debug, Clone, Copy)]
 struct Retreat {
     window: u64,
+    /// Bytes that wait for an ACK at the receiver, for which there is room beside.
+    waits: u64,
     /// It ends with the ACK of what is sent after so many bytes.
     until: u64,
 }
@@ -94,10 +99,11 @@ impl Round {
 }
 
 impl RateTrial {
-    pub fn new(path: &PathState, estimate: u64, sure: bool) -> Self {
+    pub fn new(path: &PathState, estimate: u64, sure: bool, share: u64) -> Self {
         Self {
             estimate,
             sure,
+            share,
             from: path.sent,
             round: None,
             rounds: 0,
@@ -107,9 +113,13 @@ impl RateTrial {
         }
     }
 
-    /// There is nothing to try out: the trains have filled the path.
-    pub fn filled(mut self, path: &PathState) -> Self {
+    /// There is nothing to try out: the trains have filled the path. `waits`: bytes that wait for
+    /// an ACK at the receiver.
+    pub fn filled(mut self, path: &PathState, waits: u64) -> Self {
         self.retreat(path, self.handed_over(path));
+        if let Some(retreat) = &mut self.retreat {
+            retreat.waits = waits;
+        }
         self
     }
 
@@ -117,7 +127,12 @@ impl RateTrial {
         // The last of what was sent before is known to be lost when a few packets sent later have
         // arrived.
         let until = path.sent + STRAY_PACKETS * path.datagram;
-        self.retreat = Some(Retreat { window, until });
+        let waits = 0;
+        self.retreat = Some(Retreat {
+            window,
+            waits,
+            until,
+        });
     }
 
     /// ACKs of the trial itself are coming in.
@@ -132,11 +147,12 @@ impl RateTrial {
     }
 
     /// At which the trial is sent.
-    pub fn pacing(&self) -> Pacing {
+    pub fn pacing(&self, path: &PathState) -> Pacing {
         match self.retreat {
             None if self.rounds == 0 => Pacing::Rate(percent(self.estimate, TRIAL)),
-            None => Pacing::Rate(percent(self.estimate, HANDED_OVER)),
-            Some(_) => Pacing::Gain(PACE_AFTER),
+            None => Pacing::Rate(percent(self.estimate, self.share)),
+            // The path is full, and so the round trip of now is longer than that of the window.
+            Some(retreat) => Pacing::Rate(per_second(retreat.window, path.rtt.min)),
         }
     }
 
@@ -144,7 +160,7 @@ impl RateTrial {
     /// not count for much: an estimate that is far too high is stopped here.
     pub fn window(&self, path: &PathState) -> u64 {
         if let Some(retreat) = self.retreat {
-            return retreat.window;
+            return retreat.window + retreat.waits;
         }
         let target = PathState::bytes_in(self.estimate, path.rtt.min + MAX_ACK_DELAY);
         target.min(path.delivered.saturating_mul(LEAP))
@@ -152,17 +168,14 @@ impl RateTrial {
 
     /// The window of avoidance if all goes well.
     pub fn handed_over(&self, path: &PathState) -> u64 {
-        percent(
-            PathState::bytes_in(self.estimate, path.rtt.min),
-            HANDED_OVER,
-        )
+        percent(PathState::bytes_in(self.estimate, path.rtt.min), self.share)
     }
 
     pub fn on_acks(&mut self, path: &PathState, acks: &Acks<'_>) -> Step {
         let newest = acks.newest().sent_before;
         if let Some(retreat) = self.retreat {
             if newest < retreat.until {
-                return Step::Window(retreat.window);
+                return Step::Window(retreat.window + retreat.waits);
             }
             return leave(retreat.window, "queue_drained");
         }
@@ -175,7 +188,7 @@ impl RateTrial {
         self.count_long_samples(path, acks.rtt);
         if self.long_samples >= LONG_SAMPLES && round.judged(path) {
             let window = PathState::bytes_in(self.delivery_rate(path, &round), path.rtt.min);
-            self.retreat(path, percent(window, HANDED_OVER));
+            self.retreat(path, percent(window, self.share));
             return Step::Window(self.window(path));
         }
         if !self.sure {

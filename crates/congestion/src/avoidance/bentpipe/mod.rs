@@ -1,0 +1,315 @@
+//! The avoidance of Bentpipe's own sender: alone it keeps the queue short, beside others it is
+//! CUBIC, and it tells random loss from congestion.
+//!
+//! Source: our own, put together from published ideas. A queue that a sender must drain by itself
+//! if nobody else fills it, and the change of mode if it stays, are those of Copa (V. Arun, H.
+//! Balakrishnan, NSDI 2018); a reduction to what the path was seen to deliver is that of TCP
+//! Westwood (C. Casetti and others, Wireless Networks 8, 2002); up to 2 % of loss without a queue
+//! is no congestion as in BBR (draft-ietf-ccwg-bbr, `LossThresh`). `docs/design/sender.md` has its
+//! states in a figure, and what it does.
+//!
+//! [`watch`] says whether there is a queue: by how much the RTT exceeds that of the empty path.
+//!
+//! | [`state`] | what the window does | left when |
+//! |---|---|---|
+//! | alone | grows by two packets per round trip, ever faster while there is no queue | a queue stands: draining |
+//! | draining | to what the path carries, for two round trips | the queue is gone: alone; it is half as long: once more; else probing |
+//! | probing | half, for two round trips | the queue is gone: alone; it is as long as before: the path has become longer, alone; else competing |
+//! | competing | CUBIC, up to twice what the path holds | no queue for 16 round trips and ten seconds: alone |
+//!
+//! A loss or a mark that congestion explains reduces the window to what the path carries when
+//! alone; a queue that is far too long to be the sender's own makes it compete at once.
+//!
+//! Limits. A path that loses more than 2 % at random is congested to it. An application that stops
+//! sending for a while comes back with the window that it had. Two senders that have found each
+//! other through a full queue compete as CUBIC does until that is empty.
+
+mod state;
+mod watch;
+
+use bentpipe_units::{Span, Time};
+
+use crate::acks::{Acks, CongestionEvent, LostPacket, per_second};
+use crate::avoidance::{Avoidance, Cubic, Reduction};
+use crate::pacing::Pacing;
+use crate::path::PathState;
+use state::{Change, State};
+use watch::Watch;
+
+/// The part of the window that is given up beside what would keep the path full, so that a queue
+/// drains.
+const DRAIN_PART: u64 = 256;
+/// Packets per round trip by which the window grows alone. Equal for all, so that those who have
+/// less catch up.
+const GROWTH: u64 = 2;
+/// Within so small a part of the window at which a queue has shown it grows no faster.
+const NEAR_PART: u64 = 32;
+/// Round trips without a queue after which the growth doubles each second one.
+const STEADY: u32 = 4;
+/// The window grows by no more than this part of it in a round trip.
+const FASTEST_GROWTH: u64 = 4;
+/// Round trips without a queue after which nothing is known of the window at which one shows.
+const FORGET: u32 = 16;
+/// A sender that is alone, and knows after a loss how long the queue may be, loses nothing for so
+/// many round trips: somebody else is there.
+const REMEMBERED: u64 = 16;
+/// Packets per ACK, from which window on, in packets. A train of 20 packets must be covered by two
+/// ACKs at least; a return link of a hundredth of the forward link's rate carries every tenth.
+const PER_ACK: [(u64, u64); 2] = [(160, 10), (64, 4)];
+/// Packets per ACK in a smaller window (RFC 9000, section 13.2.2).
+const USUAL_PER_ACK: u64 = 2;
+/// Alone the sender never makes the queue so many times as long as its limit: somebody else does.
+const OTHERS: u64 = 4;
+
+/// Bentpipe's congestion avoidance; the head of this file describes it.
+#[derive(Debug, Clone, Default)]
+pub struct Bentpipe {
+    watch: Watch,
+    state: State,
+    cubic: Cubic,
+    /// The fastest delivery since the sender was alone, bytes per second.
+    fastest: u64,
+    /// The largest window at which a queue has shown; 0: none is known.
+    full_at: u64,
+    /// The round trip in which packets were last lost or marked although the sender was alone.
+    overflown: Option<u64>,
+    /// When a queue was last made to drain.
+    drained_at: Time,
+    /// The part of the window that is there for packets that wait for an ACK.
+    added: u64,
+    /// The part of a byte, times the window, by which the window has not grown yet.
+    fraction: u64,
+}
+
+impl Bentpipe {
+    /// A round trip is over. The window that is wanted now, if it is another one.
+    fn close_round(&mut self, path: &PathState) -> Option<u64> {
+        let end = self.watch.close_round(path);
+        let rate = self.watch.rate();
+        self.fastest = match self.state {
+            State::Alone { .. } => rate,
+            _ => self.fastest.max(rate),
+        };
+        let window = self.in_path(path);
+        let limit = self.watch.queue_limit(path);
+        let change = self.state.close_round(path.now, end?, window, limit);
+        if let State::Alone {
+            free_rounds: FORGET,
+        } = self.state
+        {
+            self.full_at = 0;
+        }
+        self.apply(path, change, end?.queue)
+    }
+
+    fn apply(&mut self, path: &PathState, change: Change, queue: Span) -> Option<u64> {
+        let window = self.in_path(path);
+        let base = self.watch.base(path);
+        let drained = less(scaled(window, base, base + queue));
+        match change {
+            Change::Keep => None,
+            Change::ToCarried => {
+                self.full_at = self.full_at.max(window);
+                self.drained_at = path.now;
+                // Bursts make samples longer, and the window that they ask for too small: what the
+                // path was seen to deliver fits. If that is old, the next reduction shows it.
+                let most = less(window).max(drained);
+                Some(self.carried(path).unwrap_or(0).clamp(drained, most))
+            }
+            Change::Drain => {
+                self.drained_at = path.now;
+                Some(drained)
+            }
+            Change::Halve => Some(window / 2),
+            Change::Restore(before) => {
+                let before = less(before);
+                Some(self.watch.bdp(path).map_or(before, |bdp| bdp.min(before)))
+            }
+            Change::Lengthen(before, by) => {
+                self.watch.lengthen_base(path, by);
+                Some(before)
+            }
+            Change::Compete(before) => {
+                self.cubic.restart_at(before);
+                Some(before)
+            }
+        }
+    }
+
+    /// The window, less what is in it for packets that wait for an ACK.
+    fn in_path(&self, path: &PathState) -> u64 {
+        path.window.saturating_sub(self.added)
+    }
+
+    /// A window of so many bytes in the path.
+    fn with_waiting(&mut self, path: &PathState, bytes: u64) -> u64 {
+        self.added = self.watch.waiting(path).min(bytes / 4);
+        bytes + self.added
+    }
+
+    fn grow(&mut self, path: &PathState, acks: &Acks<'_>, free_rounds: u32) -> u64 {
+        let all = self.growth(path, free_rounds) * acks.credit + self.fraction;
+        self.fraction = all % path.window;
+        self.in_path(path) + all / path.window
+    }
+
+    /// The window grows by this in a round trip: little where it is near the one at which a queue
+    /// has shown.
+    fn growth(&self, path: &PathState, free_rounds: u32) -> u64 {
+        let window = self.in_path(path);
+        let near = self.full_at / NEAR_PART;
+        let doublings = match free_rounds.saturating_sub(STEADY) / 2 {
+            _ if window.abs_diff(self.full_at) < near => 0,
+            doublings => doublings.min(20),
+        };
+        let growth = ((GROWTH << doublings) * path.datagram).min(window / FASTEST_GROWTH);
+        match self.full_at.saturating_sub(window) {
+            below if below > near => growth.min(below),
+            _ => growth,
+        }
+    }
+
+    /// A full queue of somebody else's, or a short one that the sender itself has filled.
+    fn reduce_alone(&mut self, path: &PathState) -> Reduction {
+        let again = self
+            .overflown
+            .is_some_and(|round| path.round - round < REMEMBERED);
+        self.overflown = Some(path.round);
+        if again || self.watch.queue_now(path) > self.watch.queue_limit(path) * OTHERS {
+            let plateau = self.full_at.max(path.window);
+            self.state = State::competing(path.now);
+            let reduction = self.cubic.reduce_from(path.window);
+            self.cubic.raise_plateau_to(plateau);
+            return reduction;
+        }
+        self.watch.remember_overflow(path);
+        self.state = State::default();
+        match self.carried(path) {
+            Some(carried) => self.cubic.restart_at(carried.min(path.window)),
+            None => self.cubic.reduce_from(path.window),
+        }
+    }
+
+    fn reduce_beside_others(&mut self, path: &PathState) -> Reduction {
+        // Chance decides at which window a loss meets the queue: a little less than the last time
+        // is not yet another flow that asks for its share.
+        self.cubic.round_plateau_down_to(path.window);
+        let reduction = self.cubic.reduce_from(path.window);
+        match self.carried(path) {
+            Some(carried) if carried < reduction.window => self.cubic.restart_at(carried),
+            _ => reduction,
+        }
+    }
+
+    /// What the path was seen to deliver, a little less; none in slow start, where that lags
+    /// behind.
+    fn carried(&self, path: &PathState) -> Option<u64> {
+        path.ssthresh?;
+        self.watch.bdp(path).map(less)
+    }
+}
+
+impl Avoidance for Bentpipe {
+    fn name(&self) -> &'static str {
+        "bentpipe"
+    }
+
+    fn phase(&self) -> &'static str {
+        self.state.name()
+    }
+
+    fn begin(&mut self, path: &PathState) {
+        self.state = State::after_slow_start(path.window);
+        self.cubic.begin(path);
+    }
+
+    fn on_acks(&mut self, path: &PathState, acks: &Acks<'_>) -> u64 {
+        let wanted = if acks.new_round {
+            self.close_round(path)
+        } else {
+            None
+        };
+        self.watch.on_acks(path, acks);
+        if let State::Competing { .. } = self.state {
+            self.added = 0;
+            let most = 2 * PathState::bytes_in(self.fastest, self.watch.base(path));
+            let window = self.cubic.on_acks(path, acks).min(most.max(path.window));
+            return wanted.unwrap_or(window);
+        }
+        let window = match self.state {
+            State::Alone { free_rounds } if !self.watch.is_full() => {
+                self.grow(path, acks, free_rounds)
+            }
+            _ => self.in_path(path),
+        };
+        self.with_waiting(path, wanted.unwrap_or(window))
+    }
+
+    fn on_acks_in_slow_start(&mut self, path: &PathState, acks: &Acks<'_>) {
+        if acks.new_round {
+            self.watch.close_round(path);
+        }
+        self.watch.on_acks(path, acks);
+    }
+
+    fn on_lost(&mut self, _path: &PathState, lost: &LostPacket) {
+        self.watch.on_lost(lost);
+    }
+
+    fn forgives(&mut self, path: &PathState, _event: &CongestionEvent) -> bool {
+        !self.watch.is_congestion(path)
+    }
+
+    fn on_congestion(&mut self, path: &PathState, event: &CongestionEvent) -> Reduction {
+        let reduction = match self.state {
+            // The queue that drains already has marked or dropped it.
+            State::Draining(_) | State::Probing(_) if event.sent <= self.drained_at => {
+                return Reduction::to(path.window);
+            }
+            State::Competing { .. } => self.reduce_beside_others(path),
+            _ => self.reduce_alone(path),
+        };
+        self.added = 0;
+        self.watch.on_reduction(path.now);
+        reduction
+    }
+
+    fn undoes_spurious(&self) -> bool {
+        true
+    }
+
+    /// Evenly over the round trip: what the window grows by then queues only where the path is
+    /// full. While a queue drains the path is full nevertheless.
+    fn pacing(&self, path: &PathState) -> Pacing {
+        let rtt = match self.state {
+            State::Competing { .. } => path.rtt.smoothed,
+            _ => self.watch.base(path),
+        };
+        Pacing::Rate(per_second(self.in_path(path), rtt))
+    }
+
+    fn packets_per_ack(&self, path: &PathState) -> Option<u64> {
+        let packets = path.window / path.datagram;
+        let step = PER_ACK.into_iter().find(|&(from, _)| packets >= from);
+        Some(step.map_or(USUAL_PER_ACK, |(_, per_ack)| per_ack))
+    }
+
+    fn paces_from_the_start(&self) -> bool {
+        true
+    }
+
+    fn clone_box(&self) -> Box<dyn Avoidance> {
+        Box::new(self.clone())
+    }
+}
+
+/// A little less, so that a queue drains.
+fn less(bytes: u64) -> u64 {
+    bytes - bytes / DRAIN_PART
+}
+
+fn scaled(bytes: u64, part: Span, whole: Span) -> u64 {
+    let scaled = u128::from(bytes) * u128::from(part.as_nanos());
+    let scaled = scaled / u128::from(whole.as_nanos()).max(1);
+    u64::try_from(scaled).expect("a part is less than the whole")
+}

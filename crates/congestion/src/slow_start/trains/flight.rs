@@ -1,0 +1,50 @@
+//! The first flight: what is sent between the trains while nothing is known of the path.
+
+use bentpipe_units::Span;
+
+use super::LENGTH;
+use crate::acks::{MAX_ACK_DELAY, per_second};
+use crate::pacing::Pacing;
+use crate::path::PathState;
+
+/// Bytes per second at which it begins, 10 Mbit/s: a small file need not be faster, and a path of
+/// that rate bears it.
+const FIRST_RATE: u64 = 1_250_000;
+/// So many bytes are sent at that rate.
+const FIRST: u64 = 100_000;
+/// Bytes per second afterwards: 19 Mbit/s.
+const RATE: u64 = 2_375_000;
+
+/// Percent of the estimated rate that avoidance begins with.
+pub const HANDED_OVER: u64 = 100;
+/// Packets that wait at the receiver for an ACK, at most.
+pub const WAITS: u64 = 10;
+/// Behind a train nothing is sent for that long.
+const PAUSE: Span = Span::from_millis(16);
+
+/// The data between the trains.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Flight {
+    /// The packet that left last belonged to no train.
+    pub between: bool,
+    /// Bytes of it that have left, trains included.
+    pub sent: u64,
+}
+
+impl Flight {
+    /// Room for what leaves until the first ACK comes.
+    pub fn window(path: &PathState) -> u64 {
+        PathState::bytes_in(RATE, path.rtt.min + MAX_ACK_DELAY)
+    }
+
+    /// Behind a train it waits until the train has left the bottleneck, were it as fast as that,
+    /// and long enough to end it.
+    pub fn pacing(self, path: &PathState) -> Pacing {
+        let rate = if self.sent < FIRST { FIRST_RATE } else { RATE };
+        if self.between {
+            return Pacing::Rate(rate);
+        }
+        let ends = per_second(path.datagram, PAUSE);
+        Pacing::Rate(ends.min(rate / LENGTH))
+    }
+}

@@ -1,0 +1,135 @@
+//! Bentpipe's own sender, `cc=bentpipe`: a first flight, then an avoidance that keeps the queue
+//! short while it is alone. `docs/design/sender.md` has what it does beside others.
+
+use bentpipe_units::{Rate, Span, Time};
+
+use crate::model::{DATAGRAM, History, Model};
+
+fn run(model: &Model) -> History {
+    model.run("bentpipe", "flight")
+}
+
+fn mbit(rate: u64) -> Rate {
+    Rate::from_bps(rate * 1_000_000)
+}
+
+/// Packets of a quarter, one and four BDP, and 25.
+fn queues(model: &Model) -> [u64; 4] {
+    let bdp = model.bdp_packets();
+    [25, bdp / 4, bdp, 4 * bdp]
+}
+
+#[test]
+fn files_of_any_size_come_at_the_rate_of_the_path_and_nothing_is_dropped() {
+    for rate in [20, 30] {
+        for queue in queues(&Model::sat(0)) {
+            for (bytes, share) in [
+                (100_000, 95),
+                (1_000_000, 95),
+                (10 << 20, 92),
+                (100_000_000, 92),
+            ] {
+                let model = Model {
+                    rate: mbit(rate),
+                    bytes,
+                    ..Model::sat(queue)
+                };
+                let history = run(&model);
+                let what = format!("{bytes} bytes at {rate} Mbit/s, queue {queue}");
+                let came_to = history.share(&model);
+                assert!(came_to >= share, "{what}: {came_to} %");
+                assert_eq!(history.drops, 0, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rates_from_1_to_250_mbit_are_used_with_every_queue() {
+    for rate in [1, 2, 5, 10, 16, 50, 100, 250] {
+        let ack_every = if rate > 50 { 10 } else { 2 };
+        let model = Model {
+            rate: mbit(rate),
+            bytes: rate * 10_000_000,
+            ack_every,
+            ..Model::sat(25)
+        };
+        for queue in queues(&model) {
+            let history = run(&Model {
+                queue: queue.max(25),
+                ..model.clone()
+            });
+            let share = history.share(&model);
+            assert!(share >= 92, "{rate} Mbit/s, queue {queue}: {share} %");
+        }
+    }
+}
+
+#[test]
+fn alone_it_keeps_the_queue_short() {
+    let model = Model {
+        bytes: 100_000_000,
+        ..Model::sat(4000)
+    };
+    // A train has 20 packets.
+    let longest = run(&model).longest_queue;
+    assert!(longest <= 25, "{longest} packets waited");
+}
+
+#[test]
+fn one_percent_of_random_loss_costs_little() {
+    let model = Model {
+        loss_one_in: 100,
+        bytes: 100_000_000,
+        ..Model::sat(250)
+    };
+    let share = run(&model).share(&model);
+    assert!(share >= 90, "{share} %");
+}
+
+/// The window some round trips after a change at 10 s, in percent of what the path then holds.
+fn settled(model: &Model, bdp: u64, rounds: usize) -> u64 {
+    let history = run(model);
+    let at = 10_000_000_000 / model.rtt.as_nanos();
+    let sample = history.samples[usize::try_from(at).unwrap() + rounds];
+    sample.window / DATAGRAM * 100 / bdp
+}
+
+#[test]
+fn a_link_that_becomes_slower_is_answered_in_a_few_round_trips() {
+    let at = Time::ZERO + Span::from_secs(10);
+    for (rate, queue) in [(10, 1000), (10, 250), (5, 250)] {
+        let model = Model {
+            change: Some((at, mbit(rate))),
+            bytes: 40_000_000,
+            ..Model::sat(queue)
+        };
+        let percent = settled(&model, model.bdp_packets() * rate / 20, 8);
+        let what = format!("{rate} Mbit/s, queue {queue}");
+        assert!((60..=250).contains(&percent), "{what}: {percent} %");
+    }
+}
+
+#[test]
+fn a_link_that_becomes_faster_is_used() {
+    let model = Model {
+        change: Some((Time::ZERO + Span::from_secs(10), mbit(40))),
+        bytes: 200_000_000,
+        ..Model::sat(250)
+    };
+    let percent = settled(&model, 2 * model.bdp_packets(), 24);
+    assert!(percent >= 90, "{percent} %");
+}
+
+#[test]
+fn a_path_that_becomes_longer_is_not_taken_for_a_queue() {
+    for by in [10, 40, 150] {
+        let model = Model {
+            longer: Some((Time::ZERO + Span::from_secs(10), Span::from_millis(by))),
+            bytes: 100_000_000,
+            ..Model::sat(250)
+        };
+        let share = run(&model).share(&model);
+        assert!(share >= 85, "{by} ms: {share} %");
+    }
+}
