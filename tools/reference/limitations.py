@@ -37,6 +37,7 @@ GROUPS = {
     ),
     "Congestion control": (
         "docs/how-to/choose-congestion-control.md",
+        "docs/design/sender.md",
         "docs/design/packet-trains.md",
         "docs/design/careful-resume.md",
     ),

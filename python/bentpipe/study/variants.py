@@ -25,6 +25,8 @@ DEFINITIONS = {
     "jump-start": "D. Liu, M. Allman, S. Jin, L. Wang, Congestion Control Without a Startup Phase, 2007",
     "trains": "Bentpipe's own, docs/design/packet-trains.md",
     "tolerant": "Bentpipe's own, docs/design/packet-trains.md",
+    "flight": "Bentpipe's own, docs/design/sender.md",
+    "bentpipe": "Bentpipe's own, docs/design/sender.md",
     "bbr3": "draft-ietf-ccwg-bbr",
     "bbr": "N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson, BBR, ACM Queue 14(5), 2016",
 }
