@@ -21,7 +21,7 @@ ALLOWED = {
     "bentpipe-units": set(),
     "bentpipe-unpack": set(),
     "bentpipe-link": {"bentpipe-units", "bentpipe-unpack"},
-    "bentpipe-congestion": {"bentpipe-noq-proto", "bentpipe-units"},
+    "bentpipe-congestion": {"bentpipe-units"},
     "bentpipe-wire": {"bentpipe-unpack"},
     "bentpipe-analysis": {"bentpipe-wire"},
     "bentpipe-qlog": set(),
@@ -67,7 +67,7 @@ ALLOWED = {
     },
     "bentpipe-noq-bulk": {"bentpipe-endpoint"},
     "bentpipe-tunnel-openvpn": set(),
-    "bentpipe-benches": {"bentpipe-congestion", "bentpipe-noq-proto"},
+    "bentpipe-benches": {"bentpipe-congestion", "bentpipe-noq-options", "bentpipe-noq-proto"},
     "bentpipe-trial": {
         "bentpipe-analysis",
         "bentpipe-endpoint",

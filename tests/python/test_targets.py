@@ -6,6 +6,7 @@ not. The smallest setting of a benchmark measures nothing; it shows that all of 
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -98,6 +99,44 @@ def test_a_template_of_a_stack_passes_the_tests_of_the_contract(name: str, libra
     assert ", 0 failed, 0 skipped" in tried(
         [sys.executable, "-m", "bentpipe", "stacks", "test", "--stacks", f"examples/{name}"]
     )
+
+
+def test_every_example_in_rust_is_tried() -> None:
+    assert [file.parent.name for file in (ROOT / "examples").glob("*/Cargo.toml")] == ["plug-into-noq"]
+
+
+@pytest.mark.smoke
+def test_the_controller_of_congestion_plugs_into_noq_as_published() -> None:
+    """From its own lock file, of the same versions as the root's, so that nothing more is fetched."""
+    example = ROOT / "examples" / "plug-into-noq"
+    root, own = (lock.read_text().split("\n\n") for lock in (ROOT / "Cargo.lock", example / "Cargo.lock"))
+    checksum = re.compile(r'^checksum = ".*"$', re.MULTILINE)
+    known = {found[0] for package in root if (found := checksum.search(package))}
+    assert {found[0] for package in own if (found := checksum.search(package))} <= known
+    printed = tried(
+        ["cargo", "run", "--release", "--locked", "--quiet"]
+        + ["--manifest-path", str(example / "Cargo.toml"), "--target-dir", "target/plug-into-noq"]
+    )
+    assert re.findall(r"^cc=(\S+) ss=(\S+) +\d+\.\d\d s, ", printed, re.MULTILINE) == [
+        ("cubic", "hystart++"),
+        ("cubic", "search"),
+        ("bentpipe", "flight"),
+    ]
+
+
+def test_what_is_published_stands_alone() -> None:
+    """Two crates can be packed for a registry: what they depend on is there, or is the other one."""
+    published = {"bentpipe-congestion", "bentpipe-units"}
+    command = ["cargo", "metadata", "--format-version", "1", "--no-deps", "--offline"]
+    packages = json.loads(tried(command))["packages"]
+    assert {it["name"] for it in packages if it["publish"] is None} == published
+    for package in packages:
+        if package["name"] in published:
+            for edge in package["dependencies"]:
+                assert edge["req"] != "*" and (edge.get("path") is None or edge["name"] in published)
+            folder = Path(package["manifest_path"]).parent
+            for name in ("README.md", "LICENSE-MIT", "LICENSE-APACHE"):
+                assert (folder / name).is_file()
 
 
 @pytest.mark.smoke

@@ -10,8 +10,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bentpipe_congestion::noq::Factory;
 use bentpipe_congestion::{Algorithms, Settings};
+use bentpipe_noq_options::Factory;
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, CubicConfig, NewRenoConfig};

@@ -26,9 +26,6 @@ mod saved;
 mod sent_packets;
 pub mod slow_start;
 
-#[cfg(feature = "noq")]
-pub mod noq;
-
 pub use acks::{AckedPacket, Acks, CongestionEvent, LostPacket, RateSample};
 pub use algorithms::{Algorithms, UnknownName};
 pub use avoidance::{Avoidance, Reduction};
@@ -39,3 +36,8 @@ pub use path::{PathState, Rtt};
 pub use saved::{LIFETIME, SavedError, SavedPath, SavedPaths};
 pub use sent_packets::SentPackets;
 pub use slow_start::{Exit, Jump, Response, Resume, SlowStart, Step};
+
+/// The code of the README, which has to compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

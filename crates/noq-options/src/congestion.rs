@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bentpipe_congestion::noq::Factory;
 use bentpipe_congestion::{Algorithms, Settings};
 use bentpipe_endpoint::{EndpointError, Options, Role, Surroundings};
 use bentpipe_noq_adapter::{ChosenController, Tuning};
 use noq_proto::congestion::{Bbr3Config, CubicConfig, NewRenoConfig};
 
 use crate::controller_log::ControllerLog;
+use crate::plugin::Factory;
 use crate::remembered_paths::RememberedPaths;
 
 /// Packets until the peer's next ACK, before the controller asks for another number.

@@ -3,11 +3,13 @@
 //! that noq shares with quinn needs.
 //!
 //! The endpoint program, `bentpipe perf` and the proxy share them, and with them what remembers
-//! paths ([`RememberedPaths`]) and what tells of congestion control.
+//! paths ([`RememberedPaths`]), what tells of congestion control, and what makes a controller of
+//! `bentpipe-congestion` one of noq's ([`Factory`]).
 
 mod congestion;
 mod controller_log;
 mod library;
+mod plugin;
 mod qlog;
 mod remembered_paths;
 
@@ -18,6 +20,7 @@ pub use bentpipe_noq_adapter::Report;
 use noq_proto::TransportConfig;
 
 pub use library::Noq;
+pub use plugin::{Factory, Plugin};
 pub use remembered_paths::RememberedPaths;
 
 /// Takes the words of a connection out of `options`.

@@ -10,11 +10,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bentpipe_congestion::noq::Plugin;
 use bentpipe_congestion::{Jump, Resume, SavedPath, SavedPaths};
 use bentpipe_endpoint::{Clock, EndpointError, Options, Role, Surroundings};
 use bentpipe_units::Span;
 use noq_proto::{Connection, PathId};
+
+use crate::plugin::Plugin;
 
 /// A saved window of the options, in bytes: more than a gigabyte is no path's.
 const LARGEST_WINDOW: u64 = 1 << 30;

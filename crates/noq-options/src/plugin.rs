@@ -1,4 +1,4 @@
-//! The controller as a plug-in for noq.
+//! The controller of `bentpipe-congestion` as a plug-in for noq.
 //!
 //! What noq tells of packets is what [`Controller`] wants to hear, with these differences
 //! (noq-proto 1.4): it names no ACK delay and no packet number space, and its signal `app_limited`
@@ -11,15 +11,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
+use bentpipe_congestion::{
+    Algorithms, CongestionEvent, Controller, Resume, Settings, SharedEventLog,
+};
 use bentpipe_units::Time;
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{self, ControllerFactory, ControllerMetrics};
-
-use crate::acks::CongestionEvent;
-use crate::algorithms::Algorithms;
-use crate::controller::{Controller, Settings};
-use crate::log::SharedEventLog;
-use crate::slow_start::Resume;
 
 /// The factory of a [`Plugin`] for each path.
 #[derive(Clone)]
