@@ -112,10 +112,13 @@ def test_the_controller_of_congestion_plugs_into_noq_as_published() -> None:
     root, own = (lock.read_text().split("\n\n") for lock in (ROOT / "Cargo.lock", example / "Cargo.lock"))
     checksum = re.compile(r'^checksum = ".*"$', re.MULTILINE)
     known = {found[0] for package in root if (found := checksum.search(package))}
-    assert {found[0] for package in own if (found := checksum.search(package))} <= known
+    versions = {found[0] for package in own if (found := checksum.search(package))}
+    assert versions <= known
     printed = tried(
-        ["cargo", "run", "--release", "--locked", "--quiet"]
-        + ["--manifest-path", str(example / "Cargo.toml"), "--target-dir", "target/plug-into-noq"]
+        [
+            *["cargo", "run", "--release", "--locked", "--quiet"],
+            *["--manifest-path", str(example / "Cargo.toml"), "--target-dir", "target/plug-into-noq"],
+        ]
     )
     assert re.findall(r"^cc=(\S+) ss=(\S+) +\d+\.\d\d s, ", printed, re.MULTILINE) == [
         ("cubic", "hystart++"),
