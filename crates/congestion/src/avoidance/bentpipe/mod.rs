@@ -22,7 +22,7 @@
 //!
 //! Limits. A path that loses more than 2 % at random is congested to it. An application that stops
 //! sending for a while comes back with the window that it had. Two senders that have found each
-//! other through a full queue compete as CUBIC does until that is empty.
+//! other through a full queue compete as CUBIC does until that is empty. Ten share badly.
 
 mod state;
 mod watch;
