@@ -13,9 +13,6 @@ use crate::protocol::MOST_STREAMS;
 /// QUIC's least, and what UDP over IPv4 carries.
 const DATAGRAMS: std::ops::RangeInclusive<u64> = 1200..=65_507;
 
-/// The congestion control of a test that names none.
-const DEFAULT_CONTROL: &str = "bentpipe";
-
 /// The settings that all connections of the program have in common.
 #[derive(Debug, Clone)]
 pub struct ConnectionDefaults {
@@ -32,11 +29,7 @@ impl ConnectionDefaults {
         &self,
         options: &BTreeMap<String, String>,
     ) -> Result<(TransportConfig, Option<Report>), EndpointError> {
-        let mut options = options.clone();
-        if !["cc", "ss"].iter().any(|word| options.contains_key(*word)) {
-            options.insert("cc".into(), DEFAULT_CONTROL.into());
-        }
-        let mut words = Options::new(options);
+        let mut words = Options::new(options.clone());
         let mut transport = TransportConfig::default();
         // Larger than a trial's may be: loopback carries them.
         let size = words.take_number("mtu", DATAGRAMS)?;
