@@ -82,14 +82,14 @@ pub struct ConnectionAnalysis {
     /// 0.
     server_clock_ahead_s: f64,
     packets: usize,
-    /// What each end gave its peer. Absent if no transport parameters were seen.
+    /// The transport parameters of each end. Absent if no transport parameters were seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     transport_parameters: Option<InitialLimits>,
     /// Of QUIC.
     #[serde(skip_serializing_if = "Option::is_none")]
     establishment: Option<Establishment>,
     metrics: Metrics,
-    /// What needs no secrets.
+    /// Measures that need no secrets.
     passive: Passive,
     /// Whether nothing of its data could be decrypted.
     sealed: bool,

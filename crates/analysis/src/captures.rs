@@ -111,7 +111,7 @@ fn scan(file: &CaptureFile<'_>, secrets: &mut KeyLog) -> (Vec<(usize, String)>, 
     (named.collect(), pieces.failure())
 }
 
-/// What was seen at each place.
+/// Records the packets at each place.
 fn record_all(
     files: &[CaptureFile<'_>],
     places: &[CaptureInterface],
@@ -154,7 +154,7 @@ fn record(file: &CaptureFile<'_>, interface: usize, secrets: &KeyLog) -> Recordi
             }
         }
     };
-    // What cannot be read was noted when secrets were looked for.
+    // Errors in reading were noted when secrets were looked for.
     if let Ok(mut pieces) = file.input.pieces() {
         let mut piece = Piece::default();
         while pieces.next(&mut piece, &mut note) {}

@@ -69,7 +69,7 @@ impl Establishment {
     }
 }
 
-/// What a client sent in 0-RTT packets, and what became of it.
+/// The data that a client sent in 0-RTT packets, and whether the server accepted it.
 struct Early {
     bytes: Option<u64>,
     accepted: Option<bool>,

@@ -99,7 +99,7 @@ fn note_streams(connection: &Connection, sender: End, entries: &mut [LedgerEntry
     }
 }
 
-/// What an ACK acknowledges.
+/// The ranges that an ACK acknowledges.
 #[derive(Clone, Copy)]
 struct Acknowledgement<'a> {
     ranges: &'a [(u64, u64)],
@@ -135,7 +135,7 @@ impl<'a> Sender<'a> {
     fn run(mut self, entries: &mut [LedgerEntry]) {
         let packets = &self.connection.packets;
         let originals = packets.iter().enumerate().filter(|(_, it)| !it.copy);
-        // What arrives at an instant is known to what is sent at it.
+        // A packet that arrives at an instant is known to one that is sent at the same instant.
         let events = originals.filter_map(|(at, packet)| {
             let time = packet.seen[self.end as usize]?;
             Some((time, packet.sender == self.end, at))

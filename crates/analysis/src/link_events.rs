@@ -1,5 +1,5 @@
-//! What the links of a path did in a trial: `link-events.json` of its folder. A capture does not
-//! show it.
+//! Events of a path's links in a trial: `link-events.json` of its folder. `link-events.json` of its
+//! folder. A capture does not show it.
 
 use serde::{Deserialize, Serialize};
 

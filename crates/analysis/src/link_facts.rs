@@ -36,7 +36,7 @@ pub struct LinkFacts {
     /// The sender of the files. Where that is not known, the server is measured, and who sent more
     /// data is judged.
     pub sender: Option<End>,
-    /// What its links did in the trial.
+    /// The events of its links in the trial.
     pub events: Option<LinkEvents>,
 }
 

@@ -45,7 +45,7 @@ fn corpus() -> Vec<(String, Vec<u8>)> {
     found
 }
 
-/// What was found in a file.
+/// The contents of a capture file.
 #[derive(Debug, Default)]
 struct Found {
     captured: usize,

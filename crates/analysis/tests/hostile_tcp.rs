@@ -26,7 +26,7 @@ fn packets() -> Vec<Vec<u8>> {
     CORPUS.iter().flat_map(|it| it.lines()).map(bytes).collect()
 }
 
-/// What one or two places saw, a packet per microsecond.
+/// Reads captures of one or two places, a packet per microsecond.
 fn read(places: &[(&str, Vec<Vec<u8>>)]) -> Captured {
     let files: Vec<_> = places
         .iter()

@@ -31,7 +31,7 @@ pub enum Clock {
     Unknown,
 }
 
-/// What a time counts from.
+/// The origin of a time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Origin {
     #[default]

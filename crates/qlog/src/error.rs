@@ -12,7 +12,7 @@ pub enum QlogError {
     NotQlog {
         /// Line of the file, from 1.
         line: usize,
-        /// What is missing.
+        /// The missing part.
         why: String,
     },
     /// The file ends inside something.
@@ -25,7 +25,7 @@ pub enum QlogError {
         line: usize,
         /// Byte of the file, from 0.
         offset: usize,
-        /// What is incomplete.
+        /// The incomplete part.
         what: &'static str,
     },
     /// Something is there, but not what has to be.
@@ -35,7 +35,7 @@ pub enum QlogError {
         line: usize,
         /// Byte of the file, from 0.
         offset: usize,
-        /// What is wrong with it.
+        /// The flaw.
         what: String,
     },
 }

@@ -14,7 +14,7 @@ pub struct Outline {
     pub vantage: VantagePoint,
     /// The first packet told it.
     pub vantage_inferred: bool,
-    /// What times count from.
+    /// The clock of its times.
     pub clock: Clock,
     /// Time of the earliest event and of the latest, in nanoseconds on that clock.
     pub span: Option<(i64, i64)>,

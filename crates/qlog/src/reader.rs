@@ -28,7 +28,7 @@ pub struct Reader<'a> {
     sections: Vec<Option<usize>>,
     /// The trace whose events are being read, and where.
     place: EventPosition,
-    /// What was wrong with the file's frame, told after all events.
+    /// An error in what surrounds the events, reported after all of them.
     frame_error: Option<QlogError>,
     lines: Lines,
 }
@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
         self.generation
     }
 
-    /// What the file says of its version; none if it says nothing.
+    /// The file's version; none if it does not have it.
     #[must_use]
     pub fn version(&self) -> Option<&str> {
         self.version.as_deref()
@@ -401,7 +401,7 @@ impl<'a> Iterator for Reader<'a> {
     }
 }
 
-/// What a header says of the version.
+/// The version in a header.
 fn version(header: &Map<String, Value>) -> String {
     let members = ["file_schema", "qlog_version"].into_iter();
     let mut said = members.filter_map(|key| header.get(key)?.as_str());

@@ -38,7 +38,7 @@ pub struct Trace {
     /// Where it was logged, as the file says. [`crate::CongestionLog`] finds it out if the file
     /// does not.
     pub vantage: VantagePoint,
-    /// What the times of its events count from.
+    /// The clock of its events.
     pub clock: Clock,
     pub(crate) times: TimeFormat,
     /// The columns of events that are arrays (draft-01).
@@ -132,7 +132,7 @@ impl Trace {
         }
     }
 
-    /// What it is called in messages and by tools: its title, its vantage point's name, or nothing.
+    /// Its name in messages and tools: its title, its vantage point's name, or nothing.
     #[must_use]
     pub fn label(&self) -> &str {
         let named = [self.title.as_deref(), self.name.as_deref()];

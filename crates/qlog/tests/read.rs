@@ -227,7 +227,7 @@ fn damage_is_named_and_the_rest_is_read() {
     }
 }
 
-/// What a cut leaves are the first events, and an error that says where the rest is missing.
+/// A cut file gives its first events, and an error that says where the rest is missing.
 #[test]
 fn a_file_that_is_cut_gives_what_is_there() {
     for name in ["aioquic-server.qlog", "quic-go-server.sqlog"] {

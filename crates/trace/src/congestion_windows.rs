@@ -42,7 +42,7 @@ pub fn read(
     Ok(CongestionWindows::new(windows))
 }
 
-/// What the logs of a file say, and the first of what could not be read in it.
+/// The logs of a file, and the first error in it.
 fn logs(file: &[u8]) -> (Vec<CongestionLog>, Option<QlogError>) {
     let mut reader = match Reader::new(file) {
         Ok(reader) => reader,

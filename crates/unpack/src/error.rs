@@ -15,14 +15,14 @@ pub enum UnpackError {
         /// Bytes of the packed file.
         at: u64,
     },
-    /// What stands there is not what was packed.
+    /// The unpacked data are not those that were packed.
     #[error("the {packing} file is damaged before byte {at}: {what}")]
     Damaged {
         /// How it is packed.
         packing: Packing,
         /// Up to where the packed file was read.
         at: u64,
-        /// What is wrong with it.
+        /// The flaw.
         what: String,
     },
     /// It holds more than who reads it has memory for.

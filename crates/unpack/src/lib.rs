@@ -57,7 +57,7 @@ impl<R: Read> Unpacked<R> {
     }
 }
 
-/// What is wrong with packed data is an [`io::Error`] that holds an [`UnpackError`].
+/// An error in packed data is an [`io::Error`] that holds an [`UnpackError`].
 impl<R: Read> Read for Unpacked<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match &mut self.0 {

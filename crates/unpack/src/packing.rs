@@ -49,7 +49,7 @@ impl Packing {
         }
     }
 
-    /// What unpacks it.
+    /// The command that unpacks it.
     pub(crate) fn hint(self) -> &'static str {
         match self {
             Self::Gzip => "gzip -d FILE",

@@ -1,5 +1,5 @@
-//! What the programs `gzip` and `zstd` packed is read; a prefix, and a file with one byte changed,
-//! give what stands before that, and an error.
+//! Reads files that the programs `gzip` and `zstd` packed; a prefix, and a file with one byte
+//! changed, give the data before that, and an error.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -32,7 +32,7 @@ fn zstd(content: &[u8]) -> Vec<u8> {
     packed(&["zstd", "-q", "-c"], content)
 }
 
-/// What can be packed, not too well, and is longer than what programs read at once.
+/// Data that can be packed, not too well, and are longer than what programs read at once.
 fn content() -> Vec<u8> {
     let numbers = (0_u32..60_000).map(|it| it.wrapping_mul(2_654_435_761) >> 12);
     numbers
@@ -40,7 +40,7 @@ fn content() -> Vec<u8> {
         .collect()
 }
 
-/// What could be read, and why no more.
+/// The data that could be read, and the error that ended reading.
 fn unpacked(file: &[u8]) -> (Vec<u8>, Option<UnpackError>) {
     let mut bytes = Vec::new();
     let end = Unpacked::new(file).unwrap().read_to_end(&mut bytes);
@@ -155,7 +155,7 @@ proptest! {
         let mut changed = file;
         changed[at] ^= change;
         let (bytes, error) = unpacked(&changed);
-        // What the header tells beside the content, as a time, may be anything.
+        // Fields of the header beside the content, such as a time, may have any value.
         prop_assert!(error.is_some() || bytes == content || at < 10);
     }
 }

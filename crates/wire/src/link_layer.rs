@@ -11,7 +11,7 @@ use crate::decapsulation_error::DecapsulationError;
 pub(crate) const IPV4: u16 = 0x0800;
 /// `EtherType` of IPv6.
 pub(crate) const IPV6: u16 = 0x86dd;
-/// What stands for every protocol that has no `EtherType`; it is none itself.
+/// A placeholder for every protocol that has no `EtherType`; it is none itself.
 const OTHER: u16 = 0;
 /// PPP protocol numbers, RFC 1332, 5072 and 3032.
 const PPP_IPV4: u16 = 0x0021;

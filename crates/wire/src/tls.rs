@@ -67,7 +67,7 @@ pub struct TlsReader<'k> {
     sides: [Side; 2],
 }
 
-/// What protects the records of a side.
+/// The keys that protect the records of a side.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     #[default]
@@ -84,7 +84,7 @@ struct Side {
     offset: u64,
     /// Without a gap, and not yet read.
     bytes: Vec<u8>,
-    /// What lies behind a gap.
+    /// Bytes behind a gap, by their offsets.
     ahead: BTreeMap<u64, Vec<u8>>,
     ahead_bytes: usize,
     phase: Phase,

@@ -40,7 +40,7 @@ pub(crate) fn innermost(mut ip: IpLayer<'_>) -> Result<IpLayer<'_>, Decapsulatio
     Err(DecapsulationError::Nested)
 }
 
-/// What a tunnel carries. None if the packet is no tunnel's, or of one that ends early.
+/// The packet in a tunnel's packet. None if the packet is no tunnel's, or is cut short.
 fn inside<'a>(ip: &IpLayer<'a>) -> Option<NetworkLayer<'a>> {
     match ip.protocol {
         IPV4_IN_IP => Some((IPV4, ip.rest)),

@@ -1,4 +1,4 @@
-//! What rustls at both ends sends is read as it was meant, in whatever pieces and order it comes.
+//! Reads the records of rustls at both ends, in whatever pieces and order they come.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -35,7 +35,7 @@ struct Laboratory {
     secrets: Arc<Secrets>,
 }
 
-/// What both ends sent: by sender, in order.
+/// The data that both ends sent: by sender, in order.
 type Sent = [Vec<u8>; 2];
 
 impl Laboratory {

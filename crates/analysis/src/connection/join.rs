@@ -128,7 +128,7 @@ fn of_one_place(name: Option<&str>, recorded: ObservedConnection) -> Connection 
     }
 }
 
-/// What one of two places could read more of. A capture may have gaps.
+/// The records of that place of two where more could be read. A capture may have gaps.
 fn fuller(one: Option<&TlsRecords>, other: Option<&TlsRecords>) -> Option<TlsRecords> {
     let all = [one, other].into_iter().flatten();
     all.max_by_key(|it| (it.readable, it.read_to.iter().sum::<u64>()))
@@ -388,7 +388,7 @@ mod tests {
         }
     }
 
-    /// What one place saw of the packets, its clock ahead by `ahead`.
+    /// A recording of the packets at one end, its clock ahead by `ahead`.
     fn place(packets: &[Sent], at: End, ahead: u64) -> Recording {
         let mut observations = Vec::new();
         for (number, packet) in (0..).zip(packets) {

@@ -66,7 +66,7 @@ pub struct Recorder<'k> {
     datagrams: u64,
     /// Datagrams with packets that the observer cannot decode yet, by their numbers.
     waiting: HashMap<u64, Origin>,
-    /// What belongs to no connection that was seen to begin.
+    /// Packets of connections whose beginning was not seen.
     flows: Flows,
 }
 
@@ -120,7 +120,7 @@ impl<'k> Recorder<'k> {
     #[must_use]
     pub fn finish(mut self) -> Recording {
         let (recording, waiting) = (&mut self.recording, &self.waiting);
-        // What waited in vain is of connections that are not known, so it has no observations.
+        // Packets that waited to the end are of unknown connections, so they have no observations.
         self.observer.finish(|seen| {
             if let Err(undecoded) = seen {
                 let origin = undecoded.waited_since.and_then(|since| waiting.get(&since));

@@ -216,7 +216,7 @@ mod tests {
         let (connections, others) = found(false, &[]);
         assert_eq!((connections.len(), others.len()), (1, 0));
         assert_eq!(connections[0].protocol, Protocol::Quic(1));
-        // What was seen to begin between the same ends has these packets, or nobody does.
+        // A connection that was seen to begin between the same ends has these packets, or none has.
         for (connections, others) in [found(true, &[]), found(false, &connections)] {
             assert_eq!((connections.len(), others.len()), (0, 2));
         }

@@ -52,7 +52,7 @@ impl WireImage {
     }
 }
 
-/// What has more in it; of equals, the first.
+/// The longer list; of equals, the first.
 fn fuller<T>(one: Vec<T>, other: Vec<T>) -> Vec<T> {
     if other.len() > one.len() { other } else { one }
 }

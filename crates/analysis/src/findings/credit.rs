@@ -76,14 +76,14 @@ struct CreditTracker<'a> {
     full: u64,
     streams: HashMap<u64, CreditAccount>,
     connection: CreditAccount,
-    /// What the receiver's transport parameters allow.
+    /// The limits in the receiver's transport parameters.
     initial: Option<InitialCredit>,
     /// Since when it is without credit, and the stream on which it was.
     since: Option<(Nanos, u64)>,
     blocked: Blocked,
 }
 
-/// What was sent against a limit.
+/// Bytes sent against a flow control limit.
 #[derive(Debug, Clone, Copy, Default)]
 struct CreditAccount {
     /// The end of what was sent; of a connection, the sum of the streams' ends.

@@ -71,7 +71,7 @@ pub(super) fn of(transfer: &Transfer<'_>) -> Vec<Pause> {
     pauses
 }
 
-/// What leaves the flight, and the largest flight since the last loss.
+/// Bytes in flight over time, and their maximum since the last loss.
 struct FlightTracker {
     /// When how many bytes are acknowledged or declared lost.
     leaving: Vec<(Nanos, u64)>,

@@ -180,7 +180,7 @@ fn by_rounds(history: &WindowHistory<'_>) -> SlowStart {
 fn logged_drop(history: &WindowHistory<'_>) -> Option<Nanos> {
     let log = history.transfer.view.windows[history.transfer.sender as usize]?;
     let regained = history.transfer.rtt.unwrap_or(0).saturating_mul(2);
-    // What was logged before the data is of the handshake.
+    // Windows logged before the data belong to the handshake.
     let began = log.partition_point(|(time, _)| *time < history.transfer.sending.from);
     let log = &log[began.saturating_sub(1)..];
     let fell = log.windows(2).enumerate().find(|(at, pair)| {
@@ -237,8 +237,7 @@ fn in_flight(rounds: &[Round]) -> u64 {
 /// The exit at that time.
 fn exit(rounds: &[Round], at: Nanos, by_loss: bool) -> Exit {
     let until = rounds.partition_point(|it| it.span.from <= at);
-    // What was sent in the round of the loss and the one before stood in flight when it was
-    // declared.
+    // Packets of the round of the loss and of the one before were in flight when it was declared.
     let around = &rounds[until.saturating_sub(2)..until];
     Exit {
         at,

@@ -126,7 +126,7 @@ impl GilbertElliott {
             &function,
             starts(count(losses) / count(losses + deliveries), runs),
         );
-        // What a profile finds may be higher than all that was found before.
+        // A profile may find a higher maximum than all that were found before.
         top.at = good_first(top.at);
         let mut intervals = top.at.map(|value| estimate(value, [None; 2]));
         'again: for _ in 0..4 {
@@ -229,8 +229,8 @@ impl Likelihood {
     }
 }
 
-/// What a packet that was lost, or one that was delivered, does to the state: a step of the chain,
-/// and the probability of what it met.
+/// The effect of a lost packet, or of a delivered one, on the state: a step of the chain, and the
+/// probability of that fate.
 struct Transfer {
     matrix: [[f64; 2]; 2],
     larger: f64,

@@ -163,7 +163,7 @@ fn against_order_1(
     })
 }
 
-/// What stood before (row) and behind (column) in a sequence.
+/// Counts by the fate of the packet before (row) and behind (column) in a sequence.
 type Table = [[u64; 2]; 2];
 
 /// How often each of delivered and lost came after each.
@@ -178,7 +178,7 @@ fn transitions(runs: &[LossRun]) -> Table {
     table
 }
 
-/// What stood around a delivered packet, and around a lost one.
+/// The fates around a delivered packet, and around a lost one.
 fn triples(runs: &[LossRun]) -> [Table; 2] {
     let mut tables = [Table::default(); 2];
     for (position, run) in runs.iter().enumerate() {

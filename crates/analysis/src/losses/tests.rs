@@ -7,7 +7,7 @@ use super::*;
 mod coverage;
 mod of_tests;
 
-/// What a model draws.
+/// A sequence of losses drawn from a model.
 fn drawn(seed: u64, model: &Parameters, packets: usize) -> LossSequence {
     let mut lost = vec![false; packets];
     for at in Draws::new(seed).losses(model, packets) {

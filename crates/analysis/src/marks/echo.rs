@@ -1,4 +1,4 @@
-//! What a receiver reports of the marks that it got.
+//! The receiver's reports of the marks that it got.
 
 use bentpipe_wire::quic::{End, Space};
 
@@ -73,7 +73,7 @@ fn episodes(connection: &Connection, receiver: End) -> Option<u64> {
     }
     let events = passed().filter_map(|it| {
         let time: Nanos = connection.seen_at(it, receiver)?;
-        // What arrives at an instant is known to what is sent at it.
+        // A packet that arrives at an instant is known to one that is sent at the same instant.
         Some((time, it.sender == receiver, it))
     });
     let mut events: Vec<_> = events.collect();

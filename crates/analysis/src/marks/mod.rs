@@ -1,5 +1,5 @@
-//! What the ends of a connection made of ECN: the codepoints that a sender set, the marks that
-//! arrived, those that the receiver reported, and what the sender did then.
+//! How the ends of a connection used ECN: the codepoints that a sender set, the marks that arrived,
+//! those that the receiver reported, and the sender's answer.
 //!
 //! Source: RFC 3168 section 6.1 (TCP), RFC 9000 section 13.4 (QUIC), RFC 9002 section 7.1 (QUIC's
 //! answer). All of it is of one direction: marks travel with the sender's packets, reports with the
@@ -24,7 +24,7 @@ pub(crate) struct Marks {
     pub set: Option<CodepointCounts>,
     /// Packets that arrived with CE. None: the receiver's side was not captured.
     pub arrived: Option<u64>,
-    /// What the receiver reported.
+    /// The receiver's reports.
     pub echo: Echo,
     /// The round trips in which the sender heard of marks. None: its side was not captured, or
     /// reports are counts that are not read (accurate ECN of TCP).

@@ -123,7 +123,7 @@ struct SentPacket {
     has_cwr: bool,
 }
 
-/// What a sender sent, in order.
+/// A sender's packets, in order.
 struct Sent {
     packets: Vec<SentPacket>,
     /// When it sent its last data that it had never sent before.
@@ -182,7 +182,7 @@ impl Sent {
     fn complete(&self, round: &mut MarkedRound, last: Option<&MarkedRound>, protocol: Protocol) {
         let length = round.until.saturating_sub(round.from);
         let most = |packets: &[SentPacket]| packets.iter().map(|it| it.in_flight).max();
-        // What was in flight before the answer to the last round is no measure for this one.
+        // Bytes in flight before the answer to the last round are no measure for this one.
         let middle = last.map_or(Nanos::MIN, |last| last.from + (last.until - last.from) / 2);
         let begin = round.from.saturating_sub(length).max(middle);
         let before = most(self.between(begin, round.from));

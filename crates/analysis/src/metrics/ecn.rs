@@ -1,4 +1,4 @@
-//! What both ends made of ECN, in numbers ([`crate::marks`]).
+//! How both ends used ECN, in numbers ([`crate::marks`]).
 
 use bentpipe_wire::quic::End;
 use serde::Serialize;
@@ -43,7 +43,7 @@ impl EcnUse {
     }
 }
 
-/// What is counted of it, of one connection or several.
+/// Counts of ECN, of one connection or several.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct EcnCounts {
     set: Option<CodepointCounts>,

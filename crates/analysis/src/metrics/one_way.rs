@@ -62,7 +62,7 @@ pub struct OneWay {
     /// packet, as a rate. Where the capture does not have its end: as far as it goes. Without
     /// secrets: from the first to the last 1-RTT packet of the end that sent more bytes.
     pub mean_rate_bps: Option<f64>,
-    /// What both ends made of ECN.
+    /// How both ends used ECN.
     pub ecn: EcnUse,
 }
 
@@ -162,7 +162,7 @@ fn data_passing(it: &Measured<'_>, sender: End) -> impl Iterator<Item = Nanos> {
     with_data.filter_map(move |(packet, _)| connection.seen_at(packet, sender.other()))
 }
 
-/// What is counted of the packets of one sender.
+/// Counts of one sender's packets.
 #[derive(Debug, Default)]
 struct Counts {
     packets: u64,

@@ -124,7 +124,7 @@ impl Maker {
         maker
     }
 
-    /// What a capture at one end alone has of it.
+    /// The connection as captured at one end only.
     fn only_at(mut self, here: End) -> Self {
         self.0.vantage = Vantage::At(here);
         let packets = &mut self.0.packets;

@@ -91,7 +91,8 @@ pub(super) fn in_flight(all: &[(Nanos, Measured<'_>)], facts: &LinkFacts) -> Opt
             }
         }
     }
-    // What leaves at an instant comes first: what a sender hears, it knows when it sends.
+    // Departures from the flight come first: a sender knows, when it sends, what it received at
+    // that instant.
     steps.sort_unstable();
     let levels = steps.iter().scan(0, |level, (_, step)| {
         *level += step;

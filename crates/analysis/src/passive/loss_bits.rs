@@ -97,7 +97,7 @@ fn whole_periods(first_bytes: &[u8]) -> Vec<u64> {
         let count = periods.len();
         let has_begun = |periods: &[u64]| periods[count - 1] < PERIOD / 2;
         match count {
-            // What was overtaken belongs to the period before, what overtook to the next.
+            // Overtaken packets belong to the period before, those that overtook to the next.
             2.. if is_of_another && has_begun(&periods) => periods[count - 2] += length,
             1.. if is_of_another => early += length,
             1.. if square == Some(value) => periods[count - 1] += length,

@@ -147,7 +147,7 @@ impl Passive {
     }
 }
 
-/// What an end sent, as far as it was seen.
+/// Datagrams and bytes that an end was seen to send.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sent {
     datagrams: u64,

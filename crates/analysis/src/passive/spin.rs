@@ -22,7 +22,7 @@ use serde::Serialize;
 
 use crate::connection::{Connection, Kind, Nanos, Packet};
 
-/// What comes sooner than this part of the reference is no edge.
+/// An edge that comes sooner than this part of the reference is ignored.
 const HOLD: Nanos = 4;
 /// With more than one change per so many packets, the bit is drawn at random: half would change.
 const RANDOM: usize = 4;

@@ -111,8 +111,8 @@ mod tests {
 
     use super::*;
 
-    /// What frames say of a stream: bytes of data, which come in order, of the rest, and whether it
-    /// ended.
+    /// The stream as frames describe it: bytes of data, which come in order, bytes of the rest, and
+    /// whether it ended.
     fn told(content: &Content, cuts: &[u64]) -> (u64, u64, bool) {
         let mut frames = Vec::new();
         for pair in cuts.windows(2) {

@@ -17,7 +17,7 @@ pub(super) struct Placement {
     pub(super) sack: Vec<Range<Position>>,
 }
 
-/// What is known of a sender's sequence space.
+/// A sender's sequence space, as far as it is known.
 #[derive(Debug, Default)]
 struct Space {
     unwrapper: Unwrapper,

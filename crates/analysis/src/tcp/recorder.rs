@@ -20,13 +20,13 @@ const SMALLEST_PIECE: u32 = 476;
 pub struct Recorder<'k> {
     secrets: &'k KeyLog,
     connections: Vec<ObservedConnection>,
-    /// What is known of each beyond what is recorded.
+    /// The state of each, beyond its recording.
     states: Vec<State<'k>>,
     /// The latest connection on these addresses and ports, by the path from its client.
     latest: HashMap<Path, usize>,
 }
 
-/// What the SYNs of a connection said, and what is in its streams.
+/// The parameters in the SYNs of a connection, and the content of its streams.
 #[derive(Debug)]
 struct State<'k> {
     /// Initial sequence numbers of client and server.

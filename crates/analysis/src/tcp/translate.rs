@@ -79,7 +79,7 @@ fn arrived(packet: &Packet) -> bool {
     matches!(packet.fate, Fate::Delivered | Fate::Unknown)
 }
 
-/// What the ACK of a segment says, in numbers of segments.
+/// The acknowledgment in a segment, in numbers of segments.
 #[derive(Debug, Clone, Default)]
 struct Answer {
     ranges: Range<u32>,
@@ -191,8 +191,8 @@ struct SegmentFacts<'a> {
 
 /// Tells segment after segment in frames.
 struct FrameTranslator {
-    /// What windows of client and server are multiplied with, as powers of two; None if that is not
-    /// known.
+    /// The window scales of client and server (RFC 7323): powers of two by which their windows are
+    /// multiplied. None: not known.
     scales: Option<[u8; 2]>,
     /// Behind the last byte that client and server sent.
     next: [Option<Position>; 2],
@@ -268,7 +268,7 @@ impl FrameTranslator {
         }));
     }
 
-    /// What a segment is beside data and ACK.
+    /// The properties of a segment beside data and ACK.
     fn special(
         &self,
         sender: End,

@@ -120,7 +120,7 @@ impl Segment {
     }
 }
 
-/// What two sides saw.
+/// The captures of two sides.
 #[derive(Default)]
 pub struct Trace {
     seen: Vec<(&'static str, u32, Vec<u8>)>,

@@ -59,7 +59,7 @@ pub enum CaptureError {
     CutShort {
         /// Byte of the file at which the incomplete part begins.
         offset: usize,
-        /// What is incomplete.
+        /// The incomplete part.
         what: &'static str,
     },
     /// A part that no capture can have.
@@ -67,7 +67,7 @@ pub enum CaptureError {
     Garbage {
         /// Byte of the file at which the part begins that makes no sense.
         offset: usize,
-        /// What is wrong with it.
+        /// The flaw.
         what: &'static str,
     },
 }
@@ -88,7 +88,7 @@ enum Format<'a> {
     Pcap(pcap::Records<'a>),
 }
 
-/// What is in memory of a file.
+/// The part of a file that is in memory.
 #[derive(Debug, Clone, Copy)]
 struct Part<'a> {
     bytes: &'a [u8],
@@ -99,7 +99,7 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// What is not yet read.
+    /// The bytes that are not yet read.
     fn rest(&self) -> &'a [u8] {
         &self.bytes[self.at..]
     }
@@ -222,7 +222,7 @@ impl ByteOrder {
     }
 }
 
-/// What a time stamp of an interface counts.
+/// The unit and the origin of an interface's time stamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Clock {
     ticks_per_second: u128,

@@ -6,7 +6,7 @@ use super::{ByteOrder, CaptureError, CapturedPacket, Clock, Interface, Item, Par
 
 const FILE_HEADER: usize = 24;
 const RECORD_HEADER: usize = 16;
-/// What libpcap takes for the largest packet there may be.
+/// The largest packet that libpcap accepts.
 const LARGEST: usize = 262_144;
 
 /// The packets of a file.

@@ -147,7 +147,7 @@ impl Pieces<'_> {
                 self.rest.extend_from_slice(&piece.buffer[whole..filled]);
             }
             Some(error) => {
-                // What could not be unpacked is why a packet has no end.
+                // A packet has no end because the rest could not be unpacked.
                 self.failure.get_or_insert(ReadError::Capture(error));
                 self.has_ended = true;
             }

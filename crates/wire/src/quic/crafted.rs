@@ -151,7 +151,7 @@ fn key_log() -> String {
     lines
 }
 
-/// What an observer observed of datagrams.
+/// An observer's results for datagrams.
 #[derive(Debug, Default)]
 struct Observed {
     /// The datagrams of each connection, counted from 1.

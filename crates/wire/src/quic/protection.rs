@@ -87,7 +87,7 @@ impl fmt::Debug for Keys {
     }
 }
 
-/// What header protection hid.
+/// The fields that header protection hid.
 struct Header {
     length: usize,
     number: u64,

@@ -108,8 +108,7 @@ pub(crate) fn message_types(stream: &[u8]) -> impl Iterator<Item = u8> {
     messages(stream).map(|(found, _)| found)
 }
 
-/// What follows the version field of a hello message of this type, of which the end may still be to
-/// come.
+/// The part of a hello message of this type behind its version field; its end may still be to come.
 fn hello(stream: &[u8], message_type: u8) -> Option<Cursor<'_>> {
     let mut cursor = Cursor::new(stream);
     let found = cursor.u8()?;

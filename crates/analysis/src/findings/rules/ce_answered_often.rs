@@ -83,7 +83,7 @@ fn reduces_often(transfer: &Transfer<'_>, round: &MarkedRound) -> bool {
     }
 }
 
-/// What was seen of the reductions in a round.
+/// The evidence of reductions in a round, as a clause.
 fn reductions(transfer: &Transfer<'_>, round: &MarkedRound) -> String {
     let at = Seconds(round.from);
     if transfer.view.connection.protocol == Protocol::Tcp {

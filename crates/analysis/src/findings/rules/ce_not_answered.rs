@@ -94,7 +94,7 @@ fn is_answered(transfer: &Transfer<'_>, round: &MarkedRound) -> bool {
     round.answered == Some(true) || logged.is_some_and(|count| count > 0)
 }
 
-/// What was seen in a round without an answer.
+/// The evidence of a round without an answer, as a clause.
 fn unanswered(transfer: &Transfer<'_>, round: &MarkedRound) -> String {
     let at = Seconds(round.from);
     match transfer.view.connection.protocol {

@@ -79,7 +79,7 @@ fn settled(entry: &LedgerEntry) -> Option<Nanos> {
     entry.acked.or(entry.declared_lost)
 }
 
-/// What the receiver reported of packets with ECT.
+/// The receiver's reports on packets with ECT, as a clause.
 fn reports(signals: &Signals<'_>) -> String {
     let echo = signals.marks.echo;
     let sent = signals.transfer.sent();

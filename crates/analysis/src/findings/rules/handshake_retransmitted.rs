@@ -26,7 +26,7 @@ pub(super) const RULE: Rule = Rule {
     judge,
 };
 
-/// What one end sent of its handshake in one packet number space.
+/// The handshake data that one end sent in one packet number space.
 #[derive(Default)]
 struct Sent {
     all: Intervals,

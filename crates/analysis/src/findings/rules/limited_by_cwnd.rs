@@ -52,7 +52,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         .filter(|it| signals.transfer.on_link(it.in_flight) * 100 < bdp * FULL_PERCENT)
         .filter(|it| is_by_window(signals, it, &other))
         .collect();
-    // What credit, pauses or silences took of such a round is not the window's.
+    // Time of such a round that was lost to credit, pauses or silences is not due to the window.
     let length = |round: &Round| round.span.length() - other.within(round);
     let time: Nanos = short.iter().map(|it| length(it)).sum();
     let empty: u64 = short

@@ -110,7 +110,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     })
 }
 
-/// What used the credit up.
+/// The cause of exhausted credit.
 #[derive(Debug, PartialEq, Eq)]
 enum CreditUse {
     /// The receiver's window is small, or the receiver does not read.

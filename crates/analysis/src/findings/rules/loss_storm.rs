@@ -25,7 +25,7 @@ const STORM_PACKETS: u64 = 20;
 /// Losses by chance at 1 %, the highest rate of the published scenarios but one, stay below this.
 const STORM_PERCENT: u64 = 5;
 
-/// What became of the packets of a span.
+/// The fates of the packets in a span.
 #[derive(Debug, Clone, Copy, Default)]
 struct FateCounts {
     span: Option<Span>,

@@ -55,7 +55,7 @@ pub(super) const ALL: [Rule; 25] = [
     non_monotonic_packet_numbers::RULE,
     acks_overload_return_link::RULE,
     bends_to_lower_rate::RULE,
-    // What links did
+    // Events of links
     stalled_at_handovers::RULE,
     waited_for_grants::RULE,
     // Marks of queues (ECN)
@@ -94,13 +94,13 @@ impl Rule {
     }
 }
 
-/// What the links did.
+/// The events of the links.
 fn link_events<'a>(signals: &Signals<'a>) -> Result<&'a LinkEvents, Missing> {
     let events = signals.transfer.view.link.events.as_ref();
     events.ok_or_else(|| Missing("what the links did is not known".to_owned()))
 }
 
-/// What to say where not all events of the links are known.
+/// A remark for texts where not all events of the links are known.
 fn cut_of(events: &LinkEvents) -> &'static str {
     if events.cut {
         " Of the events of the links only the first are known."
@@ -109,7 +109,7 @@ fn cut_of(events: &LinkEvents) -> &'static str {
     }
 }
 
-/// What a rule says.
+/// A rule's verdict, its text and its evidence.
 struct Judgement {
     verdict: Verdict,
     text: String,

@@ -117,7 +117,7 @@ impl Waits {
         lengths.get(lengths.len().checked_sub(1)? / 2).copied()
     }
 
-    /// What became of the requests, in words.
+    /// The outcome of the requests, in words.
     fn grants(&self) -> String {
         let requests = self.granted.len() as u64 + self.in_vain;
         let in_vain = match self.in_vain {
@@ -246,7 +246,7 @@ fn packets(
     waited
 }
 
-/// What a direction carried over time.
+/// Bytes that a direction carried over time.
 struct Carried {
     /// Arrivals in their order, each with the bytes that had arrived before it.
     arrivals: Vec<(Nanos, u64)>,

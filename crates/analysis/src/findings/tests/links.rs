@@ -1,4 +1,4 @@
-//! What links did: handovers, outages, and requests for capacity.
+//! Events of links: handovers, outages, and requests for capacity.
 
 use super::*;
 use crate::connection::Nanos;

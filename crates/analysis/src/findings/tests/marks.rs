@@ -56,7 +56,7 @@ fn ecn_is_missed_where_a_queue_marks() {
     assert_eq!(verdict(&without, Some(false)), No);
     assert_eq!(verdict(&without, None), NotSure);
     assert_eq!(verdict(&marking().play(), Some(true)), No);
-    // What arrives does not tell what was set.
+    // Codepoints that arrive do not prove which were set.
     let at_client = only_at(End::Client, without);
     assert_eq!(verdict(&at_client, Some(true)), NotSure);
 }

@@ -63,7 +63,7 @@ fn assert_says(rule: &str, connection: &Connection, verdict: Verdict) -> Finding
     finding
 }
 
-/// What a capture at one end alone shows.
+/// The connection as captured at one end only.
 fn only_at(end: End, mut connection: Connection) -> Connection {
     connection
         .packets

@@ -391,7 +391,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// What to send next: what was lost first.
+    /// The next data to send, losses first.
     fn next_data(&mut self, now: Nanos) -> Option<(u64, u64)> {
         if let Some(offset) = self.again.pop_front() {
             return Some((offset, DATA.min(self.transfer.file - offset)));

@@ -124,8 +124,8 @@ fn a_capture_may_begin_behind_key_updates() {
     }
 }
 
-/// What is no packet of a connection in the key log stays undecoded, and so does one of those when
-/// too many before it were not.
+/// A packet of no connection in the key log stays undecoded, and so does one of those when too many
+/// before it were not.
 #[test]
 fn trying_has_an_end() {
     let stray = |number| (to_server(), Sealer::of(0x77).short(&[7; 8], number, &PING));
