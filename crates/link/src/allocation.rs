@@ -93,7 +93,7 @@ impl Allocation {
         Some(granted)
     }
 
-    /// What was asked for, and when it is granted.
+    /// The requests, and when each is granted.
     pub fn requests(&self) -> &[RequestWait] {
         &self.requests
     }

@@ -40,7 +40,7 @@ pub struct Jitter {
     pub jitter: Span,
     /// The intervals for which a drawn delay holds; None: it is drawn for each packet.
     pub intervals: Option<Intervals>,
-    /// What is added besides, at most, and the intervals for which it holds.
+    /// Further additions, each with its maximum and the intervals for which a value holds.
     pub within: Vec<(Span, Intervals)>,
 }
 

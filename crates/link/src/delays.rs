@@ -28,7 +28,7 @@ pub(crate) enum DelayOverTime {
     PerPacket(Span, u64, Box<Dice>),
     /// The base, and what is added for an interval.
     PerInterval(Span, Box<Drawn>),
-    /// What is drawn is added to another.
+    /// A delay, and drawn values that are added to it.
     Within(Box<Self>, Vec<Drawn>),
 }
 

@@ -37,7 +37,7 @@ pub enum ScenarioError {
         key: String,
         /// The value as given.
         value: String,
-        /// What is wrong and what to write.
+        /// The problem, and its correction.
         message: String,
     },
 }

@@ -1,5 +1,5 @@
-//! What the links of a path do in a trial, for those who explain its transfers: when they send
-//! nothing, and how long a terminal waits for capacity that it requests.
+//! Events of a path's links in a trial, which explain its transfers: when they send nothing, and
+//! how long a terminal waits for capacity that it requests.
 
 use bentpipe_units::Time;
 

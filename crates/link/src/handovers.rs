@@ -21,7 +21,7 @@ use crate::intervals::Intervals;
 pub struct Handovers {
     /// When they are.
     pub times: HandoverTimes,
-    /// What becomes of packets that are under way.
+    /// The fate of packets in flight.
     pub in_flight: InFlight,
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct HandoversInTrial {
     drawn: Vec<Span>,
 }
 
-/// What becomes of a packet that has been sent.
+/// The fate of a packet that has been sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnderWay {
     Arrives(Time),
@@ -50,8 +50,8 @@ impl HandoversInTrial {
         }
     }
 
-    /// What becomes of a packet that begins to travel at `departure`, when there is no gap, and
-    /// would arrive at `arrival`.
+    /// The fate of a packet that is sent at `departure`, when there is no gap, and would arrive at
+    /// `arrival`.
     pub fn under_way(&mut self, departure: Time, arrival: Time) -> UnderWay {
         match (self.next(departure), self.in_flight) {
             (Some((begin, _)), InFlight::Lost) if begin < arrival => UnderWay::Lost,

@@ -1,4 +1,4 @@
-//! What a packet meets on a link: nodes that live in time.
+//! The nodes of a link, which packets pass one after the other, and which live in time.
 
 use bentpipe_units::{Span, Time};
 
@@ -25,7 +25,7 @@ pub(crate) struct Transit {
     pub terminal: usize,
 }
 
-/// What a node does with a packet.
+/// A node's decision on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// It lets the packet go on to the next node, which it reaches at that time.

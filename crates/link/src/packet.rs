@@ -88,9 +88,9 @@ pub struct Counters {
     pub losses: u64,
     /// The most bytes that ever waited for the capacity of a link.
     pub max_queue_bytes: u64,
-    /// What became of the packets of sources; None: there are none.
+    /// The fates of the packets of sources; None: there are none.
     pub sources: Option<SourceCounters>,
-    /// What became of the trial's requests for capacity; None: no link takes any.
+    /// The outcomes of the trial's requests for capacity; None: no link takes any.
     pub requests: Option<CapacityRequests>,
 }
 

@@ -416,7 +416,7 @@ fn nodes(config: &DirectionConfig, rtt: Span, seed: LinkSeed) -> Vec<Box<dyn Nod
             nodes.push(Box::new(EndOfLost));
             some_are_lost = false;
         }
-        // What is lost is so where the delay begins.
+        // Packets are lost where the delay begins.
         let ends_lost = some_are_lost && *name == NodeName::Delay;
         nodes.extend(node(*name, config, rtt, seed, ends_lost));
         some_are_lost = (some_are_lost && !ends_lost) || config.lets_lost_go_on(*name);

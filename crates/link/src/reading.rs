@@ -28,7 +28,7 @@ use crate::sources::Source;
 use crate::token_bucket::TokenBucketConfig;
 use crate::udp::UdpConfig;
 
-/// What to write if the satellite is missing.
+/// The example in the error about a missing satellite.
 const SATELLITE: &str = "{ forward = { delay = \"300 ms\" }, return = { delay = \"300 ms\" } }";
 
 impl Scenario {

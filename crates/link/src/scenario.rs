@@ -82,13 +82,13 @@ pub struct DirectionConfig {
     /// Larger packets are lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<Size>,
-    /// What happens to UDP alone.
+    /// Treatment of UDP only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub udp: Option<UdpConfig>,
-    /// What goes beyond this rate is dropped.
+    /// Packets beyond this rate are dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policer: Option<TokenBucketConfig>,
-    /// What goes beyond this rate waits.
+    /// Packets beyond this rate wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shaper: Option<ShaperConfig>,
     /// Times at which the rate is 0.

@@ -44,7 +44,8 @@ pub enum Quantity {
     Loss,
     /// Of the trial's terminal, in thousandths of a decibel.
     EsN0,
-    /// What the MODCOD or the waveform of its frames or bursts needs, in thousandths of a decibel.
+    /// The Es/N0 that the MODCOD or the waveform of its frames or bursts needs, in thousandths of a
+    /// decibel.
     Modcod,
     /// Of the satellite that serves the terminal, in thousandths of a degree.
     Elevation,
@@ -95,7 +96,7 @@ pub struct LinkTimeline {
     /// A course that changes evenly ends with a point at `length`, and has two points at a time at
     /// which it jumps.
     pub course: Vec<(Time, i64)>,
-    /// What the course says of the time between its points.
+    /// The values between the points.
     pub between: Between,
     /// The name that goes with the values from a time on: of a MODCOD, or of a satellite. Empty if
     /// there are none, or more than [`MOST_POINTS`].

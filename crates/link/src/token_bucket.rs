@@ -15,9 +15,9 @@ use crate::rate::above_zero;
 /// A token bucket as scenario files describe it: `rate = "10 Mbit/s", burst = "64 kB"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TokenBucketConfig {
-    /// What passes in the long run.
+    /// The rate in the long run.
     pub rate: Rate,
-    /// What passes at once after a silence; 1500 bytes or more.
+    /// The bytes that pass at once after a pause; 1500 or more.
     pub burst: Size,
 }
 

@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(beside, [110, 220, 330, 440]);
     }
 
-    /// What an overload counted before CoDel ever dropped is no rate to go on with: the first time
+    /// The count of an overload before CoDel ever dropped is no rate to go on with: the first time
     /// counts from 1.
     #[test]
     fn an_overload_before_the_first_drop_does_not_set_its_rate() {

@@ -86,7 +86,7 @@ pub struct FairQueueing {
     pub codel: Option<CoDelConfig>,
     /// The number of queues that flows are hashed to, 1 to 65536; 1024 if left out.
     pub flows: u64,
-    /// What a flow may send in a turn; 1514 bytes if left out.
+    /// The bytes that a flow may send in a turn; 1514 bytes if left out.
     pub quantum: Size,
 }
 
@@ -137,7 +137,7 @@ impl Aqm {
         })
     }
 
-    /// What it is called in scenario files.
+    /// Its name in scenario files.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {

@@ -74,8 +74,8 @@ impl DualPi2 {
         packets > 0 && self.limit.is_exceeded_by(packets as u64 + 1, bytes)
     }
 
-    /// What becomes of a packet of the L queue (figure 7, lines 4b to 8j): true if it is sent,
-    /// marked or not; false if it is dropped.
+    /// Decides on a packet of the L queue (figure 7, lines 4b to 8j): true if it is sent, marked or
+    /// not; false if it is dropped.
     fn lets_l4s_pass(&mut self, packet: &mut Queued, now: Time) -> bool {
         let count = &mut self.l4s.count;
         if self.controller.is_overloaded() {

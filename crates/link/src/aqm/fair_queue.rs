@@ -22,7 +22,7 @@ const DROP_BATCH: u64 = 64;
 pub(crate) struct FairQueue {
     config: FairQueueing,
     limit: Limit,
-    /// What flows are hashed with, so that no two of them collide in all trials.
+    /// The seed of the hash of flows, so that no two of them collide in all trials.
     perturbation: u64,
     queues: Vec<FlowQueue>,
     /// Numbers of queues that are served: of flows that have just begun, and of others.

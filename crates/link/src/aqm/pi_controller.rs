@@ -83,7 +83,7 @@ impl PiController {
         self.coupled() == ONE
     }
 
-    /// What becomes of a Classic packet that leaves (figure 7, lines 11 to 16): true if it is sent,
+    /// Decides on a Classic packet that leaves (figure 7, lines 11 to 16): true if it is sent,
     /// marked or not; false if it is dropped.
     pub fn lets_pass(&self, count: &mut Recurrence, packet: &mut Queued, ecn: bool) -> bool {
         if !count.acts(self.classic()) {

@@ -21,7 +21,7 @@ pub(crate) trait Mode: 'static {
     fn threshold(&self) -> Decibel;
 }
 
-/// What a carrier does if nothing else is given.
+/// The defaults of a carrier.
 const USUAL: Loop = Loop {
     margin: Decibel::from_thousandths(500),
     hysteresis: Decibel::from_thousandths(300),
@@ -31,9 +31,9 @@ const USUAL: Loop = Loop {
 /// The settings of adaptive coding and modulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loop {
-    /// What Es/N0 must have above a threshold.
+    /// The distance that Es/N0 must keep above a threshold.
     pub margin: Decibel,
-    /// What it must have besides, for a faster mode.
+    /// The distance that it must have besides, for a faster mode.
     pub hysteresis: Decibel,
     /// From a change of Es/N0 to the first frame that takes account of it.
     pub delay: Span,
@@ -70,7 +70,7 @@ impl Loop {
 pub struct Reception {
     /// Es/N0, without the attenuation.
     pub es_n0: DecibelSteps,
-    /// What is subtracted from it; None: nothing.
+    /// The attenuation to subtract from it; None: none.
     pub attenuation: Option<DecibelSteps>,
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct ControlCentre {
     fca: bool,
 }
 
-/// What the NCC knows of a terminal.
+/// The NCC's state of a terminal.
 struct Account {
     cra_bps: u64,
     /// Slots of the constant rate that are due and were not there.
@@ -36,7 +36,7 @@ struct Account {
     balance: u64,
 }
 
-/// What a terminal is assigned in a superframe.
+/// The capacity that a terminal is assigned in a superframe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Assigned {
     /// Slots of all categories.
@@ -178,7 +178,7 @@ impl Account {
 struct Deal {
     /// Those that nobody has.
     left: u64,
-    /// What each terminal has.
+    /// The slots of each terminal.
     given: Vec<u64>,
     /// The most that one may have.
     most: u64,

@@ -1,4 +1,4 @@
-//! What waits for the frames or bursts of one terminal.
+//! The packets that wait for the frames or bursts of one terminal.
 
 use std::collections::VecDeque;
 
@@ -129,7 +129,7 @@ impl<E: Encapsulation> Backlog<E> {
 }
 
 impl<E> Divided<E> {
-    /// What becomes of it, where its last part is sent in a frame that ends then.
+    /// Its fate, where its last part is sent in a frame that ends then.
     pub fn ends(self, end: Time) -> (Transit, Step) {
         let step = if self.is_lost {
             Step::Lose

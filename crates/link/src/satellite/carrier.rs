@@ -45,7 +45,7 @@ pub(crate) struct Carrier {
     max_queue_bytes: u64,
 }
 
-/// What the gateway has for one terminal.
+/// The gateway's state of one terminal.
 struct Station {
     backlog: Backlog<Gse>,
     adaptation: Adaptation<Modcod>,

@@ -44,7 +44,7 @@ pub struct Terminal {
     pub weight: u64,
 }
 
-/// What to write for a carrier.
+/// An example of a carrier, for errors.
 pub(crate) const EXAMPLE: &str =
     "{ standard = \"dvb-s2\", symbol_rate = \"40 MBd\", es_n0 = \"12 dB\" }";
 const TERMINALS: &str = "[{ count = \"7\", sources = [{ kind = \"web\", load = \"2 Mbit/s\", \
@@ -123,7 +123,7 @@ impl DvbS2 {
         groups::terminals(&self.own, &self.others)
     }
 
-    /// What is sent to the other terminals: each source with the terminal's number, from 1 on.
+    /// The traffic to the other terminals: each source with the terminal's number, from 1 on.
     pub(crate) fn sources(&self) -> Vec<(usize, Source)> {
         groups::sources(&self.others)
     }
@@ -144,7 +144,7 @@ impl DvbS2 {
         Adaptation::new(choice, self.adaptation, terminal.reception.clone())
     }
 
-    /// What the carrier gives the trial's terminal with the MODCOD for an Es/N0.
+    /// The rate of the carrier for the trial's terminal, with the MODCOD for an Es/N0.
     pub(crate) fn rate_at(&self, es_n0: Decibel) -> Rate {
         let choice = self.choice(&self.own);
         self.rate(choice[choose(&choice, None, es_n0, self.adaptation)])
@@ -167,7 +167,7 @@ impl DvbS2 {
     }
 }
 
-/// What the carrier gives the trial's terminal over time while nobody else uses it.
+/// The rate of the carrier for the trial's terminal over time while nobody else uses it.
 pub(crate) struct CarrierRate {
     carrier: DvbS2,
     adaptation: Adaptation<Modcod>,

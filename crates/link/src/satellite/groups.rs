@@ -17,13 +17,13 @@ const MOST_TERMINALS: u64 = 1000;
 pub struct TerminalGroup<T> {
     /// How many they are; 1 if left out.
     pub count: u64,
-    /// What each of them is; what it leaves out is as of the trial's.
+    /// The description of each of them; what it leaves out is as of the trial's.
     pub terminal: T,
-    /// What is sent to each of them, or by each.
+    /// The traffic to each of them, or of each.
     pub sources: Vec<Source>,
 }
 
-/// What a scenario file says of a terminal.
+/// A terminal, as scenario files describe it.
 pub(crate) trait WrittenTerminal {
     fn serialize_into<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error>;
 }

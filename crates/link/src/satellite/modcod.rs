@@ -91,7 +91,7 @@ impl Modcod {
         (slots + 1) * SLOT + pilots
     }
 
-    /// What a carrier's BBFRAMEs carry behind their headers in a second, rounded down.
+    /// The rate that a carrier's BBFRAMEs carry behind their headers, rounded down.
     #[must_use]
     pub fn rate(&self, framing: Framing, symbols: SymbolRate) -> Rate {
         let bits = u128::from(self.payload_bytes(framing.length)) * 8 * u128::from(symbols.baud());

@@ -46,7 +46,7 @@ pub struct Rcs2 {
 pub struct Signalling {
     /// Whether bursts of traffic carry them, at most one in a superframe; on if left out.
     pub piggyback: bool,
-    /// What a terminal uses that has nothing to send them along with.
+    /// The channel for requests of a terminal that has no burst of traffic to carry them.
     pub channel: ControlChannel,
     /// The share of them that is lost; none if left out.
     pub loss: Ratio,
@@ -115,7 +115,7 @@ impl Rcs2 {
         groups::terminals(&self.own, &self.others)
     }
 
-    /// What the other terminals send: each source with the terminal's number, from 1 on.
+    /// The traffic of the other terminals: each source with the terminal's number, from 1 on.
     pub(crate) fn sources(&self) -> Vec<(usize, Source)> {
         groups::sources(&self.others)
     }
@@ -168,7 +168,7 @@ impl Rcs2 {
         self.most_with(self.waveform_at(&self.own, highest))
     }
 
-    /// What it has without asking.
+    /// The rate that it has without a request.
     pub(crate) fn lowest(&self) -> Rate {
         let (_, lowest) = self.own.reception.extremes();
         let waveform = self.waveform_at(&self.own, lowest);
@@ -179,7 +179,7 @@ impl Rcs2 {
     }
 }
 
-/// What the trial's terminal has over time that asks for everything.
+/// The rate over time of the trial's terminal while it requests all capacity.
 pub(crate) struct ReturnRate {
     carrier: Rcs2,
     adaptation: Adaptation<Waveform>,

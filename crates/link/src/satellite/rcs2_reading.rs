@@ -117,7 +117,7 @@ impl Rcs2 {
         Ok(())
     }
 
-    /// What all terminals always have is there.
+    /// Checks that the carriers have the constant rates of all terminals.
     fn check_cra(&self, at: Problem) -> Result<(), Problem> {
         let slots = self.slots_of_a_carrier();
         let mut all = 0;

@@ -20,7 +20,7 @@ use crate::events::{EVENTS_KEPT, RequestWait};
 use crate::packet::CapacityRequests;
 use crate::random::Dice;
 
-/// What a terminal asks for.
+/// The capacity that a terminal requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Demand {
     /// The rate that it shall have from now on.
@@ -38,7 +38,7 @@ impl Demand {
     }
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hearing {
     Heard,
@@ -71,13 +71,13 @@ pub(crate) struct Request {
 pub(crate) struct Sending {
     pub at: Time,
     pub superframe: u64,
-    /// What becomes of it on the way.
+    /// Its fate on the way.
     pub hearing: Hearing,
     /// Whether it is in a slot for which others may contend, too.
     pub contended: bool,
 }
 
-/// What waits at a terminal for which it may ask.
+/// The bytes and packets that wait at a terminal, for which it may request capacity.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiting {
     pub bytes: u64,
@@ -173,7 +173,8 @@ impl Requester {
         self.arrived.1 += 1;
     }
 
-    /// What it needs at a time in a superframe; None: nothing that it has not asked for.
+    /// The capacity that it needs at a time in a superframe; None: nothing that it has not
+    /// requested.
     pub fn demand(&self, now: Time, superframe: u64, waiting: Waiting) -> Option<Demand> {
         let old = if superframe < self.rate.1 {
             self.rate.0

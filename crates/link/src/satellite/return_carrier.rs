@@ -314,7 +314,8 @@ impl Station {
         self.waveform.payload_bytes
     }
 
-    /// What it needs at a time; None: nothing that it has not asked for, or nothing waits.
+    /// The capacity that it needs at a time; None: nothing that it has not requested, or nothing
+    /// waits.
     fn demand(&self, now: Time, superframe: u64) -> Option<Demand> {
         if self.backlog.is_empty() {
             return None;
@@ -329,7 +330,7 @@ impl Station {
         self.requester.demand(now, superframe, waiting)
     }
 
-    /// What becomes of a burst that has only a request, and is received from a threshold on.
+    /// The outcome of a burst that has only a request, and is received from a threshold on.
     fn hearing(&self, at: Time, threshold: Decibel) -> Hearing {
         Hearing::of(self.adaptation.es_n0(at) >= threshold)
     }

@@ -14,7 +14,7 @@ use crate::packed_text::file_text;
 /// A source of cross traffic, as `sources` of a direction lists them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// What it sends.
+    /// The traffic that it sends.
     pub traffic: Traffic,
     /// When it begins; at 0 s if left out.
     pub start: Time,
@@ -141,7 +141,7 @@ impl Source {
 }
 
 impl Traffic {
-    /// What it is called in scenario files.
+    /// Its name in scenario files.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {

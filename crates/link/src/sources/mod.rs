@@ -38,7 +38,7 @@ pub(crate) struct Emission {
     pub terminal: usize,
 }
 
-/// What one source, or one of its flows, sends: packets in the order of time.
+/// The packets of one source, or of one of its flows, in the order of time.
 trait Generator: Send {
     /// The next packet; None: it sends no more.
     fn next(&mut self) -> Option<Emission>;

@@ -1,4 +1,4 @@
-//! What sources send, held to what their descriptions say.
+//! The traffic of sources, compared with their descriptions.
 
 #![expect(
     clippy::cast_precision_loss,

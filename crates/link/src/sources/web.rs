@@ -14,7 +14,7 @@ use crate::random::Dice;
 const INITIAL_WINDOW: u64 = 10;
 /// The size of its packets, where the link's MTU is not smaller.
 const PACKET: u64 = 1500;
-/// What transfers began earlier than this before the start does not count.
+/// Transfers that began earlier than this before the start do not count.
 const LONGEST_WARM_UP: Span = Span::from_secs(600);
 /// The size of the headers of IPv4 and TCP, which the last packet has at least.
 const HEADERS: u64 = 40;

@@ -265,7 +265,7 @@ fn dualpi2_marks_l4s_by_sojourn_time_where_more_than_one_waits() {
     let mut path = queue("aqm = \"dualpi2\", mark_above = \"2 ms\", range = \"4 ms\"");
     let found = outcomes(&mut path, (0..9).map(|_| (0, 1, 0)));
     assert_eq!((dropped(&found), marked(&found)), (vec![], vec![5, 6, 7]));
-    // What comes as CE goes to the same queue, and is not marked again.
+    // Packets that arrive with CE go to the same queue, and are not marked again.
     let found = outcomes(&mut path, (0..9).map(|n| (100, 1 + 2 * (n % 2), 0)));
     assert_eq!(marked(&found).len(), 2);
 }

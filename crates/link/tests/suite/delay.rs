@@ -59,7 +59,7 @@ fn steps_without_a_file_are_read_told_and_written() {
 fn steps_with_a_period_begin_again() {
     let steps =
         "delay = { steps = [[\"0 s\", \"30 ns\"], [\"100 ns\", \"50 ns\"]], period = \"1 us\" }";
-    // What is sent at 1000 arrives with what was sent at 999 and took 50 ns.
+    // A packet sent at 1000 arrives with the one that was sent at 999 and took 50 ns.
     assert_eq!(
         arrivals(&mut link(steps), &[0, 99, 100, 999, 1000, 1020, 5099, 5100]),
         [30, 129, 150, 1049, 1049, 1050, 5129, 5150]

@@ -21,7 +21,7 @@ fn packet(id: u64, ip_bytes: u32) -> PacketMeta {
     }
 }
 
-/// What becomes of packets of 1000 bytes that are sent at these milliseconds.
+/// The fates of packets of 1000 bytes that are sent at these milliseconds.
 fn outcomes(path: &mut Path, sent_ms: &[u64]) -> Vec<Outcome> {
     for (id, at) in (0..).zip(sent_ms) {
         path.enqueue(ns(at * MS), packet(id, 1000));
@@ -300,8 +300,8 @@ proptest! {
         );
     }
 
-    /// What is not duplicated meets the same fates as without: no other stream moves, and a share
-    /// of 0 % changes nothing.
+    /// Packets that are not duplicated meet the same fates as without duplication: no other random
+    /// stream moves, and a share of 0 % changes nothing.
     #[test]
     fn the_last_node_changes_nothing_but_copies(
         arrivals in arrivals(),

@@ -1,4 +1,4 @@
-//! What links say they did: their interruptions, and requests for capacity.
+//! Events that links report: their interruptions, and requests for capacity.
 
 use bentpipe_link::{
     Direction, EVENTS_KEPT, Fate, Interruption, InterruptionKind, Path, RequestWait, Scenario,

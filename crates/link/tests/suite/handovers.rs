@@ -308,7 +308,7 @@ proptest! {
                     last = at;
                     if at > first {
                         let since = (at - first) % (10 * MS);
-                        // What arrives as a handover begins has arrived.
+                        // A packet that arrives as a handover begins has arrived.
                         prop_assert!(since == 0 || since >= gap, "{at} in a gap");
                     }
                 }

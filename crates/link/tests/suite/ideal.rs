@@ -67,7 +67,7 @@ fn on_demand_it_asks_for_all_with_the_first_byte() {
         limit(&scenario, 1_849_050, 0),
         Span::from_nanos((600 + 799 + 105) * MS + 5_000)
     );
-    // What could have come through is counted with the full rate.
+    // Packets that could have come through are counted with the full rate.
     let ideal = Ideal::new(&scenario, Direction::Forward, 1);
     let bit_nanos = ideal.bit_nanos(ns(0), ns(1_000_000_000)).unwrap();
     assert_eq!(bit_nanos, 80_000_000 * 701 * u128::from(MS));
@@ -83,7 +83,7 @@ fn it_knows_what_is_drawn() {
     assert_eq!(limits(1), limits(1));
     assert_ne!(limits(1), limits(2));
     let ideal = Ideal::new(&scenario, Direction::Forward, 1);
-    // What it sends until it is done is what there is room for.
+    // The bits that it sends until it is done are those that there is capacity for.
     let (from, to) = (ns(600 * MS), Time::ZERO + limits(1));
     let room = ideal.bit_nanos(from, to).unwrap();
     let needed = 1_050_000 * 8_000_000_000_u128;

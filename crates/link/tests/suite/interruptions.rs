@@ -1,4 +1,4 @@
-//! What is told of a trial's links over time: by its seed, up to a time, in bounded length.
+//! Timelines of a trial's links: by its seed, up to a time, in bounded length.
 
 use bentpipe_link::{
     Between, Interruption, InterruptionKind, LinkTimeline, MOST_POINTS, Quantity, Scenario,

@@ -121,7 +121,7 @@ fn orders() {
         "[\"policer\", \"queue\"]",
         ": [\"policer\", \"queue\"]: leaves out \"delay\", which this direction has; add it",
     );
-    // What a direction has not may be named.
+    // Keys that a direction does not have may be named.
     let order = "order = [\"shaper\", \"policer\", \"queue\", \"loss\", \"delay\"]";
     parse(&format!("delay = \"1 ms\"\n{keys}{order}")).unwrap();
 }

@@ -87,7 +87,7 @@ fn a_queue_behind_the_delay_gets_packets_later() {
 fn the_ideal_sender_knows_the_order() {
     let keys =
         "delay = \"1 ms\"\nrate = \"8 Mbit/s\"\noutages = [{ at = \"5 ms\", for = \"3 ms\" }]\n";
-    // What arrives from 6 to 10 ms was at the rate from 5 to 9 ms, or from 6 to 10 ms.
+    // Bits that arrive from 6 to 10 ms were at the rate from 5 to 9 ms, or from 6 to 10 ms.
     for (order, free_ms) in [("", 1), ("order = [\"delay\", \"queue\"]", 2)] {
         let scenario = parse(&format!("{keys}{order}")).unwrap();
         let ideal = Ideal::new(&scenario, Direction::Forward, 1);

@@ -543,7 +543,7 @@ proptest! {
         prop_assert_eq!(found, expected);
     }
 
-    /// What a carrier says of its next packet is never too late.
+    /// The announced time of a carrier's next packet is never too late.
     #[test]
     fn no_packet_leaves_before_it_is_announced(case in cases()) {
         let mut path = link(&case.keys);

@@ -168,7 +168,7 @@ fn nodes() -> impl Strategy<Value = (&'static str, bool)> {
 }
 
 proptest! {
-    /// What a path says of packets that it holds is true whenever it is asked, and its decisions do
+    /// A path's report on packets that it holds is true whenever it is asked, and its decisions do
     /// not depend on when it is.
     #[test]
     fn nodes_that_hold_packets_lose_none_and_keep_their_bounds(

@@ -65,7 +65,7 @@ fn a_random_rate_stays_in_its_range_and_keeps_its_mean() {
     let scenario = crate::parse(text).unwrap();
     let mean = |seed, from_ms: u64, to_ms: u64| {
         let ideal = Ideal::new(&scenario, Direction::Forward, seed);
-        // What is sent in a millisecond is received in the next.
+        // Data sent in a millisecond are received in the next.
         let at = |ms: u64| ns((ms + 1) * 1_000_000);
         let bit_nanos = ideal.bit_nanos(at(from_ms), at(to_ms)).unwrap();
         u64::try_from(bit_nanos / u128::from((to_ms - from_ms) * 1_000_000)).unwrap()
