@@ -1,5 +1,5 @@
-//! What a topology has for a tunnel: a TUN device on the client and one on another host, with
-//! addresses and a route. Programs that attach to both carry what goes in.
+//! The parts of a topology for a tunnel: a TUN device on the client and one on another host, with
+//! addresses and a route. Programs that attach to both carry the packets.
 
 pub(crate) mod capture;
 mod tun;

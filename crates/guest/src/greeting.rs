@@ -29,7 +29,7 @@ pub enum Greeting {
     Proxy(ProxyHello),
 }
 
-/// What tells one from the other.
+/// The keys that tell one kind of HELLO from the other.
 #[derive(Deserialize)]
 struct Head {
     contract: u32,
@@ -67,7 +67,7 @@ impl Greeting {
     pub fn outputs(&self) -> Vec<(&'static str, &Path)> {
         let (downloads, keylog, qlog) = match self {
             Self::Endpoint(hello) => (&hello.downloads, &hello.keylog, &hello.qlog),
-            // What goes through is not the proxy's: it has no secrets of it.
+            // A proxy that relays packets has no secrets of their connections.
             Self::Proxy(_) => (&None, &None, &None),
         };
         let all: [(&str, &Option<PathBuf>); 3] =

@@ -33,11 +33,11 @@ pub const SHARED: &str = "/run/guest";
 /// Less urgent messages of the kernel are printed.
 const LOUDEST: &str = "/proc/sys/kernel/printk";
 const BEGIN: &str = "/sys/module/ttnet/parameters/begin";
-/// What the device's parameter is set to: time zero.
+/// The value of the device's parameter `begin`: time zero is now.
 const NOW: &str = "1";
 const WITH_FIRST_PACKET: &str = "2";
 const DONE: &str = "/sys/module/ttnet/parameters/done";
-/// What the device's parameter is set to: the program has ended, or there is nobody to wait for.
+/// The value of the device's parameter `done`: the program has ended, or nobody waits for it.
 const IS_DONE: &str = "1";
 /// It is done whenever no connection is open.
 const WHEN_UNUSED: &str = "2";
@@ -47,7 +47,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// version.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What the first process waits for.
+/// An event that the first process waits for.
 enum Event {
     /// The server listens.
     Ready,

@@ -76,7 +76,7 @@ struct Guest {
     folder: TempDir,
     /// The body of the first RAN, which answers no RUN: what left at time zero.
     held: Vec<u8>,
-    /// What a command prints.
+    /// The output of a command.
     printed: Option<Printed>,
 }
 
@@ -240,8 +240,8 @@ impl Guest {
         fs::read_to_string(self.folder.path().join(LAST_LINE)).unwrap_or_default()
     }
 
-    /// What a proxy said last in socket mode (`endpoints/contract/middleboxes.md`), without its
-    /// version, which READY had.
+    /// A proxy's BYE in socket mode (`endpoints/contract/middleboxes.md`), without its version,
+    /// which READY had.
     fn bye_of_proxy(&self) -> Value {
         let line = self.last_line();
         let mut said: Value = serde_json::from_str(&line).unwrap_or_else(|_| {

@@ -12,7 +12,7 @@ const SERVER: &str = "server";
 
 /// All its environment: that of this process, but for what is elsewhere in a guest.
 pub fn environment(folder: &Path) -> BTreeMap<String, String> {
-    // What is no text cannot be said in a task, and is of no use to most programs.
+    // A variable that is not UTF-8 cannot be part of a task, and is of no use to most programs.
     let own = env::vars_os().filter_map(|(name, value)| {
         let text = (name.into_string().ok()?, value.into_string().ok()?);
         Some(text)

@@ -41,7 +41,7 @@ pub enum Part {
     Server,
     /// So is it. It stands between a client and a server, and is told more on its standard input.
     Proxy {
-        /// What it is told.
+        /// Its HELLO.
         hello: String,
         /// The client's address, to which its first device leads.
         client: IpAddr,
@@ -65,7 +65,7 @@ pub struct Task {
     pub local: IpAddr,
     /// The wall-clock time of time zero.
     pub epoch_unix_s: u64,
-    /// What a command finds around it; none for a program that keeps the contract.
+    /// The surroundings of a command; none for a program that keeps the contract.
     pub surroundings: Option<Surroundings>,
 }
 
@@ -87,7 +87,7 @@ impl Task {
 pub struct Surroundings {
     /// The name of its host.
     pub host: String,
-    /// What `/etc/hosts` says.
+    /// The contents of `/etc/hosts`.
     pub hosts: String,
     /// Its working directory, in which it may write.
     pub folder: PathBuf,

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use place::Place;
 
-/// What contract and runner have the programs say where they do not know what they are asked.
+/// The exit code that contract and runner define for an unsupported test case.
 const UNSUPPORTED: u8 = 127;
 /// The runner's: it has no word for another one.
 const PORT: u16 = 443;
@@ -31,7 +31,7 @@ pub enum InteropError {
     /// A part of its surroundings could not be made.
     #[error("{what}: {error}")]
     Io {
-        /// What was done.
+        /// The action that failed.
         what: String,
         /// Why it failed.
         error: io::Error,
@@ -119,7 +119,8 @@ fn unsupported(is_server: bool) -> Result<Option<String>, InteropError> {
     Ok(is_elsewhere.then(|| format!("a server of the runner is at port {PORT}, not at {listen}")))
 }
 
-/// What `/etc/hosts` says there: the server's names, by the address that this end knows of it.
+/// The contents of `/etc/hosts` there: the server's names, by the address that this end knows of
+/// it.
 fn hosts(is_server: bool) -> Result<String, InteropError> {
     let url = if is_server {
         variable("BENTPIPE_LISTEN")?
@@ -142,7 +143,7 @@ fn address_in(text: &str) -> &str {
     address.trim_start_matches('[').trim_end_matches(']')
 }
 
-/// What the runner calls a server with this address.
+/// The runner's name for a server with this address.
 fn name_of(address: &str) -> &'static str {
     if address.contains(':') {
         "server6"

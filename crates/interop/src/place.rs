@@ -14,8 +14,8 @@ use rustix::thread::UnshareFlags;
 
 use crate::InteropError;
 
-/// What images of the runner call before they start; here there is nothing to set up, and nobody to
-/// wait for.
+/// Scripts that images of the runner call before they start; here there is nothing to set up, and
+/// nobody to wait for.
 const SCRIPTS: [&str; 2] = ["setup.sh", "wait-for-it.sh"];
 const NOTHING: &str = "#!/bin/sh\nexit 0\n";
 

@@ -136,7 +136,8 @@ fn command_of(command: &[OsString]) -> Result<Command, InteropError> {
     let (program, arguments) = command.split_first().ok_or_else(missing)?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null());
-    // What the runner calls these two, whose requests or delays alone are others.
+    // The runner's names for these two, which differ from its test cases only in requests or
+    // delays.
     match env::var("TESTCASE").as_deref() {
         Ok("multiplexing") => command.env("TESTCASE", "transfer"),
         Ok("longrtt") => command.env("TESTCASE", "handshake"),

@@ -30,7 +30,7 @@ pub fn echo(listen: &str) -> Result<(), Box<dyn Error>> {
     let mut packet = [0; BYTES];
     while !stop.load(Ordering::Relaxed) {
         match socket.recv_from(&mut packet) {
-            // What cannot be sent back counts as lost, there.
+            // A packet that cannot be sent back counts as lost, there.
             Ok((BYTES, from)) => drop(socket.send_to(&packet, from)),
             Ok(_) => {}
             Err(error) if is_pause(&error) => {}

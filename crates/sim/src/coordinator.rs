@@ -151,7 +151,7 @@ impl Coordinator {
             let actions = open.map(FlowRun::next_action);
             let arrives = held[0][0].min(held[0][1]);
             let next = actions.chain([arrives]).min().unwrap_or(Time::NEVER);
-            // What links hold may arrive before anything that is sent from now on.
+            // Packets that links hold may arrive before any that is sent from now on.
             let until = arrives.min(next + only[0].min(only[1]));
             return self.flows.iter().map(|_| vec![until; 2]).collect();
         }
@@ -176,7 +176,7 @@ impl Coordinator {
                 let limit = flow.limit();
                 let nodes = flow.nodes().iter().zip(horizons);
                 let first = nodes.map(|(node, horizon)| node.next_event().min(horizon));
-                // What would be at its limit or later does not happen: it must hold nobody up.
+                // Events at its limit or later do not happen: they must delay nobody.
                 first
                     .map(|first| if first < limit { first } else { Time::NEVER })
                     .collect()

@@ -38,7 +38,7 @@ pub fn from_standard_input() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What changes with time, by the key of the scenario that it stands in; nothing else is there.
+/// The quantities that change with time, each by its key in the scenario; no others.
 pub fn all(timelines: &[LinkTimeline], scenario: &Scenario) -> Value {
     let each = timelines.iter().map(|timeline| {
         let mut drawn = json_timeline(timeline);
@@ -59,7 +59,8 @@ pub fn all(timelines: &[LinkTimeline], scenario: &Scenario) -> Value {
     each.collect()
 }
 
-/// What stops links, by key; each with its beginning, its length and the satellite behind it.
+/// The interruptions of links, by key; each with its beginning, its length and the satellite after
+/// it.
 pub fn interruptions(found: &[Interruption]) -> Value {
     let mut by_key: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for one in found {

@@ -1,4 +1,4 @@
-//! What packets meet on a path, in their order, for a drawing of it.
+//! The nodes of a path, in the order of its packets, for a drawing.
 //!
 //! All comes from the scenario as it is written out: a key that is added to a direction appears
 //! here by itself, with its value as a text. What does nothing is left out, as links do.
@@ -41,7 +41,7 @@ fn ends(direction: Direction, [near, far]: [HostName; 2]) -> [HostName; 2] {
     }
 }
 
-/// What a link has that does something, by its keys.
+/// The keys of a link that have an effect.
 fn given(link: &DirectionConfig) -> Map<String, Value> {
     let mut given = table(link);
     let transparent = table(&DirectionConfig::default());

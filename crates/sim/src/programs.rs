@@ -80,7 +80,7 @@ fn form(setup: &FlowSetup, host: HostName, carries: Carries) -> DatagramForm {
     }
 }
 
-/// What the proxy is told that is the program with that number.
+/// The HELLO to the proxy that is the program with that number.
 fn hello_proxy(setup: &FlowSetup, number: usize) -> ProxyHello {
     let (host, _) = setup.programs()[number];
     let [previous_hop, listen] = setup.addresses(number - 1);

@@ -61,7 +61,7 @@ fn summary(scenario: &Scenario) -> Value {
     })
 }
 
-/// What is told of one direction. What does not change is not told of.
+/// The description of one direction. Values that do not change are left out.
 struct Part {
     rate_lowest_bps: Option<u64>,
     rate_changes: Option<String>,
@@ -85,8 +85,8 @@ fn part(scenario: &Scenario, direction: Direction) -> Part {
     }
 }
 
-/// What is lost on the way: of the satellite, and of other segments with their names; `none` if
-/// nothing is.
+/// The losses on the way: of the satellite, and of other segments with their names; `none` if there
+/// are none.
 fn losses(scenario: &Scenario, direction: Direction) -> String {
     let beside = [("access", &scenario.access), ("ground", &scenario.ground)];
     let beside = beside.map(|(name, segment)| Some((name, segment.as_ref()?.direction(direction))));
@@ -102,7 +102,7 @@ fn losses(scenario: &Scenario, direction: Direction) -> String {
     all.join(", ")
 }
 
-/// What a link loses: by its model, and by bit errors.
+/// The losses of a link: its model, and bit errors.
 fn losses_of(link: &DirectionConfig) -> Vec<String> {
     let model = (link.loss != Loss::None).then(|| link.loss.to_string());
     let bits = link.bit_errors.map(|rate| format!("{rate} of bits"));

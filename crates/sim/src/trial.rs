@@ -133,7 +133,7 @@ impl<'a> Trial<'a> {
         greeted.collect()
     }
 
-    /// What there is of a trial in which a program could not be started, or did not get past the
+    /// The result of a trial in which a program could not be started, or did not get past the
     /// greeting. Flows whose own programs did are left as they are: nothing was seen of them.
     fn not_begun(&self, greeted: Vec<Result<GreetedFlow, ChildError>>) -> FinishedTrial {
         let flows = self

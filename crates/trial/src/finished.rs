@@ -176,7 +176,7 @@ impl FinishedFlow {
         Ok(())
     }
 
-    /// What of the connections that are measured could not be decoded, if what is left of them
+    /// The gap in the decoded packets of the connections that are measured, if measures of the rest
     /// would mislead.
     fn misleading_gap(&self, facts: TestCaseFacts) -> Option<DecodingGap> {
         let here = &self.hops[0];
@@ -184,8 +184,8 @@ impl FinishedFlow {
             .filter(DecodingGap::misleads)
     }
 
-    /// What arrived decides: a file that is whole and right makes a trial `ok`, whatever the
-    /// programs think of it. Of a duration it is enough that some came, and went on to come.
+    /// Checks files: complete and correct files make a trial `ok`, whatever the programs report. Of
+    /// a duration it is enough that some data came, and went on to come.
     fn check_files(&mut self, setup: &FlowSetup) -> Result<(), Box<dyn Error>> {
         let verdict = &mut self.verdict;
         if matches!(verdict.outcome, Outcome::Crashed | Outcome::Unsupported) {
@@ -225,7 +225,7 @@ impl FinishedFlow {
         Ok(())
     }
 
-    /// What is needed to find out why a program failed, in the trial's folder.
+    /// Leaves files in the trial's folder that show why a program failed.
     fn leave_files(&self, setup: &FlowSetup) -> Result<(), Box<dyn Error>> {
         let folder = &setup.job().folder;
         if matches!(self.verdict.outcome, Outcome::Ok | Outcome::Unsupported) {
@@ -251,7 +251,7 @@ impl FinishedFlow {
     }
 }
 
-/// What of a flow is on a hop.
+/// The observation of a flow on a hop.
 fn observe(setup: &FlowSetup, hop: usize, log: &PacketLog) -> HopObservation {
     let key_log = setup.secrets(hop);
     let decoder = HopDecoder {
@@ -281,7 +281,7 @@ fn unseen() -> ProofFailure {
     ProofFailure::Other("the wire does not show what the test case asks for".to_owned())
 }
 
-/// What the trace of a hop is called: that of the client's nothing but trace.
+/// The name of a hop's trace: that of the client's is just `trace`.
 fn trace_name(number: usize, hop: &Hop) -> String {
     match number {
         0 => "trace.pcapng".to_owned(),

@@ -1,4 +1,4 @@
-//! What a trial is, and what it came to, whichever testbed it ran in.
+//! A trial and its result, whichever testbed it ran in.
 //!
 //! | room | what is in it |
 //! |---|---|

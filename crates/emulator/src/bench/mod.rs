@@ -184,7 +184,7 @@ pub fn timer(each: Span) -> Result<ReleaseError, EmulatorError> {
     measured.doing("sleeping until an instant")
 }
 
-/// What `/proc/stat` says of all processors: ticks in user mode, nice, system, idle, waiting,
+/// The times in `/proc/stat`, over all processors: ticks in user mode, nice, system, idle, waiting,
 /// interrupts (hard, soft), stolen.
 type Ticks = [u64; 8];
 

@@ -14,7 +14,8 @@ use crate::hosts::host::Host;
 use crate::hosts::namespace::Namespace;
 use bentpipe_netlink::{Netlink, PairEnd};
 
-/// What programs on a client find in their environment: the addresses for a shell inside, as in
+/// The environment variable of programs on a client with the block of addresses for a shell inside,
+/// as in 10.0.0.0/8.
 /// 10.0.0.0/8.
 const BLOCK_VARIABLE: &str = "BENTPIPE_BLOCK";
 /// The environment variable with the name of a program's host.

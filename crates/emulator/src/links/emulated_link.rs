@@ -26,7 +26,7 @@ pub(crate) struct EmulatedLink {
     open: VecDeque<Option<Frame>>,
     /// The number of the first of them.
     first: u64,
-    /// What senders are to be told of, in the order of decision.
+    /// ICMP messages to senders, in the order of decision.
     messages: Vec<Vec<u8>>,
     /// In the order in which they come out.
     waiting: VecDeque<Waiting>,

@@ -38,7 +38,7 @@ pub struct SegmentCounters {
     pub queue_bytes: u64,
     /// The most that ever waited.
     pub max_queue_bytes: u64,
-    /// What became of the packets of its sources.
+    /// The fates of its sources' packets.
     #[serde(skip)]
     pub sources: SourceCounters,
 }

@@ -13,7 +13,7 @@ pub(crate) trait Clock {
     /// The time now.
     fn now(&self) -> Time;
 
-    /// What tells the time at which the kernel stamped a packet.
+    /// The same instant by this clock and by the kernel's, for converting time stamps of packets.
     fn stamps(&self) -> Stamps;
 }
 

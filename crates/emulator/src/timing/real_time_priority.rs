@@ -23,7 +23,7 @@ fn become_real_time() -> bool {
     let parameters = libc::sched_param {
         sched_priority: PRIORITY,
     };
-    // What this thread starts shall not inherit the priority.
+    // Threads and processes that this thread starts shall not inherit the priority.
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: the kernel reads the parameters; 0 is the calling thread.
     unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) == 0 }

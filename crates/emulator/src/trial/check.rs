@@ -8,7 +8,7 @@ use bentpipe_link::{Delay, Direction, DirectionConfig, Fate, Hop, InFlight, Link
 use bentpipe_trial::Packet;
 use bentpipe_units::{Rate, Ratio, Size, Span};
 
-/// What the fastest packet of a direction may take longer than the scenario says.
+/// The most by which the fastest packet of a direction may exceed the scenario's delay.
 const SLACK: Span = Span::from_millis(1);
 /// ln 10^6: fewer than two trials in a million are found fault with although their losses are as
 /// the scenario says.
@@ -102,7 +102,7 @@ fn loss_flaw(hop: Hop, direction: Direction, packets: &[&Packet]) -> Option<Stri
         let wrong = config.bit_errors.map_or(0.0, |rate| float(rate.attos()));
         right += (-wrong / 1e18).ln_1p();
     }
-    // What a queue dropped met no loss, at least not there.
+    // A packet that a queue dropped was not exposed to loss, at least not there.
     let met = packets.iter().filter(|it| it.fate != Fate::QueueDrop);
     let met: Vec<&Packet> = met.copied().collect();
     let losses = met.iter().filter(|it| it.fate == Fate::Loss).count() as u64;

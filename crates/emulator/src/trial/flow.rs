@@ -219,7 +219,7 @@ impl<'a> FlowRun<'a> {
         }
     }
 
-    /// What the proxies say of themselves. One that says nothing has failed.
+    /// The final reports of the proxies. One without a report has failed.
     fn last_words(&mut self) -> Vec<(HostName, ProxyBye)> {
         let mut byes = Vec::new();
         for (place, program) in self.setup.job().hosts().into_iter().zip(&mut self.programs) {
@@ -292,21 +292,20 @@ impl<'a> FlowRun<'a> {
     }
 }
 
-/// What a client says of the page that it has loaded, if it says anything, in the time of the
-/// trial.
+/// A client's report of the page that it has loaded, if it wrote one, in the time of the trial.
 fn reported(setup: &FlowSetup, running: &Running) -> Option<Bye> {
     let said = Bye::read(&setup.report()?).ok()?;
     Some(said.earlier(Duration::from_nanos(running.start_unix_ns())))
 }
 
-/// What a browser says of how it drew its page, in the time of the trial.
+/// A browser's report of how it drew its page, in the time of the trial.
 fn drawn(setup: &FlowSetup, running: &Running) -> Drawing {
     let zero = Duration::from_nanos(running.start_unix_ns());
     let said = setup.report().map(|report| Drawing::read(&report, zero));
     said.and_then(Result::ok).unwrap_or_default()
 }
 
-/// What a client that was cut would report: the bytes that are there.
+/// The report of a client that was cut: the bytes that are in its files.
 fn arrived(setup: &FlowSetup) -> Bye {
     let report = |path: &String| RequestReport {
         path: path.clone(),
@@ -353,7 +352,7 @@ fn failed(setup: &FlowSetup, failure: &Failure, exits: &[ProgramExit]) -> Verdic
     Verdict::of_failure(host, failure.outcome, detail)
 }
 
-/// What a client that failed said last. Timeouts have their own words (`endpoints/CONTRACT.md`).
+/// The last line of a client that failed. Timeouts have fixed texts (`endpoints/CONTRACT.md`).
 fn words(client: &mut Program) -> Option<String> {
     let line = client.last_line()?;
     let timeout = ["idle timeout", "handshake timeout"];

@@ -1,4 +1,4 @@
-//! What the programs of a flow are told (`endpoints/contract/socket-mode.md`,
+//! The instructions to the programs of a flow (`endpoints/contract/socket-mode.md`,
 //! `endpoints/contract/middleboxes.md`).
 
 use std::net::SocketAddr;
@@ -36,7 +36,8 @@ pub fn behind(setup: &FlowSetup, hop: usize) -> SocketAddr {
     far
 }
 
-/// What a client or a server is not told it must not have from the user's environment either.
+/// The variables of a client or a server. Those that it is not given are removed from the
+/// environment, in case the user has them there.
 fn endpoint(setup: &FlowSetup, role: Role) -> Instructions {
     let (job, flow) = (setup.job(), setup.flow());
     let is_client = role == Role::Client;

@@ -19,7 +19,7 @@ use bentpipe_wire::Path;
 /// A packet: the flow that it belongs to, its path as far as it is known, and what it is.
 pub type Read = (usize, Option<Path>, IpPacket);
 
-/// What a packet is known by on its way.
+/// The identity of a packet along its path.
 type Key = (Direction, Option<Path>, Transport);
 
 /// The packets of a hop that `read` can tell, with their fates, in the order of sending. What was
@@ -212,8 +212,9 @@ fn fate(captured: &HopPacket) -> Option<Fate> {
     }
 }
 
-/// What a packet is known by on its way. Tunnels may write another maximum segment size into the
-/// first option of a SYN, which is where Linux has it, and so another checksum.
+/// The part of a packet that stays the same along its path. Tunnels may write another maximum
+/// segment size into the first option of a SYN, which is where Linux has it, and so another
+/// checksum.
 fn identity(transport: &Transport) -> Transport {
     const SYN: u8 = 2;
     const CHECKSUM: Range<usize> = 16..18;

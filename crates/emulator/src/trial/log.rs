@@ -107,7 +107,7 @@ fn with_sources(counters: Vec<[Counters; 2]>, job: &Job, report: &Report) -> Vec
     hops.map(with).collect()
 }
 
-/// What became of the packets of sources on a hop, towards the client and towards the server.
+/// The fates of the packets of sources on a hop, towards the client and towards the server.
 fn sources(hop: Hop, report: &Report) -> [Option<SourceCounters>; 2] {
     Direction::BOTH.map(|direction| {
         let links = hop.links(direction);
@@ -127,7 +127,7 @@ fn missed(packets: u64) -> Option<String> {
     (packets > 0).then(|| format!("{packets} packets in the tunnel were not seen as they were"))
 }
 
-/// What became of the packets of each hop that were sent from a time on.
+/// Counts of the fates of each hop's packets that were sent from a time on.
 fn counters_since(begun: Time, hops: &[Vec<Packet>]) -> Vec<[Counters; 2]> {
     // They stand in the order of sending.
     let of = |packets: &Vec<Packet>| {

@@ -160,7 +160,7 @@ fn end(
     Ok(observation)
 }
 
-/// What is under way when a client has ended has arrived after this time, unless queues are long.
+/// The time in which packets in flight arrive after a client has ended, unless queues are long.
 fn drain(scenario: &Scenario) -> Duration {
     let round_trip = Direction::BOTH.map(|direction| scenario.min_one_way(direction));
     let nanos: u64 = round_trip.iter().map(|it| it.as_nanos()).sum();

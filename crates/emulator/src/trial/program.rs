@@ -190,7 +190,7 @@ impl Program {
 
     /// The last line that it has printed on standard output.
     pub fn last_said(&mut self) -> Option<String> {
-        // What cannot be read any more was not said.
+        // Output that cannot be read any more counts as not written.
         let _ = self.listen();
         let said = ProgramExit {
             log: self.said.clone(),
@@ -199,7 +199,7 @@ impl Program {
         said.last_line()
     }
 
-    /// What it has printed on standard error, of much only the end.
+    /// The end of its standard error.
     fn end_of_log(&mut self) -> Vec<u8> {
         let mut end = Vec::new();
         let length = self.log.metadata().map_or(0, |it| it.len());

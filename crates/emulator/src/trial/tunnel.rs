@@ -50,7 +50,7 @@ pub struct Carried {
     pub exits: [ProgramExit; 2],
 }
 
-/// What an end is told.
+/// The HELLO to an end of the tunnel.
 #[derive(Debug, Serialize)]
 struct TunnelHello<'a> {
     contract: u32,

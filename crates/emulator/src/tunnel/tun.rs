@@ -9,7 +9,7 @@ use std::io;
 use rustix::ioctl::{IntegerSetter, Updater, ioctl};
 use rustix::net::{AddressFamily, SocketType, socket};
 
-/// What all are made by.
+/// The device file that creates TUN devices.
 const CONTROL: &str = "/dev/net/tun";
 const TUNSETIFF: u32 = 0x4004_54ca;
 const TUNSETPERSIST: u32 = 0x4004_54cb;

@@ -54,7 +54,7 @@ impl Guest<'_> {
         };
         wait(A_MOMENT);
         report(&found)?;
-        // What it has written to sockets still goes out, if anybody is there.
+        // Data that it has written to sockets are still sent, if there is a peer.
         set(DONE, if has_heard() { WHEN_UNUSED } else { IS_DONE })?;
         while !matches!(self.events.1.recv(), Ok(Event::Finish) | Err(_)) {}
         Ok(())

@@ -84,8 +84,8 @@ pub(super) fn configure() -> Result<(), EndpointError> {
         ("net/core/netdev_max_backlog", "1000000"),
         // The packets of a run come in one interrupt, in which nothing can be given back.
         ("vm/min_free_kbytes", "65536"),
-        // What is stored leaves the memory while the program waits for more, and nobody waits for
-        // that: a writer that is held up sleeps, and with it virtual time goes on.
+        // Dirty pages are written out early, while the program waits for packets: a writer that had
+        // to wait for that would sleep, and virtual time would go on.
         ("vm/dirty_background_bytes", "1048576"),
         ("vm/dirty_bytes", "67108864"),
     ] {

@@ -12,7 +12,7 @@ use super::SHARED;
 use super::setup::mount_one;
 use crate::task::Surroundings;
 
-/// What covers files of the host's.
+/// The folder of files that cover files of the host.
 const COVERS: &str = "/run/covers";
 /// Links that programs and shells expect beside devices.
 const DEVICE_LINKS: [(&str, &str); 4] = [
@@ -25,7 +25,8 @@ const DEVICE_LINKS: [(&str, &str); 4] = [
 /// Mounts what a command finds around it, and names its host.
 pub fn surround(surroundings: &Surroundings) -> Result<(), EndpointError> {
     let folder = &surroundings.folder;
-    // What the shared folder or all the rest lies in would cover it: there, a command reads only.
+    // A mount on a parent of the shared folder would cover it: in such a folder, a command only
+    // reads.
     if !Path::new(SHARED).starts_with(folder) {
         fs::create_dir_all(folder).map_err(EndpointError::file(folder))?;
         let place = folder.to_str().unwrap_or_default(); // it was text in a task

@@ -12,8 +12,8 @@ use super::{STARTUP_TIMEOUT, wait};
 const A_MOMENT: Duration = Duration::from_millis(100);
 const UNKNOWN: &str = "of a version that it does not say";
 
-/// What the program says of itself when it is asked (contract, "Guests"). One that does not know
-/// `--version` may start in place of an answer, and is ended.
+/// The version that the program prints when it is asked (contract, "Guests"). One that does not
+/// know `--version` may start in place of an answer, and is ended.
 pub(super) fn ask(command: &[String]) -> String {
     let (program, arguments) = command.split_first().expect("there is one");
     let mut question = Command::new(program);

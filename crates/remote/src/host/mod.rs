@@ -31,11 +31,11 @@ use self::message::{Incoming, Outgoing};
 use self::requests::HostState;
 use crate::clock::{now, pause};
 
-/// What the folders of connections are called.
+/// The prefix of the names of connections' folders.
 const PREFIX: &str = "bentpipe-remote-";
-/// In each, what is locked as long as somebody is there.
+/// A file in each that is locked as long as its process lives.
 const ALIVE: &str = ".alive";
-/// What that is called until it is locked.
+/// The name of that file until it is locked.
 const ALIVE_BEFORE: &str = ".alive-before";
 
 /// The options of a host.
@@ -132,7 +132,7 @@ fn leave(folder: &Path) -> ! {
     exit(i32::from(!gone));
 }
 
-/// What a program leaves behind becomes a child of this process, so that it can be found.
+/// Makes orphans of a program children of this process, so that they can be found.
 #[expect(
     unsafe_code,
     reason = "no crate in use has this call; it takes a number"

@@ -81,8 +81,8 @@ pub fn path_seen(observed: &Observed, has_come: bool) -> Result<PathSeen, Box<dy
     })
 }
 
-/// What was seen at the client and at the server; None, and why, where either saw nothing, or did
-/// not see all.
+/// The packets seen at the client and at the server; None where a capture is empty or incomplete,
+/// which adds a flaw.
 fn ends(
     observed: &Observed,
     flaws: &mut Vec<String>,
@@ -119,7 +119,7 @@ fn ends(
     Ok(blind.iter().all(|it| !it.1).then_some([near, far]))
 }
 
-/// What a capture shows, each packet once.
+/// The packets of a capture, each once.
 fn seen(
     capture: &Capture,
     port: u16,
@@ -228,7 +228,7 @@ mod tests {
     /// capture ended with.
     type Captured<'a> = (&'a [(bool, &'a str)], Option<i32>);
 
-    /// What is made of two captures, if files came.
+    /// The path of two captures, if files came.
     fn made_of(captures: [Captured<'_>; 2]) -> PathSeen {
         let folder = tempfile::tempdir().unwrap();
         let captures = ["client", "server"].iter().zip(captures);

@@ -112,7 +112,7 @@ fn words(client: &Program) -> Option<String> {
     Some(timeout.unwrap_or(line).to_owned())
 }
 
-/// What the client says of its requests, in the time of the trial, and who says so: its report, its
+/// The client's report of its requests, in the time of the trial, and its source: its report, its
 /// qlog, or its end.
 fn reported(setup: &FlowSetup, observed: &Observed) -> (Bye, &'static str) {
     let begun = Duration::from_nanos(observed.begun_unix_ns.unsigned_abs());

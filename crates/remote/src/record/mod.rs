@@ -94,8 +94,8 @@ fn with_difference(made: TrialResult, difference_ms: Option<f64>) -> TrialResult
     TrialResult { conditions, ..made }
 }
 
-/// What became of packets is left out where nobody saw them, and what a queue dropped always: it is
-/// one of the losses.
+/// Leaves out the fates of packets where nobody saw them, and drops by a queue always: these are
+/// among the losses.
 fn of_seen_packets(made: TrialResult, are_seen: bool) -> TrialResult {
     if !are_seen {
         return TrialResult {

@@ -118,7 +118,7 @@ pub mod tests {
         assert_eq!(counts([datagrams, vec![]]), [2, 0]);
         let segments = || vec![segment(0, b"a"), segment(0, b"a"), segment(250, b"a")];
         assert_eq!(counts([segments(), vec![]]), [2, 0], "it is sent again");
-        // What is like data that was seen twice, also the other way.
+        // Segments that look like data that was seen twice, also the other way.
         let acks = || vec![segment(0, b""), segment(0, b""), segment(5, b"")];
         assert_eq!(counts([segments(), acks()]), [2, 2]);
         assert_eq!(counts([acks(), segments()]), [2, 2]);

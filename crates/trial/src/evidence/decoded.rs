@@ -1,4 +1,4 @@
-//! What was on the wire, decoded without the way through a file.
+//! The packets on the wire, decoded without going through a file.
 
 use std::net::SocketAddr;
 

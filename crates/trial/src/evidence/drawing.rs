@@ -1,4 +1,4 @@
-//! What a browser alone knows of a page: when it drew what.
+//! A browser's own account of a page: when it drew which part.
 
 use std::fs;
 use std::io;
@@ -66,7 +66,7 @@ pub struct Drawing {
     pub moments: Moments,
     /// For each request the protocol that it came over, by its ALPN. Empty: it does not say.
     protocols: Vec<Option<String>>,
-    /// What was to be seen, in order.
+    /// The pictures of the page, in order.
     film: Vec<Picture>,
 }
 

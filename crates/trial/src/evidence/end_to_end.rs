@@ -53,8 +53,8 @@ pub fn count_fates(packets: &[Packet]) -> [Counters; 2] {
     })
 }
 
-/// What tells the flow of a packet from others: that of the trial, and of TCP the ports, since one
-/// kernel may have many connections.
+/// The number that tells the flow of a packet from others: that of the trial, and of TCP the ports,
+/// since one kernel may have many connections.
 #[must_use]
 pub fn flow_number(flow: usize, transport: &Transport) -> u64 {
     let ports = match transport {

@@ -1,4 +1,4 @@
-//! What was observed of a flow on one hop of its path.
+//! Observations of a flow on one hop of its path.
 
 use bentpipe_analysis::connection::Protocol;
 use bentpipe_analysis::findings::{self, Findings, View};

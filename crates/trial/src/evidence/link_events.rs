@@ -1,4 +1,4 @@
-//! What the links of a trial did: `link-events.json` beside its trace.
+//! Events of a trial's links: `link-events.json` beside its trace.
 
 use std::fs;
 use std::io;

@@ -70,7 +70,7 @@ pub enum Transport {
     Other {
         /// Its IANA number.
         protocol: u8,
-        /// What stands behind the IP header.
+        /// The bytes behind the IP header.
         bytes: Bytes,
     },
 }

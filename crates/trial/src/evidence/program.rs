@@ -1,4 +1,4 @@
-//! What is left of an endpoint program.
+//! The remains of an endpoint program: its exit and its output.
 
 use std::process::{Child, ExitStatus};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a testbed observed of a trial.
+//! A testbed's observation of a trial.
 
 use bentpipe_link::{Counters, RequestWait};
 use bentpipe_units::{Span, Time};
@@ -70,7 +70,7 @@ pub struct TestbedObservation {
     pub links: Option<LinkObservation>,
     /// The tunnel that the flows went through, if there was one.
     pub tunnel: Option<TunnelObservation>,
-    /// What is known of the events of its links.
+    /// The events of its links, as far as they are known.
     pub events: KnownEvents,
     /// The end of the last flow.
     pub end: Time,

@@ -144,7 +144,7 @@ fn write_packet(bytes: &mut Vec<u8>, ip: &IpPacket, ends: Endpoints, identificat
 struct TraceEntry {
     time: u64,
     interface: Interface,
-    /// What became of a packet that did not arrive. Wireshark shows it, and analysis needs it.
+    /// The fate of a packet that did not arrive. Wireshark shows it, and analysis needs it.
     comment: Option<&'static str>,
     packet: usize,
     /// Whether it is an arrival with a mark that the packet was sent without.

@@ -251,7 +251,7 @@ impl Job {
         Ok(job)
     }
 
-    /// What every testbed asks of a job.
+    /// Checks a job's requirements that are the same in every testbed.
     fn check(&self) -> Result<(), String> {
         if !(1..=FLOW_LIMIT).contains(&self.flows.len()) {
             let count = self.flows.len();

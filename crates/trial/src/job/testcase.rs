@@ -1,4 +1,4 @@
-//! What test cases mean for measures.
+//! The meaning of test cases for measures.
 
 use bentpipe_link::Direction;
 use bentpipe_wire::quic::End;

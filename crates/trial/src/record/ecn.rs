@@ -1,4 +1,4 @@
-//! What a record says of ECN.
+//! The columns of a record on ECN.
 
 use bentpipe_analysis::Metrics;
 

@@ -1,4 +1,4 @@
-//! What became of several flows through one path, and how even their shares were.
+//! The results of several flows through one path, and how even their shares were.
 //!
 //! Source: R. Jain, D. Chiu and W. Hawe, A Quantitative Measure of Fairness and Discrimination for
 //! Resource Allocation in Shared Computer Systems, DEC-TR-301, 1984: the index of n shares x is

@@ -1,4 +1,4 @@
-//! What a record says of hops and proxies.
+//! The columns of a record on hops and proxies.
 
 use bentpipe_analysis::metrics::OneWay;
 use bentpipe_analysis::{LinkFacts, Metrics};

@@ -1,4 +1,4 @@
-//! What is known of a trial's path and files, for measurements and findings.
+//! Known facts of a trial's path and files, for measurements and findings.
 
 use bentpipe_analysis::LinkFacts;
 use bentpipe_link::{Aqm, Direction, Hop, Ideal, Queue, Scenario};

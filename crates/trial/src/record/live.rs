@@ -72,7 +72,7 @@ impl Playback {
             due += lasts;
         }
         let played_after = due - lasts * came.len() as u64;
-        // What was played is over, and the next one had not come at the end.
+        // The segments before have been played, and the next one had not come at the end.
         let end = end.as_nanos().saturating_sub(start.as_nanos());
         if came.len() < count && end > due {
             stalls += 1;
@@ -82,8 +82,8 @@ impl Playback {
             .windows(2)
             .filter(|it| it[0].rate_bps != it[1].rate_bps);
         let rates: u64 = came.iter().map(|it| it.rate_bps).sum();
-        // What is played now was made so long ago: the first segment began so many segments before
-        // the client did.
+        // The age of what is played now: the first segment began `initial_segments` before the
+        // client did.
         let latency = played_after + stream.initial_segments * lasts;
         let last = came.last().map(|it| seconds(it.came_ns));
         Self {

@@ -108,7 +108,7 @@ impl OfRequests {
     }
 }
 
-/// What is measured of the files of a flow that began at `start`.
+/// The files of a flow that began at `start`, as measures need them.
 fn measured_files(job: &Job, flow: &FinishedFlow, start: Option<Time>) -> MeasuredFiles {
     let measured = job.measured();
     // Nobody knows beforehand how much it will be.

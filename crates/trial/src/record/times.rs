@@ -66,8 +66,8 @@ impl Times {
     }
 }
 
-/// What the client reports, where nothing better is known. It does not know when its files arrived,
-/// nor when a second handshake was complete.
+/// The times that the client reports, where nothing better is known. It does not know when its
+/// files arrived, nor when a second handshake was complete.
 fn reported(job: &Job, finished: &FinishedTrial, start: Time) -> Times {
     let (testcase, flow) = (job.measured().testcase_facts, finished.measured());
     let whole = &flow.verdict.client;

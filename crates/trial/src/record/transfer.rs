@@ -1,4 +1,4 @@
-//! What was moved, how fast, and when it arrived.
+//! The amount of data, their rate, and the times of their arrival.
 
 use bentpipe_analysis::connection::Protocol;
 use bentpipe_analysis::durations::seconds;

@@ -1,4 +1,4 @@
-//! What a record says of a tunnel.
+//! The columns of a record on a tunnel.
 
 use bentpipe_link::Counters;
 

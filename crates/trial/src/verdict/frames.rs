@@ -102,7 +102,7 @@ impl Verifier for Frames {
     }
 }
 
-/// What is wrong with what the client says of a frame, by what it stored below `downloads`.
+/// The error in the client's report of a frame, by the file that it stored below `downloads`.
 fn misreported(
     downloads: &Path,
     path: &str,

@@ -79,8 +79,8 @@ impl Verifier for Live {
     }
 }
 
-/// What a client did against the rules of the contract, by its own words: each segment is asked for
-/// once, when it is made and the one before has ended. It did not begin before `start_ns`.
+/// The violation of the contract in a client's own report: each segment is requested once, when it
+/// is made and the one before has ended. It did not begin before `start_ns`.
 fn disobeyed(stream: &LiveStream, requests: &[RequestReport], start_ns: u64) -> Option<String> {
     let mut before = start_ns;
     for (segment, all) in (0..).zip(requests.chunks(stream.rates_bps.len())) {

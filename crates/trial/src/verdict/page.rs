@@ -160,7 +160,7 @@ fn all_carried(setup: &FlowSetup, visit: &[&DecodedConnection]) -> Result<(), Pr
     Ok(())
 }
 
-/// What of a page was asked for before its visit began, if anything was.
+/// The first resource of a page that was requested before its visit began, if any was.
 fn asked_before<'a>(setup: &'a FlowSetup, said: &[RequestReport], began: Time) -> Option<&'a str> {
     let began = Duration::from_nanos(began.as_nanos());
     let paths = setup.flow().testcase_facts.measured(&setup.flow().requests);

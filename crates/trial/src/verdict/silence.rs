@@ -9,7 +9,7 @@ use bentpipe_units::Time;
 
 use crate::evidence::Packet;
 
-/// What is known of an end of a hop.
+/// The last packets at an end of a hop.
 #[derive(Debug, Clone, Copy, Default)]
 struct End {
     /// When it sent its last packet, and whether that came through.

@@ -368,7 +368,7 @@ proptest! {
             let metered = segment.metered_link(direction);
             prop_assert_eq!(metered.release_delays.count(), out.len() as u64);
             prop_assert!(metered.release_delays.longest() <= worst);
-            // What is lost in the end may still wait when the last packet has come out.
+            // Packets that are lost at the end may still wait when the last one has come out.
             engine.show(clock.now() + Span::from_secs(10));
             let passed = metered.meter.read();
             prop_assert_eq!(passed.packets, arrivals.len() as u64);
@@ -401,7 +401,7 @@ proptest! {
         prop_assert_eq!(client, expected(&scenario, Direction::Forward, seed, &down));
     }
 
-    /// What is kept of the packets at the ends is what came and went, with its fate.
+    /// The record of the packets at the ends has those that came and went, with their fates.
     #[test]
     fn the_record_tells_the_fates(
         scenario in scenario(&[SegmentName::Satellite]),

@@ -26,7 +26,7 @@ pub struct Wire<'a> {
     stream: &'a FrameStream,
     /// How many were to be made.
     frames: usize,
-    /// What the client says of each.
+    /// The client's report of each.
     said: &'a [RequestReport],
     began: Option<Duration>,
 }
@@ -70,7 +70,7 @@ impl<'a> Wire<'a> {
         other.or_else(|| self.reported_early(seen))
     }
 
-    /// What carried frames and was not to, if anything did.
+    /// A carrier of frames other than the one that was asked for, if there was one.
     fn other_carrier(&self, seen: &DecodedConnection) -> Option<String> {
         let is_wrong = |frame: &Frame| match (self.stream.over, frame) {
             (Carrier::Streams, Frame::Datagram { .. }) => true,
@@ -220,7 +220,7 @@ fn time(seen: &DecodedConnection, at: i64) -> Duration {
     Duration::from_nanos(at)
 }
 
-/// What an end sent, frame by frame, and when.
+/// The frames that an end sent, each with its time.
 fn sent_by(seen: &DecodedConnection, end: End) -> impl Iterator<Item = (Duration, &Frame)> {
     let own = seen.connection.packets.iter();
     let own = own.filter(move |it| it.sender == end && !it.copy);

@@ -51,7 +51,7 @@ fn seen(establishment: Establishment) -> DecodedConnection {
     }
 }
 
-/// What is wrong with a trial of two requests on connections that came about like this.
+/// The outcome of a trial of two requests on connections that were established like this.
 fn judge(testcase: TestCase, connections: &[Establishment]) -> String {
     let seen: Vec<DecodedConnection> = connections.iter().map(|it| seen(*it)).collect();
     outcome(testcase, &seen)

@@ -18,7 +18,7 @@ fn stream(over: Carrier) -> FrameStream {
     }
 }
 
-/// What a packet carries, and when it is sent, in milliseconds.
+/// A packet's sender, the time when it is sent, in milliseconds, and the frame in it.
 struct Sent(End, u64, Frame);
 
 /// A connection of these packets, which began at 9 s.
@@ -103,7 +103,7 @@ fn honest(over: Carrier) -> Vec<Sent> {
     all
 }
 
-/// What an honest client says of it.
+/// The report of an honest client.
 fn said() -> Vec<RequestReport> {
     let frame = |number| RequestReport {
         asked_ns: Some(made_ms(number) * 1_000_000),
