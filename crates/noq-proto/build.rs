@@ -11,7 +11,7 @@ use bytes::Buf;
 use diffy::patch_set::{FilePatch, ParseOptions, PatchSet};
 use noq_proto::ConnectionId;
 
-/// What is no mend, and what code here is written against.
+/// Patches that fix nothing, but that code here needs.
 const ADDITIONS: [&str; 2] = ["noq-streams.patch", "noq-wanted-acks.patch"];
 
 fn main() {

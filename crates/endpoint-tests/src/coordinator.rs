@@ -65,7 +65,7 @@ pub fn hello(role: &str, folder: &Path) -> Hello {
     }
 }
 
-/// What both sides of a trial of `test_case` are told.
+/// The HELLOs of both sides of a trial of `test_case`.
 pub fn pair(test_case: &str, folder: &Path, paths: &[impl std::fmt::Display]) -> (Hello, Hello) {
     let (mut client, mut server) = (hello("client", folder), hello("server", folder));
     for side in [&mut client, &mut server] {

@@ -50,7 +50,7 @@ struct Transfer<S> {
     /// By time of arrival and number: the side that it comes to, and the datagram.
     under_way: BTreeMap<(Duration, usize), (usize, u8, Vec<u8>)>,
     sent: usize,
-    /// What the server still has to write, and whether it may.
+    /// Data that the server still has to write.
     unsent: Bytes,
     asked: Option<StreamKey>,
     piece: usize,
@@ -196,7 +196,7 @@ impl<S: Stack> Transfer<S> {
             self.unsent = self.unsent.slice(written..);
             let before = self.sent;
             self.transmit(1);
-            // What is paced goes on later, so that pieces do not pile up into large ones.
+            // Paced data go on later, so that pieces do not pile up into large ones.
             if written < size || self.sent == before {
                 return;
             }

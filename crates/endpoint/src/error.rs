@@ -43,7 +43,7 @@ pub enum EndpointError {
         field: &'static str,
         /// Its value.
         value: String,
-        /// What is wrong, and what to write.
+        /// The problem, and its correction.
         problem: String,
     },
     /// TLS could not be set up.

@@ -19,8 +19,8 @@ use std::time::Duration;
 
 use libc::{c_char, c_int, c_void, clockid_t, time_t, timespec, timeval};
 
-/// What all clocks show, in parts: the time since 1970 at the start of the trial, and the time
-/// since then.
+/// The time that all clocks show, in parts: the time since 1970 at the start of the trial, and the
+/// time since then.
 static SHOWN: Mutex<Option<(Duration, Arc<AtomicU64>)>> = Mutex::new(None);
 
 /// From now on every clock of this process shows `epoch_unix` and `now_ns` on top of it.
@@ -28,7 +28,7 @@ pub fn show(epoch_unix: Duration, now_ns: Arc<AtomicU64>) {
     *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some((epoch_unix, now_ns));
 }
 
-/// What `clock` shows, if it is the driver that says so.
+/// The time of `clock`, if the driver sets it.
 fn shown(clock: clockid_t) -> Option<Duration> {
     if matches!(
         clock,

@@ -11,9 +11,10 @@ use std::ops::Range;
 use bytes::Bytes;
 use thiserror::Error;
 
-/// What may wait for gaps to be filled, in bytes of memory: far more than any path holds.
+/// The most memory for pieces that wait for gaps to be filled, in bytes: far more than any path
+/// holds.
 const MOST_HELD: usize = 1 << 30;
-/// What a piece costs beside its bytes.
+/// The memory of a piece beside its bytes.
 const PIECE_OVERHEAD: usize = 128;
 /// A piece that is smaller than this is copied, so that it does not keep its whole datagram.
 const WORTH_ITS_DATAGRAM: usize = 512;
@@ -23,13 +24,13 @@ const WORTH_ITS_DATAGRAM: usize = 512;
 pub struct Reassembly {
     /// All bytes before this offset have come.
     next: u64,
-    /// What comes next, in order.
+    /// The data that come next, in order.
     ready: VecDeque<Bytes>,
     /// Bytes in these.
     ready_bytes: usize,
     /// Pieces beyond the first gap, by their offsets.
     waiting: BTreeMap<u64, Bytes>,
-    /// What these occupy.
+    /// The memory that these take.
     held: usize,
 }
 

@@ -198,7 +198,7 @@ impl Setup {
     }
 }
 
-/// What the file of a variable holds, as HELLO has it.
+/// The contents of the file that a variable names, in the form of HELLO.
 fn told<T: DeserializeOwned>(
     field: &'static str,
     file: Option<PathBuf>,

@@ -135,8 +135,8 @@ pub trait Stack: Sized {
     const NAME: &'static str;
     /// The library and its version.
     const VERSION: &'static str;
-    /// What READY adds to its words about the driver: how this stack is asked for datagrams, where
-    /// that changes results.
+    /// An addition to the driver's description in READY: how this stack is polled for datagrams,
+    /// where that changes results.
     const POLLING: &'static str = "";
     /// The test cases that it can be in, as in its `stack.toml`. The program refuses all others.
     const TEST_CASES: &'static [TestCase];
@@ -165,8 +165,7 @@ pub trait Stack: Sized {
     /// Handles all timers that are due at `now`.
     fn handle_timeout(&mut self, now: Duration);
 
-    /// What to send next: fills the empty `buffer` with up to `max_datagrams` datagrams of one
-    /// size.
+    /// Fills the empty `buffer` with the next datagrams to send: up to `max_datagrams` of one size.
     fn poll_transmit(
         &mut self,
         now: Duration,
@@ -174,7 +173,7 @@ pub trait Stack: Sized {
         buffer: &mut Vec<u8>,
     ) -> Option<Transmit>;
 
-    /// What to tell the application next.
+    /// The next event for the application.
     fn poll_event(&mut self) -> Option<Event>;
 
     /// Opens a bidirectional stream; `None` while the peer allows no more.
@@ -242,8 +241,8 @@ pub trait Stack: Sized {
     /// Closes the connection with an application error code.
     fn close(&mut self, now: Duration, connection: ConnectionKey, code: u32);
 
-    /// What only the stack knows of its latest connection, which may be closed by now. It is asked
-    /// once, at the end.
+    /// Statistics that only the stack has, of its latest connection, which may be closed by now.
+    /// Called once, at the end.
     fn statistics(&self) -> Statistics {
         Statistics::default()
     }

@@ -11,7 +11,7 @@ use bentpipe_endpoint::Clock;
 
 const EPOCH: Duration = Duration::from_secs(946_684_800);
 
-/// What C code is told: `gettimeofday`, `time`, and a clock of the kernel's.
+/// The time as C code gets it: by `gettimeofday`, `time`, and a clock of the kernel.
 fn c_clocks() -> (Duration, Duration, Duration) {
     let mut day = libc::timeval {
         tv_sec: 0,

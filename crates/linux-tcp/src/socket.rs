@@ -11,7 +11,7 @@ use rustix::net::sockopt::{set_socket_reuseaddr, set_tcp_congestion, set_tcp_nod
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with};
 
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-/// What only a guest's kernel has.
+/// A folder that only a guest's kernel has.
 const GUEST: &str = "/sys/module/ttnet";
 /// Connections that wait to be accepted, with those whose handshake is under way. The kernel takes
 /// no more than `somaxconn`.

@@ -23,11 +23,11 @@ use noq_proto::congestion::{self, ControllerFactory, ControllerMetrics};
 pub struct Factory {
     /// The algorithms.
     pub algorithms: Algorithms,
-    /// What else is chosen.
+    /// The other settings.
     pub settings: Settings,
-    /// What is time 0.
+    /// The instant of time 0.
     pub origin: Instant,
-    /// What each path is to know of an earlier one; takes the place of that in the settings.
+    /// Gives each path what is remembered of an earlier one; replaces that in the settings.
     pub resume: Option<Arc<dyn Fn() -> Option<Resume> + Send + Sync>>,
     /// Makes the log of each path; takes the place of that in the settings.
     pub log: Option<Arc<dyn Fn() -> SharedEventLog + Send + Sync>>,
@@ -72,7 +72,7 @@ pub struct Plugin {
 }
 
 impl Plugin {
-    /// What it plugs in.
+    /// The controller that it plugs in.
     #[must_use]
     pub fn controller(&self) -> &Controller {
         &self.controller

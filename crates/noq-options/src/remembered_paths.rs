@@ -28,7 +28,7 @@ pub struct RememberedPaths(Arc<Mutex<Option<Memory>>>);
 struct Memory {
     /// `None`: the connection that is made now is not to resume, but what it learns is kept.
     jump: Option<Jump>,
-    /// What the first connection to each peer is told, as if there had been one before.
+    /// The path that the first connection to each peer resumes, as if there had been one before.
     given: Option<SavedPath>,
     paths: SavedPaths,
     file: Option<PathBuf>,
@@ -101,7 +101,7 @@ impl RememberedPaths {
         }
     }
 
-    /// What a controller that is being made is to know of its path.
+    /// The saved path for a controller that is being made.
     #[must_use]
     pub fn recall(&self) -> Option<Resume> {
         let mut memory = self.lock();
@@ -127,8 +127,8 @@ impl RememberedPaths {
         let peer = memory.key(network.remote().ip());
         let controller = plugin.controller();
         let resumption = controller.resumption();
-        // What has been wrong is not used again; what has been right is not forgotten because this
-        // connection had little to send.
+        // A saved path that was wrong is not used again; one that was right is not forgotten
+        // because this connection had little to send.
         let path = controller.path();
         let is_right = |known: &SavedPath| {
             let worthwhile = known.is_worthwhile(path.initial_window);

@@ -14,7 +14,7 @@ fn main() -> io::Result<()> {
     };
     let built = Path::new(env!("OUT_DIR")).join("noq-proto");
     copy_folder(&built, Path::new(&to))?;
-    // What this crate includes is the crate's own root without its attributes.
+    // The file that this crate includes is the crate's own root without its attributes.
     fs::remove_file(Path::new(&to).join("src/items.rs"))
 }
 

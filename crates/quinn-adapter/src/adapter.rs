@@ -461,7 +461,7 @@ fn next_timeout(connection: &mut Connection) -> Option<Instant> {
     connection.poll_timeout()
 }
 
-/// What the library says of datagrams to be sent, in the contract's words.
+/// The library's description of datagrams to be sent, in the contract's terms.
 #[must_use]
 pub fn to_transmit(transmit: &proto::Transmit) -> Transmit {
     Transmit {

@@ -78,7 +78,7 @@ impl Inbox {
         key: (ConnectionKey, StreamKey),
     ) -> Result<(), ReassemblyError> {
         let mut receiver = connection.recv_stream(stream_id(key.1));
-        // What is closed has been read, or nobody wants it.
+        // A closed stream has been read, or nobody reads it.
         let Ok(mut chunks) = receiver.read(false) else {
             return Ok(());
         };

@@ -12,7 +12,7 @@ const BASE_DATAGRAM_SIZE: u64 = 1200;
 const LARGEST_DATAGRAM_SIZE: u64 = 1472;
 /// Flow control windows are QUIC variable-length integers (RFC 9000, section 16).
 const LARGEST_WINDOW: u64 = (1 << 62) - 1;
-/// What both libraries buffer for sending by default, in bytes. `window` is about credit for the
+/// The default size of both libraries' send buffers, in bytes. `window` is about credit for the
 /// other side: a small one must not throttle what this side sends, and a large one is of no use if
 /// less can be sent.
 const DEFAULT_SEND_WINDOW: u64 = 10_000_000;

@@ -1,5 +1,5 @@
-//! What an endpoint says of itself in BYE, because only it knows: names, each with a number, a text
-//! or null (`endpoints/CONTRACT.md`).
+//! Statistics in BYE that only the endpoint knows: names, each with a number, a text or null
+//! (`endpoints/CONTRACT.md`).
 
 use std::collections::BTreeMap;
 

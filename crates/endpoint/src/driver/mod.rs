@@ -74,7 +74,7 @@ impl<S: Stack> Endpoint<S> {
     /// Completes all files and says what happened.
     fn finish(self) -> Result<Bye, EndpointError> {
         let statistics = self.stack.statistics();
-        // What a library still holds back, it writes when it is dropped.
+        // A library writes what it still buffers when it is dropped.
         drop(self.stack);
         if let Some(qlog) = &self.qlog {
             qlog.complete()?;

@@ -19,7 +19,7 @@ pub struct Sockets<S> {
     clock: Clock,
     role: Role,
     port: Port,
-    /// What is being sent, and its bytes; kept while the socket takes no more.
+    /// The datagrams being sent, whose bytes are in `buffer`; kept while the socket takes no more.
     blocked: Option<Transmit>,
     buffer: Vec<u8>,
 }

@@ -18,8 +18,8 @@ use crate::stack::{Received, Transmit};
 /// The largest UDP payload that the stacks accept by default: an Ethernet frame's.
 const MAX_PAYLOAD: usize = 1500 - 28;
 
-/// What the kernel is asked to keep for us, each way, in bytes; it gives less where its own limits
-/// are lower.
+/// The size of the socket's buffer that the kernel is asked for, each way, in bytes; it gives less
+/// where its own limits are lower.
 const BUFFER_BYTES: usize = 4 << 20;
 
 /// A socket with segmentation offload for sending, receive offload, and batches of datagrams.

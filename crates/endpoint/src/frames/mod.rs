@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub use self::publisher::Publisher;
 pub use self::viewer::Viewer;
 
-/// What a viewer asks.
+/// A viewer's request.
 const QUESTION: &[u8] = b"GET /frames\r\n";
 /// The error code of a frame whose time is over.
 const EXPIRED: u32 = 1;

@@ -28,7 +28,7 @@ pub struct Publisher {
     frames: Vec<Bytes>,
     /// The trial's time zero, since 1970.
     zero: Duration,
-    /// What viewers have asked so far.
+    /// The viewers' requests, as far as they have arrived.
     questions: BTreeMap<(ConnectionKey, StreamKey), Vec<u8>>,
     viewings: BTreeMap<ConnectionKey, Viewing>,
     connected_at: Option<Duration>,
@@ -37,7 +37,7 @@ pub struct Publisher {
     error: Option<String>,
 }
 
-/// What one viewer is sent.
+/// The state of sending to one viewer.
 #[derive(Debug)]
 struct Viewing {
     /// The stream of its question, which ends when all frames are over.
@@ -47,7 +47,7 @@ struct Viewing {
     next: usize,
     /// Frames that no stream could be opened for yet.
     waiting: VecDeque<(usize, Duration)>,
-    /// What is left of frames on streams.
+    /// The unsent rest of the frames on streams.
     sending: BTreeMap<StreamKey, Bytes>,
     /// Streams, and when the time of their frames is over, the first first.
     expiring: VecDeque<(Duration, StreamKey)>,

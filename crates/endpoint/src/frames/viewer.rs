@@ -53,7 +53,7 @@ struct Frame {
 /// A stream that a frame comes on.
 #[derive(Debug, Default)]
 struct Incoming {
-    /// What has come, its header first.
+    /// The bytes received so far, the header first.
     bytes: Vec<u8>,
     /// The frame has been told of it.
     is_known: bool,

@@ -34,7 +34,7 @@ pub struct Client {
     load: Rc<RefCell<PageLoad>>,
     /// The visit behind this one, and how its connection starts.
     next: Option<(PageLoad, Resume)>,
-    /// What came of the visit before this one.
+    /// The reports of the visit before this one.
     earlier: Vec<RequestReport>,
     session: Option<Session>,
     asker: Rc<RefCell<Option<Asker>>>,
@@ -108,7 +108,7 @@ impl Client {
         let spawner = session.spawner();
         spawn(&session, async move {
             let mut builder = h3::client::builder();
-            // What is drawn at random would not repeat.
+            // Values drawn at random would not repeat.
             builder.send_grease(false);
             if let Ok((mut driver, sender)) = builder.build::<_, _, Bytes>(transport).await {
                 *asker.borrow_mut() = Some(sender);

@@ -123,7 +123,7 @@ async fn accept(transport: Transport, spawner: LocalSpawner, www: Rc<RefCell<Ser
     while let Ok(Some(request)) = connection.accept().await {
         let www = www.clone();
         let _ = spawner.spawn_local(async move {
-            // What fails is the client's to say.
+            // Failures are the client's to report.
             let _ = answer(request, &www).await;
         });
     }

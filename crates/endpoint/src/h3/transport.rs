@@ -130,7 +130,7 @@ struct Sending {
     waiting: Option<Waker>,
 }
 
-/// What tasks want and what has come, until it is carried.
+/// Streams that tasks wait for and events that have arrived, until they are handed over.
 #[derive(Default)]
 struct Queues {
     accepted: Streams,

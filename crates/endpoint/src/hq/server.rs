@@ -47,7 +47,7 @@ enum Exchange {
     Storing(Upload),
 }
 
-/// What has come of a question.
+/// The state of a request after more of it has arrived.
 enum Heard {
     NotAll,
     Answer(Bytes),

@@ -21,7 +21,7 @@ pub struct PageLoad {
     resources: Vec<Resource>,
     plan: Box<dyn Plan>,
     requests: Vec<(Download, RequestReport)>,
-    /// What went wrong with a request first.
+    /// The first error of a request.
     failure: Option<String>,
     /// A file that could not be written.
     broken: Option<EndpointError>,
@@ -206,7 +206,7 @@ fn visits(setup: &Setup) -> (&[String], &[String]) {
     setup.requests.split_at(earlier)
 }
 
-/// What is known of each request of the visit that counts.
+/// The description of each request of the visit that is measured.
 fn resources(setup: &Setup) -> Result<Vec<Resource>, EndpointError> {
     if !setup.test_case.is_of_page() && setup.page.is_empty() {
         return Ok(vec![Resource::FIRST; setup.requests.len()]);
@@ -240,7 +240,7 @@ fn live(setup: &Setup) -> Result<Option<LiveStream>, EndpointError> {
     })
 }
 
-/// What is wrong with a page.
+/// The flaw of a page, if it has one.
 fn problem(setup: &Setup) -> Option<String> {
     let case = setup.test_case;
     if !case.is_of_page() {

@@ -105,7 +105,7 @@ impl Resource {
     }
 }
 
-/// What decides on what is asked for when.
+/// The schedule of requests: which is sent when.
 trait Plan: fmt::Debug {
     /// The client begins.
     fn start(&mut self, now: Duration);

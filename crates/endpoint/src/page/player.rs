@@ -9,7 +9,7 @@ use super::{Delivery, LiveStream, Plan};
 const SAFE_PERCENT: u64 = 90;
 /// Of so many segments, likewise.
 const LATELY: usize = 3;
-/// What comes at once counts as if it had taken so long.
+/// The least duration of a download in a rate: of one that arrives at once.
 const SHORTEST: Duration = Duration::from_millis(1);
 
 /// A player of a live stream. It asks for one segment at a time.

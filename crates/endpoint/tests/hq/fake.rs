@@ -37,7 +37,7 @@ pub struct Fake {
     /// They wait.
     pub is_full: bool,
     pub closed: Option<u32>,
-    /// What can be read, and how it goes on.
+    /// Data that can be read, and the result of reading on.
     incoming: BTreeMap<StreamKey, (VecDeque<Bytes>, Result<Read, StreamEnd>)>,
 }
 

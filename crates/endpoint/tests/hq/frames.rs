@@ -210,7 +210,7 @@ fn give_part(side: &mut Side, bytes: Vec<u8>) {
     side.tell(&Event::DatagramFrame(CONNECTION, Bytes::from(bytes)));
 }
 
-/// What the client says when the server has ended the stream of the question.
+/// The client's BYE when the server has ended the stream of the request.
 fn bye(mut side: Side) -> Bye {
     side.arrive(FIRST, b"", Ok(Read::Finished));
     side.tell(&Event::Readable(CONNECTION, FIRST));
