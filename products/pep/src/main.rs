@@ -6,7 +6,7 @@ mod testbed;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// What this program calls itself, with the library that speaks QUIC in it.
+/// The program's name and version, with the library that implements QUIC in it.
 const VERSION: &str = concat!(
     "bentpipe-pep ",
     env!("CARGO_PKG_VERSION"),

@@ -29,11 +29,11 @@ pub type Placed = Result<Vec<(usize, Override)>, SettingsError>;
 /// A command line: the options that a program has beside those that all have.
 #[derive(Debug, Clone, Copy)]
 pub struct CommandLine {
-    /// What people type, such as `bentpipe pep`.
+    /// The command that people type, such as `bentpipe pep`.
     pub name: &'static str,
     /// The whole help.
     pub help: &'static str,
-    /// What `--version` says.
+    /// The output of `--version`.
     pub version: &'static str,
     /// Options that set one key to a text.
     pub texts: &'static [Sets],
@@ -47,7 +47,7 @@ pub struct CommandLine {
     pub tasks: &'static [&'static str],
     /// Options of another form.
     pub own: fn() -> Vec<Arg>,
-    /// What these change, each with its place on the command line.
+    /// The changes by these, each with its place on the command line.
     pub own_overrides: fn(&ArgMatches) -> Placed,
 }
 
@@ -71,7 +71,7 @@ pub enum Command {
 pub struct Arguments {
     /// The configuration file.
     pub file: Option<PathBuf>,
-    /// What is changed of it.
+    /// The changes to it.
     pub overrides: Vec<Override>,
 }
 
@@ -152,7 +152,7 @@ impl CommandLine {
         SettingsError::new(PLACE, what, hint)
     }
 
-    /// What the options change, in their order on the command line; lists come last.
+    /// The changes by options, in their order on the command line; lists come last.
     fn overrides(&self, matches: &ArgMatches) -> Result<Vec<Override>, SettingsError> {
         let mut found = (self.own_overrides)(matches)?;
         for (name, path) in self.texts.iter().chain(&COMMON) {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// A request comes within this time, or not at all.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
-/// What a request may have: it comes in one piece, usually.
+/// The most reads for a request: it usually comes in one piece.
 const MOST_READS: usize = 8;
 
 /// An answer to a request: status line, type and body.
@@ -23,7 +23,7 @@ pub struct Answer {
     pub status: &'static str,
     /// Of the body: its media type.
     pub kind: &'static str,
-    /// What it says.
+    /// The text.
     pub body: String,
 }
 

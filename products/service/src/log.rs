@@ -281,7 +281,7 @@ fn text<'a>(
     writeln!(out)
 }
 
-/// What needs no quotes.
+/// Whether a character needs no quotes.
 fn is_plain(letter: char) -> bool {
     letter.is_ascii_graphic() && !matches!(letter, '"' | '=' | '\\')
 }

@@ -36,9 +36,9 @@ pub enum MetricKind {
 pub struct Metric {
     /// Its name, without the program's.
     pub name: &'static str,
-    /// What becomes of it in time.
+    /// Its behaviour over time.
     pub kind: MetricKind,
-    /// What it is, in a line.
+    /// Its description, in a line.
     pub help: &'static str,
 }
 
@@ -95,9 +95,9 @@ pub type Count = Box<dyn Fn() -> Option<Vec<(Metric, u64)>> + Send>;
 
 /// The answers of the metrics page, for the whole program.
 pub struct MetricsPage {
-    /// What stands before each name.
+    /// The prefix of each name.
     pub prefix: &'static str,
-    /// What is counted.
+    /// The counters.
     pub count: Count,
     /// How many threads there are.
     pub workers: usize,
@@ -193,7 +193,7 @@ pub fn serve_metrics(
     Ok(Some(place))
 }
 
-/// What is counted of every program.
+/// The metrics of every program.
 const PROGRAM: [Metric; 6] = [
     counter(
         "log_lines_lost_total",

@@ -18,7 +18,7 @@ const ALIKE: f64 = 0.8;
 pub struct Source<'a> {
     /// Its path, which errors name, and to whose folder the paths in it are relative.
     pub file: &'a Path,
-    /// What stands in it.
+    /// Its contents.
     pub text: &'a str,
 }
 
@@ -144,8 +144,8 @@ fn blame<S: SettingsFile>(source: Source<'_>, error: &toml::de::Error) -> Settin
     SettingsError::new(place, what, hint::<S>(error.message()))
 }
 
-/// What to do about an error: where it names a word that is not known and those that are, the one
-/// that is most like it.
+/// The hint for an error: where it names an unknown word and the known ones, the most similar of
+/// these.
 fn hint<S: SettingsFile>(message: &str) -> String {
     let (example, check) = (S::EXAMPLE, S::CHECK);
     let all = format!("{example} shows all keys; {check} tells what is understood");

@@ -34,7 +34,7 @@ pub enum Level {
     Error,
     /// Something may be wrong.
     Warning,
-    /// What happens to connections.
+    /// Events of connections.
     #[default]
     Info,
     /// Everything.

@@ -116,7 +116,8 @@ impl Supervisor {
                     if let Err(why) = self.join(number) {
                         error!(worker = number, why, "worker-failed");
                         result = Err(Failure::Failed(format!("worker {number}: {why}")));
-                        // What it had is gone; who supervises this program can start it anew.
+                        // Its connections are gone; whoever supervises this program can start it
+                        // anew.
                         service.end();
                     }
                 }

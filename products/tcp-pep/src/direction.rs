@@ -181,7 +181,7 @@ mod tests {
         assert_eq!((all.as_slice(), direction.carried), (&b"bytesmore"[..], 9));
     }
 
-    /// What the kernel tells of two sockets, each change once.
+    /// The kernel's events of two sockets, each change once.
     struct Edges(OwnedFd);
 
     impl Edges {

@@ -88,7 +88,7 @@ impl Interception {
         result
     }
 
-    /// What SYNs come through, with late acceptance.
+    /// The gates for SYNs, with late acceptance.
     pub fn gates(&self) -> io::Result<Vec<SynGate>> {
         if !self.is_late {
             return Ok(Vec::new());

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         }
     };
     match arguments.first().map(String::as_str) {
-        // What the contract asks of any program, and what a trial starts.
+        // The call that the contract asks of any program, and then the one of a trial.
         Some("trial") if arguments.iter().any(|it| it == "--version") => {
             println!("{}", trial::version());
             ExitCode::SUCCESS

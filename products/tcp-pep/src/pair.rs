@@ -60,7 +60,7 @@ pub struct Pair {
     server: WatchedSocket,
     _permit: ConnectionPermit,
     is_connected: bool,
-    /// What the next hop is told before anything else.
+    /// The bytes that the next hop is sent before all others.
     preface: Vec<u8>,
     to_server: BufferedDirection,
     to_client: BufferedDirection,

@@ -69,7 +69,7 @@ pub fn dress(socket: &OwnedFd, side: &Side) -> Result<(), Errno> {
     }
 }
 
-/// What those that were accepted do not have from whoever listens.
+/// Sets options that accepted sockets do not inherit from the listener.
 pub fn dress_accepted(socket: &OwnedFd, side: &Side) -> Result<(), Errno> {
     set_tcp_nodelay(socket, true)?;
     match side.rate {

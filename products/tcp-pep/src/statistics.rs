@@ -1,4 +1,4 @@
-//! What a relay counts.
+//! The counters of a relay.
 
 bentpipe_service::statistics! {
     /// Connections of clients that were accepted.

@@ -18,7 +18,7 @@ use rustix::net::{
 
 use crate::pair::Ends;
 
-/// What a SYN is marked with that is sent once more.
+/// The mark of a SYN that is sent once more.
 pub const MARK: u32 = 0x0062_7070;
 /// The number of TCP (RFC 9293).
 const TCP: u8 = 6;
@@ -69,7 +69,7 @@ impl SynGate {
             (RETURN, 0, 0, 0),
         ];
         attach_filter(&heard, &[&from_device, program].concat())?;
-        // What came before there was a filter may be of any device.
+        // Packets that came before there was a filter may be of any device.
         while read(&heard, &mut [0; 1]).is_ok() {}
         let raw = || {
             let whole = Protocol::from_raw(RawProtocol::new(RAW).expect("it is not 0"));
@@ -155,7 +155,7 @@ const FLAGS: u32 = 13;
 const SYN_OR_ACK: u32 = 0x12;
 const SYN_ALONE: u32 = 0x02;
 
-/// What begins at the header of TCP.
+/// A filter for packets that begin at the header of TCP.
 const MARKED_SYNS: &[Instruction] = &[
     (LOAD_BYTE, 0, 0, FLAGS),
     (AND, 0, 0, SYN_OR_ACK),
@@ -166,7 +166,7 @@ const MARKED_SYNS: &[Instruction] = &[
     (RETURN, 0, 0, 0),
 ];
 
-/// What begins at the header of IPv4, and is no further fragment.
+/// A filter for packets that begin at the header of IPv4, and are no further fragment.
 const SYNS_OF_IPV4: &[Instruction] = &[
     (LOAD_BYTE, 0, 0, 9),
     (EQUALS, 0, 7, TCP as u32),
@@ -180,7 +180,7 @@ const SYNS_OF_IPV4: &[Instruction] = &[
     (RETURN, 0, 0, 0),
 ];
 
-/// What begins at the header of IPv6, without extensions.
+/// A filter for packets that begin at the header of IPv6, without extensions.
 const SYNS_OF_IPV6: &[Instruction] = &[
     (LOAD_BYTE, 0, 0, 6),
     (EQUALS, 0, 4, TCP as u32),

@@ -99,7 +99,7 @@ pub fn version() -> String {
     )
 }
 
-/// What `client` and `server` say to each other, by way of the devices that lead to them.
+/// The interception of packets between `client` and `server`, by the devices that lead to them.
 fn interception(
     client: IpAddr,
     server: SocketAddr,

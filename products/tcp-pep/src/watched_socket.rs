@@ -7,22 +7,22 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::{Errno, read, write};
 use rustix::net::sockopt::socket_error;
 
-/// What is watched of a connection. Once it was told of, nothing is told again.
+/// The events that are watched of a connection. Each is reported once.
 pub const ALL_EVENTS: EventFlags = EventFlags::IN
     .union(EventFlags::OUT)
     .union(EventFlags::RDHUP)
     .union(EventFlags::PRI)
     .union(EventFlags::ET);
 
-/// What means that a read that returns less than was asked for may have left something: the end of
-/// the stream, or what comes after an urgent mark.
+/// The events after which a read that returns less than was asked for may have left something: the
+/// end of the stream, or data after an urgent mark.
 const MORE: EventFlags = EventFlags::RDHUP.union(EventFlags::PRI);
 
 /// A socket of which changes are told once, when they come about (epoll, edge-triggered).
 #[derive(Debug)]
 pub struct WatchedSocket {
     socket: OwnedFd,
-    /// What was told of it, and has not been found to be over since.
+    /// The reported events that have not been found to be over since.
     told: EventFlags,
 }
 
@@ -93,7 +93,7 @@ impl AsFd for WatchedSocket {
     }
 }
 
-/// What a system call did; None: it would have to wait.
+/// The result of a system call; None: it would have to wait.
 pub fn unless_it_waits(
     mut call: impl FnMut() -> Result<usize, Errno>,
 ) -> Result<Option<usize>, Errno> {

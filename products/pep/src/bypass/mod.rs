@@ -158,7 +158,7 @@ impl Bypass {
         });
     }
 
-    /// What to forward next: takes the place of what is in `buffer`.
+    /// Puts the next datagram to forward into `buffer`, in place of its contents.
     pub fn poll_transmit(&mut self, buffer: &mut Vec<u8>) -> Option<(Socket, Transmit)> {
         let next = self.waiting.pop_front()?;
         *buffer = next.payload;

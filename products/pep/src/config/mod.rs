@@ -45,9 +45,9 @@ pub struct Config {
     ///
     /// Its application protocols are replaced by what the client offers.
     pub server_tls: Arc<rustls::ClientConfig>,
-    /// What connections may use.
+    /// Limits of connections' resources.
     pub limits: Limits,
-    /// What is kept ready in [`HandshakeMode::Warm`].
+    /// The pool of connections for [`HandshakeMode::Warm`].
     pub pool: PoolConfig,
     /// The count of clients' connections, over all proxies that share it.
     pub quota: Arc<ConnectionQuota>,
@@ -135,9 +135,9 @@ pub struct SideConfig {
     pub transport: TransportConfig,
     /// The flow control window that its peers are given.
     pub window: ReceiveWindow,
-    /// What is remembered of paths.
+    /// The paths that are remembered.
     pub peers: RememberedPaths,
-    /// What congestion control has to say of the path that was begun last.
+    /// The congestion controller's report on the latest path.
     pub report: Option<Report>,
     /// The QUIC version: of the server side the one to connect with, of the client side the only
     /// one to accept; `None`: what noq has.

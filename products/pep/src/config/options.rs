@@ -33,7 +33,7 @@ pub struct ConfigContext {
     pub client_tls: Arc<rustls::ServerConfig>,
     /// Whom the proxy trusts.
     pub server_tls: Arc<rustls::ClientConfig>,
-    /// What a connection may use, where the options do not say otherwise.
+    /// Limits of a connection's resources, where the options do not say otherwise.
     pub limits: Limits,
     /// The folder for a qlog per connection and side.
     pub qlog: Option<LogFolder>,
@@ -158,7 +158,7 @@ fn side(
     };
     let window = match options.get("window").map(String::as_str) {
         None => ReceiveWindow::Buffers,
-        // What is no number is refused below.
+        // A value that is no number is refused below.
         Some(text) => text
             .parse()
             .map_or(ReceiveWindow::Library, ReceiveWindow::Bytes),

@@ -31,7 +31,7 @@ pub struct ConnectionEntry {
     /// The client's connection that it is part of; `None`: it is only there until it has drained,
     /// or is kept ready.
     pub owner: Option<ConnectionNumber>,
-    /// What is remembered of its path goes there when it ends.
+    /// The store for its path's values when it ends.
     peers: RememberedPaths,
     /// Under which it is in the set of timers.
     timer: Option<Instant>,
@@ -177,7 +177,8 @@ impl SideEndpoint {
         self.endpoint.ignore(incoming);
     }
 
-    /// What is too much is forgotten: whoever asks so often asks again.
+    /// Queues a response; beyond the limit it is dropped: whoever sends so many requests repeats
+    /// them.
     fn respond(&mut self, transmit: &noq_proto::Transmit, bytes: Vec<u8>) {
         if self.responses.len() < MOST_RESPONSES {
             self.responses.push_back((translate(transmit), bytes));
@@ -309,8 +310,8 @@ impl SideEndpoint {
         }
     }
 
-    /// What to send next: one answer to nobody's datagram, or what a connection has in turn with
-    /// the others, and whose it is.
+    /// The next datagrams to send: one response to a datagram of no connection, or those of a
+    /// connection in turn with the others, and which it is.
     pub fn poll_transmit(
         &mut self,
         now: Instant,

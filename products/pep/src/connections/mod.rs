@@ -73,7 +73,7 @@ pub struct Driven {
     pub handle: usize,
     /// The client's connection that it is part of.
     pub owner: Option<ConnectionNumber>,
-    /// What it has to say.
+    /// Its events.
     pub events: VecDeque<Event>,
     /// The connection itself, if its endpoint has it no more. Boxed: it is large, and most are not
     /// drained.
@@ -146,7 +146,7 @@ impl BothEndpoints {
         self.touch(side, handle);
     }
 
-    /// What to send next, from which side; the connection that it is of has been touched by that.
+    /// The next datagrams to send, and from which side; their connection is touched by that.
     pub fn poll_transmit(
         &mut self,
         now: Instant,

@@ -1,4 +1,4 @@
-//! What a proxy counts.
+//! The counters of a proxy.
 
 bentpipe_service::statistics! {
     /// Connections of clients that were begun.

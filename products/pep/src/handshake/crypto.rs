@@ -75,8 +75,8 @@ impl Crypto {
     fn resuming(config: &Config, tickets: &SessionTickets) -> Arc<rustls::ClientConfig> {
         let mut tls = rustls::ClientConfig::clone(&config.server_tls);
         tls.resumption = Resumption::store(Arc::new(tickets.clone()));
-        // What clients do not send early is not to become early on its way: early data can be sent
-        // again by others (RFC 8470).
+        // Data that clients do not send early must not become early on the way: early data can be
+        // replayed by others (RFC 8470).
         tls.enable_early_data = false;
         Arc::new(tls)
     }

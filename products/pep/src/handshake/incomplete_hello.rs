@@ -27,7 +27,7 @@ pub struct IncompleteHellos {
 pub struct InitialDatagram {
     /// Its ECN field.
     pub ecn: u8,
-    /// What UDP carried.
+    /// The UDP payload.
     pub payload: Vec<u8>,
 }
 
@@ -39,7 +39,7 @@ impl InitialDatagram {
 
 /// A client that is not accepted yet, and what has come of it.
 pub struct PendingClient {
-    /// What the library has of it.
+    /// The library's state of it.
     pub incoming: Incoming,
     /// Who does not finish what it asks has a permit meanwhile: so it can keep away nobody but
     /// itself.

@@ -14,7 +14,7 @@ use noq_proto::{ConnectionId, PathId};
 use super::client_hello::{ClientHello, ClientHelloError};
 use super::reader::Reader;
 
-/// What CRYPTO frames may bring before the handshake has begun: the library's own limit of
+/// The most bytes in CRYPTO frames before the handshake has begun: the library's own limit of
 /// buffering.
 const LARGEST: u64 = 16 << 10;
 /// Datagrams that a `ClientHello` may be spread over.

@@ -38,7 +38,7 @@ impl<'a> Reader<'a> {
         )
     }
 
-    /// What is preceded by its length in so many bytes.
+    /// A field that is preceded by its length, a number of `bytes` bytes.
     pub fn vector(&mut self, bytes: usize) -> Option<Reader<'a>> {
         let length = self.number(bytes)?;
         self.take(length).map(Reader)

@@ -15,7 +15,7 @@ pub const FIRST_FLIGHT: [u32; 2] = [16, 3];
 /// 9000, section 4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReceiveWindow {
-    /// What may be buffered according to [`Limits`].
+    /// The bytes that may be buffered according to [`Limits`].
     Buffers,
     /// This number of bytes, of a stream and of all together, as the transport has it.
     Bytes(u64),

@@ -22,17 +22,17 @@ use crate::handshake::Connector;
 use crate::relay::CloseCode;
 use ready::ReadyConnections;
 
-/// What is ready sends so many PINGs in an idle time: one may be lost, and each hop hands them on a
-/// little later.
+/// The number of PINGs that a pooled connection sends in an idle time: one may be lost, and each
+/// hop relays them a little later.
 const PINGS: u32 = 4;
 
 /// The connections that are kept ready.
 #[derive(Default)]
 pub struct Pool {
     connections: ReadyConnections,
-    /// What is wanted from the start was asked for.
+    /// The connections that are wanted from the start were asked for.
     is_begun: bool,
-    /// What is there was made with an earlier configuration.
+    /// The pooled connections were made with an earlier configuration.
     is_stale: bool,
     /// Nothing new is begun.
     is_closed: bool,

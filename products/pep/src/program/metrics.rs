@@ -8,7 +8,7 @@ use bentpipe_service::metrics::{Metric, WORKER_TIMEOUT, counter};
 
 use super::worker::{Inbox, Message, Shared, WorkerCounters};
 
-/// What the program counts beside its proxies.
+/// The program's metrics beside those of its proxies.
 const PROGRAM: [Metric; 3] = [
     counter("socket_errors_total", "Errors of sockets."),
     counter(

@@ -100,7 +100,7 @@ pub fn attach(socket: &UdpSocket, workers: usize) -> io::Result<()> {
     set_program(socket, &program)
 }
 
-/// What [`worker_of`] says. A load from beyond the end returns 0 by itself.
+/// The BPF program of [`worker_of`]. A load from beyond the end returns 0 by itself.
 fn program(workers: u32) -> [libc::sock_filter; 7] {
     let step = |code: u32, k: u32, yes: u8, no: u8| libc::sock_filter {
         code: u16::try_from(code).expect("codes are of 16 bits"),

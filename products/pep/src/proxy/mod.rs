@@ -445,8 +445,7 @@ impl Proxy {
         }
     }
 
-    /// What to send next: fills the empty `buffer` with up to `max_datagrams` datagrams of one
-    /// size.
+    /// Fills the empty `buffer` with the next datagrams to send: up to `max_datagrams` of one size.
     pub fn poll_transmit(
         &mut self,
         now: Duration,
@@ -497,7 +496,8 @@ impl Proxy {
         let connector = &mut self.pairs.connector;
         connector.reconfigure(config.clone(), &self.clock)?;
         self.config = config;
-        // What is ready was made with what was wanted and trusted before.
+        // Pooled connections were made with the wanted names and the trusted certificates of
+        // before.
         self.pool.renew();
         Ok(())
     }
@@ -537,8 +537,8 @@ fn random_key() -> u64 {
         .fold(0, |all, byte| all << 8 | u64::from(*byte))
 }
 
-/// What the library's endpoints are like, of the client side and of the server side, and the key of
-/// the connection IDs that can be told from those of others.
+/// The configurations of the library's endpoints, of the client side and of the server side, and
+/// the key of the connection IDs that can be told from those of others.
 fn endpoint_configs(config: &Config) -> ([EndpointConfig; 2], u64) {
     let mut accepting = EndpointConfig::default();
     let key = random_key();

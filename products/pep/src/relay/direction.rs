@@ -32,7 +32,7 @@ pub struct DirectionRelay {
     /// Bidirectional streams that the end opened that data go to, and that were never opened
     /// towards the one that they come from, which is gone.
     unanswered: usize,
-    /// What all streams hold.
+    /// The bytes that all streams hold.
     held: usize,
     /// Left unread because all streams together held too much.
     full: BTreeSet<StreamId>,
@@ -152,7 +152,8 @@ impl DirectionRelay {
         self.full.append(&mut left);
     }
 
-    /// What all streams held before; `None`: there is no such stream.
+    /// Relays one stream; returns the bytes that all streams held before. `None`: there is no such
+    /// stream.
     fn carry_one(&mut self, ends: &mut RelayEnds<'_>, id: StreamId) -> Option<usize> {
         let before = self.held;
         if !self.is_open(id) {

@@ -62,8 +62,8 @@ impl KeepAlive {
     }
 }
 
-/// What has shown so far that the connection is in use on this side: PINGs of the peer, and data
-/// that it was sent. A PING that is handed on adds to neither.
+/// The signs so far that the connection is in use on this side: PINGs of the peer, and data that it
+/// was sent. A PING that is relayed adds to neither.
 fn activity(connection: &mut Connection) -> u64 {
     let stats = connection.stats();
     stats.frame_rx.ping + stats.frame_tx.stream

@@ -39,7 +39,7 @@ pub enum HopConnection {
 pub struct PendingClose {
     /// The side that is left.
     pub left: Side,
-    /// What it is closed with.
+    /// The reason with which it is closed.
     pub reason: CloseReason,
     /// When it is closed, whatever is still to be delivered.
     pub until: Instant,
@@ -61,11 +61,11 @@ pub struct BypassCandidate {
 pub struct NewPair {
     /// Its address.
     pub client: SocketAddr,
-    /// What the library has of it.
+    /// The library's state of it.
     pub incoming: Box<Incoming>,
     /// Its permit, which is given back when the pair is forgotten.
     pub permit: ConnectionPermit,
-    /// What it asks for.
+    /// Its `ClientHello`.
     pub hello: ClientHello,
     /// It may still turn out that it is better forwarded untouched.
     pub bypass: Option<BypassCandidate>,
@@ -75,7 +75,7 @@ pub struct NewPair {
 pub struct ConnectionPair {
     /// As it was when the client came.
     pub config: Arc<Config>,
-    /// What the client asks for.
+    /// The client's `ClientHello`.
     pub hello: ClientHello,
     /// Where the client is.
     pub client: SocketAddr,

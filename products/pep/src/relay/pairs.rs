@@ -28,7 +28,7 @@ pub struct PairedConnections {
     driven: Option<Driven>,
     /// It is touched when the notice has been taken care of.
     touched_next: Option<(Side, usize)>,
-    /// What has happened.
+    /// Events for the driver.
     pub events: EventQueue,
 }
 
@@ -45,7 +45,7 @@ pub enum Notice {
     Unpaired {
         /// Its handle.
         handle: usize,
-        /// What.
+        /// The event.
         event: ConnectionEvent,
     },
 }

@@ -19,7 +19,7 @@ const LARGEST_PIECE: usize = 1 << 16;
 pub struct StreamRelay {
     /// The text that was read.
     pub pieces: Reassembly,
-    /// What is left of a piece that was written in part.
+    /// The rest of a piece that was written in part.
     rest: Bytes,
     end: Option<End>,
 }
@@ -35,7 +35,7 @@ enum End {
 pub enum StreamProgress {
     /// More may come, or more may be taken later.
     Open,
-    /// What there is cannot be read because of the room that is left.
+    /// Available data cannot be read because too little capacity is left.
     BufferFull {
         /// It waits for bytes that have not come, not for the other side.
         has_gap: bool,
@@ -168,7 +168,7 @@ impl StreamRelay {
     }
 }
 
-/// What it means that there is no further piece.
+/// The end of the stream, where there is no further piece.
 fn end(error: Option<&ReadError>) -> Option<End> {
     match error {
         None => Some(End::Finished),

@@ -21,7 +21,7 @@ pub struct StreamOpener {
     source: Initiator,
     /// Streams of one kind that may be open at once.
     most: u64,
-    /// What that side may send; `None`: all streams together are not limited.
+    /// The credit of that side; `None`: all streams together are not limited.
     credit: Option<FlowCredit>,
     /// Streams that it has opened.
     accepted: [u64; 2],

@@ -18,7 +18,7 @@ pub struct Job {
     pub listen: SocketAddr,
     /// Where they go.
     pub next_hop: SocketAddr,
-    /// What congestion control has to say, once all is over.
+    /// The congestion controllers' reports, once all is over.
     reports: [Option<Report>; 2],
     keylog: Option<LogFile>,
     qlog: Option<LogFolder>,
@@ -85,7 +85,7 @@ impl Job {
                 statistics.say(&format!("{side}_{name}"), value);
             }
         }
-        // What the library still holds back, it writes when it is dropped.
+        // The library writes what it still buffers when it is dropped.
         drop(proxy);
         if let Some(qlog) = &self.qlog {
             qlog.complete()?;

@@ -16,7 +16,7 @@ use bytes::BytesMut;
 use super::job::Job;
 use crate::VERSION;
 
-/// What READY says of it.
+/// The driver's description in READY.
 const DRIVER: &str = "at each instant: all arrivals, then timers, then polls of up to 10 datagrams \
                       until there is nothing more to send on either side";
 /// A timer that is due again right after it was handled waits this long, so that time goes on.

@@ -77,7 +77,7 @@ fn both_step_aside(one_socket: bool, pause: Duration) -> [(u64, u64); 2] {
         let statistics = world.proxies[proxy].statistics();
         (statistics.asides_total, statistics.connections_total)
     });
-    // What is kept ready is as it was.
+    // The pooled connections are as they were.
     world.run(Duration::from_secs(100));
     assert!(world.proxies.iter().all(|it| it.statistics().warm == 1));
     assert!(world.proxies.iter().all(|it| it.statistics().asides == 0));

@@ -37,7 +37,7 @@ pub fn connect(world: &mut World, name: &str) -> usize {
         .connect(world.now, tls, world.transport.clone(), name)
 }
 
-/// What the client of a world is closed with; then nothing is left.
+/// Checks the code with which a world's client is closed; then nothing is left.
 fn closes_with(mut world: World, expected: CloseCode) {
     connect(&mut world, "server");
     let mut client = Application::new(Side::Client, &[], 1);
@@ -208,7 +208,7 @@ fn a_client_that_does_not_trust_the_proxy() {
 fn a_client_that_leaves_a_gap_open_and_fills_the_buffer() {
     let mut world = Plan::of(&["buffer=20000"])
         .build_with(|_, config| config.limits.gap = Duration::from_secs(5));
-    // What is lost is sent anew by itself: everything else has left by then.
+    // Lost packets are retransmitted automatically: everything else has left by then.
     let mut congestion = NewRenoConfig::default();
     congestion.initial_window(1 << 40);
     let mut transport = TransportConfig::default();

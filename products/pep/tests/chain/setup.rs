@@ -100,7 +100,7 @@ pub fn config(clock: &Clock, index: usize, words: &str) -> Config {
     Config::from_options(options, context).unwrap()
 }
 
-/// What a world is made of.
+/// The description of a world.
 pub struct Plan {
     /// Of each proxy.
     pub words: Vec<&'static str>,

@@ -19,7 +19,7 @@ fn allowing(streams: u32, words: &[&'static str]) -> Plan {
     plan
 }
 
-/// What there was at most, in a proxy each.
+/// The maxima, one for each proxy.
 #[derive(Debug, Default, PartialEq)]
 struct Most {
     waiting: Vec<u64>,

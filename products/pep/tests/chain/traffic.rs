@@ -9,7 +9,7 @@ use noq_proto::{
 
 use crate::world::Random;
 
-/// What one end does with its sending part of a stream, and the other with what it receives.
+/// The actions of one end on its sending part of a stream, and of the other as its receiver.
 #[derive(Debug, Clone)]
 pub struct Sending {
     pub bytes: usize,
@@ -272,7 +272,7 @@ impl Application {
         })
     }
 
-    /// What must hold of all that was received.
+    /// Checks all that was received.
     pub fn check(&self) {
         for (id, plan) in &self.plans {
             let sending = match (plan.opener == self.side, plan.dir) {

@@ -16,7 +16,7 @@ use crate::peer::Peer;
 /// In 2000, when the certificates begin to hold.
 pub const EPOCH: Duration = Duration::from_secs(946_684_800);
 
-/// What one hop does to datagrams.
+/// The effect of one hop on datagrams.
 #[derive(Debug, Clone, Copy)]
 pub struct Path {
     pub delay: Duration,

@@ -139,7 +139,7 @@ impl Service {
         places.chain(pool.map(|place| (*place, true))).collect()
     }
 
-    /// What each worker hears of clients through.
+    /// Each worker's sources of new clients.
     fn ears(&self, config: &Config) -> Result<Vec<Ears>, Failure> {
         let mut all = Vec::new();
         for _ in self.inboxes.iter() {
@@ -263,7 +263,7 @@ impl supervisor::Service for Service {
     }
 }
 
-/// What is intercepted, if anything is.
+/// The interception, if there is one.
 pub fn interception(settings: &Settings) -> Option<Interception> {
     let intercept = settings.intercept.as_ref()?;
     let [ipv4, ipv6] = Interception::VERSIONS;

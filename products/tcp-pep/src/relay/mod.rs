@@ -173,7 +173,7 @@ impl Relay {
                     INBOX => self.read_messages(now, &mut ready),
                     number if number >= LISTENERS => {
                         let index = usize::try_from(number - LISTENERS).expect("it was a usize");
-                        // What is left is told of again.
+                        // Clients that are left are reported again.
                         let _ = self.accept(index, now, &mut ready);
                     }
                     number if number >= GATES => {
@@ -437,7 +437,7 @@ impl Relay {
 
     fn unpause(&mut self) {
         if std::mem::take(&mut self.is_paused) {
-            // What could be watched before can be again: there is room for it.
+            // Listeners that could be watched before can be again: their entries were freed.
             let _ = self.watch_listeners();
         }
     }

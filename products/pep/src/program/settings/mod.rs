@@ -56,12 +56,12 @@ pub struct NextHop {
     /// By server name; other names are refused.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub allow: BTreeMap<String, HostPort>,
-    /// What signs its certificate.
+    /// The authority that signs its certificate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ca: Option<PathBuf>,
     /// `false`: any certificate will do, and so will anybody on the way.
     pub verify: Verify,
-    /// What the proxy shows of itself where the next hop asks for it.
+    /// The certificate of the proxy where the next hop asks for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,9 +118,9 @@ pub struct Limits {
     /// Streams that a client, or a server, may have open at once on a connection, of each kind, if
     /// the other side allows as many.
     pub streams: u32,
-    /// What waits in the proxy of one stream and direction.
+    /// The most bytes buffered of one stream and direction.
     pub stream_buffer: Size,
-    /// What waits of one connection and direction.
+    /// The most bytes buffered of one connection and direction.
     pub connection_buffer: Size,
     /// Connections kept ready in mode `warm`, per server name and protocol, and worker.
     pub warm: u32,

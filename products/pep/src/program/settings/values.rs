@@ -26,7 +26,7 @@ pub enum Auto {
 }
 
 impl Auto {
-    /// What `true` means.
+    /// The threshold that `true` stands for.
     pub const USUAL: Span = Span::from_millis(200);
 }
 

@@ -76,7 +76,7 @@ pub struct Worker {
     sockets: Sockets,
     shared: Arc<Shared>,
     event_log: EventLog,
-    /// What is being sent, while its socket takes no more; its bytes are in the buffer.
+    /// The datagrams being sent, while their socket takes no more; their bytes are in the buffer.
     blocked: Option<(Socket, Transmit, Token)>,
     buffer: Vec<u8>,
     /// The clients of flows that are forwarded untouched.

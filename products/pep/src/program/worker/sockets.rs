@@ -9,7 +9,7 @@ use bentpipe_pep::Socket;
 
 use super::poller::{Poller, Token};
 
-/// What UDP over IPv4 carries, and so the most that one call can send.
+/// The most that UDP over IPv4 carries, and so the most that one call can send.
 const MOST_BYTES: usize = 65_507;
 /// Of the datagrams that the library sends: an Ethernet frame's.
 const LARGEST_PAYLOAD: usize = 1500 - 28;

@@ -105,9 +105,9 @@ pub struct Limits {
     pub connections: u32,
     /// Those of one client address.
     pub connections_per_client: u32,
-    /// What waits in the proxy of one connection and direction.
+    /// The most bytes buffered of one connection and direction.
     pub buffer: Size,
-    /// What waits of all of them, over all workers.
+    /// The most bytes buffered of all of them, over all workers.
     pub memory: Size,
 }
 
