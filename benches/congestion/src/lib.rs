@@ -52,7 +52,7 @@ impl Controller for Spy {
     }
 }
 
-/// What noq's client knows after the server's first flight, 600 ms after its own.
+/// The RTT estimate of noq's client after the server's first flight, 600 ms after its own.
 #[must_use]
 pub fn estimator_of_a_real_connection() -> RttEstimator {
     let (client_config, server_config, seen) = configs();

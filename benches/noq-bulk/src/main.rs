@@ -1,5 +1,5 @@
-//! What the crate `noq` as it comes does with its own sockets, runtime and defaults; and load for
-//! the proxy.
+//! Measures the crate `noq` unchanged, with its own sockets, runtime and defaults; and loads the
+//! proxy.
 //!
 //! `noq-bulk server` prints its port, serves one client and ends; `noq-bulk client PORT BYTES`
 //! sends, and prints how many seconds passed from the open stream until all was acknowledged. Both

@@ -124,7 +124,8 @@ impl Client<'_> {
         }
     }
 
-    /// What could not be stored is asked for too: whether there is such a path, the server says.
+    /// Requests a file, also one that could not be stored: the server says whether there is such a
+    /// path.
     fn fetch(&self, path: &str) -> Result<(), EndpointError> {
         let folder = self.setup.downloads.as_deref();
         let mut stream = self.connect(format!("GET {path}\r\n").as_bytes())?;

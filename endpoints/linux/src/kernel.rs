@@ -98,7 +98,7 @@ impl Kernel {
         Ok(TcpStream::from(socket))
     }
 
-    /// What accepts connections to `local`.
+    /// A listener for connections to `local`.
     pub fn listen(&self, local: SocketAddr) -> Result<TcpListener, EndpointError> {
         self.sockets.listen(local).map(TcpListener::from)
     }

@@ -20,7 +20,7 @@ use crate::kernel::Kernel;
 
 /// The application protocol, as IANA registered it.
 const ALPN: &str = "http/0.9";
-/// What a thread gets for its stack: there may be thousands of them.
+/// The size of a thread's stack: there may be thousands of them.
 const STACK_BYTES: usize = 256 << 10;
 /// Connections of a client at one time, unless the option says otherwise: as many as a connection
 /// of most stacks of QUIC may have streams. SYNs of thousands at once are lost in any queue.
@@ -96,7 +96,7 @@ fn parallel(setup: &Setup, options: &mut Options) -> Result<usize, EndpointError
     Ok(asked.map_or(default, |it| usize::try_from(it).expect("it is small")))
 }
 
-/// What there is in TLS alone, of what is asked for.
+/// The first requested feature that needs TLS, if there is one.
 fn needs_tls(setup: &Setup, kernel: &Kernel) -> Option<String> {
     let case = setup.test_case;
     if case.resume() != Resume::Nothing {

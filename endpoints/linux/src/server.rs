@@ -24,7 +24,7 @@ const MOST_EARLY: u32 = 1 << 14;
 /// The type of a record with a `ClientHello` (RFC 8446, section 5.1); no request begins so.
 const HANDSHAKE: u8 = 22;
 
-/// What every connection is answered by.
+/// The server's state, shared by all connections.
 struct Server {
     /// None: in the clear.
     tls: Option<Arc<ServerConfig>>,

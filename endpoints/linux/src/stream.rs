@@ -89,7 +89,7 @@ impl Stream {
             let _ = set_socket_linger(&self.socket, Some(Duration::ZERO));
             return;
         }
-        // What the client sends all the same is read, so that the kernel sends no reset.
+        // Data that the client sends all the same are read, so that the kernel sends no reset.
         let _ = self.socket.shutdown(Shutdown::Write);
         let _ = io::copy(&mut self.socket, &mut io::sink());
     }

@@ -16,7 +16,7 @@ use crate::messages::Message;
 use crate::secrets::Secrets;
 use crate::stream::Stream;
 
-/// What callbacks need.
+/// The state that callbacks need.
 #[derive(Debug, Clone)]
 pub struct Context {
     /// The side that the program plays.

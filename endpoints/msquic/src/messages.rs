@@ -1,4 +1,4 @@
-//! What the callbacks, which run in `MsQuic`'s threads, tell the program's own thread.
+//! Messages of the callbacks, which run in `MsQuic`'s threads, to the program's own thread.
 
 use bentpipe_endpoint::{ConnectionKey, Event, StreamKey};
 

@@ -1,5 +1,5 @@
-//! What the variant's options and the trial mean for `MsQuic`. What is not given is as `MsQuic` has
-//! it by default.
+//! Settings of `MsQuic` for the variant's options and the trial. Those that are not given have the
+//! defaults of `MsQuic`.
 
 use std::ops::RangeInclusive;
 use std::path::Path;

@@ -26,7 +26,7 @@ use crate::messages::Message;
 use crate::settings::{ALPN, configure};
 use crate::stream::Stream;
 
-/// What is still to be told to peers gets no longer than this when the program ends.
+/// The longest time for final packets to peers when the program ends.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// `MsQuic` with its connections. What is declared first is closed first, as `MsQuic` wants it.

@@ -21,7 +21,7 @@ const INBOX_BYTES: u64 = 8 << 20;
 /// `MsQuic` keeps a copy of what it is given, of a few such pieces at a time.
 const PIECE_BYTES: usize = 1 << 18;
 
-/// What has come and is not read yet.
+/// Data that have arrived and are not read yet.
 #[derive(Debug, Default)]
 struct Inbox {
     data: Vec<Bytes>,
@@ -140,7 +140,7 @@ impl Stream {
     }
 }
 
-/// What `MsQuic` sends, and the bytes that it points to.
+/// A buffer for `MsQuic` to send, and the bytes that it points to.
 type Piece = (BufferRef, Bytes);
 
 fn callback(

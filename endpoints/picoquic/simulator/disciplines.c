@@ -1,5 +1,5 @@
-// What pico_sim does not offer of picoquic's queue disciplines. picoquic_ns.c is compiled with two of its calls replaced
-// by those here (simulator.sh):
+// Features of picoquic's queue disciplines that pico_sim does not offer. picoquic_ns.c is compiled with two of its calls
+// replaced by those here (simulator.sh):
 //
 // - pico_sim gives every packet the ECN codepoint of its context's default congestion control, NewReno's ECT(0), whatever
 //   sends it, so its queue of L4S stays empty. With PICO_SIM_MARK_AS that control is the default.

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-// What is known of a path from earlier.
+// Values remembered of an earlier path.
 struct SavedPath {
     uint64_t bytes;  // in a round trip
     uint64_t rtt_us;

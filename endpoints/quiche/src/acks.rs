@@ -8,7 +8,7 @@
 
 use std::time::{Duration, Instant};
 
-/// What quiche tells the peer as its `max_ack_delay`.
+/// The `max_ack_delay` that quiche sends to the peer.
 const LONGEST_DELAY: Duration = Duration::from_millis(25);
 
 /// Datagrams that quiche has not had the chance to acknowledge.
@@ -36,7 +36,7 @@ impl DelayedAcks {
         self.since.get_or_insert(now);
     }
 
-    /// What is to be sent waits for nothing.
+    /// Lets nothing delay the packets to be sent.
     pub fn send_now(&mut self) {
         self.urgent = true;
     }

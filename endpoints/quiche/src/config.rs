@@ -1,4 +1,4 @@
-//! What the variant's options and the trial mean for quiche.
+//! Settings of quiche for the variant's options and the trial.
 //!
 //! quiche as a library grants no flow control credit and no streams by default. What it needs, and
 //! all else that its own `quiche-client` and `quiche-server` set, is set as they do.

@@ -83,7 +83,7 @@ impl Connection {
         if self.connected {
             self.acks.receive(now);
         }
-        // What is wrong with the packet or the peer shows in `settle`.
+        // Errors of the packet or the peer show in `settle`.
         let _ = self.quic.recv(datagram, info);
     }
 
@@ -100,7 +100,7 @@ impl Connection {
         }
     }
 
-    /// What to send next, into the buffer.
+    /// Writes the next datagram to send into the buffer.
     ///
     /// quiche would give packets out ahead of their time, with the time at which they are to be
     /// sent. It takes the moment of this call for the time of sending, though, so it is not asked
@@ -169,8 +169,8 @@ impl Connection {
         }
     }
 
-    /// What a client needs to resume the session, when its first ticket has come. Further tickets
-    /// come along with it.
+    /// The state that a client needs to resume the session, when its first ticket has come. Further
+    /// tickets come in the same packet.
     pub fn take_session(&mut self) -> Option<Vec<u8>> {
         if self.ticket || self.quic.is_server() {
             return None;

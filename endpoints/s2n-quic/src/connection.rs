@@ -23,7 +23,7 @@ pub struct Connection {
     ended: bool,
 }
 
-/// What polling for the peer's streams came to.
+/// The result of polling for the peer's streams.
 pub enum Accepted {
     Stream(StreamKey),
     Nothing,
@@ -182,7 +182,7 @@ fn stream_end<T>(error: StreamError, blocked: T) -> Result<T, StreamEnd> {
     }
 }
 
-/// What an error means in the contract's words.
+/// The contract's term for an error.
 pub fn closing(error: Error) -> Closing {
     match error {
         Error::Application { error, .. } => Closing::Application {

@@ -46,7 +46,7 @@ impl<E: Endpoint<PathHandle = Tuple>> Machine for E {
 
     fn transmit(&mut self, now: Duration, departures: &mut Departures) {
         let now = timestamp(now);
-        // What the application has done meanwhile. It is asked each time, so nobody has to be
+        // Takes up the application's latest calls. It is asked each time, so nobody has to be
         // woken; an endpoint that has nothing left to do says so by an error, and has nothing to
         // send either.
         let _ = self.poll_wakeups(&mut Context::from_waker(Waker::noop()), &now);

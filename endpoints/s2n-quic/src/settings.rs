@@ -1,4 +1,4 @@
-//! What a variant's options mean to s2n-quic.
+//! Settings of s2n-quic for a variant's options.
 
 use bentpipe_endpoint::{EndpointError, Options, Setup};
 use s2n_quic::provider::congestion_controller::{bbr, cubic};
@@ -22,7 +22,7 @@ pub struct Settings {
 const SMALLEST_PAYLOAD: u64 = 1200;
 /// That of an Ethernet frame.
 const LARGEST_PAYLOAD: u64 = 1472;
-/// What a stream keeps for sending by default, in bytes. `window` is about credit for the other
+/// The default size of a stream's send buffer, in bytes. `window` is about credit for the other
 /// side: a small one must not throttle what this side sends, and a large one is of no use if less
 /// can be sent.
 const DEFAULT_SEND_BUFFER: u32 = 4096 * 1024;

@@ -1,4 +1,4 @@
-//! What s2n-quic wakes, in the order in which it does.
+//! The tasks that s2n-quic wakes, in the order in which it does.
 //!
 //! Its application side is made of functions that are polled with a waker. There is no executor
 //! here: a waker notes what it is for, and the adapter polls that again.
@@ -9,7 +9,7 @@ use std::task::{Wake, Waker};
 
 use bentpipe_endpoint::{ConnectionKey, StreamKey};
 
-/// What can go on.
+/// A task that can go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// A client's connection is established, or has failed.

@@ -1,5 +1,5 @@
-//! What tquic's `BoringSSL` does otherwise than its own: the linker renames its calls of these
-//! functions (`--wrap`, see `build.rs`).
+//! Changes to tquic's `BoringSSL`: the linker renames its calls of these functions (`--wrap`, see
+//! `build.rs`).
 //!
 //! **Ed25519 for clients.** The trial's certificate has an Ed25519 key, because such signatures
 //! have a fixed length. `BoringSSL` verifies them, but a client does not offer to unless it is
@@ -24,8 +24,8 @@ use std::sync::OnceLock;
 
 use bentpipe_endpoint::LogFile;
 
-/// What a client accepts as the server's signature (RFC 8446, section 4.2.3): ed25519, then
-/// `BoringSSL`'s list as far as TLS 1.3 allows it there.
+/// The signature algorithms that a client accepts from the server (RFC 8446, section 4.2.3):
+/// ed25519, then `BoringSSL`'s list as far as TLS 1.3 allows it there.
 const ACCEPTED: [u16; 6] = [0x0807, 0x0403, 0x0804, 0x0503, 0x0805, 0x0806];
 
 /// Where TLS secrets go.

@@ -1,4 +1,4 @@
-//! What a variant's options and the trial's certificates mean to tquic.
+//! Settings of tquic for a variant's options and the trial's certificates.
 
 use std::path::Path;
 

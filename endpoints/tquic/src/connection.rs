@@ -1,4 +1,4 @@
-//! What the application should know of one connection.
+//! Events of one connection for the application.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use bentpipe_endpoint::{Closing, ConnectionKey, Event, StreamKey};
 use tquic::Connection;
 
-/// What the application knows of a connection already.
+/// The events of a connection that the application already knows.
 #[derive(Default)]
 pub struct Known {
     connected: bool,

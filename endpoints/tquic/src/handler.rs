@@ -11,7 +11,7 @@ use tquic::{Connection, PacketInfo, PacketSendHandler, TransportHandler};
 use crate::connection::closing;
 use crate::qlog::QlogFile;
 
-/// What the callbacks noted.
+/// Events that the callbacks noted.
 #[derive(Default)]
 pub struct Notes {
     /// Connections that came to be, by index.
@@ -26,7 +26,7 @@ pub struct Notes {
     pub outbox: VecDeque<(SocketAddr, Vec<u8>)>,
 }
 
-/// What tquic calls.
+/// The callbacks of tquic.
 pub struct Handler {
     pub notes: Rc<RefCell<Notes>>,
     pub clock: Clock,

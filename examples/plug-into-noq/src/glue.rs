@@ -1,4 +1,5 @@
-//! What joins the two: noq's trait for congestion control, answered by `bentpipe-congestion`.
+//! The adapter between the two: noq's trait for congestion control, implemented by
+//! `bentpipe-congestion`.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -13,7 +13,7 @@ pub struct Instructions {
     pub device: String,
     /// The largest IP packet that the tunnel takes.
     pub mtu_bytes: u32,
-    /// What the tunnel's own packets are: `udp` or `tcp`.
+    /// The protocol of the tunnel's own packets: `udp` or `tcp`.
     pub transport: String,
     /// Of the far end: where it listens.
     pub listen: Option<SocketAddr>,

@@ -10,7 +10,7 @@ pub struct Case {
     pub linux: &'static str,
     /// The same as a queue of a scenario.
     pub ours: &'static str,
-    /// What arrives.
+    /// The flows that arrive.
     pub flows: Vec<Flow>,
     /// For how long, in milliseconds.
     pub duration_ms: u64,

@@ -1,4 +1,4 @@
-//! What becomes of packets on two sides, and how far the sides agree.
+//! The fates of packets on two sides, and how far the sides agree.
 
 use serde_json::{Value, json};
 

@@ -26,8 +26,8 @@ const CE: u8 = 3;
 const EPOCH: u64 = 100_000_000;
 const DRAIN: u64 = 10_000_000_000;
 
-/// What becomes of packets in a guest, and what `tc -s` says at the end. `commands` set up the
-/// queue of `tt1`.
+/// The fates of packets in a guest, and the final output of `tc -s`. `commands` set up the queue of
+/// `tt1`.
 pub fn ends(
     programs: [&Path; 2],
     commands: &str,
@@ -138,7 +138,7 @@ impl Guest {
             .collect())
     }
 
-    /// What the discipline counted.
+    /// The counters of the discipline.
     fn finish(mut self) -> Result<Value, EndpointError> {
         self.pipes.send(&encode_message(FINISH, &[]))?;
         let said = serde_json::from_slice(self.expect(BYE)?)?;

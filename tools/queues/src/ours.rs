@@ -11,8 +11,8 @@ use crate::traffic::Packet;
 /// A path has a delay, which changes nothing here, in nanoseconds.
 const DELAY: u64 = 1_000_000;
 
-/// What becomes of packets on a link with that rate, in bit/s, and that queue, as a scenario file
-/// has it.
+/// The fates of packets on a link with that rate, in bit/s, and that queue, as a scenario file has
+/// it.
 pub fn ends(queue: &str, rate: u64, seed: u64, packets: &[Packet]) -> Result<Vec<End>, String> {
     let seed = LinkSeed {
         seed,

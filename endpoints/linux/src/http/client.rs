@@ -66,7 +66,7 @@ pub fn load(setup: &Setup, kernel: &Kernel, parallel: usize) -> Result<(), Endpo
     failure.map_or(Ok(()), |words| Err(EndpointError::Failed(words)))
 }
 
-/// What visits of one client have in common.
+/// The state that the visits of one client share.
 struct Visitor {
     clock: Clock,
     /// Something has come, or SIGTERM.
@@ -100,7 +100,7 @@ impl Visitor {
     }
 }
 
-/// What is notified when SIGTERM comes, after `is_told` was set.
+/// The object that is notified when SIGTERM comes, after `is_told` was set.
 fn told_to_end(is_told: Arc<AtomicBool>) -> Result<Arc<Notify>, EndpointError> {
     let mut signals = Signals::new([SIGTERM]).map_err(EndpointError::io("waiting for SIGTERM"))?;
     let news = Arc::new(Notify::new());
@@ -184,7 +184,7 @@ impl Client {
         self.clock.elapsed()
     }
 
-    /// What the load of the page does, told what time it is.
+    /// Sets the time of the page's load, and calls `act` with it.
     fn with_load<T>(&self, act: impl FnOnce(&mut PageLoad) -> T) -> T {
         let mut load = self.load.borrow_mut();
         load.set_time(self.now());

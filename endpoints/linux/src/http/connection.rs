@@ -22,16 +22,16 @@ use super::Here;
 /// Flow control of HTTP/2 as Chromium has it: bytes of a stream, and of the connection.
 const WINDOWS: [u32; 2] = [6 << 20, 15 << 20];
 
-/// What sends requests on a connection of HTTP/1.1, one at a time.
+/// The sender of requests on a connection of HTTP/1.1, one at a time.
 pub type Http1 = http1::SendRequest<Empty<Bytes>>;
-/// What sends requests on a connection of HTTP/2; clones do at the same time.
+/// The sender of requests on a connection of HTTP/2; its clones send at the same time.
 pub type Http2 = http2::SendRequest<Empty<Bytes>>;
 
-/// What HTTP is spoken on.
+/// The byte stream that carries HTTP.
 trait Stream: Read + Write + Unpin {}
 impl<T: Read + Write + Unpin> Stream for T {}
 
-/// What makes connections.
+/// The maker of connections.
 pub struct Connector {
     pub sockets: SocketKind,
     /// None: in the clear.

@@ -24,7 +24,7 @@ use super::{H2, Here, runtime};
 use crate::kernel::Kernel;
 use crate::server::end_on_signal;
 
-/// What every connection is answered by.
+/// The server's state, shared by all connections.
 struct Server {
     /// None: in the clear.
     tls: Option<Arc<ServerConfig>>,
