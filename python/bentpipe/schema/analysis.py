@@ -44,7 +44,7 @@ VERDICTS: tuple[Verdict, ...] = (
     "not_sure",
 )
 
-# What the spin bit of 1-RTT packets does (RFC 9000 section 17.4).
+# The behaviour of the spin bit in 1-RTT packets (RFC 9000 section 17.4).
 SpinBit = Literal[
     "absent",
     "constant",
@@ -82,13 +82,13 @@ PLOTKINDS: tuple[PlotKind, ...] = (
 
 
 class Undecoded(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What was left out for one and the same reason."""
+    """Packets that were left out for the same reason."""
 
-    # How much.
+    # Their number.
     count: int
-    # Of what, and why.
+    # Their kind, and the reason.
     what: str
-    # Where the first of it is, counted from 1 within its file.
+    # The frame of the first of them, counted from 1 within its file.
     first_frame: int
 
 
@@ -99,45 +99,47 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     connection: int
     # Its transport protocol.
     protocol: Protocol
-    # Of QUIC: `1`, `2`, or a draft, as `draft-29`; null of TCP, or the handshake was not captured.
+    # The version of QUIC: `1`, `2`, or a draft, as `draft-29`; null of TCP, or the handshake was not
+    # captured.
     version: str | None
     # Address and port of the end that opened it.
     client: str
-    # Address and port of the other.
+    # Address and port of the other end.
     server: str
     # Where it was captured.
     vantage: Sides
     # When its first packet was seen, with nanoseconds, which a JSON number would not hold.
     start_unix_s: str
-    # By how much times of the server's side were put back, where clocks are certain to differ; else 0.
+    # The correction that was subtracted from times of the server's side, where clocks are certain to differ;
+    # else 0.
     server_clock_ahead_s: float
-    # How many there are.
+    # The number of its packets.
     packets: int
-    # What each end allowed its peer. Absent where no transport parameters were seen.
+    # The flow control limits in each end's transport parameters. Absent where none were seen.
     transport_parameters: InitialCredits | None = None
-    # How it came about. Absent of TCP without TLS, and of QUIC where nothing of it was captured.
+    # How it was established. Absent of TCP without TLS, and of QUIC where nothing of it was captured.
     establishment: Establishment | None = None
-    # What it achieved.
+    # Its measures.
     metrics: Metrics
-    # What can be measured of it without its secrets. Absent from analyses of Bentpipe 0.2 and before.
+    # Measures that need no secrets. Absent from analyses of Bentpipe 0.2 and before.
     passive: Passive | None = None
     # Whether it has 1-RTT packets, none of which could be decrypted. Absent from analyses of Bentpipe 0.2 and
     # before.
     sealed: bool | None = None
-    # What happened once.
+    # Events that happen once.
     events: list[Event]
-    # What each rule says of it.
+    # The verdict of each rule.
     findings: list[Finding]
-    # What endpoints logged. Absent if none logged its congestion window.
+    # Values that endpoints logged. Absent if none logged its congestion window.
     qlog: LoggedWindows | None = None
 
 
 class InitialCredits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The initial flow-control limits of both ends."""
 
-    # What the client allowed; null not seen.
+    # The limits that the client gave; null not seen.
     client: InitialCredit | None
-    # What the server allowed; null not seen.
+    # The limits that the server gave; null not seen.
     server: InitialCredit | None
 
 
@@ -163,15 +165,15 @@ class Establishment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     complete: bool
     # Whether the server sent a Retry.
     retry: bool
-    # How often the ClientHello was sent: the most times that any byte of it was; 0 if it was not seen.
+    # How often the ClientHello was sent: the most times that any byte of it was sent; 0 if it was not seen.
     client_hellos: int
-    # Whether the server took a ticket of the client: `pre_shared_key` in its ServerHello, which needs no
+    # Whether the server accepted a ticket of the client: `pre_shared_key` in its ServerHello, which needs no
     # secrets; null not seen.
     resumed: bool | None
     # Whether the server sent a Certificate; null not seen, or not decrypted.
     certificate: bool | None
-    # Of stream data in 0-RTT packets of the client, retransmissions included; over TCP in TLS's early data,
-    # without these; null some of these could not be decrypted.
+    # Bytes of stream data in 0-RTT packets of the client, retransmissions included; over TCP in TLS's early
+    # data, without these; null some of these could not be decrypted.
     zero_rtt_bytes: int | None
     # Whether the server acknowledged one of these packets, or its EncryptedExtensions have `early_data`; over
     # TCP the latter; null there are no such packets, or they could not be decrypted.
@@ -209,7 +211,7 @@ class Metrics(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     return_: OneWay = msgspec.field(name="return")
     # The shortest RTT sample (RFC 9002) of the `sender` of `--link`, else of the end that sent more data.
     rtt_min_ms: float | None
-    # The middle one.
+    # The median.
     rtt_median_ms: float | None
     # The longest.
     rtt_max_ms: float | None
@@ -218,18 +220,18 @@ class Metrics(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class OneWay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What passed in one direction."""
+    """Packets and bytes in one direction."""
 
     # QUIC packets (TCP segments).
     packets: int
-    # Those that carried them.
+    # The datagrams that carried them.
     datagrams: int
-    # Of IP packets.
+    # Bytes of IP packets.
     ip_bytes: int
-    # Of stream data, with what was retransmitted; null not decrypted.
+    # Bytes of stream data, retransmissions included; null not decrypted.
     stream_bytes: int | None
-    # Of stream data that its sender had sent before; null captured at the receiver's side alone, where what
-    # was lost does not pass.
+    # Bytes of stream data that its sender had sent before; null captured at the receiver's side alone, where
+    # what was lost does not pass.
     retransmitted_bytes: int | None
     # `retransmitted_bytes` / `stream_bytes`, share.
     retransmitted_share: float | None
@@ -242,10 +244,10 @@ class OneWay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     reordered_packets: int | None
     # Packets that passed the same place once more; they count nowhere else.
     duplicates: int
-    # The shortest time from the sender's side to the receiver's, as true as the two clocks; null not captured
-    # at both sides.
+    # The shortest time from the sender's side to the receiver's, as exact as the two clocks; null not
+    # captured at both sides.
     one_way_delay_min_ms: float | None
-    # The middle one.
+    # The median.
     one_way_delay_median_ms: float | None
     # The longest.
     one_way_delay_max_ms: float | None
@@ -261,21 +263,21 @@ class OneWay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # transfer does not end within the capture, until it ends; without secrets, from the first 1-RTT packet of
     # the end that sent more bytes to its last.
     mean_rate_bps: float | None
-    # What the ends made of Explicit Congestion Notification.
+    # The use of Explicit Congestion Notification.
     ecn: EcnUse
 
 
 class EcnUse(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the sender and the receiver of one direction made of ECN: which codepoints were set, which marks
-    arrived, which were reported, and what the sender did then.
+    """The use of ECN by the sender and the receiver of one direction: the codepoints that were set, the
+    marks that arrived, those that were reported, and the sender's answer.
     """
 
     # The codepoint that most of the sender's packets with one had, `ECT(0)` or `ECT(1)` (RFC 3168 section 5);
     # `none` if no packet had one. Packets of the handshake do not count; null not captured at the sender's
     # side.
     codepoint: str | None
-    # Of the sender's packets with stream data: those with ECT(0) or ECT(1); null also without such packets,
-    # share.
+    # The share of the sender's packets with stream data that had ECT(0) or ECT(1); null also without such
+    # packets, share.
     capable_share: float | None
     # Packets that arrived with Congestion Experienced; of QUIC, those of one datagram count each; null not
     # captured at the receiver's side, packets.
@@ -285,9 +287,9 @@ class EcnUse(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # the sender's CWR (RFC 3168 section 6.1.3); null accurate ECN of TCP (RFC 9768), whose counters are not
     # read, marks.
     ce_echoed: int | None
-    # Round trips in which the sender heard of marks, each until a packet sent after the first news of one was
-    # acknowledged (RFC 9002 section 7.3.2); without those in which new data ended; null not captured at the
-    # sender's side; accurate ECN of TCP, round trips.
+    # Round trips in which the sender received reports of marks, each until a packet sent after the first
+    # report of one was acknowledged (RFC 9002 section 7.3.2); without those in which new data ended; null not
+    # captured at the sender's side; accurate ECN of TCP, round trips.
     ce_rounds: int | None
     # Those in which the sender slowed down. TCP says so by CWR (RFC 3168 section 6.1.2). Of QUIC, the most
     # bytes in flight in the second half of the round trip were at least a full-sized packet below the most in
@@ -296,33 +298,33 @@ class EcnUse(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Passive(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What can be measured without secrets (RFC 9312): from when datagrams passed, how large they were, the
-    Initial packets, which anybody can read, and the bits of short headers that are not encrypted.
+    """Measures that need no secrets (RFC 9312): from the times and sizes of datagrams, the Initial packets,
+    which anybody can read, and the bits of short headers that are not encrypted.
     """
 
-    # The server that the client asked for (SNI), in its ClientHello; null not seen, or it named none.
+    # The server name (SNI) in the client's ClientHello; null not seen, or it named none.
     server_name: str | None
     # The application protocols that the client offered there, the best first.
     alpn: list[str]
-    # Of QUIC: the connection IDs that became known. Those that ends issue later are encrypted.
+    # The connection IDs that became known, of QUIC. Those that ends issue later are encrypted.
     connection_ids: ConnectionIds
-    # The addresses that ends came to use beside their first.
+    # Addresses that ends used after their first.
     later_addresses: list[AddressChange]
-    # The round trip of the handshake, what both ends took to answer included: from an Initial packet to the
-    # one that acknowledges it; of TCP from a segment to the first that gives an RTT sample of it; null not
-    # captured where that can be told.
+    # The round trip of the handshake, the time that both ends took to answer included: from an Initial packet
+    # to the one that acknowledges it; of TCP from a segment to the first that gives an RTT sample of it; null
+    # not captured where that can be told.
     handshake_rtt_ms: float | None
-    # Whether the spin bit can be measured with; null of TCP.
+    # The behaviour of the spin bit; null of TCP.
     spin_bit: SpinBit | None
     # RTT by the spin bit, delays of both ends included.
     spin_rtt: RttSpread
-    # RTT samples by the spin bit that were left out, since nobody had anything to send meanwhile.
+    # RTT samples by the spin bit that were left out, since no end had anything to send meanwhile.
     spin_rejected: int
-    # RTT by matching what passed at both sides: of a packet of the end that sent more bytes and the next one
-    # back, the times on the way. What the far end waited is not in it. Without samples where one side was
+    # RTT by matching packets that passed both sides: of a packet of the end that sent more bytes and the next
+    # one back, the times on the way, without the delay of the far end. Without samples where one side was
     # captured.
     matched_rtt: RttSpread
-    # What loss bits (RFC 9506) say of the packets of each end.
+    # Losses by the loss bits (RFC 9506) in the packets of each end.
     loss_bits: LossBitsOfEnds
     # Bursts of the datagrams of each end.
     bursts: BurstsOfEnds
@@ -335,9 +337,9 @@ class Passive(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class ConnectionIds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Connection IDs, in hexadecimal."""
 
-    # Of packets to the client. One without bytes is an empty text.
+    # Those in packets to the client. One without bytes is an empty text.
     client: list[str]
-    # Of packets to the server; the first is what the client made up.
+    # Those in packets to the server; the first is the one that the client chose.
     server: list[str]
 
 
@@ -355,11 +357,11 @@ class AddressChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 class RttSpread(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """RTT samples."""
 
-    # How many there are.
+    # Their number.
     samples: int
     # The shortest; null there are none.
     min_ms: float | None
-    # The middle one; null there are none.
+    # The median; null there are none.
     median_ms: float | None
     # The longest; null there are none.
     max_ms: float | None
@@ -368,22 +370,22 @@ class RttSpread(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class LossBitsOfEnds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Loss bits of both ends."""
 
-    # Of packets of the client; null they show none.
+    # Those in packets of the client; null they show none.
     client: LossBits | None
-    # Of packets of the server; null they show none.
+    # Those in packets of the server; null they show none.
     server: LossBits | None
 
 
 class LossBits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the square bit and the loss event bit of an end's short headers say."""
+    """Losses by the square bit and the loss event bit of an end's short headers."""
 
-    # Packets that came of whole periods of the square bit.
+    # Packets of complete periods of the square bit.
     square_packets: int
-    # Those of these periods that did not come: lost between their sender and the place of capture.
+    # Packets of these periods that did not arrive: lost between their sender and the place of capture.
     upstream_lost_packets: int
     # `upstream_lost_packets` / packets of these periods, share.
     upstream_lost_share: float
-    # Packets with the loss event bit: so many the sender took for lost, on the whole path.
+    # Packets with the loss event bit: one for each packet that the sender declared lost, on the whole path.
     reported_lost_packets: int
     # `reported_lost_packets` / packets with a short header, share.
     reported_lost_share: float
@@ -392,42 +394,42 @@ class LossBits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class BurstsOfEnds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Bursts of both ends."""
 
-    # Of datagrams of the client.
+    # Bursts of the client's datagrams.
     client: Bursts
-    # Of datagrams of the server.
+    # Bursts of the server's datagrams.
     server: Bursts
 
 
 class Bursts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Datagrams (TCP: segments) less than 1 ms apart, where they were seen first: at their sender's side, or
-    behind a bottleneck what that left of them.
+    """Datagrams (TCP: segments) less than 1 ms apart, at the first place of capture: at their sender's side,
+    or behind a bottleneck, which changes them.
     """
 
-    # How many there are, those of one datagram included.
+    # Their number, those of one datagram included.
     bursts: int
-    # Datagrams of the longest.
+    # Datagrams of the longest burst.
     longest_datagrams: int
-    # Bytes of its IP packets.
+    # Bytes of the longest burst's IP packets.
     longest_bytes: int
-    # When it began; null there is none.
+    # When the longest burst began; null there is none.
     longest_at_s: float | None
     # Bytes in bursts of more than 10 datagrams / all bytes, share.
     long_share: float
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Something that happened once."""
+    """An event that happens once."""
 
     # `handshake_complete`, `first_byte`, `slow_start_end` or `last_byte`.
     name: str
-    # When.
+    # Its time.
     at_s: float
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a rule says of a connection."""
+    """The verdict of a rule on a connection."""
 
-    # Its name, as in [the list of rules](findings.md).
+    # The name of the rule, as in [the list of rules](findings.md).
     rule: str
     # Whether the flaw is there.
     verdict: Verdict
@@ -435,20 +437,20 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     title: str
     # One plain sentence.
     text: str
-    # The numbers behind it.
+    # The numbers that it rests on.
     evidence: list[Evidence]
-    # Where to see it; null nowhere.
+    # The plot that shows it; null nowhere.
     plot: PlotPlace | None
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A number that a finding rests on."""
 
-    # What the number is.
+    # The meaning of the number.
     what: str
-    # When it was so, or began to be.
+    # The time to which it applies, or from which on.
     at_s: float
-    # The end, of what took a while; null it took none.
+    # The end of that time, of something that lasted; null it took none.
     until_s: float | None
     # The number.
     value: float
@@ -459,7 +461,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class PlotPlace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A part of a plot."""
 
-    # Which plot.
+    # The kind of plot.
     kind: PlotKind
     # Its beginning.
     from_s: float
@@ -468,7 +470,7 @@ class PlotPlace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class LoggedWindows(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the ends of a connection logged."""
+    """Values that the ends of a connection logged."""
 
     # Absent if the client logged no congestion window.
     client: Logged | None = None
@@ -477,7 +479,7 @@ class LoggedWindows(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class Logged(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What an end logged."""
+    """Values that an end logged."""
 
     # Its congestion window.
     cwnd: WindowSeries
@@ -488,22 +490,22 @@ class WindowSeries(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     # When it changed.
     time_s: list[float]
-    # To what, bytes.
+    # The new value, bytes.
     bytes: list[int]
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What captures hold."""
+    """The contents of captures."""
 
-    # Of what format this file is: the number at the top of this page.
+    # The number of this file's format, as at the top of this page.
     format: int
     # The names of the captures, without folders.
     files: list[str]
     # Where the connection with the most packets was captured.
     sides: Sides
-    # What was left out.
+    # Packets that were left out, by reason.
     undecoded: list[Undecoded]
-    # Why captures could not be read to their ends.
+    # Errors that kept captures from being read to their ends.
     errors: list[str]
-    # What was found, in the order of their first packets.
+    # The connections, in the order of their first packets.
     connections: list[Connection]

@@ -18,7 +18,7 @@ class BundleFlow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     alpn: str
     # Paths of files, each with a leading slash.
     requests: list[str]
-    # What the page consists of, if it is one: a resource for each request.
+    # The resources of the page, if it is one: one for each request.
     page: list[BundleResource] = []
     # The live stream, if it is one: its requests are segments in their order, each at every rate; null it is
     # none.
@@ -27,7 +27,7 @@ class BundleFlow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     frames: BundleFrameStream | None = None
     # When it begins, ns.
     start_ns: int
-    # How long it lasts; null until its files have arrived, ns.
+    # Its duration; null until its files have arrived, ns.
     duration_ns: int | None
     # The stack that opens the connection.
     client: BundleStack
@@ -38,15 +38,15 @@ class BundleFlow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class BundleResource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A resource of a page, in the order of the requests."""
 
-    # What it is: a word of [pages](pages.md).
+    # Its type: a word of [pages](pages.md).
     type: str
-    # Of its body.
+    # The size of its body.
     bytes: int
     # The number of the resource that leads to it, from 0; null the page begins with it.
     initiator: int | None
-    # Bytes of the initiator that must have come before it is found; null all, with their end.
+    # Bytes of the initiator that must have arrived before it is found; null all, with their end.
     found_after_bytes: int | None
-    # From then until it is asked for.
+    # The time from then until it is requested.
     wait_ms: int
     # 0 to 7, the lowest first (RFC 9218, section 4.1).
     urgency: int
@@ -57,16 +57,17 @@ class BundleResource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 class BundleStack(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A stack with its options."""
 
-    # What people call the variant, options included.
+    # The variant's title, options included.
     name: str
     # The stack's name.
     stack: str
-    # Those of its `stack.toml`, by name.
+    # The options of its `stack.toml`, by name.
     options: dict[str, str]
     # As the stack gave it when it was installed; in virtual time each program gives it anew; null where it is
     # not known.
     version: str | None
-    # Of what it was built from: who runs the bundle must have the same; null where nothing was built.
+    # The hash of the sources that it was built from: who runs the bundle must have the same; null where
+    # nothing was built.
     inputs_sha256: str | None
     # The Python packages of Bentpipe's environment that it runs with, and their versions: who runs the bundle
     # must have the same.
@@ -76,13 +77,13 @@ class BundleStack(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class BundleProxy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A middlebox on the path."""
 
-    # What it is, by its `middlebox.toml`; the same of all on a path.
+    # The kind of middlebox, by its `middlebox.toml`; the same of all on a path.
     kind: str
     # `terminal` or `gateway`.
     place: str
-    # What people call it, options included.
+    # Its title, options included.
     name: str
-    # Those of its program, by name.
+    # The options of its program, by name.
     options: dict[str, str]
 
 
@@ -98,45 +99,45 @@ class BundleTunnel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class BundleAnswer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What came of a bundle."""
+    """The result of a bundle."""
 
-    # Which bundle it answers.
+    # The name of the bundle's trial.
     trial: str
     # The bundle's: two answers with the same seed must agree.
     seed: str
-    # What the testbed says of the trial: the columns of its record that are not the plan's; null it failed.
+    # The testbed's results: the columns of the trial's record that are not the plan's; null it failed.
     values: dict[str, Any] | None
     # Why, if it failed; else empty.
     failure: str
 
 
 class BundleLiveStream(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A live stream, as far as a client has to know of it."""
+    """A live stream, as a client knows it."""
 
-    # For how long a segment plays.
+    # The time that a segment plays.
     segment_ms: int
-    # So many segments are made when the client begins.
+    # The number of segments that are made when the client begins.
     initial_segments: int
-    # What segments take to be played as they come, the lowest first: each has `segment_ms` times the rate,
-    # over 8000, bytes, rounded down.
+    # The rates of segments, at which they can be played as they arrive, the lowest first: each has
+    # `segment_ms` times the rate, over 8000, bytes, rounded down.
     rates_bps: list[int]
 
 
 class BundleFrameStream(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A stream of frames with deadlines, as both ends are told of it."""
+    """A stream of frames with deadlines, as both ends know it."""
 
-    # From one frame to the next.
+    # The time from one frame to the next.
     interval_us: int
-    # For how long after it was made a frame is of use.
+    # The time from when a frame is made, in which it must arrive to be of use.
     deadline_ms: int
-    # What carries the frames: `streams`, one for each, or `datagrams`, DATAGRAM frames (RFC 9221).
+    # The carrier of frames: `streams`, one for each, or `datagrams`, DATAGRAM frames (RFC 9221).
     over: str
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A trial that somebody is to execute."""
+    """A trial to be executed."""
 
-    # Of what format this file is: the number at the top of this page.
+    # The number of this file's format, as at the top of this page.
     format: int
     # The version of Bentpipe that wrote it: who runs the bundle must have the same, and with it the same
     # testbeds and middleboxes.
@@ -149,13 +150,13 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ip: int = 4
     # The path, resolved.
     scenario: dict[str, Any]
-    # Those that share the path. The first is the one that is measured.
+    # The flows that share the path. The first is the one that is measured.
     flows: list[BundleFlow]
-    # What stands between the ends of every flow, from the client to the server.
+    # The middleboxes between the ends of every flow, from the client to the server.
     proxies: list[BundleProxy]
-    # What all flows go through, from the client to another host; null nothing.
+    # The tunnel of all flows, from the client to another host; null nothing.
     tunnel: BundleTunnel | None = None
-    # The files that are served, by their names, and how many bytes they have.
+    # The files that are served, by their names, with their sizes in bytes.
     files: dict[str, int]
     # 64 bits in hexadecimal: all that is random in the trial comes from it.
     seed: str
@@ -164,5 +165,5 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     trace: bool
     # Leave the endpoints' qlogs.
     qlog: bool
-    # Wall time after which a silent program is given up.
+    # Wall time after which a program that does not answer is given up.
     silence_s: int

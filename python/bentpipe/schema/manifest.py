@@ -8,7 +8,7 @@ import msgspec
 
 FORMAT = 2
 
-# Which clients meet which servers.
+# The choice of pairs: which clients meet which servers.
 Pairs = Literal[
     "all",
     "self",
@@ -18,7 +18,7 @@ PAIRS: tuple[Pairs, ...] = (
     "self",
 )
 
-# Which trials leave a trace.
+# The choice of trials that leave a trace.
 Traces = Literal[
     "none",
     "analysis",
@@ -36,7 +36,7 @@ TRACES: tuple[Traces, ...] = (
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The plan of a campaign, as a manifest keeps it ([campaigns](campaigns.md) explains the keys)."""
 
-    # The campaign's.
+    # The campaign's name.
     name: str
     # Names, or paths to files.
     scenarios: tuple[str, ...]
@@ -44,9 +44,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     clients: tuple[str, ...]
     # The variants of stacks that are servers.
     servers: tuple[str, ...]
-    # Who meets whom.
+    # The pairs of clients and servers.
     pairs: Pairs = "all"
-    # What it is about.
+    # The subject of the campaign.
     title: str = ""
     # All randomness comes from it.
     seed: int = 1
@@ -56,9 +56,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     workloads: tuple[str, ...] = ("transfer:10485760",)
     # Sets of further flows, in canonical form; each workload is run with each.
     flows: tuple[str, ...] = ()
-    # What stands between the ends.
+    # The treatments between the ends.
     treatments: tuple[str, ...] = ("direct",)
-    # Chains of proxies, in canonical form: each is a treatment of its own.
+    # Chains of proxies, in canonical form: each is a separate treatment.
     pep: tuple[str, ...] = ()
     # Which trials leave a trace.
     trace: Traces = "none"
@@ -101,7 +101,7 @@ class ScenarioState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     # As a scenario file has it, resolved; what trials are given.
     scenario: dict[str, Any]
-    # What pages and tables say of it.
+    # The summary of it on pages and in tables.
     summary: dict[str, Any]
 
 
@@ -112,11 +112,11 @@ class NotApplicable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     # Why, in words.
     reason: str
-    # How many they are.
+    # The number of them.
     combinations: int
-    # How many the plan has in all.
+    # The number of the plan's combinations in all.
     of: int
-    # Which they are, in every scenario.
+    # The combinations, in every scenario.
     cells: list[NotApplicableCell]
 
 
@@ -136,27 +136,27 @@ class NotApplicableCell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 class StackState(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A stack that takes part."""
 
-    # What people call it.
+    # Its title.
     title: str = ""
     # Whether the same seed gives the same packets.
     deterministic: bool = False
-    # What its stack.toml says besides.
+    # The notes in its stack.toml.
     notes: str = ""
-    # What it was made of: the hash of its sources, checksums, tools, packages; null where it needs no
-    # installation.
+    # The inputs of its installation: the hash of its sources, checksums, tools, packages; null where it needs
+    # no installation.
     installation: dict[str, Any] | None = None
-    # The same, each time that a resumed run found another one.
+    # The inputs again, each time that a resumed run found another installation.
     resumed_with: list[dict[str, Any]] = []
 
 
 class Manifest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What is known of a run beside its records."""
+    """The state of a run beside its records."""
 
-    # Of what format this file is: the number at the top of this page. Absent in the first format.
+    # The number of this file's format, as at the top of this page. Absent in the first format.
     format: int = FORMAT
-    # Its name; `run` where it is no campaign.
+    # The campaign's name; `run` where it is no campaign.
     campaign: str
-    # What it is about.
+    # The subject of the campaign.
     title: str
     # The plan, as the user wrote it: it decides what a resumed run does.
     options: Options
@@ -164,7 +164,7 @@ class Manifest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     command: str
     # When the run began, UTC.
     started: str
-    # Of Bentpipe, its commit, its tools, and under `stacks` what the stacks gave.
+    # Versions of Bentpipe, its commit, its tools, and under `stacks` those that the stacks reported.
     versions: dict[str, Any]
     # The machine: system, kernel, processor, cores.
     host: dict[str, Any]
@@ -174,7 +174,7 @@ class Manifest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     stacks: dict[str, StackState]
     # The stacks that could not take part, and why.
     left_out: dict[str, str]
-    # What of the plan cannot be, and has no trials: an entry for each reason.
+    # Combinations of the plan that are not applicable, and have no trials: an entry for each reason.
     not_applicable: list[NotApplicable] = []
     # The folders of `--stacks` and BENTPIPE_STACKS.
     stack_folders: list[str] = []
@@ -186,9 +186,9 @@ class Manifest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     resumed: list[str] = []
     # In real time: whether idle processors were kept from sleeping.
     awake: bool = False
-    # `stack as role`, and what it did with an unknown test case in place of ending with 127.
+    # `stack as role`, and its reaction to an unknown test case in place of ending with 127.
     contract_breaches: dict[str, str] = {}
     # Trials that were executed more than once and gave different packets, though they must repeat.
     disagreements: dict[str, str] = {}
-    # Of runs on a cluster: its hosts, and how many trials each of them answered.
+    # The hosts of a cluster on which the run was executed, and how many trials each of them answered.
     executed_on: dict[str, int] = {}

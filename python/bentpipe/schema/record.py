@@ -68,13 +68,13 @@ class FlowResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     return_queue_drops: int
     # Those towards its server that the link lost, packets.
     return_losses: int
-    # What half of the packets towards the client did not exceed.
+    # The median over packets towards the client.
     forward_queueing_median_ms: float | None = None
-    # What 99 % of them did not exceed.
+    # The 99th percentile over packets towards the client.
     forward_queueing_p99_ms: float | None = None
-    # What half of the packets towards the server did not exceed.
+    # The median over packets towards the server.
     return_queueing_median_ms: float | None = None
-    # What 99 % of them did not exceed.
+    # The 99th percentile over packets towards the server.
     return_queueing_p99_ms: float | None = None
     # By the steps of the trial's own curve.
     received_bytes: list[int]
@@ -85,9 +85,9 @@ class ProxyResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     # Where it stood: `terminal` or `gateway`.
     place: str
-    # What it is called, with its options.
+    # Its title, with its options.
     name: str
-    # Of its program.
+    # The version of its program.
     version: str
     # How it batches arrivals and polls its stack.
     driver: str
@@ -95,13 +95,13 @@ class ProxyResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     cpu_s: float
     # The most that its program had in RAM at once.
     memory_bytes: int
-    # What it says of itself at the end. In `records.parquet` as JSON: each program has names of its own.
+    # Statistics that it reports at the end. In `records.parquet` as JSON: each program has other names.
     statistics: dict[str, Any]
 
 
 class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A hop, between two neighbours of client, middleboxes and server: what its links did to the packets of
-    all flows, and what could be decoded of the flow that is measured.
+    """A hop, between two neighbours of client, middleboxes and server: the counts of its links for the
+    packets of all flows, and the measures of the flow that is measured, as far as it could be decoded.
     """
 
     # The neighbour on the client's side.
@@ -115,11 +115,11 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     # Packets towards the client that a queue dropped; null also over a real link, where what a queue drops is
     # one of the losses, packets.
     forward_queue_drops: int | None
-    # Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were
-    # delivered; null also over a real link, packets.
+    # Packets marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they
+    # were delivered; null also over a real link, packets.
     forward_marked: int | None = None
-    # Arrived at the client behind a packet of their flow that was sent later (RFC 4737, section 3). Their
-    # share of the packets that arrived is the reordered ratio, packets.
+    # Packets that arrived at the client behind a packet of their flow that was sent later (RFC 4737, section
+    # 3). Their share of the packets that arrived is the reordered ratio, packets.
     forward_reordered: int | None = None
     # The largest extent of a reordered packet towards the client: how many arrived from the first one that
     # was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered, packets.
@@ -151,10 +151,11 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     return_bytes: int | None
     # Packets towards the server that a queue dropped, packets.
     return_queue_drops: int | None
-    # Marked with Congestion Experienced on the way towards the server; null also over a real link, packets.
+    # Packets marked with Congestion Experienced on the way towards the server; null also over a real link,
+    # packets.
     return_marked: int | None = None
-    # Arrived at the server behind a packet of their flow that was sent later (RFC 4737, section 3). Their
-    # share of the packets that arrived is the reordered ratio, packets.
+    # Packets that arrived at the server behind a packet of their flow that was sent later (RFC 4737, section
+    # 3). Their share of the packets that arrived is the reordered ratio, packets.
     return_reordered: int | None = None
     # The largest extent of a reordered packet towards the server: how many arrived from the first one that
     # was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered, packets.
@@ -192,12 +193,12 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     # Those that collided with another terminal's; null no return link of the hop is a carrier of DVB-RCS2, or
     # nobody counted, requests.
     return_capacity_requests_collided: int | None = None
-    # From a request to the superframe in which capacity was assigned for it, in the mean of those that were
-    # heard; null nothing was assigned for any.
+    # The mean time from a request to the superframe in which capacity was assigned for it, over those that
+    # were received; null nothing was assigned for any.
     return_grant_wait_mean_ms: float | None = None
     # The longest such time; null nothing was assigned for any.
     return_grant_wait_max_ms: float | None = None
-    # That completed a handshake on this hop.
+    # Connections that completed a handshake on this hop.
     connections: int | None
     # The smallest RTT sample of the hop's own sender.
     rtt_min_ms: float | None
@@ -219,11 +220,11 @@ class TunnelResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     kind: str
     # Where it ended, from the client: `gateway` or `server`.
     to: str
-    # Of its program.
+    # The version of its program.
     version: str
     # The largest IP packet that it took.
     mtu_bytes: int
-    # Of its own connection, of a tunnel over TCP; else empty.
+    # The congestion control of its own connection, of a tunnel over TCP; else empty.
     congestion_control: str
     # From the start of its programs until a packet had gone through and another one back.
     setup_s: float
@@ -235,11 +236,11 @@ class TunnelResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     return_packets: int
     # Their bytes.
     return_bytes: int
-    # Of these, both ways, what did not come out at the other end: dropped or lost by the link, or dropped by
-    # the tunnel's own programs and devices.
+    # Packets of these, both ways, that did not come out at the other end: dropped or lost by the link, or
+    # dropped by the tunnel's own programs and devices.
     lost_packets: int
-    # Bytes on the link that were not those of packets inside: headers, padding, and what the tunnel says or
-    # repeats of itself. Negative where it dropped more than that before the link.
+    # Bytes on the link that were not those of packets inside: headers, padding, and the tunnel's own messages
+    # and retransmissions. Negative where it dropped more than that before the link.
     overhead_bytes: int
     # The same as a share of all bytes on the link; null where there were none, share.
     overhead_share: float | None
@@ -252,13 +253,13 @@ class TunnelResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One trial: which it was, how it ended, what was measured."""
 
-    # Of what format this record is: the number at the top of this page. Absent in the first format.
+    # The number of this record's format, as at the top of this page. Absent in the first format.
     format: int = FORMAT
     # The name of its folder under `trials/`.
     trial: str
     # The label of its scenario: the name, with what `--set` changed.
     scenario: str
-    # What was transferred: a test case and its files, as in `transfer:10485760`.
+    # The workload: a test case and its files, as in `transfer:10485760`.
     workload: str
     # Of all files of the workload together, also where measures are of a second connection's alone.
     size_bytes: int
@@ -266,7 +267,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     client: str
     # The server's stack, with its options.
     server: str
-    # What stood between them: `direct`, or middleboxes, as in `quic-pep terminal,gateway`.
+    # The treatment: `direct`, or middleboxes, as in `quic-pep terminal,gateway`.
     treatment: str
     # `sim`, virtual time, `emu`, real time, or `remote`, a real link; `runner` of what was imported from the
     # QUIC interop runner.
@@ -288,10 +289,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # where nothing was started. HTTP/3 adds what hq-interop has not, so where results stand side by side
     # those of `h3` are marked.
     alpn: str = ""
-    # What times and rates come from: `wire`, or `client`, its own report, where the wire could not be
-    # decoded, or so little of it that the rest would mislead: then `undecoded_packets` says how much, and
-    # `detail`. Over a real link of which nothing could be captured: `qlog`, the client's, or without that
-    # `exit`, the start and the end of its program.
+    # The source of times and rates: `wire`, or `client`, its own report, where the wire could not be decoded,
+    # or so little of it that the rest would mislead: then `undecoded_packets` says how much, and `detail`.
+    # Over a real link of which nothing could be captured: `qlog`, the client's, or without that `exit`, the
+    # start and the end of its program.
     measured_from: str = ""
     # 1-RTT packets that could not be decoded though the secrets are known: an extension that is not known
     # here changes them, say. Above one in a hundred of an end's, `measured_from` is `client` and `findings`
@@ -362,14 +363,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     startup_s: float | None = None
     # How many times the next segment was not there when it was due; null where no live stream was played.
     stalls: int | None = None
-    # How long nothing was played for that, in all; null where no live stream was played.
+    # The time in which nothing was played because of that, in all; null where no live stream was played.
     stalled_s: float | None = None
     # The mean of the rates of the segments that were played; null where no live stream was played.
     media_rate_bps: float | None = None
     # How many segments had another rate than the one before; null where no live stream was played.
     rate_changes: int | None = None
-    # How long before it was shown at the end what was shown had been made; null where no live stream was
-    # played.
+    # The age, at the end, of the segment that was shown then: the time since it had been made; null where no
+    # live stream was played.
     latency_s: float | None = None
     # How many frames were to be made; null where there was no stream of frames.
     frames: int | None = None
@@ -390,8 +391,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     frame_age_p99_s: float | None = None
     # The highest age of a frame that came whole; null where none came.
     frame_age_max_s: float | None = None
-    # That completed a handshake, with that of an earlier visit; over TCP there is one for each request, but
-    # of what is over HTTP; null where none could be made out.
+    # Connections that completed a handshake, with that of an earlier visit; over TCP there is one for each
+    # request, except over HTTP; null where none could be made out.
     connections: int | None = None
     # Whether the server took the ticket, by its ServerHello; null where there was no second connection.
     resumed: bool | None = None
@@ -401,7 +402,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # How long the trial took: in virtual time its time at the end of the last epoch, so up to one lookahead
     # after both sides were done. It includes the drain.
     virtual_s: float = 0.0
-    # How long it took on the clock on the wall.
+    # Its duration in wall time.
     wall_s: float = 0.0
     # CPU time of the client's program.
     cpu_client_s: float = 0.0
@@ -422,11 +423,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # Packets towards the client that a queue dropped; null also over a real link, where what a queue drops is
     # one of the losses, packets.
     forward_queue_drops: int | None = None
-    # Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were
-    # delivered; null also over a real link, packets.
+    # Packets marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they
+    # were delivered; null also over a real link, packets.
     forward_marked: int | None = None
-    # Arrived at the client behind a packet of their flow that was sent later (RFC 4737, section 3). Their
-    # share of the packets that arrived is the reordered ratio, packets.
+    # Packets that arrived at the client behind a packet of their flow that was sent later (RFC 4737, section
+    # 3). Their share of the packets that arrived is the reordered ratio, packets.
     forward_reordered: int | None = None
     # The largest extent of a reordered packet towards the client: how many arrived from the first one that
     # was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered, packets.
@@ -458,10 +459,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     return_bytes: int | None = None
     # Packets towards the server that a queue dropped, packets.
     return_queue_drops: int | None = None
-    # Marked with Congestion Experienced on the way towards the server; null also over a real link, packets.
+    # Packets marked with Congestion Experienced on the way towards the server; null also over a real link,
+    # packets.
     return_marked: int | None = None
-    # Arrived at the server behind a packet of their flow that was sent later (RFC 4737, section 3). Their
-    # share of the packets that arrived is the reordered ratio, packets.
+    # Packets that arrived at the server behind a packet of their flow that was sent later (RFC 4737, section
+    # 3). Their share of the packets that arrived is the reordered ratio, packets.
     return_reordered: int | None = None
     # The largest extent of a reordered packet towards the server: how many arrived from the first one that
     # was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered, packets.
@@ -499,27 +501,27 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # Those that collided with another terminal's; null no return link of the hop is a carrier of DVB-RCS2, or
     # nobody counted, requests.
     return_capacity_requests_collided: int | None = None
-    # From a request to the superframe in which capacity was assigned for it, in the mean of those that were
-    # heard; null nothing was assigned for any.
+    # The mean time from a request to the superframe in which capacity was assigned for it, over those that
+    # were received; null nothing was assigned for any.
     return_grant_wait_mean_ms: float | None = None
     # The longest such time; null nothing was assigned for any.
     return_grant_wait_max_ms: float | None = None
-    # What half of the packets towards the client did not exceed.
+    # The median over packets towards the client.
     forward_queueing_median_ms: float | None = None
-    # What 99 % of them did not exceed.
+    # The 99th percentile over packets towards the client.
     forward_queueing_p99_ms: float | None = None
-    # What half of the packets towards the server did not exceed.
+    # The median over packets towards the server.
     return_queueing_median_ms: float | None = None
-    # What 99 % of them did not exceed.
+    # The 99th percentile over packets towards the server.
     return_queueing_p99_ms: float | None = None
     # Of the stream bytes that the server sent: those that it had sent before; null as all up to
     # `in_flight_max_bytes`, unless measured on the wire, share.
     retransmitted_share: float | None = None
     # Packets with an ACK from the client per packet with data from the server.
     acks_per_data_packet: float | None = None
-    # Of the server's IP packets.
+    # The mean size of the server's IP packets.
     mean_packet_bytes: float | None = None
-    # Of the server's IP packets.
+    # The size of the largest of the server's IP packets.
     largest_packet_bytes: int | None = None
     # The client's IP bytes during the transfer, as a rate.
     return_rate_bps: float | None = None
@@ -537,17 +539,17 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # The codepoint that most of the server's packets with one had, `ECT(0)` or `ECT(1)` (RFC 3168 section 5);
     # `none` if no packet had one. Packets of the handshake do not count; null unless measured on the wire.
     forward_ect: str | None = None
-    # Of the server's packets with stream data: those with ECT(0) or ECT(1); null unless measured on the wire,
-    # and also without such packets.
+    # The share of the server's packets with stream data that had ECT(0) or ECT(1); null unless measured on
+    # the wire, and also without such packets.
     forward_ect_share: float | None = None
     # Marks that the client reported to the server. QUIC: the largest CE count in its ACK frames, summed over
     # packet number spaces (RFC 9000 section 19.3.2). TCP: the episodes in which it set ECN-Echo, each from a
     # mark to the server's CWR (RFC 3168 section 6.1.3); null unless measured on the wire, and also with
     # accurate ECN of TCP (RFC 9768), whose counters are not read, marks.
     forward_ce_echoed: int | None = None
-    # Round trips in which the server heard of marks, each until a packet sent after the first news of one was
-    # acknowledged (RFC 9002 section 7.3.2); without those in which new data ended; null unless measured on
-    # the wire, and as `forward_ce_echoed`, round trips.
+    # Round trips in which the server received reports of marks, each until a packet sent after the first
+    # report of one was acknowledged (RFC 9002 section 7.3.2); without those in which new data ended; null
+    # unless measured on the wire, and as `forward_ce_echoed`, round trips.
     forward_ce_rounds: int | None = None
     # Those in which the server slowed down. TCP says so by CWR (RFC 3168 section 6.1.2). Of QUIC, the most
     # bytes in flight in the second half of the round trip were at least a full-sized packet below the most in
@@ -576,11 +578,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     client_driver: str = ""
     # How the server's program batches arrivals and polls its stack.
     server_driver: str = ""
-    # What the client reports at the end (contract, BYE), by name: numbers, texts or null; of the second
-    # connection where there are two. In `records.parquet` a column for every name that occurs, as in
+    # Statistics that the client reports at the end (contract, BYE), by name: numbers, texts or null; of the
+    # second connection where there are two. In `records.parquet` a column for every name that occurs, as in
     # `server_statistics.slow_start_left_s`, of numbers or, where any of its values is one, of texts.
     client_statistics: dict[str, Any] = {}
-    # What the server reports at the end (contract, BYE), in the form of `client_statistics`.
+    # Statistics that the server reports at the end (contract, BYE), in the form of `client_statistics`.
     server_statistics: dict[str, Any] = {}
     # The step of `received_bytes`.
     received_step_s: float = 0.0
@@ -598,60 +600,61 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     flows: list[FlowResult] = []
     # The middleboxes of the flow that is measured, from client to server; empty without.
     proxies: list[ProxyResult] = []
-    # What lies between client, middleboxes, a tunnel's end at the gateway, and server; empty where nothing
-    # stands between client and server. In a trial with a tunnel only what its links did is known.
+    # The hops between client, middleboxes, a tunnel's end at the gateway, and server; empty where nothing
+    # stands between client and server. In a trial with a tunnel only the counts of its links are known.
     hops: list[HopResult] = []
     # The tunnel that all flows went through ([what measures mean then](../design/vpn.md)); null without one.
     tunnel: TunnelResult | None = None
-    # Over flow, direction, times, fate, ECN bits and bytes of every packet: the same seed gives the same
-    # hash. With middleboxes it is over the hashes of the hops of links; null where no packets were seen.
+    # The hash of flow, direction, times, fate, ECN bits and bytes of every packet: the same seed gives the
+    # same hash. With middleboxes it is over the hashes of the hops of links; null where no packets were seen.
     packet_log_sha256: str | None = None
-    # By how much packets came out of the emulated links later than these said: what half of them did not
-    # exceed; null in virtual time.
+    # The time by which packets left the emulated links later than the model says: the median; null in virtual
+    # time.
     release_error_p50_ms: float | None = None
-    # What 99 % did not exceed; null in virtual time.
+    # The 99th percentile; null in virtual time.
     release_error_p99_ms: float | None = None
-    # What 99.9 % did not exceed; null in virtual time.
+    # The 99.9th percentile; null in virtual time.
     release_error_p999_ms: float | None = None
     # The largest; null in virtual time.
     release_error_max_ms: float | None = None
-    # What 99.9 % must not exceed if the trial is to be trusted; null in virtual time.
+    # The limit of the 99.9th percentile for a trial to be trusted; null in virtual time.
     release_error_limit_ms: float | None = None
-    # That the kernel dropped on the way to the emulator or from it; null in virtual time, packets.
+    # Packets that the kernel dropped on the way to the emulator or from it; null in virtual time, packets.
     kernel_drops: int | None = None
-    # Of TCP and UDP on the links that are of no flow: what programs said to others than their peers; null in
-    # virtual time, and through a tunnel, packets.
+    # Packets of TCP and UDP on the links that are of no flow: programs sent them to others than their peers;
+    # null in virtual time, and through a tunnel, packets.
     stray_packets: int | None = None
-    # Of the time in which some task of this machine waited for a processor; null in virtual time, and with
-    # `--awake`, share.
+    # The share of time in which some task of this machine waited for a processor; null in virtual time, and
+    # with `--awake`, share.
     cpu_pressure: float | None = None
     # When the trial began, as in `2026-04-01T12:00:00Z`; null in the other testbeds, UTC.
     began: str | None = None
     # How many times it was begun: once more for each connection to a host that broke; null in the other
     # testbeds.
     tries: int | None = None
-    # By how much the clock of the server's host was ahead of that of the client's; its times are corrected by
-    # that; null in the other testbeds.
+    # The time by which the clock of the server's host was ahead of that of the client's; its times are
+    # corrected by that; null in the other testbeds.
     clock_offset_ms: float | None = None
-    # By so much that may be wrong, and with it one-way delays: half of what the fastest exchanges took to and
-    # fro, less what is known of their asymmetry, with a tenth of that (`control_asymmetry_ms`); null in the
-    # other testbeds.
+    # The largest error of that, and with it of one-way delays: half of the round trip of the fastest
+    # exchanges, less what is known of their asymmetry, with a tenth of that (`control_asymmetry_ms`); null in
+    # the other testbeds.
     clock_error_ms: float | None = None
-    # By how much the fastest packet towards the client took longer than the fastest towards the server. Over
-    # a link whose ways take equally long, half of it is by how much `clock_offset_ms` is too large; null in
-    # the other testbeds, and where nothing could be captured, and where no packet was seen once at each end
-    # in both directions.
+    # The time by which the fastest packet towards the client took longer than the fastest towards the server.
+    # Over a link whose directions take equally long, half of it is the error of `clock_offset_ms`, which is
+    # too large by that; null in the other testbeds, and where nothing could be captured, and where no packet
+    # was seen once at each end in both directions.
     one_way_difference_ms: float | None = None
     # The median round trip of the small regular flow beside the trial; null in the other testbeds, and where
     # there was none, or none of its packets came back.
     probe_rtt_ms: float | None = None
-    # Of its packets: those that did not come back; null in the other testbeds, and where there was none,
+    # The share of its packets that did not come back; null in the other testbeds, and where there was none,
     # share.
     probe_loss_share: float | None = None
-    # What the user's command says of the link behind the trial, by name, where that is JSON; null in the
-    # other testbeds.
+    # The output of the user's command about the link behind the trial, by name, where that is JSON; null in
+    # the other testbeds.
     link_statistics: dict[str, Any] = {}
-    # What the user's command says of the weather, by name, where that is JSON; null in the other testbeds.
+    # The output of the user's command about the weather, by name, where that is JSON; null in the other
+    # testbeds.
     weather: dict[str, Any] = {}
 
 

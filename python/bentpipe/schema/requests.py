@@ -8,7 +8,7 @@ FORMAT = 2
 
 
 class FilmFrame(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A picture of what was to be seen from a moment on."""
+    """A picture of the page from a moment on."""
 
     # When it was drawn; less than 0 of what was there before the client's first packet.
     at_s: float
@@ -19,11 +19,11 @@ class FilmFrame(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class PageRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The request of a resource."""
 
-    # What it was asked for by: a number, the size and the type, as in `/3-12000.css`.
+    # Its path: a number, the size and the type, as in `/3-12000.css`.
     path: str
-    # What it is: a word of [pages](pages.md).
+    # Its type: a word of [pages](pages.md).
     type: str
-    # Of its body, when all of it is there, bytes.
+    # The size of its body, when all of it is there, bytes.
     bytes: int
     # The path of the resource that led to it; null the page begins with it.
     initiator: str | None
@@ -32,7 +32,7 @@ class PageRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     # The application protocol that it came over, by its ALPN, where a browser says; null nobody says: that of
     # the trial.
     protocol: str | None = None
-    # When a connection took the request; null none did.
+    # When a connection accepted the request; null none did.
     asked_s: float | None
     # When the response began, its head included; null it never did.
     first_byte_s: float | None
@@ -43,11 +43,11 @@ class PageRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class PageRequests(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The requests of a page in a trial."""
 
-    # Of what format this file is: the number at the top of this page.
+    # The number of this file's format, as at the top of this page.
     format: int
-    # One for each resource, in the order of the page, its document first; of a live stream one for each
-    # segment that was asked for, of type `media`.
+    # An entry for each resource, in the order of the page, its document first; of a live stream one for each
+    # segment that was requested, of type `media`.
     requests: list[PageRequest]
-    # What was to be seen of the page as it was loaded, where its browser tells that: the picture before it,
-    # and up to 23 others, the last one as it stayed.
+    # Pictures of the page as it was loaded, where its browser reports them: the picture before it, and up to
+    # 23 others, the last one as it stayed.
     film: list[FilmFrame] = []

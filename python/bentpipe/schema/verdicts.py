@@ -8,7 +8,7 @@ import msgspec
 
 FORMAT = 1
 
-# How an objective stands.
+# The decision on an objective.
 Decision = Literal[
     "pass",
     "fail",
@@ -22,7 +22,7 @@ DECISIONS: tuple[Decision, ...] = (
     "skipped",
 )
 
-# What a change is.
+# The direction of a change.
 Direction = Literal[
     "better",
     "worse",
@@ -38,11 +38,11 @@ DIRECTIONS: tuple[Direction, ...] = (
 
 
 class ObjectiveVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whether an objective is met."""
+    """The verdict on an objective."""
 
     # Its name.
     objective: str
-    # What it asks for, in words: `first 2 MB ≤ 3 s`.
+    # The requirement, in words: `first 2 MB ≤ 3 s`.
     asked: str
     # The label of the scenario, as in the [records](records.md) of its cell.
     scenario: str
@@ -60,10 +60,10 @@ class ObjectiveVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     why: str
     # The number of trials that the verdict rests on: the first iterations of the cell.
     trials: int
-    # Of what is measured, in the column's unit; where the objective compares, of the ratios, trial by trial;
-    # null most trials did not come so far.
+    # The median of the measure, in the column's unit; where the objective compares, of the ratios, trial by
+    # trial; null most trials did not come so far.
     median: float | None
-    # Of each of these trials; null of one that did not come so far.
+    # The measure of each of these trials; null of one that did not come so far.
     values: list[float | None]
     # The rules that found something wrong in the median trial.
     findings: list[str]
@@ -73,7 +73,7 @@ class ObjectiveVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 class MeasuredChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What became of an objective's measure since the base."""
+    """The change of an objective's measure since the base."""
 
     # Its name.
     objective: str
@@ -87,11 +87,11 @@ class MeasuredChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     client: str
     # The server's stack with its options, as in these records.
     server: str
-    # What is measured, in words.
+    # The measure, in words.
     measure: str
     # In one word.
     outcome: Direction
-    # In words.
+    # The reason, in words.
     why: str
     # Pairs of trials with the same seed that it stands on.
     pairs: int
@@ -102,12 +102,12 @@ class MeasuredChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     # Now / base: the median over the pairs; null most pairs have a trial that did not come so far, or a
     # program failed.
     ratio: float | None
-    # Where its interval begins, with the error above divided by all changes and looks; null as `ratio`; and
-    # where there are too few pairs.
+    # The beginning of its interval, with the error above divided by all changes and looks; null as `ratio`;
+    # and where there are too few pairs.
     low: float | None
-    # Where it ends; null as `low`.
+    # The end of its interval; null as `low`.
     high: float | None
-    # What rules say now and did not say of the base, with a `+`, and the other way round, with a `-`.
+    # Findings of the new run that the base does not have, with a `+`, and the other way round, with a `-`.
     findings: list[str]
     # The name of the base's median trial.
     base_trial: str
@@ -118,11 +118,11 @@ class MeasuredChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 class Verdicts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All verdicts of a check."""
 
-    # Of what format this file is: the number at the top of this page.
+    # The number of this file's format, as at the top of this page.
     format: int
     # The name of the suite.
     suite: str
-    # What the suite is about.
+    # The subject of the suite.
     title: str
     # Where its objectives are from.
     source: str
@@ -132,14 +132,14 @@ class Verdicts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     error: float
     # Trials of a cell, at most.
     most: int
-    # One for each objective, client and server: those of a pair one after the other, in the order of the
-    # suite.
+    # A verdict for each objective, client and server: those of a pair one after the other, in the order of
+    # the suite.
     verdicts: list[ObjectiveVerdict]
-    # The run that stands for the base; empty without one.
+    # The run that is the base; empty without one.
     against: str
     # Changes that are smaller count as none, share.
     margin: float
-    # Against the base, for each objective, client and server that both have; the largest first.
+    # The changes since the base, for each objective, client and server that both have; the largest first.
     changes: list[MeasuredChange]
-    # What was not compared with the base, and why.
+    # Combinations that were not compared with the base, and why.
     left_out: list[str]

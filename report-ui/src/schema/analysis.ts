@@ -9,35 +9,35 @@ export type Protocol = "quic" | "tcp";
 /** Whether a flaw is there. */
 export type Verdict = "yes" | "no" | "not_sure";
 
-/** What the spin bit of 1-RTT packets does (RFC 9000 section 17.4). */
+/** The behaviour of the spin bit in 1-RTT packets (RFC 9000 section 17.4). */
 export type SpinBit = "absent" | "constant" | "random" | "spins";
 
 /** A kind of plot, as `bentpipe plot --kind` names it. */
 export type PlotKind = "offset" | "number" | "size" | "rate" | "in_flight" | "rtt" | "acks" | "delay";
 
-/** What captures hold. */
+/** The contents of captures. */
 export type Summary = {
-  /** Of what format this file is: the number at the top of this page. */
+  /** The number of this file's format, as at the top of this page. */
   format: number;
   /** The names of the captures, without folders. */
   files: string[];
   /** Where the connection with the most packets was captured. */
   sides: Sides;
-  /** What was left out. */
+  /** Packets that were left out, by reason. */
   undecoded: Undecoded[];
-  /** Why captures could not be read to their ends. */
+  /** Errors that kept captures from being read to their ends. */
   errors: string[];
-  /** What was found, in the order of their first packets. */
+  /** The connections, in the order of their first packets. */
   connections: Connection[];
 };
 
-/** What was left out for one and the same reason. */
+/** Packets that were left out for the same reason. */
 export type Undecoded = {
-  /** How much. */
+  /** Their number. */
   count: number;
-  /** Of what, and why. */
+  /** Their kind, and the reason. */
   what: string;
-  /** Where the first of it is, counted from 1 within its file. */
+  /** The frame of the first of them, counted from 1 within its file. */
   first_frame: number;
 };
 
@@ -47,43 +47,43 @@ export type Connection = {
   connection: number;
   /** Its transport protocol. */
   protocol: Protocol;
-  /** Of QUIC: `1`, `2`, or a draft, as `draft-29`. Null of TCP, or the handshake was not captured. */
+  /** The version of QUIC: `1`, `2`, or a draft, as `draft-29`. Null of TCP, or the handshake was not captured. */
   version: string | null;
   /** Address and port of the end that opened it. */
   client: string;
-  /** Address and port of the other. */
+  /** Address and port of the other end. */
   server: string;
   /** Where it was captured. */
   vantage: Sides;
   /** When its first packet was seen, with nanoseconds, which a JSON number would not hold. */
   start_unix_s: string;
-  /** By how much times of the server's side were put back, where clocks are certain to differ; else 0. */
+  /** The correction that was subtracted from times of the server's side, where clocks are certain to differ; else 0. */
   server_clock_ahead_s: number;
-  /** How many there are. */
+  /** The number of its packets. */
   packets: number;
-  /** What each end allowed its peer. Absent where no transport parameters were seen. */
+  /** The flow control limits in each end's transport parameters. Absent where none were seen. */
   transport_parameters?: InitialCredits | null;
-  /** How it came about. Absent of TCP without TLS, and of QUIC where nothing of it was captured. */
+  /** How it was established. Absent of TCP without TLS, and of QUIC where nothing of it was captured. */
   establishment?: Establishment | null;
-  /** What it achieved. */
+  /** Its measures. */
   metrics: Metrics;
-  /** What can be measured of it without its secrets. Absent from analyses of Bentpipe 0.2 and before. */
+  /** Measures that need no secrets. Absent from analyses of Bentpipe 0.2 and before. */
   passive?: Passive | null;
   /** Whether it has 1-RTT packets, none of which could be decrypted. Absent from analyses of Bentpipe 0.2 and before. */
   sealed?: boolean | null;
-  /** What happened once. */
+  /** Events that happen once. */
   events: Event[];
-  /** What each rule says of it. */
+  /** The verdict of each rule. */
   findings: Finding[];
-  /** What endpoints logged. Absent if none logged its congestion window. */
+  /** Values that endpoints logged. Absent if none logged its congestion window. */
   qlog?: LoggedWindows | null;
 };
 
 /** The initial flow-control limits of both ends. */
 export type InitialCredits = {
-  /** What the client allowed. Null not seen. */
+  /** The limits that the client gave. Null not seen. */
   client: InitialCredit | null;
-  /** What the server allowed. Null not seen. */
+  /** The limits that the server gave. Null not seen. */
   server: InitialCredit | null;
 };
 
@@ -105,13 +105,13 @@ export type Establishment = {
   complete: boolean;
   /** Whether the server sent a Retry. */
   retry: boolean;
-  /** How often the ClientHello was sent: the most times that any byte of it was; 0 if it was not seen. */
+  /** How often the ClientHello was sent: the most times that any byte of it was sent; 0 if it was not seen. */
   client_hellos: number;
-  /** Whether the server took a ticket of the client: `pre_shared_key` in its ServerHello, which needs no secrets. Null not seen. */
+  /** Whether the server accepted a ticket of the client: `pre_shared_key` in its ServerHello, which needs no secrets. Null not seen. */
   resumed: boolean | null;
   /** Whether the server sent a Certificate. Null not seen, or not decrypted. */
   certificate: boolean | null;
-  /** Of stream data in 0-RTT packets of the client, retransmissions included; over TCP in TLS's early data, without these. Null some of these could not be decrypted. */
+  /** Bytes of stream data in 0-RTT packets of the client, retransmissions included; over TCP in TLS's early data, without these. Null some of these could not be decrypted. */
   zero_rtt_bytes: number | null;
   /** Whether the server acknowledged one of these packets, or its EncryptedExtensions have `early_data`; over TCP the latter. Null there are no such packets, or they could not be decrypted. */
   zero_rtt_accepted: boolean | null;
@@ -141,7 +141,7 @@ export type Metrics = {
   return: OneWay;
   /** The shortest RTT sample (RFC 9002) of the `sender` of `--link`, else of the end that sent more data. */
   rtt_min_ms: number | null;
-  /** The middle one. */
+  /** The median. */
   rtt_median_ms: number | null;
   /** The longest. */
   rtt_max_ms: number | null;
@@ -149,17 +149,17 @@ export type Metrics = {
   in_flight_max_bytes: number | null;
 };
 
-/** What passed in one direction. */
+/** Packets and bytes in one direction. */
 export type OneWay = {
   /** QUIC packets (TCP segments). */
   packets: number;
-  /** Those that carried them. */
+  /** The datagrams that carried them. */
   datagrams: number;
-  /** Of IP packets. */
+  /** Bytes of IP packets. */
   ip_bytes: number;
-  /** Of stream data, with what was retransmitted. Null not decrypted. */
+  /** Bytes of stream data, retransmissions included. Null not decrypted. */
   stream_bytes: number | null;
-  /** Of stream data that its sender had sent before. Null captured at the receiver's side alone, where what was lost does not pass. */
+  /** Bytes of stream data that its sender had sent before. Null captured at the receiver's side alone, where what was lost does not pass. */
   retransmitted_bytes: number | null;
   /** `retransmitted_bytes` / `stream_bytes`. */
   retransmitted_share: number | null;
@@ -171,9 +171,9 @@ export type OneWay = {
   reordered_packets: number | null;
   /** Packets that passed the same place once more; they count nowhere else. */
   duplicates: number;
-  /** The shortest time from the sender's side to the receiver's, as true as the two clocks. Null not captured at both sides. */
+  /** The shortest time from the sender's side to the receiver's, as exact as the two clocks. Null not captured at both sides. */
   one_way_delay_min_ms: number | null;
-  /** The middle one. */
+  /** The median. */
   one_way_delay_median_ms: number | null;
   /** The longest. */
   one_way_delay_max_ms: number | null;
@@ -187,47 +187,47 @@ export type OneWay = {
   acks_per_data_packet: number | null;
   /** IP bytes at the side of the files' receiver during the transfer, after its first packet. Where the transfer does not end within the capture, until it ends; without secrets, from the first 1-RTT packet of the end that sent more bytes to its last. */
   mean_rate_bps: number | null;
-  /** What the ends made of Explicit Congestion Notification. */
+  /** The use of Explicit Congestion Notification. */
   ecn: EcnUse;
 };
 
-/** What the sender and the receiver of one direction made of ECN: which codepoints were set, which marks arrived, which were reported, and what the sender did then. */
+/** The use of ECN by the sender and the receiver of one direction: the codepoints that were set, the marks that arrived, those that were reported, and the sender's answer. */
 export type EcnUse = {
   /** The codepoint that most of the sender's packets with one had, `ECT(0)` or `ECT(1)` (RFC 3168 section 5); `none` if no packet had one. Packets of the handshake do not count. Null not captured at the sender's side. */
   codepoint: string | null;
-  /** Of the sender's packets with stream data: those with ECT(0) or ECT(1). Null also without such packets. */
+  /** The share of the sender's packets with stream data that had ECT(0) or ECT(1). Null also without such packets. */
   capable_share: number | null;
   /** Packets that arrived with Congestion Experienced; of QUIC, those of one datagram count each. Null not captured at the receiver's side. */
   ce_arrived: number | null;
   /** Marks that the receiver reported. QUIC: the largest CE count in its ACK frames, summed over packet number spaces (RFC 9000 section 19.3.2). TCP: the episodes in which it set ECN-Echo, each from a mark to the sender's CWR (RFC 3168 section 6.1.3). Null accurate ECN of TCP (RFC 9768), whose counters are not read. */
   ce_echoed: number | null;
-  /** Round trips in which the sender heard of marks, each until a packet sent after the first news of one was acknowledged (RFC 9002 section 7.3.2); without those in which new data ended. Null not captured at the sender's side; accurate ECN of TCP. */
+  /** Round trips in which the sender received reports of marks, each until a packet sent after the first report of one was acknowledged (RFC 9002 section 7.3.2); without those in which new data ended. Null not captured at the sender's side; accurate ECN of TCP. */
   ce_rounds: number | null;
   /** Those in which the sender slowed down. TCP says so by CWR (RFC 3168 section 6.1.2). Of QUIC, the most bytes in flight in the second half of the round trip were at least a full-sized packet below the most in as long a time before it. Null as `ce_rounds`. */
   ce_answered: number | null;
 };
 
-/** What can be measured without secrets (RFC 9312): from when datagrams passed, how large they were, the Initial packets, which anybody can read, and the bits of short headers that are not encrypted. */
+/** Measures that need no secrets (RFC 9312): from the times and sizes of datagrams, the Initial packets, which anybody can read, and the bits of short headers that are not encrypted. */
 export type Passive = {
-  /** The server that the client asked for (SNI), in its ClientHello. Null not seen, or it named none. */
+  /** The server name (SNI) in the client's ClientHello. Null not seen, or it named none. */
   server_name: string | null;
   /** The application protocols that the client offered there, the best first. */
   alpn: string[];
-  /** Of QUIC: the connection IDs that became known. Those that ends issue later are encrypted. */
+  /** The connection IDs that became known, of QUIC. Those that ends issue later are encrypted. */
   connection_ids: ConnectionIds;
-  /** The addresses that ends came to use beside their first. */
+  /** Addresses that ends used after their first. */
   later_addresses: AddressChange[];
-  /** The round trip of the handshake, what both ends took to answer included: from an Initial packet to the one that acknowledges it; of TCP from a segment to the first that gives an RTT sample of it. Null not captured where that can be told. */
+  /** The round trip of the handshake, the time that both ends took to answer included: from an Initial packet to the one that acknowledges it; of TCP from a segment to the first that gives an RTT sample of it. Null not captured where that can be told. */
   handshake_rtt_ms: number | null;
-  /** Whether the spin bit can be measured with. Null of TCP. */
+  /** The behaviour of the spin bit. Null of TCP. */
   spin_bit: SpinBit | null;
   /** RTT by the spin bit, delays of both ends included. */
   spin_rtt: RttSpread;
-  /** RTT samples by the spin bit that were left out, since nobody had anything to send meanwhile. */
+  /** RTT samples by the spin bit that were left out, since no end had anything to send meanwhile. */
   spin_rejected: number;
-  /** RTT by matching what passed at both sides: of a packet of the end that sent more bytes and the next one back, the times on the way. What the far end waited is not in it. Without samples where one side was captured. */
+  /** RTT by matching packets that passed both sides: of a packet of the end that sent more bytes and the next one back, the times on the way, without the delay of the far end. Without samples where one side was captured. */
   matched_rtt: RttSpread;
-  /** What loss bits (RFC 9506) say of the packets of each end. */
+  /** Losses by the loss bits (RFC 9506) in the packets of each end. */
   loss_bits: LossBitsOfEnds;
   /** Bursts of the datagrams of each end. */
   bursts: BurstsOfEnds;
@@ -239,9 +239,9 @@ export type Passive = {
 
 /** Connection IDs, in hexadecimal. */
 export type ConnectionIds = {
-  /** Of packets to the client. One without bytes is an empty text. */
+  /** Those in packets to the client. One without bytes is an empty text. */
   client: string[];
-  /** Of packets to the server; the first is what the client made up. */
+  /** Those in packets to the server; the first is the one that the client chose. */
   server: string[];
 };
 
@@ -257,11 +257,11 @@ export type AddressChange = {
 
 /** RTT samples. */
 export type RttSpread = {
-  /** How many there are. */
+  /** Their number. */
   samples: number;
   /** The shortest. Null there are none. */
   min_ms: number | null;
-  /** The middle one. Null there are none. */
+  /** The median. Null there are none. */
   median_ms: number | null;
   /** The longest. Null there are none. */
   max_ms: number | null;
@@ -269,21 +269,21 @@ export type RttSpread = {
 
 /** Loss bits of both ends. */
 export type LossBitsOfEnds = {
-  /** Of packets of the client. Null they show none. */
+  /** Those in packets of the client. Null they show none. */
   client: LossBits | null;
-  /** Of packets of the server. Null they show none. */
+  /** Those in packets of the server. Null they show none. */
   server: LossBits | null;
 };
 
-/** What the square bit and the loss event bit of an end's short headers say. */
+/** Losses by the square bit and the loss event bit of an end's short headers. */
 export type LossBits = {
-  /** Packets that came of whole periods of the square bit. */
+  /** Packets of complete periods of the square bit. */
   square_packets: number;
-  /** Those of these periods that did not come: lost between their sender and the place of capture. */
+  /** Packets of these periods that did not arrive: lost between their sender and the place of capture. */
   upstream_lost_packets: number;
   /** `upstream_lost_packets` / packets of these periods. */
   upstream_lost_share: number;
-  /** Packets with the loss event bit: so many the sender took for lost, on the whole path. */
+  /** Packets with the loss event bit: one for each packet that the sender declared lost, on the whole path. */
   reported_lost_packets: number;
   /** `reported_lost_packets` / packets with a short header. */
   reported_lost_share: number;
@@ -291,37 +291,37 @@ export type LossBits = {
 
 /** Bursts of both ends. */
 export type BurstsOfEnds = {
-  /** Of datagrams of the client. */
+  /** Bursts of the client's datagrams. */
   client: Bursts;
-  /** Of datagrams of the server. */
+  /** Bursts of the server's datagrams. */
   server: Bursts;
 };
 
-/** Datagrams (TCP: segments) less than 1 ms apart, where they were seen first: at their sender's side, or behind a bottleneck what that left of them. */
+/** Datagrams (TCP: segments) less than 1 ms apart, at the first place of capture: at their sender's side, or behind a bottleneck, which changes them. */
 export type Bursts = {
-  /** How many there are, those of one datagram included. */
+  /** Their number, those of one datagram included. */
   bursts: number;
-  /** Datagrams of the longest. */
+  /** Datagrams of the longest burst. */
   longest_datagrams: number;
-  /** Bytes of its IP packets. */
+  /** Bytes of the longest burst's IP packets. */
   longest_bytes: number;
-  /** When it began. Null there is none. */
+  /** When the longest burst began. Null there is none. */
   longest_at_s: number | null;
   /** Bytes in bursts of more than 10 datagrams / all bytes. */
   long_share: number;
 };
 
-/** Something that happened once. */
+/** An event that happens once. */
 export type Event = {
   /** `handshake_complete`, `first_byte`, `slow_start_end` or `last_byte`. */
   name: string;
-  /** When. */
+  /** Its time. */
   at_s: number;
 };
 
-/** What a rule says of a connection. */
+/** The verdict of a rule on a connection. */
 export type Finding = {
-  /** Its name, as in [the list of rules](findings.md). */
+  /** The name of the rule, as in [the list of rules](findings.md). */
   rule: string;
   /** Whether the flaw is there. */
   verdict: Verdict;
@@ -329,19 +329,19 @@ export type Finding = {
   title: string;
   /** One plain sentence. */
   text: string;
-  /** The numbers behind it. */
+  /** The numbers that it rests on. */
   evidence: Evidence[];
-  /** Where to see it. Null nowhere. */
+  /** The plot that shows it. Null nowhere. */
   plot: PlotPlace | null;
 };
 
 /** A number that a finding rests on. */
 export type Evidence = {
-  /** What the number is. */
+  /** The meaning of the number. */
   what: string;
-  /** When it was so, or began to be. */
+  /** The time to which it applies, or from which on. */
   at_s: number;
-  /** The end, of what took a while. Null it took none. */
+  /** The end of that time, of something that lasted. Null it took none. */
   until_s: number | null;
   /** The number. */
   value: number;
@@ -351,7 +351,7 @@ export type Evidence = {
 
 /** A part of a plot. */
 export type PlotPlace = {
-  /** Which plot. */
+  /** The kind of plot. */
   kind: PlotKind;
   /** Its beginning. */
   from_s: number;
@@ -359,7 +359,7 @@ export type PlotPlace = {
   to_s: number;
 };
 
-/** What the ends of a connection logged. */
+/** Values that the ends of a connection logged. */
 export type LoggedWindows = {
   /** Absent if the client logged no congestion window. */
   client?: Logged | null;
@@ -367,7 +367,7 @@ export type LoggedWindows = {
   server?: Logged | null;
 };
 
-/** What an end logged. */
+/** Values that an end logged. */
 export type Logged = {
   /** Its congestion window. */
   cwnd: WindowSeries;
@@ -377,6 +377,6 @@ export type Logged = {
 export type WindowSeries = {
   /** When it changed. */
   time_s: number[];
-  /** To what. */
+  /** The new value. */
   bytes: number[];
 };

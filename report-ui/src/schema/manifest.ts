@@ -2,19 +2,19 @@
 
 import type { Json } from "../model";
 
-/** Which clients meet which servers. */
+/** The choice of pairs: which clients meet which servers. */
 export type Pairs = "all" | "self";
 
-/** Which trials leave a trace. */
+/** The choice of trials that leave a trace. */
 export type Traces = "none" | "analysis" | "median" | "all";
 
-/** What is known of a run beside its records. */
+/** The state of a run beside its records. */
 export type Manifest = {
-  /** Of what format this file is: the number at the top of this page. Absent in the first format. */
+  /** The number of this file's format, as at the top of this page. Absent in the first format. */
   format: number;
-  /** Its name; `run` where it is no campaign. */
+  /** The campaign's name; `run` where it is no campaign. */
   campaign: string;
-  /** What it is about. */
+  /** The subject of the campaign. */
   title: string;
   /** The plan, as the user wrote it: it decides what a resumed run does. */
   options: Options;
@@ -22,7 +22,7 @@ export type Manifest = {
   command: string;
   /** When the run began. */
   started: string;
-  /** Of Bentpipe, its commit, its tools, and under `stacks` what the stacks gave. */
+  /** Versions of Bentpipe, its commit, its tools, and under `stacks` those that the stacks reported. */
   versions: { [key: string]: Json };
   /** The machine: system, kernel, processor, cores. */
   host: { [key: string]: Json };
@@ -32,7 +32,7 @@ export type Manifest = {
   stacks: { [key: string]: StackState };
   /** The stacks that could not take part, and why. */
   left_out: { [key: string]: string };
-  /** What of the plan cannot be, and has no trials: an entry for each reason. */
+  /** Combinations of the plan that are not applicable, and have no trials: an entry for each reason. */
   not_applicable: NotApplicable[];
   /** The folders of `--stacks` and BENTPIPE_STACKS. */
   stack_folders: string[];
@@ -44,17 +44,17 @@ export type Manifest = {
   resumed: string[];
   /** In real time: whether idle processors were kept from sleeping. */
   awake: boolean;
-  /** `stack as role`, and what it did with an unknown test case in place of ending with 127. */
+  /** `stack as role`, and its reaction to an unknown test case in place of ending with 127. */
   contract_breaches: { [key: string]: string };
   /** Trials that were executed more than once and gave different packets, though they must repeat. */
   disagreements: { [key: string]: string };
-  /** Of runs on a cluster: its hosts, and how many trials each of them answered. */
+  /** The hosts of a cluster on which the run was executed, and how many trials each of them answered. */
   executed_on: { [key: string]: number };
 };
 
 /** The plan of a campaign, as a manifest keeps it ([campaigns](campaigns.md) explains the keys). */
 export type Options = {
-  /** The campaign's. */
+  /** The campaign's name. */
   name: string;
   /** Names, or paths to files. */
   scenarios: string[];
@@ -62,9 +62,9 @@ export type Options = {
   clients: string[];
   /** The variants of stacks that are servers. */
   servers: string[];
-  /** Who meets whom. */
+  /** The pairs of clients and servers. */
   pairs: Pairs;
-  /** What it is about. */
+  /** The subject of the campaign. */
   title: string;
   /** All randomness comes from it. */
   seed: number;
@@ -74,9 +74,9 @@ export type Options = {
   workloads: string[];
   /** Sets of further flows, in canonical form; each workload is run with each. */
   flows: string[];
-  /** What stands between the ends. */
+  /** The treatments between the ends. */
   treatments: string[];
-  /** Chains of proxies, in canonical form: each is a treatment of its own. */
+  /** Chains of proxies, in canonical form: each is a separate treatment. */
   pep: string[];
   /** Which trials leave a trace. */
   trace: Traces;
@@ -116,7 +116,7 @@ export type PlannedCell = {
 export type ScenarioState = {
   /** As a scenario file has it, resolved; what trials are given. */
   scenario: { [key: string]: Json };
-  /** What pages and tables say of it. */
+  /** The summary of it on pages and in tables. */
   summary: { [key: string]: Json };
 };
 
@@ -124,11 +124,11 @@ export type ScenarioState = {
 export type NotApplicable = {
   /** Why, in words. */
   reason: string;
-  /** How many they are. */
+  /** The number of them. */
   combinations: number;
-  /** How many the plan has in all. */
+  /** The number of the plan's combinations in all. */
   of: number;
-  /** Which they are, in every scenario. */
+  /** The combinations, in every scenario. */
   cells: NotApplicableCell[];
 };
 
@@ -146,14 +146,14 @@ export type NotApplicableCell = {
 
 /** A stack that takes part. */
 export type StackState = {
-  /** What people call it. */
+  /** Its title. */
   title: string;
   /** Whether the same seed gives the same packets. */
   deterministic: boolean;
-  /** What its stack.toml says besides. */
+  /** The notes in its stack.toml. */
   notes: string;
-  /** What it was made of: the hash of its sources, checksums, tools, packages. Null where it needs no installation. */
+  /** The inputs of its installation: the hash of its sources, checksums, tools, packages. Null where it needs no installation. */
   installation?: { [key: string]: Json } | null;
-  /** The same, each time that a resumed run found another one. */
+  /** The inputs again, each time that a resumed run found another installation. */
   resumed_with: { [key: string]: Json }[];
 };

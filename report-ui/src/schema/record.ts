@@ -18,13 +18,13 @@ export type Outcome =
 
 /** One trial: which it was, how it ended, what was measured. */
 export type TrialRecord = {
-  /** Of what format this record is: the number at the top of this page. Absent in the first format. */
+  /** The number of this record's format, as at the top of this page. Absent in the first format. */
   format: number;
   /** The name of its folder under `trials/`. */
   trial: string;
   /** The label of its scenario: the name, with what `--set` changed. */
   scenario: string;
-  /** What was transferred: a test case and its files, as in `transfer:10485760`. */
+  /** The workload: a test case and its files, as in `transfer:10485760`. */
   workload: string;
   /** Of all files of the workload together, also where measures are of a second connection's alone. */
   size_bytes: number;
@@ -32,7 +32,7 @@ export type TrialRecord = {
   client: string;
   /** The server's stack, with its options. */
   server: string;
-  /** What stood between them: `direct`, or middleboxes, as in `quic-pep terminal,gateway`. */
+  /** The treatment: `direct`, or middleboxes, as in `quic-pep terminal,gateway`. */
   treatment: string;
   /** `sim`, virtual time, `emu`, real time, or `remote`, a real link; `runner` of what was imported from the QUIC interop runner. */
   testbed: string;
@@ -50,7 +50,7 @@ export type TrialRecord = {
   transport: string;
   /** The application protocol: `hq-interop` or `h3`, over TCP `http/0.9`, of pages `http/1.1` or `h2`; empty where nothing was started. HTTP/3 adds what hq-interop has not, so where results stand side by side those of `h3` are marked. */
   alpn: string;
-  /** What times and rates come from: `wire`, or `client`, its own report, where the wire could not be decoded, or so little of it that the rest would mislead: then `undecoded_packets` says how much, and `detail`. Over a real link of which nothing could be captured: `qlog`, the client's, or without that `exit`, the start and the end of its program. */
+  /** The source of times and rates: `wire`, or `client`, its own report, where the wire could not be decoded, or so little of it that the rest would mislead: then `undecoded_packets` says how much, and `detail`. Over a real link of which nothing could be captured: `qlog`, the client's, or without that `exit`, the start and the end of its program. */
   measured_from: string;
   /** 1-RTT packets that could not be decoded though the secrets are known: an extension that is not known here changes them, say. Above one in a hundred of an end's, `measured_from` is `client` and `findings` is empty. Null over TCP, and where the secrets are not known. */
   undecoded_packets: number | null;
@@ -94,13 +94,13 @@ export type TrialRecord = {
   startup_s: number | null;
   /** How many times the next segment was not there when it was due. Null where no live stream was played. */
   stalls: number | null;
-  /** How long nothing was played for that, in all. Null where no live stream was played. */
+  /** The time in which nothing was played because of that, in all. Null where no live stream was played. */
   stalled_s: number | null;
   /** The mean of the rates of the segments that were played. Null where no live stream was played. */
   media_rate_bps: number | null;
   /** How many segments had another rate than the one before. Null where no live stream was played. */
   rate_changes: number | null;
-  /** How long before it was shown at the end what was shown had been made. Null where no live stream was played. */
+  /** The age, at the end, of the segment that was shown then: the time since it had been made. Null where no live stream was played. */
   latency_s: number | null;
   /** How many frames were to be made. Null where there was no stream of frames. */
   frames: number | null;
@@ -118,7 +118,7 @@ export type TrialRecord = {
   frame_age_p99_s: number | null;
   /** The highest age of a frame that came whole. Null where none came. */
   frame_age_max_s: number | null;
-  /** That completed a handshake, with that of an earlier visit; over TCP there is one for each request, but of what is over HTTP. Null where none could be made out. */
+  /** Connections that completed a handshake, with that of an earlier visit; over TCP there is one for each request, except over HTTP. Null where none could be made out. */
   connections: number | null;
   /** Whether the server took the ticket, by its ServerHello. Null where there was no second connection. */
   resumed: boolean | null;
@@ -126,7 +126,7 @@ export type TrialRecord = {
   zero_rtt_bytes: number | null;
   /** How long the trial took: in virtual time its time at the end of the last epoch, so up to one lookahead after both sides were done. It includes the drain. */
   virtual_s: number;
-  /** How long it took on the clock on the wall. */
+  /** Its duration in wall time. */
   wall_s: number;
   /** CPU time of the client's program. */
   cpu_client_s: number;
@@ -146,9 +146,9 @@ export type TrialRecord = {
   forward_bytes: number | null;
   /** Packets towards the client that a queue dropped. Null also over a real link, where what a queue drops is one of the losses. */
   forward_queue_drops: number | null;
-  /** Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were delivered. Null also over a real link. */
+  /** Packets marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were delivered. Null also over a real link. */
   forward_marked: number | null;
-  /** Arrived at the client behind a packet of their flow that was sent later (RFC 4737, section 3). Their share of the packets that arrived is the reordered ratio. */
+  /** Packets that arrived at the client behind a packet of their flow that was sent later (RFC 4737, section 3). Their share of the packets that arrived is the reordered ratio. */
   forward_reordered: number | null;
   /** The largest extent of a reordered packet towards the client: how many arrived from the first one that was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered. */
   forward_reorder_extent: number | null;
@@ -172,9 +172,9 @@ export type TrialRecord = {
   return_bytes: number | null;
   /** Packets towards the server that a queue dropped. */
   return_queue_drops: number | null;
-  /** Marked with Congestion Experienced on the way towards the server. Null also over a real link. */
+  /** Packets marked with Congestion Experienced on the way towards the server. Null also over a real link. */
   return_marked: number | null;
-  /** Arrived at the server behind a packet of their flow that was sent later (RFC 4737, section 3). Their share of the packets that arrived is the reordered ratio. */
+  /** Packets that arrived at the server behind a packet of their flow that was sent later (RFC 4737, section 3). Their share of the packets that arrived is the reordered ratio. */
   return_reordered: number | null;
   /** The largest extent of a reordered packet towards the server: how many arrived from the first one that was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered. */
   return_reorder_extent: number | null;
@@ -200,25 +200,25 @@ export type TrialRecord = {
   return_capacity_requests_denied: number | null;
   /** Those that collided with another terminal's. Null no return link of the hop is a carrier of DVB-RCS2, or nobody counted. */
   return_capacity_requests_collided: number | null;
-  /** From a request to the superframe in which capacity was assigned for it, in the mean of those that were heard. Null nothing was assigned for any. */
+  /** The mean time from a request to the superframe in which capacity was assigned for it, over those that were received. Null nothing was assigned for any. */
   return_grant_wait_mean_ms: number | null;
   /** The longest such time. Null nothing was assigned for any. */
   return_grant_wait_max_ms: number | null;
-  /** What half of the packets towards the client did not exceed. */
+  /** The median over packets towards the client. */
   forward_queueing_median_ms: number | null;
-  /** What 99 % of them did not exceed. */
+  /** The 99th percentile over packets towards the client. */
   forward_queueing_p99_ms: number | null;
-  /** What half of the packets towards the server did not exceed. */
+  /** The median over packets towards the server. */
   return_queueing_median_ms: number | null;
-  /** What 99 % of them did not exceed. */
+  /** The 99th percentile over packets towards the server. */
   return_queueing_p99_ms: number | null;
   /** Of the stream bytes that the server sent: those that it had sent before. Null as all up to `in_flight_max_bytes`, unless measured on the wire. */
   retransmitted_share: number | null;
   /** Packets with an ACK from the client per packet with data from the server. */
   acks_per_data_packet: number | null;
-  /** Of the server's IP packets. */
+  /** The mean size of the server's IP packets. */
   mean_packet_bytes: number | null;
-  /** Of the server's IP packets. */
+  /** The size of the largest of the server's IP packets. */
   largest_packet_bytes: number | null;
   /** The client's IP bytes during the transfer, as a rate. */
   return_rate_bps: number | null;
@@ -234,11 +234,11 @@ export type TrialRecord = {
   findings: string[];
   /** The codepoint that most of the server's packets with one had, `ECT(0)` or `ECT(1)` (RFC 3168 section 5); `none` if no packet had one. Packets of the handshake do not count. Null unless measured on the wire. */
   forward_ect: string | null;
-  /** Of the server's packets with stream data: those with ECT(0) or ECT(1). Null unless measured on the wire, and also without such packets. */
+  /** The share of the server's packets with stream data that had ECT(0) or ECT(1). Null unless measured on the wire, and also without such packets. */
   forward_ect_share: number | null;
   /** Marks that the client reported to the server. QUIC: the largest CE count in its ACK frames, summed over packet number spaces (RFC 9000 section 19.3.2). TCP: the episodes in which it set ECN-Echo, each from a mark to the server's CWR (RFC 3168 section 6.1.3). Null unless measured on the wire, and also with accurate ECN of TCP (RFC 9768), whose counters are not read. */
   forward_ce_echoed: number | null;
-  /** Round trips in which the server heard of marks, each until a packet sent after the first news of one was acknowledged (RFC 9002 section 7.3.2); without those in which new data ended. Null unless measured on the wire, and as `forward_ce_echoed`. */
+  /** Round trips in which the server received reports of marks, each until a packet sent after the first report of one was acknowledged (RFC 9002 section 7.3.2); without those in which new data ended. Null unless measured on the wire, and as `forward_ce_echoed`. */
   forward_ce_rounds: number | null;
   /** Those in which the server slowed down. TCP says so by CWR (RFC 3168 section 6.1.2). Of QUIC, the most bytes in flight in the second half of the round trip were at least a full-sized packet below the most in as long a time before it: a smaller reduction is not seen, and one for another reason, such as a loss, counts. Null unless measured on the wire, and as `forward_ce_echoed`. */
   forward_ce_answered: number | null;
@@ -260,9 +260,9 @@ export type TrialRecord = {
   client_driver: string;
   /** How the server's program batches arrivals and polls its stack. */
   server_driver: string;
-  /** What the client reports at the end (contract, BYE), by name: numbers, texts or null; of the second connection where there are two. In `records.parquet` a column for every name that occurs, as in `server_statistics.slow_start_left_s`, of numbers or, where any of its values is one, of texts. */
+  /** Statistics that the client reports at the end (contract, BYE), by name: numbers, texts or null; of the second connection where there are two. In `records.parquet` a column for every name that occurs, as in `server_statistics.slow_start_left_s`, of numbers or, where any of its values is one, of texts. */
   client_statistics: { [key: string]: Json };
-  /** What the server reports at the end (contract, BYE), in the form of `client_statistics`. */
+  /** Statistics that the server reports at the end (contract, BYE), in the form of `client_statistics`. */
   server_statistics: { [key: string]: Json };
   /** The step of `received_bytes`. */
   received_step_s: number;
@@ -276,45 +276,45 @@ export type TrialRecord = {
   flows: FlowResult[];
   /** The middleboxes of the flow that is measured, from client to server; empty without. */
   proxies: ProxyResult[];
-  /** What lies between client, middleboxes, a tunnel's end at the gateway, and server; empty where nothing stands between client and server. In a trial with a tunnel only what its links did is known. */
+  /** The hops between client, middleboxes, a tunnel's end at the gateway, and server; empty where nothing stands between client and server. In a trial with a tunnel only the counts of its links are known. */
   hops: HopResult[];
   /** The tunnel that all flows went through ([what measures mean then](../design/vpn.md)). Null without one. */
   tunnel: TunnelResult | null;
-  /** Over flow, direction, times, fate, ECN bits and bytes of every packet: the same seed gives the same hash. With middleboxes it is over the hashes of the hops of links. Null where no packets were seen. */
+  /** The hash of flow, direction, times, fate, ECN bits and bytes of every packet: the same seed gives the same hash. With middleboxes it is over the hashes of the hops of links. Null where no packets were seen. */
   packet_log_sha256: string | null;
-  /** By how much packets came out of the emulated links later than these said: what half of them did not exceed. Null in virtual time. */
+  /** The time by which packets left the emulated links later than the model says: the median. Null in virtual time. */
   release_error_p50_ms: number | null;
-  /** What 99 % did not exceed. Null in virtual time. */
+  /** The 99th percentile. Null in virtual time. */
   release_error_p99_ms: number | null;
-  /** What 99.9 % did not exceed. Null in virtual time. */
+  /** The 99.9th percentile. Null in virtual time. */
   release_error_p999_ms: number | null;
   /** The largest. Null in virtual time. */
   release_error_max_ms: number | null;
-  /** What 99.9 % must not exceed if the trial is to be trusted. Null in virtual time. */
+  /** The limit of the 99.9th percentile for a trial to be trusted. Null in virtual time. */
   release_error_limit_ms: number | null;
-  /** That the kernel dropped on the way to the emulator or from it. Null in virtual time. */
+  /** Packets that the kernel dropped on the way to the emulator or from it. Null in virtual time. */
   kernel_drops: number | null;
-  /** Of TCP and UDP on the links that are of no flow: what programs said to others than their peers. Null in virtual time, and through a tunnel. */
+  /** Packets of TCP and UDP on the links that are of no flow: programs sent them to others than their peers. Null in virtual time, and through a tunnel. */
   stray_packets: number | null;
-  /** Of the time in which some task of this machine waited for a processor. Null in virtual time, and with `--awake`. */
+  /** The share of time in which some task of this machine waited for a processor. Null in virtual time, and with `--awake`. */
   cpu_pressure: number | null;
   /** When the trial began, as in `2026-04-01T12:00:00Z`. Null in the other testbeds. */
   began: string | null;
   /** How many times it was begun: once more for each connection to a host that broke. Null in the other testbeds. */
   tries: number | null;
-  /** By how much the clock of the server's host was ahead of that of the client's; its times are corrected by that. Null in the other testbeds. */
+  /** The time by which the clock of the server's host was ahead of that of the client's; its times are corrected by that. Null in the other testbeds. */
   clock_offset_ms: number | null;
-  /** By so much that may be wrong, and with it one-way delays: half of what the fastest exchanges took to and fro, less what is known of their asymmetry, with a tenth of that (`control_asymmetry_ms`). Null in the other testbeds. */
+  /** The largest error of that, and with it of one-way delays: half of the round trip of the fastest exchanges, less what is known of their asymmetry, with a tenth of that (`control_asymmetry_ms`). Null in the other testbeds. */
   clock_error_ms: number | null;
-  /** By how much the fastest packet towards the client took longer than the fastest towards the server. Over a link whose ways take equally long, half of it is by how much `clock_offset_ms` is too large. Null in the other testbeds, and where nothing could be captured, and where no packet was seen once at each end in both directions. */
+  /** The time by which the fastest packet towards the client took longer than the fastest towards the server. Over a link whose directions take equally long, half of it is the error of `clock_offset_ms`, which is too large by that. Null in the other testbeds, and where nothing could be captured, and where no packet was seen once at each end in both directions. */
   one_way_difference_ms: number | null;
   /** The median round trip of the small regular flow beside the trial. Null in the other testbeds, and where there was none, or none of its packets came back. */
   probe_rtt_ms: number | null;
-  /** Of its packets: those that did not come back. Null in the other testbeds, and where there was none. */
+  /** The share of its packets that did not come back. Null in the other testbeds, and where there was none. */
   probe_loss_share: number | null;
-  /** What the user's command says of the link behind the trial, by name, where that is JSON. Null in the other testbeds. */
+  /** The output of the user's command about the link behind the trial, by name, where that is JSON. Null in the other testbeds. */
   link_statistics: { [key: string]: Json };
-  /** What the user's command says of the weather, by name, where that is JSON. Null in the other testbeds. */
+  /** The output of the user's command about the weather, by name, where that is JSON. Null in the other testbeds. */
   weather: { [key: string]: Json };
 };
 
@@ -346,13 +346,13 @@ export type FlowResult = {
   return_queue_drops: number;
   /** Those towards its server that the link lost. */
   return_losses: number;
-  /** What half of the packets towards the client did not exceed. */
+  /** The median over packets towards the client. */
   forward_queueing_median_ms: number | null;
-  /** What 99 % of them did not exceed. */
+  /** The 99th percentile over packets towards the client. */
   forward_queueing_p99_ms: number | null;
-  /** What half of the packets towards the server did not exceed. */
+  /** The median over packets towards the server. */
   return_queueing_median_ms: number | null;
-  /** What 99 % of them did not exceed. */
+  /** The 99th percentile over packets towards the server. */
   return_queueing_p99_ms: number | null;
   /** By the steps of the trial's own curve. */
   received_bytes: number[];
@@ -362,9 +362,9 @@ export type FlowResult = {
 export type ProxyResult = {
   /** Where it stood: `terminal` or `gateway`. */
   place: string;
-  /** What it is called, with its options. */
+  /** Its title, with its options. */
   name: string;
-  /** Of its program. */
+  /** The version of its program. */
   version: string;
   /** How it batches arrivals and polls its stack. */
   driver: string;
@@ -372,11 +372,11 @@ export type ProxyResult = {
   cpu_s: number;
   /** The most that its program had in RAM at once. */
   memory_bytes: number;
-  /** What it says of itself at the end. In `records.parquet` as JSON: each program has names of its own. */
+  /** Statistics that it reports at the end. In `records.parquet` as JSON: each program has other names. */
   statistics: { [key: string]: Json };
 };
 
-/** A hop, between two neighbours of client, middleboxes and server: what its links did to the packets of all flows, and what could be decoded of the flow that is measured. */
+/** A hop, between two neighbours of client, middleboxes and server: the counts of its links for the packets of all flows, and the measures of the flow that is measured, as far as it could be decoded. */
 export type HopResult = {
   /** The neighbour on the client's side. */
   from: string;
@@ -388,9 +388,9 @@ export type HopResult = {
   forward_bytes: number | null;
   /** Packets towards the client that a queue dropped. Null also over a real link, where what a queue drops is one of the losses. */
   forward_queue_drops: number | null;
-  /** Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were delivered. Null also over a real link. */
+  /** Packets marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client; they were delivered. Null also over a real link. */
   forward_marked: number | null;
-  /** Arrived at the client behind a packet of their flow that was sent later (RFC 4737, section 3). Their share of the packets that arrived is the reordered ratio. */
+  /** Packets that arrived at the client behind a packet of their flow that was sent later (RFC 4737, section 3). Their share of the packets that arrived is the reordered ratio. */
   forward_reordered: number | null;
   /** The largest extent of a reordered packet towards the client: how many arrived from the first one that was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered. */
   forward_reorder_extent: number | null;
@@ -414,9 +414,9 @@ export type HopResult = {
   return_bytes: number | null;
   /** Packets towards the server that a queue dropped. */
   return_queue_drops: number | null;
-  /** Marked with Congestion Experienced on the way towards the server. Null also over a real link. */
+  /** Packets marked with Congestion Experienced on the way towards the server. Null also over a real link. */
   return_marked: number | null;
-  /** Arrived at the server behind a packet of their flow that was sent later (RFC 4737, section 3). Their share of the packets that arrived is the reordered ratio. */
+  /** Packets that arrived at the server behind a packet of their flow that was sent later (RFC 4737, section 3). Their share of the packets that arrived is the reordered ratio. */
   return_reordered: number | null;
   /** The largest extent of a reordered packet towards the server: how many arrived from the first one that was sent later until it came itself (RFC 4737, section 4.2); 0 if none was reordered. */
   return_reorder_extent: number | null;
@@ -442,11 +442,11 @@ export type HopResult = {
   return_capacity_requests_denied: number | null;
   /** Those that collided with another terminal's. Null no return link of the hop is a carrier of DVB-RCS2, or nobody counted. */
   return_capacity_requests_collided: number | null;
-  /** From a request to the superframe in which capacity was assigned for it, in the mean of those that were heard. Null nothing was assigned for any. */
+  /** The mean time from a request to the superframe in which capacity was assigned for it, over those that were received. Null nothing was assigned for any. */
   return_grant_wait_mean_ms: number | null;
   /** The longest such time. Null nothing was assigned for any. */
   return_grant_wait_max_ms: number | null;
-  /** That completed a handshake on this hop. */
+  /** Connections that completed a handshake on this hop. */
   connections: number | null;
   /** The smallest RTT sample of the hop's own sender. */
   rtt_min_ms: number | null;
@@ -464,11 +464,11 @@ export type TunnelResult = {
   kind: string;
   /** Where it ended, from the client: `gateway` or `server`. */
   to: string;
-  /** Of its program. */
+  /** The version of its program. */
   version: string;
   /** The largest IP packet that it took. */
   mtu_bytes: number;
-  /** Of its own connection, of a tunnel over TCP; else empty. */
+  /** The congestion control of its own connection, of a tunnel over TCP; else empty. */
   congestion_control: string;
   /** From the start of its programs until a packet had gone through and another one back. */
   setup_s: number;
@@ -480,9 +480,9 @@ export type TunnelResult = {
   return_packets: number;
   /** Their bytes. */
   return_bytes: number;
-  /** Of these, both ways, what did not come out at the other end: dropped or lost by the link, or dropped by the tunnel's own programs and devices. */
+  /** Packets of these, both ways, that did not come out at the other end: dropped or lost by the link, or dropped by the tunnel's own programs and devices. */
   lost_packets: number;
-  /** Bytes on the link that were not those of packets inside: headers, padding, and what the tunnel says or repeats of itself. Negative where it dropped more than that before the link. */
+  /** Bytes on the link that were not those of packets inside: headers, padding, and the tunnel's own messages and retransmissions. Negative where it dropped more than that before the link. */
   overhead_bytes: number;
   /** The same as a share of all bytes on the link. Null where there were none. */
   overhead_share: number | null;

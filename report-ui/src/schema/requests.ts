@@ -2,15 +2,15 @@
 
 /** The requests of a page in a trial. */
 export type PageRequests = {
-  /** Of what format this file is: the number at the top of this page. */
+  /** The number of this file's format, as at the top of this page. */
   format: number;
-  /** One for each resource, in the order of the page, its document first; of a live stream one for each segment that was asked for, of type `media`. */
+  /** An entry for each resource, in the order of the page, its document first; of a live stream one for each segment that was requested, of type `media`. */
   requests: PageRequest[];
-  /** What was to be seen of the page as it was loaded, where its browser tells that: the picture before it, and up to 23 others, the last one as it stayed. */
+  /** Pictures of the page as it was loaded, where its browser reports them: the picture before it, and up to 23 others, the last one as it stayed. */
   film: FilmFrame[];
 };
 
-/** A picture of what was to be seen from a moment on. */
+/** A picture of the page from a moment on. */
 export type FilmFrame = {
   /** When it was drawn; less than 0 of what was there before the client's first packet. */
   at_s: number;
@@ -20,11 +20,11 @@ export type FilmFrame = {
 
 /** The request of a resource. */
 export type PageRequest = {
-  /** What it was asked for by: a number, the size and the type, as in `/3-12000.css`. */
+  /** Its path: a number, the size and the type, as in `/3-12000.css`. */
   path: string;
-  /** What it is: a word of [pages](pages.md). */
+  /** Its type: a word of [pages](pages.md). */
   type: string;
-  /** Of its body, when all of it is there. */
+  /** The size of its body, when all of it is there. */
   bytes: number;
   /** The path of the resource that led to it. Null the page begins with it. */
   initiator: string | null;
@@ -32,7 +32,7 @@ export type PageRequest = {
   urgency: number;
   /** The application protocol that it came over, by its ALPN, where a browser says. Null nobody says: that of the trial. */
   protocol: string | null;
-  /** When a connection took the request. Null none did. */
+  /** When a connection accepted the request. Null none did. */
   asked_s: number | null;
   /** When the response began, its head included. Null it never did. */
   first_byte_s: number | null;

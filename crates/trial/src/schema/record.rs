@@ -81,10 +81,10 @@ pub struct TrialResult {
     /// `h2`; empty where nothing was started. HTTP/3 adds what hq-interop has not, so where results
     /// stand side by side those of `h3` are marked.
     pub alpn: String,
-    /// What times and rates come from: `wire`, or `client`, its own report, where the wire could
-    /// not be decoded, or so little of it that the rest would mislead: then `undecoded_packets`
-    /// says how much, and `detail`. Over a real link of which nothing could be captured: `qlog`,
-    /// the client's, or without that `exit`, the start and the end of its program.
+    /// The source of times and rates: `wire`, or `client`, its own report, where the wire could not
+    /// be decoded, or so little of it that the rest would mislead: then `undecoded_packets` says
+    /// how much, and `detail`. Over a real link of which nothing could be captured: `qlog`, the
+    /// client's, or without that `exit`, the start and the end of its program.
     pub measured_from: &'static str,
     /// 1-RTT packets that could not be decoded though the secrets are known: an extension that is
     /// not known here changes them, say. Above one in a hundred of an end's, `measured_from` is
@@ -158,7 +158,8 @@ pub struct TrialResult {
     /// How many times the next segment was not there when it was due. Null: where no live stream
     /// was played.
     pub stalls: Option<u64>,
-    /// How long nothing was played for that, in all. Null: where no live stream was played.
+    /// The time in which nothing was played because of that, in all. Null: where no live stream was
+    /// played.
     pub stalled_s: Option<f64>,
     /// The mean of the rates of the segments that were played. Null: where no live stream was
     /// played.
@@ -166,8 +167,8 @@ pub struct TrialResult {
     /// How many segments had another rate than the one before. Null: where no live stream was
     /// played.
     pub rate_changes: Option<u64>,
-    /// How long before it was shown at the end what was shown had been made. Null: where no live
-    /// stream was played.
+    /// The age, at the end, of the segment that was shown then: the time since it had been made.
+    /// Null: where no live stream was played.
     pub latency_s: Option<f64>,
     /// How many frames were to be made. Null: where there was no stream of frames.
     pub frames: Option<u64>,
@@ -191,8 +192,8 @@ pub struct TrialResult {
     pub frame_age_p99_s: Option<f64>,
     /// The highest age of a frame that came whole. Null: where none came.
     pub frame_age_max_s: Option<f64>,
-    /// That completed a handshake, with that of an earlier visit; over TCP there is one for each
-    /// request, but of what is over HTTP. Null: where none could be made out.
+    /// Connections that completed a handshake, with that of an earlier visit; over TCP there is one
+    /// for each request, except over HTTP. Null: where none could be made out.
     pub connections: Option<u64>,
     /// Whether the server took the ticket, by its ServerHello. Null: where there was no second
     /// connection.
@@ -203,7 +204,7 @@ pub struct TrialResult {
     /// How long the trial took: in virtual time its time at the end of the last epoch, so up to one
     /// lookahead after both sides were done. It includes the drain.
     pub virtual_s: f64,
-    /// How long it took on the clock on the wall.
+    /// Its duration in wall time.
     pub wall_s: f64,
     /// CPU time of the client's program.
     pub cpu_client_s: f64,
@@ -229,9 +230,9 @@ pub struct TrialResult {
     pub retransmitted_share: Option<f64>,
     /// Packets with an ACK from the client per packet with data from the server.
     pub acks_per_data_packet: Option<f64>,
-    /// Of the server's IP packets.
+    /// The mean size of the server's IP packets.
     pub mean_packet_bytes: Option<f64>,
-    /// Of the server's IP packets.
+    /// The size of the largest of the server's IP packets.
     pub largest_packet_bytes: Option<u32>,
     /// The client's IP bytes during the transfer, as a rate.
     pub return_rate_bps: Option<f64>,
@@ -259,12 +260,13 @@ pub struct TrialResult {
     pub client_driver: String,
     /// How the server's program batches arrivals and polls its stack.
     pub server_driver: String,
-    /// What the client reports at the end (contract, BYE), by name: numbers, texts or null; of the
-    /// second connection where there are two. In `records.parquet` a column for every name that
-    /// occurs, as in `server_statistics.slow_start_left_s`, of numbers or, where any of its values
-    /// is one, of texts.
+    /// Statistics that the client reports at the end (contract, BYE), by name: numbers, texts or
+    /// null; of the second connection where there are two. In `records.parquet` a column for every
+    /// name that occurs, as in `server_statistics.slow_start_left_s`, of numbers or, where any of
+    /// its values is one, of texts.
     pub client_statistics: Statistics,
-    /// What the server reports at the end (contract, BYE), in the form of `client_statistics`.
+    /// Statistics that the server reports at the end (contract, BYE), in the form of
+    /// `client_statistics`.
     pub server_statistics: Statistics,
     /// The step of `received_bytes`.
     pub received_step_s: f64,
@@ -282,21 +284,21 @@ pub struct TrialResult {
     pub flows: Vec<FlowResult>,
     /// The middleboxes of the flow that is measured, from client to server; empty without.
     pub proxies: Vec<ProxyResult>,
-    /// What lies between client, middleboxes, a tunnel's end at the gateway, and server; empty
-    /// where nothing stands between client and server. In a trial with a tunnel only what its links
-    /// did is known.
+    /// The hops between client, middleboxes, a tunnel's end at the gateway, and server; empty where
+    /// nothing stands between client and server. In a trial with a tunnel only the counts of its
+    /// links are known.
     pub hops: Vec<HopResult>,
     /// The tunnel that all flows went through ([what measures mean then](../design/vpn.md)). Null:
     /// without one.
     pub tunnel: Option<TunnelResult>,
-    /// Over flow, direction, times, fate, ECN bits and bytes of every packet: the same seed gives
-    /// the same hash. With middleboxes it is over the hashes of the hops of links. Null: where no
-    /// packets were seen.
+    /// The hash of flow, direction, times, fate, ECN bits and bytes of every packet: the same seed
+    /// gives the same hash. With middleboxes it is over the hashes of the hops of links. Null:
+    /// where no packets were seen.
     pub packet_log_sha256: Option<String>,
     /// How well the links kept to the model. Null: in virtual time.
     #[serde(flatten)]
     pub fidelity: Fidelity,
-    /// What was known of a real link when the trial was on it. Null: in the other testbeds.
+    /// The conditions of a real link during the trial. Null: in the other testbeds.
     #[serde(flatten)]
     pub conditions: LinkConditions,
 }
@@ -307,17 +309,17 @@ pub struct EcnResult {
     /// The codepoint that most of the server's packets with one had, `ECT(0)` or `ECT(1)` (RFC 3168
     /// section 5); `none` if no packet had one. Packets of the handshake do not count.
     pub forward_ect: Option<&'static str>,
-    /// Of the server's packets with stream data: those with ECT(0) or ECT(1). Null: also without
-    /// such packets.
+    /// The share of the server's packets with stream data that had ECT(0) or ECT(1). Null: also
+    /// without such packets.
     pub forward_ect_share: Option<f64>,
     /// Marks that the client reported to the server. QUIC: the largest CE count in its ACK frames,
     /// summed over packet number spaces (RFC 9000 section 19.3.2). TCP: the episodes in which it
     /// set ECN-Echo, each from a mark to the server's CWR (RFC 3168 section 6.1.3). Null: also with
     /// accurate ECN of TCP (RFC 9768), whose counters are not read.
     pub forward_ce_echoed: Option<u64>,
-    /// Round trips in which the server heard of marks, each until a packet sent after the first
-    /// news of one was acknowledged (RFC 9002 section 7.3.2); without those in which new data
-    /// ended. Null: as `forward_ce_echoed`.
+    /// Round trips in which the server received reports of marks, each until a packet sent after
+    /// the first report of one was acknowledged (RFC 9002 section 7.3.2); without those in which
+    /// new data ended. Null: as `forward_ce_echoed`.
     pub forward_ce_rounds: Option<u64>,
     /// Those in which the server slowed down. TCP says so by CWR (RFC 3168 section 6.1.2). Of QUIC,
     /// the most bytes in flight in the second half of the round trip were at least a full-sized
@@ -382,9 +384,9 @@ pub struct FlowResult {
 pub struct ProxyResult {
     /// Where it stood: `terminal` or `gateway`.
     pub place: HostName,
-    /// What it is called, with its options.
+    /// Its title, with its options.
     pub name: String,
-    /// Of its program.
+    /// The version of its program.
     pub version: String,
     /// How it batches arrivals and polls its stack.
     pub driver: String,
@@ -392,23 +394,24 @@ pub struct ProxyResult {
     pub cpu_s: f64,
     /// The most that its program had in RAM at once.
     pub memory_bytes: u64,
-    /// What it says of itself at the end. In `records.parquet` as JSON: each program has names of
-    /// its own.
+    /// Statistics that it reports at the end. In `records.parquet` as JSON: each program has other
+    /// names.
     pub statistics: Statistics,
 }
 
-/// A hop, between two neighbours of client, middleboxes and server: what its links did to the
-/// packets of all flows, and what could be decoded of the flow that is measured.
+/// A hop, between two neighbours of client, middleboxes and server: the counts of its links for the
+/// packets of all flows, and the measures of the flow that is measured, as far as it could be
+/// decoded.
 #[derive(Debug, Serialize)]
 pub struct HopResult {
     /// The neighbour on the client's side.
     pub from: HostName,
     /// The neighbour on the server's side.
     pub to: HostName,
-    /// What its links did.
+    /// The counts of its links.
     #[serde(flatten)]
     pub links: LinkCounts,
-    /// That completed a handshake on this hop.
+    /// Connections that completed a handshake on this hop.
     pub connections: Option<u64>,
     /// The smallest RTT sample of the hop's own sender.
     pub rtt_min_ms: Option<f64>,
@@ -429,11 +432,11 @@ pub struct TunnelResult {
     pub kind: String,
     /// Where it ended, from the client: `gateway` or `server`.
     pub to: HostName,
-    /// Of its program.
+    /// The version of its program.
     pub version: String,
     /// The largest IP packet that it took.
     pub mtu_bytes: u64,
-    /// Of its own connection, of a tunnel over TCP; else empty.
+    /// The congestion control of its own connection, of a tunnel over TCP; else empty.
     pub congestion_control: String,
     /// From the start of its programs until a packet had gone through and another one back.
     pub setup_s: f64,
@@ -446,11 +449,11 @@ pub struct TunnelResult {
     pub return_packets: u64,
     /// Their bytes.
     pub return_bytes: u64,
-    /// Of these, both ways, what did not come out at the other end: dropped or lost by the link, or
-    /// dropped by the tunnel's own programs and devices.
+    /// Packets of these, both ways, that did not come out at the other end: dropped or lost by the
+    /// link, or dropped by the tunnel's own programs and devices.
     pub lost_packets: u64,
-    /// Bytes on the link that were not those of packets inside: headers, padding, and what the
-    /// tunnel says or repeats of itself. Negative where it dropped more than that before the link.
+    /// Bytes on the link that were not those of packets inside: headers, padding, and the tunnel's
+    /// own messages and retransmissions. Negative where it dropped more than that before the link.
     pub overhead_bytes: i64,
     /// The same as a share of all bytes on the link. Null: where there were none.
     pub overhead_share: Option<f64>,
@@ -460,23 +463,22 @@ pub struct TunnelResult {
     pub cpu_far_s: f64,
 }
 
-/// The time that packets waited on a hop: by how much longer they were on the way than the least
-/// delay of its links. Their transmission, and what jitter adds, count. Null where no packet
-/// arrived, and over a real link.
+/// The time that packets waited on a hop: their time on the way beyond the least delay of its
+/// links. Their transmission and jitter count. Null where no packet arrived, and over a real link.
 #[derive(Debug, Default, Serialize)]
 pub struct Queueing {
-    /// What half of the packets towards the client did not exceed.
+    /// The median over packets towards the client.
     pub forward_queueing_median_ms: Option<f64>,
-    /// What 99 % of them did not exceed.
+    /// The 99th percentile over packets towards the client.
     pub forward_queueing_p99_ms: Option<f64>,
-    /// What half of the packets towards the server did not exceed.
+    /// The median over packets towards the server.
     pub return_queueing_median_ms: Option<f64>,
-    /// What 99 % of them did not exceed.
+    /// The 99th percentile over packets towards the server.
     pub return_queueing_p99_ms: Option<f64>,
 }
 
-/// The counts of what the links of a hop did to packets. They are null where nobody saw these: over
-/// a real link of which nothing could be captured, and where nothing was started.
+/// Counts of the packets on the links of a hop. They are null where nobody saw these: over a real
+/// link of which nothing could be captured, and where nothing was started.
 #[derive(Debug, Default, Serialize)]
 pub struct LinkCounts {
     /// IP packets sent towards the client, drops and losses included.
@@ -486,11 +488,11 @@ pub struct LinkCounts {
     /// Packets towards the client that a queue dropped. Null: also over a real link, where what a
     /// queue drops is one of the losses.
     pub forward_queue_drops: Option<u64>,
-    /// Marked with Congestion Experienced by a queue (RFC 3168), on the way towards the client;
-    /// they were delivered. Null: also over a real link.
+    /// Packets marked with Congestion Experienced by a queue (RFC 3168), on the way towards the
+    /// client; they were delivered. Null: also over a real link.
     pub forward_marked: Option<u64>,
-    /// Arrived at the client behind a packet of their flow that was sent later (RFC 4737, section
-    /// 3). Their share of the packets that arrived is the reordered ratio.
+    /// Packets that arrived at the client behind a packet of their flow that was sent later (RFC
+    /// 4737, section 3). Their share of the packets that arrived is the reordered ratio.
     pub forward_reordered: Option<u64>,
     /// The largest extent of a reordered packet towards the client: how many arrived from the first
     /// one that was sent later until it came itself (RFC 4737, section 4.2); 0 if none was
@@ -523,11 +525,11 @@ pub struct LinkCounts {
     pub return_bytes: Option<u64>,
     /// Packets towards the server that a queue dropped.
     pub return_queue_drops: Option<u64>,
-    /// Marked with Congestion Experienced on the way towards the server. Null: also over a real
-    /// link.
+    /// Packets marked with Congestion Experienced on the way towards the server. Null: also over a
+    /// real link.
     pub return_marked: Option<u64>,
-    /// Arrived at the server behind a packet of their flow that was sent later (RFC 4737, section
-    /// 3). Their share of the packets that arrived is the reordered ratio.
+    /// Packets that arrived at the server behind a packet of their flow that was sent later (RFC
+    /// 4737, section 3). Their share of the packets that arrived is the reordered ratio.
     pub return_reordered: Option<u64>,
     /// The largest extent of a reordered packet towards the server: how many arrived from the first
     /// one that was sent later until it came itself (RFC 4737, section 4.2); 0 if none was
@@ -566,8 +568,8 @@ pub struct LinkCounts {
     /// Those that collided with another terminal's. Null: no return link of the hop is a carrier of
     /// DVB-RCS2, or nobody counted.
     pub return_capacity_requests_collided: Option<u64>,
-    /// From a request to the superframe in which capacity was assigned for it, in the mean of those
-    /// that were heard. Null: nothing was assigned for any.
+    /// The mean time from a request to the superframe in which capacity was assigned for it, over
+    /// those that were received. Null: nothing was assigned for any.
     pub return_grant_wait_mean_ms: Option<f64>,
     /// The longest such time. Null: nothing was assigned for any.
     pub return_grant_wait_max_ms: Option<f64>,
@@ -577,23 +579,23 @@ pub struct LinkCounts {
 /// there in virtual time, which keeps to it exactly.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Fidelity {
-    /// By how much packets came out of the emulated links later than these said: what half of them
-    /// did not exceed.
+    /// The time by which packets left the emulated links later than the model says: the median.
     pub release_error_p50_ms: Option<f64>,
-    /// What 99 % did not exceed.
+    /// The 99th percentile.
     pub release_error_p99_ms: Option<f64>,
-    /// What 99.9 % did not exceed.
+    /// The 99.9th percentile.
     pub release_error_p999_ms: Option<f64>,
     /// The largest.
     pub release_error_max_ms: Option<f64>,
-    /// What 99.9 % must not exceed if the trial is to be trusted.
+    /// The limit of the 99.9th percentile for a trial to be trusted.
     pub release_error_limit_ms: Option<f64>,
-    /// That the kernel dropped on the way to the emulator or from it.
+    /// Packets that the kernel dropped on the way to the emulator or from it.
     pub kernel_drops: Option<u64>,
-    /// Of TCP and UDP on the links that are of no flow: what programs said to others than their
-    /// peers. Null: through a tunnel.
+    /// Packets of TCP and UDP on the links that are of no flow: programs sent them to others than
+    /// their peers. Null: through a tunnel.
     pub stray_packets: Option<u64>,
-    /// Of the time in which some task of this machine waited for a processor. Null: with `--awake`.
+    /// The share of time in which some task of this machine waited for a processor. Null: with
+    /// `--awake`.
     pub cpu_pressure: Option<f64>,
 }
 
@@ -605,25 +607,26 @@ pub struct LinkConditions {
     pub began: Option<String>,
     /// How many times it was begun: once more for each connection to a host that broke.
     pub tries: Option<u64>,
-    /// By how much the clock of the server's host was ahead of that of the client's; its times are
-    /// corrected by that.
+    /// The time by which the clock of the server's host was ahead of that of the client's; its
+    /// times are corrected by that.
     pub clock_offset_ms: Option<f64>,
-    /// By so much that may be wrong, and with it one-way delays: half of what the fastest exchanges
-    /// took to and fro, less what is known of their asymmetry, with a tenth of that
+    /// The largest error of that, and with it of one-way delays: half of the round trip of the
+    /// fastest exchanges, less what is known of their asymmetry, with a tenth of that
     /// (`control_asymmetry_ms`).
     pub clock_error_ms: Option<f64>,
-    /// By how much the fastest packet towards the client took longer than the fastest towards the
-    /// server. Over a link whose ways take equally long, half of it is by how much
-    /// `clock_offset_ms` is too large. Null: where nothing could be captured, and where no packet
-    /// was seen once at each end in both directions.
+    /// The time by which the fastest packet towards the client took longer than the fastest towards
+    /// the server. Over a link whose directions take equally long, half of it is the error of
+    /// `clock_offset_ms`, which is too large by that. Null: where nothing could be captured, and
+    /// where no packet was seen once at each end in both directions.
     pub one_way_difference_ms: Option<f64>,
     /// The median round trip of the small regular flow beside the trial. Null: where there was
     /// none, or none of its packets came back.
     pub probe_rtt_ms: Option<f64>,
-    /// Of its packets: those that did not come back. Null: where there was none.
+    /// The share of its packets that did not come back. Null: where there was none.
     pub probe_loss_share: Option<f64>,
-    /// What the user's command says of the link behind the trial, by name, where that is JSON.
+    /// The output of the user's command about the link behind the trial, by name, where that is
+    /// JSON.
     pub link_statistics: Statistics,
-    /// What the user's command says of the weather, by name, where that is JSON.
+    /// The output of the user's command about the weather, by name, where that is JSON.
     pub weather: Statistics,
 }

@@ -12,17 +12,17 @@ use serde::Serialize;
 /// The requests of a page in a trial.
 #[derive(Debug, Serialize)]
 pub struct PageRequests {
-    /// Of what format this file is: the number at the top of this page.
+    /// The number of this file's format, as at the top of this page.
     pub format: u64,
-    /// One for each resource, in the order of the page, its document first; of a live stream one
-    /// for each segment that was asked for, of type `media`.
+    /// An entry for each resource, in the order of the page, its document first; of a live stream
+    /// one for each segment that was requested, of type `media`.
     pub requests: Vec<PageRequest>,
-    /// What was to be seen of the page as it was loaded, where its browser tells that: the picture
-    /// before it, and up to 23 others, the last one as it stayed.
+    /// Pictures of the page as it was loaded, where its browser reports them: the picture before
+    /// it, and up to 23 others, the last one as it stayed.
     pub film: Vec<FilmFrame>,
 }
 
-/// A picture of what was to be seen from a moment on.
+/// A picture of the page from a moment on.
 #[derive(Debug, Serialize)]
 pub struct FilmFrame {
     /// When it was drawn; less than 0 of what was there before the client's first packet.
@@ -34,11 +34,11 @@ pub struct FilmFrame {
 /// The request of a resource.
 #[derive(Debug, Serialize)]
 pub struct PageRequest {
-    /// What it was asked for by: a number, the size and the type, as in `/3-12000.css`.
+    /// Its path: a number, the size and the type, as in `/3-12000.css`.
     pub path: String,
-    /// What it is: a word of [pages](pages.md).
+    /// Its type: a word of [pages](pages.md).
     pub r#type: ResourceType,
-    /// Of its body, when all of it is there.
+    /// The size of its body, when all of it is there.
     pub bytes: u64,
     /// The path of the resource that led to it. Null: the page begins with it.
     pub initiator: Option<String>,
@@ -47,7 +47,7 @@ pub struct PageRequest {
     /// The application protocol that it came over, by its ALPN, where a browser says. Null: nobody
     /// says: that of the trial.
     pub protocol: Option<String>,
-    /// When a connection took the request. Null: none did.
+    /// When a connection accepted the request. Null: none did.
     pub asked_s: Option<f64>,
     /// When the response began, its head included. Null: it never did.
     pub first_byte_s: Option<f64>,
