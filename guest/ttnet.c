@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /* tt0 and tt1, network devices whose packets and whose time belong to a coordinator.
  *
- * They carry whole IP packets and speak, on two pipes (boot word ttnet=READ,WRITE,DEVICES), the frames
- * of endpoints/CONTRACT.md section 4 with `carries = "ip"`; what bit 7 of `ecn` marks, a proxy's side
- * towards the server, is tt1. RUN brings arrivals and says until when to live, RAN answers with
- * departures and the next wake. The whole kernel stands still while it waits for RUN. At FINISH it
- * sends SIGINT to the first process, and goes on by itself to its end.
+ * They carry whole IP packets. On two pipes (boot word ttnet=READ,WRITE,DEVICES) they exchange the
+ * messages of endpoints/CONTRACT.md with `carries = "ip"` (endpoints/contract/guests.md); tt1 is a
+ * proxy's server side, bit 7 of `ecn` (endpoints/contract/middleboxes.md). RUN has arrivals and the
+ * end of the run, RAN answers with departures and the next wake. The whole kernel stands still
+ * while it waits for RUN. At FINISH it sends SIGINT to the first process, and goes on to its end.
  *
  * In /sys/module/ttnet/parameters, writing 1 to `begin` makes this time zero, and 2 the time of the
- * first packet of TCP or UDP; packets of before are dropped. It reads 1 from then on. `done` is what
- * RAN says of it: 0 not done, 1 done, 2 done when there was a TCP connection and none is there any
+ * first packet of TCP or UDP; packets of before are dropped. It reads 1 from then on. `done` is the
+ * state for RAN: 0 not done, 1 done, 2 done when there was a TCP connection and none is there any
  * more, or when a packet of another protocol has come.
  */
 #include <linux/if_arp.h>
@@ -30,7 +30,7 @@
 #define RAN 4
 #define FINISH 5
 #define DATAGRAM 11 /* time: u64, ecn: u8, length: u16 */
-#define HEADER (5 + 13) /* of a frame; next_wake: u64, done: u8, count: u32 */
+#define HEADER (5 + 13) /* of a message; next_wake: u64, done: u8, count: u32 */
 #define HEADROOM 64
 #define SERVER_SIDE 0x80 /* of ecn */
 
@@ -39,7 +39,7 @@ extern u64 time_travel_now(void), time_travel_next(void);
 static int from = -1, to = -1, count = 1;
 static struct net_device *devices[2];
 static bool begun, begins_with_packet;
-static u64 zero, until = U64_MAX; /* what leaves before the first RUN is the first RAN's */
+static u64 zero, until = U64_MAX; /* packets that leave before the first RUN are in the first RAN */
 static s64 listeners; /* TCP sockets at time zero */
 static bool was_open, came_otherwise; /* TCP connections, packets of another protocol */
 static int done;
@@ -48,23 +48,23 @@ module_param(done, int, 0644);
 static struct time_travel_event horizon, arrival;
 static struct sk_buff_head coming;
 
-/* Departures, as a frame has them: more than one piece of memory may hold. */
+/* Departures, as a message has them: more than one piece of memory may hold. */
 struct chunk {
 	struct list_head list;
 	size_t used;
 	u8 bytes[];
 };
-#define CHUNK (1 << 13) /* what is larger may not be there when it is asked for at once */
+#define CHUNK (1 << 13) /* larger pieces of memory may not be available at once */
 struct departures {
 	struct list_head chunks;
 	size_t bytes;
 	u32 count;
 };
-/* A timer may be at it at the very end of a run, which is the beginning of the next. */
+/* A timer may be due at the very end of a run, which is the beginning of the next. */
 static struct departures in_run = { LIST_HEAD_INIT(in_run.chunks) };
 static struct departures at_end = { LIST_HEAD_INIT(at_end.chunks) };
 
-/* The coordinator is gone, or breaks the contract: nobody is left to say it to. */
+/* The coordinator is gone, or breaks the contract: there is nobody to report it to. */
 static void give_up(const char *why, int number)
 {
 	os_warn("ttnet: %s (%d)\n", why, number);
@@ -220,7 +220,7 @@ static void exchange(struct time_travel_event *event)
 	if (head[4] == RUN)
 		return hear_run();
 	if (head[4] != FINISH)
-		give_up("a frame of another type", head[4]);
+		give_up("a message of another type", head[4]);
 	kill_cad_pid(SIGINT, 1);
 }
 
@@ -250,7 +250,7 @@ static int get_begin(char *value, const struct kernel_param *parameter)
 static const struct kernel_param_ops begin_operations = { .set = set_begin, .get = get_begin };
 module_param_cb(begin, &begin_operations, NULL, 0600);
 
-static u8 *room(struct departures *departures, size_t size)
+static u8 *append_space(struct departures *departures, size_t size)
 {
 	struct chunk *last = NULL;
 
@@ -281,7 +281,7 @@ static netdev_tx_t transmit(struct sk_buff *packet, struct net_device *own)
 		dev_kfree_skb_any(packet);
 		return NETDEV_TX_OK;
 	}
-	datagram = room(departures, DATAGRAM + packet->len);
+	datagram = append_space(departures, DATAGRAM + packet->len);
 	ip = datagram + DATAGRAM;
 	put_unaligned_le64(time_travel_now() - zero, datagram);
 	put_unaligned_le16(packet->len, datagram + 9);

@@ -23,7 +23,7 @@ def read_exactly(source: int, size: int) -> bytes:
 
 
 def pass_on(source: int, sink: int) -> tuple[int, bytes]:
-    """Passes a frame on; its type and body."""
+    """Passes a message on; its type and body."""
     head = read_exactly(source, 5)
     length, kind = struct.unpack("<IB", head)
     body = read_exactly(source, length)

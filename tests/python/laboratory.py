@@ -47,12 +47,12 @@ class Child:
             os.close(end)
 
     def send(self, kind: int, body: bytes) -> None:
-        frame = memoryview(struct.pack("<IB", len(body), kind) + body)
-        while frame:
-            frame = frame[os.write(self.ask, frame) :]
+        message = memoryview(struct.pack("<IB", len(body), kind) + body)
+        while message:
+            message = message[os.write(self.ask, message) :]
 
     def receive(self, wanted: int) -> bytes:
-        """The body of the next frame; EOFError if there is none."""
+        """The body of the next message; EOFError if there is none."""
         length, kind = struct.unpack("<IB", self._exactly(5))
         assert kind == wanted
         return self._exactly(length)

@@ -37,9 +37,9 @@ def _exactly(count: int) -> bytes:
 
 
 def send(kind: int, body: bytes) -> None:
-    frame = memoryview(struct.pack("<IB", len(body), kind) + body)
-    while frame:
-        frame = frame[os.write(4, frame) :]
+    message = memoryview(struct.pack("<IB", len(body), kind) + body)
+    while message:
+        message = message[os.write(4, message) :]
 
 
 def relay(body: bytes, passed: list[int]) -> bytes:
