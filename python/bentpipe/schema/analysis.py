@@ -312,7 +312,7 @@ class Passive(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     later_addresses: list[AddressChange]
     # The round trip of the handshake, the time that both ends took to answer included: from an Initial packet
     # to the one that acknowledges it; of TCP from a segment to the first that gives an RTT sample of it; null
-    # not captured where that can be told.
+    # not captured where that can be seen.
     handshake_rtt_ms: float | None
     # The behaviour of the spin bit; null of TCP.
     spin_bit: SpinBit | None

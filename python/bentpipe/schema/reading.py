@@ -36,7 +36,7 @@ def prepared(kind: type[T]) -> type[T]:
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with a value that was read: where, and in which way."""
+    """The error in a value that was read: its place, and its kind."""
 
     how: Literal["missing", "unknown", "wrong"]
     place: Place  # of the key that is missing or unknown, or of the wrong value
@@ -48,7 +48,7 @@ class FormatError(ValueError):
 
 
 def convert(values: Any, kind: type[T], newest: int, numbered: bool = False) -> T:
-    """What came out of a JSON file, as a `kind` of a format up to `newest`; what a later format brought is
+    """The contents of a JSON file, as a `kind` of a format up to `newest`; what a later format brought is
     empty in an older file. Unless all are `numbered`, one without a number is of the first. ValueError for
     anything else, FormatError for another format.
     """
@@ -133,7 +133,7 @@ def _with(values: Any, place: Place, new: Any) -> Any:
 
 
 def _in_words(found: Fault, values: Any) -> str:
-    """What is wrong, with the key as people write it, and the value."""
+    """The error, with the key as people write it, and the value."""
     key = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in found.place).lstrip(".")
     if found.how == "missing":
         return f'the key "{key}" is missing'

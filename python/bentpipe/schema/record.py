@@ -134,16 +134,16 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     # Packets towards the client that the link lost; over a real link, whoever dropped them, packets.
     forward_losses: int | None
     # Packets that sources of cross traffic sent towards the client, on all links of the hop; null the links
-    # have no sources, or nobody saw what they sent.
+    # have no sources, or their packets were not seen.
     forward_source_packets: int | None = None
-    # Bytes of the IP packets that sources sent towards the client; null the links have no sources, or nobody
-    # saw what they sent.
+    # Bytes of the IP packets that sources sent towards the client; null the links have no sources, or their
+    # packets were not seen.
     forward_source_bytes: int | None = None
     # Bytes of the packets of sources that came out where their link ends, towards the client; null the links
-    # have no sources, or nobody saw what they sent.
+    # have no sources, or their packets were not seen.
     forward_source_delivered_bytes: int | None = None
     # Packets of sources towards the client that a queue dropped or the link lost; null the links have no
-    # sources, or nobody saw what they sent, packets.
+    # sources, or their packets were not seen, packets.
     forward_source_lost: int | None = None
     # IP packets sent towards the server, drops and losses included.
     return_packets: int | None
@@ -170,28 +170,28 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     # Packets towards the server that the link lost; over a real link, whoever dropped them, packets.
     return_losses: int | None
     # Packets that sources of cross traffic sent towards the server, on all links of the hop; null the links
-    # have no sources, or nobody saw what they sent.
+    # have no sources, or their packets were not seen.
     return_source_packets: int | None = None
-    # Bytes of the IP packets that sources sent towards the server; null the links have no sources, or nobody
-    # saw what they sent.
+    # Bytes of the IP packets that sources sent towards the server; null the links have no sources, or their
+    # packets were not seen.
     return_source_bytes: int | None = None
     # Bytes of the packets of sources that came out where their link ends, towards the server; null the links
-    # have no sources, or nobody saw what they sent.
+    # have no sources, or their packets were not seen.
     return_source_delivered_bytes: int | None = None
     # Packets of sources towards the server that a queue dropped or the link lost; null the links have no
-    # sources, or nobody saw what they sent, packets.
+    # sources, or their packets were not seen, packets.
     return_source_lost: int | None = None
     # Requests for capacity that the terminal sent; null no return link of the hop is a carrier of DVB-RCS2,
-    # or nobody counted, requests.
+    # or requests were not counted, requests.
     return_capacity_requests: int | None = None
-    # Those of them that were lost; null no return link of the hop is a carrier of DVB-RCS2, or nobody
-    # counted, requests.
+    # Those of them that were lost; null no return link of the hop is a carrier of DVB-RCS2, or requests were
+    # not counted, requests.
     return_capacity_requests_lost: int | None = None
-    # Those that were denied; null no return link of the hop is a carrier of DVB-RCS2, or nobody counted,
-    # requests.
+    # Those that were denied; null no return link of the hop is a carrier of DVB-RCS2, or requests were not
+    # counted, requests.
     return_capacity_requests_denied: int | None = None
     # Those that collided with another terminal's; null no return link of the hop is a carrier of DVB-RCS2, or
-    # nobody counted, requests.
+    # requests were not counted, requests.
     return_capacity_requests_collided: int | None = None
     # The mean time from a request to the superframe in which capacity was assigned for it, over those that
     # were received; null nothing was assigned for any.
@@ -349,8 +349,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     fcp_s: float | None = None
     # Largest contentful paint (LCP), of a browser; null where no browser loaded a page.
     lcp_s: float | None = None
-    # Speed Index, of a browser that tells what was to be seen: the mean of when that was drawn, each part
-    # with the share that it has of all; null where no browser told.
+    # Speed Index, of a browser that reports pictures of the page: the mean time at which parts were drawn,
+    # each with the share that it has of all; null where no browser reported it.
     speed_index_s: float | None = None
     # DOM content loaded (DCL): until the document, and the stylesheets and scripts that it leads to, are
     # there. Of a browser, its own; null where no page was loaded.
@@ -442,16 +442,16 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # Packets towards the client that the link lost; over a real link, whoever dropped them, packets.
     forward_losses: int | None = None
     # Packets that sources of cross traffic sent towards the client, on all links of the hop; null the links
-    # have no sources, or nobody saw what they sent.
+    # have no sources, or their packets were not seen.
     forward_source_packets: int | None = None
-    # Bytes of the IP packets that sources sent towards the client; null the links have no sources, or nobody
-    # saw what they sent.
+    # Bytes of the IP packets that sources sent towards the client; null the links have no sources, or their
+    # packets were not seen.
     forward_source_bytes: int | None = None
     # Bytes of the packets of sources that came out where their link ends, towards the client; null the links
-    # have no sources, or nobody saw what they sent.
+    # have no sources, or their packets were not seen.
     forward_source_delivered_bytes: int | None = None
     # Packets of sources towards the client that a queue dropped or the link lost; null the links have no
-    # sources, or nobody saw what they sent, packets.
+    # sources, or their packets were not seen, packets.
     forward_source_lost: int | None = None
     # IP packets sent towards the server, drops and losses included.
     return_packets: int | None = None
@@ -478,28 +478,28 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # Packets towards the server that the link lost; over a real link, whoever dropped them, packets.
     return_losses: int | None = None
     # Packets that sources of cross traffic sent towards the server, on all links of the hop; null the links
-    # have no sources, or nobody saw what they sent.
+    # have no sources, or their packets were not seen.
     return_source_packets: int | None = None
-    # Bytes of the IP packets that sources sent towards the server; null the links have no sources, or nobody
-    # saw what they sent.
+    # Bytes of the IP packets that sources sent towards the server; null the links have no sources, or their
+    # packets were not seen.
     return_source_bytes: int | None = None
     # Bytes of the packets of sources that came out where their link ends, towards the server; null the links
-    # have no sources, or nobody saw what they sent.
+    # have no sources, or their packets were not seen.
     return_source_delivered_bytes: int | None = None
     # Packets of sources towards the server that a queue dropped or the link lost; null the links have no
-    # sources, or nobody saw what they sent, packets.
+    # sources, or their packets were not seen, packets.
     return_source_lost: int | None = None
     # Requests for capacity that the terminal sent; null no return link of the hop is a carrier of DVB-RCS2,
-    # or nobody counted, requests.
+    # or requests were not counted, requests.
     return_capacity_requests: int | None = None
-    # Those of them that were lost; null no return link of the hop is a carrier of DVB-RCS2, or nobody
-    # counted, requests.
+    # Those of them that were lost; null no return link of the hop is a carrier of DVB-RCS2, or requests were
+    # not counted, requests.
     return_capacity_requests_lost: int | None = None
-    # Those that were denied; null no return link of the hop is a carrier of DVB-RCS2, or nobody counted,
-    # requests.
+    # Those that were denied; null no return link of the hop is a carrier of DVB-RCS2, or requests were not
+    # counted, requests.
     return_capacity_requests_denied: int | None = None
     # Those that collided with another terminal's; null no return link of the hop is a carrier of DVB-RCS2, or
-    # nobody counted, requests.
+    # requests were not counted, requests.
     return_capacity_requests_collided: int | None = None
     # The mean time from a request to the superframe in which capacity was assigned for it, over those that
     # were received; null nothing was assigned for any.

@@ -29,8 +29,8 @@ class PageRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     initiator: str | None
     # 0 to 7, the lowest first (RFC 9218, section 4.1).
     urgency: int
-    # The application protocol that it came over, by its ALPN, where a browser says; null nobody says: that of
-    # the trial.
+    # The application protocol that it came over, by its ALPN, where a browser says; null not reported: that
+    # of the trial.
     protocol: str | None = None
     # When a connection accepted the request; null none did.
     asked_s: float | None

@@ -217,7 +217,7 @@ export type Passive = {
   connection_ids: ConnectionIds;
   /** Addresses that ends used after their first. */
   later_addresses: AddressChange[];
-  /** The round trip of the handshake, the time that both ends took to answer included: from an Initial packet to the one that acknowledges it; of TCP from a segment to the first that gives an RTT sample of it. Null not captured where that can be told. */
+  /** The round trip of the handshake, the time that both ends took to answer included: from an Initial packet to the one that acknowledges it; of TCP from a segment to the first that gives an RTT sample of it. Null not captured where that can be seen. */
   handshake_rtt_ms: number | null;
   /** The behaviour of the spin bit. Null of TCP. */
   spin_bit: SpinBit | null;

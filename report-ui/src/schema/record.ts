@@ -82,7 +82,7 @@ export type TrialRecord = {
   fcp_s: number | null;
   /** Largest contentful paint (LCP), of a browser. Null where no browser loaded a page. */
   lcp_s: number | null;
-  /** Speed Index, of a browser that tells what was to be seen: the mean of when that was drawn, each part with the share that it has of all. Null where no browser told. */
+  /** Speed Index, of a browser that reports pictures of the page: the mean time at which parts were drawn, each with the share that it has of all. Null where no browser reported it. */
   speed_index_s: number | null;
   /** DOM content loaded (DCL): until the document, and the stylesheets and scripts that it leads to, are there. Of a browser, its own. Null where no page was loaded. */
   dcl_s: number | null;
@@ -158,13 +158,13 @@ export type TrialRecord = {
   forward_duplicated: number | null;
   /** Packets towards the client that the link lost; over a real link, whoever dropped them. */
   forward_losses: number | null;
-  /** Packets that sources of cross traffic sent towards the client, on all links of the hop. Null the links have no sources, or nobody saw what they sent. */
+  /** Packets that sources of cross traffic sent towards the client, on all links of the hop. Null the links have no sources, or their packets were not seen. */
   forward_source_packets: number | null;
-  /** Bytes of the IP packets that sources sent towards the client. Null the links have no sources, or nobody saw what they sent. */
+  /** Bytes of the IP packets that sources sent towards the client. Null the links have no sources, or their packets were not seen. */
   forward_source_bytes: number | null;
-  /** Bytes of the packets of sources that came out where their link ends, towards the client. Null the links have no sources, or nobody saw what they sent. */
+  /** Bytes of the packets of sources that came out where their link ends, towards the client. Null the links have no sources, or their packets were not seen. */
   forward_source_delivered_bytes: number | null;
-  /** Packets of sources towards the client that a queue dropped or the link lost. Null the links have no sources, or nobody saw what they sent. */
+  /** Packets of sources towards the client that a queue dropped or the link lost. Null the links have no sources, or their packets were not seen. */
   forward_source_lost: number | null;
   /** IP packets sent towards the server, drops and losses included. */
   return_packets: number | null;
@@ -184,21 +184,21 @@ export type TrialRecord = {
   return_duplicated: number | null;
   /** Packets towards the server that the link lost; over a real link, whoever dropped them. */
   return_losses: number | null;
-  /** Packets that sources of cross traffic sent towards the server, on all links of the hop. Null the links have no sources, or nobody saw what they sent. */
+  /** Packets that sources of cross traffic sent towards the server, on all links of the hop. Null the links have no sources, or their packets were not seen. */
   return_source_packets: number | null;
-  /** Bytes of the IP packets that sources sent towards the server. Null the links have no sources, or nobody saw what they sent. */
+  /** Bytes of the IP packets that sources sent towards the server. Null the links have no sources, or their packets were not seen. */
   return_source_bytes: number | null;
-  /** Bytes of the packets of sources that came out where their link ends, towards the server. Null the links have no sources, or nobody saw what they sent. */
+  /** Bytes of the packets of sources that came out where their link ends, towards the server. Null the links have no sources, or their packets were not seen. */
   return_source_delivered_bytes: number | null;
-  /** Packets of sources towards the server that a queue dropped or the link lost. Null the links have no sources, or nobody saw what they sent. */
+  /** Packets of sources towards the server that a queue dropped or the link lost. Null the links have no sources, or their packets were not seen. */
   return_source_lost: number | null;
-  /** Requests for capacity that the terminal sent. Null no return link of the hop is a carrier of DVB-RCS2, or nobody counted. */
+  /** Requests for capacity that the terminal sent. Null no return link of the hop is a carrier of DVB-RCS2, or requests were not counted. */
   return_capacity_requests: number | null;
-  /** Those of them that were lost. Null no return link of the hop is a carrier of DVB-RCS2, or nobody counted. */
+  /** Those of them that were lost. Null no return link of the hop is a carrier of DVB-RCS2, or requests were not counted. */
   return_capacity_requests_lost: number | null;
-  /** Those that were denied. Null no return link of the hop is a carrier of DVB-RCS2, or nobody counted. */
+  /** Those that were denied. Null no return link of the hop is a carrier of DVB-RCS2, or requests were not counted. */
   return_capacity_requests_denied: number | null;
-  /** Those that collided with another terminal's. Null no return link of the hop is a carrier of DVB-RCS2, or nobody counted. */
+  /** Those that collided with another terminal's. Null no return link of the hop is a carrier of DVB-RCS2, or requests were not counted. */
   return_capacity_requests_collided: number | null;
   /** The mean time from a request to the superframe in which capacity was assigned for it, over those that were received. Null nothing was assigned for any. */
   return_grant_wait_mean_ms: number | null;
@@ -400,13 +400,13 @@ export type HopResult = {
   forward_duplicated: number | null;
   /** Packets towards the client that the link lost; over a real link, whoever dropped them. */
   forward_losses: number | null;
-  /** Packets that sources of cross traffic sent towards the client, on all links of the hop. Null the links have no sources, or nobody saw what they sent. */
+  /** Packets that sources of cross traffic sent towards the client, on all links of the hop. Null the links have no sources, or their packets were not seen. */
   forward_source_packets: number | null;
-  /** Bytes of the IP packets that sources sent towards the client. Null the links have no sources, or nobody saw what they sent. */
+  /** Bytes of the IP packets that sources sent towards the client. Null the links have no sources, or their packets were not seen. */
   forward_source_bytes: number | null;
-  /** Bytes of the packets of sources that came out where their link ends, towards the client. Null the links have no sources, or nobody saw what they sent. */
+  /** Bytes of the packets of sources that came out where their link ends, towards the client. Null the links have no sources, or their packets were not seen. */
   forward_source_delivered_bytes: number | null;
-  /** Packets of sources towards the client that a queue dropped or the link lost. Null the links have no sources, or nobody saw what they sent. */
+  /** Packets of sources towards the client that a queue dropped or the link lost. Null the links have no sources, or their packets were not seen. */
   forward_source_lost: number | null;
   /** IP packets sent towards the server, drops and losses included. */
   return_packets: number | null;
@@ -426,21 +426,21 @@ export type HopResult = {
   return_duplicated: number | null;
   /** Packets towards the server that the link lost; over a real link, whoever dropped them. */
   return_losses: number | null;
-  /** Packets that sources of cross traffic sent towards the server, on all links of the hop. Null the links have no sources, or nobody saw what they sent. */
+  /** Packets that sources of cross traffic sent towards the server, on all links of the hop. Null the links have no sources, or their packets were not seen. */
   return_source_packets: number | null;
-  /** Bytes of the IP packets that sources sent towards the server. Null the links have no sources, or nobody saw what they sent. */
+  /** Bytes of the IP packets that sources sent towards the server. Null the links have no sources, or their packets were not seen. */
   return_source_bytes: number | null;
-  /** Bytes of the packets of sources that came out where their link ends, towards the server. Null the links have no sources, or nobody saw what they sent. */
+  /** Bytes of the packets of sources that came out where their link ends, towards the server. Null the links have no sources, or their packets were not seen. */
   return_source_delivered_bytes: number | null;
-  /** Packets of sources towards the server that a queue dropped or the link lost. Null the links have no sources, or nobody saw what they sent. */
+  /** Packets of sources towards the server that a queue dropped or the link lost. Null the links have no sources, or their packets were not seen. */
   return_source_lost: number | null;
-  /** Requests for capacity that the terminal sent. Null no return link of the hop is a carrier of DVB-RCS2, or nobody counted. */
+  /** Requests for capacity that the terminal sent. Null no return link of the hop is a carrier of DVB-RCS2, or requests were not counted. */
   return_capacity_requests: number | null;
-  /** Those of them that were lost. Null no return link of the hop is a carrier of DVB-RCS2, or nobody counted. */
+  /** Those of them that were lost. Null no return link of the hop is a carrier of DVB-RCS2, or requests were not counted. */
   return_capacity_requests_lost: number | null;
-  /** Those that were denied. Null no return link of the hop is a carrier of DVB-RCS2, or nobody counted. */
+  /** Those that were denied. Null no return link of the hop is a carrier of DVB-RCS2, or requests were not counted. */
   return_capacity_requests_denied: number | null;
-  /** Those that collided with another terminal's. Null no return link of the hop is a carrier of DVB-RCS2, or nobody counted. */
+  /** Those that collided with another terminal's. Null no return link of the hop is a carrier of DVB-RCS2, or requests were not counted. */
   return_capacity_requests_collided: number | null;
   /** The mean time from a request to the superframe in which capacity was assigned for it, over those that were received. Null nothing was assigned for any. */
   return_grant_wait_mean_ms: number | null;

@@ -30,7 +30,7 @@ export type PageRequest = {
   initiator: string | null;
   /** 0 to 7, the lowest first (RFC 9218, section 4.1). */
   urgency: number;
-  /** The application protocol that it came over, by its ALPN, where a browser says. Null nobody says: that of the trial. */
+  /** The application protocol that it came over, by its ALPN, where a browser says. Null not reported: that of the trial. */
   protocol: string | null;
   /** When a connection accepted the request. Null none did. */
   asked_s: number | null;

@@ -143,8 +143,8 @@ pub struct TrialResult {
     pub fcp_s: Option<f64>,
     /// Largest contentful paint (LCP), of a browser. Null: where no browser loaded a page.
     pub lcp_s: Option<f64>,
-    /// Speed Index, of a browser that tells what was to be seen: the mean of when that was drawn,
-    /// each part with the share that it has of all. Null: where no browser told.
+    /// Speed Index, of a browser that reports pictures of the page: the mean time at which parts
+    /// were drawn, each with the share that it has of all. Null: where no browser reported it.
     pub speed_index_s: Option<f64>,
     /// DOM content loaded (DCL): until the document, and the stylesheets and scripts that it leads
     /// to, are there. Of a browser, its own. Null: where no page was loaded.
@@ -508,16 +508,16 @@ pub struct LinkCounts {
     /// Packets towards the client that the link lost; over a real link, whoever dropped them.
     pub forward_losses: Option<u64>,
     /// Packets that sources of cross traffic sent towards the client, on all links of the hop.
-    /// Null: the links have no sources, or nobody saw what they sent.
+    /// Null: the links have no sources, or their packets were not seen.
     pub forward_source_packets: Option<u64>,
     /// Bytes of the IP packets that sources sent towards the client. Null: the links have no
-    /// sources, or nobody saw what they sent.
+    /// sources, or their packets were not seen.
     pub forward_source_bytes: Option<u64>,
     /// Bytes of the packets of sources that came out where their link ends, towards the client.
-    /// Null: the links have no sources, or nobody saw what they sent.
+    /// Null: the links have no sources, or their packets were not seen.
     pub forward_source_delivered_bytes: Option<u64>,
     /// Packets of sources towards the client that a queue dropped or the link lost. Null: the links
-    /// have no sources, or nobody saw what they sent.
+    /// have no sources, or their packets were not seen.
     pub forward_source_lost: Option<u64>,
     /// IP packets sent towards the server, drops and losses included.
     pub return_packets: Option<u64>,
@@ -545,28 +545,28 @@ pub struct LinkCounts {
     /// Packets towards the server that the link lost; over a real link, whoever dropped them.
     pub return_losses: Option<u64>,
     /// Packets that sources of cross traffic sent towards the server, on all links of the hop.
-    /// Null: the links have no sources, or nobody saw what they sent.
+    /// Null: the links have no sources, or their packets were not seen.
     pub return_source_packets: Option<u64>,
     /// Bytes of the IP packets that sources sent towards the server. Null: the links have no
-    /// sources, or nobody saw what they sent.
+    /// sources, or their packets were not seen.
     pub return_source_bytes: Option<u64>,
     /// Bytes of the packets of sources that came out where their link ends, towards the server.
-    /// Null: the links have no sources, or nobody saw what they sent.
+    /// Null: the links have no sources, or their packets were not seen.
     pub return_source_delivered_bytes: Option<u64>,
     /// Packets of sources towards the server that a queue dropped or the link lost. Null: the links
-    /// have no sources, or nobody saw what they sent.
+    /// have no sources, or their packets were not seen.
     pub return_source_lost: Option<u64>,
     /// Requests for capacity that the terminal sent. Null: no return link of the hop is a carrier
-    /// of DVB-RCS2, or nobody counted.
+    /// of DVB-RCS2, or requests were not counted.
     pub return_capacity_requests: Option<u64>,
     /// Those of them that were lost. Null: no return link of the hop is a carrier of DVB-RCS2, or
-    /// nobody counted.
+    /// requests were not counted.
     pub return_capacity_requests_lost: Option<u64>,
-    /// Those that were denied. Null: no return link of the hop is a carrier of DVB-RCS2, or nobody
-    /// counted.
+    /// Those that were denied. Null: no return link of the hop is a carrier of DVB-RCS2, or
+    /// requests were not counted.
     pub return_capacity_requests_denied: Option<u64>,
     /// Those that collided with another terminal's. Null: no return link of the hop is a carrier of
-    /// DVB-RCS2, or nobody counted.
+    /// DVB-RCS2, or requests were not counted.
     pub return_capacity_requests_collided: Option<u64>,
     /// The mean time from a request to the superframe in which capacity was assigned for it, over
     /// those that were received. Null: nothing was assigned for any.

@@ -44,8 +44,8 @@ pub struct PageRequest {
     pub initiator: Option<String>,
     /// 0 to 7, the lowest first (RFC 9218, section 4.1).
     pub urgency: u8,
-    /// The application protocol that it came over, by its ALPN, where a browser says. Null: nobody
-    /// says: that of the trial.
+    /// The application protocol that it came over, by its ALPN, where a browser says. Null: not
+    /// reported: that of the trial.
     pub protocol: Option<String>,
     /// When a connection accepted the request. Null: none did.
     pub asked_s: Option<f64>,
