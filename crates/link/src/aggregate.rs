@@ -14,7 +14,7 @@ use crate::fields::{Entry, Problem};
 use crate::node::{Node, Step, Transit};
 
 /// Aggregation at the end of a link: packets wait there until the first has waited for `hold`, or
-/// until there are so many.
+/// until there are enough of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aggregate {
     /// For how long the first packet waits at most.
@@ -69,11 +69,11 @@ impl fmt::Display for Aggregate {
 /// The aggregation of one link.
 pub(crate) struct Aggregation {
     config: Aggregate,
-    /// Those that wait for more, in the order in which they came.
+    /// Packets that wait for more, in the order in which they came.
     waiting: VecDeque<Transit>,
     /// When the first of these came.
     first: Time,
-    /// Those that go on, and when.
+    /// Packets that go on, and when.
     leaving: VecDeque<Transit>,
     at: Time,
     /// Up to when all that arrives has been seen.

@@ -2,9 +2,9 @@
 //!
 //! A packet is reordered if one of its flow that was sent later arrived before it (section 3). Its
 //! extent is the number of packets that arrived from the earliest of these on, itself left out
-//! (section 4.2): by so much a receiver would have had to wait for it. Order is looked at flow by
-//! flow, since a queue may well serve a flow before another. Of a packet that arrives more than
-//! once the first arrival counts alone.
+//! (section 4.2): the packets that a receiver would have had to buffer while it waited. Order is
+//! looked at flow by flow, since a queue may well serve a flow before another. Of a packet that
+//! arrives more than once the first arrival counts alone.
 
 use std::collections::HashMap;
 

@@ -31,7 +31,7 @@ impl BitErrorRate {
         self.0
     }
 
-    /// The probability that a packet of so many bytes is lost, in units of 2^-64; its error is
+    /// The probability that a packet of `ip_bytes` bytes is lost, in units of 2^-64; its error is
     /// below 2^-44 for the largest packet. Integers give the same everywhere.
     fn loss_of(self, ip_bytes: u32) -> u128 {
         let survives = ONE - u128::from(self.0) * ONE / UNIT;

@@ -1,8 +1,8 @@
 //! A rate as an exact virtual clock.
 //!
-//! In each nanosecond a link of `bps` bit/s has room for `bps` billionths of a bit. Packets take
-//! that room one after the other, so a rate may change at any nanosecond, also in the middle of a
-//! packet, and nothing is rounded on the way.
+//! In each nanosecond a link of `bps` bit/s has a capacity of `bps` billionths of a bit. Packets
+//! take that capacity one after the other, so a rate may change at any nanosecond, also in the
+//! middle of a packet, and nothing is rounded on the way.
 
 use bentpipe_units::Time;
 
@@ -67,8 +67,8 @@ impl Capacity {
         (is_sent || end == Time::NEVER).then(|| self.free_at())
     }
 
-    /// Takes room for so many billionths of a bit, up to a time; says whether there was enough. At
-    /// the end of time there is nothing left to take.
+    /// Takes capacity for `bit_nanos` billionths of a bit, up to a time; says whether there was
+    /// enough. At the end of time there is nothing left to take.
     fn take(&mut self, bit_nanos: u128, end: u64) -> bool {
         let mut needed = bit_nanos + u128::from(self.part);
         while self.free < end {

@@ -42,8 +42,8 @@ pub struct DelaySteps {
 
 const EXAMPLE: &str = "[[\"0 s\", \"300 ms\"], [\"15 s\", \"280 ms\"]]";
 const HEADER: &str = "time_s,delay_ms";
-/// Steps that are told one by one.
-const TOLD: usize = 6;
+/// The most steps that are printed one by one.
+const LISTED: usize = 6;
 /// The parts of a step, of a delay that changes evenly, which a timeline takes as constant.
 const PIECES: u64 = 16;
 
@@ -228,7 +228,7 @@ impl fmt::Display for DelaySteps {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match (&self.trace, self.steps.len()) {
             (Some(file), _) => write!(f, "as in the trace {file}")?,
-            (None, count) if count > TOLD => {
+            (None, count) if count > LISTED => {
                 let most = self.delays().max().unwrap_or(Span::ZERO);
                 write!(f, "{} to {most} in {count} steps", self.least())?;
             }

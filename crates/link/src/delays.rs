@@ -7,7 +7,7 @@ use crate::delay_steps::DelaySteps;
 use crate::handovers_in_trial::{HandoversInTrial, UnderWay};
 use crate::intervals::Drawn;
 use crate::node::{Node, Step, Transit};
-use crate::random::{Dice, LinkSeed, Use};
+use crate::random::{Dice, LinkSeed, Purpose};
 use crate::scenario::DirectionConfig;
 
 /// The delays of one link, and its handovers.
@@ -43,14 +43,14 @@ impl DelayOverTime {
 
     fn of_jitter(jitter: &Jitter, seed: LinkSeed) -> Self {
         let (base, most) = (jitter.base, jitter.jitter.as_nanos());
-        let dice = seed.stream(Use::Delay);
+        let dice = seed.stream(Purpose::Delay);
         let own = match jitter.intervals {
             None => Self::PerPacket(base, most, Box::new(dice)),
             Some(intervals) => Self::PerInterval(base, Box::new(Drawn::new(intervals, most, dice))),
         };
         let within = jitter.within.iter().enumerate();
         let within = within.map(|(number, (most, intervals))| {
-            let dice = seed.within(Use::Delay, number);
+            let dice = seed.within(Purpose::Delay, number);
             Drawn::new(*intervals, most.as_nanos(), dice)
         });
         let within: Vec<Drawn> = within.collect();

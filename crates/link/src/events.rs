@@ -5,7 +5,7 @@ use bentpipe_units::Time;
 
 use crate::direction::{Direction, SegmentName};
 
-/// Of each kind of events and direction, so many are kept: the first.
+/// The number of events that are kept, of each kind and direction: the first.
 pub const EVENTS_KEPT: usize = 10_000;
 
 /// A time in which a link sends nothing, from one time to another.

@@ -151,7 +151,7 @@ impl Entry {
         }
     }
 
-    /// Parses a text; a number goes the same way, to be told which unit it needs.
+    /// Parses a text; a number, too, so that the error says which unit it needs.
     pub fn parse<T: FromStr<Err: Display>>(&self) -> Result<T, Problem> {
         let text = match &self.value {
             Value::String(text) => text.clone(),

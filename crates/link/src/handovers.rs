@@ -61,8 +61,8 @@ const TIMES: &str = "[{ at = \"10 s\" }, { at = \"25 s\" }]";
 const EXAMPLES: &str = "{ every = \"15 s\", phase = \"random\", gap = \"80 ms\", in_flight = \
                         \"lost\" } or { times = [{ at = \"10 s\" }, { at = \"25 s\" }], gap = \"80 \
                         ms\", in_flight = \"lost\" }";
-/// Times that are told one by one.
-const TOLD: usize = 6;
+/// The most times that are printed one by one.
+const LISTED: usize = 6;
 
 impl Handovers {
     pub(crate) fn read(entry: Entry) -> Result<Self, Problem> {
@@ -196,7 +196,7 @@ impl fmt::Display for Handovers {
         let gaps: Vec<Span> = match &self.times {
             HandoverTimes::Given { times, period } => {
                 let (first, last) = (times[0].0, times[times.len() - 1].0);
-                if times.len() > TOLD {
+                if times.len() > LISTED {
                     write!(f, "{} from {first} to {last}", times.len())?;
                 } else {
                     let each: Vec<String> = times.iter().map(|(at, _)| at.to_string()).collect();

@@ -42,9 +42,9 @@ impl<'a> Ideal<'a> {
         }
     }
 
-    /// The completion time for so many bytes: so many round trips, of which the last begins with
-    /// the request, and the time that the bytes take with 5 % of overhead for headers. `start` is
-    /// when the connection's first packet is sent.
+    /// The completion time for these bytes: the round trips, of which the last begins with the
+    /// request, and the time that the bytes take with 5 % of overhead for headers. `start` is when
+    /// the connection's first packet is sent.
     ///
     /// A link with capacity on demand is asked for all of it with the first of these bytes.
     #[must_use]
@@ -146,7 +146,7 @@ fn slowest(limiters: &mut [Limiter], at: Time) -> (u64, Time) {
         .fold((u64::MAX, Time::NEVER), both)
 }
 
-/// When so many billionths of a bit are sent that begin to be sent at a time, rounded up.
+/// When `bit_nanos` billionths of a bit are sent that begin to be sent at a time, rounded up.
 fn time_for(bit_nanos: u128, begin: Time, limiters: &mut [Limiter]) -> Time {
     let (mut left, mut at) = (bit_nanos, begin);
     if limiters.is_empty() {

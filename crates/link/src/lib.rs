@@ -1,6 +1,6 @@
 //! Links as nodes that live in time, and scenario files.
 //!
-//! A [`Path`] is told of each packet when it is sent, and of the time as it passes, and says what
+//! A [`Path`] takes each packet when it is sent, and the time as it passes, and returns what
 //! becomes of each as an [`Outcome`], as soon as it can. On a link, which is one direction of a
 //! segment, a packet meets in this order
 //!
@@ -117,7 +117,7 @@ pub use queue::{Queue, RandomDrop};
 pub use queue_size::QueueSize;
 pub use random::LinkSeed;
 pub use rate::{LinkRate, OnDemand, RandomRate, RateSteps};
-pub use reorder::{Held, Reorder};
+pub use reorder::{HoldingTime, Reorder};
 pub use satellite::{
     Burst, ControlChannel, DVB_S2, DVB_S2X, DecibelSteps, DvbS2, FrameLength, Framing, Loop,
     Modcod, Rcs2, Reception, ReturnTerminal, Signalling, Terminal, TerminalGroup, Volume,

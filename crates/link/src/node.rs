@@ -57,7 +57,7 @@ pub(crate) trait Node: Send {
         false
     }
 
-    /// Whether it has a place of its own for each terminal that shares the link.
+    /// Whether it has a separate place for each terminal that shares the link.
     fn is_shared(&self) -> bool {
         false
     }
@@ -104,7 +104,7 @@ pub(crate) trait Node: Send {
         None
     }
 
-    /// Those of them that have been answered, in the order of the answers.
+    /// Requests among them that have been answered, in the order of the answers.
     fn answered_requests(&self) -> &[RequestWait] {
         &[]
     }

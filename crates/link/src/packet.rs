@@ -20,14 +20,14 @@ pub struct PacketMeta {
 /// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It comes out at the other end.
+    /// Comes out at the other end.
     Delivered {
         /// When its last bit is there.
         at: Time,
     },
     /// A queue drops it.
     QueueDrop,
-    /// It is lost on the way, after it has used the capacity, unless a link is told otherwise.
+    /// Lost on the way, after using the capacity, unless a link is configured otherwise.
     Loss,
 }
 
@@ -72,9 +72,10 @@ pub struct Counters {
     pub delivered: u64,
     /// Their bytes.
     pub delivered_bytes: u64,
-    /// Those of them that a queue marked with Congestion Experienced.
+    /// Packets among them that a queue marked with Congestion Experienced.
     pub marked: u64,
-    /// Those that arrived behind one of their flow that was sent later (RFC 4737, section 3).
+    /// Packets among them that arrived behind one of their flow that was sent later (RFC 4737,
+    /// section 3).
     pub reordered: u64,
     /// The largest extent of these in packets (RFC 4737, section 4.2); 0 if there are none.
     pub reorder_extent: u64,
@@ -97,15 +98,15 @@ pub struct Counters {
 /// The number of requests for capacity that the trial's terminal sent, and what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CapacityRequests {
-    /// Those that it sent.
+    /// Requests sent.
     pub sent: u64,
-    /// Those of them that were lost.
+    /// Requests among them that were lost.
     pub lost: u64,
-    /// Those that were denied.
+    /// Requests that were denied.
     pub denied: u64,
-    /// Those that collided with another terminal's.
+    /// Requests that collided with another terminal's.
     pub collided: u64,
-    /// Those with which something was assigned.
+    /// Requests for which something was assigned.
     pub granted: u64,
     /// The longest time from such a request to the superframe in which it was.
     pub longest_wait: Span,

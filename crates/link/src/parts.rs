@@ -14,7 +14,7 @@ pub(crate) fn median(held: &BTreeMap<i64, u128>, length: u128) -> i64 {
     half.map_or(0, |(value, _)| *value)
 }
 
-/// The mean of values that hold for so many nanoseconds each.
+/// The mean of values that hold for a number of nanoseconds each.
 pub(crate) fn weighted(values: impl Iterator<Item = (i64, u128)>) -> i64 {
     let (sum, nanos) = values.fold((0, 0), |(sum, all), (value, nanos)| {
         (sum + i128::from(value) * signed(nanos), all + nanos)
@@ -22,7 +22,7 @@ pub(crate) fn weighted(values: impl Iterator<Item = (i64, u128)>) -> i64 {
     mean(sum, nanos)
 }
 
-/// A sum over so many nanoseconds, for each of them, rounded down.
+/// A sum over `nanos` nanoseconds, for each of them, rounded down.
 fn mean(sum: i128, nanos: u128) -> i64 {
     let mean = sum.div_euclid(signed(nanos.max(1)));
     i64::try_from(mean).unwrap_or(i64::MAX)
@@ -39,7 +39,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// So many parts of a length in nanoseconds.
+    /// Divides a length in nanoseconds into this number of parts.
     pub fn new(length: u64, count: usize) -> Self {
         Self {
             length,

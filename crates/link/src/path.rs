@@ -18,7 +18,7 @@ use crate::node::{Node, Step, Transit};
 use crate::order::NodeName;
 use crate::packet::{CapacityRequests, Counters, Fate, Outcome, PacketMeta, SourceCounters};
 use crate::policer::Policer;
-use crate::random::{LinkSeed, Use};
+use crate::random::{LinkSeed, Purpose};
 use crate::rate::LinkRate;
 use crate::reorder::Reordering;
 use crate::satellite::{Carrier, ReturnCarrier};
@@ -36,7 +36,7 @@ use crate::udp::{Udp, UdpConfig};
 /// come.
 pub struct Path {
     nodes: Vec<PlacedNode>,
-    feeds: Vec<Feed>,
+    feeds: Vec<LinkSources>,
     min_delay: Span,
     now: Time,
     decided: VecDeque<Outcome>,
@@ -45,7 +45,7 @@ pub struct Path {
     sent: u64,
     /// The order in which they arrive; None: it is that in which they were sent.
     order: Option<ArrivalOrder>,
-    /// Those that are under way more than once.
+    /// Packets of which there is more than one copy in flight.
     copies: Copies,
 }
 
@@ -63,7 +63,7 @@ struct PlacedNode {
 }
 
 /// The cross traffic of a link.
-struct Feed {
+struct LinkSources {
     traffic: CrossTraffic,
     /// The number of the first node behind the link.
     leaves_before: usize,
@@ -71,7 +71,7 @@ struct Feed {
     others_leave_before: usize,
 }
 
-impl Feed {
+impl LinkSources {
     fn leaves_before(&self, terminal: usize) -> usize {
         match terminal {
             0 => self.leaves_before,
@@ -88,7 +88,7 @@ struct LinkNodes {
 
 impl Path {
     /// The whole of a scenario, that nothing has passed yet. `seed` is the trial's: each link takes
-    /// streams of its own from it (see [`LinkSeed`]).
+    /// separate streams from it (see [`LinkSeed`]).
     #[must_use]
     pub fn new(scenario: &Scenario, direction: Direction, seed: u64) -> Self {
         Self::over(scenario.whole(), direction, seed)
@@ -136,7 +136,7 @@ impl Path {
             if let Some(traffic) = link.traffic {
                 let shared = (first..nodes.len()).find(|it| nodes[*it].node.is_shared());
                 nodes[first].feed = Some(feeds.len());
-                feeds.push(Feed {
+                feeds.push(LinkSources {
                     traffic,
                     leaves_before: nodes.len(),
                     others_leave_before: shared.map_or(nodes.len(), |it| it + 1),
@@ -439,7 +439,7 @@ fn node(
         NodeName::Mtu => Box::new(Mtu::new(config.mtu?)),
         NodeName::Udp => {
             let udp = config.udp.filter(UdpConfig::is_node)?;
-            Box::new(Udp::new(udp, seed.stream(Use::Udp)))
+            Box::new(Udp::new(udp, seed.stream(Purpose::Udp)))
         }
         NodeName::Policer => Box::new(Policer::new(config.policer?)),
         NodeName::Shaper => Box::new(Shaper::new(config.shaper?, rtt, seed)),
@@ -456,20 +456,20 @@ fn node(
             }
         }
         NodeName::Loss if !config.has(name) => return None,
-        NodeName::Loss => Box::new(Losses::new(config.loss.clone(), seed.stream(Use::Loss))),
+        NodeName::Loss => Box::new(Losses::new(config.loss.clone(), seed.stream(Purpose::Loss))),
         NodeName::BitErrors => {
-            let dice = seed.stream(Use::BitErrors);
+            let dice = seed.stream(Purpose::BitErrors);
             Box::new(BitErrors::new(config.bit_errors?, dice))
         }
         NodeName::Delay if !ends_lost && !config.has(name) => return None,
         NodeName::Delay => Box::new(Delays::new(config, seed)),
         NodeName::Aggregate => Box::new(Aggregation::new(config.aggregate?)),
         NodeName::Duplicate => {
-            let dice = seed.stream(Use::Duplicate);
+            let dice = seed.stream(Purpose::Duplicate);
             Box::new(Duplication::new(config.duplicate?, dice))
         }
         NodeName::Reorder => {
-            let dice = seed.stream(Use::Reorder);
+            let dice = seed.stream(Purpose::Reorder);
             Box::new(Reordering::new(config.reorder?, dice))
         }
     })

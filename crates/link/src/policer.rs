@@ -1,7 +1,7 @@
 //! A policer: what finds no tokens is dropped.
 //!
-//! A drop counts as one of a queue, which has no room: it comes of a rate that is exceeded, and
-//! what counts as lost comes of the way.
+//! A drop counts as one of a full queue: it is caused by a rate that is exceeded, and losses are
+//! caused by the path.
 
 use bentpipe_units::Time;
 

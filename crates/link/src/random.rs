@@ -31,7 +31,7 @@ pub struct LinkSeed {
 
 /// The purpose of a random stream.
 #[derive(Clone, Copy)]
-pub(crate) enum Use {
+pub(crate) enum Purpose {
     Queue = 0,
     Loss = 1,
     Rate = 12,
@@ -47,7 +47,7 @@ pub(crate) enum Use {
 }
 
 impl LinkSeed {
-    pub(crate) fn stream(self, what: Use) -> Dice {
+    pub(crate) fn stream(self, what: Purpose) -> Dice {
         self.keyed(what, [0; 11])
     }
 
@@ -56,38 +56,38 @@ impl LinkSeed {
         let mut name = [0; 11];
         name[..3].copy_from_slice(&(source as u64 + 1).to_le_bytes()[..3]);
         name[3..].copy_from_slice(&flow.to_le_bytes());
-        self.keyed(Use::Source, name)
+        self.keyed(Purpose::Source, name)
     }
 
     /// The stream of the queue for a terminal that shares the link; the trial's is the number 0.
     pub(crate) fn terminal(self, number: usize) -> Dice {
-        self.of_terminal(Use::Queue, number)
+        self.of_terminal(Purpose::Queue, number)
     }
 
     /// The stream of a terminal's requests for capacity.
     pub(crate) fn requests(self, number: usize) -> Dice {
-        self.of_terminal(Use::Requests, number)
+        self.of_terminal(Purpose::Requests, number)
     }
 
-    fn of_terminal(self, what: Use, number: usize) -> Dice {
+    fn of_terminal(self, what: Purpose, number: usize) -> Dice {
         let mut name = [0; 11];
         name[..3].copy_from_slice(&(number as u64).to_le_bytes()[..3]);
         self.keyed(what, name)
     }
 
     /// The stream of what is drawn within the intervals of another draw.
-    pub(crate) fn within(self, what: Use, number: usize) -> Dice {
+    pub(crate) fn within(self, what: Purpose, number: usize) -> Dice {
         self.named(what, number as u64 + 1)
     }
 
     /// The stream of the phase of intervals of that length, the same in both directions.
     pub(crate) fn phase(self, every: Span) -> Dice {
-        self.of_segment().named(Use::Phase, every.as_nanos())
+        self.of_segment().named(Purpose::Phase, every.as_nanos())
     }
 
     /// The stream of the gaps of handovers, the same in both directions.
     pub(crate) fn gaps(self) -> Dice {
-        self.of_segment().stream(Use::Gaps)
+        self.of_segment().stream(Purpose::Gaps)
     }
 
     fn of_segment(self) -> Self {
@@ -97,13 +97,13 @@ impl LinkSeed {
         }
     }
 
-    fn named(self, what: Use, number: u64) -> Dice {
+    fn named(self, what: Purpose, number: u64) -> Dice {
         let mut name = [0; 11];
         name[..8].copy_from_slice(&number.to_le_bytes());
         self.keyed(what, name)
     }
 
-    fn keyed(self, what: Use, name: [u8; 11]) -> Dice {
+    fn keyed(self, what: Purpose, name: [u8; 11]) -> Dice {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&self.seed.to_le_bytes());
         key[8..21].copy_from_slice(b"bentpipe link");

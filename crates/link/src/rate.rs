@@ -52,7 +52,7 @@ pub struct RateSteps {
 /// `mean - spread` to `mean + spread`, all alike, so that its mean in the long run is `mean`.
 ///
 /// `within = [{ spread = "20 %", every = "100 ms" }]` multiplies it with further factors, each
-/// drawn for intervals of its own: from 80 % to 120 %, all alike.
+/// drawn for separate intervals: from 80 % to 120 %, all alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RandomRate {
     /// The mean in the long run.
@@ -84,8 +84,8 @@ const EXAMPLES: &str = "\"20 Mbit/s\", { steps = [[\"0 s\", \"50 Mbit/s\"], [\"5
                         Mbit/s\"]] }, { mean = \"150 Mbit/s\", spread = \"20 %\", every = \"1 s\" \
                         }, { full = \"2 Mbit/s\", floor = \"128 kbit/s\", request_every = \"1 \
                         s\", granted_after = \"550 ms\", hold = \"2 s\" }";
-/// Steps that are told one by one.
-const TOLD: usize = 6;
+/// The most steps that are printed one by one.
+const LISTED: usize = 6;
 const STEPS: [&str; 2] = ["50 Mbit/s", "10 Mbit/s"];
 
 impl LinkRate {
@@ -134,9 +134,8 @@ impl LinkRate {
         })
     }
 
-    /// The one figure that stands for this rate: what queue sizes in BDP or time refer to, and what
-    /// is told of the link. The highest it can be; of a trace, whose single milliseconds say
-    /// little, the mean.
+    /// The one figure of this rate: queue sizes in BDP or time refer to it, and summaries print it.
+    /// The highest it can be; of a trace, whose single milliseconds say little, the mean.
     #[must_use]
     pub fn nominal(&self) -> Rate {
         match self {
@@ -380,7 +379,7 @@ impl fmt::Display for LinkRate {
                 trace: Some(file), ..
             }) => write!(f, "{} on average as in the trace {file}", self.nominal()),
             Self::Steps(steps) => {
-                if steps.steps.len() > TOLD {
+                if steps.steps.len() > LISTED {
                     let (count, most) = (steps.steps.len(), self.nominal());
                     write!(f, "{} to {most} in {count} steps", self.lowest())?;
                 } else {

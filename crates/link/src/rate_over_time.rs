@@ -7,7 +7,7 @@ use crate::events::RequestWait;
 use crate::handovers_in_trial::HandoversInTrial;
 use crate::intervals::Drawn;
 use crate::outages::Outages;
-use crate::random::{LinkSeed, Use};
+use crate::random::{LinkSeed, Purpose};
 use crate::rate::{LinkRate, RandomRate, RateSteps, times_ppb};
 use crate::satellite::{CarrierRate, ReturnRate};
 use crate::scenario::DirectionConfig;
@@ -90,12 +90,12 @@ impl RateOverTime {
 
     fn random(random: &RandomRate, seed: LinkSeed) -> Self {
         let deviation = random.deviation();
-        let dice = seed.stream(Use::Rate);
+        let dice = seed.stream(Purpose::Rate);
         let drawn = Drawn::new(random.intervals, deviation.saturating_mul(2), dice);
         let own = Self::Random(random.mean.bps() - deviation, Box::new(drawn));
         let within = random.within.iter().enumerate();
         let within = within.map(|(number, (spread, intervals))| {
-            let dice = seed.within(Use::Rate, number);
+            let dice = seed.within(Purpose::Rate, number);
             let drawn = Drawn::new(*intervals, spread.ppb() * 2, dice);
             (Ratio::ONE.ppb() - spread.ppb(), drawn)
         });

@@ -21,12 +21,12 @@ pub struct Reorder {
     /// The share of packets that are held, each alike, independent of the others.
     pub share: Ratio,
     /// For how long.
-    pub held: Held,
+    pub held: HoldingTime,
 }
 
 /// The time for which a packet is held while others pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum HoldingTime {
     /// `distance = "3 packets", wait = "100 ms"`: until three that came later have passed, of
     /// whatever flow, but no longer than 100 ms. Others that are held do not count while they are.
     Distance {
@@ -57,11 +57,11 @@ impl Reorder {
                     return Err(entry.problem("nothing passes it; write \"3 packets\""));
                 }
                 let wait = fields.optional("wait")?.unwrap_or(WAIT);
-                Held::Distance { distance, wait }
+                HoldingTime::Distance { distance, wait }
             }
             (None, Some(entry)) => match entry.parse()? {
                 Span::ZERO => return Err(entry.problem("nothing passes it; write \"5 ms\"")),
-                span => Held::By(span),
+                span => HoldingTime::By(span),
             },
             (Some(_), Some(by)) => {
                 return Err(by.problem("either distance or by, not both; leave one out"));
@@ -79,11 +79,11 @@ impl Serialize for Reorder {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut keys = vec![("share", self.share.to_string())];
         match self.held {
-            Held::Distance { distance, wait } => {
+            HoldingTime::Distance { distance, wait } => {
                 keys.push(("distance", distance.to_string()));
                 keys.push(("wait", wait.to_string()));
             }
-            Held::By(span) => keys.push(("by", span.to_string())),
+            HoldingTime::By(span) => keys.push(("by", span.to_string())),
         }
         serializer.collect_map(keys)
     }
@@ -93,10 +93,10 @@ impl Serialize for Reorder {
 impl fmt::Display for Reorder {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self.held {
-            Held::Distance { distance, .. } => {
+            HoldingTime::Distance { distance, .. } => {
                 write!(f, "{} reordered by {distance}", self.share)
             }
-            Held::By(span) => write!(f, "{} reordered by {span}", self.share),
+            HoldingTime::By(span) => write!(f, "{} reordered by {span}", self.share),
         }
     }
 }
@@ -134,10 +134,10 @@ impl Reordering {
 
     fn hold(&mut self, transit: Transit) {
         let (until, passed) = match self.config.held {
-            Held::Distance { distance, wait } => {
+            HoldingTime::Distance { distance, wait } => {
                 (self.now + wait, self.passed.saturating_add(distance.0))
             }
-            Held::By(span) => (self.now + span, u64::MAX),
+            HoldingTime::By(span) => (self.now + span, u64::MAX),
         };
         self.held.push_back(HeldPacket {
             transit,
@@ -170,8 +170,8 @@ impl Node for Reordering {
     fn next_event(&self) -> Time {
         match (self.config.held, self.held.front()) {
             (_, None) => Time::NEVER,
-            (Held::Distance { .. }, Some(_)) => self.now,
-            (Held::By(_), Some(first)) => first.until,
+            (HoldingTime::Distance { .. }, Some(_)) => self.now,
+            (HoldingTime::By(_), Some(first)) => first.until,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::capacity::Capacity;
 use crate::events::RequestWait;
 use crate::node::{Node, Step, Transit};
 use crate::outages::Outages;
-use crate::random::{LinkSeed, Use};
+use crate::random::{LinkSeed, Purpose};
 use crate::rate_over_time::RateOverTime;
 use crate::scenario::DirectionConfig;
 use crate::transmitter::{end_of_frame, flush_after};
@@ -33,7 +33,7 @@ impl ScheduledTransmitter {
     /// queue decides at arrival.
     pub fn new(config: &DirectionConfig, bdp: Size, seed: LinkSeed) -> Option<Self> {
         let rate = config.rate.as_ref()?;
-        let dice = seed.stream(Use::Queue);
+        let dice = seed.stream(Purpose::Queue);
         let priority = config.udp.and_then(|it| it.priority);
         let queue = discipline(&config.queue, priority, rate.nominal(), bdp, dice)?;
         Some(Self {

@@ -11,7 +11,7 @@ use crate::fields::{Entry, Problem};
 use crate::node::{Node, Step, Transit};
 use crate::queue::Queue;
 use crate::queue_size::QueueSize;
-use crate::random::{LinkSeed, Use};
+use crate::random::{LinkSeed, Purpose};
 use crate::token_bucket::{TokenBucket, TokenBucketConfig};
 use crate::waiting::Waiting;
 
@@ -70,7 +70,7 @@ impl Shaper {
             aqm: None,
         };
         // Nothing is drawn from the stream: it drops at the tail alone.
-        let dice = seed.stream(Use::Queue);
+        let dice = seed.stream(Purpose::Queue);
         Self {
             bucket: TokenBucket::new(config.bucket),
             waiting: Waiting::new(&queue, config.bucket.rate, config.bdp(rtt), dice),

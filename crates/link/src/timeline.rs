@@ -28,7 +28,7 @@ use crate::steps;
 pub const PARTS: usize = 60;
 /// The trial whose draws stand for those of all.
 const EXAMPLE_SEED: u64 = 0;
-/// The points of a course, at most. Where there are more changes, it has means.
+/// The most points of a timeline. Where there are more changes, it has means.
 pub const MOST_POINTS: usize = 1_000;
 /// Intervals that are looked at, at most: the trial may last for days.
 const MOST_INTERVALS: u64 = 10_000;
@@ -42,18 +42,18 @@ pub enum Quantity {
     Delay,
     /// In billionths.
     Loss,
-    /// Of the trial's terminal, in thousandths of a decibel.
+    /// The Es/N0 of the trial's terminal, in thousandths of a decibel.
     EsN0,
     /// The Es/N0 that the MODCOD or the waveform of its frames or bursts needs, in thousandths of a
     /// decibel.
     Modcod,
-    /// Of the satellite that serves the terminal, in thousandths of a degree.
+    /// The elevation of the satellite that serves the terminal, in thousandths of a degree.
     Elevation,
     /// The number of satellites that the terminal could use.
     InView,
 }
 
-/// The course of a value between two points of a timeline.
+/// The values between two points of a timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Between {
     /// The first point's value holds.
@@ -92,10 +92,10 @@ pub struct LinkTimeline {
     /// The mean of each of [`PARTS`] parts of equal length.
     pub parts: Vec<i64>,
     /// Each value with the time from which on it holds; or, if these were more than
-    /// [`MOST_POINTS`], the means of as many parts of equal length, with the beginning of each.
-    /// A course that changes evenly ends with a point at `length`, and has two points at a time at
+    /// [`MOST_POINTS`], the means of as many parts of equal length, with the beginning of each. A
+    /// value that changes evenly ends with a point at `length`, and has two points at a time at
     /// which it jumps.
-    pub course: Vec<(Time, i64)>,
+    pub points: Vec<(Time, i64)>,
     /// The values between the points.
     pub between: Between,
     /// The name that goes with the values from a time on: of a MODCOD, or of a satellite. Empty if
@@ -152,21 +152,21 @@ struct Values<'a> {
     quantity: Quantity,
     extent: Extent,
     drawn: bool,
-    before: Option<Before<'a>>,
-    at: At<'a>,
+    before: Option<ValueBefore<'a>>,
+    at: ValueAt<'a>,
     name: Option<NameAt<'a>>,
 }
 
 /// The value that holds at a time, and until when. Times must not go back.
-type At<'a> = Box<dyn FnMut(Time) -> (i64, Time) + 'a>;
+type ValueAt<'a> = Box<dyn FnMut(Time) -> (i64, Time) + 'a>;
 /// The value just before a time, of values that change evenly.
-type Before<'a> = Box<dyn Fn(Time) -> i64 + 'a>;
+type ValueBefore<'a> = Box<dyn Fn(Time) -> i64 + 'a>;
 /// The name that goes with the value at a time, and until when.
 type NameAt<'a> = Box<dyn FnMut(Time) -> (String, Time) + 'a>;
 
 impl<'a> Values<'a> {
     /// Values that hold, without names.
-    fn new(quantity: Quantity, extent: Extent, at: At<'a>) -> Self {
+    fn new(quantity: Quantity, extent: Extent, at: ValueAt<'a>) -> Self {
         Self {
             quantity,
             extent,
@@ -218,7 +218,7 @@ fn es_n0(config: &DirectionConfig, timeout: Span) -> Option<Values<'_>> {
 fn modcod(config: &DirectionConfig, timeout: Span) -> Option<Values<'_>> {
     let rate = config.rate.as_ref()?;
     let extent = of_reception(rate.reception()?, timeout)?;
-    let (at, name): (At<'_>, NameAt<'_>) = match rate {
+    let (at, name): (ValueAt<'_>, NameAt<'_>) = match rate {
         LinkRate::DvbS2(carrier) => {
             let adaptation = || carrier.adaptation(&carrier.own);
             let name = |it: &Modcod| it.name.to_owned();
@@ -238,7 +238,7 @@ fn modcod(config: &DirectionConfig, timeout: Span) -> Option<Values<'_>> {
     })
 }
 
-fn thresholds<'a, M: Mode>(mut adaptation: Adaptation<M>) -> At<'a> {
+fn thresholds<'a, M: Mode>(mut adaptation: Adaptation<M>) -> ValueAt<'a> {
     Box::new(move |at| {
         let (mode, until) = adaptation.at(at);
         (mode.threshold().thousandths(), until)
@@ -288,7 +288,7 @@ fn serving_satellite(
     });
     let extent = Extent::of_steps(&delay.steps, delay.period, timeout);
     let elevation_before = move |end| delay.before(end, |step| satellites[step].elevation);
-    let before: Before<'_> = Box::new(elevation_before);
+    let before: ValueBefore<'_> = Box::new(elevation_before);
     let values = Values::new(quantity, extent, Box::new(at));
     Some(Values {
         before: (is_elevation && delay.linear).then_some(before),
@@ -341,7 +341,7 @@ fn delay(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Valu
         let (delay, until) = over_time.at(at);
         (count(delay.as_nanos()), until)
     };
-    let before: Option<Before<'_>> = match &config.delay {
+    let before: Option<ValueBefore<'_>> = match &config.delay {
         Delay::Steps(delay) if delay.linear => {
             let nanos = |step: usize| count(delay.steps[step].1.as_nanos());
             Some(Box::new(move |end| delay.before(end, nanos)))
@@ -357,7 +357,7 @@ fn delay(config: &DirectionConfig, seed: LinkSeed, timeout: Span) -> Option<Valu
 }
 
 fn loss(config: &DirectionConfig, timeout: Span) -> Option<Values<'_>> {
-    let (extent, at): (_, At<'_>) = match &config.loss {
+    let (extent, at): (_, ValueAt<'_>) = match &config.loss {
         Loss::Steps { steps, period } => {
             let at = |at| {
                 let (ratio, until) = steps::at(steps, *period, at);
@@ -464,7 +464,7 @@ impl Values<'_> {
         let mut held: BTreeMap<i64, u128> = BTreeMap::new();
         let mut parts = Parts::new(length, PARTS);
         let mut fine = Parts::new(length, MOST_POINTS);
-        let mut course: Vec<(Time, i64)> = Vec::new();
+        let mut points: Vec<(Time, i64)> = Vec::new();
         let mut now = 0;
         while now < length {
             let (value, until) = (self.at)(Time::from_nanos(now));
@@ -473,13 +473,13 @@ impl Values<'_> {
             parts.add(value, now, until);
             fine.add(value, now, until);
             let begin = Time::from_nanos(now);
-            if course.len() <= MOST_POINTS {
+            if points.len() <= MOST_POINTS {
                 let before = self.before.as_ref().filter(|_| now > 0);
                 let before = before.map(|before| before(begin));
-                course.extend(before.filter(|it| *it != value).map(|it| (begin, it)));
-                let is_new = course.last().is_none_or(|(_, last)| *last != value);
+                points.extend(before.filter(|it| *it != value).map(|it| (begin, it)));
+                let is_new = points.last().is_none_or(|(_, last)| *last != value);
                 if is_new || self.before.is_some() {
-                    course.push((begin, value));
+                    points.push((begin, value));
                 }
             }
             now = until;
@@ -488,10 +488,10 @@ impl Values<'_> {
         if let Some(before) = &self.before {
             between = Between::Even;
             let end = Time::from_nanos(length);
-            course.push((end, before(end)));
+            points.push((end, before(end)));
         }
-        if course.len() > MOST_POINTS {
-            course = fine.with_begins();
+        if points.len() > MOST_POINTS {
+            points = fine.with_begins();
             between = Between::Mean;
         }
         let mean = weighted(held.iter().map(|(value, nanos)| (*value, *nanos)));
@@ -508,7 +508,7 @@ impl Values<'_> {
             most: held.keys().next_back().copied().unwrap_or(0),
             mean,
             parts: parts.means(),
-            course,
+            points,
             between,
             names: self.name.map(|it| named(it, length)).unwrap_or_default(),
         }

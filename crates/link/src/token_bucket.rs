@@ -3,8 +3,8 @@
 //! The bucket is that of a single rate (RFC 2697, section 3, with an excess burst of 0): it is full
 //! at the beginning, tokens come in at the rate until it is full again, and a packet that passes
 //! takes one for each of its bytes. Deviation: tokens come in all the time and not one by one. They
-//! are counted in billionths of a bit, of which a rate of so many bit/s gives as many in each
-//! nanosecond, so nothing is rounded.
+//! are counted in billionths of a bit, of which a rate of n bit/s gives n in each nanosecond, so
+//! nothing is rounded.
 
 use bentpipe_units::{Rate, Size, Span, Time};
 use serde::Serialize;
@@ -45,7 +45,7 @@ impl TokenBucketConfig {
         u128::from(self.burst.bytes()) * BIT_NANOS_PER_BYTE
     }
 
-    /// The least time in which so many billionths of a bit pass, rounded up.
+    /// The least time in which `bit_nanos` billionths of a bit pass, rounded up.
     pub(crate) fn least_time_for(&self, bit_nanos: u128) -> Span {
         let beyond = bit_nanos.saturating_sub(self.full());
         let nanos = beyond.div_ceil(u128::from(self.rate.bps()));
@@ -80,7 +80,7 @@ impl TokenBucket {
     }
 
     /// The first nanosecond, from the last that took tokens and from `now` on, at which it has
-    /// tokens for a packet; NEVER if it cannot hold so many.
+    /// tokens for a packet; NEVER if it cannot hold that many.
     pub fn ready(&self, now: Time, ip_bytes: u32) -> Time {
         let needed = u128::from(ip_bytes) * BIT_NANOS_PER_BYTE;
         if needed > self.full {

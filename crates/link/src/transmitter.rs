@@ -6,7 +6,7 @@ use crate::capacity::Capacity;
 use crate::events::RequestWait;
 use crate::node::{Node, Step, Transit};
 use crate::outages::Outages;
-use crate::random::{LinkSeed, Use};
+use crate::random::{LinkSeed, Purpose};
 use crate::rate_over_time::RateOverTime;
 use crate::scenario::DirectionConfig;
 use crate::waiting::Waiting;
@@ -26,7 +26,7 @@ impl Transmitter {
     /// The transmitter of a link; None if it has neither a rate nor frames.
     pub fn new(config: &DirectionConfig, bdp: Size, seed: LinkSeed) -> Option<Self> {
         let capacity = config.rate.as_ref().and_then(|rate| {
-            let dice = seed.stream(Use::Queue);
+            let dice = seed.stream(Purpose::Queue);
             let waiting = Waiting::new(&config.queue, rate.nominal(), bdp, dice);
             let rate = RateOverTime::of_link(config, seed)?;
             Some((Capacity::new(rate), waiting))

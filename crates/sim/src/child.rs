@@ -32,29 +32,29 @@ const SILENCES_IN_ALL: u32 = 20;
 /// The way in which a child broke the contract.
 #[derive(Debug, thiserror::Error)]
 pub enum ChildError {
-    /// It does not support what the job asks for.
+    /// The program does not support what the job asks for.
     #[error("{0} does not support this: it exited with 127")]
     Unsupported(HostName),
-    /// It could not be started.
+    /// The program could not be started.
     #[error("{host}: cannot start {program}: {source}")]
     Start {
         host: HostName,
         program: String,
         source: io::Error,
     },
-    /// It ended before it was told to.
+    /// The program ended before it was asked to.
     #[error("{host} ended by itself: {status}")]
     Ended { host: HostName, status: ExitStatus },
-    /// It closed its pipe but lives on.
+    /// The program closed its pipe but lives on.
     #[error("{0} closed its pipe without a word")]
     Closed(HostName),
-    /// It said nothing for too long.
+    /// The program did not answer for too long.
     #[error("{host} was silent, or within one message, for {seconds} s")]
     Silent { host: HostName, seconds: u64 },
-    /// It answered each time, but was waited for too long in all.
+    /// The program answered each time, but was waited for too long in all.
     #[error("{host} was slow: it was waited for {seconds} s in all")]
     Slow { host: HostName, seconds: u64 },
-    /// It said something that is not in the contract.
+    /// The program broke the contract.
     #[error("{host} broke the contract: {what}")]
     ProtocolViolation { host: HostName, what: String },
     /// Something on our side failed.
@@ -302,7 +302,7 @@ impl Child {
         }
     }
 
-    /// It may take as long as it may be silent.
+    /// Waits for its exit, for as long as it may take to answer.
     fn wait_for_exit(&self) -> Result<bool, ChildError> {
         if self.reaped.is_some() {
             return Ok(true);
@@ -353,7 +353,7 @@ impl Drop for Child {
     }
 }
 
-/// A pipe (read end, write end) that no child inherits unless it is told to.
+/// A pipe (read end, write end) that no child inherits unless it is passed on.
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     // An ordinary user's quota of pipe memory may be used up: a smaller pipe is only slower.

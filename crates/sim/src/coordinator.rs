@@ -8,7 +8,7 @@
 //! time of the next wake or arrival, not the clock.
 //!
 //! Where there are proxies, hops differ: 0.1 ms of cable beside 250 ms of satellite. One `L` for
-//! all would have all programs live in steps of 0.1 ms. So each program has a horizon of its own
+//! all would have all programs live in steps of 0.1 ms. So each program has a separate horizon
 //! there, by what its neighbours can do first ([`FlowRun::horizons`]).
 //!
 //! All flows share the links. What they sent in an epoch meets these in the order of time; of
@@ -23,7 +23,8 @@ use crate::links::Links;
 use crate::node::Departure;
 use bentpipe_trial::{Fidelity, FlowLifetime, KnownEvents, TestbedObservation};
 
-/// Once a client is done its outcome stands; its server gets this many round trips to hear of it.
+/// Once a client is done its outcome stands; its server gets this many round trips to receive its
+/// close.
 const DRAIN_ROUND_TRIPS: u64 = 10;
 
 /// A trial under way.

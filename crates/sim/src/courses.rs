@@ -1,4 +1,4 @@
-//! Prints what changes with time on the links of a scenario: courses and interruptions, for
+//! Prints timelines and interruptions of a scenario's links, as `courses`, for
 //! `bentpipe scenarios show` and, of a trial, for the report.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use bentpipe_units::Time;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// A trial whose courses are asked for.
+/// A trial whose timelines are requested.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CoursesRequest {
@@ -24,7 +24,7 @@ struct CoursesRequest {
     until_ns: u64,
 }
 
-/// Reads a trial's scenario and seed from standard input, as JSON, and prints its courses.
+/// Reads a trial's scenario and seed from standard input, as JSON, and prints its timelines.
 pub fn from_standard_input() -> Result<(), Box<dyn Error>> {
     let asked: CoursesRequest = serde_json::from_str(&read_to_string(stdin())?)?;
     let CoursesRequest { scenario, seed, .. } = asked;
@@ -112,8 +112,8 @@ fn json_timeline(timeline: &LinkTimeline) -> Value {
     };
     #[expect(clippy::cast_precision_loss, reason = "for people")]
     let shown = |value: i64| value as f64 / in_unit;
-    let course = timeline.course.iter();
-    let course: Vec<_> = course
+    let points = timeline.points.iter();
+    let points: Vec<_> = points
         .map(|(at, value)| (seconds(*at), shown(*value)))
         .collect();
     let names = timeline.names.iter();
@@ -130,7 +130,7 @@ fn json_timeline(timeline: &LinkTimeline) -> Value {
         "most": shown(timeline.most),
         "mean": shown(timeline.mean),
         "parts": parts,
-        "course": course,
+        "course": points,
         "between": match timeline.between {
             Between::Held => "held",
             Between::Even => "even",

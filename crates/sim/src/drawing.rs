@@ -8,8 +8,8 @@ use bentpipe_link::{
 };
 use serde_json::{Map, Value, json};
 
-/// Parts of a list that are told one by one.
-const TOLD: usize = 6;
+/// The most parts of a list that are printed one by one.
+const LISTED: usize = 6;
 
 /// Both directions, each a list of hosts and of what is between them: `nodes` in the order in
 /// which packets meet them, and `beside` what has no place among these.
@@ -33,7 +33,7 @@ fn direction(scenario: &Scenario, direction: Direction) -> Value {
     json!({ "nodes": nodes, "beside": beside })
 }
 
-/// Of hosts in the order from client to server: where packets come from, and where they go.
+/// The source and the destination of packets, of hosts in the order from client to server.
 fn ends(direction: Direction, [near, far]: [HostName; 2]) -> [HostName; 2] {
     match direction {
         Direction::Forward => [far, near],
@@ -133,7 +133,7 @@ pub fn text(value: &Value) -> String {
                 .collect();
             fields.join(", ")
         }
-        Value::Array(list) if list.len() > TOLD => format!("{} of them", list.len()),
+        Value::Array(list) if list.len() > LISTED => format!("{} of them", list.len()),
         Value::Array(list) => {
             let inner = |it: &Value| match it {
                 Value::Array(pair) => pair.iter().map(text).collect::<Vec<_>>().join(" "),

@@ -19,7 +19,7 @@ pub struct Links {
     sent: VecDeque<Sent>,
     /// The number of the first of them.
     first: u64,
-    /// Of each flow, how many of them are open.
+    /// How many of each flow's packets are open.
     open: Vec<usize>,
     log: PacketLog,
 }
@@ -131,8 +131,8 @@ impl Links {
         self.path(way).enqueue(at, meta);
     }
 
-    /// Takes note of the fates that are known by now. `arrive` hears of each packet that arrives,
-    /// and of each copy: of which flow, and when.
+    /// Takes note of the fates that are known by now. `arrive` is called for each packet that
+    /// arrives, and for each copy: of which flow, and when.
     pub fn settle(&mut self, way: Direction, mut arrive: impl FnMut(usize, Time, &SentPacket)) {
         while let Some(outcome) = self.path(way).outcome() {
             let index = usize::try_from(outcome.packet.id - self.first);

@@ -1,4 +1,4 @@
-//! The programs of a flow, in virtual time: what they are told, and what they say.
+//! The programs of a flow, in virtual time: their HELLO and BYE.
 
 use bentpipe_endpoint::contract::{self, Bye, Hello, ProxyBye, ProxyHello, Ready};
 use bentpipe_link::HostName;
@@ -196,12 +196,12 @@ pub fn await_ready(children: &mut [Child]) -> Result<Vec<Ready>, ChildError> {
         let body = child.receive(contract::READY)?;
         parse(&body, child, "READY")
     });
-    // All are heard, so that it is the first of those that failed which is named.
+    // All answers are awaited, so that the error names the first of those that failed.
     let answers: Vec<Result<Ready, ChildError>> = answers.collect();
     answers.into_iter().collect()
 }
 
-/// The seed of one program of a flow: each draws from a stream of its own.
+/// The seed of one program of a flow: each draws from a separate stream.
 pub fn seed_of(trial: u64, flow: usize, role: &str) -> u64 {
     let mut digest = Sha256::new()
         .chain_update(trial.to_be_bytes())

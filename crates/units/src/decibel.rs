@@ -27,7 +27,7 @@ impl Decibel {
     /// 0 dB.
     pub const ZERO: Self = Self(0);
 
-    /// So many thousandths of a decibel.
+    /// A number of thousandths of a decibel.
     #[must_use]
     pub const fn from_thousandths(thousandths: i64) -> Self {
         Self(thousandths)

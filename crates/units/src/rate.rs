@@ -27,7 +27,7 @@ text_form!(Rate, FORM);
 const BIT_NANOS_PER_BYTE: u128 = 8 * 1_000_000_000;
 
 impl Rate {
-    /// A rate of so many bits per second.
+    /// A rate of `bps` bits per second.
     #[must_use]
     pub const fn from_bps(bps: u64) -> Self {
         Self(bps)

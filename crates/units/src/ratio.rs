@@ -25,7 +25,7 @@ impl Ratio {
     /// 100 %.
     pub const ONE: Self = Self(BILLION);
 
-    /// A ratio of so many parts per billion, at most 1.
+    /// A ratio of `ppb` parts per billion, at most 1.
     #[must_use]
     pub const fn from_ppb(ppb: u64) -> Self {
         Self(if ppb < BILLION { ppb } else { BILLION })

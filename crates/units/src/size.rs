@@ -38,7 +38,7 @@ impl Size {
     /// No bytes.
     pub const ZERO: Self = Self(0);
 
-    /// A size of so many bytes.
+    /// A size of `bytes` bytes.
     #[must_use]
     pub const fn from_bytes(bytes: u64) -> Self {
         Self(bytes)

@@ -24,7 +24,7 @@ static SYMBOLS: Form = Form {
 text_form!(SymbolRate, SYMBOLS);
 
 impl SymbolRate {
-    /// A rate of so many symbols per second.
+    /// A rate of `baud` symbols per second.
     #[must_use]
     pub const fn from_baud(baud: u64) -> Self {
         Self(baud)

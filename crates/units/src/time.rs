@@ -41,19 +41,19 @@ impl Span {
     /// The longest span, about 584 years.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// A span of so many nanoseconds.
+    /// A span of `nanos` nanoseconds.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// A span of so many milliseconds; saturates.
+    /// A span of `millis` milliseconds; saturates.
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000_000))
     }
 
-    /// A span of so many seconds; saturates.
+    /// A span of `secs` seconds; saturates.
     #[must_use]
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(1_000_000_000))
@@ -79,7 +79,7 @@ impl Time {
     /// Later than every instant: what never happens. `NEVER` plus a span is `NEVER`.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// The instant so many nanoseconds after the start of the trial.
+    /// The instant `nanos` nanoseconds after the start of the trial.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)

@@ -2,8 +2,8 @@
 //!
 //! Source: RFC 8289, section 5; with packets that can be marked as Linux's `codel_impl.h` does it,
 //! which marks where the RFC drops, and goes on to send the packet. The RFC spares the last packets
-//! so that the link does not fall idle: where flows have queues of their own, what waits in all of
-//! them counts, as in Linux, else flows of one packet each would keep a delay that nobody controls.
+//! so that the link does not fall idle: where flows have separate queues, what waits in all of them
+//! counts, as in Linux, else flows of one packet each would keep a delay that nobody controls.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! Coupled dual queues under PI2 (`DualPI2`): packets of L4S wait in a queue of their own, whose
-//! marks are coupled to what the others are dropped and marked by.
+//! Coupled dual queues under PI2 (`DualPI2`): packets of L4S wait in a separate queue, whose marks
+//! are coupled to what the others are dropped and marked by.
 //!
 //! Source: RFC 9332, appendix A, with overload and low link rates (appendix A.2). ECT(1) and CE go
 //! to the L queue, Not-ECT and ECT(0) to the C queue; both share one buffer. The scheduler is the
@@ -20,7 +20,7 @@ use super::{Discipline, DualPi2Config, Fifo, Queued};
 use crate::node::Transit;
 use crate::waiting::Limit;
 
-/// The L queue sends so many bytes for one of the C queue, while both have packets.
+/// The bytes that the L queue sends for one of the C queue, while both have packets.
 const SHARE: u64 = 15;
 /// `Th_len`: the native L4S AQM does not mark while no more packets than this wait.
 const SHORTEST: usize = 1;
@@ -200,7 +200,7 @@ mod tests {
         queues
     }
 
-    /// Numbers, from 1 on, of those of so many packets that are marked and dropped, where each
+    /// Numbers, from 1 on, of those of `packets` packets that are marked and dropped, where each
     /// leaves as soon as it comes.
     fn marked_and_dropped(queues: &mut DualPi2, ecn: u8, packets: u64) -> [Vec<u64>; 2] {
         let (mut marked, mut dropped) = (Vec::new(), VecDeque::new());

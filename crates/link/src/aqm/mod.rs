@@ -158,7 +158,7 @@ impl Fifo {
         self.packets.is_empty()
     }
 
-    /// Whether a packet more would be too much. There is always room for one.
+    /// Whether a packet more would be too much. One packet always fits.
     fn is_full_for(&self, queued: &Queued, limit: Limit) -> bool {
         !self.is_empty()
             && limit.is_exceeded_by(self.packets.len() as u64 + 1, self.bytes + queued.bytes())

@@ -82,7 +82,7 @@ impl Pie {
     fn update(&mut self) {
         let nanos = |span: Span| i128::from(span.as_nanos());
         let (delay, before) = (nanos(self.delay), nanos(self.delay_before));
-        // alpha = 0.125/s and beta = 1.25/s: so many trillionths a nanosecond.
+        // alpha = 0.125/s and beta = 1.25/s: this many trillionths a nanosecond.
         let step = 125 * (delay - nanos(self.config.target)) + 1250 * (delay - before);
         let mut step = step / scale(self.probability);
         if self.probability >= ONE / 10 {
@@ -200,7 +200,7 @@ mod tests {
         Pie::new(
             config,
             Limit::Packets(1000),
-            seed.stream(crate::random::Use::Queue),
+            seed.stream(crate::random::Purpose::Queue),
         )
     }
 
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(pie.probability, ONE / 2 + ONE / 50, "no step above 2 %");
     }
 
-    /// The sum of probabilities begins anew with a drop for want of room, as with any other.
+    /// The sum of probabilities begins anew with a drop by a full queue, as with any other.
     #[test]
     fn an_overflow_is_a_drop_like_any_other() {
         let mut pie = pie();

@@ -1,6 +1,6 @@
 //! Strict priority of UDP over the rest, or of the rest over UDP.
 //!
-//! Two queues in the order of arrival share the room: a packet is dropped at the tail where both
+//! Two queues in the order of arrival share the buffer: a packet is dropped at the tail where both
 //! together are full, whichever it belongs to.
 
 use std::collections::VecDeque;
@@ -34,7 +34,7 @@ impl StrictPriority {
 impl Discipline for StrictPriority {
     fn enqueue(&mut self, queued: Queued, dropped: &mut VecDeque<Transit>) {
         let packets = (self.first.packets.len() + self.second.packets.len()) as u64 + 1;
-        // There is always room for one.
+        // One packet always fits.
         if packets > 1
             && self
                 .limit

@@ -31,7 +31,7 @@ pub(crate) struct Red {
     mean: u128,
     /// Packets since the last drop; None: below the lower threshold.
     count: Option<u128>,
-    /// Since when nothing waits.
+    /// The time from which on nothing waits.
     idle_since: Option<Time>,
     /// When the last packet was sent.
     sent_at: Time,

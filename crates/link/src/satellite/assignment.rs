@@ -41,9 +41,9 @@ struct Account {
 pub(crate) struct Assigned {
     /// Slots of all categories.
     pub slots: u64,
-    /// Those of requested volumes.
+    /// Slots of requested volumes.
     pub by_volume: u64,
-    /// Those of requested rates.
+    /// Slots of requested rates.
     pub by_rate: u64,
 }
 
@@ -92,14 +92,14 @@ impl ControlCentre {
         self.accounts.iter().any(has)
     }
 
-    /// Nobody has missed what was not there.
+    /// Forgets owed slots: a terminal with nothing to send has missed none.
     pub fn forget_owed(&mut self) {
         self.accounts.iter_mut().for_each(|it| it.owed = 0);
     }
 
-    /// The slots of a superframe for each terminal, whose bursts carry so many bytes.
+    /// The slots of a superframe for each terminal, whose bursts carry `payloads` bytes.
     pub fn assign(&mut self, superframe: u64, payloads: &[u64]) -> Vec<Assigned> {
-        let mut deal = Deal::new(self, superframe);
+        let mut deal = SlotDistribution::new(self, superframe);
         let most = self.slots_of_a_carrier;
         let rate = |bps, index: usize| self.slots_due(bps, superframe, payloads[index]);
         let accounts = self.accounts.iter().enumerate();
@@ -136,7 +136,12 @@ impl ControlCentre {
     }
 
     /// Deals out what is requested by one kind of volumes: to each terminal with slots of it.
-    fn volumes(&mut self, kind: Volume, payloads: &[u64], deal: &mut Deal) -> Vec<(usize, u64)> {
+    fn volumes(
+        &mut self,
+        kind: Volume,
+        payloads: &[u64],
+        deal: &mut SlotDistribution,
+    ) -> Vec<(usize, u64)> {
         let wanted = self.accounts.iter().zip(payloads).map(|(it, payload)| {
             if it.volume == kind {
                 it.balance.div_ceil(*payload)
@@ -175,8 +180,8 @@ impl Account {
 }
 
 /// Slots that are dealt out.
-struct Deal {
-    /// Those that nobody has.
+struct SlotDistribution {
+    /// Slots that no terminal has.
     left: u64,
     /// The slots of each terminal.
     given: Vec<u64>,
@@ -186,7 +191,7 @@ struct Deal {
     first: usize,
 }
 
-impl Deal {
+impl SlotDistribution {
     fn new(centre: &ControlCentre, superframe: u64) -> Self {
         let terminals = centre.accounts.len();
         Self {

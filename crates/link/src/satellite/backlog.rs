@@ -7,7 +7,7 @@ use bentpipe_units::Time;
 use crate::aqm::{Discipline, Queued};
 use crate::node::{Step, Transit};
 
-/// A packet that is being sent in parts, each with headers of its own.
+/// A packet that is being sent in parts, each with separate headers.
 pub(crate) trait Encapsulation {
     /// A packet of which nothing has been sent.
     fn new(ip_bytes: u32) -> Self;

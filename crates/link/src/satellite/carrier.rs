@@ -82,7 +82,7 @@ impl Carrier {
         self.terminals.iter().all(Station::is_idle)
     }
 
-    /// When so many symbols have been sent, rounded up.
+    /// When `symbols` symbols have been sent, rounded up.
     fn time_of(&self, symbols: u64) -> Time {
         let nanos = u128::from(symbols) * 1_000_000_000;
         let nanos = nanos.div_ceil(u128::from(self.symbols.baud()));

@@ -29,7 +29,7 @@ pub struct DvbS2 {
     pub adaptation: Loop,
     /// The trial's terminal.
     pub own: Terminal,
-    /// Those that share the carrier with it.
+    /// The terminals that share the carrier with it.
     pub others: Vec<TerminalGroup<Terminal>>,
 }
 
@@ -96,7 +96,7 @@ impl DvbS2 {
         Ok(carrier)
     }
 
-    /// Some MODCOD must be received at some time.
+    /// Checks that a terminal receives some MODCOD at some time.
     fn check(&self, at: Problem, terminal: &Terminal) -> Result<(), Problem> {
         let (highest, _) = terminal.reception.extremes();
         let modcod = self.choice(terminal)[0];

@@ -17,7 +17,8 @@ use crate::sources::Source;
 /// Written `{ standard = "dvb-rcs2", symbol_rate = "1.2 MBd", es_n0 = "9 dB" }`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rcs2 {
-    /// Of each carrier. Written so, or as `bandwidth` with `roll_off`, 20 % if left out.
+    /// The symbol rate of each carrier. Written so, or as `bandwidth` with `roll_off`, 20 % if left
+    /// out.
     pub symbol_rate: SymbolRate,
     /// How many they are; 1 if left out.
     pub carriers: u64,
@@ -37,7 +38,7 @@ pub struct Rcs2 {
     pub signalling: Signalling,
     /// The trial's terminal.
     pub own: ReturnTerminal,
-    /// Those that share the carriers with it.
+    /// The terminals that share the carriers with it.
     pub others: Vec<TerminalGroup<ReturnTerminal>>,
 }
 
@@ -57,7 +58,7 @@ pub struct Signalling {
 /// Slots for requests alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlChannel {
-    /// `request_every`: each terminal has a slot of its own, at these intervals.
+    /// `request_every`: each terminal has a separate slot, at these intervals.
     Dedicated(Span),
     /// Slotted ALOHA.
     Contention {

@@ -7,7 +7,7 @@
 //! long as a grant takes.
 //!
 //! Chosen here: a terminal learns with the superframe in which a request would be granted whether
-//! it was heard, as if the plan of that superframe said so. If not, it asks again; one that
+//! it was received, as if the plan of that superframe said so. If not, it asks again; one that
 //! contended waits before for a number of superframes that is drawn.
 
 use std::collections::VecDeque;
@@ -27,7 +27,7 @@ pub(crate) struct Demand {
     pub bps: u64,
     /// The bytes that it requests.
     volume: u64,
-    /// Those of them that it had not requested before.
+    /// Bytes among them that it had not requested before.
     more: u64,
 }
 
@@ -40,16 +40,20 @@ impl Demand {
 
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hearing {
-    Heard,
+pub(crate) enum RequestOutcome {
+    Received,
     Lost,
     Denied,
     Collided,
 }
 
-impl Hearing {
+impl RequestOutcome {
     pub fn of(is_received: bool) -> Self {
-        if is_received { Self::Heard } else { Self::Lost }
+        if is_received {
+            Self::Received
+        } else {
+            Self::Lost
+        }
     }
 }
 
@@ -57,7 +61,7 @@ impl Hearing {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
     pub demand: Demand,
-    pub hearing: Hearing,
+    pub outcome: RequestOutcome,
     sent: Time,
     /// The bytes of volumes that had been assigned before it was sent.
     assigned_before: u64,
@@ -72,7 +76,7 @@ pub(crate) struct Sending {
     pub at: Time,
     pub superframe: u64,
     /// Its fate on the way.
-    pub hearing: Hearing,
+    pub outcome: RequestOutcome,
     /// Whether it is in a slot for which others may contend, too.
     pub contended: bool,
 }
@@ -109,7 +113,7 @@ pub(crate) struct Requester {
     arrived: (u64, u64),
     since: Time,
     on_the_way: VecDeque<Request>,
-    /// When requests were sent that were heard, and for which nothing is assigned.
+    /// When requests were sent that were received, and for which nothing is assigned.
     ungranted: VecDeque<Time>,
     /// The superframe from which on it contends again.
     contends_from: u64,
@@ -237,19 +241,19 @@ impl Requester {
         self.dice.up_to(slots - 1)
     }
 
-    /// Sends a request. What is drawn may keep it from being heard.
+    /// Sends a request, which may be lost or denied at random.
     pub fn send(&mut self, demand: Demand, sending: Sending) {
         let Sending {
             at: sent,
             superframe,
-            hearing,
+            outcome,
             contended,
         } = sending;
         let is_lost = self.dice.chance(self.signalling.loss);
         let is_denied = self.dice.chance(self.signalling.denial);
-        let hearing = match hearing {
-            Hearing::Heard if is_lost => Hearing::Lost,
-            Hearing::Heard if is_denied => Hearing::Denied,
+        let outcome = match outcome {
+            RequestOutcome::Received if is_lost => RequestOutcome::Lost,
+            RequestOutcome::Received if is_denied => RequestOutcome::Denied,
             other => other,
         };
         let granted = (sent + self.granted_after).as_nanos();
@@ -257,7 +261,7 @@ impl Requester {
         let effective = effective.max(superframe + 1);
         self.on_the_way.push_back(Request {
             demand,
-            hearing,
+            outcome,
             sent,
             assigned_before: self.assigned,
             effective,
@@ -267,11 +271,11 @@ impl Requester {
         self.rate = (demand.bps, effective + self.rbdc_timeout);
         (self.arrived, self.since) = ((0, 0), sent);
         self.counts.sent += 1;
-        match hearing {
-            Hearing::Heard => {}
-            Hearing::Lost => self.counts.lost += 1,
-            Hearing::Denied => self.counts.denied += 1,
-            Hearing::Collided => self.counts.collided += 1,
+        match outcome {
+            RequestOutcome::Received => {}
+            RequestOutcome::Lost => self.counts.lost += 1,
+            RequestOutcome::Denied => self.counts.denied += 1,
+            RequestOutcome::Collided => self.counts.collided += 1,
         }
     }
 
@@ -283,7 +287,7 @@ impl Requester {
             return None;
         }
         self.on_the_way.pop_front();
-        if request.hearing == Hearing::Heard {
+        if request.outcome == RequestOutcome::Received {
             if request.demand.bps > 0 || request.demand.volume > 0 {
                 self.ungranted.push_back(request.sent);
             }

@@ -9,8 +9,8 @@
 //!
 //! Requests (`requests.rs`) go along with the first burst of a superframe; in a slot of the
 //! terminal's own at intervals; or, from a terminal without a slot in a superframe and without a
-//! request on its way, by slotted ALOHA, where two in one slot collide. They take no room: slots
-//! for them alone lie beside those for traffic, and begin with the superframe.
+//! request on its way, by slotted ALOHA, where two in one slot collide. They take no capacity:
+//! slots for them alone lie beside those for traffic, and begin with the superframe.
 //!
 //! Simplifications: the plan of a superframe is never lost; whatever Es/N0 is when a burst begins
 //! holds until it ends; bursts of requests alone are received where the most robust waveform of
@@ -25,7 +25,7 @@ use super::acm::Adaptation;
 use super::assignment::{Assigned, ControlCentre, first};
 use super::backlog::Backlog;
 use super::rcs2::{ControlChannel, Rcs2, ReturnTerminal};
-use super::requests::{Demand, Hearing, Requester, Sending, Waiting};
+use super::requests::{Demand, RequestOutcome, Requester, Sending, Waiting};
 use super::rle::Rle;
 use super::waveforms::Waveform;
 use crate::aqm::discipline_of_any;
@@ -67,7 +67,7 @@ struct Station {
     backlog: Backlog<Rle>,
     requester: Requester,
     adaptation: Adaptation<Waveform>,
-    /// That of its bursts in the present superframe.
+    /// The waveform of its bursts in the present superframe.
     waveform: &'static Waveform,
     /// Its slots in the present superframe that have not begun.
     slots: u64,
@@ -146,7 +146,7 @@ impl ReturnCarrier {
                 let Some(request) = station.requester.answer(superframe, rate) else {
                     break;
                 };
-                if request.hearing == Hearing::Heard {
+                if request.outcome == RequestOutcome::Received {
                     let demand = request.demand;
                     self.centre
                         .hear(index, superframe, demand.bps, demand.volume());
@@ -177,7 +177,7 @@ impl ReturnCarrier {
         self.slots = slots.collect();
     }
 
-    /// Terminals ask in slots of their own, spread over the interval between two.
+    /// Terminals ask in separate slots, spread over the interval between two.
     fn ask_in_own_slots(&mut self, superframe: u64, every: Span) {
         let period = every
             .as_nanos()
@@ -192,7 +192,7 @@ impl ReturnCarrier {
                 let sending = Sending {
                     at: begin,
                     superframe,
-                    hearing: station.hearing(begin, robust),
+                    outcome: station.outcome(begin, robust),
                     contended: false,
                 };
                 station.requester.send(demand, sending);
@@ -217,14 +217,14 @@ impl ReturnCarrier {
         for (slot, index, demand) in &contenders {
             let there = contenders.iter().filter(|it| it.0 == *slot).count();
             let station = &mut self.terminals[*index];
-            let hearing = match there {
-                1 => station.hearing(begin, robust),
-                _ => Hearing::Collided,
+            let outcome = match there {
+                1 => station.outcome(begin, robust),
+                _ => RequestOutcome::Collided,
             };
             let sending = Sending {
                 at: begin,
                 superframe,
-                hearing,
+                outcome,
                 contended: true,
             };
             station.requester.send(*demand, sending);
@@ -246,7 +246,7 @@ impl ReturnCarrier {
                 let sending = Sending {
                     at: slot.begin,
                     superframe,
-                    hearing: Hearing::of(!is_lost),
+                    outcome: RequestOutcome::of(!is_lost),
                     contended: false,
                 };
                 station.requester.send(demand, sending);
@@ -331,8 +331,8 @@ impl Station {
     }
 
     /// The outcome of a burst that has only a request, and is received from a threshold on.
-    fn hearing(&self, at: Time, threshold: Decibel) -> Hearing {
-        Hearing::of(self.adaptation.es_n0(at) >= threshold)
+    fn outcome(&self, at: Time, threshold: Decibel) -> RequestOutcome {
+        RequestOutcome::of(self.adaptation.es_n0(at) >= threshold)
     }
 
     /// Drops what has waited in vain for too long.

@@ -59,8 +59,8 @@ impl Encapsulation for Rle {
     }
 }
 
-/// The bytes of bursts that suffice for packets with so many bytes altogether, however they are
-/// divided: those of whole bursts with that payload.
+/// The bytes of bursts that suffice for `packets` packets with `bytes` bytes altogether, however
+/// they are divided: those of whole bursts with that payload.
 pub(crate) fn burst_bytes(bytes: u64, packets: u64, payload: u64) -> u64 {
     let bursts = (bytes + WHOLE * packets).div_ceil(payload - LOST);
     bursts * payload

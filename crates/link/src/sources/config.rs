@@ -190,12 +190,12 @@ impl Stream {
         ]
     }
 
-    /// How long so many packets take at the rate, rounded down to a nanosecond.
+    /// How long `packets` packets take at the rate, rounded down to a nanosecond.
     pub(super) fn time_of(&self, packets: u64) -> Span {
         self.time_of_half(2 * packets)
     }
 
-    /// How long so many half packets take.
+    /// How long `halves` half packets take.
     pub(super) fn time_of_half(&self, halves: u64) -> Span {
         let bits = u128::from(halves) * u128::from(self.ip_bytes) * 4;
         let nanos = bits * 1_000_000_000 / u128::from(self.rate.bps());

@@ -159,8 +159,8 @@ fn generators(number: usize, terminal: usize, source: &Source, link: SourceLink)
     }
 }
 
-/// The number of a source's first flow. Its flows have numbers of their own, which no flow of a
-/// trial has.
+/// The number of a source's first flow. Its flows have separate numbers, which no flow of a trial
+/// has.
 fn first_flow(source: usize) -> u64 {
     1 << 63 | (source as u64) << 40
 }

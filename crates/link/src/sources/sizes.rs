@@ -18,7 +18,7 @@ pub enum TransferSizes {
     Web,
 }
 
-/// Billionths of all transfers that are smaller than so many bytes; linear in between.
+/// Billionths of all transfers that are smaller than a number of bytes; linear in between.
 const WEB: [(u64, u64); 34] = [
     (0, 100),
     (10_000_000, 550),

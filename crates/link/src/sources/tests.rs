@@ -45,7 +45,7 @@ fn source(text: &str) -> Source {
     scenario.satellite.forward.sources[0].clone()
 }
 
-/// The packets of a transfer that has so many, all of them sent after the start.
+/// The packets of a transfer of `packets` packets, all of them sent after the start.
 fn whole_transfer(sent: &[Emission], packets: usize) -> Vec<Emission> {
     let of = |flow: u64| sent.iter().copied().filter(move |it| it.flow == flow);
     let flow = sent

@@ -19,7 +19,7 @@ const LONGEST_WARM_UP: Span = Span::from_secs(600);
 /// The size of the headers of IPv4 and TCP, which the last packet has at least.
 const HEADERS: u64 = 40;
 
-/// Transfers whose beginnings are a Poisson process. Each is a flow of its own. It sends 10 packets
+/// Transfers whose beginnings are a Poisson process. Each is a separate flow. It sends 10 packets
 /// in its first round trip, twice as many in each next one, evenly spread, until it sends at the
 /// peak rate. What is lost is not repeated.
 ///

@@ -193,7 +193,7 @@ proptest! {
     }
 
     /// A packet leaves at the first nanosecond at which the traffic conforms with it, in order; all
-    /// leave if the queue has room for all.
+    /// leave if the queue holds all.
     #[test]
     fn a_shaper_sends_all_as_early_as_it_conforms(
         (rate, burst) in buckets(),

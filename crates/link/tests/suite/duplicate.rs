@@ -41,7 +41,7 @@ fn fated(outcome: &Outcome) -> Fated {
     (outcome.packet.id, at)
 }
 
-/// Of outcomes: those of packets, and those of copies.
+/// Outcomes of packets, and those of copies.
 fn told_apart(outcomes: &[Outcome]) -> (Vec<Fated>, Vec<Fated>) {
     let (copies, packets): (Vec<Outcome>, Vec<Outcome>) =
         outcomes.iter().partition(|it| it.is_copy);
@@ -109,7 +109,7 @@ fn a_copy_that_waited_is_first() {
 }
 
 /// The queue behind it holds one packet. Of two at once the first is sent, in 1 ms, and its copy
-/// waits; the second finds no room, nor does its copy.
+/// waits; the second finds the queue full, as does its copy.
 #[test]
 fn what_is_dropped_of_two_is_no_drop_unless_both_are() {
     let order = "order = [\"duplicate\", \"queue\", \"delay\"]";
@@ -253,7 +253,7 @@ fn links() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Of each packet there is one fate that is its own, and copies arrive behind it.
+    /// Each packet has one fate, and its copies arrive behind it.
     #[test]
     fn packets_are_conserved(words in links(), arrivals in arrivals(), seed: u64) {
         let scenario = parse(&words).unwrap();

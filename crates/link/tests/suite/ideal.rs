@@ -11,7 +11,8 @@ fn parse(forward: &str, more: &str) -> Scenario {
     Scenario::parse(&(file(forward) + more), "test.toml", &[]).unwrap()
 }
 
-/// Of so many bytes, headers and all, that are asked for in the second of two round trips.
+/// The limit for this number of bytes, headers included, that are requested in the second of two
+/// round trips.
 fn limit(scenario: &Scenario, ip_bytes: u64, start_ms: u64) -> Span {
     let ideal = Ideal::new(scenario, Direction::Forward, 1);
     ideal.limit(ip_bytes * 100 / 105, 2, ns(start_ms * MS))
@@ -49,7 +50,7 @@ fn the_slowest_link_of_each_instant_counts_where_the_bytes_are_then() {
     // Bytes that leave the server at 801 ms and later meet the second step of the satellite until
     // 1.5 s have passed at the server.
     assert_eq!(limit(&scenario, 0, 0), Span::from_millis(1_600));
-    // 2 bytes/us from 1.5 s on, for the last has no room for more than the ground's.
+    // 2 bytes/us from 1.5 s on, for the last has no capacity for more than the ground's.
     assert_eq!(
         limit(&scenario, 210_000, 0),
         Span::from_nanos((1_600 + 699 + 105) * MS)

@@ -62,7 +62,7 @@ fn satellites_have_timelines_and_no_effect() {
     let elevation = of(&found, Quantity::Elevation);
     assert_eq!(elevation.between, Between::Even);
     assert_eq!(
-        elevation.course,
+        elevation.points,
         [
             (at(0), 60_000),
             (at(10_000), 60_000),
@@ -80,11 +80,11 @@ fn satellites_have_timelines_and_no_effect() {
         [(at(0), "1-1"), (at(10_000), "1-2"), (at(20_000), "")]
     );
     let in_view = of(&found, Quantity::InView);
-    assert_eq!(in_view.course, [(at(0), 3), (at(20_000), 0)]);
+    assert_eq!(in_view.points, [(at(0), 3), (at(20_000), 0)]);
     assert!(in_view.between == Between::Held && in_view.names.is_empty());
-    // Where it begins to change, an even delay is told again.
+    // Where it begins to change, an even delay has another point.
     let delay = of(&found, Quantity::Delay);
-    assert!(delay.between == Between::Even && delay.course.contains(&(at(10_000), 4_000_000)));
+    assert!(delay.between == Between::Even && delay.points.contains(&(at(10_000), 4_000_000)));
 }
 
 const SLOPE: &str = "delay = { steps = [[\"0 s\", \"10 ms\"], [\"15 s\", \"100 ms\"]], \
@@ -96,12 +96,12 @@ fn an_even_course_ends_with_the_value_at_its_end() {
     // A third of the way: 10 ms + 30 ms, and 30 degrees - 5 degrees.
     let found = scenario.timelines_in_trial(1, at(5_000));
     let delay = of(&found, Quantity::Delay);
-    assert_eq!(delay.course.last(), Some(&(at(5_000), 40_000_000)));
+    assert_eq!(delay.points.last(), Some(&(at(5_000), 40_000_000)));
     let elevation = of(&found, Quantity::Elevation);
-    assert_eq!(elevation.course, [(at(0), 30_000), (at(5_000), 25_000)]);
+    assert_eq!(elevation.points, [(at(0), 30_000), (at(5_000), 25_000)]);
     // After the last step nothing changes.
     let found = scenario.timelines_in_trial(1, at(20_000));
-    let last = of(&found, Quantity::Delay).course.iter().rev().take(2);
+    let last = of(&found, Quantity::Delay).points.iter().rev().take(2);
     let last: Vec<_> = last.copied().collect();
     assert_eq!(last, [(at(20_000), 100_000_000), (at(15_000), 100_000_000)]);
 }
@@ -111,7 +111,7 @@ fn an_even_course_jumps_where_its_steps_begin_again() {
     let scenario = parse(&format!("{SLOPE}, period = \"20 s\" }}")).unwrap();
     let found = scenario.timelines_in_trial(1, at(23_000));
     assert_eq!(
-        of(&found, Quantity::Elevation).course,
+        of(&found, Quantity::Elevation).points,
         [
             (at(0), 30_000),
             (at(15_000), 15_000),
@@ -120,7 +120,7 @@ fn an_even_course_jumps_where_its_steps_begin_again() {
             (at(23_000), 27_000)
         ]
     );
-    let delay = &of(&found, Quantity::Delay).course;
+    let delay = &of(&found, Quantity::Delay).points;
     let jump: Vec<_> = delay
         .iter()
         .filter(|(time, _)| *time == at(20_000))
@@ -132,7 +132,7 @@ fn an_even_course_jumps_where_its_steps_begin_again() {
     assert_eq!(delay.last(), Some(&(at(23_000), 28_000_000)));
     // At the end of the period itself it has not begun again.
     let whole = scenario.timelines();
-    let end = of(&whole, Quantity::Delay).course.last();
+    let end = of(&whole, Quantity::Delay).points.last();
     assert_eq!(end, Some(&(at(20_000), 100_000_000)));
 }
 
@@ -154,7 +154,7 @@ fn an_even_course_has_no_more_points_than_others() {
         let found = scenario.unwrap().timelines_in_trial(1, at(1_000 * most));
         let elevation = of(&found, Quantity::Elevation);
         assert_eq!(
-            (elevation.course.len(), elevation.between),
+            (elevation.points.len(), elevation.between),
             (MOST_POINTS, between)
         );
     }
@@ -225,7 +225,7 @@ fn what_is_drawn_is_that_of_the_seed() {
     let [one, again, other] = [1, 1, 2].map(|seed| {
         let rate = scenario.timelines_in_trial(seed, at(60_000));
         (
-            of(&rate, Quantity::Rate).course.clone(),
+            of(&rate, Quantity::Rate).points.clone(),
             scenario.interruptions(seed, at(60_000)),
         )
     });
@@ -245,13 +245,13 @@ fn a_course_with_too_many_changes_has_means() {
     let scenario = parse(text).unwrap();
     let exact = scenario.timelines_in_trial(1, at(10_000));
     let exact = of(&exact, Quantity::Delay);
-    assert!(exact.between != Between::Mean && exact.course.len() <= 500);
+    assert!(exact.between != Between::Mean && exact.points.len() <= 500);
     let longer = scenario.timelines_in_trial(1, at(40_000));
     let longer = of(&longer, Quantity::Delay);
     assert_eq!(longer.between, Between::Mean);
-    assert_eq!(longer.course.len(), MOST_POINTS);
+    assert_eq!(longer.points.len(), MOST_POINTS);
     // A part of 40 ms has the mean of two intervals.
-    assert_eq!(longer.course[3].0, at(120));
-    let two = exact.course[6].1 + exact.course[7].1;
-    assert_eq!(longer.course[3].1, two / 2);
+    assert_eq!(longer.points[3].0, at(120));
+    let two = exact.points[6].1 + exact.points[7].1;
+    assert_eq!(longer.points[3].1, two / 2);
 }

@@ -124,7 +124,7 @@ fn udp_waits_for_the_rest_or_the_rest_for_udp() {
         format!("rate = \"8 Mbit/s\"\nqueue = \"4 packets\"\nudp = {{ priority = \"{priority}\" }}")
     };
     // The first is sent at once and not interrupted. Four wait, then one more is dropped, whichever
-    // it is; at 1 ms there is room for one.
+    // it is; at 1 ms one fits.
     let packets = [
         (0, U),
         (0, U),

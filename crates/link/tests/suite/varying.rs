@@ -156,7 +156,7 @@ fn text(steps: &Steps, period: Option<u64>) -> String {
     format!("{{ steps = [{}]{period} }}", rows.join(", "))
 }
 
-/// Billionths of bits that there is room for before `time`, straight from the steps.
+/// The capacity before `time` in billionths of bits, straight from the steps.
 fn room(steps: &Steps, period: Option<u64>, time: u64) -> u128 {
     let within = |time: u64| -> u128 {
         let ends = steps.iter().skip(1).map(|(from, _)| *from);
@@ -172,7 +172,7 @@ fn room(steps: &Steps, period: Option<u64>, time: u64) -> u128 {
     }
 }
 
-/// The first time before which there is room for so much.
+/// The first time before which there is capacity for `needed`.
 fn time_of(steps: &Steps, period: Option<u64>, needed: u128) -> u64 {
     let (mut low, mut high) = (0, 1_u64 << 56);
     while low < high {
@@ -187,7 +187,7 @@ fn time_of(steps: &Steps, period: Option<u64>, needed: u128) -> u64 {
 }
 
 proptest! {
-    /// The same link in another way of reckoning: not in time, but in room used since time 0.
+    /// The same link by another calculation: not in time, but in capacity used since time 0.
     #[test]
     fn steps_are_those_of_the_reference(
         (steps, period) in steps(),
@@ -213,7 +213,7 @@ proptest! {
         }
     }
 
-    /// Of every kind of rate: no window lets more through than the integral of the rate over it.
+    /// For every kind of rate, no window lets more through than the integral of the rate over it.
     #[test]
     fn no_window_lets_more_through_than_its_capacity(
         (steps, period) in steps(),

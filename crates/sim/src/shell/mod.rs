@@ -59,7 +59,7 @@ pub fn from_standard_input() -> ExitCode {
     reason = "how long it took is told to the user, and decides nothing"
 )]
 fn run() -> Result<ExitCode, Box<dyn Error>> {
-    // Whoever is killed, nothing goes on without the user.
+    // When the user's process is killed, nothing goes on without it.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let start = Instant::now();
     let job: ShellJob = serde_json::from_str(&read_to_string(stdin())?)?;
@@ -119,7 +119,7 @@ fn begin(job: &ShellJob, scratch: &TempDir) -> Result<FlowRun, String> {
     let nodes = programs.map(|((child, role), ready)| {
         Node::new(role.host(), child, DatagramForm::Any, ready, Time::ZERO)
     });
-    // Nobody but the user says when it has taken too long.
+    // Only the user decides when it has taken too long.
     let limits = Limits {
         timeout: Time::NEVER,
         cut: None,
@@ -148,7 +148,7 @@ fn shown(role: Role) -> std::io::Result<Vec<OwnedFd>> {
     Ok(vec![output, error])
 }
 
-/// Has both guests end, and hears how the client's command did.
+/// Ends both guests, and returns how the client's command ended.
 fn shutdown(flow: &mut FlowRun) -> Result<End, String> {
     let finished = match flow.end.take() {
         Some(Ok(FlowEnd::Done)) => flow.finish(),

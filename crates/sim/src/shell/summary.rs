@@ -6,7 +6,7 @@ use std::time::Duration;
 use bentpipe_trial::TestbedObservation;
 use bentpipe_units::Time;
 
-/// As many digits of the hash tell any two shells apart that a user will see.
+/// The digits of the hash that tell any two shells apart that a user will see.
 const HASH_DIGITS: usize = 16;
 
 /// The summary of a shell: times, packets, and the hash by which one sees that it repeats.
@@ -21,7 +21,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of a shell whose client's command ended at `end`.
+    /// The summary of a shell whose client's command ended at `end`.
     pub fn new(seen: &TestbedObservation, end: Time, wall_time: Duration) -> Self {
         let hop = &seen.hops[0];
         let ways = [&hop.forward, &hop.back];
