@@ -70,7 +70,7 @@ pub struct Undecoded {
 pub struct ConnectionAnalysis {
     connection: usize,
     protocol: &'static str,
-    /// Of QUIC, if it was seen.
+    /// The version of QUIC, if it was seen.
     version: Option<String>,
     client: String,
     server: String,
@@ -78,14 +78,14 @@ pub struct ConnectionAnalysis {
     vantage: &'static str,
     /// In text: a JSON number would not hold the nanoseconds.
     start_unix_s: String,
-    /// By how much the server side's times were put back, where clocks are certain to differ; else
-    /// 0.
+    /// The correction subtracted from the server side's times, where clocks are certain to differ;
+    /// else 0.
     server_clock_ahead_s: f64,
     packets: usize,
     /// The transport parameters of each end. Absent if no transport parameters were seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     transport_parameters: Option<InitialLimits>,
-    /// Of QUIC.
+    /// How a QUIC connection was established.
     #[serde(skip_serializing_if = "Option::is_none")]
     establishment: Option<Establishment>,
     metrics: Metrics,

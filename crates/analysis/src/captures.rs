@@ -1,6 +1,6 @@
 //! From capture files to connections.
 //!
-//! Every interface of every file is a place of its own. The places are read side by side on the
+//! Every interface of every file is a separate place. The places are read side by side on the
 //! machine's cores; what they saw is joined at the end. Files are read in pieces, so memory goes to
 //! what is noted of each packet.
 

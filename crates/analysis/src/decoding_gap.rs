@@ -5,8 +5,8 @@ use std::fmt;
 use crate::connection::{Connection, Kind};
 use bentpipe_wire::quic::{End, PacketType};
 
-/// So much of an end's packets may be missing, in percent, and one packet in any case: a stateless
-/// reset looks like a packet and is none (RFC 9000 section 10.3).
+/// The share of an end's packets that may be missing, in percent, and one packet in any case: a
+/// stateless reset looks like a packet and is none (RFC 9000 section 10.3).
 const TOLERATED_PERCENT: u64 = 1;
 
 /// The 1-RTT packets of connections of QUIC, and those among them that could not be decoded: they
@@ -14,7 +14,7 @@ const TOLERATED_PERCENT: u64 = 1;
 /// connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DecodingGap {
-    /// Of the client and the server.
+    /// Missing packets of the client and of the server.
     packets: [u64; 2],
     undecoded: [u64; 2],
 }
@@ -50,8 +50,8 @@ impl DecodingGap {
         self.is_total() && self.undecoded() > 0
     }
 
-    /// Whether so much of either end is missing that what is left would mislead: more than one in a
-    /// hundred packets.
+    /// Whether so many packets of either end are missing that the rest would mislead: more than one
+    /// in a hundred packets.
     #[must_use]
     pub fn misleads(&self) -> bool {
         [End::Client, End::Server].into_iter().any(|end| {

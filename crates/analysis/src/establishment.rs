@@ -49,7 +49,7 @@ impl Establishment {
         }
     }
 
-    /// Of `connection`, whose [ledger](Connection::ledger) is `entries`.
+    /// The establishment of `connection`, whose [ledger](Connection::ledger) is `entries`.
     #[must_use]
     pub fn of(connection: &Connection, entries: &[LedgerEntry]) -> Self {
         let early = Early::of(connection, entries);
@@ -76,7 +76,7 @@ struct Early {
 }
 
 impl Early {
-    /// Of TCP; without TLS there is none.
+    /// Early data over TCP; without TLS there are none.
     fn of_records(connection: &Connection) -> Self {
         let bytes = match &connection.tls {
             None => Some(0),

@@ -32,7 +32,7 @@ pub struct LedgerEntry {
     pub stream_bytes: u32,
     /// The number of these that its sender had sent before.
     pub retransmitted: u32,
-    /// The time at which its sender first heard that it had arrived.
+    /// The time of the first ACK of it at its sender.
     pub acked: Option<Nanos>,
     /// The time at which its sender had to take it for lost, and did if it follows RFC 9002.
     pub declared_lost: Option<Nanos>,

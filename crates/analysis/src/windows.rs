@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::connection::Nanos;
 use crate::durations::seconds;
 
-/// So many spans of time are told apart in a series; each keeps at most four samples.
+/// The number of spans of time that a series tells apart; each keeps at most four samples.
 const SPANS: usize = 500;
 
 /// The congestion windows of connections. Of two logs of the same end, the one that says more

@@ -1,4 +1,4 @@
-//! TCP connections out of crafted captures, told in QUIC's words.
+//! TCP connections of crafted captures, translated to QUIC's terms.
 
 mod segments;
 

@@ -7,9 +7,9 @@
 //! Up to 0.3, `common_fields.time_format` is `absolute` (the default), `relative` to
 //! `reference_time`, or `delta`; an event may say its own. Since main-schema-09 it is
 //! `relative_to_epoch` (the default) or `relative_to_previous_event`, and `reference_time` is an
-//! object. Draft-00 and -01 told the same by the name of the column of times. A `reference_time`
-//! without `time_format` is taken as relative, as qvis does. If the epoch is `unknown`,
-//! `wall_clock_time` is taken as the instant of time 0.
+//! object. In draft-00 and -01 the name of the column of times said so. A `reference_time` without
+//! `time_format` is taken as relative, as qvis does. If the epoch is `unknown`, `wall_clock_time`
+//! is taken as the instant of time 0.
 //!
 //! Many logs count from an instant that they do not name. quinn writes neither format nor
 //! reference, and noq empty strings for it: such times are [`Clock::Unknown`]. Times before 1990,
@@ -92,7 +92,7 @@ impl Origin {
 }
 
 impl TimeFormat {
-    /// Of a trace with these members, in a file with those.
+    /// The clock of a trace with these members, in a file with those.
     pub fn of(trace: &Map<String, Value>, file: &Map<String, Value>) -> Self {
         let find = |group: &str, key: &str| {
             let mut levels = [trace, file].into_iter();

@@ -132,7 +132,7 @@ impl CongestionLog {
         found
     }
 
-    /// Of a trace, before its first event.
+    /// The log of a trace, before its first event.
     #[must_use]
     pub fn new(trace: &Trace) -> Self {
         Self {

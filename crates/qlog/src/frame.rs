@@ -136,7 +136,7 @@ fn member(
     }
 }
 
-/// Why a value is none, without the place in it: the place in the file is told instead.
+/// Why a value is none, without the place in it: the place in the file is reported instead.
 pub fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());

@@ -12,7 +12,7 @@ pub struct Outline {
     /// Where it was logged: as the file says or, where it does not, as the first packet tells. A
     /// client sends it, a server receives it. quinn leaves it out.
     pub vantage: VantagePoint,
-    /// The first packet told it.
+    /// Whether it was inferred from the first packet.
     pub vantage_inferred: bool,
     /// The clock of its times.
     pub clock: Clock,
@@ -28,7 +28,7 @@ pub struct Outline {
 }
 
 impl Outline {
-    /// Of a trace, before its first event.
+    /// The outline of a trace, before its first event.
     #[must_use]
     pub fn new(trace: &Trace) -> Self {
         Self {

@@ -60,7 +60,7 @@ message packets {
   optional int64 max_stream_data;
 }";
 
-/// So many rows are kept in memory before they are written.
+/// The number of rows that are kept in memory before they are written.
 const ROW_GROUP: usize = 1 << 16;
 
 /// A table while it is written.

@@ -25,7 +25,7 @@ pub enum UnpackError {
         /// The flaw.
         what: String,
     },
-    /// It holds more than who reads it has memory for.
+    /// The file holds more than its reader has memory for.
     #[error("more than {0} bytes are packed in it (hint: unpack the file, or give a part of it)")]
     TooLarge(u64),
     /// Packed in another way.

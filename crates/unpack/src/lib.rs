@@ -77,7 +77,7 @@ pub fn open(file: &Path) -> io::Result<Unpacked<File>> {
 /// The content of a file, as far as it could be read.
 #[derive(Debug)]
 pub struct Unpacking {
-    /// As many as could be read.
+    /// The bytes that could be read.
     pub bytes: Vec<u8>,
     /// Why there is no more, if there should be.
     pub error: Option<UnpackError>,

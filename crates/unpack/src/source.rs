@@ -12,7 +12,7 @@ pub(crate) struct Source<R: Read> {
     buffer: BufReader<Chain<Cursor<Vec<u8>>, R>>,
     /// Bytes that were taken out of it.
     taken: u64,
-    /// It was asked for more than it has.
+    /// A read asked for more than there was.
     has_ended: bool,
     /// The system's error at the last read.
     failure: Option<io::Error>,

@@ -11,7 +11,7 @@ pub const TCP: u8 = 6;
 pub const UDP: u8 = 17;
 /// Bytes of a UDP header.
 pub const UDP_HEADER: usize = 8;
-/// A packet may pass so many routers.
+/// The routers that a packet may pass.
 const HOP_LIMIT: u8 = 64;
 
 /// A version of IP.
@@ -79,7 +79,7 @@ impl IpHeader {
         packet.extend_from_slice(content);
     }
 
-    /// Replaces what `packet` held by this header, for so many bytes to come.
+    /// Replaces what `packet` held by this header, for `content_bytes` bytes to come.
     fn begin(self, packet: &mut Vec<u8>, content_bytes: usize) {
         packet.clear();
         match (self.source, self.destination) {

@@ -85,7 +85,7 @@ impl KeyLog {
         self.connections.len()
     }
 
-    /// Of how many of them both ends' streams can be read.
+    /// The number of connections of which both ends' streams can be read.
     #[must_use]
     pub fn readable_connections(&self) -> usize {
         let kinds = [SecretKind::ClientApplication, SecretKind::ServerApplication];

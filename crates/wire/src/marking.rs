@@ -15,7 +15,7 @@ pub fn ecn(packet: &[u8]) -> u8 {
     }
 }
 
-/// Marks an IP packet with Congestion Experienced, and mends the checksum of an IPv4 header.
+/// Marks an IP packet with Congestion Experienced, and corrects the checksum of an IPv4 header.
 pub fn mark(packet: &mut [u8]) {
     match packet.first().map(|first| first >> 4) {
         Some(4) if packet.len() >= HEADERS[0] => {
@@ -39,7 +39,7 @@ fn changed_checksum(checksum: u16, before: u16, after: u16) -> u16 {
     !u16::try_from(sum).expect("two carries are added")
 }
 
-/// Whether an IP packet carries UDP. One with IPv6 extension headers is not told.
+/// Whether an IP packet carries UDP. One with IPv6 extension headers is not recognized.
 #[must_use]
 pub fn is_udp(packet: &[u8]) -> bool {
     let protocol = match packet.first().map(|first| first >> 4) {

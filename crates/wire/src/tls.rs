@@ -80,7 +80,7 @@ enum Phase {
 /// The stream of one end.
 #[derive(Debug, Default)]
 struct Side {
-    /// Of the first of `bytes`.
+    /// The offset of the first of `bytes`.
     offset: u64,
     /// Without a gap, and not yet read.
     bytes: Vec<u8>,
@@ -96,7 +96,7 @@ struct Side {
     /// How many of these were early data.
     early: usize,
     finished: Option<u64>,
-    /// It is no TLS, or cannot be decrypted.
+    /// The stream is no TLS, or cannot be decrypted.
     failed: bool,
 }
 

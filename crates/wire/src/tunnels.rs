@@ -3,9 +3,9 @@
 //! Source: RFC 2003 and 4213 (IP in IP, 6in4), RFC 2473 (over IPv6), RFC 2784 and 2890 (GRE, its
 //! key and sequence number), RFC 2637 section 4.1 (PPP in GRE), RFC 7348 section 5 (VXLAN).
 //!
-//! What the captured packets belong to is told by the innermost addresses, and so is what they
-//! count. VXLAN is a payload of UDP, as QUIC is: it is unwrapped at its ports alone, where its
-//! header is that of RFC 7348 bit for bit and has an IP packet behind it.
+//! The innermost addresses determine the connection of captured packets, and so what they count.
+//! VXLAN is a payload of UDP, as QUIC is: it is unwrapped at its ports alone, where its header is
+//! that of RFC 7348 bit for bit and has an IP packet behind it.
 
 use crate::cursor::Cursor;
 use crate::decapsulation_error::DecapsulationError;
@@ -21,7 +21,7 @@ const GRE: u8 = 47;
 const ETHERNET_BRIDGING: u16 = 0x6558;
 /// `EtherType` of PPP in GRE.
 const PPP: u16 = 0x880b;
-/// That of RFC 7348, and the one that Linux takes unless it is told.
+/// The port of RFC 7348, and the default of Linux.
 const VXLAN_PORTS: [u16; 2] = [4789, 8472];
 /// The most tunnels that may be one in the other.
 const MOST: usize = 8;

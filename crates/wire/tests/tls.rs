@@ -68,7 +68,7 @@ impl Laboratory {
         }
     }
 
-    /// A request, early if it may be, and an answer of so many bytes.
+    /// A request, early if it may be, and an answer of `answer` bytes.
     fn connection(&self, answer: usize) -> Sent {
         let name = ServerName::try_from("server").unwrap();
         let mut client = ClientConnection::new(self.client.clone(), name).unwrap();

@@ -28,7 +28,7 @@ pub enum Frame {
         /// How long its sender says that it waited, in microseconds. None if its transport
         /// parameters are not known, or it speaks TCP.
         delay_us: Option<u64>,
-        /// Of an ACK with ECN counts, these (section 19.3.2).
+        /// The ECN counts of an ACK that has them (section 19.3.2).
         ecn: Option<Box<quic::EcnCounts>>,
     },
     MaxData(u64),

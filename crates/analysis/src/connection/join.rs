@@ -1,10 +1,10 @@
 //! Brings the recordings of places together, packet by packet.
 //!
 //! A packet is the same at two places if its identity and size are: decryption is not needed.
-//! Copies that the network made are matched in the order in which they passed. Which place is at
-//! whose side is told by their names, or by where the client's first packet was seen first. Of a
-//! connection that was captured at more than two places, the first two are brought together. Places
-//! whose clocks differ by a month are not: each has a connection of its own.
+//! Copies that the network made are matched in the order in which they passed. Names tell which
+//! place is at whose side, or else where the client's first packet was seen first. Of a connection
+//! that was captured at more than two places, the first two are brought together. Places whose
+//! clocks differ by a month are not: each has a separate connection.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -247,7 +247,7 @@ impl Unmatched {
         Some(*observation)
     }
 
-    /// Those that were not taken, in order.
+    /// The packets that were not matched, in order.
     fn rest(self) -> Vec<usize> {
         let free = self
             .sorted

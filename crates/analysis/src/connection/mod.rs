@@ -7,7 +7,7 @@
 //!
 //! A capture of one place says nothing of the other: packets of the far end have a time of arrival
 //! only, and the fate of packets of the near end is unknown. Where the place lies (at the client,
-//! at the server or between) is told by the name of the interface, or by who answers quickly
+//! at the server or between) follows from the name of the interface, or from who answers quickly
 //! ([`Vantage`]).
 
 mod clock;

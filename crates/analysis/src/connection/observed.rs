@@ -31,7 +31,7 @@ pub struct PacketObservation {
     pub first_byte: u8,
     /// Bytes of the IP packet; None if an earlier packet of the same datagram has them.
     pub ip_size: Option<u32>,
-    /// Of the IP packet.
+    /// The ECN codepoint of the IP packet.
     pub ecn: Codepoint,
     /// The fate that the capture gives for it, if it gives one.
     pub fate: Option<Fate>,

@@ -167,7 +167,7 @@ pub struct CaptureInfo {
 #[derive(Debug, Clone, Copy)]
 struct Origin {
     captured: CaptureInfo,
-    /// Of the IP packet, until the first QUIC packet has taken it.
+    /// The size of the IP packet, until the first QUIC packet in it has taken it.
     ip_size: Option<u32>,
 }
 

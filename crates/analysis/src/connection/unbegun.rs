@@ -24,7 +24,7 @@ const PORT: u16 = 443;
 /// Fewer datagrams than this may be anything.
 const ENOUGH: usize = 32;
 /// The protected bits of a first byte have 32 values, 8 beside loss bits. Among 32 packets, all but
-/// one flow of QUIC in 10^4 show so many; protocols with a type there show less.
+/// one flow of QUIC in 10^4 show this many; protocols with a type there show less.
 const VALUES: u32 = 6;
 
 /// Flows that may be such connections.
@@ -41,14 +41,14 @@ struct Flow {
     observations: Vec<PacketObservation>,
     /// The version in its long headers.
     version: Option<u32>,
-    /// It speaks another version.
+    /// A packet has another version.
     refused: bool,
 }
 
 impl Flows {
-    /// The path from the client of a flow, and who sent the datagram: known, or told by the ports.
-    /// Of two that are not 443, the lower one is the server's. `is_quic` says that a long header
-    /// tells that it is QUIC; without, other ports than 443 are no flow of ours.
+    /// The path from the client of a flow, and who sent the datagram: known, or by the ports. Of
+    /// two that are not 443, the lower one is the server's. `is_quic` says that a long header tells
+    /// that it is QUIC; without, other ports than 443 are no flow of ours.
     pub(super) fn of(&self, path: Path, is_quic: bool) -> Option<(Path, End)> {
         let back = path.reversed();
         if self.by_path.contains_key(&path) {

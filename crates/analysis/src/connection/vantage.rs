@@ -32,8 +32,8 @@ impl Vantage {
         }
     }
 
-    /// Of a single capture: what the name of its interface says, or who answers quickly in the
-    /// handshake.
+    /// The vantage point of a single capture: by the name of its interface, or by who answers
+    /// quickly in the handshake.
     pub(super) fn of(name: Option<&str>, recorded: &ObservedConnection) -> Self {
         if let Some(end) = end_named(name) {
             return Self::At(end);
@@ -77,8 +77,7 @@ fn answer_delays(recorded: &ObservedConnection) -> Option<(u64, u64)> {
         + observations[replied..]
             .iter()
             .position(|it| it.sender == End::Client)?;
-    // A client that waited repeats itself; the last of these is what was answered, as far as can be
-    // told.
+    // A client that waited repeats itself; the last of these is probably the one that was answered.
     let time = |at: usize| observations[at].time;
     Some((
         time(answered).saturating_sub(time(replied)),

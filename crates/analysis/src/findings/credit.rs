@@ -2,12 +2,12 @@
 //!
 //! Source: RFC 9000 section 4.1. Credit is what the receiver's transport parameters allow, and
 //! `MAX_DATA` and `MAX_STREAM_DATA` frames that reached the sender. A sender counts as blocked from
-//! the packet that left no room for another full one below a limit until more credit arrives, and
-//! only while data never sent before are still to come.
+//! the packet that left too little credit for another full one until more credit arrives, and only
+//! while data never sent before are still to come.
 //!
 //! Departure: where the transport parameters are not in the capture, then until the first of these
 //! frames arrives, the sender counts as blocked only in a pause ([`super::pauses`]) that ends the
-//! moment the frame arrives: its window had room, and credit is what it had waited for. For TCP
+//! moment the frame arrives: its window was not full, and credit is what it had waited for. For TCP
 //! nothing is known.
 
 use std::collections::HashMap;
@@ -69,7 +69,7 @@ impl Limit {
     }
 }
 
-/// The sender, as what it sends and hears passes.
+/// The sender's credit, followed packet by packet.
 struct CreditTracker<'a> {
     transfer: &'a Transfer<'a>,
     /// The most stream data that one of its packets had.
@@ -78,7 +78,7 @@ struct CreditTracker<'a> {
     connection: CreditAccount,
     /// The limits in the receiver's transport parameters.
     initial: Option<InitialCredit>,
-    /// Since when it is without credit, and the stream on which it was.
+    /// The time from which on it is without credit, and the stream on which it was.
     since: Option<(Nanos, u64)>,
     blocked: Blocked,
 }

@@ -66,9 +66,9 @@ pub struct Finding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It is.
+    /// The flaw is there.
     Yes,
-    /// It is not.
+    /// The flaw is not there.
     No,
     /// The trace does not tell; the text says what is missing.
     NotSure,
@@ -94,14 +94,14 @@ pub struct Evidence {
 pub struct PlotPlace {
     /// The plot: "offset", "number", "size", "rate", "`in_flight`", "rtt", "acks" or "delay".
     pub kind: &'static str,
-    /// Seconds since the connection's first packet.
+    /// Its beginning, in seconds since the connection's first packet.
     pub from_s: f64,
-    /// Likewise.
+    /// Its end, in seconds since the connection's first packet.
     pub to_s: f64,
 }
 
 impl Findings {
-    /// Of a connection.
+    /// The findings of a connection.
     #[must_use]
     pub fn of(view: &View<'_>) -> Self {
         let signals = Signals::of(view);

@@ -1,4 +1,4 @@
-//! When the data sender was silent though its window had room.
+//! Times in which the data sender paused though its window was not full.
 //!
 //! What the window was, a capture does not say. But it was at least as large as the most bytes that
 //! were in flight since the last loss: only losses make a window smaller (RFC 9002 section 7),
@@ -17,13 +17,13 @@ const ROOM: u64 = 2;
 /// Silence counts from this part of an RTT on: half, for pacing spreads a window over less than one
 /// RTT.
 const SILENCE: Nanos = 2;
-/// The window is at least so many full packets: with fewer, half of it is one packet or two.
+/// The least window, in full packets: with fewer, half of it is one packet or two.
 const SMALLEST_WINDOW: u64 = 4;
 /// A packet of less than this share of a full one, in percent, is not full: headers differ by a few
 /// bytes.
 const FULL_PERCENT: u32 = 90;
 
-/// A silence with room in the window.
+/// A pause while the window was not full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pause {
     pub span: Span,
@@ -106,7 +106,7 @@ impl FlightTracker {
         }
     }
 
-    /// A packet was sent at `now`; so much is in flight with it.
+    /// A packet was sent at `now`; with it, `in_flight` bytes are in flight.
     fn sent(&mut self, now: Nanos, in_flight: u64) {
         let losses = self.losses.partition_point(|time| *time <= now);
         if losses > self.seen_losses {

@@ -1,8 +1,8 @@
 //! Which stream data were sent more than once, and whether that was needed.
 //!
 //! A copy was needless if an earlier one arrived, whatever the sender knew of it. It was early if
-//! it left sooner than an RTT after the one before: no ACK could have told (Endres 2022, section
-//! 5.6.7).
+//! it left sooner than an RTT after the one before: no ACK could have reported it (Endres 2022,
+//! section 5.6.7).
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -17,7 +17,7 @@ use super::transfer::{Transfer, arrived};
 pub(super) struct Retransmissions {
     /// Distinct bytes sent.
     pub distinct: u64,
-    /// Of these, sent at least twice.
+    /// Those of them that were sent at least twice.
     pub twice: u64,
     /// Bytes sent in all.
     pub sent: u64,

@@ -20,7 +20,7 @@ pub(super) struct Signals<'a> {
     /// The pauses that flow control does not explain.
     pub pauses: Vec<Pause>,
     pub slow_start: Result<SlowStart, Missing>,
-    /// Those of what the data sender sends.
+    /// The marks on the data sender's packets.
     pub marks: Marks,
 }
 

@@ -36,7 +36,7 @@ const HELD: Nanos = 8;
 const FALLEN_PERCENT: u64 = 90;
 /// A sender logs its window this long after the ACK that showed the loss, at most.
 const LOGGED_WITHIN: Nanos = 5_000_000;
-/// Rounds need ACKs. Without any for so many round trips, what the window did cannot be told.
+/// Rounds need ACKs. Without any for this many round trips, what the window did cannot be told.
 const SILENT_RTTS: Nanos = 3;
 
 /// The end of slow start.
@@ -46,7 +46,7 @@ const SILENT_RTTS: Nanos = 3;
 pub(super) enum SlowStart {
     /// The window stopped growing.
     Left(Exit),
-    /// It still grew when the last new data were sent; the most bytes in flight.
+    /// Slow start still went on when the last new data were sent; the most bytes in flight.
     OutOfData(u64),
     /// Growth stopped because the credit was used up.
     HeldByCredit(HeldWindow),
@@ -202,7 +202,8 @@ fn by_loss(history: &WindowHistory<'_>, fell: Nanos) -> bool {
     declared.any(|time| (from..=fell.saturating_add(LOGGED_WITHIN)).contains(&time))
 }
 
-/// Since when nothing was acknowledged, if that is more than [`SILENT_RTTS`] before the data end.
+/// The time from which on nothing was acknowledged, if that is more than [`SILENT_RTTS`] before the
+/// end of the data.
 fn unacknowledged(history: &WindowHistory<'_>) -> Option<Nanos> {
     let last = history.rounds.last().map(|it| it.span.until);
     let from = last.unwrap_or(history.transfer.sending.from);

@@ -1,7 +1,7 @@
 //! The Gilbert–Elliott model by maximum likelihood.
 //!
 //! A Markov chain of a good and a bad state takes a step for every packet, and either state loses
-//! packets at a ratio of its own: E. O. Elliott, Estimates of Error Rates for Codes on Burst-Noise
+//! packets at its own ratio: E. O. Elliott, Estimates of Error Rates for Codes on Burst-Noise
 //! Channels, 1963, with k = 1 - the loss in the good state and h = 1 - that in the bad one. States
 //! are not seen. The likelihood of the sequence is that of a hidden Markov model (the forward
 //! algorithm; L. R. Rabiner, A Tutorial on Hidden Markov Models, 1989), the first state being drawn
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::gilbert::SimplifiedGilbert;
-use super::maximum::{self, Point, Top, VARIABLES};
+use super::maximum::{self, Maximum, Point, VARIABLES};
 use super::sequence::LossRun;
 use super::statistics::{Estimate, count};
 
@@ -314,7 +314,7 @@ fn starts(rate: f64, runs: &[LossRun]) -> Vec<Point> {
 }
 
 /// The highest top that is reached from the best of these starts.
-fn highest(function: &impl Fn(&Point) -> f64, starts: Vec<Point>) -> Top {
+fn highest(function: &impl Fn(&Point) -> f64, starts: Vec<Point>) -> Maximum {
     let mut starts: Vec<_> = starts.into_iter().map(|at| (function(&at), at)).collect();
     starts.sort_by(|one, other| other.0.total_cmp(&one.0));
     let tops = starts.iter().take(BEST_STARTS);

@@ -60,7 +60,7 @@ impl Lengths {
         lengths.sort_unstable();
         let (min, max) = (*lengths.first()?, *lengths.last()?);
         let number = lengths.len();
-        // The smallest length that so many of a hundred do not exceed.
+        // The smallest length that `percent` of a hundred do not exceed.
         let quantile = |percent: usize| lengths[(number * percent).div_ceil(100).max(1) - 1];
         let equal = lengths.chunk_by(|one, next| one == next);
         let distribution = equal.map(|it| LengthCount {

@@ -65,7 +65,7 @@ pub struct MarkovTests {
 pub enum Answer {
     /// Nothing speaks against it.
     Yes,
-    /// It is refused.
+    /// The model is rejected.
     No,
     /// There are too few losses.
     NotSure,

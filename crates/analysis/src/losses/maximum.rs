@@ -24,7 +24,7 @@ const LONGEST: f64 = 2.0;
 
 /// A point, and the function there.
 #[derive(Debug, Clone, Copy)]
-pub struct Top {
+pub struct Maximum {
     /// The point.
     pub at: Point,
     /// The function there.
@@ -32,9 +32,9 @@ pub struct Top {
 }
 
 /// Climbs from `start` over the variables that are `free`.
-pub fn climb(function: &impl Fn(&Point) -> f64, start: Point, free: &[usize]) -> Top {
+pub fn climb(function: &impl Fn(&Point) -> f64, start: Point, free: &[usize]) -> Maximum {
     let start = start.map(|it| it.clamp(-BOUND, BOUND));
-    let mut top = Top {
+    let mut top = Maximum {
         at: start,
         value: function(&start),
     };
@@ -44,7 +44,7 @@ pub fn climb(function: &impl Fn(&Point) -> f64, start: Point, free: &[usize]) ->
         let before = top.value;
         while damping < 1e12 {
             let next = step(&top.at, &slope, &curvature, free, damping);
-            let next = next.map(|at| Top {
+            let next = next.map(|at| Maximum {
                 at,
                 value: function(&at),
             });
@@ -69,10 +69,10 @@ pub fn climb(function: &impl Fn(&Point) -> f64, start: Point, free: &[usize]) ->
 /// that is higher than `top` ends the search: it is the better top.
 pub fn profile(
     function: &impl Fn(&Point) -> f64,
-    top: &Top,
+    top: &Maximum,
     variable: usize,
     drop: f64,
-) -> Result<[Option<f64>; 2], Top> {
+) -> Result<[Option<f64>; 2], Maximum> {
     let others: Vec<usize> = (0..VARIABLES).filter(|it| *it != variable).collect();
     let mut ends = [None; 2];
     for (end, sign) in ends.iter_mut().zip([-1.0, 1.0]) {
@@ -129,7 +129,11 @@ fn between(inside: (f64, f64), outside: (f64, f64), drop: f64) -> f64 {
 }
 
 /// The first and the second derivatives by the free variables.
-fn derivatives(function: &impl Fn(&Point) -> f64, top: &Top, free: &[usize]) -> (Point, Matrix) {
+fn derivatives(
+    function: &impl Fn(&Point) -> f64,
+    top: &Maximum,
+    free: &[usize],
+) -> (Point, Matrix) {
     let moved = |moves: &[(usize, f64)]| {
         let mut at = top.at;
         for (variable, by) in moves {

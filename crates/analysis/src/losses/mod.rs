@@ -86,7 +86,8 @@ pub struct DirectionLosses {
     pub duration_s: f64,
     /// The share that was lost, with the interval of independent losses.
     pub rate: Option<Estimate>,
-    /// Likewise, with an interval for losses that come as the simplified Gilbert model has them.
+    /// The same, with an interval for losses that come in bursts, as in the simplified Gilbert
+    /// model.
     pub rate_in_bursts: Option<Estimate>,
     /// The simplified Gilbert model.
     pub simplified_gilbert: Option<SimplifiedGilbert>,
@@ -177,7 +178,7 @@ impl DirectionLosses {
     pub fn of_sequence(sequence: &LossSequence) -> Self {
         let runs = sequence.runs();
         let (packets, losses) = (sequence.lost.len() as u64, sequence.losses());
-        let fits = Fits::of(&runs);
+        let fits = ModelFits::of(&runs);
         let rate = Estimate::proportion(losses, packets);
         let drawn_by = rate.and_then(|it| fits.parameters(it.value));
         let periodicity =
@@ -210,13 +211,13 @@ impl DirectionLosses {
 }
 
 /// The models, fitted to one sequence.
-struct Fits {
+struct ModelFits {
     simplified_gilbert: Option<SimplifiedGilbert>,
     gilbert_elliott: Option<GilbertElliott>,
     models: Vec<ModelFit>,
 }
 
-impl Fits {
+impl ModelFits {
     fn of(runs: &[LossRun]) -> Self {
         let packets = runs.iter().map(|it| it.length).sum::<u64>();
         let losses = runs.iter().filter(|it| it.lost);

@@ -33,8 +33,7 @@ const CLOSER: usize = 4;
 /// Harmonics lie at multiples, so the first has to be known more finely than the power is.
 const FINER: usize = 4;
 const HARMONICS: u32 = 10;
-/// Of so many frequencies below the one that was found it is asked whether it is a harmonic of
-/// them.
+/// The number of lower frequencies of which the one that was found may be a harmonic.
 const MOST_PARTS: u32 = 20;
 /// Periods that would be seen fewer times than this are not sought, nor those of fewer bins.
 const TURNS: usize = 3;

@@ -27,7 +27,7 @@ impl Estimate {
         Self::wilson(count(successes), count(trials))
     }
 
-    /// Likewise, of trials that are worth as much as this many independent ones.
+    /// Wilson's interval of trials that are worth as much as this many independent ones.
     #[must_use]
     pub fn wilson(successes: f64, trials: f64) -> Option<Self> {
         if trials <= 0.0 {
@@ -135,7 +135,7 @@ impl Factorials {
     }
 }
 
-/// The probability that chi-square with so many degrees of freedom exceeds `value`.
+/// The probability that chi-square with `degrees` degrees of freedom exceeds `value`.
 #[must_use]
 pub fn chi_square_tail(value: f64, degrees: u32) -> f64 {
     if value <= 0.0 {

@@ -9,7 +9,7 @@ use crate::connection::{Connection, Frame, Nanos, Packet, Protocol};
 pub(crate) struct Echo {
     /// ACK frames of QUIC that it sent in packets of the application's packet number space.
     pub acks: u64,
-    /// Those of them with ECN counts.
+    /// ACKs among them with ECN counts.
     pub with_counts: u64,
     /// The largest sum of the three counts in one of these.
     pub most_counted: u64,

@@ -26,8 +26,8 @@ pub(crate) struct Marks {
     pub arrived: Option<u64>,
     /// The receiver's reports.
     pub echo: Echo,
-    /// The round trips in which the sender heard of marks. None: its side was not captured, or
-    /// reports are counts that are not read (accurate ECN of TCP).
+    /// The round trips in which marks were reported to the sender. None: its side was not captured,
+    /// or reports are counts that are not read (accurate ECN of TCP).
     pub rounds: Option<Vec<MarkedRound>>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct CodepointCounts {
     pub capable: [u64; 2],
     /// Packets with stream data.
     pub data: u64,
-    /// Those of them with either codepoint.
+    /// Packets among them with either codepoint.
     pub capable_data: u64,
 }
 

@@ -1,8 +1,8 @@
-//! The round trips in which a sender heard of marks, and what it did.
+//! The round trips in which marks were reported to a sender, and its answers.
 //!
-//! A round begins when the sender hears of a mark and ends when a packet sent after that is
+//! A round begins when a mark is reported to the sender and ends when a packet sent after that is
 //! acknowledged: the recovery period of RFC 9002 section 7.3.2, and the window of data of RFC 3168
-//! section 6.1.2, for which one answer is due. Marks heard of in between belong to it.
+//! section 6.1.2, for which one answer is due. Marks reported in between belong to it.
 //!
 //! **The answer.** A sender of TCP says it by CWR. One of QUIC says nothing; it has answered if the
 //! most bytes in flight in the second half of the round are at least a full-sized packet below the
@@ -20,14 +20,14 @@ use super::echo::has;
 use crate::connection::{Connection, Frame, Nanos, Packet, Protocol};
 use crate::ledger::LedgerEntry;
 
-/// A round trip in which a sender heard of marks.
+/// A round trip in which marks were reported to a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MarkedRound {
-    /// When it heard of the first.
+    /// When the first was reported.
     pub from: Nanos,
     /// When a packet sent after that was acknowledged, or the connection's last packet passed.
     pub until: Nanos,
-    /// ACKs by which it heard of more marks.
+    /// ACKs that reported more marks.
     pub reports: u64,
     /// QUIC: by how much the CE count rose.
     pub marks: u64,
@@ -80,8 +80,8 @@ pub(super) fn of(
     rounds
 }
 
-/// When the sender heard of marks, and of how many more than before: by ACKs whose CE count rose,
-/// of TCP by those with ECE.
+/// When marks were reported to the sender, and how many more than before: by ACKs whose CE count
+/// rose, of TCP by those with ECE.
 fn reports(connection: &Connection, sender: End) -> Vec<(Nanos, u64)> {
     let heard = connection.packets.iter().filter(|it| it.sender != sender);
     let heard = heard.filter_map(|it| Some((it.received().filter(|_| !it.copy)?, it)));

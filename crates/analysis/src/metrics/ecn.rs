@@ -23,10 +23,11 @@ pub struct EcnUse {
     /// The marks that the receiver reported: QUIC's largest CE counts (RFC 9000 section 19.3.2),
     /// TCP's episodes of ECN-Echo (RFC 3168 section 6.1.3).
     pub ce_echoed: Option<u64>,
-    /// The round trips in which the sender heard of marks, with new data to send to their end.
+    /// The round trips in which marks were reported to the sender, with new data to send to their
+    /// end.
     pub ce_rounds: Option<u64>,
-    /// Those in which it slowed down: TCP by its CWR (RFC 3168 section 6.1.2), QUIC by its bytes in
-    /// flight.
+    /// Rounds among them in which it slowed down: TCP by its CWR (RFC 3168 section 6.1.2), QUIC by
+    /// its bytes in flight.
     pub ce_answered: Option<u64>,
 }
 

@@ -63,7 +63,7 @@ impl Milestones {
         }
     }
 
-    /// The same on an axis that began so much earlier.
+    /// The same on an axis that began `offset` earlier.
     pub(super) fn later(self, offset: Nanos) -> Self {
         let later = |time: Option<Nanos>| Some(time? + offset);
         Self {

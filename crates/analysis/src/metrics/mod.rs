@@ -9,7 +9,7 @@
 //! time from the first packet with data to the last); RTT samples and bytes in flight those of RFC
 //! 9002, as the ledger keeps them.
 //!
-//! Departures: an endpoint's own report may differ. It hears of its handshake, its first and its
+//! Departures: an endpoint's own report may differ. It knows of its handshake, its first and its
 //! last byte when its stack hands them over: a byte behind a gap later than it arrived here, and
 //! the end of the handshake at once, while here it is seen by what the client sends next.
 
@@ -80,8 +80,8 @@ pub struct Metrics {
     /// From the client to the server.
     #[serde(rename = "return")]
     pub back: OneWay,
-    /// Of the samples of the end that sends the files or, where that is not known, sent more data,
-    /// as the next two.
+    /// The least RTT sample of the end that sends the files or, where that is not known, sent more
+    /// data; the next two are of the same end.
     pub rtt_min_ms: Option<f64>,
     /// The middle one.
     pub rtt_median_ms: Option<f64>,

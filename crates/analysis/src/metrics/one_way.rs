@@ -22,12 +22,12 @@ pub struct OneWay {
     pub packets: u64,
     /// Datagrams that carried them.
     pub datagrams: u64,
-    /// Of the IP packets.
+    /// Bytes of the IP packets.
     pub ip_bytes: u64,
-    /// Of stream data, with what was retransmitted. Needs secrets, where they are encrypted.
+    /// Bytes of stream data, retransmissions included. Needs secrets, where they are encrypted.
     pub stream_bytes: Option<u64>,
-    /// Of stream data that had been sent before. Needs a place other than the receiver's side,
-    /// where what was lost does not pass.
+    /// Bytes of stream data that had been sent before. Needs a place other than the receiver's
+    /// side, where lost packets do not pass.
     pub retransmitted_bytes: Option<u64>,
     /// `retransmitted_bytes` / `stream_bytes`.
     pub retransmitted_share: Option<f64>,
@@ -50,9 +50,9 @@ pub struct OneWay {
     pub one_way_delay_median_ms: Option<f64>,
     /// The longest.
     pub one_way_delay_max_ms: Option<f64>,
-    /// Of IP packets.
+    /// The mean size of IP packets.
     pub mean_datagram_bytes: Option<f64>,
-    /// Of IP packets.
+    /// The size of the largest IP packet.
     pub largest_datagram_bytes: Option<u32>,
     /// Packets with an ACK frame.
     pub acks_sent: u64,
@@ -111,7 +111,7 @@ pub(super) struct Transfer {
 }
 
 impl Transfer {
-    /// Of all connections, whose milestones are `times`.
+    /// The measures of all connections, whose milestones are `times`.
     pub(super) fn of(all: &[(Nanos, Measured<'_>)], times: &Milestones, facts: &LinkFacts) -> Self {
         if let Some(whole) = times.transfer() {
             return Self {
@@ -138,7 +138,7 @@ impl Transfer {
         }
     }
 
-    /// The same on an axis that begins so much later.
+    /// The same on an axis that begins `offset` later.
     fn earlier(self, offset: Nanos) -> Self {
         Self {
             span: self

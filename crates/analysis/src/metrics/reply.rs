@@ -54,8 +54,8 @@ struct Stream {
 }
 
 impl Reply {
-    /// Of the client and of the server. Files are looked at where they arrive, and replies at the
-    /// client.
+    /// The replies of the client and of the server. Files are looked at where they arrive, and
+    /// replies at the client.
     pub(super) fn both(
         connection: &Connection,
         entries: &[LedgerEntry],
@@ -68,7 +68,7 @@ impl Reply {
         })
     }
 
-    /// The same on an axis that began so much earlier.
+    /// The same on an axis that began `offset` earlier.
     pub(super) fn later(self, offset: Nanos) -> Self {
         let later = |time: Option<Nanos>| Some(time? + offset);
         Self {
@@ -103,7 +103,7 @@ impl Reply {
         }
     }
 
-    /// Of what `sender` sent, with times at `place`.
+    /// The data that `sender` sent, with times at `place`.
     fn of(connection: &Connection, entries: &[LedgerEntry], sender: End, place: End) -> Self {
         let mut streams = arrived(connection, entries, sender, place);
         let is_for_reply = |id: u64| id.is_multiple_of(4);

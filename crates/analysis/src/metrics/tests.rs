@@ -354,7 +354,7 @@ fn what_one_side_cannot_know_is_none() {
     assert_eq!(client.rtt_min_ms, None);
 
     let server = whole().only_at(End::Server).measure();
-    // Of the lost packet nobody was told, so that its first sending counts.
+    // The lost packet was not reported, so that its first transmission counts.
     assert_eq!(server.transfer_s, Some(0.002));
     assert_eq!(server.completion_s, Some(0.604));
     assert_eq!(server.in_flight_max_bytes, Some(4800));

@@ -66,8 +66,9 @@ pub(super) fn of_senders(
 }
 
 /// The most bytes that senders of TCP had in flight at one time, over all connections: what a
-/// packet has is in flight from when it was sent until its sender heard of it, or took it for lost.
-/// QUIC forgets packets with their keys beside; of several connections of QUIC nothing is said.
+/// packet has is in flight from when it was sent until it was acknowledged at its sender, or
+/// declared lost. QUIC forgets packets with their keys beside; of several connections of QUIC
+/// nothing is said.
 pub(super) fn in_flight(all: &[(Nanos, Measured<'_>)], facts: &LinkFacts) -> Option<u64> {
     let mut steps = Vec::new();
     for (offset, it) in all {

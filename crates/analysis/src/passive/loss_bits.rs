@@ -18,7 +18,7 @@ const PERIOD: u64 = 64;
 /// Fewer packets than four periods are not told from chance.
 const ENOUGH: usize = 256;
 /// Encrypted bits change on every other packet, a square on one of 64, and some more where packets
-/// are reordered: one in so many is between.
+/// are reordered: one in this many is between.
 const SELDOM: usize = 16;
 /// Fewer packets than this of another value amid a period came out of order.
 const REORDERED: u64 = 8;
@@ -35,7 +35,7 @@ pub struct LossBits {
     pub upstream_lost_packets: u64,
     /// `upstream_lost_packets` / all packets of these periods.
     pub upstream_lost_share: f64,
-    /// Packets with L: so many the sender took for lost, on the whole path.
+    /// Packets with L: one for each that the sender declared lost, on the whole path.
     pub reported_lost_packets: u64,
     /// `reported_lost_packets` / packets with a short header.
     pub reported_lost_share: f64,

@@ -51,16 +51,16 @@ pub struct Passive {
     pub bursts: EndPair<Bursts>,
     /// IP bytes of the server / those of the client.
     pub bytes_ratio: Option<f64>,
-    /// Likewise, datagrams.
+    /// Datagrams of the server / datagrams of the client.
     pub datagrams_ratio: Option<f64>,
 }
 
 /// A value of each end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct EndPair<T> {
-    /// Of the client.
+    /// The client's value.
     pub client: T,
-    /// Of the server.
+    /// The server's value.
     pub server: T,
 }
 
@@ -112,7 +112,7 @@ pub struct AddressChange {
 }
 
 impl Passive {
-    /// Of a connection, whose spin bit said `spin`.
+    /// The passive measures of a connection, whose spin bit gave `spin`.
     #[must_use]
     pub fn of(connection: &Connection, spin: &Spin) -> Self {
         let image = &connection.wire_image;

@@ -24,7 +24,7 @@ use crate::connection::{Connection, Kind, Nanos, Packet};
 
 /// An edge that comes sooner than this part of the reference is ignored.
 const HOLD: Nanos = 4;
-/// With more than one change per so many packets, the bit is drawn at random: half would change.
+/// With more than one change per this many packets, the bit is drawn at random: half would change.
 const RANDOM: usize = 4;
 /// Fewer packets than this say nothing of that.
 const ENOUGH: usize = 16;
@@ -55,7 +55,7 @@ pub struct Spin {
 }
 
 /// A packet with a spin bit as it passed.
-struct Passing {
+struct SpinPacket {
     at: usize,
     time: Nanos,
     spin: bool,
@@ -95,8 +95,8 @@ impl Spin {
     }
 
     /// `all` are the times at which packets passed, in order.
-    fn measure(&mut self, passing: &[Passing], all: &[Nanos], reference: Nanos) {
-        let mut edge: Option<&Passing> = None;
+    fn measure(&mut self, passing: &[SpinPacket], all: &[Nanos], reference: Nanos) {
+        let mut edge: Option<&SpinPacket> = None;
         let mut value = passing[0].spin;
         for now in passing {
             let too_soon = edge.is_some_and(|edge| now.time - edge.time < reference / HOLD);
@@ -148,11 +148,11 @@ fn seen_at(connection: &Connection, place: End) -> impl Iterator<Item = Nanos> {
 }
 
 /// The 1-RTT packets of an end as they passed a place.
-fn passing(connection: &Connection, end: End, place: End) -> Vec<Passing> {
+fn passing(connection: &Connection, end: End, place: End) -> Vec<SpinPacket> {
     let packets = connection.packets.iter().enumerate();
     let own = packets.filter(|(_, it)| it.sender == end && !it.copy);
     let passing = own.filter_map(|(at, packet)| {
-        Some(Passing {
+        Some(SpinPacket {
             at,
             time: packet.seen[place as usize]?,
             spin: packet.spin()?,
@@ -164,7 +164,7 @@ fn passing(connection: &Connection, end: End, place: End) -> Vec<Passing> {
 }
 
 /// The times between changes of the bit, whatever made them.
-fn changes(passing: &[Passing]) -> Vec<Nanos> {
+fn changes(passing: &[SpinPacket]) -> Vec<Nanos> {
     let pairs = passing.windows(2).filter(|it| it[0].spin != it[1].spin);
     let times: Vec<Nanos> = pairs.map(|it| it[1].time).collect();
     match times[..] {
@@ -176,7 +176,7 @@ fn changes(passing: &[Passing]) -> Vec<Nanos> {
 }
 
 /// About how long a round trip is. None if the capture says nothing of it.
-fn reference(passing: &[Passing], changes: &[Nanos], handshake: Option<Nanos>) -> Option<Nanos> {
+fn reference(passing: &[SpinPacket], changes: &[Nanos], handshake: Option<Nanos>) -> Option<Nanos> {
     let mut sorted = changes.to_vec();
     sorted.sort_unstable();
     let half = sorted.iter().sum::<Nanos>() / 2;

@@ -36,7 +36,7 @@ pub(super) struct Ack {
 pub(super) struct Acknowledged {
     /// In the order of their numbers.
     segments: Vec<Sent>,
-    /// Those not acknowledged that may have arrived: where they begin, and their index.
+    /// Segments that are not acknowledged and may have arrived: where they begin, and their index.
     open: BTreeSet<(Position, usize)>,
     /// Indices of those acknowledged.
     covered: Intervals,

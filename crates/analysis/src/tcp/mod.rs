@@ -6,8 +6,8 @@
 //! window probe).
 //!
 //! **Model.** A [`Recorder`] per place tells connections apart and keeps the
-//! [`Header`](bentpipe_wire::tcp::Header) of each segment. When places have been joined, what was
-//! captured is told in the words of QUIC:
+//! [`Header`](bentpipe_wire::tcp::Header) of each segment. When places have been joined, the
+//! traffic that was captured is translated to the terms of QUIC:
 //!
 //! | TCP | here |
 //! |---|---|

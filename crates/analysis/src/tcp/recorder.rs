@@ -175,7 +175,7 @@ fn begins_anew(header: &Header, sender: End, initial: [Option<u32>; 2]) -> bool 
     }
 }
 
-/// Who sent the first segment that was seen of a connection.
+/// The sender of the first segment that was seen of a connection.
 fn first_sender(segment: &Segment) -> End {
     let (header, path) = (&segment.header, segment.path);
     let is_client = match (header.syn, header.acknowledgment) {

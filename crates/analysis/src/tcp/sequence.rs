@@ -13,15 +13,15 @@ pub(super) struct Unwrapper {
 }
 
 impl Unwrapper {
-    /// Of a segment of the sender: the position next to the last one.
+    /// The position of a segment of the sender: the one next to the last.
     pub(super) fn sent(&mut self, number: u32) -> Position {
         let position = self.near(number);
         self.last = Some(position);
         position
     }
 
-    /// Of an ACK to the sender. What lies out of any window does not move it: resets may carry any
-    /// number.
+    /// The position of an ACK to the sender. A number outside of any window does not move it:
+    /// resets may carry any number.
     pub(super) fn acknowledged(&mut self, number: u32) -> Position {
         let position = self.near(number);
         if self

@@ -1,4 +1,4 @@
-//! Tells the segments of a joined connection in QUIC's words: numbers, STREAM, ACK and
+//! Translates the segments of a joined connection to QUIC's terms: numbers, STREAM, ACK and
 //! `MAX_STREAM_DATA` frames.
 
 use std::ops::Range;
@@ -83,11 +83,11 @@ fn arrived(packet: &Packet) -> bool {
 #[derive(Debug, Clone, Default)]
 struct Answer {
     ranges: Range<u32>,
-    /// Of which segment it gives an RTT sample.
+    /// The segment of which it gives an RTT sample.
     answered: Option<u64>,
 }
 
-/// The segments of a connection that is being told.
+/// The segments of a connection that is being translated.
 struct Segments<'a> {
     connection: &'a Connection,
     headers: &'a [Header],
@@ -189,7 +189,7 @@ struct SegmentFacts<'a> {
     repeats: bool,
 }
 
-/// Tells segment after segment in frames.
+/// Translates segment after segment to frames.
 struct FrameTranslator {
     /// The window scales of client and server (RFC 7323): powers of two by which their windows are
     /// multiplied. None: not known.

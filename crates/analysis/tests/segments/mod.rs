@@ -88,7 +88,7 @@ impl Segment {
         Self { ae: true, ..self }
     }
 
-    /// Of a multiple of four bytes.
+    /// Adds options, a multiple of four bytes.
     pub fn options(self, options: &[u8]) -> Self {
         Self {
             options: options.to_vec(),

@@ -24,13 +24,13 @@
 //! | `timer_updated` | of `ack`, `pto`, `loss_timeout` | `recovery:loss_timer_updated`; others keep their name |
 //! | `recovery_metrics_updated` | `cwnd` (aioquic); RTT in s (quinn); `ssthresh` of 2⁶⁴ − 1 | `congestion_window`; ms; left out |
 //!
-//! noq 1.4 writes the number behind a range as its last. It is mended if the trace is titled `noq`
-//! and the first range is of more than one number: a range is never empty, and the first packet is
-//! acknowledged alone. All else stays as it is. Times become relative to the trace's first event.
-//! What an unknown clock counts from can be given; if it is not, such a trace begins when the first
-//! of those with a known clock does. An event's `group_id` stays only if the events of groups
-//! alternate: qvis makes a connection of each group, but quinn changes the group of a connection
-//! when the peer's connection ID changes.
+//! noq 1.4 writes the number behind a range as its last. It is corrected if the trace is titled
+//! `noq` and the first range is of more than one number: a range is never empty, and the first
+//! packet is acknowledged alone. All else stays as it is. Times become relative to the trace's
+//! first event. What an unknown clock counts from can be given; if it is not, such a trace begins
+//! when the first of those with a known clock does. An event's `group_id` stays only if the events
+//! of groups alternate: qvis makes a connection of each group, but quinn changes the group of a
+//! connection when the peer's connection ID changes.
 
 mod data;
 

@@ -25,7 +25,7 @@ pub struct DecodedPiece {
     pub ends: Vec<(usize, usize)>,
 }
 
-/// Which interfaces a decoder has: one in so many.
+/// The interfaces of a decoder: one in `of`, from `first` on.
 #[derive(Debug, Clone, Copy)]
 pub struct InterfaceShare {
     pub first: usize,

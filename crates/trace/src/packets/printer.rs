@@ -72,7 +72,7 @@ struct Printer<O> {
     under_way: usize,
     spare_pieces: Vec<Piece>,
     spare_works: Vec<DecodedPiece>,
-    /// Of a piece, in the order of the file.
+    /// The lines of a piece, in the order of the file.
     lines: Vec<u8>,
     out: O,
 }

@@ -37,7 +37,7 @@ pub enum Item<'a> {
     TlsSecrets(&'a [u8]),
 }
 
-/// An interface on which packets were captured. Each is an observer of its own.
+/// An interface on which packets were captured. Each is a separate observer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
     /// The name, if the file gives one.

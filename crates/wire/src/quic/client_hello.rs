@@ -26,7 +26,7 @@ pub struct ClientHello {
 }
 
 impl ClientHello {
-    /// Of a CRYPTO stream, or the handshake messages of a TLS stream. None if the message is not
+    /// Reads a CRYPTO stream, or the handshake messages of a TLS stream. None if the message is not
     /// there as a whole.
     pub(crate) fn read(stream: &[u8]) -> Option<Self> {
         let extensions = tls::client_extensions(stream)?;

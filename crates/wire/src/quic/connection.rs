@@ -20,7 +20,7 @@ use super::{ClientHello, ConnectionId, End, Frame, Frames, Handshake, TransportP
 pub(super) struct Sealed<'a> {
     pub(super) packet: Protected<'a>,
     pub(super) kind: PacketType,
-    /// Of packets with a long header.
+    /// The version in packets with a long header.
     pub(super) version: Option<Version>,
     pub(super) destination: ConnectionId,
 }
@@ -53,7 +53,7 @@ pub(super) struct Connection {
     issued: [Vec<ConnectionId>; 2],
     initial: Vec<InitialKeys>,
     hello: [CryptoStream; 2],
-    /// Of the server's Handshake packets.
+    /// The CRYPTO stream of the server's Handshake packets.
     server_handshake: CryptoStream,
     shown: Handshake,
     client_hello: ClientHello,
@@ -301,8 +301,8 @@ impl Connection {
         Ok(of_length.iter().copied().filter(fits))
     }
 
-    /// Learns from the frames of a packet: the hello messages, and connection IDs, which `issued`
-    /// is told too.
+    /// Learns from the frames of a packet: the hello messages, and connection IDs, which are passed
+    /// to `issued`, too.
     pub(super) fn learn(
         &mut self,
         sender: End,

@@ -95,7 +95,7 @@ fn hello() -> Vec<u8> {
     hello_of([&SERVER_ID, &CLIENT_ID], RANDOM)
 }
 
-/// That of a connection with these IDs, the server's first, and a random of equal bytes.
+/// The hello of a connection with these IDs, the server's first, and a random of equal bytes.
 fn hello_of(ids: [&[u8]; 2], random: u8) -> Vec<u8> {
     let destination = ConnectionId::new(ids[0]).unwrap();
     let sealer = Sealer::new(&Secret::initial(Version::V1, &destination, End::Client));
@@ -144,7 +144,7 @@ fn key_log() -> String {
     lines += &line("CLIENT_TRAFFIC_SECRET_0", RANDOM, APPLICATION);
     lines += &line("SERVER_TRAFFIC_SECRET_0", RANDOM, APPLICATION);
     lines += &line("SERVER_TRAFFIC_SECRET_0", LATER, LATER);
-    // With so many connections, none is found by trial.
+    // With this many connections, none is found by trial.
     for other in 0x80..0x90 {
         lines += &line("CLIENT_TRAFFIC_SECRET_0", other, other);
     }

@@ -107,7 +107,7 @@ pub enum Reason {
     /// The capture holds only a part of it.
     #[error("cut short by the capture's limit on packet size")]
     CutShort,
-    /// It does not keep the layout of a packet.
+    /// The packet does not have the layout of one.
     #[error("a damaged packet header")]
     Header,
     /// Nothing is known of the client's random, by which a key log names the connection.
@@ -133,7 +133,8 @@ impl Reason {
         matches!(self, Self::NoConnection | Self::NoClientHello)
     }
 
-    /// Of a packet with a short header that belongs to nothing, or with that of gQUIC.
+    /// The reason for a packet with a short header that belongs to no connection, or with the
+    /// header of gQUIC.
     pub(super) fn of_unknown(bytes: &[u8]) -> Self {
         google_version(bytes).map_or(Self::NoConnection, Self::Version)
     }

@@ -101,7 +101,7 @@ pub enum Frame<'a> {
         /// Whether the error code is the application's.
         application: bool,
         error_code: u64,
-        /// Of the transport only.
+        /// The type of the frame that caused the error, if that is the transport's.
         #[serde(skip_serializing_if = "Option::is_none")]
         frame_type: Option<u64>,
         #[serde(serialize_with = "text")]

@@ -21,7 +21,7 @@ pub enum PacketType {
     Handshake,
     /// Asks the client to prove its address; not encrypted.
     Retry,
-    /// Everything after the handshake: the one with a short header.
+    /// The packet type after the handshake: the one with a short header.
     OneRtt,
 }
 
@@ -54,11 +54,11 @@ impl PacketType {
 /// The packet number spaces of RFC 9000 section 12.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Space {
-    /// Of Initial packets.
+    /// The space of Initial packets.
     Initial,
-    /// Of Handshake packets.
+    /// The space of Handshake packets.
     Handshake,
-    /// Of 0-RTT and 1-RTT packets.
+    /// The space of 0-RTT and 1-RTT packets.
     Application,
 }
 
@@ -92,7 +92,7 @@ pub(super) struct LongHeader {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HeaderError {
     UnknownVersion(u32),
-    /// It ends early, or a length in it leads beyond the datagram.
+    /// The packet ends early, or a length in it leads beyond the datagram.
     Damaged,
 }
 

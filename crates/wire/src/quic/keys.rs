@@ -113,7 +113,7 @@ impl Secret {
         Self::with(suite, labels, secret)
     }
 
-    /// Of the records of TLS over TCP.
+    /// The keys of the records of TLS over TCP.
     pub(crate) fn of_records(suite: Suite, secret: &[u8]) -> Self {
         Self::with(suite, &RECORDS, secret)
     }

@@ -53,7 +53,7 @@ pub struct Observer<'k> {
     /// Bit n: there is a connection ID of n bytes.
     lengths: u32,
     scratch: Scratch,
-    /// To join connections midway.
+    /// Attempts to join connections midway.
     attempts: Attempts,
     /// How many datagrams have passed.
     datagrams: u64,
@@ -95,7 +95,7 @@ impl<'k> Observer<'k> {
     /// Decodes the packets of the next datagram, and tells `sink` of each in turn.
     ///
     /// 0-RTT packets that come before the `ClientHello` that names their secret wait for it, up to
-    /// [`MOST_WAITING`]. They are told of behind the packets of the datagram that completes it;
+    /// [`MOST_WAITING`]. They are reported behind the packets of the datagram that completes it;
     /// `waited_since` says where they belong.
     pub fn datagram(&mut self, datagram: &Datagram<'_>, mut sink: impl FnMut(Decoded<'_>)) {
         self.packets(datagram, &mut sink);

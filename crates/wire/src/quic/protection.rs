@@ -15,7 +15,7 @@ use super::packet_number::reconstruct;
 const RESERVED_BITS: u8 = 0x18;
 /// Up to here packet numbers are tried of which only the end is known…
 const LARGEST_MIDWAY: u64 = 1 << 24;
-/// …but no more than so many, where the end is a single byte.
+/// …but no more than this many, where the end is a single byte.
 const MOST_WINDOWS: u64 = 1024;
 
 /// A packet as it came.

@@ -18,8 +18,8 @@ pub struct TransportParameters {
     pub max_ack_delay: u64,
     /// The connection ID to use at the server's preferred address.
     pub preferred_address: Option<ConnectionId>,
-    /// Of the loss bits of short headers: 1, it would send them, 0, it understands them. None: it
-    /// does not know them.
+    /// The use of the loss bits in short headers: 1, it would send them, 0, it understands them.
+    /// None: it does not know them.
     pub loss_bits: Option<u64>,
     /// The flow-control credit that it gives before any frame does.
     pub credit: InitialCredit,

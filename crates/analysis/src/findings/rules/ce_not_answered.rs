@@ -1,4 +1,4 @@
-//! The sender hears of marks and does not slow down.
+//! Marks are reported to the sender, which does not slow down.
 
 use super::super::quantities::{Bytes, Count, Seconds, float};
 use super::super::signals::Signals;
@@ -8,14 +8,14 @@ use super::{Judgement, Rule};
 use crate::connection::Protocol;
 use crate::marks::MarkedRound;
 
-/// The sender heard of marks and did not slow down. RFC 9002, section 7.1: a mark that is reported
-/// is a congestion event; RFC 3168, section 6.1.2.
+/// Marks were reported to the sender, which did not slow down. RFC 9002, section 7.1: a mark that
+/// is reported is a congestion event; RFC 3168, section 6.1.2.
 ///
-/// A round begins when the sender hears of a mark and ends when a packet sent after that is
+/// A round begins when a mark is reported to the sender and ends when a packet sent after that is
 /// acknowledged. TCP says by CWR that it slowed down. QUIC did if, with a qlog, the logged window
 /// fell in the round; else if the most bytes in flight in its second half were at least a packet
-/// below the most in as long a time before it. Rounds in which new data ended or the sender
-/// was without credit do not count.
+/// below the most in as long a time before it. Rounds in which new data ended or the sender was
+/// without credit do not count.
 ///
 /// - Yes: it slowed down in less than [`LEAST_PERCENT`] % of the rounds. After few marks, L4S (RFC
 ///   9331) reduces by less than a packet, which is not seen in all rounds.

@@ -68,7 +68,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         .shown_in("number", transfer.sending))
 }
 
-/// Of TCP: which end did not agree on ECN (RFC 3168 section 6.1.1).
+/// The end of a TCP connection that did not agree on ECN (RFC 3168 section 6.1.1), as a clause.
 fn why(signals: &Signals<'_>) -> &'static str {
     let connection = signals.transfer.view.connection;
     if connection.protocol != Protocol::Tcp {

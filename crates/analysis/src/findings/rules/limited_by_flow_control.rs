@@ -115,7 +115,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
 enum CreditUse {
     /// The receiver's window is small, or the receiver does not read.
     ByTheWindow,
-    /// The receiver's window slides no further than the first byte that is missing; so many were
+    /// The receiver's window slides no further than the first byte that is missing; this many were
     /// sent again meanwhile.
     ByLosses(u64),
     /// The window is at least the BDP: credit for more would have stood in a queue.

@@ -113,7 +113,7 @@ fn bursts(signals: &Signals<'_>, rate: u64) -> Vec<Burst> {
     bursts
 }
 
-/// Whether a packet of so many bytes follows the one before at the burst's rate or faster.
+/// Whether a packet of `bytes` bytes follows the one before at the burst's rate or faster.
 fn is_close(before: Nanos, time: Nanos, bytes: u64, rate: u64) -> bool {
     at_rate(rate * TIMES_THE_LINK, time - before) <= bytes
 }

@@ -43,7 +43,7 @@ struct Waits {
     in_vain: u64,
     /// The time in which packets waited while a request was open.
     waited: Nanos,
-    /// That of the packet for which it was longest.
+    /// The wait of the packet for which it was longest.
     longest: Option<Span>,
 }
 

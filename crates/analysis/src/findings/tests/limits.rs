@@ -106,7 +106,7 @@ fn flow_control() {
         No,
     );
     assert_says(rule, &early().play(), No);
-    // No credit is seen, but the stream ends, with a frame of its own; or it does not.
+    // No credit is seen, but the stream ends, with a separate frame; or it does not.
     let mut alone = early().play();
     let fin = |frame: &&mut Frame| {
         matches!(

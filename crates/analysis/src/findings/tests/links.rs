@@ -144,7 +144,7 @@ fn what_the_first_events_do_not_say_is_not_sure() {
     }
 }
 
-/// A transfer whose ACKs take so much longer from one time to another.
+/// A transfer whose ACKs take `longer` more from one time to another.
 fn waiting(from: Nanos, until: Nanos, longer: Nanos) -> Connection {
     let mut connection = SimulatedTransfer::default().play();
     for packet in &mut connection.packets {

@@ -19,7 +19,7 @@ const SECOND: u64 = 1_000_000_000;
 const SIZE: u32 = 1200;
 const DATA: u64 = 1170;
 const IP_UDP: u32 = 28;
-/// ACK frames have so many ranges at most.
+/// The most ranges of an ACK frame.
 const RANGES: usize = 32;
 
 /// The parameters of a simulated transfer.
@@ -44,13 +44,13 @@ pub struct SimulatedTransfer {
     pub copies: u64,
     /// Flow-control window of the stream, raised with every ACK. None: no limit, and no frames.
     pub credit: Option<u64>,
-    /// The application writes so many bytes at once, then again every second.
+    /// The application writes this many bytes at once, then again every second.
     pub write: u64,
     /// Which packet numbers the link loses.
     pub is_lost: fn(u64) -> bool,
     /// Which packet numbers leave with ECT(0).
     pub is_capable: fn(u64) -> bool,
-    /// Such packets are marked that would wait behind more bytes than this.
+    /// Packets that would wait behind more bytes than this are marked.
     pub mark_above: u64,
     /// Whether ACKs have ECN counts.
     pub has_counts: bool,

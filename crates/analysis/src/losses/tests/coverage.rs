@@ -90,7 +90,7 @@ fn of_the_choice_of_a_model() {
         (hidden, Model::GilbertElliott),
     ] {
         let right = (0..20).filter(|seed| {
-            let found = Fits::of(&drawn(*seed, &truth, 20_000).runs());
+            let found = ModelFits::of(&drawn(*seed, &truth, 20_000).runs());
             found.preferred() == Some(model)
         });
         assert!(right.count() >= 19, "{model:?}");

@@ -38,7 +38,7 @@ fn send(maker: &mut Maker, times: &[Nanos], marked: &[u64]) {
 }
 
 /// Ten packets in flight, of which two arrive marked; then five; in the round trip after the next
-/// mark six; then nothing is heard of marks.
+/// mark six; then no marks are reported.
 fn marked(counts: bool) -> Maker {
     let mut maker = Maker::new(Vantage::Both);
     maker.handshake();
