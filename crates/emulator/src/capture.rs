@@ -202,9 +202,9 @@ struct Open {
     outcome: Option<Outcome>,
     /// Whether the link has decided about all that was under way of it.
     is_settled: bool,
-    /// Those of it that are to come out, whether they are marked, in their order.
+    /// Whether each of its departures is marked, in their order.
     leaving: VecDeque<bool>,
-    /// Those that came out, in their order.
+    /// The departures so far, in their order.
     left: Option<FurtherArrival>,
     copies: Vec<FurtherArrival>,
     frame: Frame,
@@ -221,7 +221,7 @@ impl Open {
         }
     }
 
-    /// It, or a copy, came out at a time. None: the kernel did not take it.
+    /// The packet, or a copy, departed at a time. None: the kernel did not take it.
     fn leave(&mut self, at: Option<Time>) {
         let marked = self.leaving.pop_front().unwrap_or_default();
         match at.map(|at| FurtherArrival { at, marked }) {
@@ -327,8 +327,8 @@ impl EventJoiner {
         }
     }
 
-    /// Those at the front that have come to their end. Behind one that has not, they wait for the
-    /// order's sake.
+    /// Closes packets at the front whose fate is known. Packets behind one that is open wait, to
+    /// keep the order.
     fn close_ended(&mut self, link: usize) -> io::Result<()> {
         while self.links[link]
             .packets

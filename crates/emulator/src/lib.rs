@@ -1,13 +1,13 @@
 //! Real time: real programs, real sockets and this machine's kernel behind the links of a scenario.
 //!
-//! A [`Topology`] is four hosts, each in network namespaces of its own:
+//! A [`Topology`] is four hosts, each in separate network namespaces:
 //!
 //! ```text
 //! client ──access── terminal ──satellite── gateway ──ground── server
 //! ```
 //!
 //! A segment that the scenario gives runs through the emulator, which has a device towards each of
-//! its two hosts ([`SegmentPorts`]) in a namespace of its own; a transparent one is a plain pair of
+//! its two hosts ([`SegmentPorts`]) in a separate namespace; a transparent one is a plain pair of
 //! devices. Programs are started on a [`Host`].
 
 mod bench;

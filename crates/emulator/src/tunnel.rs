@@ -74,7 +74,7 @@ impl Topology {
         })
     }
 
-    /// The device of the server by which it hears of what came through a tunnel.
+    /// The device of the server on which packets from a tunnel arrive.
     pub(crate) fn behind_tunnel(plan: &TunnelPlan) -> &'static str {
         match plan.to {
             HostName::Server => TUNNEL,

@@ -64,7 +64,7 @@ impl Trial {
         socket
     }
 
-    /// How many packets came out towards the client, once all of so many have met their fate and no
+    /// How many packets came out towards the client, once all of `count` have met their fate and no
     /// more will come.
     fn settled(&self, count: u64) -> Option<u64> {
         let forward = &self.running.segment_counters()[0];

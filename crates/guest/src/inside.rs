@@ -39,9 +39,9 @@ const WITH_FIRST_PACKET: &str = "2";
 const DONE: &str = "/sys/module/ttnet/parameters/done";
 /// The value of the device's parameter `done`: the program has ended, or nobody waits for it.
 const IS_DONE: &str = "1";
-/// It is done whenever no connection is open.
+/// The value that says that the program is done whenever no connection is open.
 const WHEN_UNUSED: &str = "2";
-/// A program that was told to end gets so much virtual time.
+/// The virtual time of a program that was asked to end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Virtual time for a server that does not say `ready`, and for a program that does not say its
 /// version.
@@ -198,7 +198,7 @@ impl Guest<'_> {
             }
             if matches!(self.events.1.recv(), Ok(Event::Finish) | Err(_)) {
                 let pid = Pid::from_child(program);
-                // It may have ended by itself meanwhile. A command has a group of its own.
+                // It may have ended by itself meanwhile. A command has a separate process group.
                 let _ = match self.task.surroundings {
                     Some(_) => kill_process_group(pid, Signal::TERM),
                     None => kill_process(pid, Signal::TERM),
@@ -246,7 +246,7 @@ impl Guest<'_> {
     }
 }
 
-/// Signals as events, from a thread of their own.
+/// Signals as events, from a separate thread.
 fn events() -> Result<(Sender<Event>, Receiver<Event>), EndpointError> {
     let (tell, events) = channel();
     let mut signals =

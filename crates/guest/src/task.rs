@@ -35,11 +35,12 @@ pub const PRINTED: [&str; 2] = ["stdout", "stderr"];
 /// The part that a guest's program plays.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Part {
-    /// It begins.
+    /// The client, which begins.
     Client,
-    /// It is waited for before time zero.
+    /// The server, which is waited for before time zero.
     Server,
-    /// So is it. It stands between a client and a server, and is told more on its standard input.
+    /// A proxy, which is waited for, too. It stands between a client and a server, and reads its
+    /// HELLO from standard input.
     Proxy {
         /// Its HELLO.
         hello: String,

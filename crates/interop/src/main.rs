@@ -3,8 +3,8 @@
 //!
 //! Such a program knows `ROLE`, `TESTCASE`, `REQUESTS`, the folders `/www`, `/downloads`, `/certs`
 //! and `/logs`, and port 443; it does not say when it listens, and a server runs until it is
-//! killed. Here it gets a root of its own with these folders, the names `server4` and `server6`,
-//! and what containers of the runner have besides; and this program keeps the contract for it.
+//! killed. Here it gets a separate root with these folders, the names `server4` and `server6`, and
+//! what containers of the runner have besides; and this program keeps the contract for it.
 
 mod place;
 mod program;

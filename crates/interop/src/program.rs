@@ -19,7 +19,7 @@ use signal_hook::iterator::Signals;
 use crate::{InteropError, PORT};
 
 const TICK: Duration = Duration::from_millis(5);
-/// A server that was told to end gets so much time before it is killed.
+/// The time between asking a server to end and killing it.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
 /// The name of the program and what it is made of: the runner has no word for versions. Of `python
@@ -53,7 +53,7 @@ pub fn fetch(command: &[OsString], requests: &str) -> Result<ExitCode, InteropEr
     ))
 }
 
-/// Runs a server until it is told to end, and says when it listens.
+/// Runs a server until it is asked to end, and reports when it listens.
 pub fn serve(command: &[OsString]) -> Result<ExitCode, InteropError> {
     let signals = Signals::new([SIGTERM, SIGINT, SIGCHLD]);
     let mut signals = signals.map_err(InteropError::io("taking signals"))?;
@@ -149,7 +149,7 @@ fn command_of(command: &[OsString]) -> Result<Command, InteropError> {
 /// Ends the program and all that it started.
 fn end(program: &mut Child) {
     let group = Pid::from_child(program);
-    // Whoever has ended already cannot be told.
+    // A program that has ended already cannot be signalled.
     let _ = kill_process_group(group, Signal::TERM);
     let mut waited = Duration::ZERO;
     while waited < LAST_WORDS && matches!(program.try_wait(), Ok(None)) {

@@ -1,10 +1,10 @@
 //! The settings of Linux's TCP: per socket where that can be, else for the network
 //! namespace.
 //!
-//! A trial has namespaces of its own. There settings that results depend on get the values that
-//! Linux documents as its defaults (`Documentation/networking/ip-sysctl.rst`, 6.16 and newer),
-//! whatever the machine has, and then those that options ask for. Elsewhere nothing is touched, and
-//! options that would need it are refused.
+//! A trial has separate namespaces. There settings that results depend on get the values that Linux
+//! documents as its defaults (`Documentation/networking/ip-sysctl.rst`, 6.16 and newer), whatever
+//! the machine has, and then those that options ask for. Elsewhere nothing is touched, and options
+//! that would need it are refused.
 
 mod limits;
 mod namespace;

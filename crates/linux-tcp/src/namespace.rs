@@ -46,8 +46,8 @@ pub struct NamespaceSettings {
 }
 
 impl NamespaceSettings {
-    /// Those that Linux documents, if the environment says that the namespace is the trial's own;
-    /// else none.
+    /// The settings that Linux documents, if the environment says that the namespace is the trial's
+    /// own; else none.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -87,7 +87,7 @@ impl NamespaceSettings {
         Err(EndpointError::Unsupported(what))
     }
 
-    /// Lets all connections begin with a window of so many packets.
+    /// Lets all connections begin with a window of `packets` packets.
     pub fn initial_window(&mut self, packets: u32) -> Result<(), EndpointError> {
         self.check("iw")?;
         self.initial_window = Some(packets);

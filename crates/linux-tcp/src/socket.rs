@@ -106,7 +106,7 @@ fn set_transparent(socket: &OwnedFd, address: SocketAddr) -> Result<(), Errno> {
     set_option(socket, option, on)
 }
 
-/// Has a connection send no more than so many bytes per second (`SO_MAX_PACING_RATE`, socket(7)).
+/// Has a connection send no more than `rate` bytes per second (`SO_MAX_PACING_RATE`, socket(7)).
 pub fn set_pacing(socket: &OwnedFd, rate: u64) -> Result<(), Errno> {
     set_option(socket, (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE), rate)
 }

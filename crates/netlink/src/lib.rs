@@ -51,7 +51,7 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// That of all addresses of the version of IP of `like`.
+    /// The route of all addresses of the version of IP of `like`.
     #[must_use]
     pub fn everything(like: IpAddr) -> Self {
         let address: IpAddr = match like {
@@ -262,7 +262,7 @@ impl Netlink {
         Ok(index_to_name(any, device)?)
     }
 
-    /// Lets TCP connections that leave by a device, or by any, begin with a window of so many
+    /// Lets TCP connections that leave by a device, or by any, begin with a window of `packets`
     /// packets (RFC 6928 says 10). The routes as they were.
     pub fn set_initial_window(
         &mut self,

@@ -23,7 +23,7 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
-/// Lets so much time pass.
+/// Lets time pass.
 #[expect(
     clippy::disallowed_methods,
     reason = "real processes are given real time"

@@ -17,11 +17,11 @@ use crate::clock::{now, now_unix_ns};
 const BYTES: usize = 64;
 /// How long an answer is waited for when no more is asked.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
-/// How soon it is noticed that it is told to end, and the shortest wait that a socket knows.
+/// How soon a request to end is noticed, and the shortest timeout of a socket.
 const TICK: Duration = Duration::from_millis(100);
 const LEAST: Duration = Duration::from_micros(1);
 
-/// Sends back what comes, until it is told to end.
+/// Sends back what comes, until it is asked to end.
 pub fn echo(listen: &str) -> Result<(), Box<dyn Error>> {
     let socket = UdpSocket::bind(listen.parse::<SocketAddr>()?)?;
     let stop = stop()?;
@@ -40,8 +40,8 @@ pub fn echo(listen: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Asks every so many milliseconds until it is told to end, and prints what came of each question
-/// as JSON: when it was asked, and the round trip, null where no answer came.
+/// Sends a probe every `every_ms` milliseconds until it is asked to end, and prints each one's
+/// result as JSON: when it was sent, and the round trip, null where no answer came.
 pub fn probe(to: &str, every_ms: &str) -> Result<(), Box<dyn Error>> {
     let to: SocketAddr = to.parse()?;
     let every = Duration::from_millis(every_ms.parse::<u64>()?.max(1));

@@ -276,7 +276,7 @@ fn has_secrets(setup: &FlowSetup, hop: usize) -> bool {
     secrets.readable_connections() > usize::from(second)
 }
 
-/// That the wire proves nothing, where too many packets could not be decoded.
+/// The failure of a proof where too many packets could not be decoded.
 fn unseen() -> ProofFailure {
     ProofFailure::Other("the wire does not show what the test case asks for".to_owned())
 }

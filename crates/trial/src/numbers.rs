@@ -24,7 +24,7 @@ pub fn float(count: u64) -> f64 {
     count as f64
 }
 
-/// The percentile of so many values by the nearest rank, the least that so many percent do not
+/// The percentile of `count` values by the nearest rank, the least that `percent` percent do not
 /// exceed. `sorted` has the finite ones; none: it is an infinite one.
 pub(crate) fn nearest_rank(sorted: &[u64], count: usize, percent: usize) -> Option<&u64> {
     let rank = (count * percent).div_ceil(100);

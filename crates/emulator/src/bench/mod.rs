@@ -31,7 +31,7 @@ use crate::timing::histogram::Histogram;
 use crate::timing::idle_prevention::IdlePrevention;
 use crate::timing::real_time_priority::raise_priority;
 use crate::timing::timer::Timer;
-use traffic::{Harvest, Load, receive, send};
+use traffic::{ArrivedPackets, Load, receive, send};
 
 /// Rates that a link must keep.
 const RATES_MBPS: [u64; 3] = [20, 150, 250];
@@ -44,7 +44,7 @@ const IP_BYTES: usize = 1200;
 /// Bytes of the IP packets of a gigabit: 104,167 and 208,333 of them a second.
 const GIGABIT_IP_BYTES: [usize; 2] = [IP_BYTES, 600];
 /// How long a queue may get: it outlasts the time for which a busy machine may let the sender wait,
-/// and has room for what it then makes up for.
+/// and holds the packets that it then makes up for.
 const QUEUE: &str = "500 ms";
 /// The disciplines that are held against each other.
 const DISCIPLINES: [Discipline; 2] = [Discipline::DropTail, Discipline::FqCoDel];
@@ -60,7 +60,7 @@ pub struct Bench {
     /// The release error of this machine's timer: how late it wakes a thread of the emulator's
     /// priority that sleeps until a given instant.
     pub timer: ReleaseError,
-    /// Likewise, while idle processors are kept awake.
+    /// The same, while idle processors are kept awake.
     pub timer_awake: ReleaseError,
     /// At 20 Mbit/s and 300 ms, behind each discipline.
     pub delays: Vec<Delay>,
@@ -212,7 +212,7 @@ fn delay(queue: Discipline, each: Span) -> Result<Delay, EmulatorError> {
     let on_the_link = rate.time_for(Size::from_bytes(IP_BYTES as u64));
     let mut late = Histogram::default();
     let mut free = Time::ZERO;
-    for packet in &run.harvest.seen {
+    for packet in &run.arrived.seen {
         free = free.max(packet.sent) + on_the_link;
         late.add(packet.arrived - (free + DELAY));
     }
@@ -234,7 +234,7 @@ fn rate_kept(asked: u64, each: Span) -> Result<RateKept, EmulatorError> {
     let scenario = scenario(Discipline::DropTail, mbps(asked), Span::from_millis(10));
     let run = run(&scenario, load)?;
     let asked_bps = mbps(asked).bps();
-    let seen_bps = run.harvest.packet_rate() * bits(IP_BYTES);
+    let seen_bps = run.arrived.packet_rate() * bits(IP_BYTES);
     Ok(RateKept {
         asked_bps,
         seen_bps,
@@ -251,8 +251,8 @@ fn gigabit(queue: Discipline, ip_bytes: usize, each: Span) -> Result<Gigabit, Em
     let link = mbps(GIGABIT_MBPS * 5 / 4);
     let run = run(&scenario(queue, link, Span::from_millis(10)), load)?;
     let fidelity = run.report.fidelity;
-    let received = run.harvest.seen.len() as u64;
-    let seen_pps = run.harvest.packet_rate();
+    let received = run.arrived.seen.len() as u64;
+    let seen_pps = run.arrived.packet_rate();
     Ok(Gigabit {
         queue,
         ip_bytes,
@@ -260,7 +260,7 @@ fn gigabit(queue: Discipline, ip_bytes: usize, each: Span) -> Result<Gigabit, Em
         received,
         kernel_drops: fidelity.kernel_drops,
         queue_drops: run.report.passed.iter().map(|it| it.queue_drops).sum(),
-        unseen: run.harvest.drops,
+        unseen: run.arrived.drops,
         seen_bps: seen_pps * bits(ip_bytes),
         seen_pps,
         release_error: fidelity.release_error,
@@ -287,7 +287,7 @@ impl fmt::Display for Discipline {
     }
 }
 
-/// A link of so much both ways, with this queue from the gateway to the terminal.
+/// A link of `rate` both ways, with this queue from the gateway to the terminal.
 fn scenario(queue: Discipline, rate: Rate, delay: Span) -> Scenario {
     let way = format!("rate = \"{rate}\"\ndelay = \"{delay}\"\n");
     let text = format!(
@@ -301,7 +301,7 @@ fn scenario(queue: Discipline, rate: Rate, delay: Span) -> Scenario {
 
 struct Run {
     report: Report,
-    harvest: Harvest,
+    arrived: ArrivedPackets,
     sent: u64,
 }
 
@@ -316,7 +316,7 @@ fn run(scenario: &Scenario, load: Load) -> Result<Run, EmulatorError> {
     let running = topology.emulator().within(start)?;
     let ended = AtomicBool::new(false);
     let (is_ready, ready) = channel();
-    let (sent, harvest) = thread::scope(|scope| {
+    let (sent, arrived) = thread::scope(|scope| {
         let receiver = scope.spawn(|| {
             let tell = move || is_ready.send(()).expect("the sender waits");
             receive(terminal, load.ip_bytes, &ended, tell, clock)
@@ -333,12 +333,12 @@ fn run(scenario: &Scenario, load: Load) -> Result<Run, EmulatorError> {
     let report = running.stop()?;
     Ok(Run {
         report,
-        harvest: harvest?,
+        arrived: arrived?,
         sent: sent?,
     })
 }
 
-impl Harvest {
+impl ArrivedPackets {
     /// Packets per second, from the first to the last. The first has come when the time begins.
     fn packet_rate(&self) -> f64 {
         let [Some(first), Some(last)] = [self.seen.first(), self.seen.last()] else {

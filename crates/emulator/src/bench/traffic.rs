@@ -1,8 +1,8 @@
 //! Packets for measurements: sent on a device of one host, seen on a device of another.
 //!
 //! They go past both hosts' network layers. Each carries its number and the time of sending; when
-//! it arrived is told by the kernel, as for every packet socket, so the receiver's own delays are
-//! not measured.
+//! it arrived is the kernel's time stamp, as for every packet socket, so the receiver's own delays
+//! are not measured.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -40,7 +40,7 @@ pub(super) struct Seen {
 
 /// The packets that arrived.
 #[derive(Debug, Default)]
-pub(super) struct Harvest {
+pub(super) struct ArrivedPackets {
     pub seen: Vec<Seen>,
     /// The kernel's drops, where they are visible.
     pub drops: u64,
@@ -84,23 +84,23 @@ pub(super) fn receive(
     ended: &AtomicBool,
     ready: impl FnOnce() + Send,
     clock: TrialClock,
-) -> Result<Harvest, EmulatorError> {
+) -> Result<ArrivedPackets, EmulatorError> {
     namespace.within(|| {
         let mut port = PacketPort::open(device)?;
         // Else sender and emulator leave it no processor, where there are two.
         raise_priority();
         ready();
-        let mut harvest = Harvest::default();
+        let mut packets = ArrivedPackets::default();
         loop {
             let is_last = ended.load(Ordering::Acquire);
             let stamps = clock.stamps();
             while port.receive(&mut |received| {
                 let arrived = stamps.time(received.stamp);
-                harvest.seen.extend(read(received.frame, ip_bytes, arrived));
+                packets.seen.extend(read(received.frame, ip_bytes, arrived));
             }) {}
             if is_last {
-                harvest.drops = port.take_kernel_drops().doing("reading counters")?;
-                return Ok(harvest);
+                packets.drops = port.take_kernel_drops().doing("reading counters")?;
+                return Ok(packets);
             }
             let now = clock.now();
             sleep_until(now, now + Span::from_millis(2), &clock);

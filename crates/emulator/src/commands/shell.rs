@@ -24,9 +24,9 @@ use crate::cli::Shell;
 
 /// How often what is waited for is looked at.
 const LOOK: Duration = Duration::from_millis(20);
-/// As many times a server is looked at before the command starts without it.
+/// How often a server is looked at before the command starts without it.
 const SERVER_LOOKS: u32 = 250;
-/// As many times a server is looked at when it has been asked to end.
+/// How often a server is looked at when it has been asked to end.
 const END_LOOKS: u32 = 50;
 
 /// Runs what is asked for; the command's exit code.

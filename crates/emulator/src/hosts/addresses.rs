@@ -164,12 +164,12 @@ const HOPS: [(SegmentName, [HostName; 2]); 3] = [
 ];
 
 impl AddressPlan {
-    /// Of a topology that stands alone.
+    /// The addresses of a topology that stands alone.
     pub fn outer() -> Self {
         Self::new(Block::ALL, outer_addresses)
     }
 
-    /// Of one inside another.
+    /// The addresses of one inside another.
     pub fn inner(block: Block) -> Self {
         const NUMBERS: [[u32; 2]; 3] = [[1, 2], [5, 6], [9, 10]];
         Self::new(block, |hop, end| block.own(NUMBERS[hop][end]))

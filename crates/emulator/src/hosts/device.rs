@@ -67,7 +67,7 @@ pub(crate) fn bring_up(device: &str) -> Result<(), EmulatorError> {
         .doing(format!("setting up {device}"))
 }
 
-/// Waits until packets can leave a device. Until then the kernel drops them without a word.
+/// Waits until packets can leave a device. Until then the kernel drops them silently.
 pub(crate) fn wait_until_running(namespace: &Namespace, device: &str) -> Result<(), EmulatorError> {
     namespace.within(|| {
         let mut netlink = Netlink::open().doing("opening netlink")?;

@@ -36,7 +36,7 @@ impl Namespace {
             .doing("entering a network namespace")
     }
 
-    /// Does `work` inside, on a thread of its own.
+    /// Does `work` inside, on a separate thread.
     pub fn within<T: Send>(
         &self,
         work: impl FnOnce() -> Result<T, EmulatorError> + Send,
@@ -61,7 +61,7 @@ pub(crate) fn open(kind: &str) -> Result<OwnedFd, EmulatorError> {
     Ok(file.into())
 }
 
-/// Does `work` on a thread of its own, whose namespaces are nobody else's business.
+/// Does `work` on a separate thread, whose namespaces no other code uses.
 pub(crate) fn on_a_thread<T: Send>(
     work: impl FnOnce() -> Result<T, EmulatorError> + Send,
 ) -> Result<T, EmulatorError> {

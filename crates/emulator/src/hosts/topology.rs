@@ -16,7 +16,6 @@ use bentpipe_netlink::{Netlink, PairEnd};
 
 /// The environment variable of programs on a client with the block of addresses for a shell inside,
 /// as in 10.0.0.0/8.
-/// 10.0.0.0/8.
 const BLOCK_VARIABLE: &str = "BENTPIPE_BLOCK";
 /// The environment variable with the name of a program's host.
 const HOST_VARIABLE: &str = "BENTPIPE_HOST";

@@ -1,10 +1,10 @@
 //! An emulated link, one direction of one segment: packets meet the link when they arrive, and wait
 //! until they are to come out.
 //!
-//! A node like those of virtual time: it is told the time, and reads no clock. What a link does to
-//! a packet is decided by the time at which the kernel got it. Where the link's queue holds packets
-//! it decides no earlier than it must, when the first of them is to come out: by then all that
-//! arrived before has been taken in, so the emulator's own delays change no fate.
+//! A node like those of virtual time: the time is an argument, and it reads no clock. What a link
+//! does to a packet is decided by the time at which the kernel got it. Where the link's queue holds
+//! packets it decides no earlier than it must, when the first of them is to come out: by then all
+//! that arrived before has been taken in, so the emulator's own delays change no fate.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

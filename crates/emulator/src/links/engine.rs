@@ -1,6 +1,6 @@
 //! Moves the packets of all segments, both ways, one step at a time.
 //!
-//! It does what it is told the time for and waits for nothing; [`Clock`] and [`Port`] are what
+//! It does what is due at the given time and waits for nothing; [`Clock`] and [`Port`] are what
 //! tests put in the place of this machine's.
 
 use std::io;
@@ -50,7 +50,7 @@ pub(crate) struct MeteredLink {
     release_delays: Histogram,
 }
 
-/// Everything that the forwarding thread moves.
+/// The state of the forwarding thread.
 pub(crate) struct Engine<P> {
     pub segments: Vec<EmulatedSegment<P>>,
     pub record: Option<Record>,

@@ -53,11 +53,11 @@ pub struct Fidelity {
     pub valid: bool,
     /// The reasons why it does not.
     pub reasons: Vec<String>,
-    /// Of all packets.
+    /// The release error of all packets.
     pub release_error: ReleaseError,
     /// The limit of the 99.9th percentile, in milliseconds: [`most_late`].
     pub most_late_ms: f64,
-    /// Of each direction of each segment.
+    /// The release error of each direction of each segment.
     #[serde(rename = "lanes")]
     pub links: Vec<LinkReleaseError>,
     /// Packets that the kernel dropped, on their way to the emulator or from it.
@@ -104,7 +104,7 @@ pub(crate) struct Measured {
     /// The limit of the release error.
     pub most_late: Span,
     pub anomalies: Anomalies,
-    /// Of the ports; what the kernel refused to take is in `anomalies`.
+    /// Drops at the ports; packets that the kernel refused to take are in `anomalies`.
     pub kernel_drops: u64,
     pub capture_losses: u64,
     /// The reason why the thread ended by itself.

@@ -15,7 +15,7 @@ pub(crate) struct LinkPosition {
 }
 
 /// The positions of the links of these segments, if programs on the hosts of `stops` take what
-/// comes, and send packets of their own.
+/// comes, and send packets themselves.
 pub(crate) fn link_positions(segments: &[SegmentName], stops: &[HostName]) -> Vec<LinkPosition> {
     let hop = |segment: SegmentName| {
         let [near, _] = segment.ends();

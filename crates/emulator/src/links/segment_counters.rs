@@ -52,7 +52,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Of a link that nothing has passed yet.
+    /// The counters of a link that nothing has passed yet.
     pub fn new(segment: SegmentName, direction: Direction) -> Self {
         Self {
             segment,

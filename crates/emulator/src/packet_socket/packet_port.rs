@@ -81,7 +81,7 @@ impl PacketPort {
         })
     }
 
-    /// Frames that the kernel dropped since the last question: for want of room in the ring, or
+    /// Frames that the kernel dropped since the last question: because the ring was full, or
     /// between the two devices of the pair.
     pub fn take_kernel_drops(&mut self) -> io::Result<u64> {
         let ring = take_drops(self.socket.as_fd())?;

@@ -14,7 +14,7 @@ pub(crate) fn set_option<T: Copy>(
     name: c_int,
     value: &T,
 ) -> io::Result<()> {
-    // SAFETY: the kernel reads as many bytes as it is told that the value has.
+    // SAFETY: the kernel reads as many bytes as the given length of the value.
     let result = unsafe {
         let value = (&raw const *value).cast::<c_void>();
         libc::setsockopt(socket.as_raw_fd(), level, name, value, length::<T>())

@@ -47,7 +47,7 @@ impl Histogram {
         self.longest
     }
 
-    /// The span that so many of a thousand do not exceed; of none, no time. Up to 1 % more than
+    /// The span that `permille` of a thousand do not exceed; of none, no time. Up to 1 % more than
     /// exact, never less.
     pub fn permille(&self, permille: u64) -> Span {
         #[expect(clippy::cast_precision_loss, reason = "at most 1000")]

@@ -169,7 +169,7 @@ mod tests {
         }
     }
 
-    /// One that took so many microseconds.
+    /// A packet that took `us` microseconds.
     fn took(number: u64, us: u64) -> Packet {
         let at = Time::from_nanos(number * MS + us * 1000);
         packet(number, Fate::Delivered { at })

@@ -1,5 +1,5 @@
 //! A flow in real time: its server is started, then its proxies, then its client, and when the
-//! client has ended, the others are told to.
+//! client has ended, the others are asked to end.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use super::program::{Event, NoProgram, Program, after, pause};
 
 /// How long a client may take to end when the flow's time is over.
 const CUT_GRACE: Duration = Duration::from_secs(3);
-/// How long another program may take to end when it is told to.
+/// How long another program may take to end when it is asked to.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
 /// A flow under way.
@@ -84,8 +84,8 @@ impl<'a> FlowRun<'a> {
         self.zero = now;
     }
 
-    /// Plays the flow to its end. What is under way when its client has ended gets so much time,
-    /// `drain`, to arrive.
+    /// Plays the flow to its end. Packets in flight when its client has ended get the time `drain`
+    /// to arrive.
     pub fn run(mut self, running: &Running, drain: Duration) -> Result<Ended, TrialError> {
         if self.failure.is_some() {
             return Ok(self.end(None, running.now()));
@@ -151,7 +151,7 @@ impl<'a> FlowRun<'a> {
         }
     }
 
-    /// Ends what still lives: the client first, then the others, when they have had time to hear of
+    /// Ends what still lives: the client first, then the others, when they have had time to receive
     /// the client's end. One of these that is gone by then has failed, whatever became of the
     /// client.
     fn shutdown(&mut self, drain: Duration) {

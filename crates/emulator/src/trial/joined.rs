@@ -43,7 +43,7 @@ pub fn packets<'a>(
             later.push((key, captured));
         }
     }
-    // A link that reorders is told of after others that its packets meet later.
+    // A link that reorders reports packets after links that they meet later.
     for (key, captured) in &later {
         joined.duplicate(key, captured);
     }
@@ -61,17 +61,17 @@ fn is_blind(captured: &HopPacket) -> bool {
 #[derive(Default)]
 struct Joined {
     packets: Vec<Packet>,
-    /// Of each, whether it counts as lost because nothing was heard of it.
+    /// Whether each counts as lost because nothing was seen of it.
     lost_if_open: Vec<bool>,
-    alike: HashMap<Key, Alike>,
+    alike: HashMap<Key, EqualPackets>,
     /// The number behind the last that came out of a tunnel, in each direction.
     behind_arrived: [usize; 2],
 }
 
 /// Packets that are alike.
 #[derive(Default)]
-struct Alike {
-    /// Those of which something may be heard.
+struct EqualPackets {
+    /// Packets that may still be seen.
     open: VecDeque<OnTheWay>,
     /// The number of the last of which something was.
     last: Option<usize>,

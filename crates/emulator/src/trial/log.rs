@@ -1,7 +1,7 @@
 //! From the packets that passed the ends of hops to the packet logs of a trial.
 //!
-//! Departures are joined with arrivals in [`super::joined`]. A packet that is not heard of again
-//! was lost between the segments, which [`super::check`] does not let pass.
+//! Departures are joined with arrivals in [`super::joined`]. A packet that is not seen again was
+//! lost between the segments, which [`super::check`] does not let pass.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -482,7 +482,7 @@ mod tests {
         assert_eq!(told(&found), [(1, Fate::Delivered { at }, vec![12])]);
     }
 
-    /// A packet that the first link of two holds is told of behind one that it met later.
+    /// A packet that the first link of two holds is reported behind one that it met later.
     #[test]
     fn a_packet_may_be_seen_to_arrive_before_it_is_told_of() {
         let alike = tcp(PORT);

@@ -14,7 +14,7 @@ use bentpipe_trial::{FlowSetup, Job};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 /// While it lives, the files that are too large to go through within a flow's duration lie in
-/// memory, where they take no room unless a server maps them.
+/// memory, where they take no space unless a server maps them.
 #[derive(Debug)]
 pub(super) struct EndlessInMemory {
     folders: Vec<PathBuf>,

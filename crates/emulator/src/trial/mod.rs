@@ -1,8 +1,7 @@
-//! One trial in real time: real programs with sockets of their own, at both ends of an emulated
-//! path.
+//! One trial in real time: real programs with their own sockets, at both ends of an emulated path.
 //!
 //! The job is that of virtual time, and so is all that is made of what the trial leaves
-//! (`crates/trial`). Programs are told their part by the environment
+//! (`crates/trial`). Programs get their part from the environment
 //! (`endpoints/contract/socket-mode.md`). Every flow has the same two hosts; the port of its server
 //! tells it from others. Where there are proxies, they run on the hosts between. A tunnel is there
 //! before the clients. A trial whose packets came out late, or were dropped by the kernel, is
@@ -122,7 +121,7 @@ fn open_all<'a>(
     Ok(flows)
 }
 
-/// All flows side by side, each by a thread of its own.
+/// All flows side by side, each by a separate thread.
 fn run_all(
     flows: Vec<FlowRun>,
     running: &Running,

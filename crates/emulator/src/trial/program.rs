@@ -33,7 +33,7 @@ pub struct Program {
 
 /// The reason why a program could not be started.
 pub enum NoProgram {
-    /// It is not there, or may not be executed.
+    /// The program is not there, or may not be executed.
     Start(io::Error),
     /// The testbed failed.
     Emulator(EmulatorError),
@@ -83,7 +83,7 @@ impl NoProgram {
 pub enum Event {
     /// The line `ready`.
     Ready,
-    /// It ended.
+    /// The program ended.
     Ended,
     /// The deadline.
     Deadline,
@@ -290,7 +290,7 @@ pub fn after(span: Duration) -> Instant {
     Instant::now() + span
 }
 
-/// Lets so much time pass.
+/// Lets time pass.
 #[expect(
     clippy::disallowed_methods,
     reason = "real processes are given real time"

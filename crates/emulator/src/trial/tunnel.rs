@@ -1,6 +1,6 @@
 //! The tunnel of a trial: its devices, the programs at its ends, and when it carries.
 //!
-//! It is there before the first flow begins. Its ends are told what the contract says
+//! It is there before the first flow begins. Its ends get the HELLO of the contract
 //! (`endpoints/contract/middleboxes.md`), with a secret made for it alone, which is in no file.
 //! What it takes and gives is captured at its devices. The links carry what it makes of that.
 
@@ -80,8 +80,7 @@ pub fn plan(job: &Job, tunnel: &TunnelJob) -> TunnelPlan {
     }
 }
 
-/// The address at which the client's end finds the other one: proxies on the way are told nothing
-/// else.
+/// The address at which the client's end finds the other one: proxies on the way know nothing else.
 pub fn far_end(job: &Job, tunnel: &TunnelJob) -> IpAddr {
     match tunnel.to {
         HostName::Server => address(job.ip, Network::Ground, 1),

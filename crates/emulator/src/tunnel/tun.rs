@@ -1,7 +1,7 @@
 //! TUN devices: what one sends, a program reads, and what a program writes, one receives.
 //!
-//! Source: `Documentation/networking/tuntap.rst` of Linux. A device that is told to persist is
-//! there until its network namespace goes, whichever program is attached to it.
+//! Source: `Documentation/networking/tuntap.rst` of Linux. A device that is set to persist is there
+//! until its network namespace goes, whichever program is attached to it.
 
 use std::fs::OpenOptions;
 use std::io;

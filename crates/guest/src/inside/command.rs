@@ -17,7 +17,7 @@ use crate::task::{CommandReport, Part, REPORT, Surroundings, write};
 
 /// Virtual time between two looks whether the server listens.
 const LOOK: Duration = Duration::from_millis(20);
-/// As many times a server is looked at before the client starts without it.
+/// How often a server is looked at before the client starts without it.
 const LOOKS: u32 = 250;
 /// Virtual time in which all that was printed has been taken: it goes on when nothing is left to
 /// do.

@@ -12,7 +12,7 @@ use std::thread;
 use super::SHARED;
 use crate::task::PRINTED;
 
-/// As much is taken from a pipe at once.
+/// The bytes that are read from a pipe at once.
 const PIECE_BYTES: usize = 1 << 16;
 
 /// Has threads of their own take what a command prints.
@@ -26,7 +26,7 @@ pub fn take(program: &mut Child) {
     }
 }
 
-/// Says something in a line of its own on what is the command's standard error.
+/// Says something in a separate line on what is the command's standard error.
 pub fn note(text: &str) {
     // If it cannot be said, there is nobody to tell.
     let _ = append(PRINTED[1], format!("{text}\n").as_bytes());

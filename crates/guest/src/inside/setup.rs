@@ -74,8 +74,8 @@ pub(super) fn configure() -> Result<(), EndpointError> {
         }
     }
     for (setting, value) in [
-        // Of this kernel alone, and by its memory unless they are set: a window must not be bound
-        // by that.
+        // Of this kernel only. Unless they are set, they depend on its memory, which must not limit
+        // a window.
         ("net/ipv4/tcp_mem", "786432 1048576 1572864"),
         ("net/ipv4/udp_mem", "786432 1048576 1572864"),
         // By the guest's memory its kernel would allow some hundred.

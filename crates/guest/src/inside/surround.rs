@@ -34,7 +34,7 @@ pub fn surround(surroundings: &Surroundings) -> Result<(), EndpointError> {
     }
     fs::create_dir_all(COVERS).map_err(EndpointError::file(COVERS))?;
     cover("/etc/hosts", &surroundings.hosts)?;
-    // Nobody is asked for other names: the answer is no, at once.
+    // No server is asked for other names: the answer is no, at once.
     cover("/etc/resolv.conf", "")?;
     for (link, to) in DEVICE_LINKS {
         std::os::unix::fs::symlink(to, link).map_err(EndpointError::file(link))?;

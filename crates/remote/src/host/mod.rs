@@ -3,8 +3,8 @@
 //!
 //! A message is a line of JSON, and as many bytes behind it as its `bytes` says; each request is
 //! answered with its `id`, and events come when they come. When its standard input ends, when
-//! nothing has come for too long, or when it is told to end, it kills all that it has started, also
-//! what these have started and left behind, and removes its folder. It needs no privileges.
+//! nothing has come for too long, or when it is asked to end, it kills all that it has started,
+//! also what these have started and left behind, and removes its folder. It needs no privileges.
 
 mod files;
 mod message;
@@ -100,7 +100,7 @@ fn own_folder() -> Result<(PathBuf, File), Box<dyn Error>> {
     Ok((folder, alive))
 }
 
-/// Leaves when it is told to, or when nothing has come for too long: who is asked may wait,
+/// Ends when it is asked to, or when nothing has come for too long: another thread may wait,
 /// writing, for somebody who is gone.
 fn watch(
     options: &Options,

@@ -21,7 +21,7 @@ use wait4::Wait4;
 use super::message::Outgoing;
 use crate::clock::{now_unix_ns, pause};
 
-/// As much of what it prints is kept: the end.
+/// The bytes of its output that are kept: the end.
 const SAID: usize = 1 << 20;
 
 /// A program that is to be started.
@@ -116,7 +116,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// Waits for its end, and tells of it. Nobody may be left to hear.
+    /// Waits for its end, and reports it, even if no reader is left.
     fn until_the_end(self, mut child: Child, said: OwnedFd, ended: &Mutex<bool>) {
         let (kept, out, name) = (Arc::clone(&self.kept), self.out.clone(), self.name.clone());
         let ahead_ns = self.ahead_ns;

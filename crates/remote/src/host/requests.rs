@@ -217,7 +217,7 @@ impl HostState {
             "KILL" => Signal::KILL,
             other => return Err(format!("no signal is called {other:?}").into()),
         };
-        // One that was never started has nothing to hear.
+        // One that was never started gets no signal.
         if let Some(running) = self.running.get(name) {
             running.signal(signal);
         }

@@ -5,7 +5,7 @@
 //! that is not seen at the other end was lost; whether a queue dropped it, nobody can tell. What
 //! was sent after the last packet that was seen to arrive was still under way.
 //!
-//! How long packets took is told by those alone that are like no other: which of two alike came
+//! The delay of packets is measured only with those that are like no other: which of two alike came
 //! first, nobody can tell.
 
 use std::collections::{HashMap, VecDeque};
@@ -15,7 +15,7 @@ use bentpipe_trial::{Packet, Transport};
 use bentpipe_units::{Span, Time};
 
 use super::seen::Seen;
-use super::segments::{self, Alone};
+use super::segments::{self, SingleDatagrams};
 
 /// The comparison of the captures at both ends of a path.
 #[derive(Default)]
@@ -28,7 +28,7 @@ pub struct Joined {
     twice: usize,
     /// Packets that came before they were sent, by what is known of the clocks.
     early: usize,
-    /// Of either direction, whether packets were seen at its ends, and none at both.
+    /// Whether, in each direction, packets were seen at its ends, and none at both.
     is_apart: [bool; 2],
     /// How long the fastest packet took towards the client, and towards the server, by these
     /// clocks.
@@ -85,7 +85,7 @@ impl Joined {
     /// The packets of a direction, by what was seen where they were sent and where they arrived,
     /// each datagram by itself.
     pub fn both(&mut self, direction: Direction, sent: Vec<Seen>, got: Vec<Seen>) -> Vec<Packet> {
-        let mut alone = Alone::default();
+        let mut alone = SingleDatagrams::default();
         for seen in sent.iter().chain(&got) {
             alone.add(&seen.ip);
         }
@@ -93,7 +93,7 @@ impl Joined {
         self.join(direction, sent, &got)
     }
 
-    fn apart(&mut self, all: Vec<Seen>, alone: &Alone) -> Vec<Seen> {
+    fn apart(&mut self, all: Vec<Seen>, alone: &SingleDatagrams) -> Vec<Seen> {
         let each = all.into_iter().flat_map(|seen| {
             let parts = segments::apart(&seen.ip, alone);
             self.merged += usize::from(parts.is_none());
@@ -106,7 +106,7 @@ impl Joined {
     fn join(&mut self, direction: Direction, sent: Vec<Seen>, got: &[Seen]) -> Vec<Packet> {
         let mut open: HashMap<Transport, VecDeque<usize>> = HashMap::new();
         let mut packets = Vec::with_capacity(sent.len());
-        let alike = [Alike::of(&sent), Alike::of(got)];
+        let alike = [EqualPackets::of(&sent), EqualPackets::of(got)];
         for seen in sent {
             let known = open.entry(seen.identity()).or_default();
             if !known.is_empty() && seen.is_datagram() {
@@ -155,9 +155,9 @@ impl Joined {
 }
 
 /// How many packets of an end are alike.
-struct Alike(HashMap<Transport, usize>);
+struct EqualPackets(HashMap<Transport, usize>);
 
-impl Alike {
+impl EqualPackets {
     fn of(all: &[Seen]) -> Self {
         let mut counts = HashMap::new();
         for seen in all {

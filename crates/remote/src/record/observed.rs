@@ -49,7 +49,7 @@ pub struct Capture {
 pub struct Clock {
     /// At `at_unix_ns`.
     pub offset_ns: i64,
-    /// And so much more with every second.
+    /// The growth of that with every second.
     pub drift_ppb: i64,
     /// By the clock that is ahead.
     pub at_unix_ns: i64,

@@ -68,7 +68,7 @@ pub fn once(both: [Vec<Seen>; 2]) -> [Vec<Seen>; 2] {
     })
 }
 
-/// Of each whether it is like one just before it.
+/// Whether each is like one just before it.
 fn seen_again(all: &[Seen]) -> Vec<bool> {
     let mut first: HashMap<Transport, Time> = HashMap::new();
     let again = all.iter().map(|seen| {

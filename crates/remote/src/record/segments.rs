@@ -16,18 +16,18 @@ pub const LARGEST: usize = 1472;
 const HEAD: usize = 24;
 /// No full-sized datagram is smaller (RFC 9000 section 14).
 const SMALLEST: usize = 1200;
-/// As much of a connection ID is compared.
+/// The bytes of a connection ID that are compared.
 const ID: usize = 4;
 
 /// The datagrams of an end that were captured by themselves: by their first bytes, with their
 /// sizes.
 #[derive(Default)]
-pub struct Alone {
+pub struct SingleDatagrams {
     by_head: HashMap<Vec<u8>, usize>,
     sizes: HashSet<usize>,
 }
 
-impl Alone {
+impl SingleDatagrams {
     /// Takes note of one.
     pub fn add(&mut self, packet: &IpPacket) {
         if let Transport::Udp(payload) = &packet.transport
@@ -79,8 +79,8 @@ fn by_connection_id(payload: &[u8]) -> Option<usize> {
 }
 
 /// The datagrams in a packet; the packet itself, if it is none of UDP, or not larger than one can
-/// be. None: they could not be told.
-pub fn apart(packet: &IpPacket, alone: &Alone) -> Option<Vec<IpPacket>> {
+/// be. None: they could not be told apart.
+pub fn apart(packet: &IpPacket, alone: &SingleDatagrams) -> Option<Vec<IpPacket>> {
     let payload = match &packet.transport {
         Transport::Udp(payload) if payload.len() > LARGEST => payload,
         _ => return Some(vec![packet.clone()]),
@@ -125,7 +125,7 @@ mod tests {
     fn datagrams_are_told_by_the_other_end() {
         let (parts, whole) = merged();
         for seen in 0..3 {
-            let mut alone = Alone::default();
+            let mut alone = SingleDatagrams::default();
             alone.add(&parts[seen]);
             if seen == 2 {
                 alone.add(&packet(datagram(9, 1452)));
@@ -137,9 +137,12 @@ mod tests {
     #[test]
     fn datagrams_are_told_by_their_connection() {
         let (parts, whole) = merged();
-        assert_eq!(apart(&whole, &Alone::default()), Some(parts.clone()));
         assert_eq!(
-            apart(&parts[0], &Alone::default()),
+            apart(&whole, &SingleDatagrams::default()),
+            Some(parts.clone())
+        );
+        assert_eq!(
+            apart(&parts[0], &SingleDatagrams::default()),
             Some(parts[..1].to_vec())
         );
         let noise = packet(
@@ -147,6 +150,6 @@ mod tests {
                 .map(|it| it.wrapping_mul(it).to_le_bytes()[1] | 0x80)
                 .collect(),
         );
-        assert_eq!(apart(&noise, &Alone::default()), None);
+        assert_eq!(apart(&noise, &SingleDatagrams::default()), None);
     }
 }

@@ -17,7 +17,7 @@ use super::{Packet, PacketLog, Transport};
 /// The decoder of a hop's packets: these, and the secrets to read those of one of its flows.
 #[derive(Debug)]
 pub struct HopDecoder<'a> {
-    /// Of all flows.
+    /// The packets of all flows.
     pub log: &'a PacketLog,
     /// The one that is looked at.
     pub flow: usize,
@@ -59,7 +59,7 @@ impl DecodedConnection {
         self.connection.protocol == Protocol::Tcp && self.connection.tls.is_none() && has_data
     }
 
-    /// Whether its streams can be read, and so much of them that nothing misleads.
+    /// Whether its streams can be read, and enough of them that nothing misleads.
     #[must_use]
     pub fn is_readable(&self) -> bool {
         if let Some(tls) = &self.connection.tls {

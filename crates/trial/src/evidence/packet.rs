@@ -26,7 +26,7 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// It has arrived, maybe not for the first time. What is known already may be later.
+    /// The packet has arrived, maybe not for the first time. Arrivals known already may be later.
     pub fn arrive(&mut self, arrival: FurtherArrival) {
         let mut later = arrival;
         match &mut self.fate {

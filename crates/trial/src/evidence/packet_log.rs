@@ -30,14 +30,14 @@ pub struct PacketLog {
     /// Time zero of the trial, since the Unix epoch.
     epoch_unix_ns: u64,
     hash: Sha256,
-    /// Of each flow, by the server and by the client: of either direction, in the order of time,
-    /// each packet once.
+    /// The packets that each flow's server and client received, in the order of time, each packet
+    /// once.
     received: Vec<[Vec<Received>; 2]>,
     packets: Vec<Packet>,
 }
 
 impl PacketLog {
-    /// An empty log of so many flows, of a trial whose time zero is `epoch_unix_ns`.
+    /// An empty log of `flows` flows, of a trial whose time zero is `epoch_unix_ns`.
     #[must_use]
     pub fn new(flows: usize, epoch_unix_ns: u64) -> Self {
         Self {
@@ -188,7 +188,7 @@ pub fn hex(bytes: impl AsRef<[u8]>) -> String {
     })
 }
 
-/// The sums of bytes after each of so many steps.
+/// The sums of bytes after each of `points` steps.
 fn curve(arrived: &[Received], start: Time, step: u64, points: u64) -> Vec<u64> {
     let mut sum = 0;
     let mut packets = arrived.iter().peekable();

@@ -39,7 +39,7 @@ impl PageRequests {
         })
     }
 
-    /// Those of the segments that were asked for.
+    /// The requests of the segments that were asked for.
     fn of_segments(
         flow: &FlowJob,
         stream: &LiveStream,

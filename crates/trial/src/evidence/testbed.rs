@@ -62,9 +62,9 @@ pub struct TunnelObservation {
 /// The observation of a trial by its testbed. All times count from its start.
 #[derive(Debug)]
 pub struct TestbedObservation {
-    /// Of each flow of the job.
+    /// The lifetime of each flow of the job.
     pub flows: Vec<FlowLifetime>,
-    /// Of each hop of the flows, from the client to the server.
+    /// The packets on each hop of the flows, from the client to the server.
     pub hops: Vec<HopPackets>,
     /// The links, where flows are encapsulated on them; None: their hops are those of the flows.
     pub links: Option<LinkObservation>,

@@ -13,14 +13,14 @@ use crate::job::{Carries, Job, TestCaseFacts, Variant};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Relays {
-    /// It ends them and is spoken to: each hop has addresses of its own.
+    /// It terminates them, and clients address it: each hop has separate addresses.
     #[default]
     Split,
-    /// It ends them unseen: client and server speak to each other's addresses, and what they
-    /// encrypt goes through as it is.
+    /// It terminates them transparently: client and server use each other's addresses, and data
+    /// that they encrypt goes through as it is.
     Transparent,
-    /// It ends none: packets go through as they are, inside others where the next middlebox takes
-    /// them out again.
+    /// It terminates none: packets go through as they are, inside others where the next middlebox
+    /// takes them out again.
     Encapsulating,
 }
 

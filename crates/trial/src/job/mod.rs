@@ -30,9 +30,9 @@ pub const EPOCH_UNIX_S: u64 = 946_684_800;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// It opens connections.
+    /// The side that opens connections.
     Client,
-    /// It accepts them.
+    /// The side that accepts them.
     Server,
 }
 
@@ -62,7 +62,7 @@ impl fmt::Display for Role {
     }
 }
 
-/// A program with what it is told: a stack as one side of a trial, or a proxy.
+/// A program with its options: a stack as one side of a trial, or a proxy.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
@@ -73,8 +73,8 @@ pub struct Variant {
     /// The options, those of its `stack.toml`, by name.
     #[serde(default)]
     pub options: BTreeMap<String, String>,
-    /// Of the stack, as it gave it when it was installed. In virtual time each program gives it
-    /// anew.
+    /// The version of the stack, as it gave it when it was installed. In virtual time each program
+    /// gives it anew.
     #[serde(default)]
     pub version: Option<String>,
     /// The kind of its datagrams in virtual time.
@@ -96,10 +96,10 @@ pub enum Carries {
 /// The format of jobs (`schemas/job.toml`).
 pub const FORMAT: u64 = 3;
 
-/// The most flows that a trial may have: each has an address of its own.
+/// The most flows that a trial may have: each has a separate address.
 pub const FLOW_LIMIT: usize = 64;
 
-/// A client and a server of its own, and what is transferred between them.
+/// A client and its own server, and what is transferred between them.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowJob {
@@ -177,7 +177,7 @@ struct Format {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// Of what format it is; without a number it is of this one.
+    /// The format's number; without one it is this format.
     #[serde(default = "newest_format")]
     pub format: u64,
     /// The path, resolved.
@@ -185,7 +185,7 @@ pub struct Job {
     /// The flows that share the path. The first is the one that is measured.
     pub flows: Vec<FlowJob>,
     /// The proxies between the ends of every flow, from the client to the server; each flow has
-    /// programs of its own.
+    /// separate programs.
     #[serde(default)]
     pub proxies: Vec<ProxyJob>,
     /// The tunnel of all flows, between the client and another host. Proxies see nothing but it.

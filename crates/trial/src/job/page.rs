@@ -32,7 +32,7 @@ pub struct PageResource {
     /// Its type.
     #[serde(rename = "type")]
     pub kind: ResourceType,
-    /// Of its body.
+    /// The size of its body.
     pub bytes: u64,
     /// The number of the resource that leads to it, from 0; `None`: the page begins with it.
     pub initiator: Option<usize>,
@@ -61,7 +61,7 @@ impl PageResource {
         }
     }
 
-    /// The conditions under which a client requests it, as it is told.
+    /// The conditions under which a client requests it, in the form of HELLO.
     #[must_use]
     pub fn discovery(&self) -> Resource {
         Resource {

@@ -12,7 +12,7 @@ use crate::job::Role;
 pub struct TestCaseFacts {
     /// The side that has the files.
     pub sender: Role,
-    /// 1; or 2: then the first request has a connection of its own, and the others the second one,
+    /// 1; or 2: then the first request has a separate connection, and the others the second one,
     /// over HTTP/1.1 several behind it, which is what is measured.
     pub connections: u8,
     /// Round trips that an ideal sender needs beside the time that the files take on the link.

@@ -25,7 +25,7 @@ pub struct TunnelJob {
     pub to: HostName,
     /// The program of both its ends.
     pub command: Vec<String>,
-    /// Of the program.
+    /// The version of the program.
     pub version: String,
     /// The largest IP packet that it takes.
     pub mtu_bytes: u32,

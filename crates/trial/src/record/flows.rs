@@ -95,7 +95,7 @@ struct FlowInterval<'a> {
     start: Time,
     /// With its last byte, if all of its files are there.
     end: Time,
-    /// Of bytes that were new; None if they cannot be told.
+    /// Arrivals of new bytes; None if they cannot be told.
     arrivals: Option<Vec<(Time, u64)>>,
 }
 
@@ -161,8 +161,8 @@ impl<'a> FlowInterval<'a> {
     }
 }
 
-/// Of each flow while all were there. None if they do not compete for the same direction, if one of
-/// them failed, or if they were never there at once.
+/// The goodput of each flow while all were there. None if they do not compete for the same
+/// direction, if one of them failed, or if they were never there at once.
 fn goodputs(job: &Job, intervals: &[FlowInterval]) -> Vec<Option<f64>> {
     let direction = job.measured().testcase_facts.direction();
     let compete =

@@ -60,7 +60,7 @@ struct OfRequests {
 }
 
 impl OfRequests {
-    /// Those of the flow that is measured and began at `start`.
+    /// The measures of the flow that is measured and began at `start`.
     fn new(job: &Job, finished: &FinishedTrial, start: Time) -> Self {
         let (flow, verdict) = (job.measured(), &finished.measured().verdict);
         let end = finished
@@ -111,7 +111,7 @@ impl OfRequests {
 /// The files of a flow that began at `start`, as measures need them.
 fn measured_files(job: &Job, flow: &FinishedFlow, start: Option<Time>) -> MeasuredFiles {
     let measured = job.measured();
-    // Nobody knows beforehand how much it will be.
+    // The amount of data is not known beforehand.
     let is_open =
         measured.duration_ns.is_some() || measured.live.is_some() || measured.frames.is_some();
     MeasuredFiles {
@@ -251,8 +251,8 @@ fn first_mb_s(job: &Job, metrics: Option<&Metrics>) -> Vec<f64> {
     marks.map(|it| it.first_mb_s.clone()).unwrap_or_default()
 }
 
-/// The curve of what the receiver of the files could read, of `points` steps of so many
-/// nanoseconds; nothing of an upload past a proxy.
+/// The curve of what the receiver of the files could read, of `points` steps of `step` nanoseconds;
+/// nothing of an upload past a proxy.
 fn in_order_bytes(job: &Job, metrics: Option<&Metrics>, step: u64, points: usize) -> Vec<u64> {
     let is_direct = job.last_hop(job.measured().testcase_facts) == 0;
     let Some(metrics) = metrics.filter(|it| is_direct && !it.in_order.is_empty()) else {

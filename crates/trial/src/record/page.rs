@@ -31,8 +31,8 @@ impl PageTimes {
         Self::new(&flow.page, requests, verdict.drawing.moments, start)
     }
 
-    /// Those of a page whose client reports `requests`, one for each resource; of any other
-    /// workload there are none. Where a browser says when it drew what, that counts.
+    /// The times of a page whose client reports `requests`, one for each resource; of any other
+    /// workload there are none. Where a browser reports when it drew, these times count.
     fn new(
         page: &[PageResource],
         requests: &[RequestReport],

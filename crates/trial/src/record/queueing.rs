@@ -51,7 +51,7 @@ mod tests {
     use crate::evidence::{IpPacket, Transport};
     use bentpipe_wire::IpVersion;
 
-    /// Packets that were sent each millisecond, and took so many milliseconds; None: lost.
+    /// Packets that were sent each millisecond, and took the given milliseconds; None: lost.
     fn log(took: &[(usize, Direction, Option<u64>)]) -> PacketLog {
         let mut log = PacketLog::new(2, 0);
         for (number, (flow, direction, took)) in (0..).zip(took) {

@@ -53,7 +53,7 @@ pub fn rate_bps(
     Some(could / 1e9 / transfer)
 }
 
-/// When the last byte of files arrived that were complete so many seconds after the start.
+/// When the last byte of files arrived that were complete `completion_s` seconds after the start.
 fn last_byte(job: &Job, files: MeasuredFiles, completion_s: f64) -> Time {
     // An upload is complete when the client has the answer, and transferred before that.
     let answer = match files.testcase.direction() {
@@ -63,7 +63,7 @@ fn last_byte(job: &Job, files: MeasuredFiles, completion_s: f64) -> Time {
     files.start + nanos(completion_s) - answer
 }
 
-/// Of a transfer that was cut at `end`: its bytes, and the time since the first of them.
+/// The result of a transfer that was cut at `end`: its bytes, and the time since the first of them.
 fn lasted(job: &Job, flow: &FinishedFlow, end: Time) -> (u64, Option<f64>) {
     let arrivals = flow.arrivals(job, job.measured().testcase_facts);
     let (first, bytes) = if let Some(arrivals) = arrivals {

@@ -1,7 +1,6 @@
 //! The addresses of trials: for documentation (RFC 5737, RFC 3849), so they are nobody's, also in
-//! traces. Clients and servers have hosts of their own, proxies ports. In IPv4 all three networks
-//! for documentation are taken, so that what is in a tunnel has addresses for benchmarks (RFC
-//! 2544).
+//! traces. Clients and servers have separate hosts, proxies ports. In IPv4 all three networks for
+//! documentation are taken, so that what is in a tunnel has addresses for benchmarks (RFC 2544).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -31,9 +31,9 @@ pub struct FlowSetup<'a> {
     number: usize,
     job: &'a Job,
     flow: &'a FlowJob,
-    /// Of all files.
+    /// The size of all files.
     size_bytes: u64,
-    /// Of those that are measured.
+    /// The size of those that are measured.
     measured_bytes: u64,
     www: PathBuf,
     /// For what it leaves, until that is looked at.
@@ -110,14 +110,14 @@ impl<'a> FlowSetup<'a> {
         (self.flow.live.is_some()).then(|| self.scratch.join(LIVE))
     }
 
-    /// The file of the stream of frames that both ends in socket mode are told; none for any other
+    /// The file of the stream of frames that both ends in socket mode get; none for any other
     /// workload.
     #[must_use]
     pub fn frames(&self) -> Option<PathBuf> {
         (self.flow.frames.is_some()).then(|| self.scratch.join(FRAMES))
     }
 
-    /// Whether `role` is told the requests: of frames both are.
+    /// Whether `role` gets the requests: of frames both do.
     #[must_use]
     pub fn asks(&self, role: Role) -> bool {
         role == Role::Client || self.flow.frames.is_some()
@@ -199,7 +199,7 @@ impl<'a> FlowSetup<'a> {
             .collect()
     }
 
-    /// The HELLO of the proxy on `host`, if it is not told its previous hop. Its addresses are
+    /// The HELLO of the proxy on `host`, if it does not get its previous hop. Its addresses are
     /// where it listens, where it connects from, and its next hop.
     #[must_use]
     pub fn proxy_hello(

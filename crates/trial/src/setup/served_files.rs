@@ -22,7 +22,7 @@ pub fn size_of(www: &Path, requests: &[String]) -> Result<u64, String> {
 }
 
 /// Makes files in `www` that are too large to go through within `duration`. They have nothing but
-/// zeros in them, and so take no room.
+/// zeros in them, and so take no space.
 pub fn make_endless(
     job: &Job,
     flow: &FlowJob,

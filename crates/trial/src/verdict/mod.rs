@@ -175,7 +175,7 @@ impl Verdict {
         }
     }
 
-    /// Adds who was silent to what a client says that gave up by a timeout of its own, and not by
+    /// Adds who was silent to the report of a client that gave up by its own timeout, and not by
     /// the trial's.
     pub fn take_silence_into_account(&mut self, who: impl FnOnce() -> String) {
         let gave_up = self.end == Some(FlowEnd::Done) && self.outcome != Outcome::Ok;

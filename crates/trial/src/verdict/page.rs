@@ -63,7 +63,7 @@ pub fn carried<'a>(seen: impl IntoIterator<Item = &'a DecodedConnection>) -> Vec
     carried.filter(|bytes| *bytes > 0).collect()
 }
 
-/// Whether a visit has as many connections as its protocol: of a page of so many bytes.
+/// Whether a visit has as many connections as its protocol: of a page of `bytes` bytes.
 fn connections(setup: &FlowSetup, carried: &[u64], bytes: u64) -> Result<(), ProofFailure> {
     let (expected, is_right) = match setup.flow().alpn.as_str() {
         // Which it takes as it likes.
@@ -176,7 +176,7 @@ fn other(what: String) -> ProofFailure {
     ProofFailure::Other(what)
 }
 
-/// That there are not two visits.
+/// The failure where there are not two visits.
 fn unvisited(seen: &[DecodedConnection]) -> ProofFailure {
     let made = seen.iter().filter(|it| it.establishment.complete).count();
     let begun = match seen.len() {

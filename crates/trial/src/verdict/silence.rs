@@ -1,6 +1,7 @@
-//! Who fell silent before a connection was given up, by what its ends sent and what reached them.
+//! Which end became silent before a connection was given up, by the packets that its ends sent and
+//! received.
 //!
-//! A stack that says `idle timeout` (RFC 9000 section 10.1) says that it heard nothing for too
+//! A stack that says `idle timeout` (RFC 9000 section 10.1) says that it received nothing for too
 //! long, not why. The packets of the hop beside the client do: the end that sent its last packet
 //! first is the one to look at, or what became of that packet.
 
@@ -63,7 +64,7 @@ pub fn silence<'a>(packets: impl Iterator<Item = &'a Packet>, ends: [HostName; 2
     format!("{began}, {heard}{}", then.unwrap_or_default())
 }
 
-/// To the millisecond, which is enough to find it in a trace.
+/// The time to the millisecond, which is enough to find it in a trace.
 fn rounded(time: Time) -> Time {
     Time::from_nanos(time.as_nanos() / 1_000_000 * 1_000_000)
 }
@@ -76,7 +77,7 @@ mod tests {
     use super::*;
     use crate::evidence::IpPacket;
 
-    /// A packet that is sent at so many milliseconds, and takes 300 of them unless it is lost.
+    /// A packet that is sent at `sent_ms` milliseconds, and takes 300 of them unless it is lost.
     fn packet(direction: Direction, sent_ms: u64, lost: bool) -> Packet {
         let at = Time::from_nanos((sent_ms + 300) * 1_000_000);
         Packet {

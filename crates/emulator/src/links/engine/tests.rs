@@ -100,7 +100,7 @@ impl Port for FakePort {
     }
 }
 
-/// A frame with an IPv4 packet of so many bytes, numbered.
+/// A frame with an IPv4 packet of `ip_bytes` bytes, numbered.
 fn frame(number: usize, ip_bytes: usize) -> Vec<u8> {
     let mut frame = vec![0; ETHERNET + ip_bytes];
     frame[12..14].copy_from_slice(&[8, 0]);
@@ -166,7 +166,7 @@ fn settle(engine: &mut Engine<FakePort>, clock: &HandSet) -> Option<Time> {
     }
 }
 
-/// Lives until nothing more happens; each time, it wakes up so much too late.
+/// Lives until nothing more happens; each time, it wakes up too late by the next of `late`.
 fn live(engine: &mut Engine<FakePort>, clock: &HandSet, late: &[u64]) {
     let mut late = late.iter().copied().cycle();
     while let Some(next) = settle(engine, clock) {
@@ -507,8 +507,8 @@ fn a_packet_that_the_kernel_does_not_take_is_counted_and_the_rest_goes_on() {
     assert_eq!(numbers, [0, 1, 3, 4, 5]);
 }
 
-/// The sender of a packet that is too large hears of it on the wire that it came from, and nobody
-/// else does.
+/// The sender of a packet that is too large gets a message on the wire that it came from, and
+/// nobody else does.
 #[test]
 fn a_packet_above_the_mtu_is_answered() {
     let text = "title = \"t\"\nsource = \"s\"\ntimeout = \"9 s\"\n[satellite.forward]\ndelay = \"1 \

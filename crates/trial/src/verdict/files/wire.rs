@@ -122,7 +122,7 @@ impl Claim {
         Ok(())
     }
 
-    /// Whether a connection answered so many requests. One that cannot be read is taken at its
+    /// Whether a connection answered that many requests. One that cannot be read is taken at its
     /// word, unless this is all that there is to prove.
     fn carries(
         &self,

@@ -23,7 +23,7 @@ pub fn off_schedule(stream: &FrameStream, said: &[RequestReport]) -> Option<Stri
     ))
 }
 
-/// Frames by number, and when they were made as the client was told.
+/// Frames by number, and when they were made, by the client's report.
 pub fn made(said: &[RequestReport]) -> impl Iterator<Item = (usize, Duration)> {
     let all = said.iter().enumerate();
     all.filter_map(|(number, it)| Some((number, Duration::from_nanos(it.asked_ns?))))

@@ -127,7 +127,7 @@ impl Carries {
     }
 }
 
-/// Likewise over TCP.
+/// The same, over TCP.
 fn judge_tcp(testcase: TestCase, connections: &[Carries]) -> String {
     let seen: Vec<DecodedConnection> = connections.iter().map(|it| it.seen()).collect();
     outcome(testcase, &seen)
