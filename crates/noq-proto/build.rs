@@ -1,6 +1,6 @@
 //! Copies the source of noq-proto from where cargo keeps it, and applies `patches/*.patch`.
 //!
-//! With `BENTPIPE_NOQ_PLAIN` set in the environment, nothing is mended: that shows what happens
+//! With `BENTPIPE_NOQ_PLAIN` set in the environment, nothing is fixed: that shows what happens
 //! without. The additions are there all the same.
 
 use std::panic::Location;

@@ -1,4 +1,5 @@
-//! noq-proto 1.4.0, mended: `README.md` says how, and how to open the source that this includes.
+//! noq-proto 1.4.0 with patches: `README.md` says which, and how to open the source that this
+//! includes.
 
 #![no_std]
 #![allow(
