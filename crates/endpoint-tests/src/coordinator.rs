@@ -185,7 +185,7 @@ impl Program {
         )
     }
 
-    /// Goes away without a word.
+    /// Ends without FINISH.
     pub fn abandon(self) -> ExitStatus {
         let Self {
             mut child, pipes, ..
@@ -232,7 +232,7 @@ impl Coordinator {
         }
     }
 
-    /// Lets both live for as long as neither can hear of the other.
+    /// Runs both for as long as no datagram of one can reach the other.
     fn step(&mut self) {
         let next = self.client.next_event().min(self.server.next_event());
         assert!(next < LIMIT_NS, "the trial does not end");

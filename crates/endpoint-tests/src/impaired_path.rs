@@ -12,18 +12,18 @@ use bentpipe_endpoint::{
 use bytes::{Bytes, BytesMut};
 
 const ONE_WAY: Duration = Duration::from_millis(50);
-/// Of virtual time: long enough for an idle timeout after a transfer through heavy loss.
+/// The longest virtual time: long enough for an idle timeout after a transfer through heavy loss.
 const LONGEST: Duration = Duration::from_secs(1000);
 
 /// A path that loses, delays and repeats datagrams: what it does to each.
 pub struct ImpairedPath {
     /// Each is lost with this probability, in percent.
     pub loss: u64,
-    /// Each takes up to so much longer, so that they overtake each other.
+    /// The most that one takes longer, so that they overtake each other.
     pub jitter: Duration,
     /// Each comes twice with this probability, in percent.
     pub duplication: u64,
-    /// Of the server's first datagrams after the request, every other one of so many is lost.
+    /// Of this number of the server's first datagrams after the request, every other one is lost.
     pub alternate: usize,
     /// Where randomness starts from.
     pub seed: u64,
@@ -60,7 +60,7 @@ struct Transfer<S> {
 }
 
 /// Sends `content` from the server to the client, in writes of up to `piece` bytes, each with
-/// datagrams of its own.
+/// separate datagrams.
 ///
 /// Says what the client had when the stream or the connection ended, and how that ended.
 pub fn carry<S: Stack>(

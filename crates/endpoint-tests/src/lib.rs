@@ -22,7 +22,7 @@ pub mod transfer;
 pub struct Subject {
     /// Its path.
     pub program: &'static str,
-    /// Every congestion control that it has, since each may draw randomness of its own.
+    /// Every congestion control that it has, since each may draw random values.
     pub controls: &'static [&'static str],
 }
 

@@ -21,7 +21,7 @@ pub struct LongPacket {
 #[derive(Debug, Default)]
 pub struct Sent {
     pub packets: Vec<LongPacket>,
-    /// Of every datagram.
+    /// The size of every datagram.
     pub sizes: Vec<usize>,
 }
 

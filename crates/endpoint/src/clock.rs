@@ -1,4 +1,4 @@
-//! The time that a stack and its TLS library are told.
+//! The time that a stack and its TLS library use.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -83,7 +83,7 @@ unsafe fn fill(buffer: *mut c_void, size: size_t) -> Option<ssize_t> {
 /// Takes the place of the C library's function.
 ///
 /// # Safety
-/// As `getrandom(2)`: `buffer` has room for `size` bytes.
+/// As `getrandom(2)`: `buffer` has `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getrandom(buffer: *mut c_void, size: size_t, flags: c_uint) -> ssize_t {
     // SAFETY: both calls have the contract of this function.

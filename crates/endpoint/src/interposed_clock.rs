@@ -6,7 +6,8 @@
 //! and moves only when the driver moves it; before that, and in socket mode, the answer is the
 //! system's. The clocks of CPU time are always the system's.
 //!
-//! This is a feature, so that programs whose stacks are told the time keep their C library.
+//! This is a feature, so that programs whose stacks take the time as an argument keep their C
+//! library.
 
 #![expect(
     unsafe_code,

@@ -2,8 +2,8 @@
 //!
 //! A program implements [`Stack`] for its QUIC library and calls [`run`]. The rest is here: the
 //! contract's messages, the requests and replies of `hq-interop`, TLS, logs, and the two drivers,
-//! one for virtual time and one for UDP sockets. Only the drivers know what time it is; everything
-//! else is told.
+//! one for virtual time and one for UDP sockets. Only the drivers know the time; everything else
+//! takes it as an argument.
 
 pub mod contract;
 mod memory;

@@ -21,9 +21,9 @@ use crate::test_case::TestCase;
 /// The side that the program plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// It asks.
+    /// The side that opens connections and sends requests.
     Client,
-    /// It answers.
+    /// The side that answers them.
     Server,
 }
 
@@ -166,9 +166,9 @@ impl Setup {
             test_case,
             requests,
             alpn: env::var("BENTPIPE_ALPN").unwrap_or_else(|_| hq_interop()),
-            page: told("PAGE", folder("PAGE"))?.unwrap_or_default(),
-            live: told("LIVE", folder("LIVE"))?,
-            frames: told("FRAMES", folder("FRAMES"))?,
+            page: read_json("PAGE", folder("PAGE"))?.unwrap_or_default(),
+            live: read_json("LIVE", folder("LIVE"))?,
+            frames: read_json("FRAMES", folder("FRAMES"))?,
             report: folder("REPORT"),
             options: Options::parse(&env::var("BENTPIPE_OPTIONS").unwrap_or_default())?.into_map(),
             local,
@@ -199,7 +199,7 @@ impl Setup {
 }
 
 /// The contents of the file that a variable names, in the form of HELLO.
-fn told<T: DeserializeOwned>(
+fn read_json<T: DeserializeOwned>(
     field: &'static str,
     file: Option<PathBuf>,
 ) -> Result<Option<T>, EndpointError> {

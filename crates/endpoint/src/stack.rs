@@ -105,7 +105,7 @@ pub enum Closing {
         /// Its words.
         reason: String,
     },
-    /// Nothing was heard for too long (RFC 9000, section 10.1).
+    /// The idle timeout (RFC 9000, section 10.1).
     IdleTimeout,
     /// An error, in words.
     Error(String),
@@ -193,8 +193,8 @@ pub trait Stack: Sized {
         let _ = (connection, stream, priority);
     }
 
-    /// As much as a DATAGRAM frame can carry now (RFC 9221); `None` if none can be sent.
-    /// A stack that lists [`TestCase::Frames`] has them.
+    /// The most bytes that a DATAGRAM frame can carry now (RFC 9221); `None` if none can be sent. A
+    /// stack that lists [`TestCase::Frames`] has them.
     fn largest_datagram_frame(&mut self, connection: ConnectionKey) -> Option<usize> {
         let _ = connection;
         None

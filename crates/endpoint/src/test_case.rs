@@ -6,7 +6,7 @@ use crate::tickets::Resume;
 /// A test case of the contract: what a client does, and what a server allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TestCase {
-    /// Everything is asked for at once, over one connection.
+    /// All requests are sent at once, over one connection.
     Transfer,
     /// As `Transfer`, with a small file.
     Handshake,

@@ -1,4 +1,4 @@
-//! TLS by rustls and ring, told the time, and with the trial's certificates.
+//! TLS by rustls and ring, with the trial's time and certificates.
 
 use std::path::Path;
 use std::sync::Arc;

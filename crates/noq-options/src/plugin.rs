@@ -1,10 +1,9 @@
 //! The controller of `bentpipe-congestion` as a plug-in for noq.
 //!
-//! What noq tells of packets is what [`Controller`] wants to hear, with these differences
-//! (noq-proto 1.4): it names no ACK delay and no packet number space, and its signal `app_limited`
-//! means that the last attempt to send found nothing to send: no data, or no flow control credit,
-//! which cannot be told apart. There is no timer: what is to happen later happens with the next
-//! packet or ACK.
+//! noq reports the events of packets that [`Controller`] needs, with these differences (noq-proto
+//! 1.4): it names no ACK delay and no packet number space, and its signal `app_limited` means that
+//! the last attempt to send found nothing to send: no data, or no flow control credit, which cannot
+//! be told apart. There is no timer: what is to happen later happens with the next packet or ACK.
 
 use std::any::Any;
 use std::fmt;

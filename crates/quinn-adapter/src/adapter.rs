@@ -39,7 +39,7 @@ pub struct Adapter<L: Library> {
     clock: Clock,
     /// The report of congestion control at the end.
     report: Option<Report>,
-    /// The room for DATAGRAM frames to be sent while none waits.
+    /// The free buffer for DATAGRAM frames to be sent, while none waits.
     datagram_room: usize,
 }
 
@@ -456,7 +456,7 @@ fn closing(reason: &ConnectionError) -> Closing {
     }
 }
 
-/// Of one library the method takes `&self`, of the other `&mut self`.
+/// The next timer. One library's method takes `&self`, the other's `&mut self`.
 fn next_timeout(connection: &mut Connection) -> Option<Instant> {
     connection.poll_timeout()
 }

@@ -6,7 +6,7 @@
 //! every other packet leaves that many. Unordered, it keeps nothing, if one reads at once.
 //! `docs/upstream` has the reports.
 //!
-//! noq's library lost pieces that way (`docs/upstream/noq-unordered.md`): `crates/noq-proto` mends
+//! noq's library lost pieces that way (`docs/upstream/noq-unordered.md`): `crates/noq-proto` fixes
 //! it.
 
 use std::collections::BTreeMap;
@@ -111,7 +111,7 @@ impl Inbox {
         end
     }
 
-    /// Nobody wants to read it any more.
+    /// The application reads the stream no more.
     pub(crate) fn stop(&mut self, key: (ConnectionKey, StreamKey)) {
         self.streams.remove(&key);
     }

@@ -51,9 +51,9 @@ impl ChosenController {
 /// The order in which stream data are read out of the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadOrder {
-    /// That of the stream; the library keeps what waits behind a gap.
+    /// The order of the stream; the library keeps data behind a gap.
     Ordered,
-    /// That in which they come.
+    /// The order of arrival.
     Unordered,
 }
 
@@ -103,7 +103,7 @@ pub trait Library: Sized {
         buffer: &mut Vec<u8>,
     ) -> Option<DatagramEvent>;
 
-    /// Writes the next datagrams of a connection to `buffer`: at most so many, of one size but for
+    /// Writes the next datagrams of a connection to `buffer`: at most a number, of one size but for
     /// the last.
     fn poll_transmit(
         connection: &mut Connection,

@@ -19,7 +19,7 @@ impl Statistics {
     /// one. A number that is not finite is said as null, not known.
     ///
     /// # Panics
-    /// If the contract has no room for it.
+    /// If the contract does not allow it.
     pub fn say(&mut self, name: &str, value: impl Into<Value>) {
         self.0.insert(name.to_owned(), value.into());
         if let Err(problem) = check(&self.0) {

@@ -7,7 +7,7 @@ use std::os::fd::FromRawFd;
 use crate::contract::{BODY_LIMIT, HEADER_LEN, decode_header};
 use crate::error::EndpointError;
 
-/// As much as a pipe holds, so that an epoch's datagrams come in few reads.
+/// The size of a pipe's buffer, so that an epoch's datagrams come in few reads.
 const INBOX_BYTES: usize = 1 << 20;
 
 /// The two pipes of the contract: messages in, messages out.

@@ -37,7 +37,7 @@ impl<S: Stack> Sockets<S> {
         })
     }
 
-    /// Lives until a client is done, or a server is told to terminate.
+    /// Lives until a client is done, or a server is asked to terminate.
     pub fn run(mut self) -> Result<Bye, EndpointError> {
         let now = self.tick();
         self.endpoint

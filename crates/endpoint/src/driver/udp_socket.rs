@@ -81,7 +81,7 @@ impl Port {
         })
     }
 
-    /// From now on talks to `remote` alone, and hears when nobody listens there.
+    /// From now on talks to `remote` alone, and learns when nobody listens there.
     pub fn connect(&self, remote: SocketAddr) -> Result<(), EndpointError> {
         self.socket
             .connect(remote)
@@ -170,12 +170,16 @@ impl Port {
         Ok(())
     }
 
-    /// Sleeps until there is something to receive, a signal comes or `timeout` is over; with `room`
-    /// also until more can be sent.
-    pub fn wait(&mut self, timeout: Option<Duration>, room: bool) -> Result<Wakeup, EndpointError> {
+    /// Sleeps until there is something to receive, a signal comes or `timeout` is over; with
+    /// `writable` also until more can be sent.
+    pub fn wait(
+        &mut self,
+        timeout: Option<Duration>,
+        writable: bool,
+    ) -> Result<Wakeup, EndpointError> {
         let left =
             timeout.map(|left| Timespec::try_from(left).expect("a timeout fits the kernel's"));
-        let wanted = if room {
+        let wanted = if writable {
             PollFlags::IN | PollFlags::OUT
         } else {
             PollFlags::IN

@@ -3,7 +3,7 @@
 /// The header of a frame, or of a part of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// Of the frame, from 0.
+    /// The number of the frame, from 0.
     pub number: u32,
     /// The time at which it was made, in nanoseconds since 1970.
     pub made_ns: u64,

@@ -21,10 +21,10 @@ const REFUSED: u32 = 2;
 
 const MOST_INTERVAL_US: u64 = 60_000_000;
 const MOST_DEADLINE_MS: u64 = 3_600_000;
-/// So many frames a stream may have: its last moment is well within 64 bits of nanoseconds.
+/// The most frames of a stream: its last moment is well within 64 bits of nanoseconds.
 const MOST_FRAMES: usize = 1_000_000;
 
-/// A stream of frames, as both ends are told of it. The requests name its frames, in their order.
+/// A stream of frames, as both ends know it. The requests name its frames, in their order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FrameStream {
@@ -40,7 +40,7 @@ pub struct FrameStream {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Carrier {
-    /// Each has a unidirectional stream of its own.
+    /// Each has a separate unidirectional stream.
     Streams,
     /// DATAGRAM frames (RFC 9221), as many as each needs.
     Datagrams,

@@ -44,7 +44,7 @@ pub struct Viewer {
 struct Frame {
     download: Download,
     report: RequestReport,
-    /// That of its first part.
+    /// The header of its first part.
     header: Option<Header>,
     /// Its parts, where they come in DATAGRAM frames.
     parts: Reassembly,
@@ -55,7 +55,7 @@ struct Frame {
 struct Incoming {
     /// The bytes received so far, the header first.
     bytes: Vec<u8>,
-    /// The frame has been told of it.
+    /// The frame knows of it.
     is_known: bool,
 }
 
@@ -223,7 +223,7 @@ impl Viewer {
         self.is_done = true;
     }
 
-    /// Reads a frame that has a stream of its own.
+    /// Reads a frame that has a separate stream.
     fn read(
         &mut self,
         stack: &mut impl Stack,
@@ -320,7 +320,7 @@ impl Viewer {
         Ok(is_whole.then_some(header.number as usize))
     }
 
-    /// The frame of a part with so many bytes. The error says why there is none.
+    /// The frame of a part with `bytes` bytes. The error says why there is none.
     fn frame(&mut self, header: Header, bytes: usize) -> Result<&mut Frame, String> {
         let (count, number) = (self.frames.len(), header.number);
         let Some(frame) = self.frames.get_mut(number as usize) else {

@@ -52,11 +52,11 @@ pub struct Client {
 enum State {
     /// Its handshake is not complete.
     Connecting,
-    /// Likewise, and requests go as early data.
+    /// The same, and requests go as early data.
     Early,
     /// Its handshake is complete.
     Connected,
-    /// It is closed, and there is none behind it.
+    /// The connection is closed, and there is no further visit.
     Done,
 }
 

@@ -25,7 +25,7 @@ use crate::words::{describe, missing, nanos};
 pub struct Server {
     www: Rc<RefCell<ServedFolder>>,
     sessions: BTreeMap<ConnectionKey, Session>,
-    /// Connections that this side has closed: what was still to be told of them is not heard.
+    /// Connections that this side has closed: their further events are ignored.
     closed: BTreeSet<ConnectionKey>,
     connected_at: Option<Duration>,
     had_any: bool,

@@ -90,7 +90,7 @@ impl Request {
         self.asked = false;
     }
 
-    /// Sends as much as there is room for.
+    /// Sends as much as the stream takes.
     pub fn send(
         &mut self,
         stack: &mut impl Stack,

@@ -48,7 +48,7 @@ enum Exchange {
 }
 
 /// The state of a request after more of it has arrived.
-enum Heard {
+enum RequestProgress {
     NotAll,
     Answer(Bytes),
     /// The file is here: FIN is the answer.
@@ -151,16 +151,16 @@ impl Server {
     ) -> Result<(), EndpointError> {
         let key = (connection, stream);
         match self.hear(stack, connection, stream)? {
-            Heard::NotAll => {}
-            Heard::Answer(reply) => {
+            RequestProgress::NotAll => {}
+            RequestProgress::Answer(reply) => {
                 self.exchanges.insert(key, Exchange::Answering(reply));
                 self.answer(stack, connection, stream);
             }
-            Heard::Stored => {
+            RequestProgress::Stored => {
                 self.exchanges.remove(&key);
                 let _ = stack.finish(connection, stream);
             }
-            Heard::Refused => {
+            RequestProgress::Refused => {
                 self.exchanges.remove(&key);
                 stack.stop(connection, stream, REFUSED);
                 stack.reset(connection, stream, REFUSED);
@@ -175,7 +175,7 @@ impl Server {
         stack: &mut impl Stack,
         connection: ConnectionKey,
         stream: StreamKey,
-    ) -> Result<Heard, EndpointError> {
+    ) -> Result<RequestProgress, EndpointError> {
         let exchange = self.exchanges.get_mut(&(connection, stream));
         Ok(match (exchange, &mut self.files) {
             (Some(Exchange::Asking(question)), Files::Sent(www)) => {
@@ -185,11 +185,13 @@ impl Server {
                     }
                 });
                 match read {
-                    Ok(Read::Blocked) if question.len() <= LONGEST_QUESTION => Heard::NotAll,
+                    Ok(Read::Blocked) if question.len() <= LONGEST_QUESTION => {
+                        RequestProgress::NotAll
+                    }
                     Ok(Read::Finished) => parse_question(question)
                         .and_then(|path| www.load(path))
-                        .map_or(Heard::Refused, Heard::Answer),
-                    _ => Heard::Refused,
+                        .map_or(RequestProgress::Refused, RequestProgress::Answer),
+                    _ => RequestProgress::Refused,
                 }
             }
             (Some(Exchange::Storing(upload)), Files::Stored(folder)) => {
@@ -201,13 +203,15 @@ impl Server {
                 });
                 result?;
                 match read {
-                    Ok(Read::Blocked) if !matches!(upload, Upload::Refused) => Heard::NotAll,
-                    Ok(Read::Finished) if upload.complete()? => Heard::Stored,
-                    _ => Heard::Refused,
+                    Ok(Read::Blocked) if !matches!(upload, Upload::Refused) => {
+                        RequestProgress::NotAll
+                    }
+                    Ok(Read::Finished) if upload.complete()? => RequestProgress::Stored,
+                    _ => RequestProgress::Refused,
                 }
             }
             // Another event of a stream that has had its answer.
-            _ => Heard::NotAll,
+            _ => RequestProgress::NotAll,
         })
     }
 

@@ -14,7 +14,7 @@ pub enum Upload {
     Line(Vec<u8>),
     /// The file for the bytes that follow.
     File(Download),
-    /// It is none, or leads out of the folder.
+    /// The path is none, or leads out of the folder.
     Refused,
 }
 

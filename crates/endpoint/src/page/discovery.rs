@@ -13,7 +13,7 @@ pub struct Discovery {
     hidden: Vec<Vec<usize>>,
     /// Found, and to be asked for at a time.
     waiting: BTreeSet<(Duration, usize)>,
-    /// To be asked for, by urgency.
+    /// Resources to be requested, by urgency.
     ready: BTreeSet<(u8, usize)>,
     under_way: usize,
 }

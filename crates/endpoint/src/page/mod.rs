@@ -44,7 +44,7 @@ pub struct Resource {
 pub struct LiveStream {
     /// The duration of a segment, in milliseconds.
     pub segment_ms: u64,
-    /// So many segments are made when the client begins.
+    /// The number of segments that are made when the client begins.
     pub initial_segments: u64,
     /// The rates of segments, in bits per second, the lowest first: a link of that rate plays them
     /// as they come.
@@ -119,7 +119,7 @@ trait Plan: fmt::Debug {
     /// How many were asked for and have not ended.
     fn under_way(&self) -> usize;
 
-    /// So many bytes of a reply have come.
+    /// Counts bytes of a reply that have arrived.
     fn arrived(&mut self, now: Duration, number: usize, bytes: u64);
 
     /// A reply has come to its end; `None`: not whole.

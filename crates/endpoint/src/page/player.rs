@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use super::{Delivery, LiveStream, Plan};
 
-/// A rate may be so much of what came through lately, in percent; as dash.js 4 has it by default.
+/// The most that a segment's rate may be of the recent throughput, in percent; the default of
+/// dash.js 4.
 const SAFE_PERCENT: u64 = 90;
-/// Of so many segments, likewise.
+/// The number of segments that the recent throughput is the mean of; the default of dash.js 4.
 const LATELY: usize = 3;
 /// The least duration of a download in a rate: of one that arrives at once.
 const SHORTEST: Duration = Duration::from_millis(1);
@@ -21,14 +22,14 @@ pub struct Player {
     next: u64,
     began: Duration,
     is_under_way: bool,
-    /// Of the latest segments, in bits per second.
+    /// The throughputs of the latest segments, in bits per second.
     throughputs: VecDeque<u64>,
     /// A segment that did not come ends the stream.
     is_broken: bool,
 }
 
 impl Player {
-    /// Nothing of the stream was asked for; it has so many requests.
+    /// A player that has requested nothing yet, of `requests` requests.
     #[must_use]
     pub fn new(stream: LiveStream, requests: usize) -> Self {
         let segments = (requests / stream.rates_bps.len()) as u64;

@@ -29,9 +29,9 @@ pub struct Fake {
     pub stops: Vec<(StreamKey, u32)>,
     /// How many unidirectional streams may be opened, and how many were.
     pub one_way: [u64; 2],
-    /// Of streams, in the order in which they were set.
+    /// The priorities of streams, in the order in which they were set.
     pub priorities: Vec<(StreamKey, i32)>,
-    /// As much as a DATAGRAM frame carries; `None`: there are none.
+    /// The most bytes that a DATAGRAM frame carries; `None`: there are none.
     pub largest: Option<usize>,
     pub datagram_frames: Vec<Bytes>,
     /// They wait.
@@ -156,7 +156,7 @@ impl Side {
         Self::told(testcase, role, folder, requests, None)
     }
 
-    /// One that is told of a stream of frames, if there is one.
+    /// One whose HELLO has a stream of frames, if there is one.
     pub fn told(
         testcase: &str,
         role: &str,
@@ -206,7 +206,7 @@ impl Side {
             .unwrap();
     }
 
-    /// Lets time pass until so many milliseconds after the start.
+    /// Lets time pass until `ms` milliseconds after the start.
     pub fn wait_until(&mut self, ms: u64) {
         let end = Duration::from_millis(ms);
         while let Some(next) = self.application.next_wake().filter(|it| *it <= end) {

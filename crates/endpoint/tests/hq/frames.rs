@@ -26,7 +26,7 @@ fn stream(over: Carrier) -> FrameStream {
     }
 }
 
-/// The header of a part of a frame that was made so many milliseconds after time zero, and its
+/// The header of a part of a frame that was made `made_ms` milliseconds after time zero, and its
 /// bytes.
 fn part(number: u32, made_ms: u64, size: u32, offset: u32, bytes: &[u8]) -> Vec<u8> {
     let mut part = number.to_le_bytes().to_vec();
