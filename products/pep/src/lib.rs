@@ -1,5 +1,5 @@
 //! A performance enhancing proxy for QUIC: it ends the connections of its clients and carries what
-//! they bear over connections of its own.
+//! they bear over separate connections.
 //!
 //! No socket and no clock: a [`Proxy`] is given datagrams and the time, and returns datagrams and
 //! when it wants to be called next. It has two sides. On the *client side*, towards the client, it

@@ -37,9 +37,9 @@ pub struct CommandLine {
     pub version: &'static str,
     /// Options that set one key to a text.
     pub texts: &'static [Sets],
-    /// Those that may be given several times, each with NAME=VALUE.
+    /// Options that may be given several times, each with NAME=VALUE.
     pub pairs: &'static [Sets],
-    /// Those that may be given several times, and make up a list together.
+    /// Options that may be given several times, and make up a list together.
     pub lists: &'static [Sets],
     /// The letters that some of them have, too.
     pub letters: &'static [(&'static str, char)],

@@ -34,7 +34,7 @@ impl fmt::Display for SettingsError {
 /// The reason why a program ends early.
 #[derive(Debug)]
 pub enum Failure {
-    /// It was not understood, or cannot be here; nothing was started.
+    /// The configuration is not valid, or cannot be used here; nothing was started.
     Settings(SettingsError),
     /// The system refused something, or a worker failed.
     Failed(String),

@@ -1,4 +1,4 @@
-//! As much of HTTP as `GET /metrics` and `GET /healthz` need, for one request at a time: whoever
+//! The part of HTTP that `GET /metrics` and `GET /healthz` need, for one request at a time: whoever
 //! may ask is trusted not to flood it.
 //!
 //! No library: `tiny_http` 0.12 has no limit to how long it reads and starts a thread for each
@@ -21,7 +21,7 @@ const MOST_READS: usize = 8;
 pub struct Answer {
     /// As in `200 OK`.
     pub status: &'static str,
-    /// Of the body: its media type.
+    /// The media type of the body.
     pub kind: &'static str,
     /// The text.
     pub body: String,
@@ -50,7 +50,7 @@ pub fn serve(
         .name("metrics".into())
         .spawn(move || {
             for stream in listener.incoming().flatten() {
-                // Whoever went away misses nothing.
+                // A client that went away misses nothing.
                 let _ = converse(stream, &answer);
             }
         })?;

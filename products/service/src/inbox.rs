@@ -27,7 +27,7 @@ impl<M> Inbox<M> {
         self.send_if_below(usize::MAX, message);
     }
 
-    /// Leaves a message unless so many wait; whether there was room.
+    /// Leaves a message unless `most` wait; whether it was left.
     pub fn send_if_below(&self, most: usize, message: M) -> bool {
         let mut waiting = self.waiting.lock().expect("nobody panics with it");
         let has_room = waiting.len() < most;

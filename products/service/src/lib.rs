@@ -4,7 +4,7 @@
 //! It knows nothing of what such a program does. Its parts: [`settings`], from a TOML file and
 //! flags that change it, read strictly; [`command_line`], those flags; [`log`] and [`http`], what
 //! it says; [`metrics`], what it counts; [`quota`], how many clients it takes; [`supervisor`], its
-//! threads and what signals do to them; [`inbox`], how these are told.
+//! threads and what signals do to them; [`inbox`], messages to these.
 
 pub mod command_line;
 mod error;

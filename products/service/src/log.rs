@@ -71,7 +71,7 @@ impl<W: Write> Write for CountingWriter<W> {
         self.out.write(bytes)
     }
 
-    /// Of one line.
+    /// Writes one line.
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         let written = self.out.write_all(bytes);
         self.lines.written.fetch_add(1, Ordering::Relaxed);
@@ -113,7 +113,7 @@ impl Log {
         log
     }
 
-    /// The log, and what is to be told of events.
+    /// The log, and the dispatcher that passes events to it.
     fn open(
         target: &'static str,
         settings: LogSettings,

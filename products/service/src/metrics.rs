@@ -118,7 +118,7 @@ impl MetricsPage {
         }
     }
 
-    /// Whoever balances load should send nobody here any more once it drains.
+    /// The health check, by which a load balancer sends no more clients here once it drains.
     fn health(&self) -> Answer {
         if self.draining.load(Ordering::Relaxed) {
             return Answer::text("503 Service Unavailable", "draining\n");

@@ -27,16 +27,16 @@ struct Used {
 pub struct ConnectionLimits {
     /// In all.
     pub total: usize,
-    /// Of one client.
+    /// The limit of one client.
     pub of_client: usize,
 }
 
 /// The limit that a connection would be beyond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OverLimit {
-    /// Of connections in all.
+    /// The limit of all connections.
     Connections,
-    /// Of those of its client.
+    /// The limit of its client's connections.
     ConnectionsOfClient,
 }
 

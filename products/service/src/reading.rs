@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 use crate::SettingsError;
-use crate::settings::Wrong;
+use crate::settings::Problem;
 
 /// How alike two words are, from 0 to 1, of which one may have been meant for the other.
 const ALIKE: f64 = 0.8;
@@ -56,7 +56,7 @@ pub trait SettingsFile: Default + Serialize + DeserializeOwned {
     const CHECK: &'static str;
 
     /// Checks across settings: whether the values go together.
-    fn check(&self) -> Result<(), Wrong>;
+    fn check(&self) -> Result<(), Problem>;
 
     /// The paths in it, which are relative to the file's folder.
     fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf>;

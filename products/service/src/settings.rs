@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub use crate::reading::{Override, SettingsFile, Source};
 
 /// A mistake: what is wrong, and what to do about it.
-pub type Wrong = (String, String);
+pub type Problem = (String, String);
 
 /// The form of a line of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -45,7 +45,7 @@ pub enum Level {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LogSettings {
-    /// Of each line.
+    /// The format of each line.
     pub format: Format,
     /// The least grave that is written.
     pub level: Level,
@@ -116,12 +116,12 @@ impl<'de> Deserialize<'de> for HostPort {
 }
 
 /// An error that says what is wrong, and what to do about it.
-pub fn wrong<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, Wrong> {
+pub fn wrong<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, Problem> {
     Err((what.into(), hint.into()))
 }
 
 /// Refuses a number outside of its range.
-pub fn within(key: &str, value: u64, range: RangeInclusive<u64>) -> Result<(), Wrong> {
+pub fn within(key: &str, value: u64, range: RangeInclusive<u64>) -> Result<(), Problem> {
     if range.contains(&value) {
         return Ok(());
     }
@@ -134,7 +134,7 @@ pub fn within(key: &str, value: u64, range: RangeInclusive<u64>) -> Result<(), W
 }
 
 /// Refuses a time that nobody means.
-pub fn time(key: &str, span: Span) -> Result<(), Wrong> {
+pub fn time(key: &str, span: Span) -> Result<(), Problem> {
     if (Span::from_millis(10)..=Span::from_secs(3600)).contains(&span) {
         return Ok(());
     }

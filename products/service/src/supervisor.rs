@@ -15,7 +15,7 @@ use tracing::{error, info, warn};
 
 use crate::Failure;
 
-/// The program that is supervised: what its workers are told.
+/// The program that is supervised: the messages to its workers.
 pub trait Service {
     /// Reads the settings again.
     fn reload(&mut self);
@@ -51,7 +51,7 @@ struct EndNotice {
 
 impl Drop for EndNotice {
     fn drop(&mut self) {
-        // Nobody is there to hear it when the program could not start.
+        // There is no receiver when the program could not start.
         let _ = self.teller.send(Event::Ended(self.number));
     }
 }
@@ -165,7 +165,7 @@ pub fn allow_many_files() {
     let _ = setrlimit(Resource::Nofile, wanted);
 }
 
-/// As many threads as were asked for; 0: one for each core, up to a number.
+/// The number of threads: as many as were asked for; 0: one for each core, up to a number.
 #[must_use]
 pub fn worker_count(wanted: usize, most: usize) -> usize {
     if wanted > 0 {

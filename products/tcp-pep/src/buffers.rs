@@ -12,7 +12,7 @@ pub struct Buffers {
     size: usize,
     /// Buffers that directions have.
     used: usize,
-    /// Those that there may be.
+    /// The number of buffers, at most.
     most: usize,
 }
 
@@ -20,7 +20,7 @@ pub struct Buffers {
 const KEPT: usize = 64;
 
 impl Buffers {
-    /// Those of so many bytes each, with so many bytes in all, or two at least.
+    /// Buffers of `size` bytes each, with `memory` bytes in all, or two at least.
     pub fn new(size: usize, memory: usize) -> Self {
         Self {
             free: Vec::new(),

@@ -31,7 +31,7 @@ pub enum Accept {
 /// The destination of connections that come without a preamble.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Destination {
-    /// To where the client wanted to go: they were intercepted on their way.
+    /// The address that the client wanted: its packets were intercepted.
     Wanted,
     /// All to one place.
     Fixed(SocketAddr),
@@ -82,7 +82,7 @@ pub struct Config {
     pub memory: usize,
     /// How many clients there may be.
     pub limits: ConnectionLimits,
-    /// Those there are, of all relays.
+    /// The count of connections, of all relays.
     pub quota: Arc<ConnectionQuota>,
     /// When something is given up.
     pub times: Times,

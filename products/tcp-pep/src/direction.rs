@@ -19,7 +19,7 @@ pub struct BufferedDirection {
     waiting: std::ops::Range<usize>,
     /// The sender has said that no more will come.
     is_ending: bool,
-    /// The receiver was told so.
+    /// Whether the end was passed on to the receiver.
     has_ended: bool,
     /// Bytes that went through.
     pub carried: u64,

@@ -12,7 +12,7 @@ use crate::pair::Ends;
 
 /// The reason why a pair is no more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum EndReason {
     /// Both directions have ended in order.
     Ended,
     /// One of its connections was reset, refused, or silent for longer than TCP bears.
@@ -60,14 +60,14 @@ impl EventLog {
     }
 
     /// `carried`: bytes to the client and to the server.
-    pub fn closed(&self, number: u64, why: Why, lasted: Duration, carried: [u64; 2]) {
+    pub fn closed(&self, number: u64, why: EndReason, lasted: Duration, carried: [u64; 2]) {
         let (connection, seconds) = (self.key(number), lasted.as_secs_f64());
         let [to_client, to_server] = carried;
         let why = match why {
-            Why::Ended => "ended".to_owned(),
-            Why::Reset(error) => std::io::Error::from(error).to_string(),
-            Why::TooLong => "nothing moved for too long".to_owned(),
-            Why::Ending => "shutting down".to_owned(),
+            EndReason::Ended => "ended".to_owned(),
+            EndReason::Reset(error) => std::io::Error::from(error).to_string(),
+            EndReason::TooLong => "nothing moved for too long".to_owned(),
+            EndReason::Ending => "shutting down".to_owned(),
         };
         info!(%connection, why, seconds, to_server, to_client, "closed");
     }

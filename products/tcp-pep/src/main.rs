@@ -2,7 +2,7 @@
 //! 3135).
 //!
 //! Where it is transparent, client and server see each other's addresses. It answers the client's
-//! handshake itself, opens a connection of its own to where the client wanted to go, and carries
+//! handshake itself, opens a separate connection to where the client wanted to go, and carries
 //! bytes between the two. What it has acknowledged to one side waits, bounded, for the other.
 //!
 //! [`relay`] carries, and knows neither trials nor operators; [`trial`] and [`program`] start it

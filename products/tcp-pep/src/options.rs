@@ -63,7 +63,7 @@ pub struct ProxyOptions {
     pub pool: Option<usize>,
     /// Bytes that may wait between two connections, in each direction.
     pub buffer: usize,
-    /// Of the host's network namespace.
+    /// Settings of the host's network namespace.
     pub settings: NamespaceSettings,
 }
 

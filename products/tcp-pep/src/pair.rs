@@ -52,7 +52,7 @@ pub struct ClientConnection {
 /// end of the process, whatever ends it: what was cut off never looks complete.
 #[derive(Debug)]
 pub struct Pair {
-    /// Since when it is there.
+    /// The time at which it began.
     pub since: Duration,
     /// When something moved last.
     pub moved: Duration,
@@ -68,7 +68,7 @@ pub struct Pair {
 
 impl Pair {
     /// A client's connection and one to its next hop that stands or is being opened. The next hop
-    /// is told `preface` first.
+    /// is sent `preface` first.
     pub fn new(
         client: ClientConnection,
         server: OwnedFd,
@@ -101,7 +101,7 @@ impl Pair {
         [&self.client, &self.server]
     }
 
-    /// Remembers what was told of its connection towards the client, or of that towards the server.
+    /// Notes events of its connection towards the client, or of that towards the server.
     pub fn hear(&mut self, is_of_server: bool, flags: EventFlags) {
         let socket = if is_of_server {
             &mut self.server
@@ -143,7 +143,7 @@ impl Pair {
         Ok(PairState::Busy)
     }
 
-    /// A connection that has carried nothing has room for that many bytes.
+    /// The send buffer of a connection that has carried nothing holds that many bytes.
     fn introduce(&mut self) -> Result<(), Errno> {
         let preface = std::mem::take(&mut self.preface);
         if preface.is_empty() || self.server.write(&preface)? == Some(preface.len()) {

@@ -22,7 +22,7 @@ const MOST: usize = 536;
 /// A preamble, as far as it has come.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Preamble {
-    /// So many bytes more are needed, or more than that.
+    /// At least this number of bytes more is needed.
     Needs(usize),
     /// All of it.
     Of(Ends),

@@ -24,14 +24,14 @@ const BACKLOG: i32 = 65_535;
 pub enum Sharing {
     /// Others of this program, so that each worker has a socket.
     Shared,
-    /// Nobody.
+    /// No other socket.
     Alone,
 }
 
 /// The way in which a socket listens.
 #[derive(Debug, Clone, Copy)]
 pub struct Listening {
-    /// Whether it hears what is addressed to others.
+    /// Whether it receives packets that are addressed to others.
     pub is_transparent: bool,
     /// When it answers.
     pub accept: Accept,

@@ -4,8 +4,8 @@
 //! filter that lets no SYN through but those that this program has marked. A packet socket has seen
 //! the client's: when the connection to where it goes stands, the same packet is sent once more
 //! with the mark, by which it is routed to the host itself, and the kernel answers as it always
-//! does. A client whose server refuses is refused, too (RFC 9293, section 3.5.2). Who sends its SYN
-//! again meanwhile is heard once.
+//! does. A client whose server refuses is refused, too (RFC 9293, section 3.5.2). A SYN that is
+//! repeated meanwhile counts once.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
@@ -22,7 +22,7 @@ use crate::pair::Ends;
 pub const MARK: u32 = 0x0062_7070;
 /// The number of TCP (RFC 9293).
 const TCP: u8 = 6;
-/// That of a socket that sends whole IP packets (raw(7)).
+/// The protocol number of a socket that sends whole IP packets (raw(7)).
 const RAW: u32 = 255;
 const SYN: u8 = 0x02;
 const RST: u8 = 0x04;
@@ -41,7 +41,7 @@ pub struct Syn {
     packet: Vec<u8>,
 }
 
-/// The sockets through which SYNs of one version of IP are heard, sent once more, and refused.
+/// The sockets through which SYNs of one version of IP are received, sent once more, and refused.
 #[derive(Debug)]
 pub struct SynGate {
     is_ipv6: bool,
@@ -51,7 +51,7 @@ pub struct SynGate {
 }
 
 impl SynGate {
-    /// That of IPv4 or of IPv6, for what a device brings. It takes `CAP_NET_RAW` and
+    /// A gate for IPv4 or for IPv6, for the packets of a device. It takes `CAP_NET_RAW` and
     /// `CAP_NET_ADMIN`.
     pub fn open(device: u32, is_ipv6: bool) -> Result<Self, Errno> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -90,7 +90,7 @@ impl SynGate {
         self.is_ipv6
     }
 
-    /// The socket that there is something to hear at.
+    /// The socket on which SYNs arrive.
     pub fn socket(&self) -> &OwnedFd {
         &self.heard
     }
@@ -124,7 +124,7 @@ impl SynGate {
     }
 }
 
-/// Lets a socket that listens hear of no SYN but those that are sent once more.
+/// Filters all SYNs of a listening socket but those that are sent once more.
 pub fn close_for_others(listener: &OwnedFd) -> Result<(), Errno> {
     attach_filter(listener, MARKED_SYNS)
 }
@@ -191,7 +191,7 @@ const SYNS_OF_IPV6: &[Instruction] = &[
     (RETURN, 0, 0, 0),
 ];
 
-/// Of IPv4 and IPv6 (`linux/if_ether.h`).
+/// The `EtherType` numbers of IPv4 and IPv6 (`linux/if_ether.h`).
 const ETHERTYPES: [u16; 2] = [0x0800, 0x86dd];
 
 /// The SYN that is in an IP packet, which may have bytes behind it.
@@ -277,7 +277,8 @@ fn header_length(packet: &[u8]) -> usize {
     }
 }
 
-/// That of TCP: a device that computes it has left it open in what a packet socket sees.
+/// Completes the checksum of TCP: a device that computes it has left it open in what a packet
+/// socket sees.
 fn complete_checksum(packet: &mut [u8], is_ipv6: bool) {
     let start = header_length(packet);
     packet[start + 16..start + 18].fill(0);

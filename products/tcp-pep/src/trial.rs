@@ -19,7 +19,7 @@ use signal_hook::iterator::Signals;
 use crate::config::{Accept, Config, Destination, PoolConfig, Times};
 use crate::interception::Interception;
 use crate::options::ProxyOptions;
-use crate::relay::{Ears, Inbox, Listener, Message, Relay};
+use crate::relay::{ClientSources, Inbox, Listener, Message, Relay};
 use crate::sockets::{self, Listening, Sharing};
 use crate::statistics::Statistics;
 
@@ -66,7 +66,7 @@ pub fn run() -> Result<(), EndpointError> {
         socket: sockets::listen(any, &options.client_side, listening)?,
         is_of_pool: options.pool.is_some() && !is_terminal,
     };
-    let ears = Ears {
+    let client_sources = ClientSources {
         listeners: vec![listener],
         gates,
     };
@@ -83,7 +83,7 @@ pub fn run() -> Result<(), EndpointError> {
         ports: vec![server.port()],
         ..config(options)
     };
-    let relay = Relay::new(0, ears, config, inbox)?;
+    let relay = Relay::new(0, client_sources, config, inbox)?;
     println!("ready");
     println!("{}", last_words(&relay.run()?));
     Ok(())

@@ -18,41 +18,41 @@ pub const ALL_EVENTS: EventFlags = EventFlags::IN
 /// end of the stream, or data after an urgent mark.
 const MORE: EventFlags = EventFlags::RDHUP.union(EventFlags::PRI);
 
-/// A socket of which changes are told once, when they come about (epoll, edge-triggered).
+/// A socket whose changes are reported once, when they occur (epoll, edge-triggered).
 #[derive(Debug)]
 pub struct WatchedSocket {
     socket: OwnedFd,
     /// The reported events that have not been found to be over since.
-    told: EventFlags,
+    reported: EventFlags,
 }
 
 impl WatchedSocket {
     /// One of which nothing is known, so that all is tried.
     pub fn new(socket: OwnedFd) -> Self {
-        let told = EventFlags::all();
-        Self { socket, told }
+        let reported = EventFlags::all();
+        Self { socket, reported }
     }
 
-    /// Remembers what was told of it.
+    /// Notes reported events.
     pub fn hear(&mut self, flags: EventFlags) {
-        self.told |= flags;
+        self.reported |= flags;
         if flags.intersects(EventFlags::ERR | EventFlags::HUP) {
-            self.told |= EventFlags::ERR | EventFlags::OUT | MORE;
+            self.reported |= EventFlags::ERR | EventFlags::OUT | MORE;
         }
-        if self.told.intersects(MORE) {
-            self.told |= EventFlags::IN;
+        if self.reported.intersects(MORE) {
+            self.reported |= EventFlags::IN;
         }
     }
 
     /// Whether a read may find something.
     pub fn is_readable(&self) -> bool {
-        self.told.contains(EventFlags::IN)
+        self.reported.contains(EventFlags::IN)
     }
 
-    /// Its error, if it was told of one.
+    /// Its error, if one was reported.
     pub fn check(&mut self) -> Result<(), Errno> {
-        if self.told.contains(EventFlags::ERR) {
-            self.told.remove(EventFlags::ERR);
+        if self.reported.contains(EventFlags::ERR) {
+            self.reported.remove(EventFlags::ERR);
             socket_error(&self.socket)??;
         }
         Ok(())
@@ -65,23 +65,23 @@ impl WatchedSocket {
         }
         let came = unless_it_waits(|| read(&self.socket, &mut *buffer))?;
         match came {
-            None => self.told.remove(EventFlags::IN | MORE),
-            Some(count) if count < buffer.len() && !self.told.intersects(MORE) => {
-                self.told.remove(EventFlags::IN);
+            None => self.reported.remove(EventFlags::IN | MORE),
+            Some(count) if count < buffer.len() && !self.reported.intersects(MORE) => {
+                self.reported.remove(EventFlags::IN);
             }
             Some(_) => {}
         }
         Ok(came)
     }
 
-    /// Writes what there is room for; None: there is none.
+    /// Writes as much as the socket takes; None: it takes nothing.
     pub fn write(&mut self, bytes: &[u8]) -> Result<Option<usize>, Errno> {
-        if !self.told.contains(EventFlags::OUT) {
+        if !self.reported.contains(EventFlags::OUT) {
             return Ok(None);
         }
         let went = unless_it_waits(|| write(&self.socket, bytes))?;
         if went.is_none() {
-            self.told.remove(EventFlags::OUT);
+            self.reported.remove(EventFlags::OUT);
         }
         Ok(went)
     }
@@ -133,7 +133,7 @@ mod tests {
 
         sender.write_all(b"bytes").unwrap();
         wait_for(&socket, PollFlags::IN);
-        assert_eq!(socket.read(&mut buffer), Ok(None)); // nothing was told of them
+        assert_eq!(socket.read(&mut buffer), Ok(None)); // they were not reported
         socket.hear(EventFlags::IN);
         assert_eq!(socket.read(&mut buffer), Ok(Some(5)));
         assert!(!socket.is_readable());

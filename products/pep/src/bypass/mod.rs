@@ -4,7 +4,7 @@
 //! looking into them. Knows addresses, connection IDs in the clear and round-trip times; must not
 //! know connections.
 //!
-//! A flow is all that comes from one address of a client. Each has a socket of its own towards the
+//! A flow is all that comes from one address of a client. Each has a separate socket towards the
 //! next hop. Where all datagrams of a side have one address, as in virtual time, connection IDs
 //! tell flows from connections.
 
@@ -190,9 +190,9 @@ impl Bypass {
         }
     }
 
-    /// Whether there is room for a flow of a client that has so many `other` connections which do
-    /// not go untouched: these need the datagrams of its address.
-    pub fn has_room(&self, config: &Config, other: usize) -> bool {
+    /// Whether a flow can be added of a client that has `other` further connections which do not go
+    /// untouched: these need the datagrams of its address.
+    pub fn can_take(&self, config: &Config, other: usize) -> bool {
         let is_told_apart = config.one_socket || other == 0;
         is_told_apart && self.flows.count() < config.limits.connections
     }

@@ -89,7 +89,7 @@ struct SideOptions {
     prefix: &'static str,
 }
 
-/// Those of the client side and of the server side.
+/// The options of the client side and of the server side.
 fn by_side(options: BTreeMap<String, String>, place: Place) -> [SideOptions; 2] {
     let prefix = match place {
         Place::Terminal => "access.",

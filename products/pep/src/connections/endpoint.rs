@@ -33,7 +33,7 @@ pub struct ConnectionEntry {
     pub owner: Option<ConnectionNumber>,
     /// The store for its path's values when it ends.
     peers: RememberedPaths,
-    /// Under which it is in the set of timers.
+    /// The time under which it is in the set of timers.
     timer: Option<Instant>,
     /// It stands in the queue of those that may have something to send.
     is_queued: bool,
@@ -177,7 +177,7 @@ impl SideEndpoint {
         self.endpoint.ignore(incoming);
     }
 
-    /// Queues a response; beyond the limit it is dropped: whoever sends so many requests repeats
+    /// Queues a response; beyond the limit it is dropped: whoever sends that many requests repeats
     /// them.
     fn respond(&mut self, transmit: &noq_proto::Transmit, bytes: Vec<u8>) {
         if self.responses.len() < MOST_RESPONSES {

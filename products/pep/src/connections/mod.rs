@@ -59,7 +59,7 @@ pub enum Socket {
 pub struct BothEndpoints {
     endpoints: [SideEndpoint; 2],
     touched: VecDeque<(Side, usize)>,
-    /// The room of events that were taken care of, for the next.
+    /// The allocation of handled events, for the next.
     spare: VecDeque<Event>,
     /// Whose turn it is to send first.
     first: Side,

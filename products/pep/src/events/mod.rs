@@ -44,7 +44,7 @@ pub enum Event {
     Closed {
         /// The client's connection.
         number: ConnectionNumber,
-        /// Who closed it.
+        /// The end that closed it.
         by: ClosedBy,
         /// Bytes of streams that were carried towards the server.
         to_server: u64,
@@ -58,8 +58,8 @@ pub enum Event {
         /// Why.
         why: Refusal,
     },
-    /// Datagrams of a client are forwarded untouched from now on: they need a socket of their own
-    /// on the server side.
+    /// Datagrams of a client are forwarded untouched from now on: they need a separate socket on
+    /// the server side.
     BypassOpened {
         /// Its number in [`crate::Socket::Bypass`].
         flow: u64,
@@ -68,7 +68,7 @@ pub enum Event {
         /// Where its datagrams go.
         next_hop: SocketAddr,
     },
-    /// That has ended: its socket may be closed.
+    /// A forwarded flow has ended: its socket may be closed.
     BypassClosed {
         /// Its number.
         flow: u64,

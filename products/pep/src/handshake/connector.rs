@@ -14,7 +14,7 @@ use crate::connections::{BothEndpoints, Side};
 
 /// The maker of connections, and the endpoints that they are of.
 pub struct Connector {
-    /// Of connections to come.
+    /// The configuration of connections to come.
     pub config: Arc<Config>,
     /// TLS of both sides.
     pub crypto: Crypto,

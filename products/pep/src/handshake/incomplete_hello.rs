@@ -41,8 +41,8 @@ impl InitialDatagram {
 pub struct PendingClient {
     /// The library's state of it.
     pub incoming: Incoming,
-    /// Who does not finish what it asks has a permit meanwhile: so it can keep away nobody but
-    /// itself.
+    /// The permit of a client that has not completed its `ClientHello`: it counts against the
+    /// client's own limit, so that others are not kept away.
     pub permit: ConnectionPermit,
     /// All that it has sent.
     pub datagrams: Vec<InitialDatagram>,
@@ -163,7 +163,7 @@ impl IncompleteHellos {
         self.remove(&key).map(|client| client.incoming)
     }
 
-    /// Nobody is waited for any more.
+    /// Takes all, when no client is waited for any more.
     pub fn take_all(&mut self) -> Vec<Incoming> {
         self.timers.clear();
         let waiting = std::mem::take(&mut self.waiting);

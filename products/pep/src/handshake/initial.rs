@@ -32,7 +32,7 @@ pub struct InitialHeader<'a> {
 }
 
 impl<'a> InitialHeader<'a> {
-    /// Of a datagram; `None`: it starts with another packet, or with none.
+    /// The header of a datagram; `None`: it starts with another packet, or with none.
     pub fn of(datagram: &'a [u8]) -> Option<Self> {
         let mut reader = Reader(datagram);
         let first = reader.byte()?;

@@ -5,7 +5,7 @@
 pub struct Reader<'a>(pub &'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// So many bytes.
+    /// The next `count` bytes.
     pub fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
@@ -28,7 +28,7 @@ impl<'a> Reader<'a> {
         )
     }
 
-    /// An integer of so many bytes, as TLS has them.
+    /// An integer of `bytes` bytes, as TLS has them.
     pub fn number(&mut self, bytes: usize) -> Option<usize> {
         let digits = self.take(bytes)?;
         Some(

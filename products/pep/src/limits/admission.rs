@@ -17,23 +17,22 @@ const INCOMPLETE_HELLOS: usize = 16;
 /// The admission of clients, which ends when the proxy shuts down.
 #[derive(Debug, Default)]
 pub struct Admission {
-    /// Nobody is taken any more.
+    /// No client is accepted any more.
     pub is_draining: bool,
 }
 
 /// The clients that have shown nothing of themselves so far.
 #[derive(Debug, Clone, Copy)]
 pub struct Unproven {
-    /// Those whose `ClientHello` is not complete.
+    /// Clients whose `ClientHello` is not complete.
     pub hellos: usize,
-    /// Those whose handshakes are under way.
+    /// Clients whose handshakes are under way.
     pub handshakes: usize,
 }
 
 impl Admission {
     /// Whether a client has to show that it is at its address (RFC 9000, section 8.1.2): there are
-    /// so many connections, or so many of this client, that some may be of somebody who is not
-    /// there.
+    /// enough connections, or enough of this client, that some may be of somebody who is not there.
     pub fn wants_validation(config: &Config, unproven: Unproven, client: IpAddr) -> bool {
         let limits = config.limits.connection_limits();
         INCOMPLETE_HELLOS * unproven.hellos >= limits.total

@@ -26,9 +26,9 @@ pub enum ReceiveWindow {
 /// The flow control credit of a peer, in bytes (RFC 9000, section 4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowCredit {
-    /// That of all streams together.
+    /// The credit of all streams together.
     pub connection: u64,
-    /// That of one stream.
+    /// The credit of one stream.
     pub stream: u64,
 }
 
@@ -48,9 +48,9 @@ impl FlowCredit {
         }
     }
 
-    /// That of the connection while so many streams may have to wait. The library announces new
-    /// credit when it comes to an eighth of the window, which is not to be more than what those
-    /// leave of it.
+    /// The credit of the connection while this number of streams may have to wait. The library
+    /// announces new credit when it comes to an eighth of the window, which is not to be more than
+    /// what those leave of it.
     pub fn with_waiting(self, streams: u64) -> u64 {
         let one = self.stream.saturating_mul(8).div_ceil(7);
         self.connection.saturating_add(streams.saturating_mul(one))

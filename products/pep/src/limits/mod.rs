@@ -1,4 +1,4 @@
-//! Who may come, and how much of anything there may be.
+//! Which clients are accepted, and the limits of all resources.
 //!
 //! Promises: what one client takes never keeps others away, and what it has taken is free again
 //! when it is gone. Knows addresses and counts; must not know connections or datagrams.
@@ -57,7 +57,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Those that clients' connections are counted against.
+    /// The limits that clients' connections are counted against.
     pub(crate) fn connection_limits(&self) -> ConnectionLimits {
         ConnectionLimits {
             total: self.connections,

@@ -28,7 +28,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// The connections of one use.
 struct PooledConnections {
     ready: VecDeque<usize>,
-    /// Those whose handshakes are under way.
+    /// Connections whose handshakes are under way.
     handshaking: BTreeSet<usize>,
     requested: Instant,
     pause: Duration,
@@ -48,7 +48,7 @@ pub struct ReadyConnections {
 }
 
 impl ReadyConnections {
-    /// Those that are to send PING now, and then again after `interval`.
+    /// Connections that are to send PING now, and then again after `interval`.
     pub fn due_for_ping(&mut self, now: Instant, interval: Duration) -> Vec<usize> {
         if self.pings.is_none_or(|time| time > now) {
             return Vec::new();

@@ -51,7 +51,7 @@ fn act(command: Command) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whoever does not read it any more misses nothing.
+/// Prints a line; a reader that has gone away misses nothing.
 fn say(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

@@ -1,6 +1,6 @@
 //! Which worker a datagram is for.
 //!
-//! Every worker has a socket of its own at the same address (`SO_REUSEPORT`). By itself, the kernel
+//! Every worker has a separate socket at the same address (`SO_REUSEPORT`). By itself, the kernel
 //! would choose among them by the addresses of the datagram, and a client whose address changes,
 //! because it moves or a NAT forgets it, would come to a worker that does not know its connection.
 //! So the choice is by the first byte of the destination connection ID instead, which QUIC sends in
@@ -51,7 +51,7 @@ pub struct SteeredIds {
 }
 
 impl SteeredIds {
-    /// Those of worker `worker` of `workers`.
+    /// The IDs of worker `worker` of `workers`.
     pub fn of(worker: usize, workers: usize) -> Self {
         assert!(worker < workers && workers <= MOST_WORKERS, "see there");
         Self {

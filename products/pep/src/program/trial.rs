@@ -1,5 +1,5 @@
-//! A worker for one trial, at an address of its host: no settings, no reload, and the end when it
-//! is told to.
+//! A worker for one trial, at an address of its host: no settings, no reload, and it ends when it
+//! is asked to.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -30,7 +30,7 @@ use crate::relay::{
 };
 
 /// A performance enhancing proxy: it ends connections of clients, and carries what they bear over
-/// connections of its own.
+/// separate connections.
 pub struct Proxy {
     config: Arc<Config>,
     clock: Clock,
@@ -77,7 +77,7 @@ impl Proxy {
             let bypass = &mut self.bypass;
             return bypass.receive_for_client(now, &self.config, flow, &datagram);
         }
-        // Nobody is accepted on that side.
+        // No connection is accepted on that side.
         let _ = self.pairs.receive(now, Side::Server, datagram);
         self.drive(now);
     }
@@ -152,7 +152,7 @@ impl Proxy {
     fn handle_arrival(&mut self, now: Instant, client: ArrivedClient) {
         match client {
             ArrivedClient::Complete(client, hello) => self.take(now, client, hello),
-            // Whoever sends garbage gets no answer that would tell it anything.
+            // A sender of garbage gets no answer, which would tell it something.
             ArrivedClient::Invalid(incoming) => {
                 let client = incoming.remote_address();
                 self.pairs
@@ -165,7 +165,7 @@ impl Proxy {
         }
     }
 
-    /// It is known what a client wants: it is relayed, or forwarded untouched.
+    /// Takes a client whose `ClientHello` is complete: it is relayed, or forwarded untouched.
     fn take(&mut self, now: Instant, client: PendingClient, hello: ClientHello) {
         let PendingClient {
             incoming,
@@ -186,7 +186,7 @@ impl Proxy {
         };
         let others = self.pairs.table().count_from(client);
         if let (Some(next_hop), Some(true)) = (next_hop, is_short)
-            && self.bypass.has_room(&self.config, others)
+            && self.bypass.can_take(&self.config, others)
         {
             self.pairs
                 .connector
@@ -213,7 +213,7 @@ impl Proxy {
         };
         let number = self.pairs.begin(now, new);
         let Some(next_hop) = next_hop else {
-            // It is accepted only to be told that.
+            // It is accepted only to be informed of that.
             let why = Refusal::ServerName(server_name);
             self.pairs.events.push_refusal(client, why);
             let reason = CloseCode::Name.into();
@@ -302,7 +302,7 @@ impl Proxy {
 
     /// Takes care of what touching connections led to.
     fn drive(&mut self, now: Instant) {
-        // Whoever is already at it does it.
+        // A caller that is already driving the pairs does it.
         if self.pairs.is_driving() {
             return;
         }
@@ -339,7 +339,7 @@ impl Proxy {
             let (config, to) = (&self.config, next_hop.address);
             let others = self.pairs.table().count_from(client) - 1;
             if self.bypass.is_short_hop(now, config, client, to) == Some(true)
-                && self.bypass.has_room(config, others)
+                && self.bypass.can_take(config, others)
             {
                 return self.switch_to_bypass(now, number, client, to);
             }

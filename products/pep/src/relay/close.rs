@@ -1,8 +1,8 @@
 //! With what the proxy closes connections.
 //!
-//! What an application closes with goes through as it is. Where there is no such thing, the other
-//! side is told by an application error code of these; they are large and lie close together, so
-//! that nobody takes them for an application's own.
+//! An application's error code goes through unchanged. Where there is none, the other side gets an
+//! application error code of these; they are large and lie close together, so that nobody takes
+//! them for an application's own.
 
 use noq_proto::{ConnectionError, TransportErrorCode};
 use rustls::AlertDescription;
@@ -112,7 +112,7 @@ impl From<CloseCode> for CloseReason {
 }
 
 impl CloseReason {
-    /// The reason that the client is told when the connection to the next hop has ended so.
+    /// The reason that the client gets when the connection to the next hop has ended so.
     pub fn of_next_hop(error: &ConnectionError, was_connected: bool) -> Self {
         Self::of(error, |code| match (error, code) {
             (ConnectionError::TimedOut, _) if !was_connected => CloseCode::NextHopUnreachable,
@@ -129,7 +129,7 @@ impl CloseReason {
         })
     }
 
-    /// The reason that the server is told when the connection of the client has ended so.
+    /// The reason that the server gets when the connection of the client has ended so.
     pub fn of_client(error: &ConnectionError) -> Self {
         Self::of(error, |_| match error {
             ConnectionError::TimedOut | ConnectionError::Reset => CloseCode::ClientLost,
@@ -137,7 +137,8 @@ impl CloseReason {
         })
     }
 
-    /// Who has closed a connection with this, if the one on the side `gone` was the first to end.
+    /// The end that has closed a connection with this, if the one on the side `gone` was the first
+    /// to end.
     pub fn by(&self, gone: Side) -> ClosedBy {
         match gone {
             _ if !self.is_application => ClosedBy::Proxy {

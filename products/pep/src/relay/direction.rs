@@ -17,9 +17,9 @@ use crate::limits::Limits;
 
 /// The bytes that may be buffered.
 struct BufferLimits {
-    /// Of one stream.
+    /// The limit of one stream.
     stream: usize,
-    /// Of all streams of this direction.
+    /// The limit of all streams of this direction.
     connection: usize,
 }
 
@@ -81,7 +81,7 @@ impl DirectionRelay {
         !self.streams.is_empty() || self.waiting() > 0
     }
 
-    /// Whether a peer leaves gaps open although there is no more room.
+    /// Whether a peer leaves gaps open although the buffer is full.
     pub fn has_open_gap(&self) -> bool {
         !self.with_gap.is_empty()
     }
@@ -109,8 +109,8 @@ impl DirectionRelay {
         }
     }
 
-    /// Lets the peer that data come from open what the other side allows; whether it is to be told
-    /// anything new.
+    /// Lets the peer that data come from open what the other side allows; whether something new is
+    /// to be sent to it.
     pub fn allow(&mut self, from: &mut Connection, to: &mut Connection) -> bool {
         self.opener.allow(from, to)
     }
@@ -118,7 +118,7 @@ impl DirectionRelay {
     /// Begins what goes back on a stream; `ends` are of the direction that it was opened in.
     fn answer(&mut self, ends: &mut RelayEnds<'_>, id: StreamId) {
         self.streams.insert(id, StreamRelay::default());
-        // That nothing is to go back may have been the first that was heard of the stream.
+        // The peer's STOP_SENDING may have been the first frame of the stream.
         if let Some(from) = &mut ends.from
             && let Ok(Some(code)) = from.send_stream(id).stopped()
         {
@@ -141,7 +141,7 @@ impl DirectionRelay {
         }
     }
 
-    /// There is room again for streams that were left.
+    /// Goes on with streams that were left unread, when there is buffer again.
     fn go_on(&mut self, ends: &mut RelayEnds<'_>) {
         let mut left = std::mem::take(&mut self.full);
         while self.held < self.limits.connection
@@ -161,9 +161,9 @@ impl DirectionRelay {
         }
         let stream = self.streams.get_mut(&id)?;
         let others = self.held - stream.held();
-        let room = self.limits.connection.saturating_sub(others);
+        let capacity = self.limits.connection.saturating_sub(others);
         let mut carried = 0;
-        let outcome = stream.carry(ends, id, room.min(self.limits.stream), &mut carried);
+        let outcome = stream.carry(ends, id, capacity.min(self.limits.stream), &mut carried);
         let held = stream.held();
         self.carried += carried;
         self.held = others + held;
@@ -211,7 +211,7 @@ impl DirectionRelay {
         self.with_gap.remove(&id);
     }
 
-    /// Takes out all that has come, whatever the room: `from` is going away.
+    /// Takes out all that has come, whatever the limits: `from` is going away.
     pub fn read_remaining(&mut self, from: &mut Connection) {
         self.opener.accept(from);
         for id in self.opener.waiting_ids() {

@@ -14,7 +14,7 @@ pub struct RelayEnds<'a> {
 }
 
 impl<'a> RelayEnds<'a> {
-    /// Those of a direction of which both are there.
+    /// The ends of a direction of which both are there.
     pub fn between(from: &'a mut Connection, to: &'a mut Connection) -> Self {
         Self {
             from: Some(from),

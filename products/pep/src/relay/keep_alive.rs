@@ -1,7 +1,7 @@
 //! Handing on that a peer wants the connection to live (RFC 9000, section 10.1.2).
 //!
 //! Who keeps one hop alive by PING means all. And who has sent all that it has must not take the
-//! connection for dead while the other side is still receiving it: without proxies it would hear of
+//! connection for dead while the other side is still receiving it: without proxies it would know
 //! that.
 
 use std::time::{Duration, Instant};
@@ -16,12 +16,12 @@ const LOOKS: u32 = 4;
 /// The watch on the activity of a pair's connections. Every now and then is enough.
 #[derive(Debug, Default)]
 pub struct KeepAlive {
-    next: Option<Look>,
+    next: Option<NextCheck>,
 }
 
 /// The next look at them.
 #[derive(Debug, Clone, Copy)]
-struct Look {
+struct NextCheck {
     time: Instant,
     /// How active they were before.
     activity: [u64; 2],
@@ -35,7 +35,7 @@ impl KeepAlive {
             return false;
         };
         let activity = [activity(client), activity(server)];
-        let next = Look {
+        let next = NextCheck {
             time: now + idle / LOOKS,
             activity,
         };

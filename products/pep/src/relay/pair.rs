@@ -45,7 +45,7 @@ pub struct PendingClose {
     pub until: Instant,
     /// ACK frames that had come from the side that is left when `until` was set.
     pub acks: u64,
-    /// Who has closed the other side, for the log.
+    /// The end that closed the other side, for the log.
     pub by: ClosedBy,
 }
 
@@ -67,7 +67,7 @@ pub struct NewPair {
     pub permit: ConnectionPermit,
     /// Its `ClientHello`.
     pub hello: ClientHello,
-    /// It may still turn out that it is better forwarded untouched.
+    /// The candidate for forwarding it untouched, which may still turn out to be better.
     pub bypass: Option<BypassCandidate>,
 }
 
@@ -98,7 +98,7 @@ pub struct ConnectionPair {
     pub until: Option<Instant>,
     keep_alive: KeepAlive,
     gaps: GapWatch,
-    /// Under which it is in the set of timers.
+    /// The time under which it is in the set of timers.
     pub timer: Option<Instant>,
 }
 
@@ -157,7 +157,7 @@ impl ConnectionPair {
         }
     }
 
-    /// Those of both sides.
+    /// The handles of both sides.
     pub fn handles(&self) -> [Option<usize>; 2] {
         Side::BOTH.map(|side| self.handle_of(side))
     }
@@ -316,10 +316,11 @@ impl ConnectionPair {
         }
     }
 
-    /// Lets each side open as many streams as the other allows; which are to be told anything new.
+    /// Lets each side open as many streams as the other allows; returns to which something new is
+    /// to be sent.
     ///
-    /// Streams end in the library without a word, so this is looked at whenever a connection was
-    /// touched.
+    /// The library does not report the ends of streams, so this is looked at whenever a connection
+    /// was touched.
     pub fn allow_streams(&mut self, both: BothConnections<'_>) -> [bool; 2] {
         let [Some(client), Some(server)] = both else {
             return [false, false];
@@ -439,8 +440,8 @@ impl ConnectionPair {
     }
 }
 
-/// Hands on DATAGRAM frames (RFC 9221). What there is no room for displaces older ones, as the
-/// library does.
+/// Relays DATAGRAM frames (RFC 9221). Where the buffer is full, new ones displace older ones, as
+/// the library does.
 fn forward_datagrams(from: &mut Connection, to: &mut Connection, statistics: &mut Statistics) {
     while let Some(data) = from.datagrams().recv() {
         match to.datagrams().send(data, true) {

@@ -13,7 +13,7 @@ pub struct PairTable {
     pairs: BTreeMap<ConnectionNumber, ConnectionPair>,
     /// When they want to be called.
     timers: BTreeSet<(Instant, ConnectionNumber)>,
-    /// Those whose handshakes are under way.
+    /// Pairs whose handshakes are under way.
     handshaking: usize,
     /// From where their clients come.
     client_addresses: BTreeMap<SocketAddr, usize>,
@@ -115,12 +115,12 @@ impl PairTable {
         self.pairs.len()
     }
 
-    /// Those whose handshakes are under way.
+    /// Pairs whose handshakes are under way.
     pub fn handshaking(&self) -> usize {
         self.handshaking
     }
 
-    /// Those whose clients come from this address.
+    /// Pairs whose clients have this address.
     pub fn count_from(&self, client: SocketAddr) -> usize {
         self.client_addresses.get(&client).copied().unwrap_or(0)
     }

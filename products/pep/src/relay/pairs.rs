@@ -26,7 +26,7 @@ pub struct PairedConnections {
     pairs: PairTable,
     /// The connection whose events are being handled.
     driven: Option<Driven>,
-    /// It is touched when the notice has been taken care of.
+    /// A connection that is touched when the notice has been taken care of.
     touched_next: Option<(Side, usize)>,
     /// Events for the driver.
     pub events: EventQueue,
@@ -289,7 +289,7 @@ impl PairedConnections {
         self.events.push(Event::Established { number, protocol });
     }
 
-    /// The connection on one side has ended, or never began; the other is told when it has what
+    /// The connection on one side has ended, or never began; the other is closed when it has what
     /// came before.
     pub fn end(&mut self, now: Instant, number: ConnectionNumber, side: Side, reason: CloseReason) {
         let end = SideEnd {
@@ -462,7 +462,7 @@ impl PairedConnections {
             Some(TimeoutAction::Close(reason)) => {
                 self.finish(now, number, left.unwrap_or(Side::Client), Some(reason));
             }
-            // The client is told as soon as its own handshake is complete.
+            // The client is closed as soon as its own handshake is complete.
             Some(TimeoutAction::GiveUpNextHop) => {
                 let reason = CloseReason::from(CloseCode::NextHopUnreachable);
                 if let Some(handle) = pair.handle_of(Side::Server) {

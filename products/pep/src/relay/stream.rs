@@ -52,12 +52,13 @@ impl StreamRelay {
         self.pieces.occupied() + self.rest.len()
     }
 
-    /// Hands on what there is, and adds to `carried` what was written; `room` is what it may hold.
+    /// Relays available data, and adds to `carried` the bytes written; it may hold `capacity`
+    /// bytes.
     pub fn carry(
         &mut self,
         ends: &mut RelayEnds<'_>,
         id: StreamId,
-        room: usize,
+        capacity: usize,
         carried: &mut u64,
     ) -> StreamProgress {
         let mut full = None;
@@ -67,7 +68,7 @@ impl StreamRelay {
         {
             while let Ok(all) = taken {
                 // A piece of no length says what comes next, and leaves it there.
-                let is_full = self.held() > 0 && self.held() >= room;
+                let is_full = self.held() > 0 && self.held() >= capacity;
                 let most = if is_full { 0 } else { LARGEST_PIECE };
                 let chunk = match chunks.next(most) {
                     Ok(Some(chunk)) if !is_full => chunk,
@@ -111,8 +112,8 @@ impl StreamRelay {
     }
 
     fn take(&mut self, chunk: noq_proto::Chunk) {
-        // There is room for what limits allow; a window may have been asked for that is larger.
-        // What cannot be kept must not be missing unnoticed.
+        // The buffer is as large as limits allow; the configured window may be larger. Data that
+        // cannot be kept must not be lost unnoticed.
         if self.pieces.insert(chunk.offset, chunk.bytes).is_err() {
             let code = VarInt::try_from(CloseCode::Buffer.value()).unwrap_or(VarInt::MAX);
             self.end = Some(End::Reset(code));
@@ -144,7 +145,7 @@ impl StreamRelay {
         }
     }
 
-    /// Reads all that has come, whatever the room.
+    /// Reads all that has come, whatever the limits.
     pub fn read_all(&mut self, from: &mut Connection, id: StreamId) {
         if self.end.is_some() {
             return;

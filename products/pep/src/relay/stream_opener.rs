@@ -1,9 +1,9 @@
 //! Streams that one side opens, and that are opened towards the other in the same order, as far as
 //! that allows it.
 //!
-//! A peer may open as many as the other side allows, and hears of more when that does. So a stream
-//! does not wait here, where what is sent on it would use up the credit that all streams of the
-//! connection share, and one that is under way would get none. Only before it is known what the
+//! A peer may open as many as the other side allows, and gets more when that allows more. So a
+//! stream does not wait here, where what is sent on it would use up the credit that all streams of
+//! the connection share, and one that is under way would get none. Only before it is known what the
 //! other side allows, a *first flight* is allowed all the same. Some of it may then have to wait,
 //! here or at a proxy further on, which cannot be told from here; as long as that may be, each of
 //! these streams adds its own credit to that of the connection.
@@ -25,7 +25,7 @@ pub struct StreamOpener {
     credit: Option<FlowCredit>,
     /// Streams that it has opened.
     accepted: [u64; 2],
-    /// Those of them that have been opened towards the other.
+    /// Streams among them that have been opened towards the other.
     opened: [u64; 2],
     /// How many the other side allowed when that was too few: it is not asked again before it
     /// allows more.
@@ -106,7 +106,7 @@ impl StreamOpener {
     }
 
     /// Lets a peer open as many streams as the other side allows, and send on those that are under
-    /// way whatever others wait; whether it is to be told anything new.
+    /// way whatever others wait; whether something new is to be sent to it.
     pub fn allow(&mut self, from: &mut Connection, to: &mut Connection) -> bool {
         self.accept(from);
         let mut is_new = false;

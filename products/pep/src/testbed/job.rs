@@ -10,7 +10,7 @@ use bentpipe_pep::{Config, ConfigContext, Limits, NextHop, Place, Proxy};
 
 use super::plain;
 
-/// The job of a proxy: what it is told of a trial, but for what the proxy itself is made of.
+/// The job of a proxy: the parts of its HELLO beside the proxy's own configuration.
 pub struct Job {
     /// Where datagrams on the client side come from, in virtual time.
     pub previous_hop: Option<SocketAddr>,

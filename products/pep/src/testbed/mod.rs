@@ -1,5 +1,5 @@
 //! The proxy in a trial (`endpoints/contract/middleboxes.md`): in virtual time as a child of the
-//! coordinator, in real time on a host of the emulator. Both are told the same.
+//! coordinator, in real time on a host of the emulator. Both get the same HELLO.
 
 mod job;
 mod sockets;

@@ -22,7 +22,7 @@ const DRIVER: &str = "at each instant: all arrivals, then timers, then polls of 
 /// A timer that is due again right after it was handled waits this long, so that time goes on.
 const TIMER_RESOLUTION: Duration = Duration::from_micros(1);
 
-/// Speaks with the coordinator until that has heard enough or goes away.
+/// Exchanges messages with the coordinator until FINISH, or until it goes away.
 pub fn run() -> Result<(), EndpointError> {
     bentpipe_endpoint::keep_freed_memory();
     let mut pipes = Pipes::inherited();

@@ -1,4 +1,4 @@
-//! Whoever is not there, or does not finish what it asks, keeps nobody else away.
+//! Clients that are not there, or do not complete their requests, keep no others away.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::peer::Peer;
 use crate::setup::{Plan, client_tls};
 use crate::world::{World, calling};
 
-/// The first datagrams of so many clients. Each is all that one asks for, or a part of that.
+/// The first datagrams of `count` clients. Each is all that one asks for, or a part of that.
 fn firsts(clock: &Clock, count: usize, is_complete: bool) -> Vec<Vec<u8>> {
     let long = "x".repeat(250);
     let protocols = if is_complete {

@@ -1,5 +1,5 @@
-//! Connections that are disturbed while data are under way: what was taken is delivered, the other
-//! side hears a defined code, and nothing is left.
+//! Connections that are disturbed while data are under way: data that were taken are delivered, the
+//! other side gets a defined code, and nothing is left.
 
 use std::time::Duration;
 
@@ -201,8 +201,8 @@ fn memory_is_bounded_where_the_other_side_does_not_read() {
     talk.server.is_slow = true;
     talk.run(Duration::from_secs(20));
     for proxy in &talk.world.proxies {
-        // Each direction of the connection has room for twice the buffer of a stream, and a piece
-        // of each stream.
+        // Each direction of the connection holds twice the buffer of a stream, and a piece of each
+        // stream.
         let held = proxy.statistics().held_bytes;
         assert!(held <= 2 * 200_000 + 20 * (1 << 16), "{held}");
     }

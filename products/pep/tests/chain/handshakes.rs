@@ -71,7 +71,7 @@ fn a_chain_that_is_warm_answers_at_once() {
         (1, 1)
     );
     assert!(statistics.resumed_total > 0);
-    // Nobody asks for so long that it is given up.
+    // No server answers for so long that it is given up.
     world.run(Duration::from_secs(1200));
     for proxy in &world.proxies {
         assert_eq!(proxy.statistics().warm, 0);
@@ -174,7 +174,7 @@ fn what_a_client_sends_early_is_carried_early() {
     }
 }
 
-/// When a client hears of what the server says by itself, which closes its connection at once or
+/// When a client gets the server's own first message, where that closes its connection at once or
 /// does not.
 fn first_word(words: &'static str, is_closed: bool) -> Duration {
     let mut plan = Plan::of(&[words]);

@@ -1,4 +1,5 @@
-//! Who breaks rules or is not there: the other side hears a defined code, and nothing is left.
+//! Peers that break rules or are not there: the other side gets a defined code, and nothing is
+//! left.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -184,7 +184,7 @@ impl Peer {
         }
     }
 
-    /// Forgets a connection without a word.
+    /// Forgets all connections without closing them.
     pub fn forget_all(&mut self) {
         self.connections.clear();
     }

@@ -102,7 +102,7 @@ pub fn config(clock: &Clock, index: usize, words: &str) -> Config {
 
 /// The description of a world.
 pub struct Plan {
-    /// Of each proxy.
+    /// The options of each proxy.
     pub words: Vec<&'static str>,
     pub paths: Vec<Path>,
     pub seed: u64,

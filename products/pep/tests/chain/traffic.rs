@@ -15,7 +15,7 @@ pub struct Sending {
     pub bytes: usize,
     /// It resets the stream with this code in place of finishing it.
     pub reset: Option<u32>,
-    /// The receiver asks to stop with this code when it has read so many bytes.
+    /// The receiver asks to stop with this code when it has read this many bytes.
     pub stop: Option<(usize, u32)>,
 }
 
@@ -25,12 +25,12 @@ pub struct Plan {
     pub opener: Side,
     pub dir: Dir,
     pub forth: Sending,
-    /// Of bidirectional streams.
+    /// The reverse direction of bidirectional streams.
     pub back: Sending,
 }
 
 impl Plan {
-    /// Both ways, of so many bytes each, opened by the client.
+    /// Both ways, of `bytes` bytes each, opened by the client.
     pub fn both_ways(bytes: usize) -> Self {
         let sending = Sending {
             bytes,
@@ -122,7 +122,7 @@ impl Application {
         }
     }
 
-    /// Hears what has happened, and goes on with everything.
+    /// Handles events, and goes on with everything.
     pub fn act(&mut self, peer: &mut crate::peer::Peer) {
         while let Some((handle, event)) = peer.events.pop_front() {
             match event {

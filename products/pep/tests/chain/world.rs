@@ -20,7 +20,7 @@ pub const EPOCH: Duration = Duration::from_secs(946_684_800);
 #[derive(Debug, Clone, Copy)]
 pub struct Path {
     pub delay: Duration,
-    /// Each takes up to so much longer, so that they overtake each other.
+    /// The most that one takes longer, so that they overtake each other.
     pub jitter: Duration,
     /// Each is lost with this probability, in percent.
     pub loss: u64,
@@ -62,7 +62,7 @@ struct Datagram {
     payload: Vec<u8>,
 }
 
-/// Flows that are forwarded untouched have ports of their own, from here on; others are above.
+/// Flows that are forwarded untouched have separate ports, from here on; others are above.
 const FIRST_BYPASS_PORT: u16 = 40_000;
 const LEAST_CALLING: u16 = 50_000;
 
@@ -81,17 +81,17 @@ pub struct World {
     sent: u64,
     /// Datagrams that crossed each hop, or were to.
     pub crossed: Vec<u64>,
-    /// Those of them without a mark of ECN.
+    /// Datagrams among them without a mark of ECN.
     pub unmarked: Vec<u64>,
     /// Flows that are forwarded untouched have the port of their proxy's connections.
     pub one_socket: bool,
-    /// Datagrams from the node of this number, if they have so many bytes, are lost.
+    /// Datagrams from the node of this number, if their sizes are in this range, are lost.
     pub swallowed: Option<(usize, Range<usize>)>,
     /// Nothing goes to or from the node of this number.
     pub silent: Option<usize>,
     /// The client's.
     pub transport: TransportConfig,
-    /// Of all datagrams so far, with their times (FNV-1a).
+    /// A hash of all datagrams so far, with their times (FNV-1a).
     pub fingerprint: u64,
 }
 

@@ -35,7 +35,7 @@ fn read(arguments: &Arguments) -> Result<Settings, SettingsError> {
     Settings::load(arguments.file.as_deref(), &arguments.overrides)
 }
 
-/// Those of a proxy with these settings, which has been killed.
+/// Removes the rules of a proxy with these settings, which has been killed.
 fn remove_rules(settings: &Settings) -> Result<(), Failure> {
     let Some(interception) = service::interception(settings) else {
         let hint =
@@ -50,7 +50,7 @@ fn remove_rules(settings: &Settings) -> Result<(), Failure> {
     })
 }
 
-/// Whoever does not read it any more misses nothing.
+/// Prints a line; a reader that has gone away misses nothing.
 fn say(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

@@ -23,7 +23,7 @@ use super::settings::{MOST_WORKERS, Settings, SideSettings};
 use super::{read, rights};
 use crate::config::{Accept, Config, Destination, PoolConfig, Side, Times};
 use crate::interception::Interception;
-use crate::relay::{Ears, Inbox, Listener, Message, Relay};
+use crate::relay::{ClientSources, Inbox, Listener, Message, Relay};
 use crate::sockets::{self, Listening, Sharing};
 use crate::statistics::Statistics;
 
@@ -73,11 +73,12 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         inboxes: Arc::new(inboxes.map_err(failed("making an eventfd"))?),
     };
     let config = service.config()?;
-    let ears = service.ears(&config)?;
-    let listeners = ears[0].listeners.iter();
+    let client_sources = service.client_sources(&config)?;
+    let listeners = client_sources[0].listeners.iter();
     let listen_at: Vec<_> = listeners.filter_map(|it| name_of(&it.socket)).collect();
-    for (number, (inbox, ears)) in service.inboxes.iter().zip(ears).enumerate() {
-        let relay = Relay::new(number, ears, config.clone(), inbox.clone());
+    for (number, (inbox, client_sources)) in service.inboxes.iter().zip(client_sources).enumerate()
+    {
+        let relay = Relay::new(number, client_sources, config.clone(), inbox.clone());
         let relay = relay.map_err(|error| Failure::Failed(error.to_string()))?;
         supervisor.start(move || relay.run().map(drop).map_err(|error| error.to_string()))?;
     }
@@ -140,11 +141,11 @@ impl Service {
     }
 
     /// Each worker's sources of new clients.
-    fn ears(&self, config: &Config) -> Result<Vec<Ears>, Failure> {
+    fn client_sources(&self, config: &Config) -> Result<Vec<ClientSources>, Failure> {
         let mut all = Vec::new();
         for _ in self.inboxes.iter() {
             let gates = interception(&self.settings).map_or(Ok(Vec::new()), |it| it.gates());
-            all.push(Ears {
+            all.push(ClientSources {
                 listeners: Vec::new(),
                 gates: gates.map_err(failed("waiting for SYNs"))?,
             });
@@ -162,10 +163,12 @@ impl Service {
             // Another program of the same user could share the address unnoticed.
             drop(listen(place, Sharing::Alone)?);
             let mut place = place;
-            for ears in &mut all {
+            for client_sources in &mut all {
                 let socket = listen(place, Sharing::Shared)?;
                 place = name_of(&socket).unwrap_or(place); // a port of 0 is the same for all
-                ears.listeners.push(Listener { socket, is_of_pool });
+                client_sources
+                    .listeners
+                    .push(Listener { socket, is_of_pool });
             }
         }
         Ok(all)

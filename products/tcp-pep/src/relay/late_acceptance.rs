@@ -27,7 +27,7 @@ pub(super) struct PendingClient {
 }
 
 impl Relay {
-    /// Hears all clients that ask, and opens their connections to where they want to go.
+    /// Reads all SYNs, and opens connections to their destinations.
     pub(super) fn hear(&mut self, gate: usize, now: Duration) {
         for _ in 0..EVENTS {
             let Some(syn) = self.gates.get(gate).and_then(SynGate::next) else {
@@ -103,7 +103,7 @@ impl Relay {
                 if let Some(syn) = self.stop_asking(number)
                     && let Some(gate) = self.gate_of(&syn)
                 {
-                    // One that does not hear of it asks once more.
+                    // A client that does not get it sends its SYN once more.
                     let _ = gate.refuse(&syn);
                 }
             }

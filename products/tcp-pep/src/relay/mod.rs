@@ -22,7 +22,7 @@ use tracing::{debug, warn};
 
 use crate::buffers::Buffers;
 use crate::config::{Accept, Config, Destination};
-use crate::event_log::{EventLog, Why};
+use crate::event_log::{EndReason, EventLog};
 use crate::pair::{ClientConnection, Ends, Pair, PairState};
 use crate::sockets;
 use crate::statistics::Statistics;
@@ -51,12 +51,12 @@ pub struct Listener {
     pub is_of_pool: bool,
 }
 
-/// The sockets that a relay hears of clients through.
+/// The sockets at which a relay learns of clients.
 #[derive(Debug)]
-pub struct Ears {
+pub struct ClientSources {
     /// Accept from these, which do not block.
     pub listeners: Vec<Listener>,
-    /// With late acceptance: hear of SYNs through these.
+    /// The gates for SYNs, with late acceptance.
     pub gates: Vec<SynGate>,
 }
 
@@ -103,7 +103,7 @@ pub struct Relay {
     /// Whose turn it is.
     turns_from: u64,
     buffers: Buffers,
-    /// Those that wait for a buffer.
+    /// Pairs that wait for a buffer.
     starved: BTreeSet<u64>,
     /// Whether it accepts no connections, for want of descriptors or memory.
     is_paused: bool,
@@ -117,21 +117,21 @@ impl Relay {
     /// One that accepts who comes to these.
     pub fn new(
         worker: usize,
-        ears: Ears,
+        client_sources: ClientSources,
         config: Config,
         inbox: Arc<Inbox>,
     ) -> Result<Self, EndpointError> {
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(failed)?;
         watch(&epoll, &*inbox, INBOX, EventFlags::IN)?;
-        for (gate, number) in ears.gates.iter().zip(GATES..) {
+        for (gate, number) in client_sources.gates.iter().zip(GATES..) {
             watch(&epoll, gate.socket(), number, EventFlags::IN)?;
         }
         let mut relay = Self {
             epoll,
             inbox,
             clock: Clock::start_now(),
-            listeners: ears.listeners,
-            gates: ears.gates,
+            listeners: client_sources.listeners,
+            gates: client_sources.gates,
             asking: BTreeMap::new(),
             asking_by_ends: HashMap::new(),
             arriving: BTreeMap::new(),
@@ -154,7 +154,7 @@ impl Relay {
         Ok(relay)
     }
 
-    /// Carries until it is told to end; what it counted.
+    /// Relays until it is asked to end; returns its counters.
     pub fn run(mut self) -> Result<Statistics, EndpointError> {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         // In order: which pair comes first must not be drawn.
@@ -201,7 +201,7 @@ impl Relay {
             }
             if self.has_ended(now) {
                 for number in self.pairs.keys().copied().collect::<Vec<_>>() {
-                    self.forget(number, now, Why::Ending);
+                    self.forget(number, now, EndReason::Ending);
                 }
                 return Ok(self.statistics);
             }
@@ -246,7 +246,7 @@ impl Relay {
             match message {
                 Message::Reconfigure(config) => self.reconfigure(*config),
                 Message::Drain(grace) => {
-                    // Who waits in the kernel's queue has been told that it is connected.
+                    // Clients that wait in the kernel's queue have been connected by it.
                     for index in 0..self.listeners.len() {
                         while self.accept(index, now, ready) {}
                     }
@@ -315,7 +315,7 @@ impl Relay {
                     continue;
                 }
             };
-            // Whatever becomes of it until it is a pair, the client is told by a reset.
+            // Whatever becomes of it until it is a pair, the client gets a reset.
             let _ = set_socket_linger(&client, Some(Duration::ZERO));
             match self.greet(client, is_of_pool, now, ready) {
                 Ok(()) => {}
@@ -470,8 +470,8 @@ impl Relay {
                 self.statistics.starved_total += 1;
                 self.starved.insert(number);
             }
-            Ok(PairState::Ended) => self.forget(number, now, Why::Ended),
-            Err(error) => self.forget(number, now, Why::Reset(error)),
+            Ok(PairState::Ended) => self.forget(number, now, EndReason::Ended),
+            Err(error) => self.forget(number, now, EndReason::Reset(error)),
         }
     }
 
@@ -498,7 +498,7 @@ impl Relay {
         };
         let late = self.pairs.iter().filter(|(_, pair)| is_late(pair));
         for number in late.map(|(number, _)| *number).collect::<Vec<_>>() {
-            self.forget(number, now, Why::TooLong);
+            self.forget(number, now, EndReason::TooLong);
         }
         if let Some(limit) = times.handshake {
             self.sweep_asking(now, limit);
@@ -508,14 +508,14 @@ impl Relay {
         self.unpause();
     }
 
-    fn forget(&mut self, number: u64, now: Duration, why: Why) {
+    fn forget(&mut self, number: u64, now: Duration, why: EndReason) {
         let Some(mut pair) = self.pairs.remove(&number) else {
             return;
         };
         match why {
-            Why::Ended => self.statistics.closed_total += 1,
-            Why::TooLong => self.statistics.timed_out_total += 1,
-            Why::Reset(_) | Why::Ending => self.statistics.reset_total += 1,
+            EndReason::Ended => self.statistics.closed_total += 1,
+            EndReason::TooLong => self.statistics.timed_out_total += 1,
+            EndReason::Reset(_) | EndReason::Ending => self.statistics.reset_total += 1,
         }
         pair.release(&mut self.buffers);
         let carried = pair.carried();

@@ -164,7 +164,7 @@ impl Relay {
         Ok(())
     }
 
-    /// Hears what a terminal says, and opens the connection that it asks for.
+    /// Reads a terminal's preamble, and opens the connection that it asks for.
     pub(super) fn listen_to(&mut self, number: u64, now: Duration, ready: &mut BTreeSet<u64>) {
         let Some(arriving) = self.arriving.get_mut(&number) else {
             return;
@@ -229,7 +229,7 @@ fn kept_alive(socket: OwnedFd) -> Result<OwnedFd, Errno> {
     Ok(socket)
 }
 
-/// The ends, if a pool is between, as the gateway is told.
+/// The ends, if a pool is between, as they are sent to the gateway.
 pub(super) fn preface(ends: Ends) -> Vec<u8> {
     crate::preamble::encode(ends)
 }

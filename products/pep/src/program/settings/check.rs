@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
-use bentpipe_service::settings::{Wrong, time, within, wrong};
+use bentpipe_service::settings::{Problem, time, within, wrong};
 use bentpipe_units::Size;
 use rustls::pki_types::DnsName;
 
@@ -12,7 +12,7 @@ use crate::program::steering::MOST_WORKERS;
 
 impl Settings {
     /// All checks.
-    pub(super) fn check_all(&self) -> Result<(), Wrong> {
+    pub(super) fn check_all(&self) -> Result<(), Problem> {
         self.check_listen()
             .and_then(|()| self.check_next_hop())
             .and_then(|()| self.check_auto())
@@ -20,7 +20,7 @@ impl Settings {
             .and_then(|()| self.check_ranges())
     }
 
-    fn check_listen(&self) -> Result<(), Wrong> {
+    fn check_listen(&self) -> Result<(), Problem> {
         if self.listen.is_empty() {
             let hint = "write where clients connect to, as in listen = [\"[::]:443\"]";
             return wrong("listen = []: there is no address", hint);
@@ -38,7 +38,7 @@ impl Settings {
         Ok(())
     }
 
-    fn check_next_hop(&self) -> Result<(), Wrong> {
+    fn check_next_hop(&self) -> Result<(), Problem> {
         let next = &self.next_hop;
         match (&next.address, next.allow.len()) {
             (None, 0) => {
@@ -83,7 +83,7 @@ impl Settings {
     }
 
     /// A flow that is forwarded untouched never meets the proxy's TLS.
-    fn check_auto(&self) -> Result<(), Wrong> {
+    fn check_auto(&self) -> Result<(), Problem> {
         if self.auto == Auto::Off || self.clients.ca.is_none() {
             return Ok(());
         }
@@ -94,7 +94,7 @@ impl Settings {
         )
     }
 
-    fn check_certificates(&self) -> Result<(), Wrong> {
+    fn check_certificates(&self) -> Result<(), Problem> {
         let mut seen = BTreeSet::new();
         for certificate in &self.certificate {
             for name in &certificate.names {
@@ -113,7 +113,7 @@ impl Settings {
         Ok(())
     }
 
-    fn check_ranges(&self) -> Result<(), Wrong> {
+    fn check_ranges(&self) -> Result<(), Problem> {
         let limits = &self.limits;
         within("workers", self.workers as u64, 0..=MOST_WORKERS as u64)?;
         within(
@@ -149,12 +149,12 @@ impl Settings {
     }
 }
 
-/// Whether who listens at `wide` hears what is sent to `narrow`.
+/// Whether a socket at `wide` receives packets sent to `narrow`.
 fn covers(wide: IpAddr, narrow: IpAddr) -> bool {
     wide == narrow || (wide.is_unspecified() && wide.is_ipv4() == narrow.is_ipv4())
 }
 
-fn check_name(key: &str, name: &str) -> Result<(), Wrong> {
+fn check_name(key: &str, name: &str) -> Result<(), Problem> {
     if DnsName::try_from(name).is_ok() && name.parse::<SocketAddr>().is_err() {
         return Ok(());
     }
@@ -163,7 +163,7 @@ fn check_name(key: &str, name: &str) -> Result<(), Wrong> {
     wrong(format!("{key} = {name:?}: this is no server name"), hint)
 }
 
-fn pair(one: &str, other: &str, has_one: bool, has_other: bool) -> Result<(), Wrong> {
+fn pair(one: &str, other: &str, has_one: bool, has_other: bool) -> Result<(), Problem> {
     match (has_one, has_other) {
         (true, false) => wrong(
             format!("{other}: missing; {one} is there"),
@@ -177,7 +177,7 @@ fn pair(one: &str, other: &str, has_one: bool, has_other: bool) -> Result<(), Wr
     }
 }
 
-fn bytes(key: &str, size: Size) -> Result<(), Wrong> {
+fn bytes(key: &str, size: Size) -> Result<(), Problem> {
     if (16 << 10..=256 << 20).contains(&size.bytes()) {
         return Ok(());
     }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use bentpipe_service::settings::{HostPort, LogSettings, MetricsSettings, SettingsFile, Wrong};
+use bentpipe_service::settings::{HostPort, LogSettings, MetricsSettings, Problem, SettingsFile};
 use bentpipe_units::{Size, Span};
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ pub type Options = BTreeMap<String, OptionValue>;
 pub struct Settings {
     /// Where clients, or the proxy before, connect to.
     pub listen: Vec<SocketAddr>,
-    /// Threads, each with a socket of its own; 0: as many as the machine has cores for the program.
+    /// Threads, each with a separate socket; 0: as many as the machine has cores for the program.
     pub workers: usize,
     pub mode: Mode,
     pub auto: Auto,
@@ -113,7 +113,7 @@ pub struct Clients {
 pub struct Limits {
     /// Connections of clients at once, over all workers, with flows that are forwarded untouched.
     pub connections: u32,
-    /// Those of one client address.
+    /// Connections of one client address at once.
     pub connections_per_client: u32,
     /// Streams that a client, or a server, may have open at once on a connection, of each kind, if
     /// the other side allows as many.
@@ -130,8 +130,7 @@ pub struct Limits {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Times {
-    /// A connection on which nothing is heard for so long ends; so does a flow that is forwarded
-    /// untouched.
+    /// The idle timeout of a connection, and of a flow that is forwarded untouched.
     pub idle: Span,
     /// A handshake takes so long at most, of either side.
     pub handshake: Span,
@@ -147,7 +146,7 @@ impl SettingsFile for Settings {
     const EXAMPLE: &'static str = "examples/pep.toml";
     const CHECK: &'static str = "bentpipe pep --check";
 
-    fn check(&self) -> Result<(), Wrong> {
+    fn check(&self) -> Result<(), Problem> {
         self.check_all()
     }
 

@@ -6,8 +6,7 @@ use std::time::Duration;
 use bentpipe_endpoint::Received;
 use bentpipe_pep::{Config, Statistics};
 
-/// Datagrams of others may wait until there are so many messages; further ones are lost, as on
-/// their way.
+/// The messages up to which datagrams of others may wait; further ones are lost, as on their way.
 pub const MOST_DATAGRAMS: usize = 4096;
 
 /// A message to a worker.
@@ -32,7 +31,7 @@ pub struct WorkerCounters {
     pub socket_errors: u64,
     /// Datagrams that were another worker's.
     pub handed_on: u64,
-    /// Those among them that overflowed the inbox.
+    /// Datagrams among them that overflowed the inbox.
     pub lost: u64,
 }
 

@@ -1,4 +1,4 @@
-//! A worker: a proxy of its own, its sockets and its thread.
+//! A worker: a proxy with its sockets, on a separate thread.
 //!
 //! Workers share the addresses that they listen at (`steering`), the limits and the sessions that
 //! can be resumed, and nothing else: what belongs to a connection never leaves its thread.
@@ -68,7 +68,7 @@ impl BypassOwners {
     }
 }
 
-/// A worker, which runs on a thread of its own.
+/// A worker, which runs on a separate thread.
 pub struct Worker {
     number: usize,
     proxy: Proxy,
@@ -124,7 +124,7 @@ impl Worker {
         })
     }
 
-    /// Serves until it is told to end; the proxy, for what it counted.
+    /// Serves until it is asked to end; returns the proxy, for its counters.
     pub fn run(mut self) -> Result<Proxy, EndpointError> {
         let mut ready = vec![Token::Inbox];
         loop {
@@ -227,7 +227,7 @@ impl Worker {
                 self.blocked = Some((socket, transmit, token));
                 return Ok(false);
             }
-            self.sockets.want_room(token, false)?;
+            self.sockets.want_writable(token, false)?;
         }
         let most = self.sockets.most_segments();
         for _ in 0..CALLS {
@@ -240,7 +240,7 @@ impl Worker {
             };
             if let Sent::Blocked(token) = self.send(socket, &transmit) {
                 self.blocked = Some((socket, transmit, token));
-                self.sockets.want_room(token, true)?;
+                self.sockets.want_writable(token, true)?;
                 return Ok(false);
             }
         }

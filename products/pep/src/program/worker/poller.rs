@@ -18,9 +18,9 @@ pub enum Token {
     Inbox,
     /// The socket of a listening address.
     Client(usize),
-    /// That of a family of addresses.
+    /// The socket of a family of addresses.
     Server(usize),
-    /// That of a flow that is forwarded untouched.
+    /// The socket of a flow that is forwarded untouched.
     Bypass(u64),
 }
 
@@ -66,8 +66,8 @@ impl Poller {
         epoll::add(&self.epoll, what, data, EventFlags::IN).map_err(failed("waiting for a socket"))
     }
 
-    /// Whether to wait for room to send, too.
-    pub fn want_room(
+    /// Sets whether to wait until sending is possible, too.
+    pub fn want_writable(
         &self,
         what: impl AsFd,
         token: Token,

@@ -11,7 +11,7 @@ use super::poller::{Poller, Token};
 
 /// The most that UDP over IPv4 carries, and so the most that one call can send.
 const MOST_BYTES: usize = 65_507;
-/// Of the datagrams that the library sends: an Ethernet frame's.
+/// The largest UDP payload that the library sends: an Ethernet frame's.
 const LARGEST_PAYLOAD: usize = 1500 - 28;
 
 /// The sockets of a worker: towards clients, towards next hops, and those of flows that are
@@ -101,14 +101,16 @@ impl Sockets {
     }
 
     /// Whether to wake when a blocked socket takes more.
-    pub fn want_room(&mut self, token: Token, wanted: bool) -> Result<(), EndpointError> {
+    pub fn want_writable(&mut self, token: Token, wanted: bool) -> Result<(), EndpointError> {
         let port = match token {
             Token::Inbox => None,
             Token::Client(index) => self.client.get(index).map(|it| &it.port),
             Token::Server(index) => self.server[index].as_ref(),
             Token::Bypass(flow) => self.bypassed.get(&flow),
         };
-        port.map_or(Ok(()), |port| self.poller.want_room(port, token, wanted))
+        port.map_or(Ok(()), |port| {
+            self.poller.want_writable(port, token, wanted)
+        })
     }
 
     /// Hands on one batch of what has come.

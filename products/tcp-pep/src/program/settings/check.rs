@@ -1,7 +1,7 @@
 //! Checks across settings: whether the values go together.
 
 use bentpipe_linux_tcp::congestion_control;
-use bentpipe_service::settings::{Wrong, time, within, wrong};
+use bentpipe_service::settings::{Problem, time, within, wrong};
 use bentpipe_units::Size;
 
 use super::{Intercept, Settings, SideSettings};
@@ -15,7 +15,7 @@ const DEVICE_NAME: usize = 15;
 
 impl Settings {
     /// All checks.
-    pub(super) fn check_all(&self) -> Result<(), Wrong> {
+    pub(super) fn check_all(&self) -> Result<(), Problem> {
         self.check_sources()
             .and_then(|()| self.check_pool())
             .and_then(|()| self.check_accept())
@@ -25,7 +25,7 @@ impl Settings {
     }
 
     /// Where clients come from.
-    fn check_sources(&self) -> Result<(), Wrong> {
+    fn check_sources(&self) -> Result<(), Problem> {
         if let Some(intercept) = &self.intercept {
             check_intercept(intercept)?;
         }
@@ -52,7 +52,7 @@ impl Settings {
         }
     }
 
-    fn check_pool(&self) -> Result<(), Wrong> {
+    fn check_pool(&self) -> Result<(), Problem> {
         let pool = &self.pool;
         if let (Some(gateway), Some(place)) = (&pool.gateway, pool.listen.first()) {
             return wrong(
@@ -73,7 +73,7 @@ impl Settings {
         within("pool.connections", pool.connections.into(), POOLS)
     }
 
-    fn check_accept(&self) -> Result<(), Wrong> {
+    fn check_accept(&self) -> Result<(), Problem> {
         if self.accept == Accept::Early {
             return Ok(());
         }
@@ -92,7 +92,7 @@ impl Settings {
         Ok(())
     }
 
-    fn check_side(&self, name: &str, side: &SideSettings) -> Result<(), Wrong> {
+    fn check_side(&self, name: &str, side: &SideSettings) -> Result<(), Problem> {
         if let Err(error) = congestion_control(&side.cc) {
             let text = error.to_string();
             let text = text.trim_start_matches("not supported: option ");
@@ -116,7 +116,7 @@ impl Settings {
         }
     }
 
-    fn check_ranges(&self) -> Result<(), Wrong> {
+    fn check_ranges(&self) -> Result<(), Problem> {
         let limits = &self.limits;
         within("workers", self.workers as u64, 0..=MOST_WORKERS as u64)?;
         for (key, value) in [
@@ -145,7 +145,7 @@ impl Settings {
     }
 }
 
-fn check_intercept(intercept: &Intercept) -> Result<(), Wrong> {
+fn check_intercept(intercept: &Intercept) -> Result<(), Problem> {
     for (key, device) in [
         ("intercept.clients", &intercept.clients),
         ("intercept.servers", &intercept.servers),
@@ -172,7 +172,7 @@ fn check_intercept(intercept: &Intercept) -> Result<(), Wrong> {
     Ok(())
 }
 
-fn check_buffer(buffer: Size) -> Result<(), Wrong> {
+fn check_buffer(buffer: Size) -> Result<(), Problem> {
     if BUFFERS.contains(&buffer.bytes()) {
         return Ok(());
     }

@@ -10,7 +10,7 @@ mod tests;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use bentpipe_service::settings::{HostPort, LogSettings, MetricsSettings, SettingsFile, Wrong};
+use bentpipe_service::settings::{HostPort, LogSettings, MetricsSettings, Problem, SettingsFile};
 use bentpipe_units::{Rate, Size, Span};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -48,9 +48,9 @@ pub struct Settings {
 pub struct Intercept {
     /// The device by which clients come.
     pub clients: String,
-    /// That by which servers are reached.
+    /// The device by which servers are reached.
     pub servers: String,
-    /// Of servers.
+    /// The ports of servers.
     pub ports: Vec<u16>,
 }
 
@@ -58,12 +58,13 @@ pub struct Intercept {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Pool {
-    /// Of a terminal: where its gateway takes connections of the pool; absent: there is none.
+    /// The address at which a terminal's gateway accepts connections of the pool; absent: there is
+    /// none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway: Option<HostPort>,
     /// Connections that are kept ready, of each worker.
     pub connections: u32,
-    /// Of a gateway: where it takes them.
+    /// The addresses at which a gateway accepts them.
     pub listen: Vec<SocketAddr>,
     /// From whom.
     pub terminals: Vec<IpAddr>,
@@ -103,7 +104,7 @@ pub struct SideSettings {
 pub struct Limits {
     /// Connections of clients at once, over all workers.
     pub connections: u32,
-    /// Those of one client address.
+    /// Connections of one client address.
     pub connections_per_client: u32,
     /// The most bytes buffered of one connection and direction.
     pub buffer: Size,
@@ -127,7 +128,7 @@ impl SettingsFile for Settings {
     const EXAMPLE: &'static str = "examples/tcp-pep.toml";
     const CHECK: &'static str = "bentpipe tcp-pep --check";
 
-    fn check(&self) -> Result<(), Wrong> {
+    fn check(&self) -> Result<(), Problem> {
         self.check_all()
     }
 
