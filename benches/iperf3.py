@@ -1,4 +1,4 @@
-"""What the stack `linux` gets through an emulated path, beside `iperf3` in a shell on the same path.
+"""Goodput of the stack `linux` through an emulated path, beside `iperf3` in a shell on the same path.
 
     benches/iperf3.py [--json] [--scenario goodput] [--bytes 10000000] [--cc cubic,bbr] [--repeat 5]
                       [--smallest]

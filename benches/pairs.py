@@ -1,4 +1,4 @@
-"""What a trial costs: every pair of the four stacks over `sat`, beside the same stacks over real
+"""The cost of a trial: every pair of the four stacks over `sat`, beside the same stacks over real
 loopback UDP.
 
     benches/pairs.py [--json] [--repeat 3] [--stacks noq,quinn,…] [--bytes 10485760] [--smallest]

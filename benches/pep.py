@@ -1,4 +1,4 @@
-"""What a proxy costs (`bentpipe pep`), over loopback, beside the same traffic without it.
+"""The cost of a proxy (`bentpipe pep`), over loopback, beside the same traffic without it.
 
     benches/pep.py [--json] [--bytes 1000000000] [--repeat 3] [--requests 200000] [--part NAME] [--smallest]
 
@@ -158,7 +158,7 @@ def loads(parts: list[str], arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def measured(between: Proxy, command: list[str]) -> dict[str, Any]:
-    """What the load says, and what it took of the proxy."""
+    """The results of the load, and the proxy's resources for it."""
     before = between.metrics()["cpu_seconds_total"]
     found = dict(say(command))
     after = between.metrics()

@@ -1,4 +1,4 @@
-"""What each queue discipline costs in virtual time, beside drop-tail, and how many times faster than real
+"""The cost of each queue discipline in virtual time, beside drop-tail, and how many times faster than real
 time a busy link is: 100 web-like sources beside one flow of quinn.
 
     benches/queues.py [--json] [--repeat 3] [--queues fq-codel,pie,…] [--seconds 120] [--smallest]

@@ -8,7 +8,7 @@ import argparse
 
 
 def read(parser: argparse.ArgumentParser, **smallest: object) -> argparse.Namespace:
-    """What the command line says; `smallest` replaces the defaults where `--smallest` is given."""
+    """The settings on the command line; `smallest` replaces the defaults where `--smallest` is given."""
     words = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in smallest.items())
     parser.add_argument(
         "--smallest", action="store_true", help=f"only show that it runs; stands for {words or 'nothing'}"

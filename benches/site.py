@@ -1,4 +1,4 @@
-"""What a site of many runs costs.
+"""The cost of a site of many runs.
 
     benches/site.py [--runs 20] [--trials 5000] [--smallest]
 

@@ -1,4 +1,4 @@
-"""What a proxy for TCP costs (`bentpipe tcp-pep`), over loopback, beside the same traffic without it.
+"""The cost of a proxy for TCP (`bentpipe tcp-pep`), over loopback, beside the same traffic without it.
 
     benches/tcp_pep.py [--json] [--seconds 5] [--repeat 3] [--smallest]
 

@@ -17,7 +17,7 @@ NS = 10**9
 
 @dataclass(frozen=True)
 class Cost:
-    """What a trial costs."""
+    """The cost of a trial."""
 
     packets: int  # those of sources, and of other terminals, included
     cpu_sim_s: float

@@ -65,7 +65,7 @@ FIELDS = (
 
 @dataclass(frozen=True)
 class Cost:
-    """What a run took."""
+    """The resources of a run."""
 
     wall_s: float
     cpu_s: float

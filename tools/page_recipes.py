@@ -34,7 +34,7 @@ ALMANAC = "HTTP Archive, Web Almanac 2024, chapter Page Weight (October 2024, de
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a source says of a page: how many resources of each type, and their bytes together."""
+    """A source's description of a page: how many resources of each type, and their bytes together."""
 
     title: str
     source: str
@@ -80,7 +80,7 @@ def drawn(recipe: Recipe) -> Page:
     """The page of a recipe."""
     chance = random.Random(recipe.seed)
     sized = {kind: list(_sizes(chance, *parts)) for kind, parts in recipe.types.items()}
-    # What frames hold is smaller than the page that they are in, which has to name all that it leads to.
+    # The content of frames is smaller than the page that they are in, which has to name all that it leads to.
     sized["document"].sort(reverse=True)
     resources = [Resource("/", "document", sized["document"].pop(0))]
     for kind in ("stylesheet", "script", "font", "image", "media", "document", "fetch", "other"):

@@ -61,7 +61,7 @@ def cases() -> Iterator[Case]:
 
 
 def rust_files(log: Path) -> Iterator[Case]:
-    """What cargo says of each file of Rust tests."""
+    """The output of cargo for each file of Rust tests."""
     file = ""
     for line in log.read_text().splitlines() if log.exists() else ():
         if found := _RUNNING.match(line):

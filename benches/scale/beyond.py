@@ -27,7 +27,7 @@ MANY = (10**5, 10**7)
 
 @dataclass(frozen=True)
 class Course:
-    """What a simulated run came to."""
+    """The results of a simulated run."""
 
     per_s: float
     used: float  # share of the slots' time in which a trial ran

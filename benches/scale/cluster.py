@@ -1,4 +1,4 @@
-"""What a cluster of Dask costs beside this machine alone, and what it keeps when workers are killed.
+"""The cost of a cluster of Dask beside this machine alone, and its results when workers are killed.
 
     benches/scale/cluster.py overhead [--trials 2000] [--trial-s 0.3]
     benches/scale/cluster.py memory [--trials 20000]
@@ -49,7 +49,7 @@ TICK_S = 0.05
 
 @dataclass(frozen=True)
 class Spent:
-    """What a run took: from its first record to its last one, and of the processors in all."""
+    """The times of a run: from its first record to its last one, and of the processors in all."""
 
     wall_s: float
     cpu_s: float

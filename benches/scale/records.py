@@ -1,4 +1,4 @@
-"""What a run's records cost, by how many there are: written, replaced, sealed, and read as the report does.
+"""The cost of a run's records, by how many there are: written, replaced, sealed, and read as the report does.
 
     benches/scale/records.py [--records 20000,100000] [--smallest]
 

@@ -40,7 +40,7 @@ class Request:
         self.store: BinaryIO | None = None
 
     def report(self) -> dict[str, object]:
-        """What BYE says of it."""
+        """Its entry in BYE."""
         asked = {} if self.asked_ns is None else {"asked_ns": self.asked_ns}
         return {
             "path": self.path,
@@ -52,7 +52,7 @@ class Request:
 
 
 class Client:
-    """What a client does in a trial: one connection, or one that gets a ticket and one that uses it."""
+    """The client of a trial: one connection, or one that gets a ticket and one that uses it."""
 
     def __init__(self, job: Job, configuration: QuicConfiguration) -> None:
         self.requests = [Request(number, path) for number, path in enumerate(job.requests)]

@@ -71,7 +71,7 @@ def _problem(page: tuple[Resource, ...], requests: int) -> str | None:
 
 
 class Discovery:
-    """What was found of a page, and what is under way."""
+    """The resources of a page that were found, and those under way."""
 
     def __init__(self, page: tuple[Resource, ...]) -> None:
         self._page = page

@@ -1,4 +1,4 @@
-"""What ends the program before its time."""
+"""Failures that end the program early."""
 
 
 class Unsupported(Exception):

@@ -13,7 +13,7 @@ STORE_BUFFER = 1 << 20  # bytes; what is stored comes in pieces of a packet
 
 
 def load(folder: str, path: str) -> bytes | None:
-    """What is in the file `path` below `folder`; None if there is none."""
+    """The contents of the file `path` below `folder`; None if there is none."""
     try:
         file = _inside(folder, path)
         if file is None:

@@ -1,4 +1,4 @@
-"""What this process is asked to do: the HELLO of virtual time, or the environment of socket mode.
+"""The job of this process: the HELLO of virtual time, or the environment of socket mode.
 
 Source: `endpoints/CONTRACT.md`, `endpoints/contract/socket-mode.md`.
 """
@@ -138,7 +138,7 @@ def _alpn(given: object, testcase: str) -> str:
 
 
 def _page_file(name: str | None) -> object:
-    """What the file of a page holds; None: there is none."""
+    """The contents of the file of a page; None: there is none."""
     if not name:
         return None
     try:

@@ -55,7 +55,7 @@ def nanos(timer: float | None) -> int:
 
 
 class Setting(NamedTuple):
-    """What a node is put into."""
+    """The surroundings of a node."""
 
     configuration: QuicConfiguration
     clock: WallClock  # to be kept at the time of the trial
@@ -116,7 +116,7 @@ class Peer:
 
 
 class Node:
-    """What both ends have in common: peers, a clock, departures."""
+    """The common part of both ends: peers, a clock, departures."""
 
     def __init__(self, setting: Setting) -> None:
         self.departures: list[bytes] = []

@@ -1,4 +1,4 @@
-"""What an option may be. Each stack lists its own in `dialect.OPTIONS`, by the contract's names.
+"""The kinds of options. Each stack lists its own in `dialect.OPTIONS`, by the contract's names.
 
 Source: `endpoints/contract/stack-toml.md`. What is not in the list is `Unsupported`.
 """
@@ -28,7 +28,7 @@ class Words(NamedTuple):
         return value
 
 
-class Whole(NamedTuple):
+class WholeNumber(NamedTuple):
     """A whole number of something."""
 
     unit: str
@@ -46,7 +46,7 @@ class Whole(NamedTuple):
 Options = Mapping[str, str | int]  # those that were given, by name
 
 
-def parse(given: Mapping[str, str], known: Mapping[str, Words | Whole]) -> Options:
+def parse(given: Mapping[str, str], known: Mapping[str, Words | WholeNumber]) -> Options:
     """The values of the options that were given."""
     unknown = sorted(set(given) - set(known))
     if unknown:

@@ -13,7 +13,7 @@ from h3 import H3ClientSession
 from h3_layer import HeadersReceived, may_open_stream
 from job import Job
 
-# What a browser sends with every request.
+# Headers that a browser sends with every request.
 BROWSER_HEADERS = [
     (b"user-agent", b"Mozilla/5.0 (X11; Linux x86_64) Bentpipe/1.0"),
     (b"accept", b"*/*"),

@@ -19,7 +19,7 @@ REQUEST_CANCELLED = 0x10C
 
 
 class Server:
-    """What a server does in a trial: any number of connections, and the tickets that lead to the next one."""
+    """The server of a trial: any number of connections, and the tickets that lead to the next one."""
 
     def __init__(self, job: Job, configuration: QuicConfiguration) -> None:
         self.sessions: list[ServerSession] = []

@@ -45,7 +45,7 @@ def _trial() -> None:
         raise messages.ContractBroken(f"a message of type {kind} where HELLO is due")
     hello = _parse(body)
     job = from_hello(hello)
-    # What is logged is formatted even if nobody reads it; a trial's log is its qlog.
+    # Log messages are formatted even if nobody reads it; a trial's log is its qlog.
     logging.disable(logging.CRITICAL)
     node = _create(job, hello)
     ready = {

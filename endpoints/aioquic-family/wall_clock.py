@@ -8,7 +8,7 @@ NANOS = 1_000_000_000
 
 
 class WallClock:
-    """What `time.time` and `utcnow` say: the time of the trial, as its driver last set it."""
+    """The clock of `time.time` and `utcnow`: the time of the trial, as its driver last set it."""
 
     def __init__(self, epoch_unix_s: int) -> None:
         self._epoch_unix_s = epoch_unix_s

@@ -1,4 +1,4 @@
-"""What `endpoints/aioquic-family` needs of aioquic: its names, its options, and where qh3 differs from it."""
+"""aioquic for `endpoints/aioquic-family`: its names, its options, and where qh3 differs from it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from aioquic.quic.events import (
 from aioquic.quic.logger import QLOG_VERSION, QuicFileLogger, QuicLoggerTrace
 from aioquic.quic.packet import QuicPacketType, encode_quic_version_negotiation, pull_quic_header
 from aioquic.tls import SessionTicket
-from options import LARGEST_MTU, LARGEST_WINDOW, SMALLEST_MTU, Options, Whole, Words
+from options import LARGEST_MTU, LARGEST_WINDOW, SMALLEST_MTU, Options, WholeNumber, Words
 from shortcut import nothing_to_send
 
 __all__ = [
@@ -58,12 +58,12 @@ ALPN = ("hq-interop", "h3")
 BEFORE_END = (QuicConnectionState.FIRSTFLIGHT, QuicConnectionState.CONNECTED)
 # The contract's words for congestion control, and aioquic's.
 CONGESTION_CONTROLS = {"newreno": "reno", "cubic": "cubic"}
-OPTIONS: dict[str, Words | Whole] = {
+OPTIONS: dict[str, Words | WholeNumber] = {
     "cc": Words(tuple(CONGESTION_CONTROLS)),
     # The connection works with integers of any size; this keeps a typing error from being a memory problem.
-    "iw": Whole("packets", 1, 1_000_000),
-    "window": Whole("bytes", 1, LARGEST_WINDOW),
-    "mtu": Whole("bytes", SMALLEST_MTU, LARGEST_MTU),
+    "iw": WholeNumber("packets", 1, 1_000_000),
+    "window": WholeNumber("bytes", 1, LARGEST_WINDOW),
+    "mtu": WholeNumber("bytes", SMALLEST_MTU, LARGEST_MTU),
     "pto": Words(("probe", "loss")),
 }
 
@@ -86,7 +86,7 @@ def configure(configuration: QuicConfiguration, options: Options) -> None:
 
 
 def datagrams_to_send(connection: QuicConnection, now: float) -> list[tuple[bytes, NetworkAddress]] | None:
-    """What there is to send; never None, which would say that it cannot be told."""
+    """Datagrams to send; never None, which would mean that the library does not say."""
     return [] if nothing_to_send(connection, now) else connection.datagrams_to_send(now)
 
 

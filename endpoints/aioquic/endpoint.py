@@ -8,8 +8,9 @@
 import os
 import sys
 
-# What aioquic shares with qh3, its fork, is in a folder of its own beside those of the stacks. The modules
-# there import `dialect`, `determinism` and `asyncio_layer` from this folder, where Python looks first.
+# The code that aioquic shares with qh3, its fork, is in a separate folder beside those of the stacks. The
+# modules there import `dialect`, `determinism` and `asyncio_layer` from this folder, where Python looks
+# first.
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(1, os.path.join(os.path.dirname(HERE), "aioquic-family"))
 

@@ -1,4 +1,4 @@
-"""What `endpoints/aioquic-family` needs of aioquic for HTTP/3; apart from `dialect`, because most trials do
+"""HTTP/3 of aioquic for `endpoints/aioquic-family`; apart from `dialect`, because most trials do
 without it.
 """
 

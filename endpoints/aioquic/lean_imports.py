@@ -13,7 +13,7 @@ from enum import Enum
 from types import ModuleType
 
 CHECKING = ("OpenSSL", "OpenSSL.crypto", "certifi", "service_identity", "ssl")
-# What aioquic uses of it is native; all else in it, extensions and names, is Python.
+# The part that aioquic uses is native; all else in it, extensions and names, is Python.
 X509 = "cryptography.x509"
 NATIVE = ("Certificate", "load_der_x509_certificate", "load_pem_x509_certificate")
 

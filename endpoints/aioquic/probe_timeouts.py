@@ -1,4 +1,4 @@
-"""What a probe timeout was to aioquic's congestion control up to 0.9.17: a loss, which halves the window.
+"""Probe timeouts as aioquic's congestion control took them up to 0.9.17: as a loss, which halves the window.
 
 `QuicPacketRecovery.on_loss_detection_timeout` of 0.9.17 hands the CRYPTO packets that it sends again to
 `on_packets_lost` of the congestion control. RFC 9002 section 6.2 says that a probe timeout marks no packet as

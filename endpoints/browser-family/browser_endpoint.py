@@ -22,7 +22,7 @@ _LAST_PICTURE_S = 1.5
 _PICTURE_S = 30
 
 
-class Cut(BaseException):
+class Terminated(BaseException):
     """Who started this wants it to end."""
 
 
@@ -47,7 +47,7 @@ class Browser(Protocol):
         """Take from the page when it was drawn."""
 
     def picture(self, within_s: float) -> bytes:
-        """What is to be seen of it, as a PNG."""
+        """A screenshot of it, as a PNG."""
 
     def close(self) -> None:
         """Ask it to end, if it does not kill it."""
@@ -96,14 +96,14 @@ def _version(program: str) -> str:
 
 
 def _visit(start: Start, program: str, job: Job, profile: Path) -> str:
-    """What went wrong with the page, in words; empty if nothing did."""
+    """The failure of the page, in words; empty if there was none."""
     browser = start(program, job, profile)
     is_cut, flaw = False, ""
     signal.signal(signal.SIGTERM, _cut)
     try:
         try:
             _load(browser, job)
-        except Cut:
+        except Terminated:
             is_cut, flaw = True, "it was ended before the page had come"
         except BrowserFailure as failure:
             flaw = str(failure)
@@ -128,7 +128,7 @@ def _load(browser: Browser, job: Job) -> None:
 
 def _cut(*_: object) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise Cut
+    raise Terminated
 
 
 def _leave(browser: Browser, job: Job, flaw: str, is_cut: bool) -> str:

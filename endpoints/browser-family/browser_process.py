@@ -54,7 +54,7 @@ class BrowserProcess:
                 return found[1]
 
     def failure(self, what: str) -> BrowserFailure:
-        """What went wrong, with what the browser said last."""
+        """A failure, with the browser's last output."""
         said = " | ".join(self._last)
         return BrowserFailure(f"{what}; it said: {said}" if said else what)
 

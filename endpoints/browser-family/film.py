@@ -1,4 +1,4 @@
-"""What was to be seen of a page while it was loaded: pictures as it changed, and its Speed Index."""
+"""The film of a page while it was loaded: pictures as it changed, and its Speed Index."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST = 24
 
 @dataclass(frozen=True)
 class FilmFrame:
-    """What was to be seen from a moment on."""
+    """The picture from a moment on."""
 
     at_ns: int  # since 1970
     jpeg: bytes

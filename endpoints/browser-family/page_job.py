@@ -1,4 +1,4 @@
-"""What a browser is to load: the environment of socket mode (`endpoints/contract/socket-mode.md`)."""
+"""The job of a browser: the environment of socket mode (`endpoints/contract/socket-mode.md`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OPTIONS = {"tls": ("on", "off")}
 
 
 class Refusal(Exception):
-    """What the browser does not do: a role, a test case, a protocol, an option or its value."""
+    """An unsupported part of the job: a role, a test case, a protocol, an option or its value."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def visits_of(testcase: str, requests: int) -> list[range]:
 
 
 def read() -> Job:
-    """What the environment asks for; Refusal for what there is not."""
+    """The job in the environment; Refusal for parts that are not supported."""
     said = os.environ
     if said.get("ROLE") != "client":
         raise Refusal(f"ROLE={said.get('ROLE', '')}: a browser is a client")

@@ -14,7 +14,7 @@ QUIET_S = 3.0
 
 
 class PageLoad:
-    """What the events of a browser come to. Requests have the names that the browser gives them."""
+    """The load of a page, by the events of a browser. Requests have the names that the browser gives them."""
 
     def __init__(self, job: Job) -> None:
         self.visit = Visit(job)

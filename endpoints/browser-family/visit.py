@@ -1,4 +1,4 @@
-"""What came of a page: its resources, and when the browser did what; and how it is left for others."""
+"""The result of a page: its resources, the times of the browser's events, and the files for others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ setTimeout(say,1000)})"""
 
 @dataclass
 class Resource:
-    """What came of a resource. Times are nanoseconds since 1970."""
+    """The result of a resource. Times are nanoseconds since 1970."""
 
     asked_ns: int | None = None
     first_byte_ns: int | None = None

@@ -26,7 +26,7 @@ const named = "server"
 var protocols = map[string]string{http1: "h1", http2: "h2", http3: "h3"}
 
 // configure is Caddy's configuration for what is asked for: one server on one socket, and nothing else that Caddy does
-// where it is not told to leave it.
+// by default.
 func (asked *settings) configure(at *sockets) (*caddy.Config, error) {
 	encryption := &caddytls.TLS{DisableOCSPStapling: true, DisableStorageCheck: true, DisableStorageClean: true}
 	if !asked.inTheClear {

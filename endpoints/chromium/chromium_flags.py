@@ -11,7 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from page_job import HOST, LATER_VISIT, UPGRADE, Job
 
-# What a browser does by itself: updates, lists, metrics, guesses.
+# Background activity of a browser: updates, lists, metrics, guesses.
 _QUIET = (
     "--no-first-run", "--no-default-browser-check", "--no-pings", "--disable-background-networking",
     "--disable-client-side-phishing-detection", "--disable-component-update", "--disable-default-apps",

@@ -78,7 +78,7 @@ class Chromium:
             self._take(event)
 
     def picture(self, within_s: float) -> bytes:
-        """What is to be seen of it, as a PNG."""
+        """A screenshot of it, as a PNG."""
         said = self._ask("Page.captureScreenshot", within_s=within_s, format="png")
         return base64.b64decode(said["data"])
 

@@ -73,7 +73,7 @@ class Firefox:
         self.page.visit.take_moments(said["result"]["value"])
 
     def picture(self, within_s: float) -> bytes:
-        """What is to be seen of it, as a PNG."""
+        """A screenshot of it, as a PNG."""
         said = self._browser.ask(
             "browsingContext.captureScreenshot", within_s=within_s, context=self._context
         )
@@ -100,7 +100,7 @@ class Firefox:
             raise BrowserFailure(f"connections could not be ended: {said['exceptionDetails']['text']}")
 
     def _in_window(self, expression: str) -> dict[str, Any]:
-        """What evaluates that where Firefox's own code lives."""
+        """A command that evaluates that among Firefox's own code."""
         return {"expression": expression, "target": {"context": self._window}}
 
     def _learn_alternatives(self) -> None:

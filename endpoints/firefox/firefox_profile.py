@@ -13,7 +13,7 @@ Setting = bool | int | str
 ENVIRONMENT = {"MOZ_REMOTE_SETTINGS_DEVTOOLS": "1", "MOZ_CRASHREPORTER_DISABLE": "1"}
 BODY_BYTES = 1 << 30  # that Firefox keeps of replies until they are asked for
 
-# What a browser does by itself: updates, lists, metrics, guesses.
+# Background activity of a browser: updates, lists, metrics, guesses.
 _QUIET: dict[str, Setting] = {
     "app.normandy.enabled": False,
     "app.update.disabledForTesting": True,

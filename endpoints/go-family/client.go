@@ -21,7 +21,7 @@ type Stream interface {
 	Refuse()
 }
 
-// Client asks for every path on a stream of its own, all at once, and stores the replies; in the test case upload it
+// Client asks for every path on a separate stream, all at once, and stores the replies; in the test case upload it
 // sends the files.
 type Client struct {
 	Environment
@@ -203,7 +203,7 @@ type Request struct {
 	reply  *stored // GET: where the reply goes
 	ended  bool    // answered to its end
 
-	arrived func(bytes uint64) // of a page: so many of its bytes have come
+	arrived func(bytes uint64) // of a page: counts bytes of it that have arrived
 }
 
 // exchange sends the body, if there is one, and receives the reply to its end.

@@ -102,7 +102,7 @@ func (d *discovery) anyReady(now uint64) bool {
 	return len(d.ready) > 0
 }
 
-// arrived says that so many bytes of a resource have come.
+// arrived counts the bytes of a resource that have arrived.
 func (d *discovery) arrived(now uint64, number int, bytes uint64) {
 	d.hidden[number] = slices.DeleteFunc(d.hidden[number], func(it int) bool {
 		after := d.resources[it].FoundAfterBytes

@@ -82,7 +82,7 @@ type Answer struct {
 	LastByteNS  *uint64 `json:"last_byte_ns"`
 }
 
-// later is the BYE with times that count from earlier, by so many ns.
+// later is the BYE with times that count from ns earlier.
 func (b Bye) later(ns uint64) Bye {
 	shift := func(time *uint64) *uint64 {
 		if time == nil {

@@ -130,7 +130,7 @@ func (p *page) take() int {
 	return number
 }
 
-// Load asks for the resources of the page, each on a stream of its own, in order of urgency and as they are found. It
+// Load asks for the resources of the page, each on a separate stream, in order of urgency and as they are found. It
 // returns when all that was found has ended, or when the connection is gone. Open waits until the peer allows another
 // stream.
 func (c *Client) Load(open func() (HTTPStream, error), gone <-chan struct{}) {

@@ -1,10 +1,10 @@
-"""What `endpoints/aioquic-family` needs of qh3: its names, its options, and where aioquic differs from it."""
+"""qh3 for `endpoints/aioquic-family`: its names, its options, and where aioquic differs from it."""
 
 from __future__ import annotations
 
 import sys
 
-from options import LARGEST_MTU, LARGEST_WINDOW, SMALLEST_MTU, Options, Whole, Words
+from options import LARGEST_MTU, LARGEST_WINDOW, SMALLEST_MTU, Options, WholeNumber, Words
 from qh3 import __version__ as VERSION
 from qh3._hazmat import Buffer
 from qh3.quic.configuration import QuicConfiguration
@@ -58,12 +58,12 @@ __all__ = [
 ]
 NAME = "qh3"
 ALPN = ("hq-interop",)
-OPTIONS: dict[str, Words | Whole] = {
+OPTIONS: dict[str, Words | WholeNumber] = {
     "cc": Words(("cubic",)),  # the native core has no other
-    "window": Whole("bytes", 1, LARGEST_WINDOW),
-    "mtu": Whole("bytes", SMALLEST_MTU, LARGEST_MTU),  # qh3's own discovery ends at the largest
+    "window": WholeNumber("bytes", 1, LARGEST_WINDOW),
+    "mtu": WholeNumber("bytes", SMALLEST_MTU, LARGEST_MTU),  # qh3's own discovery ends at the largest
 }
-# What qh3 2.1.0 offers by itself (`tls.Context`), and Ed25519: the contract's certificate has such a key.
+# The defaults of qh3 2.1.0 (`tls.Context`), and Ed25519: the contract's certificate has such a key.
 SIGNATURES: list[int] = [
     SignatureAlgorithm.ECDSA_SECP256R1_SHA256,
     SignatureAlgorithm.RSA_PSS_RSAE_SHA256,
@@ -86,7 +86,7 @@ def configure(configuration: QuicConfiguration, options: Options) -> None:
 
 
 def datagrams_to_send(connection: QuicConnection, now: float) -> list[tuple[bytes, NetworkAddress]] | None:
-    """What there is to send; None where qh3 raises `QuicConnectionError` instead of saying it.
+    """Datagrams to send; None where qh3 raises `QuicConnectionError` instead of saying it.
 
     asyncio logs that and goes on, and so does an endpoint: what the call had gathered is lost, and the timer
     stays as it was (README, "The server").

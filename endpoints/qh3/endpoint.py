@@ -8,7 +8,7 @@ It is started by the program that `build.py` makes, which says where qh3 is.
 import os
 import sys
 
-# What qh3 shares with aioquic, of which it is a fork, is in a folder of its own beside those of the stacks.
+# The code that qh3 shares with aioquic, of which it is a fork, is in a folder beside those of the stacks.
 # The modules there import `dialect`, `determinism` and `asyncio_layer` from this folder, where Python looks
 # first.
 HERE = os.path.dirname(os.path.abspath(__file__))

@@ -204,7 +204,7 @@ func (k *initialKeys) open(datagram []byte) ([]byte, error) {
 	return k.aead.Open(nil, nonce, datagram[at+numberLen:end], head)
 }
 
-// watchedSocket is a socket of the kernel whose departures the secrets of 0-RTT are told.
+// watchedSocket is a socket of the kernel whose departures are passed to the secrets of 0-RTT.
 type watchedSocket struct {
 	*net.UDPConn
 	early *earlySecrets

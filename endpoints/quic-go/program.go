@@ -35,9 +35,9 @@ var program = &family.Stack{
 // serverName is what a client calls its server, whatever its address.
 const serverName = "server"
 
-// largestPacket is the size, in bytes, for which quic-go's pacer waits until it is told another by path MTU discovery
-// (newPacer). With larger packets from the start the sender asks again and again, at one instant, whether it may send: it
-// is told "at once", but the congestion controller wants to wait. In virtual time that instant never ends.
+// largestPacket is the size, in bytes, for which quic-go's pacer waits until path MTU discovery sets another
+// (newPacer). With larger packets from the start the sender asks again and again, at one instant, whether it may send:
+// it is told "at once", but the congestion controller wants to wait. In virtual time that instant never ends.
 const largestPacket = 1280
 
 func setOption(config *quic.Config, name, value string) error {
@@ -81,7 +81,7 @@ func configure(env *family.Environment) (*quic.Config, error) {
 }
 
 // newTransport is quic-go on the socket of the trial. Its connection IDs have four bytes, with which several
-// connections can share the socket. The secrets of 0-RTT are told what leaves, unless they are nil.
+// connections can share the socket. Departures are passed to the secrets of 0-RTT, unless these are nil.
 func newTransport(env *family.Environment, early *earlySecrets) *quic.Transport {
 	switch socket := env.Socket.(type) {
 	case *family.VirtualSocket:

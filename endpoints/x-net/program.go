@@ -34,7 +34,7 @@ var program = &family.Stack{
 	Describe:    describe,
 }
 
-// defaultBuffer is how much the library takes from a writer before it is acknowledged, in bytes, unless it is told.
+// defaultBuffer is how much the library takes from a writer before it is acknowledged, in bytes, by default.
 const defaultBuffer = 1 << 20
 
 func setOption(config *quic.Config, name, value string) error {
@@ -89,7 +89,7 @@ func configure(env *family.Environment) (*quic.Config, error) {
 	return config, nil
 }
 
-// qlogger logs every connection, frames included, into a qlog file of its own; nil if the trial wants none.
+// qlogger logs every connection, frames included, into a separate qlog file; nil if the trial wants none.
 func qlogger(env *family.Environment) *slog.Logger {
 	folder := env.Hello.Qlog
 	if folder == "" {

@@ -26,7 +26,7 @@ import (
 
 const library = "golang.zx2c4.com/wireguard"
 
-// instructions are what an end is told. The other end is told the same secret.
+// instructions are the HELLO of an end. The other end gets the same secret.
 type instructions struct {
 	Device  string
 	Listen  *netip.AddrPort `json:"listen"`
@@ -49,11 +49,11 @@ func run(arguments []string) error {
 	if len(arguments) > 0 {
 		return errors.New("write --version, or nothing and instructions on standard input")
 	}
-	var told instructions
-	if err := json.NewDecoder(os.Stdin).Decode(&told); err != nil {
+	var given instructions
+	if err := json.NewDecoder(os.Stdin).Decode(&given); err != nil {
 		return fmt.Errorf("the instructions: %w", err)
 	}
-	return carry(told)
+	return carry(given)
 }
 
 // key derives an end's private key from the secret that both ends know.
@@ -62,29 +62,29 @@ func key(secret, end string) (*ecdh.PrivateKey, error) {
 	return ecdh.X25519().NewPrivateKey(bytes[:])
 }
 
-// configuration is what an end is told, in WireGuard's cross-platform userspace protocol
+// configuration is the text of these instructions in WireGuard's cross-platform userspace protocol
 // (https://www.wireguard.com/xplatform), without the line `set=1`.
-func configuration(told instructions) (string, error) {
+func configuration(given instructions) (string, error) {
 	own, other := "client", "far"
-	if told.Listen != nil {
+	if given.Listen != nil {
 		own, other = other, own
 	}
-	private, err := key(told.Secret, own)
+	private, err := key(given.Secret, own)
 	if err != nil {
 		return "", err
 	}
-	peer, err := key(told.Secret, other)
+	peer, err := key(given.Secret, other)
 	if err != nil {
 		return "", err
 	}
 	lines := []string{"private_key=" + hex.EncodeToString(private.Bytes())}
-	if told.Listen != nil {
-		lines = append(lines, fmt.Sprintf("listen_port=%d", told.Listen.Port()))
+	if given.Listen != nil {
+		lines = append(lines, fmt.Sprintf("listen_port=%d", given.Listen.Port()))
 	}
 	lines = append(lines, "public_key="+hex.EncodeToString(peer.PublicKey().Bytes()),
 		"allowed_ip=0.0.0.0/0", "allowed_ip=::/0")
-	if told.NextHop != nil {
-		lines = append(lines, "endpoint="+told.NextHop.String())
+	if given.NextHop != nil {
+		lines = append(lines, "endpoint="+given.NextHop.String())
 	}
 	return strings.Join(lines, "\n") + "\n", nil
 }
@@ -99,14 +99,14 @@ func version() string {
 	return "wireguard-go"
 }
 
-func carry(told instructions) error {
-	configured, err := configuration(told)
+func carry(given instructions) error {
+	configured, err := configuration(given)
 	if err != nil {
 		return err
 	}
-	packets, err := open(told.Device)
+	packets, err := open(given.Device)
 	if err != nil {
-		return fmt.Errorf("the TUN device %s: %w", told.Device, err)
+		return fmt.Errorf("the TUN device %s: %w", given.Device, err)
 	}
 	tunnel := device.NewDevice(packets, conn.NewDefaultBind(), device.NewLogger(device.LogLevelError, ""))
 	defer tunnel.Close()

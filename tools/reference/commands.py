@@ -1,4 +1,4 @@
-"""What `bentpipe COMMAND --help` prints, for every command."""
+"""The output of `bentpipe COMMAND --help`, for every command."""
 
 from __future__ import annotations
 

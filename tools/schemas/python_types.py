@@ -10,7 +10,7 @@ from definition import Definition, Field, Kind, Type, Words
 WIDTH = 110
 PLAIN = {"text": "str", "integer": "int", "number": "float", "boolean": "bool", "object": "dict[str, Any]"}
 LIST, TUPLE, MAP, NULLABLE = "list[{}]", "tuple[{}, ...]", "dict[str, {}]", "{} | None"
-# What stands where nothing was measured, and in files that are older than the field.
+# The default where nothing was measured, and in files that are older than the field.
 NOTHING = {
     "text": '""',
     "integer": "0",
@@ -94,7 +94,7 @@ def _kind(kind: Kind, list_: str) -> str:
 
 
 def _default(field: Field, definition: Definition) -> str:
-    """What stands where nothing was measured, or said; "" for what is always there."""
+    """The default where nothing was measured, or reported; "" for fields that are always there."""
     if field.name == "format":
         return "FORMAT"
     if field.default:
@@ -109,7 +109,7 @@ def _default(field: Field, definition: Definition) -> str:
 
 
 def _tables(definition: Definition) -> str:
-    """What the store of runs asks of the columns of a record."""
+    """Requirements of the store of runs on the columns of a record."""
     columns = definition.objects[0].fields
     measured = [f'        "{it.name}",' for it in columns if it.by == "testbed"]
     lines = ["# Those that the testbed's program says.", "MEASURED = frozenset(", "    (", *measured]

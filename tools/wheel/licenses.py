@@ -49,7 +49,7 @@ def reached(told: dict[str, Any], packages: dict[str, Any], members: Sequence[st
 
 
 def needed(node: dict[str, Any]) -> Iterator[str]:
-    """What a package needs in a build, not for its tests."""
+    """The dependencies of a package in a build, not for its tests."""
     for edge in node["deps"]:
         if any(kind["kind"] != "dev" for kind in edge["dep_kinds"]):
             yield edge["pkg"]

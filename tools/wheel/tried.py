@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FOR_EVER_S = 300
 SAT = "--scenario sat --client noq --server noq --bytes 100kB --iterations 1"
-# What a user adds: a study and a suite of their own, and a stack that crashes at once.
+# Additions of a user: a study, a suite, and a stack that crashes at once.
 BROUGHT = {
     "studies/own/study.toml": """\
 name = "own"
@@ -183,7 +183,7 @@ def expanded(folder: Path, word: str) -> list[str]:
 
 
 def fault(one: Try, done: subprocess.CompletedProcess[str]) -> str | None:
-    """What is wrong with how a command ended; None if nothing is."""
+    """The fault in how a command ended; None if there is none."""
     text = done.stdout + done.stderr
     if "Traceback (most recent call last)" in text:
         return f"a traceback\n{text}"

@@ -1,9 +1,9 @@
 //! CPU time per packet of our controllers beside noq's own, through the interface by which noq uses
 //! both.
 //!
-//! The script is the same for all: a flight of so many packets; then so many more are sent as an
-//! ACK acknowledges, and one packet in a thousand is lost. As noq does it, the window and the
-//! metrics are asked for before each packet.
+//! The script is the same for all: a flight of a number of packets; then as many are sent as an ACK
+//! acknowledges, and one packet in a thousand is lost. As noq does it, the window and the metrics
+//! are asked for before each packet.
 
 use std::collections::VecDeque;
 use std::hint::black_box;

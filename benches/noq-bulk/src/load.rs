@@ -2,9 +2,9 @@
 //!
 //! `noq-bulk echo` prints its port and answers every bidirectional stream with what it brings,
 //! until it is killed. The others ask it, through the proxy or not, and print one JSON object:
-//! `ping`, one small stream after the other, how long each took; `hold`, so many connections open
-//! at once, each with a request; `short`, so many connections a minute, each for one request;
-//! `requests`, so many over a few connections.
+//! `ping`, one small stream after the other, how long each took; `hold`, a number of connections
+//! open at once, each with a request; `short`, a number of connections a minute, each for one
+//! request; `requests`, a number over a few connections.
 
 #![expect(
     clippy::disallowed_methods,

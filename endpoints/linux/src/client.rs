@@ -18,8 +18,8 @@ use crate::kernel::Kernel;
 use crate::stream::Stream;
 use crate::{STACK_BYTES, alpn, files};
 
-/// All requests of the setup, so many at once; in test cases of two connections the second after
-/// the first, with its ticket.
+/// Sends all requests of the setup, `parallel` at once; in test cases of two connections the second
+/// after the first, with its ticket.
 pub fn run(setup: &Setup, kernel: &Kernel, parallel: usize) -> Result<(), EndpointError> {
     let takes_ticket = setup.test_case.resume() != Resume::Nothing;
     if takes_ticket && setup.requests.len() != 2 {
@@ -83,8 +83,8 @@ impl Client<'_> {
         Ok(stream)
     }
 
-    /// As many at once as are allowed, each in a thread; when one has ended, the next one begins.
-    /// The error is one of those that failed.
+    /// Sends all requests, as many at once as are allowed, each in a thread; when one has ended,
+    /// the next one begins. The error is one of those that failed.
     fn ask_all(&self, urls: &[String]) -> Result<(), EndpointError> {
         let next = AtomicUsize::new(0);
         let ask_one_after_the_other = || {

@@ -25,7 +25,7 @@ const STACK_BYTES: usize = 256 << 10;
 /// Connections of a client at one time, unless the option says otherwise: as many as a connection
 /// of most stacks of QUIC may have streams. SYNs of thousands at once are lost in any queue.
 const PARALLEL: usize = 100;
-/// So many ports there are for them.
+/// The number of ports for them.
 const MOST_PARALLEL: u64 = 28_000;
 
 fn main() -> ExitCode {

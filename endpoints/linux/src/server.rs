@@ -28,7 +28,7 @@ const HANDSHAKE: u8 = 22;
 struct Server {
     /// None: in the clear.
     tls: Option<Arc<ServerConfig>>,
-    /// To serve from, or to store in.
+    /// The folder to serve from, or to store in.
     folder: PathBuf,
     stores: bool,
 }
@@ -71,7 +71,7 @@ pub fn run(setup: &Setup, kernel: &Kernel) -> Result<(), EndpointError> {
     Ok(())
 }
 
-/// Ends the program when it is told to, with its secrets written.
+/// Ends the program when it is asked to, with its secrets written.
 pub fn end_on_signal(setup: &Setup) -> Result<(), EndpointError> {
     let mut signals = Signals::new([SIGTERM]).map_err(EndpointError::io("waiting for SIGTERM"))?;
     let keylog = setup.keylog.clone();

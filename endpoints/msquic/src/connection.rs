@@ -21,7 +21,7 @@ use crate::stream::Stream;
 pub struct Context {
     /// The side that the program plays.
     pub role: Role,
-    /// To the program's own thread.
+    /// The channel to the program's own thread.
     pub sender: Sender<Message>,
     /// For TLS secrets.
     pub keylog: Option<LogFile>,

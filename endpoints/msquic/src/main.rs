@@ -79,8 +79,8 @@ fn prepare(setup: &Setup) -> Result<(MsQuic, Application), EndpointError> {
     Ok((stack, application))
 }
 
-/// Hands what `MsQuic`'s threads tell to the application, until a client is done or a server is
-/// told to terminate.
+/// Passes events of `MsQuic`'s threads to the application, until a client is done or a server is
+/// asked to terminate.
 fn live(
     setup: &Setup,
     stack: &mut MsQuic,

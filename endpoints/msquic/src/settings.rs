@@ -18,7 +18,7 @@ pub const ALPN: &str = "hq-interop";
 const STREAMS: u16 = 100;
 /// The IP packets that `MsQuic` sends: the fewest bytes fit QUIC's 1200 into IPv6.
 const MTU: RangeInclusive<u64> = 1248..=1500;
-/// Of IP and UDP.
+/// The sizes of the headers of IP and UDP.
 const HEADERS: [u64; 2] = [28, 48];
 /// Stream windows are powers of two.
 const WINDOW: RangeInclusive<u64> = 1..=1 << 31;

@@ -1,6 +1,6 @@
 //! `MsQuic` behind [`Stack`], as far as the application on top needs it.
 //!
-//! `MsQuic` works by itself, in threads of its own. Its callbacks send messages; the program's own
+//! `MsQuic` works by itself, in its own threads. Its callbacks send messages; the program's own
 //! thread takes them one by one, and only it closes handles. So none of what a driver asks of other
 //! stacks is ever asked here: datagrams and timers are not the program's.
 
@@ -123,7 +123,7 @@ impl MsQuic {
         None
     }
 
-    /// Closes all connections, and waits until the peers could be told.
+    /// Closes all connections, and waits until the peers could be informed.
     pub fn leave(&mut self) {
         self.listener = None;
         for connection in self.connections.values() {

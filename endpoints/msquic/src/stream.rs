@@ -26,7 +26,7 @@ const PIECE_BYTES: usize = 1 << 18;
 struct Inbox {
     data: Vec<Bytes>,
     bytes: u64,
-    /// Of `bytes`, those that `MsQuic` waits to be told are read.
+    /// The part of `bytes` that is still to be reported to `MsQuic` as read.
     owed: u64,
     finished: bool,
     reset: Option<u64>,
@@ -182,8 +182,8 @@ fn callback(
 }
 
 impl Inbox {
-    /// Takes what came. `Err`: it is full, and `MsQuic` is to keep more to itself until it is told
-    /// that this is read.
+    /// Takes what came. `Err`: it is full, and `MsQuic` is to keep further data until it is
+    /// informed that this is read.
     fn take(&mut self, buffers: &[BufferRef], length: u64) -> Result<(), Status> {
         for buffer in buffers {
             self.data.push(Bytes::copy_from_slice(buffer.as_bytes()));

@@ -3,8 +3,9 @@
 //! quiche has no delayed acknowledgements: it acknowledges what has come whenever it is asked for
 //! datagrams, and so leaves it to the application how often that is. Its own programs ask after
 //! each batch that the socket had, which is one datagram where the link is slow. The option `ack`
-//! makes the application wait for so many, as RFC 9000, section 13.2.2 describes it, but for one
-//! thing: the application doesn't see gaps, which section 13.2.1 wants acknowledged at once.
+//! makes the application wait for a number of them, as RFC 9000, section 13.2.2 describes it, but
+//! for one thing: the application doesn't see gaps, which section 13.2.1 wants acknowledged at
+//! once.
 
 use std::time::{Duration, Instant};
 

@@ -10,7 +10,7 @@ use bentpipe_endpoint::{EndpointError, Options, Role, Setup, TestCase};
 use boring::ssl::{SslContextBuilder, SslMethod, SslSignatureAlgorithm};
 use quiche::{Config, CongestionControlAlgorithm};
 
-/// Of quiche's own programs.
+/// The largest UDP payload of quiche's own programs.
 const MTU: usize = 1350;
 const IDLE_TIMEOUT_MS: u64 = 30_000;
 const STREAMS: u64 = 100;

@@ -1,4 +1,4 @@
-//! A connection of quiche, and what the application has been told of it.
+//! A connection of quiche, and its events that the application already has.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;

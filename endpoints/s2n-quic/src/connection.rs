@@ -173,7 +173,7 @@ impl Stream {
     }
 }
 
-/// The end of a connection is an event of its own: until it comes its streams are `blocked`.
+/// The end of a connection is a separate event: until it comes its streams are `blocked`.
 fn stream_end<T>(error: StreamError, blocked: T) -> Result<T, StreamEnd> {
     match error {
         StreamError::StreamReset { error, .. } => Err(StreamEnd::ByPeer(*error)),

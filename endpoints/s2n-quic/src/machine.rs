@@ -27,7 +27,7 @@ pub trait Machine: Send {
     /// Handles the timers that are due.
     fn expire(&mut self, now: Duration);
 
-    /// Writes datagrams while there are any, and room for them.
+    /// Writes datagrams while there are any, and the queue takes them.
     fn transmit(&mut self, now: Duration, departures: &mut Departures);
 
     /// When the next timer is due.
@@ -39,7 +39,7 @@ impl<E: Endpoint<PathHandle = Tuple>> Machine for E {
         Endpoint::receive(self, &mut arrival, &timestamp(now));
     }
 
-    /// With a queue that has no room, `transmit` handles timers and returns.
+    /// With a full queue, `transmit` handles timers and returns.
     fn expire(&mut self, now: Duration) {
         Endpoint::transmit(self, &mut NoRoom, &timestamp(now));
     }

@@ -1,8 +1,8 @@
 //! qlog out of s2n-quic's events.
 //!
-//! s2n-quic has an event framework of its own and no qlog. Its events tell what is in a qlog, but
-//! for one thing: the frames of a packet are events apart, which do not say whose they are, so
-//! packets are logged without them.
+//! s2n-quic has its own event framework and no qlog. Its events tell what is in a qlog, but for one
+//! thing: the frames of a packet are events apart, which do not say whose they are, so packets are
+//! logged without them.
 
 use std::fmt::Display;
 use std::io::Write;

@@ -12,7 +12,7 @@ use s2n_quic_core::path::{Handle as _, Tuple};
 
 /// Datagrams that the endpoint may write before the driver takes them.
 const CAPACITY: usize = 64;
-/// Room for one: the largest UDP payload of an Ethernet frame.
+/// The buffer of one datagram: the largest UDP payload of an Ethernet frame.
 const LARGEST: usize = 1500 - 28;
 
 /// A datagram that has arrived.

@@ -20,7 +20,7 @@ pub struct Settings {
 
 /// The UDP payload that every path carries (RFC 9000, section 14), with which s2n-quic begins.
 const SMALLEST_PAYLOAD: u64 = 1200;
-/// That of an Ethernet frame.
+/// The UDP payload of an Ethernet frame.
 const LARGEST_PAYLOAD: u64 = 1472;
 /// The default size of a stream's send buffer, in bytes. `window` is about credit for the other
 /// side: a small one must not throttle what this side sends, and a large one is of no use if less
@@ -79,7 +79,7 @@ fn initial_window(
     }))
 }
 
-/// BBR has a start of its own, so `ss` is left over there, and refused.
+/// BBR has its own start, so `ss` is left over there, and refused.
 #[expect(unsafe_code, reason = "s2n-quic takes this from the environment only")]
 fn slow_start(options: &mut Options) -> Result<(), EndpointError> {
     // SAFETY: the program has one thread.

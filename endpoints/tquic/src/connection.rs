@@ -10,15 +10,15 @@ use tquic::Connection;
 #[derive(Default)]
 pub struct Known {
     connected: bool,
-    /// It may have replies before the end of its handshake is sent.
+    /// Replies may arrive before the end of its handshake is sent.
     pub early_data: bool,
-    /// It has heard of the end, or has brought it about.
+    /// The application knows of the end, or has caused it.
     pub closed: bool,
-    /// Streams of the peer that it has been told of.
+    /// Streams of the peer that were reported to it.
     pub opened: BTreeSet<u64>,
     /// Streams whose last write was blocked.
     pub blocked: BTreeSet<u64>,
-    /// It was refused a stream, and is not to ask again before this time.
+    /// The time before which it is not to try to open a stream again, after it was refused one.
     refused: Option<Duration>,
     /// Something has come since, so that it is to ask again at that time.
     pub again: Option<Duration>,
@@ -30,7 +30,7 @@ pub struct Known {
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 impl Known {
-    /// Tells what it does not know yet.
+    /// Reports the events that it does not know yet.
     ///
     /// tquic would tell by callbacks, right before it sends. That is too late for an application
     /// that answers between receiving and sending, so the connection is looked at instead.
@@ -80,7 +80,7 @@ impl Known {
         self.refused = Some(now + RETRY_INTERVAL);
     }
 
-    /// Whether this is a bidirectional stream of the peer of which it has not been told.
+    /// Whether this is a bidirectional stream of the peer that was not reported to it.
     fn is_new(&mut self, connection: &Connection, stream: u64) -> bool {
         let by_server = stream & 1 == 1;
         let bidirectional = stream & 2 == 0;

@@ -53,7 +53,7 @@ impl TransportHandler for Handler {
     fn on_stream_created(&mut self, _connection: &mut Connection, _stream: u64) {}
 
     /// The application was offered the stream before. tquic would offer it again every millisecond:
-    /// it is told not to.
+    /// this stops it.
     fn on_stream_readable(&mut self, connection: &mut Connection, stream: u64) {
         let _ = connection.stream_want_read(stream, false);
     }

@@ -1,4 +1,4 @@
-//! tquic's qlog, told when its time starts.
+//! tquic's qlog, with the time at which its own starts.
 
 use std::io::{self, Write};
 use std::time::Duration;

@@ -27,7 +27,7 @@ const FORWARD: u64 = 2_500_000;
 const RETURN: u64 = 625_000;
 /// One way.
 const DELAY: Duration = Duration::from_millis(300);
-/// Of the queues.
+/// The longest delay of the queues.
 const LONGEST: Duration = Duration::from_millis(300);
 
 type Chosen = Arc<dyn ControllerFactory + Send + Sync>;
@@ -35,7 +35,7 @@ type Chosen = Arc<dyn ControllerFactory + Send + Sync>;
 fn main() -> Result<(), Box<dyn Error>> {
     println!("{DOWNLOAD} bytes over 20 Mbit/s and an RTT of 600 ms:");
     // Not `standard`, nor noq's own CUBIC: they lose thousands of packets at once on this path, and
-    // noq 1.4 ends a connection whose stream has so many gaps.
+    // noq 1.4 ends a connection whose stream has that many gaps.
     for (cc, ss) in [
         ("cubic", "hystart++"),
         ("cubic", "search"),

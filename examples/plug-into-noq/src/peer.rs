@@ -18,7 +18,7 @@ pub struct Peer {
     pub connection: Option<(ConnectionHandle, Connection)>,
 }
 
-/// Who is on the other side: any address, since nothing is sent to it.
+/// The address of the other side: any, since nothing is sent to it.
 fn other() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, 4433).into()
 }

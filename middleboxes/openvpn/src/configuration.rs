@@ -15,9 +15,9 @@ pub struct Instructions {
     pub mtu_bytes: u32,
     /// The protocol of the tunnel's own packets: `udp` or `tcp`.
     pub transport: String,
-    /// Of the far end: where it listens.
+    /// The address at which the far end listens, for that end.
     pub listen: Option<SocketAddr>,
-    /// Of the client's end: where the far end listens.
+    /// The address at which the far end listens, for the client's end.
     pub next_hop: Option<SocketAddr>,
     /// The same for both ends of a tunnel, and known to nobody else.
     pub secret: String,
@@ -30,7 +30,7 @@ struct Identity {
 }
 
 impl Identity {
-    /// That of an end, `client` or `far`: whoever knows the secret makes the same.
+    /// The identity of an end, `client` or `far`: whoever knows the secret makes the same.
     fn of(end: &str, secret: &str) -> Result<Self, Error> {
         // An Ed25519 private key in PKCS #8 (RFC 8410 section 7) is this, and its 32 bytes.
         let mut der = vec![
@@ -53,8 +53,8 @@ impl Identity {
 }
 
 /// The configuration for `openvpn`, with keys inside. An error if the addresses name no end.
-pub fn configuration(told: &Instructions) -> Result<String, Box<dyn std::error::Error>> {
-    let (at, is_client) = match (told.listen, told.next_hop) {
+pub fn configuration(instructions: &Instructions) -> Result<String, Box<dyn std::error::Error>> {
+    let (at, is_client) = match (instructions.listen, instructions.next_hop) {
         (None, Some(next_hop)) => (next_hop, true),
         (Some(listen), None) => (listen, false),
         _ => {
@@ -65,33 +65,33 @@ pub fn configuration(told: &Instructions) -> Result<String, Box<dyn std::error::
     };
     let version = if at.is_ipv4() { "4" } else { "6" };
     let (host, port) = (at.ip(), at.port());
-    let protocol = |side: &str| match told.transport.as_str() {
+    let protocol = |side: &str| match instructions.transport.as_str() {
         "tcp" => format!("tcp{version}-{side}"),
         _ => format!("udp{version}"),
     };
     let [client, far] = [
-        Identity::of("client", &told.secret)?,
-        Identity::of("far", &told.secret)?,
+        Identity::of("client", &instructions.secret)?,
+        Identity::of("far", &instructions.secret)?,
     ];
     Ok(if is_client {
         format!(
             "proto {}\nremote {host} {port}\nnobind\nconnect-retry 1\ntls-client\n{}",
             protocol("client"),
-            common(told, &client, &far)
+            common(instructions, &client, &far)
         )
     } else {
         format!(
             "proto {}\nlocal {host}\nport {port}\ntls-server\ndh none\n{}",
             protocol("server"),
-            common(told, &far, &client)
+            common(instructions, &far, &client)
         )
     })
 }
 
-fn common(told: &Instructions, own: &Identity, peer: &Identity) -> String {
+fn common(instructions: &Instructions, own: &Identity, peer: &Identity) -> String {
     let Instructions {
         device, mtu_bytes, ..
-    } = told;
+    } = instructions;
     format!(
         "dev {device}\ndev-type tun\ndisable-dco\ntun-mtu {mtu_bytes}\n\
          verb 1\nlog-append /dev/stderr\n\
@@ -106,7 +106,7 @@ fn common(told: &Instructions, own: &Identity, peer: &Identity) -> String {
 mod tests {
     use super::*;
 
-    fn told(is_client: bool, secret: &str) -> Instructions {
+    fn instructions(is_client: bool, secret: &str) -> Instructions {
         let far: SocketAddr = "[2001:db8:2::1]:443".parse().unwrap();
         Instructions {
             device: "tunnel".to_owned(),
@@ -120,7 +120,8 @@ mod tests {
 
     #[test]
     fn each_end_knows_the_others_certificate() {
-        let [client, far] = [true, false].map(|it| configuration(&told(it, "abc")).unwrap());
+        let [client, far] =
+            [true, false].map(|it| configuration(&instructions(it, "abc")).unwrap());
         assert!(client.starts_with("proto tcp6-client\nremote 2001:db8:2::1 443\n"));
         assert!(far.starts_with("proto tcp6-server\nlocal 2001:db8:2::1\nport 443\n"));
         let [own, peer] = ["client", "far"].map(|end| Identity::of(end, "abc").unwrap());
@@ -138,8 +139,8 @@ mod tests {
     #[test]
     fn an_end_is_one_of_two() {
         let both = Instructions {
-            listen: told(false, "").listen,
-            ..told(true, "")
+            listen: instructions(false, "").listen,
+            ..instructions(true, "")
         };
         assert!(configuration(&both).is_err());
     }

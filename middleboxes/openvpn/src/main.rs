@@ -1,8 +1,8 @@
-//! The end of an `OpenVPN` tunnel on a host of a trial: it writes the configuration of what it is
-//! told on standard input, and becomes `openvpn` with it.
+//! The end of an `OpenVPN` tunnel on a host of a trial: it writes a configuration from what it
+//! reads on standard input, and becomes `openvpn` with it.
 //!
-//! Each end has a certificate of its own, which the other one knows by its fingerprint
-//! (`--peer-fingerprint`, since 2.6). Both are made of the secret that both ends are told. What the
+//! Each end has a separate certificate, which the other one knows by its fingerprint
+//! (`--peer-fingerprint`, since 2.6). Both are made of the secret that both ends get. What the
 //! configuration leaves out is as `OpenVPN` has it: TLS 1.3, AES-256-GCM, and `mssfix 1492`.
 
 mod configuration;
@@ -34,12 +34,12 @@ fn run() -> Result<std::convert::Infallible, Box<dyn Error>> {
     if !arguments.is_empty() {
         return Err(become_openvpn(&arguments, None).into());
     }
-    let told: Instructions = serde_json::from_reader(stdin())
+    let instructions: Instructions = serde_json::from_reader(stdin())
         .map_err(|error| format!("the instructions on standard input: {error}"))?;
     // A file in memory: keys are in none that others could read, nor on a command line.
     let memory = rustix::fs::memfd_create("openvpn", rustix::fs::MemfdFlags::CLOEXEC)?;
     let mut file = File::from(memory);
-    file.write_all(configuration(&told)?.as_bytes())?;
+    file.write_all(configuration(&instructions)?.as_bytes())?;
     file.rewind()?;
     let arguments = ["--config", "stdin"].map(str::to_owned);
     Err(become_openvpn(&arguments, Some(file)).into())

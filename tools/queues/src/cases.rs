@@ -1,4 +1,4 @@
-//! The comparisons: a discipline as each side is told of it, and packets that make it act.
+//! The comparisons: a discipline in each side's configuration, and packets that make it act.
 
 use crate::traffic::Flow;
 

@@ -202,7 +202,7 @@ fn arrival(number: usize, packet: &Packet) -> Arrival {
     }
 }
 
-/// Of IPv4's header (RFC 1071).
+/// The checksum of IPv4's header (RFC 1071).
 fn checksum(header: &[u8]) -> u16 {
     let words = header.chunks_exact(2);
     let mut sum: u32 = words

@@ -17,7 +17,8 @@ pub struct Flow {
     pub gap_ns: u64,
     /// 0 Not-ECT, 2 ECT(0).
     pub ecn: u8,
-    /// It sends in the first of so many milliseconds, and is silent in the second; None: always.
+    /// The lengths of its phases in milliseconds: it sends in the first, and pauses in the second;
+    /// None: it always sends.
     pub on_off_ms: Option<(u64, u64)>,
 }
 
@@ -34,7 +35,7 @@ pub struct Packet {
     pub flow: u16,
 }
 
-/// All packets of these flows within so many milliseconds, no two at one time.
+/// All packets of these flows within `duration_ms` milliseconds, no two at one time.
 pub fn packets(flows: &[Flow], duration_ms: u64, seed: u64) -> Vec<Packet> {
     let mut all = Vec::new();
     for (number, flow) in (0_u16..).zip(flows) {

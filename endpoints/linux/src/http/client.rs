@@ -27,8 +27,8 @@ use crate::kernel::Kernel;
 /// A client with nothing to wait for looks again after this.
 const LONG: Duration = Duration::from_secs(3600);
 
-/// Loads the page over so many connections of HTTP/1.1 at most, or one of HTTP/2, and leaves its
-/// report, also when it is told to end.
+/// Loads the page over `parallel` connections of HTTP/1.1 at most, or one of HTTP/2, and leaves its
+/// report, also when it is asked to end.
 pub fn load(setup: &Setup, kernel: &Kernel, parallel: usize) -> Result<(), EndpointError> {
     let is_told_to_end = Arc::new(AtomicBool::new(false));
     let tls = || crate::client::tls(setup, kernel);
@@ -79,7 +79,7 @@ struct Visitor {
 }
 
 impl Visitor {
-    /// Loads a page over connections of its own, which are closed at its end.
+    /// Loads a page over separate connections, which are closed at its end.
     fn visit(&self, load: PageLoad) -> Result<PageLoad, EndpointError> {
         let client = Rc::new(Client {
             clock: self.clock.clone(),

@@ -17,7 +17,7 @@ use tokio::net::TcpSocket;
 use tokio::task::spawn_local;
 use tokio_rustls::TlsConnector;
 
-use super::Here;
+use super::LocalTasks;
 
 /// Flow control of HTTP/2 as Chromium has it: bytes of a stream, and of the connection.
 const WINDOWS: [u32; 2] = [6 << 20, 15 << 20];
@@ -52,7 +52,7 @@ impl Connector {
     /// A connection of HTTP/2.
     pub async fn http2(&self) -> Result<Http2, EndpointError> {
         let stream = self.connect().await?;
-        let mut builder = http2::Builder::new(Here);
+        let mut builder = http2::Builder::new(LocalTasks);
         builder.initial_stream_window_size(WINDOWS[0]);
         builder.initial_connection_window_size(WINDOWS[1]);
         let (asker, connection) = builder.handshake(stream).await.map_err(failed)?;

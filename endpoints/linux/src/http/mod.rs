@@ -26,9 +26,9 @@ fn runtime() -> Result<Runtime, EndpointError> {
 
 /// Runs the tasks that a connection of HTTP/2 needs where it is.
 #[derive(Clone, Copy)]
-struct Here;
+struct LocalTasks;
 
-impl<F: Future + 'static> hyper::rt::Executor<F> for Here {
+impl<F: Future + 'static> hyper::rt::Executor<F> for LocalTasks {
     fn execute(&self, task: F) {
         tokio::task::spawn_local(task);
     }

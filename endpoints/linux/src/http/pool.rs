@@ -4,9 +4,9 @@ use super::connection::{Http1, Http2};
 
 /// A connection that takes a request.
 pub enum Asker {
-    /// Of HTTP/1.1: one request at a time.
+    /// A connection of HTTP/1.1: one request at a time.
     Http1(Http1),
-    /// Of HTTP/2: any number; clones are of the same connection.
+    /// A connection of HTTP/2: any number; clones are of the same connection.
     Http2(Http2),
 }
 
@@ -14,7 +14,7 @@ pub enum Asker {
 /// most urgent of those that wait is the next.
 pub struct Pool {
     free: Vec<Asker>,
-    /// Those that are being made.
+    /// The number of connections that are being made.
     opening: usize,
     /// All of them, those among them.
     count: usize,
@@ -42,7 +42,7 @@ impl Pool {
         self.free.push(asker);
     }
 
-    /// How many connections are to be made for so many requests that wait: they are being made
+    /// How many connections are to be made for `waiting` requests that wait: they are being made
     /// then.
     pub fn open(&mut self, waiting: usize) -> usize {
         let lacking = waiting.saturating_sub(self.opening);

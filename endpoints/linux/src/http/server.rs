@@ -20,7 +20,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{LocalSet, spawn_local};
 use tokio_rustls::TlsAcceptor;
 
-use super::{H2, Here, runtime};
+use super::{H2, LocalTasks, runtime};
 use crate::kernel::Kernel;
 use crate::server::end_on_signal;
 
@@ -80,7 +80,7 @@ impl Server {
         });
         let stream = TokioIo::new(stream);
         let _ = if self.is_http2 {
-            let builder = http2::Builder::new(Here);
+            let builder = http2::Builder::new(LocalTasks);
             builder.serve_connection(stream, service).await
         } else {
             http1::Builder::new()
