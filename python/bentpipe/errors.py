@@ -26,7 +26,7 @@ class BentpipeError(Exception):
 
 
 class UsageError(BentpipeError):
-    """What the user wrote is not valid. The command ends with exit code 2, before anything has started."""
+    """An input of the user is not valid. The command ends with exit code 2, before anything has started."""
 
     exit_code = 2
 

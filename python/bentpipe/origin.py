@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bentpipe import paths
 
-# What studies write: it is made from runs, and changes none.
+# The files that studies write: they are made from runs, and changes none.
 _PAGES = (":(exclude,glob)studies/*/*.md", ":(exclude,glob)studies/*/*.svg")
 
 

@@ -23,7 +23,7 @@ first flow and of the second, medians over the trials."""
 
 
 @dataclass(frozen=True)
-class Two:
+class TwoFlows:
     """All trials of two flows over one path, of which either may be of TCP."""
 
     cell: Cell
@@ -63,16 +63,16 @@ def sections(cells: Sequence[Cell], real: Sequence[Cell]) -> list[str]:
     return [*parts, *_against(mine, _two(real))]
 
 
-def _two(cells: Sequence[Cell]) -> list[Two]:
+def _two(cells: Sequence[Cell]) -> list[TwoFlows]:
     found = []
     for cell in cells:
         further = flows.of(workload.parse(cell.key.workload, "the run"))
         if len(further) == 1:
-            found.append(Two(cell, cell.key.server, further[0].server or cell.key.server))
+            found.append(TwoFlows(cell, cell.key.server, further[0].server or cell.key.server))
     return [one for one in found if one.measured]
 
 
-def _matrix(mine: Sequence[Two], scenario: str) -> str:
+def _matrix(mine: Sequence[TwoFlows], scenario: str) -> str:
     shares = {(one.first, one.second): one.share for one in mine}
     rows = list(dict.fromkeys(one.first for one in mine))
     columns = [one for one in rows if any((other, one) in shares for other in rows if other != one)]
@@ -89,7 +89,7 @@ def _matrix(mine: Sequence[Two], scenario: str) -> str:
     return table([path(scenario), *(literal(one) for one in columns)], lines)
 
 
-def _against(virtual: Sequence[Two], real: Sequence[Two]) -> list[str]:
+def _against(virtual: Sequence[TwoFlows], real: Sequence[TwoFlows]) -> list[str]:
     known = {(one.scenario, one.first, one.second): one for one in virtual}
     rows = [
         [path(one.scenario), literal(one.first), literal(one.second), here.goodputs, one.goodputs,

@@ -14,7 +14,7 @@ from bentpipe.study.intervals import with_ends
 from bentpipe.study.markdown import several, table
 
 from .published import Kuhn, LossRow
-from .runs import KuhnRuns, Losing
+from .runs import KuhnRuns, LossyGoodputs
 
 TABLE, OPTIONS, CAUSES, BURSTS, GIGABYTE = (
     f"kuhn-satellite{ending}" for ending in ("", "-options", "-causes", "-bursts", "-gigabyte")
@@ -88,7 +88,7 @@ def sections(runs: KuhnRuns, known: Kuhn) -> list[str]:
     return [*parts, *_gigabyte(runs, known), *_moved(runs, known), *_bursts(runs, known)]
 
 
-def _against(runs: KuhnRuns, rows: dict[float, Losing], known: Kuhn) -> str:
+def _against(runs: KuhnRuns, rows: dict[float, LossyGoodputs], known: Kuhn) -> str:
     lines = []
     above: tuple[LossRow, float] | None = None
     for row in known.losses.rows:
@@ -131,7 +131,7 @@ def _percent(loss: float) -> str:
     return f"{100 * loss:g} %"
 
 
-def _said(rows: dict[float, Losing], known: Kuhn) -> str:
+def _said(rows: dict[float, LossyGoodputs], known: Kuhn) -> str:
     ratios = {
         row.loss: statistics.fmean(rows[row.loss].goodputs) / goodput(row, known)
         for row in known.losses.rows
@@ -191,7 +191,7 @@ def _moved(runs: KuhnRuns, known: Kuhn) -> list[str]:
     return ["### What moves it", text, table(head, lines, left=2), _fastest(tried, known)]
 
 
-def _fastest(changed: Sequence[Losing], known: Kuhn) -> str:
+def _fastest(changed: Sequence[LossyGoodputs], known: Kuhn) -> str:
     """The best of these goodputs beside the published one."""
     means = {
         row.loss: max(statistics.fmean(one.goodputs) for one in here)
@@ -225,12 +225,12 @@ def _bursts(runs: KuhnRuns, known: Kuhn) -> list[str]:
     return ["### Losses two at a time", _BURSTS, table(head, lines), said]
 
 
-def _of(loss: float, found: Sequence[Losing]) -> Losing | None:
+def _of(loss: float, found: Sequence[LossyGoodputs]) -> LossyGoodputs | None:
     """The goodputs at about this loss: that of bursts is within a hundredth of it."""
     return next((one for one in found if one.goodputs and math.isclose(one.loss, loss, rel_tol=0.02)), None)
 
 
-def _line(one: Losing, changed: str, base: dict[float, Losing]) -> list[str]:
+def _line(one: LossyGoodputs, changed: str, base: dict[float, LossyGoodputs]) -> list[str]:
     unchanged = base.get(one.loss)
     factor = ratio(unchanged.goodputs, one.goodputs) if unchanged is not None else None
     told = "-" if factor is None else with_ends(factor.value, factor.low, factor.high)

@@ -140,7 +140,7 @@ def received(record: Record, times: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Losing:
+class LossyGoodputs:
     """Goodputs of all trials with one sender over one path, which lasted as long as one another."""
 
     cell: Cell
@@ -247,9 +247,9 @@ class KuhnRuns:
         """The cells of one campaign; none if it was not run."""
         return [cell for name, cell in self._cells if name == campaign]
 
-    def losing(self, campaign: str) -> list[Losing]:
+    def losing(self, campaign: str) -> list[LossyGoodputs]:
         """The goodputs of one campaign under losses; empty if that was not run."""
-        return [Losing(cell) for cell in self.cells_of(campaign)]
+        return [LossyGoodputs(cell) for cell in self.cells_of(campaign)]
 
 
 def place_of(cell: Cell) -> str:

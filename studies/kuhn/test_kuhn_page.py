@@ -12,7 +12,7 @@ import pytest
 from conftest import Command
 from kuhn import published
 from kuhn.losses import formula_mbps, goodput, with_interval
-from kuhn.runs import Losing, Sender, rate, received
+from kuhn.runs import LossyGoodputs, Sender, rate, received
 
 from bentpipe.analysis.cells import cells
 from bentpipe.runs.records import Record
@@ -152,7 +152,7 @@ def test_senders_are_named() -> None:
 def test_the_loss_of_bursts_is_the_share_of_packets() -> None:
     def loss(settings: str) -> float:
         made = fake_run.change(losing("0%", 1.0, 1), scenario=f"{CLEAN},{settings}")
-        return Losing(cells([made])[0]).loss
+        return LossyGoodputs(cells([made])[0]).loss
 
     assert loss("forward.loss=0.5%") == pytest.approx(0.005)
     assert loss("return.loss=0.5%") == 0

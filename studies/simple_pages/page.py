@@ -19,7 +19,7 @@ from bentpipe.workload.http import TITLES
 from bentpipe.workload.page.visit import PageVisit
 
 # Bytes that had come by a time in seconds.
-Course = Callable[[float], float]
+BytesByTime = Callable[[float], float]
 
 _TEXT = """A paper of 2020 loads two pages with a browser behind a public satellite access: A of 5.3 MB, B of
 11 kB. TCP goes through the operator's proxies, QUIC past them; both have BBR. Its figure 2 has percentiles
@@ -139,7 +139,7 @@ def _percentiles(shown: Sequence[Cell]) -> str:
 def _courses(shown: Sequence[Cell]) -> str:
     rows = []
     for one in sorted(shown, key=_order):
-        came = _course(one)
+        came = _bytes_by_time(one)
         full = [time for time in np.arange(_WINDOW_S, 60, 0.05) if _rate(came, time) >= _FULL * _LINK_BPS]
         rows.append(
             [
@@ -152,7 +152,7 @@ def _courses(shown: Sequence[Cell]) -> str:
     return table(["losses", "", *(f"{time:g} s" for time in _TIMES_S), "full rate"], rows, left=2)
 
 
-def _course(one: Cell) -> Course:
+def _bytes_by_time(one: Cell) -> BytesByTime:
     """Of the trial with the median page load time, how many bytes had come by a time."""
     ordered = sorted((record for record in one.ok if record.plt_s is not None), key=lambda it: it.plt_s or 0)
     record = ordered[(len(ordered) - 1) // 2]
@@ -161,7 +161,7 @@ def _course(one: Cell) -> Course:
     return lambda time: float(np.interp(time, steps, came))
 
 
-def _rate(came: Course, time: float) -> float:
+def _rate(came: BytesByTime, time: float) -> float:
     """Bits per second over the window that ends at a time."""
     return 8 * (came(time) - came(time - _WINDOW_S)) / _WINDOW_S
 

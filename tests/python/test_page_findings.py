@@ -12,13 +12,13 @@ from conftest import Command, installed_or_skip
 from test_page_report import request
 
 from bentpipe.analysis import page_findings, page_packets
-from bentpipe.analysis.page_packets import ConnectionPackets, Hold
+from bentpipe.analysis.page_packets import ConnectionPackets, StreamBlocking
 from bentpipe.runs.records import Record
 from bentpipe.schema.requests import PageRequest
 
 STYLE = request("/style.css", "stylesheet", 900, "/", 0.5, 1.5, 1.6)
 IMAGE = request("/image.png", "image", 900, "/", 0.6, 1.7, 1.8)
-HOLDS = (Hold(1.0, 1.6, 9000), Hold(1.5, 2.0, 3000), Hold(2.5, 2.75, 100))
+HOLDS = (StreamBlocking(1.0, 1.6, 9000), StreamBlocking(1.5, 2.0, 3000), StreamBlocking(2.5, 2.75, 100))
 
 
 def urgent(one: PageRequest, urgency: int, *times: float) -> PageRequest:
@@ -131,7 +131,7 @@ def test_a_hold_lasts_until_what_was_missing_has_come() -> None:
         "3 is the server's own"
     )
     later = page_packets.connections_of(rows, starts, is_later_visit=True)
-    assert later == [ConnectionPackets(1.0, 500, [Hold(1.6, 2.5, 200)])]
+    assert later == [ConnectionPackets(1.0, 500, [StreamBlocking(1.6, 2.5, 200)])]
 
 
 def test_parts_that_come_twice_or_overlap_are_held_once() -> None:
@@ -143,7 +143,7 @@ def test_parts_that_come_twice_or_overlap_are_held_once() -> None:
     all_found = page_packets.connections_of(rows, {0: 0.0}, is_later_visit=False)
     assert all_found is not None
     (found,) = all_found
-    assert found.holds == [Hold(2.0, 8.0, 300)]
+    assert found.holds == [StreamBlocking(2.0, 8.0, 300)]
 
 
 @pytest.mark.virtual_time

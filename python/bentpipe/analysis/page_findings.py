@@ -22,7 +22,7 @@ from bentpipe.workload.page.visit import PageVisit
 _SERIAL_ROUND_TRIPS = 1.5
 # Of a page load time: to wait for less is not worth a word.
 _WORTH_SAYING = 0.05
-# What HTTP/2 says of itself on a connection that carries no response takes less, in bytes.
+# HTTP/2's own frames on a connection that carries no response are fewer bytes.
 _RESPONSE_BYTES = {"h2": 600, UPGRADE: 600}
 # In seconds: a program's own time is no small part of a shorter round trip.
 _SHORTEST_RTT_S = 0.01
@@ -148,8 +148,8 @@ def _priorities(page: PageEvidence) -> PageFinding:
 
 
 def _overtaken(requests: Sequence[PageRequest], rtt_s: float) -> Iterator[tuple[str, str]]:
-    """What came whole before something more urgent that its server knew of when it began to send it, and the
-    most urgent of those.
+    """Resources that were complete before something more urgent that its server knew of when it began to send
+    it, and the most urgent of those.
     """
     for one in requests:
         if one.first_byte_s is None or one.last_byte_s is None:

@@ -24,7 +24,7 @@ Row = Mapping[str, Any]  # of `packets.parquet`
 
 
 @dataclass(frozen=True)
-class Hold:
+class StreamBlocking:
     """A time in which bytes of a stream had arrived, and an earlier part had not, in seconds of one clock."""
 
     begin_s: float
@@ -38,7 +38,7 @@ class ConnectionPackets:
 
     began_s: float
     response_bytes: int  # of streams that the client opened
-    holds: Sequence[Hold]
+    holds: Sequence[StreamBlocking]
 
 
 def of_connections(folder: Path, *, is_later_visit: bool) -> list[ConnectionPackets] | None:
@@ -100,7 +100,7 @@ class _ConnectionRows:
                     ends[stream] = max(ends.get(stream, 0), offset + count)
         return sum(ends.values())
 
-    def holds(self) -> list[Hold]:
+    def holds(self) -> list[StreamBlocking]:
         streams: dict[int, _Reassembly] = {}
         for row in self.rows:
             for stream, offset, count in _parts(row):
@@ -122,7 +122,7 @@ class _Reassembly:
     held: int = 0  # bytes of these
     since_s: float = 0.0
     most: int = 0
-    holds: list[Hold] = field(default_factory=list)
+    holds: list[StreamBlocking] = field(default_factory=list)
 
     def take(self, at_s: float, begin: int, end: int) -> None:
         """Add the part from `begin` to `end`."""
@@ -134,7 +134,7 @@ class _Reassembly:
             self.held -= self.next - begin
         self.most = max(self.most, self.held)
         if not self.waiting and self.most:
-            self.holds.append(Hold(self.since_s, at_s, self.most))
+            self.holds.append(StreamBlocking(self.since_s, at_s, self.most))
             self.most = 0
 
     def _keep(self, begin: int, end: int) -> None:

@@ -180,7 +180,7 @@ def analyse(
 
 
 def _facts(link: LinkFacts | None, events: Path | None) -> dict[str, Any]:
-    """What is known beside captures, as --link takes it."""
+    """Facts that are not in captures, as --link takes them."""
     facts = link.known() if link else {}
     if events is not None:
         try:

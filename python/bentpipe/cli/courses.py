@@ -19,7 +19,7 @@ _MEANINGS = {
     "elevation": "of the satellite that serves the terminal",
     "in_view": "that the terminal could use",
 }
-_INTERRUPTIONS = 40  # that are told one by one
+_INTERRUPTIONS = 40  # that are printed one by one
 _KNOWN = 10_000  # that bentpipe-sim tells of each direction
 
 

@@ -208,8 +208,8 @@ def _is_of_a_trial(capture: Path) -> bool:
 
 
 def _segments(capture: Path) -> tuple[str, ...]:
-    """What a trial's capture is of: all segments, or, with proxies, those of its hop; `trace.pcapng` is then
-    of the client's.
+    """The part of the path that a trial's capture is of: all segments, or, with proxies, those of its hop;
+    `trace.pcapng` is then of the client's.
     """
     hops = [path.stem.split("-")[1:] for path in capture.resolve().parent.glob(trial_files.HOP_TRACES)]
     if capture.name != trial_files.TRACE:

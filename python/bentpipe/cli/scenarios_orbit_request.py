@@ -1,4 +1,4 @@
-"""What `bentpipe scenarios orbit` was asked for, and its files."""
+"""The request of `bentpipe scenarios orbit`, and its files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bentpipe.orbit.sky import Masks, Sky
 from bentpipe.plan import scenarios as catalogue
 from bentpipe.workload import units
 
-_TOLD = 8  # times that are told one by one
+_TOLD = 8  # times that are printed one by one
 _LONGEST_MIN = 1440
 
 

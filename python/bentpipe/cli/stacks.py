@@ -269,7 +269,7 @@ def _not_built(stack: Stack, why: str, quiet: bool) -> dict[str, object]:
 
 
 def _tested(stack: Stack, quiet: bool) -> dict[str, object]:
-    """What the checks say of a stack, as JSON has it; unless `quiet` it is printed as it comes."""
+    """The results of a stack's checks, in the form of JSON; unless `quiet`, each is printed at once."""
     results = []
     for check in conformance.checks(stack):
         results.append(check)

@@ -1,4 +1,4 @@
-"""What trials met that lasted longer than the steps of their scenario: these began again, or the last held.
+"""Trials that lasted longer than the steps of their scenario: these began again, or the last held.
 
 Steps of a few values are written by hand, and their last one is meant to hold: nothing is said of it.
 """

@@ -161,7 +161,7 @@ def _undecoded(analysis: Analysis) -> None:
 
 
 def _connection(one: Connection) -> Iterator[str]:
-    """What is known of a connection; without what needs secrets, if there are none of it."""
+    """The measures of a connection; without those that need secrets, if it has none."""
     yield from _heading(one)
     sealed = bool(one.sealed)
     if sealed:
@@ -237,7 +237,7 @@ def _acknowledged(metrics: Metrics) -> Iterator[tuple[str, str, str]]:
 
 
 def _whole(metrics: Metrics, sealed: bool) -> Iterator[tuple[str, str]]:
-    """What is measured of a connection as a whole; the first line alone without secrets."""
+    """The measures of a connection as a whole; without secrets only the first line."""
     if sealed:
         yield "handshake complete", _unit(metrics.handshake_s, ".3f", "s")
         return

@@ -176,7 +176,7 @@ def _started(kind: type[Workload], records: Iterable[Record]) -> list[Cell]:
 
 
 def _key(one: Cell) -> tuple[str, str, tuple[str, ...]]:
-    """What has a table: scenario, what is asked for, and the flows beside it."""
+    """The key of a table: scenario, workload, and the flows beside it."""
     found = _workload(one)
     match found:
         case PageVisit():

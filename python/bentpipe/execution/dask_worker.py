@@ -86,7 +86,7 @@ class TrialWorker(WorkerPlugin):
             except OSError as error:
                 what = f"traces cannot stay in {self._stay.parent}: {error.strerror}"
                 raise BentpipeError(what, "name another folder with --traces-stay") from error
-        # What reads and copies many files does so beside the loop in which the worker hears of its cluster.
+        # Code that reads and copies many files runs beside the loop in which the worker hears of its cluster.
         if why := await self._worker.loop.run_in_executor(None, self._requirements.unmet):
             self._say(unfit=why)
         elif await self._worker.loop.run_in_executor(None, kit.is_own):

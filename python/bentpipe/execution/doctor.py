@@ -25,7 +25,7 @@ from bentpipe.stacks.model import Stack
 
 Status = Literal["ok", "warn", "fail"]
 
-# What tests and examples use, and the Debian package that has it.
+# The programs that tests and examples use, and the Debian package of each.
 TOOLS = {
     "ping": "iputils-ping",
     "iperf3": "iperf3",

@@ -101,7 +101,7 @@ class RemoteTrials:
     """The trials of links, one after the other."""
 
     def __init__(self, links: Links, scratch: Path, note: Callable[[str], None]) -> None:
-        """`scratch` is the caller's to remove; `note` is told what happens to connections."""
+        """`scratch` is the caller's to remove; `note` is called with events of connections."""
         self._links, self._scratch, self._note = links, scratch, note
         self._sessions: dict[str, LinkSession] = {}
         self._notes: dict[str, LinkNotes] = {}

@@ -19,7 +19,7 @@ class LeftFiles:
     """The files of a trial on both hosts."""
 
     def __init__(self, session: LinkSession, trial: LocalTrial, scratch: Path) -> None:
-        """What is for `bentpipe-remote record` is put into `scratch`, the rest into the trial's folder."""
+        """Files for `bentpipe-remote record` are put into `scratch`, the others into the trial's folder."""
         self._session, self._trial, self._scratch = session, trial, scratch
         self.details: list[str] = []  # what is to be said beside the verdict
 

@@ -47,7 +47,7 @@ class RemoteTrial:
     """A trial of one flow."""
 
     def __init__(self, session: LinkSession, trial: LocalTrial, scratch: Path) -> None:
-        """What hosts leave is put into `scratch`, where `bentpipe-remote record` looks for it."""
+        """Files that hosts leave are put into `scratch`, where `bentpipe-remote record` looks for it."""
         self._session, self._trial, self._scratch = session, trial, scratch
         self._programs = RemotePrograms(session, trial)
         self.probes = Probes()

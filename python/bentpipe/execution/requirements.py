@@ -1,7 +1,7 @@
-"""What a machine must have to run a campaign's trials for another one: the same Bentpipe, the same stacks.
+"""Requirements of a machine that runs a campaign's trials for another: the same Bentpipe, the same stacks.
 
-Both sides state the same facts of themselves, most of them hashes: a machine that differs is told in what,
-and gets no trial. Programs are not among them: who has others, or none, is brought them
+Both sides state the same facts of themselves, most of them hashes: a machine that differs gets
+the list of differences, and no trial. Programs are not among them: who has others, or none, is brought them
 (`bentpipe.execution.kit`). Of stacks that run with an interpreter, and of tunnels, that needs to be there
 already.
 """

@@ -37,7 +37,7 @@ _Running = dict[Future[Answer], Trial]
 
 
 class Progress(Protocol):
-    """What a user is shown while a campaign runs (`bentpipe.progress`)."""
+    """The display for the user while a campaign runs (`bentpipe.progress`)."""
 
     def start(self, total: int) -> None: ...
     def more(self, trials: int) -> None: ...

@@ -140,13 +140,13 @@ def curve_mb(record: Record, times: Sequence[float]) -> list[float]:
     interpolation between the steps of the record.
     """
     step, start = record.received_step_s, record.handshake_s or 0.0
-    course = [0, *record.received_bytes]
+    received = [0, *record.received_bytes]
     found = []
     for time in times:
         at = max((time + start) / step, 0.0)
-        low = min(int(at), len(course) - 1)
-        high = min(low + 1, len(course) - 1)
-        found.append((course[low] + (course[high] - course[low]) * (at - low)) / 1e6)
+        low = min(int(at), len(received) - 1)
+        high = min(low + 1, len(received) - 1)
+        found.append((received[low] + (received[high] - received[low]) * (at - low)) / 1e6)
     return found
 
 

@@ -64,7 +64,7 @@ class ObjectiveMeasure:
             known = record.first_mb_s[self.mark] if self.mark < len(record.first_mb_s) else None
         else:
             known = getattr(record, self.column)
-        # What was not decoded may have arrived; after a handshake that never ended nothing did.
+        # Data that were not decoded may have arrived; after a handshake that never ended nothing did.
         unseen = self.mark is not None and record.measured_from == "client"
         if known is None and record.outcome in TIMEOUTS and not (unseen and record.outcome == TIMEOUTS[1]):
             return self.never

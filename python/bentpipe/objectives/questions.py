@@ -45,7 +45,7 @@ def questions(suite: Suite, clients: Sequence[str], servers: Sequence[str]) -> l
             if not given:
                 raise UsageError(f'{option}: "{objective.name}" names none', f"add {option} STACK")
         found += [_question(objective, client, server) for client, server in itertools.product(*ends)]
-    # What differs from its reference in an end alone is nothing to hold against itself.
+    # A cell that differs from its reference in one end only is not compared with itself.
     found = [one for one in found if one.reference != one.cell]
     pairs = list(dict.fromkeys((one.cell.client, one.cell.server) for one in found))
     return sorted(dict.fromkeys(found), key=lambda one: pairs.index((one.cell.client, one.cell.server)))

@@ -1,4 +1,4 @@
-"""What a constellation is to those who use it."""
+"""The interface of constellations."""
 
 from __future__ import annotations
 
@@ -23,4 +23,4 @@ class Constellation(Protocol):
         """Where each satellite is, seconds after the beginning; not a number if that is unknown."""
 
     def __str__(self) -> str:
-        """What it is, for people."""
+        """Its description, for people."""

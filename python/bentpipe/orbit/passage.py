@@ -52,7 +52,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Passage:
-    """What a terminal meets: the path at instants, between which delays change evenly, and handovers."""
+    """The path of a terminal over time: at instants, between which delays change evenly, and handovers."""
 
     samples: tuple[Sample, ...]
     changes: tuple[Change, ...]

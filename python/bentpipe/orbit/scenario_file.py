@@ -12,7 +12,7 @@ from bentpipe.orbit.passage import Change, Passage
 
 @dataclass(frozen=True)
 class ChosenLink:
-    """What geometry does not give, as scenario files write it."""
+    """Keys that geometry does not give, in the form of scenario files."""
 
     forward_rate: str
     return_rate: str

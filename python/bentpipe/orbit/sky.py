@@ -1,4 +1,4 @@
-"""What a terminal and gateways see of a constellation."""
+"""The satellites of a constellation that a terminal and gateways see."""
 
 from __future__ import annotations
 

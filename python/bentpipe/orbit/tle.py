@@ -76,7 +76,7 @@ class Elements:
         return np.asarray(positions @ _turned(sidereal_rad(days)).T)
 
     def failing(self) -> list[str]:
-        """What SGP4 says of the satellites whose positions it does not give at the beginning."""
+        """Errors of SGP4 for the satellites whose positions it does not give at the beginning."""
         days = (self.begin - _EPOCH_2000) / dt.timedelta(days=1)
         errors, _, _ = self._array.sgp4(np.array([_JULIAN_2000]), np.array([days]))
         each = zip(self.names, errors[:, 0], strict=True)

@@ -120,7 +120,7 @@ class _Catalogue:
         if spoken is None:
             pair = f"{flow.client.stack.name} → {flow.server.stack.name}"
             yield Reason(f"no common protocol for {testcase}: {{}}", pair)
-        # What is in a tunnel no proxy ends.
+        # No proxy terminates connections inside a tunnel.
         elif treatment.proxies and treatment.tunnel is None:
             transport = TRANSPORTS[spoken]
             if not middleboxes.chains()[treatment.kind].passes(transport):

@@ -84,7 +84,7 @@ def resolve(name: str, settings: Sequence[str] = ()) -> Scenario:
 
 @dataclass(frozen=True)
 class TrialCourses:
-    """What changes with time on the links in a trial: as in `Scenario`, by its seed, up to a time."""
+    """The timelines of links in a trial: as in `Scenario`, by its seed, up to a time."""
 
     courses: dict[str, Any]
     interruptions: dict[str, Any]

@@ -42,7 +42,7 @@ class Offset:
     """The lead of one clock over another."""
 
     offset_ns: float  # at `at_ns`
-    drift: float  # and so much more with each nanosecond
+    drift: float  # its growth with each nanosecond
     at_ns: int
     error_ns: float  # it is not further off than that
 

@@ -61,7 +61,7 @@ def reproduce(cell: Cell, manifest: Manifest) -> str:
 
 
 def _as_named(scenario: str, plan: Options, cwd: str) -> str:
-    """The scenario as the run was told it: a file of the user's is known by its path, not by its name."""
+    """The scenario as the run's command named it: a user's file is known by its path, not by its name."""
     files = [name for name in plan.scenarios if name.endswith(".toml")]
     file = next((file for file in files if Path(file).stem == scenario), None)
     return scenario if file is None else _from_cwd(file, cwd)

@@ -1,4 +1,4 @@
-"""What the links of a trial did over time, as plots on the time axis of its packets.
+"""Timelines of a trial's links, as plots on the time axis of its packets.
 
 Rates, Es/N0 with the MODCOD, delays, losses and satellites where they change, and the times at which links
 send nothing. Courses are those that `bentpipe scenarios show` draws, by the trial's own seed. Links know the
@@ -31,12 +31,12 @@ from bentpipe.testbed import SIM
 KINDS = ("capacity", "es_n0", "link_delay", "link_loss", "elevation", "in_view")
 
 _EPOCH_UNIX_NS = 946_684_800 * 10**9  # of virtual time (endpoints/CONTRACT.md)
-_AFTER = 1.02  # the time axis goes on for so much behind the last packet
+_AFTER = 1.02  # the time axis, as a multiple of the time of the last packet
 _SECONDS = 1e-6  # what times are rounded to
 
 
 @dataclass(frozen=True)
-class _Face:
+class _Style:
     """How a quantity is drawn: the kind of its plot, its name there, its colours forward and back."""
 
     kind: str
@@ -46,14 +46,14 @@ class _Face:
     unit: float = 1  # what values are rounded to
 
 
-_FACES = {
-    "rate": _Face("capacity", "capacity", ("accent", "series-4"), factor=1e6, unit=1e3),
-    "es_n0": _Face("es_n0", "Es/N0", ("accent", "series-4"), unit=1e-3),
-    "modcod": _Face("es_n0", "needed by the MODCOD", ("series-2", "series-7"), unit=1e-3),
-    "delay": _Face("link_delay", "delay", ("accent", "series-4"), unit=1e-6),
-    "loss": _Face("link_loss", "loss", ("accent", "series-4"), unit=1e-5),
-    "elevation": _Face("elevation", "elevation", ("accent", "series-4"), unit=1e-3),
-    "in_view": _Face("in_view", "satellites in view", ("accent", "series-4")),
+_STYLES = {
+    "rate": _Style("capacity", "capacity", ("accent", "series-4"), factor=1e6, unit=1e3),
+    "es_n0": _Style("es_n0", "Es/N0", ("accent", "series-4"), unit=1e-3),
+    "modcod": _Style("es_n0", "needed by the MODCOD", ("series-2", "series-7"), unit=1e-3),
+    "delay": _Style("link_delay", "delay", ("accent", "series-4"), unit=1e-6),
+    "loss": _Style("link_loss", "loss", ("accent", "series-4"), unit=1e-5),
+    "elevation": _Style("elevation", "elevation", ("accent", "series-4"), unit=1e-3),
+    "in_view": _Style("in_view", "satellites in view", ("accent", "series-4")),
 }
 
 
@@ -74,19 +74,19 @@ class LinkPlots:
 
     def _series(self, kind: str) -> Iterator[dict[str, Any]]:
         """The series of a kind, those of the data's way first; one alone where both ways have the same."""
-        mine = [key for key in self.found.courses if _FACES[key.rpartition(".")[2]].kind == kind]
+        mine = [key for key in self.found.courses if _STYLES[key.rpartition(".")[2]].kind == kind]
         for key in sorted(mine, key=lambda key: f".{self.data}." not in key):
             segment, direction, quantity = key.split(".")
-            face = _FACES[quantity]
+            style = _STYLES[quantity]
             other = ".".join((segment, "return" if direction == "forward" else "forward", quantity))
             both = self.found.courses.get(other) == self.found.courses[key]
             if both and direction != self.data:
                 continue
             where = "" if segment == "satellite" else f" of {segment}"
             way = ", both ways" if both else f", {direction}"
-            yield self._drawn(f"{face.name}{where}{way}", face, direction, self.found.courses[key])
+            yield self._drawn(f"{style.name}{where}{way}", style, direction, self.found.courses[key])
 
-    def _drawn(self, name: str, face: _Face, direction: str, course: dict[str, Any]) -> dict[str, Any]:
+    def _drawn(self, name: str, style: _Style, direction: str, course: dict[str, Any]) -> dict[str, Any]:
         points = course["course"]
         if course["between"] != "even":  # it ends with the value at its end
             points = [*points, (self.until_s, points[-1][1])]
@@ -94,9 +94,9 @@ class LinkPlots:
         return {
             "name": f"{name} (means)" if course["between"] == "mean" else name,
             "mark": "line" if course["between"] == "even" else "steps",
-            "colour": face.colours[0 if direction == "forward" else 1],
+            "colour": style.colours[0 if direction == "forward" else 1],
             "times": self.columns.add(times - self.begin_s, _SECONDS),
-            "values": self.columns.add(values * face.factor, face.unit),
+            "values": self.columns.add(values * style.factor, style.unit),
             "tops": None,
             "names": [[round(at - self.begin_s, 6), text] for at, text in course["names"]] or None,
         }

@@ -14,7 +14,7 @@ from bentpipe.report import slugs
 from bentpipe.runs.manifest import Manifest
 from bentpipe.runs.records import CellKey
 
-# What `bentpipe run` calls a run that is no campaign.
+# The name that `bentpipe run` gives a run that is no campaign.
 _UNNAMED = "run"
 _NAMED = 4  # names that a heading lists before it counts them
 

@@ -25,7 +25,7 @@ _SHARE = 0.05  # of the transfer: what is shown around a point if the round trip
 
 
 def script(trial: str, analysis: Analysis) -> dict[str, Any]:
-    """What the script of a trial holds. BentpipeError if there is no connection in the trace."""
+    """The data in the script of a trial. BentpipeError if there is no connection in the trace."""
     connection = analysis.connection()
     packets = series.of_connection(analysis.packets, connection.connection)
     plots = Plots(packets, connection, analysis.link)

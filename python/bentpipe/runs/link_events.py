@@ -1,4 +1,4 @@
-"""What the links did in a trial: when it began in Unix time, and when they sent nothing.
+"""Events of the links in a trial: when it began in Unix time, and when they sent nothing.
 
 `docs/reference/link-events.md` describes the file. What is not needed here is not looked at.
 """

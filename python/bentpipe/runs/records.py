@@ -34,7 +34,7 @@ __all__ = ["FORMAT", "MEASURED", "OUTCOMES", "CellKey", "FlowResult", "HopResult
 
 
 class _OfACell(Protocol):
-    """What has the values of a cell's key."""
+    """An object with the values of a cell's key."""
 
     @property
     def scenario(self) -> str: ...

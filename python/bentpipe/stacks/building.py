@@ -104,7 +104,7 @@ class BuildJob:
             return self._failure(why, entry.log)
 
     def last_line(self) -> str:
-        """What the build printed last."""
+        """The last output of the build."""
         return "".join(_last_lines(self.wanted.entry.log, 1)) if self._process else ""
 
     @property

@@ -102,7 +102,7 @@ def load(folder: Path) -> Stack:
 
 
 def _of_the_runner(said: StackFile, file: Path) -> StackFile:
-    """What it says, with the commands of a program of the interop runner (`endpoints/contract/guests.md`)."""
+    """Its contents, with the commands of a program of the interop runner (`endpoints/contract/guests.md`)."""
     if not said.interop:
         return said
     if said.commands:

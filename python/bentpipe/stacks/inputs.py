@@ -43,7 +43,7 @@ def _add(whole: hashlib._Hash, *parts: bytes) -> None:
 
 
 def _content(file: Path) -> bytes:
-    """What counts of a file: its bytes, whether it is a program; of a link to a folder, where it leads."""
+    """The hashed part of a file: its bytes, whether it is a program; of a link to a folder, its target."""
     if file.is_dir():
         return b">" + os.fsencode(file.readlink())
     return (b"x" if os.access(file, os.X_OK) else b"-") + file.read_bytes()

@@ -1,4 +1,4 @@
-"""What can be installed: a folder of sources, and the build that makes programs of it in the cache."""
+"""Installable things: a folder of sources, and the build that makes programs of it in the cache."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Installable:
         return sorted(word.removeprefix("{bin}/") for word in words if word.startswith("{bin}/"))
 
     def missing_source(self) -> str | None:
-        """What the build needs besides tools and libraries and is missing, and how to get it; None if nothing
+        """The missing requirement besides tools and libraries, and how to get it; None if nothing
         is.
         """
         return None

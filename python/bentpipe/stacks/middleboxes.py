@@ -50,14 +50,14 @@ class TunnelKind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class LeadTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What `[lead]` of a middlebox.toml says."""
+    """The table `[lead]` of a middlebox.toml."""
 
     seconds: Annotated[float, msgspec.Meta(gt=0)]
     options: tuple[str, ...]
 
 
 class MiddleboxFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a middlebox.toml may say."""
+    """The keys of a middlebox.toml."""
 
     name: Annotated[
         str,
@@ -86,7 +86,7 @@ class MiddleboxFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 @dataclass(frozen=True, kw_only=True)
 class Middlebox(Installable):
-    """What a `middlebox.toml` says."""
+    """A parsed `middlebox.toml`."""
 
     FILE = FILE
 
@@ -169,7 +169,7 @@ class Middlebox(Installable):
         return self.lead_s if given & self.lead_options else 0.0
 
     def to_mapping(self) -> dict[str, object]:
-        """What is known of it, in the form that `--json` prints."""
+        """Its description, in the form that `--json` prints."""
         return {
             "name": self.name,
             "title": self.title,
@@ -186,7 +186,7 @@ class Middlebox(Installable):
 
     @cached_property
     def version(self) -> str:
-        """What it says of itself: its name and its version. BentpipeError if it is not there."""
+        """The output of `--version`: its name and its version. BentpipeError if it is not there."""
         return distribution.version_of((*self.command("sockets"), *self.version_words))
 
     def version_in(self, place: Path) -> str | None:

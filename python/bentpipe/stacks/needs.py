@@ -38,7 +38,7 @@ _NAMES = {"cargo": "Rust", "go": "Go"}  # what has the version that people look 
 
 
 def what_is_missing(wanted: Installable) -> str | None:
-    """What a build needs and is missing here, and how to get it; None if nothing is."""
+    """The first missing requirement of a build, and how to get it; None if nothing is missing."""
     if wanted.build is None:
         return None
     missing = [why for need in wanted.build.needs if (why := _missing(need, wanted)) is not None]

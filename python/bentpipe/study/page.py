@@ -37,7 +37,7 @@ def write(one: Study, folders: Sequence[Path], out: Path | None) -> list[Path]:
 
 
 def _check_number(one: Study, given: int) -> None:
-    """UsageError if the page of a study is not written from so many runs."""
+    """UsageError if the page of a study is not written from that many runs."""
     needed = sum(planned.needed for planned in one.runs)
     # A page that can do without a run takes further ones, too: more trials of the same, or real time.
     takes_more = needed < len(one.runs)

@@ -24,7 +24,7 @@ _DAYS = 60  # are synthesised at a time, to find an event in
 
 @dataclass(frozen=True)
 class Rain:
-    """What to synthesise: a path to a satellite, and the event that is looked for in its weather."""
+    """The input of a synthesis: a path to a satellite, and the event that is looked for in its weather."""
 
     station: EarthStation
     frequency_ghz: float

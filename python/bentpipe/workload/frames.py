@@ -15,12 +15,12 @@ from bentpipe.workload.testcase import TestCase
 from bentpipe.workload.units import milliseconds, shown_time
 
 TESTCASE = "frames"
-# What carries them.
+# The carriers of frames.
 CARRIERS = ("streams", "datagrams")
 INTERVAL_US = 33_333
 # The longest one-way delay that ITU-T G.114 plans with.
 DEADLINE_MS = 400
-# Of a group of frames the first stands alone, and is so much larger than each of the others.
+# Of a group of frames the first stands alone, and is larger than each of the others by this factor.
 GROUP = 30
 FIRST_BYTES, OTHER_BYTES = 42_852, 7_142
 # All requests stand in one variable of the environment in socket mode, which Linux keeps below 128 KiB.

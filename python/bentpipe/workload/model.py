@@ -133,7 +133,7 @@ def on_disk(size: int) -> int:
 class Kind:
     """A kind of workload, in the registry of `bentpipe.workload`."""
 
-    # What may stand before the colon.
+    # The words before the colon.
     names: tuple[str, ...]
     # From a name, what stands behind its colon, where both were given, and further flows; None if the name is
     # another kind's.

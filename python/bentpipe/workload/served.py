@@ -15,7 +15,7 @@ _CHUNK = 1 << 20
 
 def check_space(scratch: Path, workloads: Iterable[Workload], where: str, trials: int) -> None:
     """UsageError, naming `where` the workloads were given, if `scratch` has no space for all of their files
-    and for the copies that the receivers of so many concurrent trials make of the largest ones.
+    and for the copies that the receivers of that many concurrent trials make of the largest ones.
     """
     workloads = list(workloads)
     free = shutil.disk_usage(scratch).free

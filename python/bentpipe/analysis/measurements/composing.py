@@ -35,7 +35,7 @@ _UNITS: dict[Quantity, tuple[float, str]] = {
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the files do not say: values of both ways as scenario files have them."""
+    """Values that are not in the files: of both ways as scenario files have them."""
 
     rates: Mapping[Direction, str] = field(default_factory=dict)
     delays: Mapping[Direction, str] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Composed:
 class _Value:
     """A quantity of a way, and the file that it is from."""
 
-    course: TimeSeries
+    series: TimeSeries
     reading: Reading
 
 
@@ -73,7 +73,7 @@ def compose(readings: Sequence[Reading], returns: Sequence[Reading], wanted: Wan
     notes += _replace(found, wanted)
     notes += _mirror(found, wanted)
     notes += _check_values(found, wanted)
-    end_ns = min((value.course.end_ns for value in found.values() if _changes(value)), default=None)
+    end_ns = min((value.series.end_ns for value in found.values() if _changes(value)), default=None)
     satellite = {way: _link(found, way, wanted, out, end_ns) for way in DIRECTIONS}
     notes += _assumptions(found, satellite, wanted, end_ns)
     scenario = {
@@ -88,7 +88,7 @@ def compose(readings: Sequence[Reading], returns: Sequence[Reading], wanted: Wan
 
 
 def _told(reading: Reading) -> str:
-    ends = max(one.course.end_ns for one in reading.measured)
+    ends = max(one.series.end_ns for one in reading.measured)
     return f"{reading.file}, {reading.format} of {ends / 1e9:.6g} s"
 
 
@@ -97,13 +97,13 @@ def _figures(reading: Reading) -> Iterator[str]:
     yield f"{reading.file}: {reading.format}"
     for one in reading.measured:
         factor, unit = _UNITS[one.quantity]
-        median, high = one.course.quantiles((0.5, 0.99))
-        figures = (min(one.course.values), median, high, max(one.course.values))
+        median, high = one.series.quantiles((0.5, 0.99))
+        figures = (min(one.series.values), median, high, max(one.series.values))
         least, middle, most_often, most = (f"{value / factor:.4g}" for value in figures)
         name = f"{one.way or ''} {'round trip' if one.quantity == 'rtt' else one.quantity}".strip()
-        count = len(one.course.values)
+        count = len(one.series.values)
         yield (
-            f"  {name}: {count} value{'s' if count > 1 else ''} over {one.course.end_ns / 1e9:.6g} s: "
+            f"  {name}: {count} value{'s' if count > 1 else ''} over {one.series.end_ns / 1e9:.6g} s: "
             f"least {least}, median {middle}, p99 {most_often}, most {most} {unit}"
         )
 
@@ -120,15 +120,15 @@ def _sorted(readings: Sequence[Reading], returns: Sequence[Reading], wanted: Wan
                 raise UsageError(f"--return: {reading.file} has {what}", "give it without --return")
             if one.quantity == "rtt":
                 share = wanted.forward_share
-                forward = one.course.changed(lambda rtt: round(rtt * share))  # noqa: B023
-                halves = zip(one.course.values, forward.values, strict=True)
+                forward = one.series.changed(lambda rtt: round(rtt * share))  # noqa: B023
+                halves = zip(one.series.values, forward.values, strict=True)
                 back = TimeSeries(
-                    one.course.times_ns, tuple(rtt - half for rtt, half in halves), one.course.end_ns
+                    one.series.times_ns, tuple(rtt - half for rtt, half in halves), one.series.end_ns
                 )
                 _add(found, "delay", "forward", _Value(forward, reading))
                 _add(found, "delay", "return", _Value(back, reading))
             else:
-                _add(found, one.quantity, way, _Value(one.course, reading))
+                _add(found, one.quantity, way, _Value(one.series, reading))
     return found
 
 
@@ -143,7 +143,7 @@ def _add(found: _Found, quantity: Quantity, way: Direction, value: _Value) -> No
 
 
 def _replace(found: _Found, wanted: Wanted) -> Iterator[str]:
-    """What options give replaces what files have."""
+    """Values of options replace those of files."""
     given: tuple[tuple[str, Quantity, Mapping[Direction, str]], ...] = (
         ("--rate", "rate", wanted.rates),
         ("--delay", "delay", wanted.delays),
@@ -157,7 +157,7 @@ def _replace(found: _Found, wanted: Wanted) -> Iterator[str]:
 
 
 def _mirror(found: _Found, wanted: Wanted) -> Iterator[str]:
-    """What is known of one way alone is taken for the other, too."""
+    """A value that is known of one way alone is taken for the other, too."""
     for quantity in _MIRRORED:
         given = {"rate": wanted.rates, "delay": wanted.delays}.get(quantity, {})
         for way in DIRECTIONS:
@@ -172,18 +172,18 @@ def _mirror(found: _Found, wanted: Wanted) -> Iterator[str]:
 def _check_values(found: _Found, wanted: Wanted) -> Iterator[str]:
     """UsageError if a link cannot have these values; notes if it can only nearly."""
     for (quantity, way), value in found.items():
-        file, course = value.reading.file, value.course
-        if quantity == "rate" and not any(course.values):
+        file, series = value.reading.file, value.series
+        if quantity == "rate" and not any(series.values):
             raise UsageError(f"{file}: the {way} rate is always 0", "give a file in which something passed")
         if quantity == "rate" and wanted.at_end == "hold" and value.reading.is_trace:
             raise UsageError(
                 f"--at-end hold: {file}: a trace of mahimahi begins again", "use --at-end repeat"
             )
-        if quantity == "rate" and wanted.at_end == "hold" and course.values[-1] == 0:
+        if quantity == "rate" and wanted.at_end == "hold" and series.values[-1] == 0:
             raise UsageError(
                 f"--at-end hold: {file}: the last {way} rate is 0, and would hold", "use --at-end repeat"
             )
-        if quantity == "delay" and min(course.values) == 0:
+        if quantity == "delay" and min(series.values) == 0:
             raise UsageError(f"{file}: has a {way} delay of 0", "a path needs some delay at all times")
     of_both = _both(lambda way: _has_steps(found.get(("queue", way))))
     if of_both:
@@ -194,7 +194,7 @@ def _check_values(found: _Found, wanted: Wanted) -> Iterator[str]:
 
 
 def _has_steps(value: _Value | None) -> bool:
-    return value is not None and len(set(value.course.values)) > 1
+    return value is not None and len(set(value.series.values)) > 1
 
 
 def _changes(value: _Value) -> bool:
@@ -207,43 +207,43 @@ def _link(found: _Found, way: Direction, wanted: Wanted, out: Path, end_ns: int 
     if rate is not None and rate.reading.is_trace:
         fields["rate"] = {"trace": os.path.relpath(rate.reading.file, out.parent)}
     elif rate is not None:
-        fields["rate"] = _steps(rate.course, "rate", wanted.at_end)
+        fields["rate"] = _steps(rate.series, "rate", wanted.at_end)
     elif way in wanted.rates:
         fields["rate"] = wanted.rates[way]
     delay = found.get(("delay", way))
-    fields["delay"] = wanted.delays[way] if delay is None else _steps(delay.course, "delay", wanted.at_end)
+    fields["delay"] = wanted.delays[way] if delay is None else _steps(delay.series, "delay", wanted.at_end)
     queue = found.get(("queue", way))
-    measured = None if queue is None else numbers.shown(queue.course.quantiles((0.5,))[0], "queue")
+    measured = None if queue is None else numbers.shown(queue.series.quantiles((0.5,))[0], "queue")
     if "rate" in fields:
         fields["queue"] = wanted.queue or measured or _QUEUE
     loss = found.get(("loss", way))
-    fields["loss"] = _loss(loss.course if loss else None, wanted.at_end, end_ns)
+    fields["loss"] = _loss(loss.series if loss else None, wanted.at_end, end_ns)
     return fields
 
 
-def _steps(course: TimeSeries, quantity: Quantity, at_end: AtEnd) -> Any:
+def _steps(series: TimeSeries, quantity: Quantity, at_end: AtEnd) -> Any:
     """A fixed value, or steps and what comes after them."""
-    steps = list(course.steps)
+    steps = list(series.steps)
     if len(steps) == 1:
         return numbers.shown(steps[0][1], quantity)
     if at_end == "outage" and quantity == "rate" and steps[-1][1] == 0:
-        steps.append((course.end_ns, max(course.values)))  # what is sent then is lost behind the rate
+        steps.append((series.end_ns, max(series.values)))  # what is sent then is lost behind the rate
     rows = [[numbers.shown(time, "delay"), numbers.shown(value, quantity)] for time, value in steps]
-    return {"steps": rows} | ({"period": numbers.shown(course.end_ns, "delay")} if at_end == "repeat" else {})
+    return {"steps": rows} | ({"period": numbers.shown(series.end_ns, "delay")} if at_end == "repeat" else {})
 
 
-def _loss(course: TimeSeries | None, at_end: AtEnd, end_ns: int | None) -> Any:
+def _loss(series: TimeSeries | None, at_end: AtEnd, end_ns: int | None) -> Any:
     if at_end == "outage" and end_ns is not None:
-        known = course or TimeSeries((0,), (0,), end_ns)
+        known = series or TimeSeries((0,), (0,), end_ns)
         kept = [(time, value) for time, value in known.steps if time < end_ns]
         rows = [
             [numbers.shown(at, "delay"), numbers.shown(value, "loss")]
             for at, value in (*kept, (end_ns, _ALL))
         ]
         return {"model": "steps", "steps": rows}
-    if course is None:
+    if series is None:
         return "none"
-    found = _steps(course, "loss", at_end)
+    found = _steps(series, "loss", at_end)
     return {"model": "steps"} | found if isinstance(found, dict) else found
 
 
@@ -263,7 +263,7 @@ def _assumptions(
         yield f"The {of_both} path loses nothing but in full queues (--set forward.loss=…)."
     if end_ns is None:
         return
-    ends = sorted({value.course.end_ns for value in found.values() if _changes(value)})
+    ends = sorted({value.series.end_ns for value in found.values() if _changes(value)})
     told = " and ".join(f"{end / 1e9:.6g} s" for end in ends)
     yield {
         "repeat": f"After its end, at {told}, what was measured begins again (--at-end).",

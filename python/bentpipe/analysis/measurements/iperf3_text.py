@@ -1,4 +1,4 @@
-"""What iperf3 prints: a line for each interval, of each stream and, where there are several, of their sum.
+"""The output of iperf3: a line for each interval, of each stream and, where there are several, of their sum.
 
     [  5]   1.00-2.00   sec  6.25 MBytes  52.4 Mbits/sec    2    212 KBytes
 

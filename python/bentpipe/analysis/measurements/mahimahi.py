@@ -15,7 +15,7 @@ from bentpipe.errors import UsageError
 NAME = "a trace of mahimahi"
 LONGEST_MS = 86_400_000
 _OPPORTUNITY_BPS = 12_000_000  # 1500 bytes in a millisecond
-_WINDOW_MS = 100  # of the rates that are told
+_WINDOW_MS = 100  # of the rates that are printed
 _HINT = "a line is a whole number of milliseconds, and none is below the one before"
 
 
@@ -54,7 +54,7 @@ def read(file: str, lines: Sequence[str]) -> Reading:
     lasts = [min(_WINDOW_MS, before - index * _WINDOW_MS) for index in range(windows)]
     rates = [count * _OPPORTUNITY_BPS // last for count, last in zip(sums, lasts, strict=True)]
     times = [index * _WINDOW_MS * 10**6 for index in range(windows)]
-    course = TimeSeries.of(times, rates, before * 10**6)
+    series = TimeSeries.of(times, rates, before * 10**6)
     stays = f"The scenario refers to {file}, which must stay where it is."
     note = f"{stays} The figures are of {_WINDOW_MS} ms each."
-    return Reading(file, NAME, (Measured("rate", course),), (note,), is_trace=True)
+    return Reading(file, NAME, (Measured("rate", series),), (note,), is_trace=True)

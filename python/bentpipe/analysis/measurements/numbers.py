@@ -27,7 +27,7 @@ _SAID: dict[Quantity, str] = {
     "queue": "a queue has at most 1000000000 packets",
 }
 _NUMBER = re.compile(r"[+-]?([0-9]{1,20}(\.[0-9]{0,20})?|\.[0-9]{1,20})([eE][+-]?[0-9]{1,2})?")
-# What divides two values, not what is in `Mbit/s`.
+# The separator of two values, not the one in `Mbit/s`.
 _SLASH = re.compile(r"/(?!s\b|sec\b)")
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 # Unit → what it is of, and how many of the whole numbers of a series it is.
@@ -75,7 +75,7 @@ def printable(text: str) -> str:
 
 
 def unit(text: str) -> tuple[Quantity, int] | None:
-    """What a unit is of, and its factor; None: it is not known. `MB/s` and `Mb/s` differ, and `MBps` and
+    """The quantity of a unit, and its factor; None: it is not known. `MB/s` and `Mb/s` differ, and `MBps` and
     `Mbps`; `mbps` and `Mbps` do not.
     """
     is_exact = _BITS_OR_BYTES.fullmatch(text) is not None

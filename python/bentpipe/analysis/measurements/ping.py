@@ -78,7 +78,7 @@ def bad_line(file: str, line: int, text: str, what: str, hint: str) -> UsageErro
 
 
 def _log(file: str, lines: Sequence[str]) -> _ProbeLog:
-    """What came, in that order."""
+    """The replies, in that order."""
     found: dict[int, _Answer] = {}
     again, last, last_at = 0, None, None
     for line, text in enumerate(lines, start=1):

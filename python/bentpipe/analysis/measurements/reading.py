@@ -66,7 +66,7 @@ def read(file: str, content: bytes, asked: ReadingOptions) -> Reading:
 
 
 def _json(file: str, content: bytes, asked: ReadingOptions) -> Reading:
-    """What the keys are says of which program it is."""
+    """The keys show which program wrote it."""
     head = content[: 2**16]
     if b'"round_trips"' in content:
         return irtt.read(file, content, asked.outage_from)

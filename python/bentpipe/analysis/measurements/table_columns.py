@@ -1,4 +1,4 @@
-"""What the columns of a table are, by their names: `rate_bps`, `Latency (ms)`, `download_mbps`, `loss [%]`.
+"""Quantities of a table's columns, by their names: `rate_bps`, `Latency (ms)`, `download_mbps`, `loss [%]`.
 
 A name has words for a quantity and perhaps for a direction, and a unit at its end or in brackets. Down is
 forward, from the server to the client; up is return.
@@ -39,7 +39,7 @@ HINT = "the first line names the columns, as in time_s,rtt_ms or time_s,rate_mbp
 
 @dataclass(frozen=True)
 class Named:
-    """What a column is."""
+    """The quantity of a column."""
 
     index: int
     name: str

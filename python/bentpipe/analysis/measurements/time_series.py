@@ -72,7 +72,7 @@ class Measured:
     """A quantity over time."""
 
     quantity: Quantity
-    course: TimeSeries
+    series: TimeSeries
     way: Direction | None = None  # None: the file does not say
 
 

@@ -42,6 +42,6 @@ def read(
             raise UsageError(f"{file}: more than {numbers.MOST_VALUES} values", "cut it into parts")
     times = [index * every_ns for index in range(len(values))]
     numbers.check_times(file, [times[0], times[-1] + 1], f"line {len(values)}", lines[-1])
-    course = TimeSeries.of(times, values, len(values) * every_ns)
+    series = TimeSeries.of(times, values, len(values) * every_ns)
     note = () if quantity != "delay" else ("Its delays are of one way; if they are round trips: --rtt.",)
-    return Reading(file, NAME, (Measured(quantity, course),), note, used=used)
+    return Reading(file, NAME, (Measured(quantity, series),), note, used=used)

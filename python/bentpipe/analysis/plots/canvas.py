@@ -32,7 +32,7 @@ _MM = 1 / 25.4  # inches
 _LEGEND_MM = 28  # width of an entry of the legend, at least
 _LETTER_MM, _MARK_MM = 1.2, 7.0  # in it
 _MANY = 2000  # marks beyond which they become an image
-_FEW, _LARGER = 300, 2  # fewer dots than this are so much larger
+_FEW, _LARGER = 300, 2  # fewer dots than this are drawn larger, by this factor
 _DPI = 600
 _STYLE: Any = {
     "font.size": 7,

@@ -172,7 +172,7 @@ def _offset(subject: FigureSubject, look: FigureStyle) -> Drawing:
         mark = Mark("other iterations", PALE, "", width=0.5, above=1)
         panel.steps(other.time_s, other.bytes, mark, fit=False, holds=False)
     again, start = sent.retransmitted, sent.start
-    # What arrives at a capture of the receiver's side alone may have been sent before.
+    # Packets in a capture of the receiver's side alone may have been sent before.
     name = "first transmission" if subject.sender_captured else "STREAM frame"
     panel.dots(sent.time_s[~again], start[~again], Mark(name, BLUE, size=0.9))
     panel.dots(sent.time_s[again], start[again], Mark("retransmission", VERMILLION, "^", size=1.8, above=5))

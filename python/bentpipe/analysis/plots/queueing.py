@@ -67,7 +67,7 @@ def sojourns(packets: pa.Table, direction: Direction, side: Side | None = None) 
 
 
 def queue(packets: pa.Table, direction: Direction, side: Side | None = None) -> QueueSeries:
-    """What waits, over the time at which packets pass `side`."""
+    """Packets that wait, over the time at which packets pass `side`."""
     both, sent, received = _seen_at_both(packets, direction)
     if both.num_rows == 0:
         none = ByteCurve(np.empty(0), np.empty(0, np.int64))

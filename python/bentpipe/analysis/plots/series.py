@@ -240,7 +240,7 @@ def in_flight(packets: pa.Table, direction: Direction) -> ByteCurve:
     order = _by_time(gone_s)
     gone_s, size = gone_s[order], ints(mine, "size_bytes")[order]
     before = np.searchsorted(sent_s, gone_s, "right") - 1
-    # What is sent at an instant is counted after what is heard of at it.
+    # Packets sent at an instant are counted after those acknowledged at it.
     keep = np.flatnonzero((before >= 0) & (before == np.searchsorted(sent_s, gone_s) - 1))
     before, left = before[keep], np.cumsum(size[keep])
     earlier = np.append(0, left)[np.searchsorted(before, before)]  # that had left before the packet

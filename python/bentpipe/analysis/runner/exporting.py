@@ -196,8 +196,8 @@ def _imported(manifest: Manifest, ends: str) -> set[str]:
 
 
 def _settings(found: Iterable[Matrix], names: _Names) -> tuple[list[ExportedSetting], dict[str, str]]:
-    """What can be said in the file, and why the rest cannot. Those that the runner has come first, so that
-    none of the others takes their names.
+    """Results that the file can hold, and why it cannot hold the rest. Those that the runner has come first,
+    so that none of the others takes their names.
     """
     left_out: dict[str, str] = {}
     kept: list[tuple[Matrix, bool]] = []
@@ -342,7 +342,7 @@ def _measurements(settings: Iterable[ExportedSetting], client: str, server: str)
 def _not_applicable(
     settings: Iterable[ExportedSetting], client: str, server: str, cannot: Collection[Combination]
 ) -> Iterator[dict[str, Any]]:
-    """What a client and a server cannot do has no trials; the runner's word for it is unsupported."""
+    """Test cases that a client and a server lack have no trials; the runner calls them unsupported."""
     for one in settings:
         key = one.matrix.key
         if Combination(key.workload, key.treatment, client, server) in cannot:

@@ -263,7 +263,7 @@ def _with_values(values: dict[str, Any], units: dict[str, float]) -> dict[str, A
     found = [_value(one, unit) for one in listed or []]
     if values["result"] == "succeeded" and not (found or said) and values.get("trials") is None:
         raise ValueError(f"it succeeded, and has no value: details are of the form {goodput.FORMS}")
-    # What a failure says in words is no goodput.
+    # The text of a failure is no goodput.
     return values | {"details": details if said else "", "values": found}
 
 

@@ -30,7 +30,7 @@ _ASKER = (
     "document.documentElement).append(e)};w?setTimeout(a,w):a()}"
     "</script>"
 )
-# What a script makes of a resource; of all others it asks by fetch().
+# The elements with which a script requests resources; all others it requests by fetch().
 _ELEMENTS = {"stylesheet": "link", "script": "script", "image": "img", "document": "iframe", "font": "font"}
 # Those that name what they lead to. Of all others scripts know it that ask for them.
 NAMING = ("document", "stylesheet", "script")
@@ -88,7 +88,7 @@ class PageContent:
         return next((kind for kind in kinds if kind not in ("font", "image", "stylesheet")), None)
 
     def _behind(self, led: Sequence[int]) -> str | None:
-        """What kind of those, which have no script, leads to others; None if none does."""
+        """The type of those, which have no script, that leads to others; None if none does."""
         kinds = [self.page[one].type for one in led if self._led(one)]
         return next((kind for kind in kinds if kind not in NAMING), None)
 
@@ -146,7 +146,7 @@ class PageContent:
         }[self.page[number].type]
 
     def _call(self, number: int) -> str:
-        """What a script says to have a resource, and then what that leads to."""
+        """A script's code that requests a resource, and then those that it leads to."""
         one = self.page[number]
         kind = _ELEMENTS.get(one.type, "fetch")
         then = self._then(number)

@@ -75,7 +75,7 @@ def _listed(titles: tuple[str, ...]) -> str:
 def _page(kept: list[Kept]) -> Page:
     document = kept[0]
     url = urlsplit(document.url)
-    # What stands before the host or behind the path may be secret.
+    # The parts before the host or behind the path may be secret.
     source = f"{url.scheme}://{url.netloc.rpartition('@')[2]}{url.path}"
     return Page(
         title=f"{_printable(url.hostname or source)}, {len(kept)} resources",

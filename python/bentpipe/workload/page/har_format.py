@@ -185,7 +185,7 @@ def log_of(file: Path) -> Log:
 
 
 def _with_place(said: str, place: str) -> str:
-    """What msgspec says of an entry, with the place in the file."""
+    """The error of msgspec about an entry, with the place in the file."""
     return said.replace("`$", f"`{place}") if "`$" in said else f"{said} - at `{place}`"
 
 

@@ -55,7 +55,7 @@ def _last_to_come(called: list[int], own: Kept, kept: Sequence[Kept]) -> int:
 
 
 def _referer(own: Kept) -> str:
-    """Empty: none, or one that names an origin alone, which is all that other origins are told."""
+    """Empty: none, or one that names an origin alone, which is all that other origins get."""
     referer = own.entry.request.header("referer")
     try:
         there, here = urlsplit(referer), urlsplit(own.url)

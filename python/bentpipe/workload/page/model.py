@@ -1,4 +1,4 @@
-"""What a page is: its resources, and which of them leads to which others."""
+"""The model of a page: its resources, and which of them leads to which others."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def png(size: int) -> bytes | None:
 
 
 def _stored(count: int) -> int:
-    """Bytes that a zlib stream of so many takes that were not compressed (RFC 1950, RFC 1951)."""
+    """Bytes of a zlib stream that does not compress (RFC 1950, RFC 1951)."""
     return 2 + count + 5 * math.ceil(count / 65535) + 4
 
 

@@ -31,7 +31,7 @@ TESTCASE = "page"
 
 @dataclass(frozen=True)
 class VisitKind:
-    """What remains of an earlier visit when a page is loaded."""
+    """The state that an earlier visit leaves when a page is loaded."""
 
     testcase: str
     is_cached: bool  # what a browser keeps is not asked for
@@ -46,14 +46,14 @@ VISITS = {
     "resumed-cached": VisitKind("page-resumption", True, "with a session ticket and a cache"),
     "early-cached": VisitKind("page-zerortt", True, "with early data and a cache"),
 }
-# What was requested then, as far as it matters here: the ticket arrives with it.
+# The request of that visit that matters here: the ticket arrives with its reply.
 _EARLIER = "earlier-visit.html"
 _EARLIER_BYTES = 1000
 _ENDING: dict[ResourceType, str] = {
     "document": "html", "stylesheet": "css", "script": "js", "font": "woff2", "image": "png", "media": "mp4",
     "fetch": "json", "other": "bin",
 }  # fmt: skip
-# What is of use before all of it is there.
+# Types that are of use before all of the resource is there.
 _INCREMENTAL: tuple[ResourceType, ...] = ("document", "image", "media")
 
 
@@ -116,7 +116,7 @@ class PageVisit(HttpWorkload):
 
     @cached_property
     def _names(self) -> list[str]:
-        """What the files of its resources are called: by what decides their bytes, in some all that the page
+        """The names of its resources' files: by what decides their bytes, in some all that the page
         is. Paths as they were may name none.
         """
         page = hashlib.sha256(msgspec.json.encode(self.resources)).hexdigest()[:6]
