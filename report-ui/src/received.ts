@@ -5,10 +5,10 @@ import { h, type Child } from "./dom";
 import { bytes, duration, goodput } from "./format";
 import type { CellDetail, Iteration } from "./model";
 
-export type Course = [s: number, value: number][];
+export type TimeSeries = [s: number, value: number][];
 
 /** Bytes received by each step, from nothing at 0. */
-export function received({ received_step_s: step, received_bytes: counts }: Iteration): Course {
+export function received({ received_step_s: step, received_bytes: counts }: Iteration): TimeSeries {
   return [[0, 0], ...counts.map((count, i): [number, number] => [(i + 1) * step, count])];
 }
 
@@ -18,10 +18,10 @@ export function rateWindow(until_s: number): number {
 }
 
 /** Bits per second over as many whole steps as make up `window_s`, at the middle of them. */
-export function rates(iteration: Iteration, window_s: number): Course {
+export function rates(iteration: Iteration, window_s: number): TimeSeries {
   const { received_step_s: step, received_bytes: counts } = iteration;
   const joined = Math.max(1, Math.ceil(window_s / step - 1e-9));
-  const course: Course = [];
+  const course: TimeSeries = [];
   for (let from = 0; from < counts.length; from += joined) {
     const to = Math.min(from + joined, counts.length);
     const gained = (counts[to - 1] ?? 0) - (counts[from - 1] ?? 0);
@@ -46,7 +46,7 @@ function receiving({ received_step_s: step, received_bytes: counts }: Iteration)
 }
 
 /** The value of a course at a time, linear between its points; null where it has none. */
-export function valueAt(course: Course, s: number): number | null {
+export function valueAt(course: TimeSeries, s: number): number | null {
   const next = course.findIndex(([time]) => time >= s);
   const [right, left] = [course[next], course[next - 1]];
   if (!right || s < 0) return null;
@@ -154,7 +154,7 @@ function label(cell: CellDetail, one: Iteration): string {
 }
 
 /** One line for an iteration: the median one strong, others pale, failed ones dashed. */
-function line(cell: CellDetail, one: Iteration, data: Course, theme: Theme): object {
+function line(cell: CellDetail, one: Iteration, data: TimeSeries, theme: Theme): object {
   const strong = one.iteration === cell.median;
   const failed = one.outcome !== "ok";
   const style = failed
@@ -174,7 +174,7 @@ function line(cell: CellDetail, one: Iteration, data: Course, theme: Theme): obj
 }
 
 /** A line that is no measurement. */
-function guide(name: string, data: Course, style: object): object {
+function guide(name: string, data: TimeSeries, style: object): object {
   return {
     type: "line",
     name,
@@ -250,7 +250,7 @@ function frame(y: string, until: number, theme: Theme, tick: (value: number) => 
   };
 }
 
-type Named = [name: string, course: Course];
+type Named = [name: string, series: TimeSeries];
 
 /** The values of all courses at the pointer. They have steps of their own, so each is read between its points. */
 function readings(named: Named[], show: (value: number) => string, theme: Theme): object {

@@ -4,7 +4,7 @@
 // bytes passed half a round trip earlier: `others_earlier_s` says by how much.
 
 import type { CellDetail, Iteration } from "../model";
-import { rates, rateWindow, received, spans, type Course } from "../received";
+import { rates, rateWindow, received, spans, type TimeSeries } from "../received";
 import type { Kind, Series, Trace } from "./model";
 
 export function companions(
@@ -23,11 +23,11 @@ export function companions(
   return others.map((one) => pale(rates(one, window)));
 }
 
-function sooner(course: Course, by_s: number): Course {
+function sooner(course: TimeSeries, by_s: number): TimeSeries {
   return course.map(([time, value]) => [time - by_s, value]);
 }
 
-function pale(course: Course): Series {
+function pale(course: TimeSeries): Series {
   return {
     name: "other iterations, UDP payload",
     mark: "pale",
