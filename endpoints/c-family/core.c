@@ -4,7 +4,7 @@
 
 #include "family.h"
 
-/* A timer that is due again right after it was handled waits so many nanoseconds, so that time goes on. */
+/* A timer that is due again right after it was handled waits this number of nanoseconds, so that time goes on. */
 #define TIMER_RESOLUTION 1000
 
 struct family family;

@@ -1,4 +1,4 @@
-/* What an endpoint program in C or C++ is made of, but for its QUIC library: the messages of endpoints/CONTRACT.md, the
+/* The parts of an endpoint program in C or C++ beside its QUIC library: the messages of endpoints/CONTRACT.md, the
  * job, files, virtual time, sockets, entropy, and both sides of hq-interop.
  *
  * A program fills in `struct ep_stack`, the calls that go to its library, and hands it to `ep_main`. The library must
@@ -35,7 +35,7 @@ enum ep_resume {
     EP_EARLY_DATA, /* with a ticket, and requests in 0-RTT packets */
 };
 
-/* What a trial asks of the program, from HELLO or from the environment (endpoints/contract/socket-mode.md). Options
+/* The job of the program, from HELLO or from the environment (endpoints/contract/socket-mode.md). Options
  * go to the stack one by one, requests to its `open_stream`. */
 struct ep_job {
     bool server;
@@ -57,7 +57,7 @@ struct ep_part {
 
 /* A request of a client's, or its answer at the server: a bidirectional stream. */
 struct ep_exchange {
-    /* What is left to be sent, one part after the other, and then FIN. `ep_sent` moves it on. */
+    /* The part to be sent next, before further ones, and then FIN. `ep_sent` moves it on. */
     struct ep_part unsent[2];
     /* The rest is the stack's own, zero at first: which stream it is, and a queue of streams with something to send. */
     void *connection;
@@ -66,7 +66,7 @@ struct ep_exchange {
     struct ep_exchange *behind;
 };
 
-/* What a stack does. Times are in ticks of its library's clock since 1970; those before `now` mean now. */
+/* The callbacks of a stack. Times are in ticks of its library's clock since 1970; those before `now` mean now. */
 struct ep_stack {
     const char *name;   /* as in stack.toml */
     const char *driver; /* how it batches arrivals and polls, for READY */
@@ -143,7 +143,7 @@ bool ep_wants_secrets(void);
 void ep_secret(const char *label, const uint8_t *client_random, size_t random_size, const uint8_t *secret,
                size_t size);
 
-/* ---- What the stack reports; from `receive` on, at any time ---- */
+/* ---- Reports of the stack; from `receive` on, at any time ---- */
 
 /* A datagram departs; only from within `poll_send`. The length of the address is not needed. */
 void ep_send(const struct ep_address *to, uint8_t ecn, const uint8_t *payload, size_t size);
@@ -164,16 +164,16 @@ struct ep_exchange *ep_accept(void *connection, int64_t id);
 void ep_received(struct ep_exchange *exchange, const uint8_t *data, size_t size, bool end);
 /* The peer reset the stream. */
 void ep_reset(struct ep_exchange *exchange, uint64_t code);
-/* Nothing more will be heard of the stream. A server's exchange is gone after it, a client's is not. */
+/* The stream has no further events. A server's exchange is gone after it, a client's is not. */
 void ep_stream_closed(struct ep_exchange *exchange);
-/* Nothing more will be heard of any stream of the connection. */
+/* No stream of the connection has further events. */
 void ep_connection_closed(const void *connection);
 
-/* How many bytes of the exchange are left to be sent. */
+/* The number of bytes of the exchange that are still to be sent. */
 size_t ep_unsent(const struct ep_exchange *exchange);
-/* The library took so many of them. */
+/* The library took this number of them. */
 void ep_sent(struct ep_exchange *exchange, size_t size);
-/* Copies so many of them to where the library wants them, which takes them. */
+/* Copies this number of them to the library's buffer, which takes them. */
 void ep_take(struct ep_exchange *exchange, void *buffer, size_t size);
 
 #ifdef __cplusplus

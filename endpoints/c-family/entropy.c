@@ -53,7 +53,7 @@ void ep_random(void *buffer, size_t size) {
     }
 }
 
-/* Takes the place of the C library's function. Always little-endian, so that every machine draws the same. */
+/* Replaces the C library's function. Always little-endian, so that every machine draws the same. */
 ssize_t getrandom(void *buffer, size_t size, unsigned int flags) {
     if (!seeded) return syscall(SYS_getrandom, buffer, size, flags);
     uint8_t *bytes = buffer;
@@ -65,7 +65,7 @@ ssize_t getrandom(void *buffer, size_t size, unsigned int flags) {
     return (ssize_t)size;
 }
 
-/* Takes the place of the C library's function: all clocks are one. */
+/* Replaces the C library's function: all clocks are one. */
 int clock_gettime(clockid_t clock, struct timespec *now) {
     if (!seeded) return (int)syscall(SYS_clock_gettime, clock, now);
     now->tv_sec = (time_t)(family.now / NANOSECONDS);
@@ -73,7 +73,7 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
     return 0;
 }
 
-/* Takes the place of the C library's function. */
+/* Replaces the C library's function. */
 time_t time(time_t *seconds) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);

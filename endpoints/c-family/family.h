@@ -1,4 +1,4 @@
-/* What the files of the family have of each other. A stack includes endpoint.h alone. */
+/* The declarations that the files of the family share. A stack includes endpoint.h alone. */
 #ifndef FAMILY_H
 #define FAMILY_H
 
@@ -9,7 +9,7 @@
 
 #define NANOSECONDS 1000000000u
 
-/* core.c: what all files see, and the stack with both sides of hq-interop, which virtual_time.c and sockets.c drive. */
+/* core.c: the shared state, and the stack with both sides of hq-interop, which virtual_time.c and sockets.c drive. */
 
 extern struct family {
     const struct ep_stack *stack;
@@ -44,7 +44,7 @@ void job_from_environment(void);
 /* Reads an IP address and a port, such as 127.0.0.1:4433. `field` says where it comes from. */
 struct ep_address parse_address(const char *text, const char *field);
 
-/* client.c and server.c: what becomes of streams. */
+/* client.c and server.c: events of streams. */
 
 struct side {
     void (*init)(void);
@@ -67,7 +67,7 @@ json_t *trial_time(uint64_t time);
 
 /* files.c */
 
-/* A file in memory: what is not sent is not read, and nothing is copied. */
+/* A file in memory: parts that are not sent are not read, and nothing is copied. */
 struct mapping {
     void *data; /* NULL: it is empty */
     size_t size;
@@ -117,7 +117,7 @@ uint64_t read_integer(const uint8_t *bytes, size_t size);
 /* Reads the next message's body, followed by a 0, and returns its type; 0 when the coordinator went away. */
 int message_receive(struct bytes *body);
 void message_send(enum message type, const void *body, size_t size);
-/* Sends an answer, and is done with it. */
+/* Sends an answer, and frees it. */
 void message_send_json(enum message type, json_t *answer);
 
 /* virtual_time.c, sockets.c */

@@ -1,4 +1,4 @@
-/* What the program is asked to do: HELLO, or the environment of socket mode. */
+/* The job of the program: HELLO, or the environment of socket mode. */
 #include <errno.h>
 #include <inttypes.h>
 #include <netdb.h>
@@ -91,7 +91,7 @@ static uint64_t needed_number(const json_t *hello, const char *key) {
     return (uint64_t)json_integer_value(value);
 }
 
-/* Both sides of a trial may be given the same seed, and draw from streams of their own. */
+/* Both sides of a trial may be given the same seed, and draw from separate streams. */
 static void seed_from(const char *text) {
     char *end;
     uint64_t seed = strtoull(text, &end, 16);
@@ -112,7 +112,7 @@ static void read_lists(json_t *hello) {
     json_object_foreach(options, name, value) take_option(name, needed_string(options, name));
 }
 
-/* What the job is points into HELLO as it was read, which is kept to the end. */
+/* The job points into the HELLO that was read, which is kept to the end. */
 void job_from_hello(const char *text, size_t size) {
     json_error_t error;
     json_object_seed(1); /* else it asks the system for a random one */

@@ -5,14 +5,14 @@
 
 #include "family.h"
 
-/* A question longer than this is none. */
+/* A longer request line is refused. */
 #define LONGEST_QUESTION 4096
 
 struct answer {
     struct ep_exchange exchange; /* first: an exchange is its answer */
     char question[LONGEST_QUESTION + 1];
     size_t question_bytes;
-    bool understood; /* the question is whole, and the file open */
+    bool understood; /* the request is complete, and the file open */
     bool answered;   /* or refused */
     struct mapping file; /* the answer */
     FILE *upload;        /* the file that comes; NULL: its name is not known yet, or it is complete */
@@ -21,7 +21,7 @@ struct answer {
 
 static struct answer *answers;
 
-/* The real path, so that what is asked for can be compared with it. */
+/* The real path, so that requested paths can be compared with it. */
 static void init(void) {
     if (!family.job.upload) family.job.www = real_folder(family.job.www);
 }
@@ -30,14 +30,14 @@ struct ep_exchange *ep_accept(void *connection, int64_t id) {
     struct answer *answer = ep_allocate(sizeof *answer);
     answer->exchange.connection = connection;
     answer->exchange.id = id;
-    /* There is nothing to send before the question is whole. */
+    /* There is nothing to send before the request is complete. */
     answer->exchange.finished = true;
     answer->next = answers;
     answers = answer;
     return &answer->exchange;
 }
 
-/* Nothing more of the question is wanted, and nothing is answered. */
+/* The rest of the request is ignored, and nothing is answered. */
 static void refuse(struct answer *answer) {
     answer->answered = true;
     family.stack->refuse(&answer->exchange);
@@ -50,7 +50,7 @@ static void send_answer(struct answer *answer) {
     family.stack->answer(&answer->exchange);
 }
 
-/* Opens the file that the question names; false if it is of another method, or leads out of the folder. */
+/* Opens the file that the request names; false if it is of another method, or leads out of the folder. */
 static bool understand(struct answer *answer) {
     char *question = answer->question;
     size_t length = answer->question_bytes - 1; /* without \n */

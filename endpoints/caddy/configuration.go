@@ -15,14 +15,14 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddytls"
 )
 
-// served is what the configuration calls the folder that is served.
+// served is the name of the served folder in the configuration.
 const served = "www"
 
 // named is the name that clients ask for (endpoints/CONTRACT.md). Whoever asks for none, or for another one,
 // is taken to have asked for it.
 const named = "server"
 
-// protocols are what Caddy calls the application protocols.
+// protocols are Caddy's names of the application protocols.
 var protocols = map[string]string{http1: "h1", http2: "h2", http3: "h3"}
 
 // configure is Caddy's configuration for what is asked for: one server on one socket, and nothing else that Caddy does

@@ -34,5 +34,5 @@ func (f *folder) Cleanup() error { return f.root.Close() }
 // Open opens a file, by its path in the folder.
 func (f *folder) Open(name string) (fs.File, error) { return f.root.FS().Open(name) }
 
-// Stat says what is at a path in the folder.
+// Stat describes the file at a path in the folder.
 func (f *folder) Stat(name string) (fs.FileInfo, error) { return f.root.Stat(name) }

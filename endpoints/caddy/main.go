@@ -24,7 +24,7 @@ func main() {
 	}
 }
 
-// run is the program. Its errors say what was asked for and cannot be, or what went wrong.
+// run is the program. Its errors name what is not supported, or what failed.
 func run(arguments []string) error {
 	if len(arguments) == 1 && arguments[0] == "--version" {
 		info, _ := debug.ReadBuildInfo()

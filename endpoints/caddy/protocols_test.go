@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// versions are what a response says it is of.
+// versions are the HTTP versions in responses.
 var versions = map[string]string{http1: "HTTP/1.1", http2: "HTTP/2.0", http3: "HTTP/3.0"}
 
 func TestFilesInEachProtocol(t *testing.T) {

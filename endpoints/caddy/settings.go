@@ -19,7 +19,7 @@ const (
 // ofHTTP are the test cases that there are over TCP, too.
 var ofHTTP = []string{"page", "page-resumption", "live"}
 
-// settings is what the variables of socket mode ask for (endpoints/contract/socket-mode.md).
+// settings are the variables of socket mode (endpoints/contract/socket-mode.md).
 type settings struct {
 	protocol   string         // the only one that is served
 	listen     netip.AddrPort // where
@@ -30,7 +30,7 @@ type settings struct {
 	congestion string         // TCP's congestion control, by the contract's name
 }
 
-// unsupported says what this server does not do.
+// unsupported is the error about a feature that this server lacks.
 type unsupported string
 
 func (what unsupported) Error() string { return string(what) }

@@ -154,7 +154,7 @@ func (c *Client) Fail(err error) bool {
 	return c.err != nil
 }
 
-// why is what went wrong first: with a connection, or else with a request.
+// why is the first failure: of a connection, or else of a request.
 func (c *Client) why() *string {
 	if c.err != nil {
 		return c.stack.Describe(c.err)
@@ -237,7 +237,7 @@ func (r *Request) send(stream Stream) {
 		n, err := stream.Write(rest[:min(pieceLen, len(rest))])
 		r.answer.Bytes += uint64(n)
 		if err != nil {
-			return // a reset, if that was it, is what is read next
+			return // a reset, if that was it, is read next
 		}
 		rest = rest[n:]
 	}

@@ -73,7 +73,7 @@ type Bye struct {
 	Error       *string  `json:"error"`
 }
 
-// Answer is what has come of a request so far.
+// Answer is the reply to a request, as far as it has arrived.
 type Answer struct {
 	Path        string  `json:"path"`
 	AskedNS     *uint64 `json:"asked_ns,omitempty"` // in page

@@ -15,7 +15,7 @@ const (
 	mostUrgency = 7
 )
 
-// checkPage says what is wrong with the page of a client, in the words of Bentpipe's other programs.
+// checkPage reports the flaw of a client's page, in the words of Bentpipe's other programs.
 func (h *Hello) checkPage() error {
 	count, problem := len(h.Page), ""
 	switch {

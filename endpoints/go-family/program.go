@@ -1,4 +1,4 @@
-// Package family is what the endpoint programs of QUIC libraries in Go have in common: all of the endpoint contract
+// Package family is the common part of endpoint programs of QUIC libraries in Go: all of the endpoint contract
 // (endpoints/CONTRACT.md) that does not need to know the library.
 //
 // In virtual time the library lives in a bubble of testing/synctest, whose clock stands still until every goroutine in
@@ -34,7 +34,7 @@ type Stack struct {
 	Describe func(error) *string
 }
 
-// Environment is what a role is given to work with, in either mode.
+// Environment is the input of a role, in either mode.
 type Environment struct {
 	Hello  *Hello
 	Socket net.PacketConn // in virtual time a *VirtualSocket
@@ -46,7 +46,7 @@ type Environment struct {
 	stack *Stack
 }
 
-// role is what the program does with the library: a Client or a Server.
+// role is the program's side: a Client or a Server.
 type role interface {
 	// start begins; it must not block.
 	start() error
@@ -114,5 +114,5 @@ func (stack *Stack) exit(err error) {
 	os.Exit(exitCode(err))
 }
 
-// ErrNotStarted is what a program says that is started in neither mode.
+// ErrNotStarted is the error of a program that is started in neither mode.
 var ErrNotStarted = errors.New("start it with --virtual-time, or with the variables of socket mode: endpoints/CONTRACT.md")

@@ -23,7 +23,7 @@ func (c *clock) bubble() int64 { return int64(time.Since(c.start)) }
 
 func (c *clock) now() uint64 { return max(uint64(c.bubble()), c.arrival.Load()) }
 
-// VirtualSocket is what a library takes for a UDP socket: datagrams come from and go to the coordinator.
+// VirtualSocket replaces a library's UDP socket: datagrams come from and go to the coordinator.
 type VirtualSocket struct {
 	local, Remote *net.UDPAddr
 	clock         *clock

@@ -32,7 +32,7 @@ var program = &family.Stack{
 	Describe:    describe,
 }
 
-// serverName is what a client calls its server, whatever its address.
+// serverName is the client's name for its server, whatever its address.
 const serverName = "server"
 
 // largestPacket is the size, in bytes, for which quic-go's pacer waits until path MTU discovery sets another

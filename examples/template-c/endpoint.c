@@ -1,6 +1,6 @@
 /* A start for the adapter of your own QUIC library: copy this folder, and put your library's calls in the place of
  * those that begin with picoquic_. All else, from the coordinator's messages to files and sockets, is the family's;
- * endpoints/c-family/endpoint.h says what it wants of each function. It works as it is, with picoquic. */
+ * endpoints/c-family/endpoint.h describes each function. It works as it is, with picoquic. */
 #include "endpoint.h"
 #include "picoquic.h"
 #include "tls.h" /* of endpoints/picoquic: takes all certificates, and seeds OpenSSL by ep_random */
@@ -14,7 +14,7 @@ static const char *version(void) {
     return "picoquic " PICOQUIC_VERSION; /* yours: name and version, for records */
 }
 
-/* What the library reports, put into the family's words. */
+/* The library's events, in the family's terms. */
 static int on_event(picoquic_cnx_t *from, uint64_t id, uint8_t *data, size_t size, picoquic_call_back_event_t event,
                     void *context, void *stream) {
     (void)context;

@@ -212,7 +212,7 @@ static ngtcp2_ssize write_datagram(struct connection *connection, ngtcp2_pkt_inf
         size_t parts = 0;
         uint32_t flags = NGTCP2_WRITE_STREAM_FLAG_MORE;
         if (stream) {
-            /* What is empty is left out, but for one part: with it goes the end. */
+            /* Empty parts are left out, but for one, which carries the end. */
             for (const struct ep_part *part = stream->unsent; part < stream->unsent + 2; part++) {
                 if (part->size) data[parts++] = (ngtcp2_vec){(uint8_t *)part->data, part->size};
             }

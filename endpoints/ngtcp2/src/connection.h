@@ -49,7 +49,7 @@ struct connection *connection_from(const struct ep_address *remote, const ngtcp2
 
 void connection_delete(struct connection *connection);
 
-/* What is to become of a connection after a datagram. */
+/* The next state of a connection after a datagram. */
 enum verdict {
     KEEP,
     FORGET, /* the first packet starts no handshake */

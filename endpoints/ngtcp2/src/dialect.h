@@ -1,4 +1,4 @@
-/* What ngtcp2 0.12 (Debian 12, Ubuntu 24.04) and ngtcp2 1.x (Debian 13) call differently. */
+/* Common names for ngtcp2 0.12 (Debian 12, Ubuntu 24.04) and ngtcp2 1.x (Debian 13). */
 #ifndef DIALECT_H
 #define DIALECT_H
 
@@ -41,7 +41,7 @@ typedef ngtcp2_connection_close_error close_error;
 #define settings_token(settings, vector) ((settings)->token = (vector))
 #define early_data_rejected ngtcp2_conn_early_data_rejected
 
-/* What a client remembers of the server's transport parameters, beside a ticket. */
+/* The server's transport parameters that a client remembers, beside a ticket. */
 static inline ngtcp2_ssize save_parameters(ngtcp2_conn *conn, uint8_t *bytes, size_t size) {
     return ngtcp2_encode_transport_params(bytes, size, NGTCP2_TRANSPORT_PARAMS_TYPE_ENCRYPTED_EXTENSIONS,
                                           ngtcp2_conn_get_remote_transport_params(conn));

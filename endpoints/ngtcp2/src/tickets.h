@@ -23,7 +23,7 @@ struct tickets {
 
 void tickets_init(void);
 
-/* What GnuTLS is told of a session when it is made. */
+/* The flags of a new GnuTLS session. */
 unsigned tickets_flags(enum ep_resume resume);
 
 /* A server's session accepts tickets; a client's stores those that come, and may offer one. */

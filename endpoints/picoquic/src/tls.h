@@ -1,4 +1,4 @@
-/* What the TLS of a picoquic context needs to be in a trial. */
+/* The settings of a picoquic context's TLS in a trial. */
 #ifndef TLS_H
 #define TLS_H
 

@@ -95,7 +95,7 @@ final class Client {
             builder.defaultStreamReceiveBufferSize(setup.options().window());
         }
         InetAddress address = setup.server().getAddress();
-        // What kwik calls a proxy is the address that packets go to, in place of the name's.
+        // A proxy, in kwik, is the address that packets go to, in place of the name's.
         builder.host("server").port(setup.server().getPort()).proxy(address.getHostAddress());
         builder.applicationProtocol("hq-interop").customTrustStore(authority).connectTimeout(PATIENCE);
         Thread connecting = Thread.currentThread();
