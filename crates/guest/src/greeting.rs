@@ -97,7 +97,7 @@ impl Greeting {
     /// Refuses what lies in folders of the host that a guest has its own of.
     fn check(&self, wanted: &Wanted) -> Result<(), EndpointError> {
         if wanted.folder.is_some() {
-            return Ok(()); // it is told by who starts it
+            return Ok(()); // its starter names the folder
         }
         let mut named = vec![Path::new(&wanted.command[0])];
         if let Self::Endpoint(hello) = self {

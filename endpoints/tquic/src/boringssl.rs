@@ -2,8 +2,8 @@
 //! `build.rs`).
 //!
 //! **Ed25519 for clients.** The trial's certificate has an Ed25519 key, because such signatures
-//! have a fixed length. `BoringSSL` verifies them, but a client does not offer to unless it is
-//! told, and tquic neither tells it nor lets anybody else at the `SSL_CTX`.
+//! have a fixed length. `BoringSSL` verifies them, but a client does not offer them by
+//! default, and tquic neither sets this nor gives access to the `SSL_CTX`.
 //!
 //! **TLS secrets.** tquic starts a client's handshake before anybody can tell it where secrets go,
 //! so that of early data would be missing. All go to one file anyway.

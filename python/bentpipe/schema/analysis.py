@@ -181,9 +181,9 @@ class Establishment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class Metrics(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a connection achieved: measures of the reply. Only if `--link` says `"sender": "client"`, as it
-    does for a trial of `upload`, they are of what the client sends. Times are read at the client, or of a
-    capture of the server's side alone there: they then lack the ways between.
+    """The measures of a connection, for the reply. Only if `--link` says `"sender": "client"`, as it does
+    for a trial of `upload`, they are of the client's data. Times are read at the client, or of a capture
+    of the server's side alone there: they then lack the ways between.
     """
 
     # From the client's first packet until it sends its Finished.

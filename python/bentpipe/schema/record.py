@@ -593,8 +593,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # the client's first packet: no byte before them in their stream was missing. Empty where `measured_from`
     # is `client`, and of an upload past a proxy.
     in_order_bytes: list[int] = []
-    # Of the flows' goodputs x of n flows, (Σx)² / (n · Σx²) (Jain, Chiu and Hawe 1984): from 1/n, where one
-    # has all, to 1; null where there is one flow, and as the flows' `goodput_bps`.
+    # Jain's index of the goodputs x of n flows, (Σx)² / (n · Σx²) (Jain, Chiu and Hawe 1984): from 1/n, where
+    # one has all, to 1; null where there is one flow, and as the flows' `goodput_bps`.
     jain_index: float | None = None
     # All flows, the one that is measured first; empty where that is the only one.
     flows: list[FlowResult] = []

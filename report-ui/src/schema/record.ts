@@ -270,7 +270,7 @@ export type TrialRecord = {
   received_bytes: number[];
   /** `in_order_bytes[k]`: bytes of the files that the receiver could read `(k + 1) · received_step_s` after the client's first packet: no byte before them in their stream was missing. Empty where `measured_from` is `client`, and of an upload past a proxy. */
   in_order_bytes: number[];
-  /** Of the flows' goodputs x of n flows, (Σx)² / (n · Σx²) (Jain, Chiu and Hawe 1984): from 1/n, where one has all, to 1. Null where there is one flow, and as the flows' `goodput_bps`. */
+  /** Jain's index of the goodputs x of n flows, (Σx)² / (n · Σx²) (Jain, Chiu and Hawe 1984): from 1/n, where one has all, to 1. Null where there is one flow, and as the flows' `goodput_bps`. */
   jain_index: number | null;
   /** All flows, the one that is measured first; empty where that is the only one. */
   flows: FlowResult[];

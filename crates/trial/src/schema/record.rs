@@ -247,9 +247,9 @@ pub struct TrialResult {
     /// The rules that found something wrong ([findings](findings.md)), of several connections with
     /// that of most packets; empty also where nothing was decoded.
     pub findings: Vec<&'static str>,
-    /// Of both directions; with proxies on the client's hop, over all connections that are
-    /// measured. [Traces](traces.md#ecn) say how it is read off the packets. Null: unless measured
-    /// on the wire.
+    /// The use of ECN in both directions; with proxies on the client's hop, over all connections
+    /// that are measured. [Traces](traces.md#ecn) say how it is read off the packets. Null: unless
+    /// measured on the wire.
     #[serde(flatten)]
     pub ecn: EcnResult,
     /// The version of the client's stack.
@@ -277,8 +277,9 @@ pub struct TrialResult {
     /// received_step_s` after the client's first packet: no byte before them in their stream was
     /// missing. Empty where `measured_from` is `client`, and of an upload past a proxy.
     pub in_order_bytes: Vec<u64>,
-    /// Of the flows' goodputs x of n flows, (Σx)² / (n · Σx²) (Jain, Chiu and Hawe 1984): from 1/n,
-    /// where one has all, to 1. Null: where there is one flow, and as the flows' `goodput_bps`.
+    /// Jain's index of the goodputs x of n flows, (Σx)² / (n · Σx²) (Jain, Chiu and Hawe 1984):
+    /// from 1/n, where one has all, to 1. Null: where there is one flow, and as the flows'
+    /// `goodput_bps`.
     pub jain_index: Option<f64>,
     /// All flows, the one that is measured first; empty where that is the only one.
     pub flows: Vec<FlowResult>,
