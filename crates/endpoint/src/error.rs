@@ -66,6 +66,12 @@ impl EndpointError {
         move |source| Self::Io { what, source }
     }
 
+    /// The error of an option whose value is not supported; `problem` says what to write, or why.
+    #[must_use]
+    pub fn option(name: &str, value: &str, problem: &str) -> Self {
+        Self::Unsupported(format!("option {name} = {value:?}: {problem}"))
+    }
+
     /// The program's exit code (`endpoints/CONTRACT.md`).
     #[must_use]
     pub fn exit_code(&self) -> u8 {

@@ -43,7 +43,7 @@ pub use self::{
     files::ServedFolder,
     frames::{Carrier, FrameStream},
     log_file::{LogFile, LogFolder},
-    options::Options,
+    options::{FLOW_CONTROL_WINDOWS, Options},
     page::{HTTP1_CONNECTIONS, LiveStream, PageLoad, Resource, browser_headers},
     program::{run, seed_entropy},
     reassembly::{Reassembly, ReassemblyError},

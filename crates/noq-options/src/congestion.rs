@@ -67,10 +67,8 @@ fn of_the_library(cc: &str, window: Option<u64>) -> Result<ChosenController, End
         }
         other => {
             let ours = Algorithms::avoidances().join(", ");
-            let what = format!(
-                "option cc = {other:?}: write newreno, cubic or bbr3; with ss, one of {ours}"
-            );
-            return Err(EndpointError::Unsupported(what));
+            let problem = format!("write newreno, cubic or bbr3; with ss, one of {ours}");
+            return Err(EndpointError::option("cc", other, &problem));
         }
     })
 }
@@ -90,13 +88,8 @@ fn of_ours(
         adapts_acks: tuning.ack.is_none(),
         ..Settings::default()
     };
-    match options.take("pacing").as_deref() {
-        None | Some("on") => {}
-        Some("off") => settings.pacing = false,
-        Some(other) => {
-            let what = format!("option pacing = {other:?}: write on or off");
-            return Err(EndpointError::Unsupported(what));
-        }
+    if let Some(is_on) = options.take_switch("pacing")? {
+        settings.pacing = is_on;
     }
     if let Some(rate) = options.take_number("rate", 1000..=100_000_000_000)? {
         settings.maximum_rate = rate / 8;

@@ -47,20 +47,17 @@ impl RememberedPaths {
         surroundings: &Surroundings,
         options: &mut Options,
     ) -> Result<(), EndpointError> {
-        let jump = match options.take("resume").as_deref() {
-            None | Some("off") => {
-                if let Some(memory) = &mut *self.lock() {
-                    memory.jump = None;
-                }
-                return Ok(());
+        let jumps = [
+            ("on", Some(Jump::Half)),
+            ("full", Some(Jump::Whole)),
+            ("early", Some(Jump::Early)),
+            ("off", None),
+        ];
+        let Some(jump) = options.take_word("resume", &jumps)?.flatten() else {
+            if let Some(memory) = &mut *self.lock() {
+                memory.jump = None;
             }
-            Some("on") => Jump::Half,
-            Some("full") => Jump::Whole,
-            Some("early") => Jump::Early,
-            Some(other) => {
-                let what = format!("option resume = {other:?}: write on, full, early or off");
-                return Err(EndpointError::Unsupported(what));
-            }
+            return Ok(());
         };
         let given = options.take("saved").map(|text| parse(&text)).transpose()?;
         let file = options.take("memory").map(PathBuf::from);

@@ -60,8 +60,8 @@ impl Library for Quinn {
                 ChosenController::of(config)
             }
             Some(other) => {
-                let what = format!("option cc = {other:?}: write newreno, cubic or bbr");
-                return Err(EndpointError::Unsupported(what));
+                let problem = "write newreno, cubic or bbr";
+                return Err(EndpointError::option("cc", other, problem));
             }
         }))
     }

@@ -2,22 +2,26 @@
 
 use std::path::Path;
 
-use bentpipe_endpoint::{EndpointError, Options, Role, Setup};
+use bentpipe_endpoint::{EndpointError, FLOW_CONTROL_WINDOWS, Options, Role, Setup};
 use tquic::{Config, CongestionControlAlgorithm, TlsConfig};
 
 const ALPN: &[u8] = b"hq-interop";
 /// tquic has no default; its own client and server set this.
 const IDLE_TIMEOUT_MS: u64 = 30_000;
-/// Flow control windows are QUIC variable-length integers (RFC 9000, section 16).
-const LARGEST_WINDOW: u64 = (1 << 62) - 1;
 /// The size of tquic's datagrams unless path MTU discovery finds a larger one.
 const UNDISCOVERED_DATAGRAM: u64 = 1200;
+const ALGORITHMS: [(&str, CongestionControlAlgorithm); 4] = [
+    ("cubic", CongestionControlAlgorithm::Cubic),
+    ("bbr", CongestionControlAlgorithm::Bbr),
+    ("bbr3", CongestionControlAlgorithm::Bbr3),
+    ("copa", CongestionControlAlgorithm::Copa),
+];
 
 /// tquic's defaults, changed by `options`.
 pub fn new(setup: &Setup, options: &mut Options) -> Result<Config, EndpointError> {
     let mut config = Config::new().map_err(failed)?;
     config.set_max_idle_timeout(IDLE_TIMEOUT_MS);
-    let algorithm = congestion_control(options)?;
+    let algorithm = options.take_word("cc", &ALGORITHMS)?;
     if let Some(algorithm) = algorithm {
         config.set_congestion_control_algorithm(algorithm);
     }
@@ -34,14 +38,14 @@ pub fn new(setup: &Setup, options: &mut Options) -> Result<Config, EndpointError
     if let Some(packets) = options.take_number("ack", 1..=1_000_000)? {
         config.set_ack_eliciting_threshold(packets);
     }
-    if let Some(on) = switch(options, "pacing")? {
+    if let Some(on) = options.take_switch("pacing")? {
         config.enable_pacing(on);
     }
     let fixed = UNDISCOVERED_DATAGRAM..=UNDISCOVERED_DATAGRAM;
     if options.take_number("mtu", fixed)?.is_some() {
         config.enable_dplpmtud(false);
     }
-    if let Some(bytes) = options.take_number("window", 1..=LARGEST_WINDOW)? {
+    if let Some(bytes) = options.take_number("window", FLOW_CONTROL_WINDOWS)? {
         set_window(&mut config, bytes);
     }
     let tls = match setup.role {
@@ -57,36 +61,6 @@ pub fn with_early_data(config: &Config, setup: &Setup) -> Result<Config, Endpoin
     let mut config = config.clone();
     config.set_tls_config(client_tls(setup, true)?);
     Ok(config)
-}
-
-fn congestion_control(
-    options: &mut Options,
-) -> Result<Option<CongestionControlAlgorithm>, EndpointError> {
-    let Some(name) = options.take("cc") else {
-        return Ok(None);
-    };
-    Ok(Some(match name.as_str() {
-        "cubic" => CongestionControlAlgorithm::Cubic,
-        "bbr" => CongestionControlAlgorithm::Bbr,
-        "bbr3" => CongestionControlAlgorithm::Bbr3,
-        "copa" => CongestionControlAlgorithm::Copa,
-        other => {
-            let what = format!("option cc = {other:?}: write cubic, bbr, bbr3 or copa");
-            return Err(EndpointError::Unsupported(what));
-        }
-    }))
-}
-
-fn switch(options: &mut Options, name: &str) -> Result<Option<bool>, EndpointError> {
-    match options.take(name).as_deref() {
-        None => Ok(None),
-        Some("on") => Ok(Some(true)),
-        Some("off") => Ok(Some(false)),
-        Some(other) => {
-            let what = format!("option {name} = {other:?}: write on or off");
-            Err(EndpointError::Unsupported(what))
-        }
-    }
 }
 
 /// A window that is at its limit from the start does not grow.
