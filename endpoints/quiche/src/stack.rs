@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bentpipe_endpoint::{
-    Clock, ConnectionKey, EndpointError, Event, LogFile, LogFolder, Options, Read, Received,
-    Resume, Role, Setup, Stack, StreamEnd, StreamKey, TestCase, Transmit,
+    Clock, ConnectionKey, EndpointError, Event, LogFile, LogFolder, Options, Outbox, Read,
+    Received, Resume, Role, Setup, Stack, StreamEnd, StreamKey, TestCase, Transmit,
 };
 use bytes::Bytes;
 use quiche::{Config, Header, RecvInfo, Shutdown, Type};
@@ -37,7 +37,7 @@ pub struct Quiche {
     /// A client's latest.
     session: Option<Vec<u8>>,
     /// Datagrams that are made already.
-    responses: VecDeque<(Transmit, Vec<u8>)>,
+    responses: Outbox,
 }
 
 impl Stack for Quiche {
@@ -65,7 +65,7 @@ impl Stack for Quiche {
             routes: BTreeMap::new(),
             events: VecDeque::new(),
             session: None,
-            responses: VecDeque::new(),
+            responses: Outbox::default(),
         })
     }
 
@@ -136,11 +136,10 @@ impl Stack for Quiche {
     fn poll_transmit(
         &mut self,
         now: Duration,
-        _max_datagrams: usize,
+        max_datagrams: usize,
         buffer: &mut Vec<u8>,
     ) -> Option<Transmit> {
-        if let Some((transmit, bytes)) = self.responses.pop_front() {
-            *buffer = bytes;
+        if let Some(transmit) = self.responses.take(max_datagrams, buffer) {
             return Some(transmit);
         }
         let now = self.clock.instant(now);
@@ -236,8 +235,7 @@ impl Quiche {
         if let Some(connection) = &mut self.connections[key.0]
             && let Some((size, transmit)) = connection.poll_transmit(now, &mut packet)
         {
-            packet.truncate(size);
-            self.responses.push_back((transmit, packet));
+            self.responses.push(transmit, &packet[..size]);
         }
     }
 
@@ -268,14 +266,8 @@ impl Quiche {
     fn negotiate_version(&mut self, header: &Header<'_>, datagram: &Received) {
         let mut packet = vec![0; self.mtu];
         if let Ok(size) = quiche::negotiate_version(&header.scid, &header.dcid, &mut packet) {
-            packet.truncate(size);
-            let transmit = Transmit {
-                destination: datagram.remote,
-                source: datagram.local_ip,
-                ecn: 0,
-                segment_size: None,
-            };
-            self.responses.push_back((transmit, packet));
+            let transmit = Transmit::to(datagram.remote, datagram.local_ip);
+            self.responses.push(transmit, &packet[..size]);
         }
     }
 
