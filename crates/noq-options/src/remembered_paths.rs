@@ -67,7 +67,7 @@ impl RememberedPaths {
             return Err(EndpointError::Unsupported(what.into()));
         }
         let paths = match &file {
-            Some(file) => SavedPaths::load(file).map_err(failed)?,
+            Some(file) => SavedPaths::load(file).map_err(EndpointError::failed)?,
             // A server of many connections has taken options before.
             None => self
                 .lock()
@@ -175,14 +175,6 @@ fn parse(text: &str) -> Result<SavedPath, EndpointError> {
              to {LARGEST_WINDOW} and 60000ms"
         ))),
     }
-}
-
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "the signature that map_err wants"
-)]
-fn failed(error: bentpipe_congestion::SavedError) -> EndpointError {
-    EndpointError::Failed(error.to_string())
 }
 
 #[cfg(test)]

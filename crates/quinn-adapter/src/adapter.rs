@@ -17,7 +17,7 @@ use proto::{
     ServerConfig, StreamEvent, TimeSource, TransportConfig, VarInt, WriteError,
 };
 
-use crate::client::{Client, tls_error};
+use crate::client::Client;
 use crate::inbox::{self, Inbox, stream_id};
 use crate::library::{Library, PathMemory as _, ReadOrder, Report};
 use crate::options;
@@ -71,7 +71,8 @@ impl<L: Library> Stack for Adapter<L> {
         let mut client = None;
         match setup.role {
             Role::Server => {
-                let tls = QuicServerConfig::try_from(setup.server_tls()?).map_err(tls_error)?;
+                let tls =
+                    QuicServerConfig::try_from(setup.server_tls()?).map_err(EndpointError::tls)?;
                 let mut config = ServerConfig::with_crypto(Arc::new(tls));
                 config.transport_config(transport);
                 config.time_source(Arc::new(WallClock(setup.clock.clone())));
@@ -107,7 +108,7 @@ impl<L: Library> Stack for Adapter<L> {
         let (handle, connection) = self
             .endpoint
             .connect(now, config, remote, "server")
-            .map_err(|error| EndpointError::Failed(error.to_string()))?;
+            .map_err(EndpointError::failed)?;
         self.add(handle, connection);
         Ok(ConnectionKey(handle.0))
     }

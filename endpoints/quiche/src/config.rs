@@ -24,17 +24,17 @@ const INITIAL_RTT_RANGE_MS: std::ops::RangeInclusive<u64> = 1..=6000;
 
 /// quiche's configuration, and the size of the datagrams that it sends.
 pub fn configure(setup: &Setup, options: &mut Options) -> Result<(Config, usize), EndpointError> {
-    let mut config =
-        Config::with_boring_ssl_ctx_builder(quiche::PROTOCOL_VERSION, tls()?).map_err(tls_error)?;
+    let mut config = Config::with_boring_ssl_ctx_builder(quiche::PROTOCOL_VERSION, tls()?)
+        .map_err(EndpointError::tls)?;
     config
         .set_application_protos(&[b"hq-interop"])
-        .map_err(tls_error)?;
+        .map_err(EndpointError::tls)?;
     match setup.role {
         Role::Client => {
             let ca = text(&setup.certs.join("ca.pem"))?;
             config
                 .load_verify_locations_from_file(&ca)
-                .map_err(tls_error)?;
+                .map_err(EndpointError::tls)?;
             config.verify_peer(true);
         }
         Role::Server => {
@@ -42,10 +42,10 @@ pub fn configure(setup: &Setup, options: &mut Options) -> Result<(Config, usize)
             let key = text(&setup.certs.join("priv.key"))?;
             config
                 .load_cert_chain_from_pem_file(&chain)
-                .map_err(tls_error)?;
+                .map_err(EndpointError::tls)?;
             config
                 .load_priv_key_from_pem_file(&key)
-                .map_err(tls_error)?;
+                .map_err(EndpointError::tls)?;
         }
     }
     if early_data(setup) {
@@ -77,15 +77,14 @@ fn early_data(setup: &Setup) -> bool {
 /// `BoringSSL` as it comes, but for Ed25519: the certificates of a trial are signed with it, and it
 /// is not among what `BoringSSL` accepts by default.
 fn tls() -> Result<SslContextBuilder, EndpointError> {
-    let error = |error: boring::error::ErrorStack| EndpointError::Tls(error.to_string());
-    let mut builder = SslContextBuilder::new(SslMethod::tls()).map_err(error)?;
+    let mut builder = SslContextBuilder::new(SslMethod::tls()).map_err(EndpointError::tls)?;
     builder
         .set_verify_algorithm_prefs(&[
             SslSignatureAlgorithm::ED25519,
             SslSignatureAlgorithm::ECDSA_SECP256R1_SHA256,
             SslSignatureAlgorithm::RSA_PSS_RSAE_SHA256,
         ])
-        .map_err(error)?;
+        .map_err(EndpointError::tls)?;
     Ok(builder)
 }
 
@@ -143,8 +142,4 @@ fn set_congestion_control(config: &mut Config, options: &mut Options) -> Result<
 fn text(path: &Path) -> Result<String, EndpointError> {
     let text = path.to_str().map(str::to_owned);
     text.ok_or_else(|| EndpointError::Tls(format!("{}: not UTF-8", path.display())))
-}
-
-fn tls_error(error: quiche::Error) -> EndpointError {
-    EndpointError::Tls(error.to_string())
 }

@@ -75,7 +75,6 @@ impl Stack for Quiche {
         remote: SocketAddr,
         resume: Resume,
     ) -> Result<ConnectionKey, EndpointError> {
-        let failed = |error: quiche::Error| EndpointError::Failed(error.to_string());
         let id = new_connection_id();
         let mut connection = quiche::connect_with_buffer_factory(
             Some("server"),
@@ -84,11 +83,13 @@ impl Stack for Quiche {
             remote,
             &mut self.config,
         )
-        .map_err(failed)?;
+        .map_err(EndpointError::failed)?;
         if resume != Resume::Nothing
             && let Some(session) = &self.session
         {
-            connection.set_session(session).map_err(failed)?;
+            connection
+                .set_session(session)
+                .map_err(EndpointError::failed)?;
         }
         let key = self.add(connection, [id]);
         if resume == Resume::EarlyData {

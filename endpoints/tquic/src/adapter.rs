@@ -110,7 +110,7 @@ impl Stack for Adapter {
         let index = self
             .endpoint
             .connect(self.local, remote, Some("server"), ticket, token, config)
-            .map_err(|error| EndpointError::Failed(error.to_string()))?;
+            .map_err(EndpointError::failed)?;
         self.read_notes();
         if let Some(known) = self.known.get_mut(&index) {
             known.early_data = resume == Resume::EarlyData;

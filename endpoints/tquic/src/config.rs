@@ -19,7 +19,7 @@ const ALGORITHMS: [(&str, CongestionControlAlgorithm); 4] = [
 
 /// tquic's defaults, changed by `options`.
 pub fn new(setup: &Setup, options: &mut Options) -> Result<Config, EndpointError> {
-    let mut config = Config::new().map_err(failed)?;
+    let mut config = Config::new().map_err(EndpointError::tls)?;
     config.set_max_idle_timeout(IDLE_TIMEOUT_MS);
     let algorithm = options.take_word("cc", &ALGORITHMS)?;
     if let Some(algorithm) = algorithm {
@@ -75,13 +75,15 @@ fn set_window(config: &mut Config, bytes: u64) {
 fn server_tls(setup: &Setup) -> Result<TlsConfig, EndpointError> {
     let certificate = path_text(&setup.certs.join("cert.pem"))?;
     let key = path_text(&setup.certs.join("priv.key"))?;
-    TlsConfig::new_server_config(&certificate, &key, vec![ALPN.to_vec()], true).map_err(failed)
+    TlsConfig::new_server_config(&certificate, &key, vec![ALPN.to_vec()], true)
+        .map_err(EndpointError::tls)
 }
 
 fn client_tls(setup: &Setup, early_data: bool) -> Result<TlsConfig, EndpointError> {
     let ca = path_text(&setup.certs.join("ca.pem"))?;
-    let mut tls = TlsConfig::new_client_config(vec![ALPN.to_vec()], early_data).map_err(failed)?;
-    tls.set_ca_certs(&ca).map_err(failed)?;
+    let mut tls = TlsConfig::new_client_config(vec![ALPN.to_vec()], early_data)
+        .map_err(EndpointError::tls)?;
+    tls.set_ca_certs(&ca).map_err(EndpointError::tls)?;
     tls.set_verify(true);
     Ok(tls)
 }
@@ -91,12 +93,4 @@ fn path_text(path: &Path) -> Result<String, EndpointError> {
     text.ok_or_else(|| {
         EndpointError::Tls(format!("{}: not UTF-8, which tquic wants", path.display()))
     })
-}
-
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "the signature that map_err wants"
-)]
-fn failed(error: tquic::Error) -> EndpointError {
-    EndpointError::Tls(error.to_string())
 }
