@@ -2,7 +2,6 @@
 //! it by default.
 
 use std::ops::RangeInclusive;
-use std::path::Path;
 use std::ptr;
 
 use bentpipe_endpoint::{EndpointError, Options, Role, Setup};
@@ -39,7 +38,7 @@ pub fn configure(
 }
 
 fn credential(setup: &Setup) -> Result<CredentialConfig, EndpointError> {
-    let file = |name| text(&setup.certs.join(name));
+    let file = |name| setup.certificate_file(name);
     Ok(match setup.role {
         Role::Client => CredentialConfig::new_client().set_ca_certificate_file(file("ca.pem")?),
         Role::Server => {
@@ -155,10 +154,4 @@ fn mtu(setup: &Setup, options: &mut Options) -> Result<Option<u16>, EndpointErro
     let payload = (MTU.start() - headers)..=(MTU.end() - headers);
     let found = options.take_number("mtu", payload)?;
     Ok(found.map(|bytes| bytes + headers))
-}
-
-/// A path as `MsQuic` wants it.
-fn text(path: &Path) -> Result<String, EndpointError> {
-    let text = path.to_str().map(str::to_owned);
-    text.ok_or_else(|| EndpointError::Tls(format!("{}: not UTF-8", path.display())))
 }

@@ -3,7 +3,6 @@
 //! quiche as a library grants no flow control credit and no streams by default. What it needs, and
 //! all else that its own `quiche-client` and `quiche-server` set, is set as they do.
 
-use std::path::Path;
 use std::time::Duration;
 
 use bentpipe_endpoint::{EndpointError, FLOW_CONTROL_WINDOWS, Options, Role, Setup, TestCase};
@@ -31,15 +30,15 @@ pub fn configure(setup: &Setup, options: &mut Options) -> Result<(Config, usize)
         .map_err(EndpointError::tls)?;
     match setup.role {
         Role::Client => {
-            let ca = text(&setup.certs.join("ca.pem"))?;
+            let ca = setup.certificate_file("ca.pem")?;
             config
                 .load_verify_locations_from_file(&ca)
                 .map_err(EndpointError::tls)?;
             config.verify_peer(true);
         }
         Role::Server => {
-            let chain = text(&setup.certs.join("cert.pem"))?;
-            let key = text(&setup.certs.join("priv.key"))?;
+            let chain = setup.certificate_file("cert.pem")?;
+            let key = setup.certificate_file("priv.key")?;
             config
                 .load_cert_chain_from_pem_file(&chain)
                 .map_err(EndpointError::tls)?;
@@ -136,10 +135,4 @@ fn set_congestion_control(config: &mut Config, options: &mut Options) -> Result<
         config.set_initial_congestion_window_packets(packets);
     }
     Ok(())
-}
-
-/// A path as quiche wants it.
-fn text(path: &Path) -> Result<String, EndpointError> {
-    let text = path.to_str().map(str::to_owned);
-    text.ok_or_else(|| EndpointError::Tls(format!("{}: not UTF-8", path.display())))
 }

@@ -1,7 +1,5 @@
 //! What a variant's options and the trial's certificates mean to tquic.
 
-use std::path::Path;
-
 use bentpipe_endpoint::{EndpointError, FLOW_CONTROL_WINDOWS, Options, Role, Setup};
 use tquic::{Config, CongestionControlAlgorithm, TlsConfig};
 
@@ -73,24 +71,17 @@ fn set_window(config: &mut Config, bytes: u64) {
 }
 
 fn server_tls(setup: &Setup) -> Result<TlsConfig, EndpointError> {
-    let certificate = path_text(&setup.certs.join("cert.pem"))?;
-    let key = path_text(&setup.certs.join("priv.key"))?;
+    let certificate = setup.certificate_file("cert.pem")?;
+    let key = setup.certificate_file("priv.key")?;
     TlsConfig::new_server_config(&certificate, &key, vec![ALPN.to_vec()], true)
         .map_err(EndpointError::tls)
 }
 
 fn client_tls(setup: &Setup, early_data: bool) -> Result<TlsConfig, EndpointError> {
-    let ca = path_text(&setup.certs.join("ca.pem"))?;
+    let ca = setup.certificate_file("ca.pem")?;
     let mut tls = TlsConfig::new_client_config(vec![ALPN.to_vec()], early_data)
         .map_err(EndpointError::tls)?;
     tls.set_ca_certs(&ca).map_err(EndpointError::tls)?;
     tls.set_verify(true);
     Ok(tls)
-}
-
-fn path_text(path: &Path) -> Result<String, EndpointError> {
-    let text = path.to_str().map(str::to_owned);
-    text.ok_or_else(|| {
-        EndpointError::Tls(format!("{}: not UTF-8, which tquic wants", path.display()))
-    })
 }
