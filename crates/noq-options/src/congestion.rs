@@ -50,21 +50,9 @@ pub fn congestion_control(
 
 fn of_the_library(cc: &str, window: Option<u64>) -> Result<ChosenController, EndpointError> {
     Ok(match cc {
-        "cubic" => {
-            let mut config = CubicConfig::default();
-            window.map(|bytes| config.initial_window(bytes).clone());
-            ChosenController::of(config)
-        }
-        "newreno" => {
-            let mut config = NewRenoConfig::default();
-            window.map(|bytes| config.initial_window(bytes).clone());
-            ChosenController::of(config)
-        }
-        "bbr3" => {
-            let mut config = Bbr3Config::default();
-            window.map(|bytes| config.initial_window(bytes).clone());
-            ChosenController::of(config)
-        }
+        "cubic" => ChosenController::of(window, CubicConfig::initial_window),
+        "newreno" => ChosenController::of(window, NewRenoConfig::initial_window),
+        "bbr3" => ChosenController::of(window, Bbr3Config::initial_window),
         other => {
             let ours = Algorithms::avoidances().join(", ");
             let problem = format!("write newreno, cubic or bbr3; with ss, one of {ours}");
