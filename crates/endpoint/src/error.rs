@@ -1,5 +1,6 @@
 //! The errors of an endpoint program.
 
+use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
 
@@ -64,6 +65,22 @@ impl EndpointError {
     /// The error of an operation on a pipe or socket, for `map_err`.
     pub fn io(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { what, source }
+    }
+
+    /// What a library says of its TLS, for `map_err`.
+    pub fn tls(error: impl Display) -> Self {
+        Self::Tls(error.to_string())
+    }
+
+    /// What a library says of a transfer, for `map_err`.
+    pub fn failed(error: impl Display) -> Self {
+        Self::Failed(error.to_string())
+    }
+
+    /// The error of an option whose value is not supported; `problem` says what to write, or why.
+    #[must_use]
+    pub fn option(name: &str, value: &str, problem: &str) -> Self {
+        Self::Unsupported(format!("option {name} = {value:?}: {problem}"))
     }
 
     /// The program's exit code (`endpoints/CONTRACT.md`).

@@ -24,6 +24,7 @@ pub mod hq;
 mod interposed_clock;
 mod log_file;
 mod options;
+mod outbox;
 mod page;
 mod program;
 mod reassembly;
@@ -43,7 +44,8 @@ pub use self::{
     files::ServedFolder,
     frames::{Carrier, FrameStream},
     log_file::{LogFile, LogFolder},
-    options::Options,
+    options::{FLOW_CONTROL_WINDOWS, Options},
+    outbox::Outbox,
     page::{HTTP1_CONNECTIONS, LiveStream, PageLoad, Resource, browser_headers},
     program::{run, seed_entropy},
     reassembly::{Reassembly, ReassemblyError},

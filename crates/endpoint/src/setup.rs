@@ -186,6 +186,13 @@ impl Setup {
         })
     }
 
+    /// The path of a file in the folder of certificates, as libraries in C want it.
+    pub fn certificate_file(&self, name: &str) -> Result<String, EndpointError> {
+        let path = self.certs.join(name);
+        let text = path.to_str().map(str::to_owned);
+        text.ok_or_else(|| EndpointError::Tls(format!("{}: not UTF-8", path.display())))
+    }
+
     /// The surroundings on which the options of its connections depend.
     #[must_use]
     pub fn surroundings(&self) -> Surroundings {

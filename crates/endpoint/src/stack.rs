@@ -36,7 +36,7 @@ pub struct Received {
 }
 
 /// The destination of the datagrams in the buffer of [`Stack::poll_transmit`].
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transmit {
     /// The receiver.
     pub destination: SocketAddr,
@@ -47,6 +47,19 @@ pub struct Transmit {
     /// The buffer holds several datagrams of this size; the last may be shorter. `None`: it holds
     /// one.
     pub segment_size: Option<usize>,
+}
+
+impl Transmit {
+    /// One datagram, Not-ECT.
+    #[must_use]
+    pub fn to(destination: SocketAddr, source: Option<IpAddr>) -> Self {
+        Self {
+            destination,
+            source,
+            ecn: 0,
+            segment_size: None,
+        }
+    }
 }
 
 /// An event that the application should know of.

@@ -31,12 +31,12 @@ impl Tls<'_> {
     pub fn client(self) -> Result<ClientConfig, EndpointError> {
         let mut roots = RootCertStore::empty();
         for certificate in certificates(&self.certs.join("ca.pem"))? {
-            roots.add(certificate).map_err(tls_error)?;
+            roots.add(certificate).map_err(EndpointError::tls)?;
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ClientConfig::builder_with_details(provider, Arc::new(self.clock.clone()))
             .with_protocol_versions(&[&TLS13])
-            .map_err(tls_error)?
+            .map_err(EndpointError::tls)?
             .with_root_certificates(roots)
             .with_no_client_auth();
         config.alpn_protocols = vec![self.alpn.as_bytes().to_vec()];
@@ -54,10 +54,10 @@ impl Tls<'_> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ServerConfig::builder_with_details(provider, Arc::new(self.clock.clone()))
             .with_protocol_versions(&[&TLS13])
-            .map_err(tls_error)?
+            .map_err(EndpointError::tls)?
             .with_no_client_auth()
             .with_single_cert(chain, key)
-            .map_err(tls_error)?;
+            .map_err(EndpointError::tls)?;
         config.alpn_protocols = vec![self.alpn.as_bytes().to_vec()];
         // QUIC allows no other value than this and 0 (RFC 9001, section 4.6.1).
         config.max_early_data_size = u32::MAX;
@@ -97,12 +97,4 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, EndpointErr
 
 fn pem_error(path: &Path, error: &rustls::pki_types::pem::Error) -> EndpointError {
     EndpointError::Tls(format!("{}: {error}", path.display()))
-}
-
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "the signature that map_err wants"
-)]
-fn tls_error(error: rustls::Error) -> EndpointError {
-    EndpointError::Tls(error.to_string())
 }

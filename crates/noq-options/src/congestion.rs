@@ -50,27 +50,13 @@ pub fn congestion_control(
 
 fn of_the_library(cc: &str, window: Option<u64>) -> Result<ChosenController, EndpointError> {
     Ok(match cc {
-        "cubic" => {
-            let mut config = CubicConfig::default();
-            window.map(|bytes| config.initial_window(bytes).clone());
-            ChosenController::of(config)
-        }
-        "newreno" => {
-            let mut config = NewRenoConfig::default();
-            window.map(|bytes| config.initial_window(bytes).clone());
-            ChosenController::of(config)
-        }
-        "bbr3" => {
-            let mut config = Bbr3Config::default();
-            window.map(|bytes| config.initial_window(bytes).clone());
-            ChosenController::of(config)
-        }
+        "cubic" => ChosenController::of(window, CubicConfig::initial_window),
+        "newreno" => ChosenController::of(window, NewRenoConfig::initial_window),
+        "bbr3" => ChosenController::of(window, Bbr3Config::initial_window),
         other => {
             let ours = Algorithms::avoidances().join(", ");
-            let what = format!(
-                "option cc = {other:?}: write newreno, cubic or bbr3; with ss, one of {ours}"
-            );
-            return Err(EndpointError::Unsupported(what));
+            let problem = format!("write newreno, cubic or bbr3; with ss, one of {ours}");
+            return Err(EndpointError::option("cc", other, &problem));
         }
     })
 }
@@ -90,13 +76,8 @@ fn of_ours(
         adapts_acks: tuning.ack.is_none(),
         ..Settings::default()
     };
-    match options.take("pacing").as_deref() {
-        None | Some("on") => {}
-        Some("off") => settings.pacing = false,
-        Some(other) => {
-            let what = format!("option pacing = {other:?}: write on or off");
-            return Err(EndpointError::Unsupported(what));
-        }
+    if let Some(is_on) = options.take_switch("pacing")? {
+        settings.pacing = is_on;
     }
     if let Some(rate) = options.take_number("rate", 1000..=100_000_000_000)? {
         settings.maximum_rate = rate / 8;

@@ -47,20 +47,17 @@ impl RememberedPaths {
         surroundings: &Surroundings,
         options: &mut Options,
     ) -> Result<(), EndpointError> {
-        let jump = match options.take("resume").as_deref() {
-            None | Some("off") => {
-                if let Some(memory) = &mut *self.lock() {
-                    memory.jump = None;
-                }
-                return Ok(());
+        let jumps = [
+            ("on", Some(Jump::Half)),
+            ("full", Some(Jump::Whole)),
+            ("early", Some(Jump::Early)),
+            ("off", None),
+        ];
+        let Some(jump) = options.take_word("resume", &jumps)?.flatten() else {
+            if let Some(memory) = &mut *self.lock() {
+                memory.jump = None;
             }
-            Some("on") => Jump::Half,
-            Some("full") => Jump::Whole,
-            Some("early") => Jump::Early,
-            Some(other) => {
-                let what = format!("option resume = {other:?}: write on, full, early or off");
-                return Err(EndpointError::Unsupported(what));
-            }
+            return Ok(());
         };
         let given = options.take("saved").map(|text| parse(&text)).transpose()?;
         let file = options.take("memory").map(PathBuf::from);
@@ -70,7 +67,7 @@ impl RememberedPaths {
             return Err(EndpointError::Unsupported(what.into()));
         }
         let paths = match &file {
-            Some(file) => SavedPaths::load(file).map_err(failed)?,
+            Some(file) => SavedPaths::load(file).map_err(EndpointError::failed)?,
             // A server of many connections has taken options before.
             None => self
                 .lock()
@@ -178,14 +175,6 @@ fn parse(text: &str) -> Result<SavedPath, EndpointError> {
              to {LARGEST_WINDOW} and 60000ms"
         ))),
     }
-}
-
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "the signature that map_err wants"
-)]
-fn failed(error: bentpipe_congestion::SavedError) -> EndpointError {
-    EndpointError::Failed(error.to_string())
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bentpipe_endpoint::contract::Statistics;
 use bentpipe_endpoint::{
-    Clock, Closing, ConnectionKey, EndpointError, Event, Options, Read, Received, Resume, Role,
-    Setup, Stack, StreamEnd, StreamKey, TestCase, Transmit,
+    Clock, Closing, ConnectionKey, EndpointError, Event, Options, Outbox, Read, Received, Resume,
+    Role, Setup, Stack, StreamEnd, StreamKey, TestCase, Transmit,
 };
 use bytes::Bytes;
 use proto::crypto::rustls::QuicServerConfig;
@@ -17,7 +17,7 @@ use proto::{
     ServerConfig, StreamEvent, TimeSource, TransportConfig, VarInt, WriteError,
 };
 
-use crate::client::{Client, tls_error};
+use crate::client::Client;
 use crate::inbox::{self, Inbox, stream_id};
 use crate::library::{Library, PathMemory as _, ReadOrder, Report};
 use crate::options;
@@ -34,7 +34,7 @@ pub struct Adapter<L: Library> {
     /// A connection to be closed once it has sent what it has to send, and the error code.
     leaving: Option<(ConnectionKey, u32)>,
     /// Datagrams that belong to no connection.
-    responses: VecDeque<(Transmit, Vec<u8>)>,
+    responses: Outbox,
     paths: L::Paths,
     clock: Clock,
     /// The report of congestion control at the end.
@@ -71,7 +71,8 @@ impl<L: Library> Stack for Adapter<L> {
         let mut client = None;
         match setup.role {
             Role::Server => {
-                let tls = QuicServerConfig::try_from(setup.server_tls()?).map_err(tls_error)?;
+                let tls =
+                    QuicServerConfig::try_from(setup.server_tls()?).map_err(EndpointError::tls)?;
                 let mut config = ServerConfig::with_crypto(Arc::new(tls));
                 config.transport_config(transport);
                 config.time_source(Arc::new(WallClock(setup.clock.clone())));
@@ -86,7 +87,7 @@ impl<L: Library> Stack for Adapter<L> {
             events: VecDeque::new(),
             inbox: (order == ReadOrder::Unordered).then(Inbox::default),
             leaving: None,
-            responses: VecDeque::new(),
+            responses: Outbox::default(),
             paths,
             clock: setup.clock.clone(),
             report,
@@ -107,7 +108,7 @@ impl<L: Library> Stack for Adapter<L> {
         let (handle, connection) = self
             .endpoint
             .connect(now, config, remote, "server")
-            .map_err(|error| EndpointError::Failed(error.to_string()))?;
+            .map_err(EndpointError::failed)?;
         self.add(handle, connection);
         Ok(ConnectionKey(handle.0))
     }
@@ -131,13 +132,13 @@ impl<L: Library> Stack for Adapter<L> {
                     }
                     Err(error) => {
                         if let Some(transmit) = &error.response {
-                            self.responses.push_back((to_transmit(transmit), buffer));
+                            self.responses.push(to_transmit(transmit), &buffer);
                         }
                     }
                 }
             }
             Some(DatagramEvent::Response(transmit)) => {
-                self.responses.push_back((to_transmit(&transmit), buffer));
+                self.responses.push(to_transmit(&transmit), &buffer);
             }
             None => {}
         }
@@ -167,8 +168,7 @@ impl<L: Library> Stack for Adapter<L> {
         max_datagrams: usize,
         buffer: &mut Vec<u8>,
     ) -> Option<Transmit> {
-        if let Some((transmit, bytes)) = self.responses.pop_front() {
-            *buffer = bytes;
+        if let Some(transmit) = self.responses.take(max_datagrams, buffer) {
             return Some(transmit);
         }
         let now = self.clock.instant(now);

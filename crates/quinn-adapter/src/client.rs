@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bentpipe_endpoint::{EndpointError, Resume, Tickets};
-use proto::crypto::rustls::{NoInitialCipherSuite, QuicClientConfig};
+use proto::crypto::rustls::QuicClientConfig;
 use proto::{TokenMemoryCache, TokenStore, TransportConfig};
 use rustls::client::Resumption;
 
@@ -38,21 +38,11 @@ impl Client {
     pub fn config(&self, resume: Resume) -> Result<proto::ClientConfig, EndpointError> {
         let mut tls = self.tls.clone();
         tls.enable_early_data = resume == Resume::EarlyData;
-        let tls = QuicClientConfig::try_from(tls).map_err(tls_error)?;
+        let tls = QuicClientConfig::try_from(tls).map_err(EndpointError::tls)?;
         let mut config = proto::ClientConfig::new(Arc::new(tls));
         config
             .transport_config(self.transport.clone())
             .token_store(self.tokens.clone());
         Ok(config)
     }
-}
-
-/// An error of TLS configuration, in words.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "the signature that map_err wants"
-)]
-#[must_use]
-pub fn tls_error(error: NoInitialCipherSuite) -> EndpointError {
-    EndpointError::Tls(error.to_string())
 }

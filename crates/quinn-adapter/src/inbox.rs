@@ -24,15 +24,12 @@ use crate::library::{Library, ReadOrder};
 pub(crate) fn take_read_order<L: Library>(
     options: &mut Options,
 ) -> Result<ReadOrder, EndpointError> {
-    match options.take("reading").as_deref() {
-        None => Ok(L::READ_ORDER),
-        Some("ordered") => Ok(ReadOrder::Ordered),
-        Some("unordered") => Ok(ReadOrder::Unordered),
-        Some(other) => {
-            let what = format!("option reading = {other:?}: write ordered or unordered");
-            Err(EndpointError::Unsupported(what))
-        }
-    }
+    let orders = [
+        ("ordered", ReadOrder::Ordered),
+        ("unordered", ReadOrder::Unordered),
+    ];
+    let order = options.take_word("reading", &orders)?;
+    Ok(order.unwrap_or(L::READ_ORDER))
 }
 
 /// The data that were taken out of the library and not read yet, by stream.

@@ -18,7 +18,7 @@ pub use proto;
 
 pub use self::{
     adapter::{Adapter, to_transmit},
-    client::{Client, tls_error},
+    client::Client,
     library::{ChosenController, Library, PathMemory, ReadOrder, Report, Tuning},
     options::apply,
 };

@@ -38,8 +38,15 @@ pub struct ChosenController {
 pub type Report = Arc<dyn Fn() -> Statistics + Send + Sync>;
 
 impl ChosenController {
-    /// One of the library's, which says nothing.
-    pub fn of(config: impl ControllerFactory + Send + Sync + 'static) -> Self {
+    /// One of the library's, which says nothing; `set_window` sets its initial window, in bytes.
+    pub fn of<C: ControllerFactory + Default + Send + Sync + 'static>(
+        initial_window: Option<u64>,
+        set_window: fn(&mut C, u64) -> &mut C,
+    ) -> Self {
+        let mut config = C::default();
+        if let Some(bytes) = initial_window {
+            set_window(&mut config, bytes);
+        }
         Self {
             factory: Arc::new(config),
             report: None,

@@ -1,17 +1,15 @@
 //! The contract's options that both libraries have.
 
-use bentpipe_endpoint::{EndpointError, Options, Surroundings};
+use bentpipe_endpoint::{EndpointError, FLOW_CONTROL_WINDOWS, Options, Surroundings};
 use proto::{AckFrequencyConfig, TransportConfig, VarInt};
 
 use crate::library::{Library, Report, Tuning};
 
 /// The datagram size in which both libraries count their initial windows, and the smallest that
 /// QUIC allows.
-const BASE_DATAGRAM_SIZE: u64 = 1200;
+const BASE_DATAGRAM_SIZE: u16 = 1200;
 /// The largest UDP payload that both libraries accept from a peer by default: an Ethernet frame's.
-const LARGEST_DATAGRAM_SIZE: u64 = 1472;
-/// Flow control windows are QUIC variable-length integers (RFC 9000, section 16).
-const LARGEST_WINDOW: u64 = (1 << 62) - 1;
+const LARGEST_DATAGRAM_SIZE: u16 = 1472;
 /// The default size of both libraries' send buffers, in bytes. `window` is about credit for the
 /// other side: a small one must not throttle what this side sends, and a large one is of no use if
 /// less can be sent.
@@ -29,7 +27,7 @@ pub fn apply<L: Library>(
     let packets = options.take_number("iw", 1..=1_000_000)?;
     let tuning = Tuning {
         cc: options.take("cc"),
-        initial_window: packets.map(|packets| packets * BASE_DATAGRAM_SIZE),
+        initial_window: packets.map(|packets| packets * u64::from(BASE_DATAGRAM_SIZE)),
         ack: options.take_number("ack", 1..=1_000_000)?,
     };
     let (mut report, mut ack) = (None, None);
@@ -46,7 +44,6 @@ pub fn apply<L: Library>(
     }
     let sizes = BASE_DATAGRAM_SIZE..=LARGEST_DATAGRAM_SIZE;
     if let Some(size) = options.take_number("mtu", sizes)? {
-        let size = u16::try_from(size).expect("the range of the option ensures it");
         // The minimum, too: otherwise a burst of losses would be taken for a path that carries
         // less.
         transport
@@ -69,11 +66,13 @@ fn flow_control_window<L: Library>(options: &mut Options) -> Result<Option<u64>,
         None => Ok(L::DEFAULT_WINDOW),
         Some("library") => Ok(None),
         Some(text) => match text.parse() {
-            Ok(window @ 1..=LARGEST_WINDOW) => Ok(Some(window)),
-            _ => Err(EndpointError::Unsupported(format!(
-                "option window = {text:?}: write a whole number of bytes from 1 to \
-                 {LARGEST_WINDOW}, or library"
-            ))),
+            Ok(window) if FLOW_CONTROL_WINDOWS.contains(&window) => Ok(Some(window)),
+            _ => {
+                let (least, most) = FLOW_CONTROL_WINDOWS.into_inner();
+                let problem =
+                    format!("write a whole number of bytes from {least} to {most}, or library");
+                Err(EndpointError::option("window", text, &problem))
+            }
         },
     }
 }

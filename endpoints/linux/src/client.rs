@@ -74,8 +74,7 @@ impl Client<'_> {
             return Ok(stream);
         };
         let name = ServerName::try_from("server").expect("it is a name");
-        let tls = ClientConnection::new(tls.clone(), name)
-            .map_err(|error| EndpointError::Tls(error.to_string()))?;
+        let tls = ClientConnection::new(tls.clone(), name).map_err(EndpointError::tls)?;
         let stream = Stream::client(socket, tls, request)?;
         if let Some(keylog) = &self.setup.keylog {
             keylog.complete()?;

@@ -20,9 +20,9 @@ pub struct Kernel {
 /// Bytes of the head of a TLS record (RFC 8446, section 5.1).
 const RECORD_HEAD: usize = 5;
 /// Bytes that the largest TLS record holds (RFC 8446, section 5.1).
-const MOST_RECORD: u64 = 1 << 14;
+const MOST_RECORD: usize = 1 << 14;
 /// Bytes of the smallest that can be asked for: its head is a small part of it then.
-const LEAST_RECORD: u64 = 512;
+const LEAST_RECORD: usize = 512;
 
 impl Kernel {
     /// Takes the options.
@@ -33,18 +33,18 @@ impl Kernel {
             settings.window(window, window)?;
         }
         if let Some(packets) = options.take_number("iw", 1..=1000)? {
-            settings.initial_window(u32::try_from(packets).expect("it is small"))?;
+            settings.initial_window(packets)?;
         }
         for (option, setting) in [
             ("sack", "ipv4/tcp_sack"),
             ("timestamps", "ipv4/tcp_timestamps"),
             ("ecn", "ipv4/tcp_ecn"),
         ] {
-            if let Some(is_on) = take_switch(options, option)? {
+            if let Some(is_on) = options.take_switch(option)? {
                 settings.change(setting, u8::from(is_on).to_string())?;
             }
         }
-        let fast_open = take_switch(options, "fastopen")? == Some(true);
+        let fast_open = options.take_switch("fastopen")? == Some(true);
         if fast_open {
             settings.fast_open()?;
         }
@@ -57,10 +57,8 @@ impl Kernel {
                 fast_open,
             },
             settings,
-            is_tls: take_switch(options, "tls")? != Some(false),
-            record: options
-                .take_number("record", LEAST_RECORD..=MOST_RECORD)?
-                .map(|it| usize::try_from(it).expect("it is small")),
+            is_tls: options.take_switch("tls")? != Some(false),
+            record: options.take_number("record", LEAST_RECORD..=MOST_RECORD)?,
         })
     }
 
@@ -106,25 +104,13 @@ impl Kernel {
 
 /// The bound of pacing.
 fn pacing(options: &mut Options, congestion: &str) -> Result<Option<u64>, EndpointError> {
-    match take_switch(options, "pacing")? {
+    match options.take_switch("pacing")? {
         Some(false) if congestion == "bbr" => {
-            let what = "option pacing = \"off\": bbr paces, and has no way not to";
-            Err(EndpointError::Unsupported(what.to_owned()))
+            let problem = "bbr paces, and has no way not to";
+            Err(EndpointError::option("pacing", "off", problem))
         }
         Some(true) => Ok(Some(UNBOUNDED)),
         _ => Ok(None),
-    }
-}
-
-fn take_switch(options: &mut Options, option: &str) -> Result<Option<bool>, EndpointError> {
-    match options.take(option).as_deref() {
-        None => Ok(None),
-        Some("on") => Ok(Some(true)),
-        Some("off") => Ok(Some(false)),
-        Some(other) => {
-            let what = format!("option {option} = {other:?}: write on or off");
-            Err(EndpointError::Unsupported(what))
-        }
     }
 }
 

@@ -26,7 +26,7 @@ const STACK_BYTES: usize = 256 << 10;
 /// of most stacks of QUIC may have streams. SYNs of thousands at once are lost in any queue.
 const PARALLEL: usize = 100;
 /// The number of ports for them.
-const MOST_PARALLEL: u64 = 28_000;
+const MOST_PARALLEL: usize = 28_000;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = env::args().skip(1).collect();
@@ -90,10 +90,10 @@ fn parallel(setup: &Setup, options: &mut Options) -> Result<usize, EndpointError
         (Role::Server, _) => return Ok(1),
         (Role::Client, case) if !case.is_of_http() => (MOST_PARALLEL, PARALLEL),
         (Role::Client, _) if setup.alpn == http::H2 => return Ok(1),
-        (Role::Client, _) => (HTTP1_CONNECTIONS as u64, HTTP1_CONNECTIONS),
+        (Role::Client, _) => (HTTP1_CONNECTIONS, HTTP1_CONNECTIONS),
     };
     let asked = options.take_number("parallel", 1..=most)?;
-    Ok(asked.map_or(default, |it| usize::try_from(it).expect("it is small")))
+    Ok(asked.unwrap_or(default))
 }
 
 /// The first requested feature that needs TLS, if there is one.

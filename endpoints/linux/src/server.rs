@@ -120,8 +120,7 @@ impl Server {
         let Some(tls) = &self.tls else {
             return Ok(Stream::clear(socket));
         };
-        let tls = ServerConnection::new(tls.clone())
-            .map_err(|error| EndpointError::Tls(error.to_string()))?;
+        let tls = ServerConnection::new(tls.clone()).map_err(EndpointError::tls)?;
         Ok(Stream::server(socket, tls))
     }
 

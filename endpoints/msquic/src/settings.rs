@@ -2,7 +2,6 @@
 //! defaults of `MsQuic`.
 
 use std::ops::RangeInclusive;
-use std::path::Path;
 use std::ptr;
 
 use bentpipe_endpoint::{EndpointError, Options, Role, Setup};
@@ -17,11 +16,11 @@ pub const ALPN: &str = "hq-interop";
 /// Streams that a client may have open at once; `MsQuic` itself allows none.
 const STREAMS: u16 = 100;
 /// The IP packets that `MsQuic` sends: the fewest bytes fit QUIC's 1200 into IPv6.
-const MTU: RangeInclusive<u64> = 1248..=1500;
+const MTU: RangeInclusive<u16> = 1248..=1500;
 /// The sizes of the headers of IP and UDP.
-const HEADERS: [u64; 2] = [28, 48];
+const HEADERS: [u16; 2] = [28, 48];
 /// Stream windows are powers of two.
-const WINDOW: RangeInclusive<u64> = 1..=1 << 31;
+const WINDOW: RangeInclusive<u32> = 1..=1 << 31;
 
 /// The configuration of the side that `setup` asks for.
 pub fn configure(
@@ -39,7 +38,7 @@ pub fn configure(
 }
 
 fn credential(setup: &Setup) -> Result<CredentialConfig, EndpointError> {
-    let file = |name| text(&setup.certs.join(name));
+    let file = |name| setup.certificate_file(name);
     Ok(match setup.role {
         Role::Client => CredentialConfig::new_client().set_ca_certificate_file(file("ca.pem")?),
         Role::Server => {
@@ -88,13 +87,18 @@ fn settings(setup: &Setup, options: &mut Options) -> Result<QUIC_SETTINGS, Endpo
     }
     // SAFETY: as above.
     let set = unsafe { &mut all.__bindgen_anon_1.IsSet };
-    if let Some(packets) = number(options, "iw", 1..=u64::from(u32::MAX))? {
+    if let Some(packets) = options.take_number("iw", 1..=u32::MAX)? {
         set.set_InitialWindowPackets(1);
         all.InitialWindowPackets = packets;
     }
-    if let Some(window) = number(options, "window", WINDOW)? {
+    if let Some(window) = options.take_number("window", WINDOW)? {
         if !window.is_power_of_two() {
-            return unsupported("window", &window.to_string(), "write a power of two");
+            let problem = "write a power of two";
+            return Err(EndpointError::option(
+                "window",
+                &window.to_string(),
+                problem,
+            ));
         }
         set.set_StreamRecvWindowDefault(1);
         all.StreamRecvWindowDefault = window;
@@ -120,33 +124,25 @@ fn set_congestion_control(
     let set = unsafe { &mut all.__bindgen_anon_1.IsSet };
     let cubic = ffi::QUIC_CONGESTION_CONTROL_ALGORITHM_QUIC_CONGESTION_CONTROL_ALGORITHM_CUBIC;
     let bbr = ffi::QUIC_CONGESTION_CONTROL_ALGORITHM_QUIC_CONGESTION_CONTROL_ALGORITHM_BBR;
-    let algorithm = match options.take("cc").as_deref() {
-        None | Some("cubic") => cubic,
-        Some("bbr") => bbr,
-        Some(other) => return unsupported("cc", other, "write cubic or bbr"),
-    };
+    let algorithm = options.take_word("cc", &[("cubic", cubic), ("bbr", bbr)])?;
+    let algorithm = algorithm.unwrap_or(cubic);
     set.set_CongestionControlAlgorithm(1);
     all.CongestionControlAlgorithm = u16::try_from(algorithm).expect("0 or 1");
-    match options.take("ss").as_deref() {
-        None => {}
-        Some(value) if algorithm == bbr => {
-            return unsupported("ss", value, "bbr has a start-up of its own");
-        }
-        Some(value @ ("standard" | "hystart++")) => {
-            set.set_HyStartEnabled(1);
-            // SAFETY: both fields of this union are the same 64 bits, too.
-            let flags = unsafe { &mut all.__bindgen_anon_2.__bindgen_anon_1 };
-            flags.set_HyStartEnabled(u64::from(value == "hystart++"));
-        }
-        Some(other) => return unsupported("ss", other, "write standard or hystart++"),
+    if algorithm == bbr
+        && let Some(value) = options.take("ss")
+    {
+        let problem = "bbr has a start-up of its own";
+        return Err(EndpointError::option("ss", &value, problem));
     }
-    match options.take("pacing").as_deref() {
-        None => {}
-        Some(value @ ("on" | "off")) => {
-            set.set_PacingEnabled(1);
-            all.set_PacingEnabled(u8::from(value == "on"));
-        }
-        Some(other) => return unsupported("pacing", other, "write on or off"),
+    if let Some(on) = options.take_word("ss", &[("standard", 0), ("hystart++", 1)])? {
+        set.set_HyStartEnabled(1);
+        // SAFETY: both fields of this union are the same 64 bits, too.
+        let flags = unsafe { &mut all.__bindgen_anon_2.__bindgen_anon_1 };
+        flags.set_HyStartEnabled(on);
+    }
+    if let Some(on) = options.take_switch("pacing")? {
+        set.set_PacingEnabled(1);
+        all.set_PacingEnabled(on.into());
     }
     Ok(())
 }
@@ -157,25 +153,5 @@ fn mtu(setup: &Setup, options: &mut Options) -> Result<Option<u16>, EndpointErro
     let headers = HEADERS[usize::from(address.is_ipv6())];
     let payload = (MTU.start() - headers)..=(MTU.end() - headers);
     let found = options.take_number("mtu", payload)?;
-    Ok(found.map(|bytes| u16::try_from(bytes + headers).expect("within the range")))
-}
-
-fn number(
-    options: &mut Options,
-    name: &str,
-    range: RangeInclusive<u64>,
-) -> Result<Option<u32>, EndpointError> {
-    let found = options.take_number(name, range)?;
-    Ok(found.map(|value| u32::try_from(value).expect("within the range")))
-}
-
-fn unsupported<T>(option: &str, value: &str, problem: &str) -> Result<T, EndpointError> {
-    let what = format!("option {option} = {value:?}: {problem}");
-    Err(EndpointError::Unsupported(what))
-}
-
-/// A path as `MsQuic` wants it.
-fn text(path: &Path) -> Result<String, EndpointError> {
-    let text = path.to_str().map(str::to_owned);
-    text.ok_or_else(|| EndpointError::Tls(format!("{}: not UTF-8", path.display())))
+    Ok(found.map(|bytes| bytes + headers))
 }

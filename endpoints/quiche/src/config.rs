@@ -3,10 +3,9 @@
 //! quiche as a library grants no flow control credit and no streams by default. What it needs, and
 //! all else that its own `quiche-client` and `quiche-server` set, is set as they do.
 
-use std::path::Path;
 use std::time::Duration;
 
-use bentpipe_endpoint::{EndpointError, Options, Role, Setup, TestCase};
+use bentpipe_endpoint::{EndpointError, FLOW_CONTROL_WINDOWS, Options, Role, Setup, TestCase};
 use boring::ssl::{SslContextBuilder, SslMethod, SslSignatureAlgorithm};
 use quiche::{Config, CongestionControlAlgorithm};
 
@@ -18,36 +17,34 @@ const CONNECTION_CREDIT: u64 = 10_000_000;
 const STREAM_CREDIT: u64 = 1_000_000;
 
 /// The smallest that QUIC allows (RFC 9000, section 14), and the most that an IPv4 packet carries.
-const MTU_RANGE: std::ops::RangeInclusive<u64> = 1200..=65_507;
+const MTU_RANGE: std::ops::RangeInclusive<usize> = 1200..=65_507;
 /// From what a cable takes to ten times a geostationary satellite.
 const INITIAL_RTT_RANGE_MS: std::ops::RangeInclusive<u64> = 1..=6000;
-/// Flow control windows are QUIC variable-length integers (RFC 9000, section 16).
-const LARGEST_WINDOW: u64 = (1 << 62) - 1;
 
 /// quiche's configuration, and the size of the datagrams that it sends.
 pub fn configure(setup: &Setup, options: &mut Options) -> Result<(Config, usize), EndpointError> {
-    let mut config =
-        Config::with_boring_ssl_ctx_builder(quiche::PROTOCOL_VERSION, tls()?).map_err(tls_error)?;
+    let mut config = Config::with_boring_ssl_ctx_builder(quiche::PROTOCOL_VERSION, tls()?)
+        .map_err(EndpointError::tls)?;
     config
         .set_application_protos(&[b"hq-interop"])
-        .map_err(tls_error)?;
+        .map_err(EndpointError::tls)?;
     match setup.role {
         Role::Client => {
-            let ca = text(&setup.certs.join("ca.pem"))?;
+            let ca = setup.certificate_file("ca.pem")?;
             config
                 .load_verify_locations_from_file(&ca)
-                .map_err(tls_error)?;
+                .map_err(EndpointError::tls)?;
             config.verify_peer(true);
         }
         Role::Server => {
-            let chain = text(&setup.certs.join("cert.pem"))?;
-            let key = text(&setup.certs.join("priv.key"))?;
+            let chain = setup.certificate_file("cert.pem")?;
+            let key = setup.certificate_file("priv.key")?;
             config
                 .load_cert_chain_from_pem_file(&chain)
-                .map_err(tls_error)?;
+                .map_err(EndpointError::tls)?;
             config
                 .load_priv_key_from_pem_file(&key)
-                .map_err(tls_error)?;
+                .map_err(EndpointError::tls)?;
         }
     }
     if early_data(setup) {
@@ -62,10 +59,7 @@ pub fn configure(setup: &Setup, options: &mut Options) -> Result<(Config, usize)
     config.set_disable_active_migration(true);
     set_windows(&mut config, options)?;
     set_congestion_control(&mut config, options)?;
-    let mtu = options.take_number("mtu", MTU_RANGE)?;
-    let mtu = mtu.map_or(MTU, |bytes| {
-        usize::try_from(bytes).expect("within the range")
-    });
+    let mtu = options.take_number("mtu", MTU_RANGE)?.unwrap_or(MTU);
     config.set_max_send_udp_payload_size(mtu);
     config.set_max_recv_udp_payload_size(mtu.max(MTU));
     Ok((config, mtu))
@@ -82,22 +76,21 @@ fn early_data(setup: &Setup) -> bool {
 /// `BoringSSL` as it comes, but for Ed25519: the certificates of a trial are signed with it, and it
 /// is not among what `BoringSSL` accepts by default.
 fn tls() -> Result<SslContextBuilder, EndpointError> {
-    let error = |error: boring::error::ErrorStack| EndpointError::Tls(error.to_string());
-    let mut builder = SslContextBuilder::new(SslMethod::tls()).map_err(error)?;
+    let mut builder = SslContextBuilder::new(SslMethod::tls()).map_err(EndpointError::tls)?;
     builder
         .set_verify_algorithm_prefs(&[
             SslSignatureAlgorithm::ED25519,
             SslSignatureAlgorithm::ECDSA_SECP256R1_SHA256,
             SslSignatureAlgorithm::RSA_PSS_RSAE_SHA256,
         ])
-        .map_err(error)?;
+        .map_err(EndpointError::tls)?;
     Ok(builder)
 }
 
 /// By default the windows grow up to quiche's own limits, 24 MiB for a connection and 16 MiB for a
 /// stream.
 fn set_windows(config: &mut Config, options: &mut Options) -> Result<(), EndpointError> {
-    let window = options.take_number("window", 1..=LARGEST_WINDOW)?;
+    let window = options.take_number("window", FLOW_CONTROL_WINDOWS)?;
     let stream_credit = window.unwrap_or(STREAM_CREDIT);
     config.set_initial_max_data(window.unwrap_or(CONNECTION_CREDIT));
     config.set_initial_max_stream_data_bidi_local(stream_credit);
@@ -112,52 +105,34 @@ fn set_windows(config: &mut Config, options: &mut Options) -> Result<(), Endpoin
 
 fn set_congestion_control(config: &mut Config, options: &mut Options) -> Result<(), EndpointError> {
     use CongestionControlAlgorithm::{Bbr2Gcongestion, CUBIC, Reno};
-    let unsupported = |option: &str, value: &str, problem: &str| {
-        let what = format!("option {option} = {value:?}: {problem}");
-        Err(EndpointError::Unsupported(what))
-    };
-    let algorithm = match options.take("cc").as_deref() {
-        None | Some("cubic") => CUBIC,
-        Some("newreno") => Reno,
-        Some("bbr2") => Bbr2Gcongestion,
-        Some(other) => return unsupported("cc", other, "write newreno, cubic or bbr2"),
-    };
+    let algorithms = [
+        ("newreno", Reno),
+        ("cubic", CUBIC),
+        ("bbr2", Bbr2Gcongestion),
+    ];
+    let algorithm = options.take_word("cc", &algorithms)?.unwrap_or(CUBIC);
     config.set_cc_algorithm(algorithm);
     let is_bbr = algorithm == Bbr2Gcongestion;
-    match options.take("ss").as_deref() {
-        None => {}
-        Some(value) if is_bbr => {
-            return unsupported("ss", value, "bbr2 has a start-up of its own");
-        }
-        Some("standard") => config.enable_hystart(false),
-        Some("hystart++") => config.enable_hystart(true),
-        Some(other) => return unsupported("ss", other, "write standard or hystart++"),
+    if is_bbr && let Some(value) = options.take("ss") {
+        let problem = "bbr2 has a start-up of its own";
+        return Err(EndpointError::option("ss", &value, problem));
     }
-    match options.take("pacing").as_deref() {
-        None => {}
-        Some("on") if !is_bbr => {
-            return unsupported("pacing", "on", "quiche paces with bbr2 only");
+    if let Some(on) = options.take_word("ss", &[("standard", false), ("hystart++", true)])? {
+        config.enable_hystart(on);
+    }
+    match options.take_switch("pacing")? {
+        Some(true) if !is_bbr => {
+            let problem = "quiche paces with bbr2 only";
+            return Err(EndpointError::option("pacing", "on", problem));
         }
-        Some("on") => config.enable_pacing(true),
-        Some("off") => config.enable_pacing(false),
-        Some(other) => return unsupported("pacing", other, "write on or off"),
+        Some(on) => config.enable_pacing(on),
+        None => {}
     }
     if let Some(millis) = options.take_number("initial_rtt", INITIAL_RTT_RANGE_MS)? {
         config.set_initial_rtt(Duration::from_millis(millis));
     }
     if let Some(packets) = options.take_number("iw", 1..=1_000_000)? {
-        let packets = usize::try_from(packets).expect("within the range");
         config.set_initial_congestion_window_packets(packets);
     }
     Ok(())
-}
-
-/// A path as quiche wants it.
-fn text(path: &Path) -> Result<String, EndpointError> {
-    let text = path.to_str().map(str::to_owned);
-    text.ok_or_else(|| EndpointError::Tls(format!("{}: not UTF-8", path.display())))
-}
-
-fn tls_error(error: quiche::Error) -> EndpointError {
-    EndpointError::Tls(error.to_string())
 }

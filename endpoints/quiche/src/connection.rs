@@ -115,15 +115,7 @@ impl Connection {
             return None;
         }
         match self.quic.send(buffer) {
-            Ok((size, info)) => {
-                let transmit = Transmit {
-                    destination: info.to,
-                    source: self.source,
-                    ecn: 0,
-                    segment_size: None,
-                };
-                Some((size, transmit))
-            }
+            Ok((size, info)) => Some((size, Transmit::to(info.to, self.source))),
             Err(Error::Done) => {
                 self.acks.sent();
                 None

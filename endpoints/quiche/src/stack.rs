@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bentpipe_endpoint::{
-    Clock, ConnectionKey, EndpointError, Event, LogFile, LogFolder, Options, Read, Received,
-    Resume, Role, Setup, Stack, StreamEnd, StreamKey, TestCase, Transmit,
+    Clock, ConnectionKey, EndpointError, Event, LogFile, LogFolder, Options, Outbox, Read,
+    Received, Resume, Role, Setup, Stack, StreamEnd, StreamKey, TestCase, Transmit,
 };
 use bytes::Bytes;
 use quiche::{Config, Header, RecvInfo, Shutdown, Type};
@@ -37,7 +37,7 @@ pub struct Quiche {
     /// A client's latest.
     session: Option<Vec<u8>>,
     /// Datagrams that are made already.
-    responses: VecDeque<(Transmit, Vec<u8>)>,
+    responses: Outbox,
 }
 
 impl Stack for Quiche {
@@ -65,7 +65,7 @@ impl Stack for Quiche {
             routes: BTreeMap::new(),
             events: VecDeque::new(),
             session: None,
-            responses: VecDeque::new(),
+            responses: Outbox::default(),
         })
     }
 
@@ -75,7 +75,6 @@ impl Stack for Quiche {
         remote: SocketAddr,
         resume: Resume,
     ) -> Result<ConnectionKey, EndpointError> {
-        let failed = |error: quiche::Error| EndpointError::Failed(error.to_string());
         let id = new_connection_id();
         let mut connection = quiche::connect_with_buffer_factory(
             Some("server"),
@@ -84,11 +83,13 @@ impl Stack for Quiche {
             remote,
             &mut self.config,
         )
-        .map_err(failed)?;
+        .map_err(EndpointError::failed)?;
         if resume != Resume::Nothing
             && let Some(session) = &self.session
         {
-            connection.set_session(session).map_err(failed)?;
+            connection
+                .set_session(session)
+                .map_err(EndpointError::failed)?;
         }
         let key = self.add(connection, [id]);
         if resume == Resume::EarlyData {
@@ -136,11 +137,10 @@ impl Stack for Quiche {
     fn poll_transmit(
         &mut self,
         now: Duration,
-        _max_datagrams: usize,
+        max_datagrams: usize,
         buffer: &mut Vec<u8>,
     ) -> Option<Transmit> {
-        if let Some((transmit, bytes)) = self.responses.pop_front() {
-            *buffer = bytes;
+        if let Some(transmit) = self.responses.take(max_datagrams, buffer) {
             return Some(transmit);
         }
         let now = self.clock.instant(now);
@@ -236,8 +236,7 @@ impl Quiche {
         if let Some(connection) = &mut self.connections[key.0]
             && let Some((size, transmit)) = connection.poll_transmit(now, &mut packet)
         {
-            packet.truncate(size);
-            self.responses.push_back((transmit, packet));
+            self.responses.push(transmit, &packet[..size]);
         }
     }
 
@@ -268,14 +267,8 @@ impl Quiche {
     fn negotiate_version(&mut self, header: &Header<'_>, datagram: &Received) {
         let mut packet = vec![0; self.mtu];
         if let Ok(size) = quiche::negotiate_version(&header.scid, &header.dcid, &mut packet) {
-            packet.truncate(size);
-            let transmit = Transmit {
-                destination: datagram.remote,
-                source: datagram.local_ip,
-                ecn: 0,
-                segment_size: None,
-            };
-            self.responses.push_back((transmit, packet));
+            let transmit = Transmit::to(datagram.remote, datagram.local_ip);
+            self.responses.push(transmit, &packet[..size]);
         }
     }
 

@@ -44,24 +44,12 @@ impl Library for Quinn {
         let window = tuning.initial_window;
         Ok(Some(match tuning.cc.as_deref() {
             None if window.is_none() => return Ok(None),
-            None | Some("cubic") => {
-                let mut config = CubicConfig::default();
-                window.map(|bytes| config.initial_window(bytes).clone());
-                ChosenController::of(config)
-            }
-            Some("newreno") => {
-                let mut config = NewRenoConfig::default();
-                window.map(|bytes| config.initial_window(bytes).clone());
-                ChosenController::of(config)
-            }
-            Some("bbr") => {
-                let mut config = BbrConfig::default();
-                window.map(|bytes| config.initial_window(bytes).clone());
-                ChosenController::of(config)
-            }
+            None | Some("cubic") => ChosenController::of(window, CubicConfig::initial_window),
+            Some("newreno") => ChosenController::of(window, NewRenoConfig::initial_window),
+            Some("bbr") => ChosenController::of(window, BbrConfig::initial_window),
             Some(other) => {
-                let what = format!("option cc = {other:?}: write newreno, cubic or bbr");
-                return Err(EndpointError::Unsupported(what));
+                let problem = "write newreno, cubic or bbr";
+                return Err(EndpointError::option("cc", other, problem));
             }
         }))
     }

@@ -135,10 +135,10 @@ impl Stack for Adapter {
         buffer: &mut Vec<u8>,
     ) -> Option<Transmit> {
         self.now = now;
-        if self.departures.is_empty() {
+        if self.departures.0.is_empty() {
             self.machine.transmit(now, &mut self.departures);
         }
-        self.departures.take(max_datagrams, buffer)
+        self.departures.0.take(max_datagrams, buffer)
     }
 
     fn poll_event(&mut self) -> Option<Event> {

@@ -1,10 +1,8 @@
 //! The queues by which datagrams get into and out of the endpoint.
 
-use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
-use std::ops::Range;
+use std::net::SocketAddr;
 
-use bentpipe_endpoint::{Received, Transmit};
+use bentpipe_endpoint::{Outbox, Received, Transmit};
 use s2n_quic_core::inet::datagram::Header;
 use s2n_quic_core::inet::{ExplicitCongestionNotification, SocketAddress};
 use s2n_quic_core::io::{rx, tx};
@@ -65,60 +63,9 @@ impl tx::Queue for NoRoom {
     }
 }
 
-/// Datagrams that the endpoint has written.
+/// The queue of datagrams that the endpoint writes.
 #[derive(Default)]
-pub struct Departures {
-    bytes: Vec<u8>,
-    waiting: VecDeque<Departure>,
-}
-
-#[derive(Clone, PartialEq, Eq)]
-struct Departure {
-    destination: SocketAddr,
-    source: Option<IpAddr>,
-    ecn: u8,
-    payload: Range<usize>,
-}
-
-impl Departure {
-    fn goes_with(&self, other: &Self) -> bool {
-        let envelope = |it: &Self| (it.destination, it.source, it.ecn);
-        envelope(self) == envelope(other)
-    }
-}
-
-impl Departures {
-    pub fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
-    }
-
-    /// Puts up to `most` datagrams of one size, of which the last may be shorter, into the empty
-    /// `buffer`.
-    pub fn take(&mut self, most: usize, buffer: &mut Vec<u8>) -> Option<Transmit> {
-        let first = self.waiting.pop_front()?;
-        buffer.extend_from_slice(&self.bytes[first.payload.clone()]);
-        let size = first.payload.len();
-        let mut count = 1;
-        while count < most
-            && buffer.len() == count * size
-            && let Some(next) = self
-                .waiting
-                .pop_front_if(|next| next.goes_with(&first) && next.payload.len() <= size)
-        {
-            buffer.extend_from_slice(&self.bytes[next.payload]);
-            count += 1;
-        }
-        if self.waiting.is_empty() {
-            self.bytes.clear();
-        }
-        Some(Transmit {
-            destination: first.destination,
-            source: first.source,
-            ecn: first.ecn,
-            segment_size: (count > 1).then_some(size),
-        })
-    }
-}
+pub struct Departures(pub Outbox);
 
 impl tx::Queue for Departures {
     type Handle = Tuple;
@@ -132,27 +79,24 @@ impl tx::Queue for Departures {
         if !self.has_capacity() {
             return Err(tx::Error::AtCapacity);
         }
-        let start = self.bytes.len();
-        self.bytes.resize(start + LARGEST, 0);
-        let room = tx::PayloadBuffer::new(&mut self.bytes[start..]);
-        let written = message.write_payload(room, 0);
-        self.bytes.truncate(start + *written.as_ref().unwrap_or(&0));
-        let len = written?;
+        let mut payload = [0; LARGEST];
+        let len = message.write_payload(tx::PayloadBuffer::new(&mut payload), 0)?;
         if len == 0 {
             return Err(tx::Error::EmptyPayload);
         }
         let path = message.path_handle();
         let source = SocketAddr::from(path.local_address()).ip();
-        self.waiting.push_back(Departure {
+        let transmit = Transmit {
             destination: path.remote_address().into(),
             source: (!source.is_unspecified()).then_some(source),
             ecn: message.ecn() as u8,
-            payload: start..start + len,
-        });
+            segment_size: None,
+        };
+        self.0.push(transmit, &payload[..len]);
         Ok(tx::Outcome { len, index: 0 })
     }
 
     fn capacity(&self) -> usize {
-        CAPACITY - self.waiting.len()
+        CAPACITY - self.0.len()
     }
 }

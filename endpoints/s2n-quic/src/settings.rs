@@ -19,16 +19,16 @@ pub struct Settings {
 }
 
 /// The UDP payload that every path carries (RFC 9000, section 14), with which s2n-quic begins.
-const SMALLEST_PAYLOAD: u64 = 1200;
+const SMALLEST_PAYLOAD: u16 = 1200;
 /// The UDP payload of an Ethernet frame.
-const LARGEST_PAYLOAD: u64 = 1472;
+const LARGEST_PAYLOAD: u16 = 1472;
 /// The default size of a stream's send buffer, in bytes. `window` is about credit for the other
 /// side: a small one must not throttle what this side sends, and a large one is of no use if less
 /// can be sent.
 const DEFAULT_SEND_BUFFER: u32 = 4096 * 1024;
 /// The least congestion windows, in packets.
-const CUBIC_LEAST: u64 = 2;
-const BBR_LEAST: u64 = 4;
+const CUBIC_LEAST: u32 = 2;
+const BBR_LEAST: u32 = 4;
 /// By its mere presence this variable of the environment turns `HyStart` into `HyStart++`.
 const HYSTART_PLUS_PLUS: &str = "S2N_UNSTABLE_USE_HYSTART_PP";
 
@@ -45,73 +45,67 @@ impl Settings {
 
 fn congestion_control(
     options: &mut Options,
-    payload: u64,
+    payload: u16,
 ) -> Result<CongestionControl, EndpointError> {
-    match options.take("cc").as_deref() {
-        None | Some("cubic") => {
-            slow_start(options)?;
-            let mut builder = cubic::Builder::default();
-            if let Some(window) = initial_window(options, CUBIC_LEAST, payload)? {
-                builder = builder.with_initial_congestion_window(window);
-            }
-            Ok(CongestionControl::Cubic(builder.build()))
+    let is_bbr = options.take_word("cc", &[("cubic", false), ("bbr2", true)])?;
+    if is_bbr == Some(true) {
+        let mut builder = bbr::Builder::default();
+        if let Some(window) = initial_window(options, BBR_LEAST, payload)? {
+            builder = builder.with_initial_congestion_window(window);
         }
-        Some("bbr2") => {
-            let mut builder = bbr::Builder::default();
-            if let Some(window) = initial_window(options, BBR_LEAST, payload)? {
-                builder = builder.with_initial_congestion_window(window);
-            }
-            Ok(CongestionControl::Bbr(builder.build()))
-        }
-        Some(other) => Err(unsupported("cc", other, "cubic or bbr2")),
+        return Ok(CongestionControl::Bbr(builder.build()));
     }
+    slow_start(options)?;
+    let mut builder = cubic::Builder::default();
+    if let Some(window) = initial_window(options, CUBIC_LEAST, payload)? {
+        builder = builder.with_initial_congestion_window(window);
+    }
+    Ok(CongestionControl::Cubic(builder.build()))
 }
 
 /// In bytes. A window of less than `least` packets would be raised to that.
 fn initial_window(
     options: &mut Options,
-    least: u64,
-    payload: u64,
+    least: u32,
+    payload: u16,
 ) -> Result<Option<u32>, EndpointError> {
     let packets = options.take_number("iw", least..=1_000_000)?;
-    Ok(packets.map(|packets| {
-        u32::try_from(packets * payload).expect("the range of the option ensures it")
-    }))
+    Ok(packets.map(|packets| packets * u32::from(payload)))
 }
 
 /// BBR has its own start, so `ss` is left over there, and refused.
 #[expect(unsafe_code, reason = "s2n-quic takes this from the environment only")]
 fn slow_start(options: &mut Options) -> Result<(), EndpointError> {
+    let is_plus_plus = options.take_word("ss", &[("hystart", false), ("hystart++", true)])?;
     // SAFETY: the program has one thread.
-    match options.take("ss").as_deref() {
-        None | Some("hystart") => unsafe { std::env::remove_var(HYSTART_PLUS_PLUS) },
-        Some("hystart++") => unsafe { std::env::set_var(HYSTART_PLUS_PLUS, "1") },
-        Some(other) => return Err(unsupported("ss", other, "hystart or hystart++")),
+    match is_plus_plus {
+        Some(true) => unsafe { std::env::set_var(HYSTART_PLUS_PLUS, "1") },
+        _ => unsafe { std::env::remove_var(HYSTART_PLUS_PLUS) },
     }
     Ok(())
 }
 
 fn limits(options: &mut Options) -> Result<Limits, EndpointError> {
-    let window = options.take_number("window", 1..=u32::MAX.into())?;
+    let window = options.take_number("window", 1..=u32::MAX)?;
     let mut limits = Limits::new();
     if let Some(window) = window {
-        let buffer = u32::try_from(window).expect("the range of the option ensures it");
+        let credit = u64::from(window);
         limits = limits
-            .with_data_window(window)
-            .and_then(|limits| limits.with_bidirectional_local_data_window(window))
-            .and_then(|limits| limits.with_bidirectional_remote_data_window(window))
-            .and_then(|limits| limits.with_max_send_buffer_size(buffer.max(DEFAULT_SEND_BUFFER)))
+            .with_data_window(credit)
+            .and_then(|limits| limits.with_bidirectional_local_data_window(credit))
+            .and_then(|limits| limits.with_bidirectional_remote_data_window(credit))
+            .and_then(|limits| limits.with_max_send_buffer_size(window.max(DEFAULT_SEND_BUFFER)))
             .map_err(refused)?;
     }
     Ok(limits)
 }
 
 /// s2n-quic counts IP packets, and takes the shortest headers.
-fn mtu_config(setup: &Setup, payload: Option<u64>) -> Result<mtu::Config, EndpointError> {
+fn mtu_config(setup: &Setup, payload: Option<u16>) -> Result<mtu::Config, EndpointError> {
     let headers = if setup.local.is_ipv4() { 28 } else { 48 };
     let mut builder = mtu::Builder::default();
     if let Some(payload) = payload {
-        let size = u16::try_from(payload + headers).expect("the range of the option ensures it");
+        let size = payload + headers;
         builder = builder
             .with_base_mtu(size)
             .and_then(|builder| builder.with_initial_mtu(size))
@@ -119,10 +113,6 @@ fn mtu_config(setup: &Setup, payload: Option<u64>) -> Result<mtu::Config, Endpoi
             .map_err(refused)?;
     }
     builder.build().map_err(refused)
-}
-
-fn unsupported(name: &str, value: &str, known: &str) -> EndpointError {
-    EndpointError::Unsupported(format!("option {name} = {value:?}: write {known}"))
 }
 
 fn refused(error: impl std::fmt::Display) -> EndpointError {

@@ -110,7 +110,7 @@ impl Stack for Adapter {
         let index = self
             .endpoint
             .connect(self.local, remote, Some("server"), ticket, token, config)
-            .map_err(|error| EndpointError::Failed(error.to_string()))?;
+            .map_err(EndpointError::failed)?;
         self.read_notes();
         if let Some(known) = self.known.get_mut(&index) {
             known.early_data = resume == Resume::EarlyData;
@@ -150,28 +150,7 @@ impl Stack for Adapter {
         if self.stirred && self.notes.borrow().outbox.is_empty() {
             self.process();
         }
-        let outbox = &mut self.notes.borrow_mut().outbox;
-        let (destination, first) = outbox.pop_front()?;
-        let size = first.len();
-        *buffer = first;
-        // Datagrams of one size, of which the last may be shorter.
-        let mut count = 1;
-        while count < max_datagrams
-            && buffer.len() == count * size
-            && let Some((to, next)) = outbox.front()
-            && *to == destination
-            && next.len() <= size
-        {
-            buffer.extend_from_slice(next);
-            outbox.pop_front();
-            count += 1;
-        }
-        Some(Transmit {
-            destination,
-            source: None,
-            ecn: 0,
-            segment_size: Some(size),
-        })
+        self.notes.borrow_mut().outbox.take(max_datagrams, buffer)
     }
 
     fn poll_event(&mut self) -> Option<Event> {

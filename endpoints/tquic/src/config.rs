@@ -1,23 +1,25 @@
 //! Settings of tquic for a variant's options and the trial's certificates.
 
-use std::path::Path;
-
-use bentpipe_endpoint::{EndpointError, Options, Role, Setup};
+use bentpipe_endpoint::{EndpointError, FLOW_CONTROL_WINDOWS, Options, Role, Setup};
 use tquic::{Config, CongestionControlAlgorithm, TlsConfig};
 
 const ALPN: &[u8] = b"hq-interop";
 /// tquic has no default; its own client and server set this.
 const IDLE_TIMEOUT_MS: u64 = 30_000;
-/// Flow control windows are QUIC variable-length integers (RFC 9000, section 16).
-const LARGEST_WINDOW: u64 = (1 << 62) - 1;
 /// The size of tquic's datagrams unless path MTU discovery finds a larger one.
 const UNDISCOVERED_DATAGRAM: u64 = 1200;
+const ALGORITHMS: [(&str, CongestionControlAlgorithm); 4] = [
+    ("cubic", CongestionControlAlgorithm::Cubic),
+    ("bbr", CongestionControlAlgorithm::Bbr),
+    ("bbr3", CongestionControlAlgorithm::Bbr3),
+    ("copa", CongestionControlAlgorithm::Copa),
+];
 
 /// tquic's defaults, changed by `options`.
 pub fn new(setup: &Setup, options: &mut Options) -> Result<Config, EndpointError> {
-    let mut config = Config::new().map_err(failed)?;
+    let mut config = Config::new().map_err(EndpointError::tls)?;
     config.set_max_idle_timeout(IDLE_TIMEOUT_MS);
-    let algorithm = congestion_control(options)?;
+    let algorithm = options.take_word("cc", &ALGORITHMS)?;
     if let Some(algorithm) = algorithm {
         config.set_congestion_control_algorithm(algorithm);
     }
@@ -34,14 +36,14 @@ pub fn new(setup: &Setup, options: &mut Options) -> Result<Config, EndpointError
     if let Some(packets) = options.take_number("ack", 1..=1_000_000)? {
         config.set_ack_eliciting_threshold(packets);
     }
-    if let Some(on) = switch(options, "pacing")? {
+    if let Some(on) = options.take_switch("pacing")? {
         config.enable_pacing(on);
     }
     let fixed = UNDISCOVERED_DATAGRAM..=UNDISCOVERED_DATAGRAM;
     if options.take_number("mtu", fixed)?.is_some() {
         config.enable_dplpmtud(false);
     }
-    if let Some(bytes) = options.take_number("window", 1..=LARGEST_WINDOW)? {
+    if let Some(bytes) = options.take_number("window", FLOW_CONTROL_WINDOWS)? {
         set_window(&mut config, bytes);
     }
     let tls = match setup.role {
@@ -59,36 +61,6 @@ pub fn with_early_data(config: &Config, setup: &Setup) -> Result<Config, Endpoin
     Ok(config)
 }
 
-fn congestion_control(
-    options: &mut Options,
-) -> Result<Option<CongestionControlAlgorithm>, EndpointError> {
-    let Some(name) = options.take("cc") else {
-        return Ok(None);
-    };
-    Ok(Some(match name.as_str() {
-        "cubic" => CongestionControlAlgorithm::Cubic,
-        "bbr" => CongestionControlAlgorithm::Bbr,
-        "bbr3" => CongestionControlAlgorithm::Bbr3,
-        "copa" => CongestionControlAlgorithm::Copa,
-        other => {
-            let what = format!("option cc = {other:?}: write cubic, bbr, bbr3 or copa");
-            return Err(EndpointError::Unsupported(what));
-        }
-    }))
-}
-
-fn switch(options: &mut Options, name: &str) -> Result<Option<bool>, EndpointError> {
-    match options.take(name).as_deref() {
-        None => Ok(None),
-        Some("on") => Ok(Some(true)),
-        Some("off") => Ok(Some(false)),
-        Some(other) => {
-            let what = format!("option {name} = {other:?}: write on or off");
-            Err(EndpointError::Unsupported(what))
-        }
-    }
-}
-
 /// A window that is at its limit from the start does not grow.
 fn set_window(config: &mut Config, bytes: u64) {
     config.set_max_connection_window(bytes);
@@ -99,30 +71,17 @@ fn set_window(config: &mut Config, bytes: u64) {
 }
 
 fn server_tls(setup: &Setup) -> Result<TlsConfig, EndpointError> {
-    let certificate = path_text(&setup.certs.join("cert.pem"))?;
-    let key = path_text(&setup.certs.join("priv.key"))?;
-    TlsConfig::new_server_config(&certificate, &key, vec![ALPN.to_vec()], true).map_err(failed)
+    let certificate = setup.certificate_file("cert.pem")?;
+    let key = setup.certificate_file("priv.key")?;
+    TlsConfig::new_server_config(&certificate, &key, vec![ALPN.to_vec()], true)
+        .map_err(EndpointError::tls)
 }
 
 fn client_tls(setup: &Setup, early_data: bool) -> Result<TlsConfig, EndpointError> {
-    let ca = path_text(&setup.certs.join("ca.pem"))?;
-    let mut tls = TlsConfig::new_client_config(vec![ALPN.to_vec()], early_data).map_err(failed)?;
-    tls.set_ca_certs(&ca).map_err(failed)?;
+    let ca = setup.certificate_file("ca.pem")?;
+    let mut tls = TlsConfig::new_client_config(vec![ALPN.to_vec()], early_data)
+        .map_err(EndpointError::tls)?;
+    tls.set_ca_certs(&ca).map_err(EndpointError::tls)?;
     tls.set_verify(true);
     Ok(tls)
-}
-
-fn path_text(path: &Path) -> Result<String, EndpointError> {
-    let text = path.to_str().map(str::to_owned);
-    text.ok_or_else(|| {
-        EndpointError::Tls(format!("{}: not UTF-8, which tquic wants", path.display()))
-    })
-}
-
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "the signature that map_err wants"
-)]
-fn failed(error: tquic::Error) -> EndpointError {
-    EndpointError::Tls(error.to_string())
 }

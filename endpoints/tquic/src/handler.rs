@@ -1,11 +1,9 @@
 //! tquic's callbacks: they note what happened, and the adapter looks at the notes.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::rc::Rc;
 
-use bentpipe_endpoint::{Clock, Closing, LogFolder};
+use bentpipe_endpoint::{Clock, Closing, LogFolder, Outbox, Transmit};
 use tquic::{Connection, PacketInfo, PacketSendHandler, TransportHandler};
 
 use crate::connection::closing;
@@ -23,7 +21,7 @@ pub struct Notes {
     /// The latest address validation token (RFC 9000, section 8.1.3).
     pub token: Option<Vec<u8>>,
     /// Datagrams to be sent.
-    pub outbox: VecDeque<(SocketAddr, Vec<u8>)>,
+    pub outbox: Outbox,
 }
 
 /// The callbacks of tquic.
@@ -83,10 +81,10 @@ pub struct Sender(pub Rc<RefCell<Notes>>);
 
 impl PacketSendHandler for Sender {
     fn on_packets_send(&self, packets: &[(Vec<u8>, PacketInfo)]) -> tquic::Result<usize> {
-        let datagrams = packets
-            .iter()
-            .map(|(bytes, info)| (info.dst, bytes.clone()));
-        self.0.borrow_mut().outbox.extend(datagrams);
+        let outbox = &mut self.0.borrow_mut().outbox;
+        for (bytes, info) in packets {
+            outbox.push(Transmit::to(info.dst, None), bytes);
+        }
         Ok(packets.len())
     }
 }

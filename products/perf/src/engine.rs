@@ -150,7 +150,7 @@ impl<A: Accept> Engine<A> {
             .connections
             .endpoint
             .connect(now, config, remote, name)
-            .map_err(|error| EndpointError::Failed(error.to_string()))?;
+            .map_err(EndpointError::failed)?;
         self.connections.add(handle, connection, session, remote);
         self.more = true;
         Ok(handle)

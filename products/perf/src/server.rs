@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use bentpipe_endpoint::driver::Port;
 use bentpipe_endpoint::{Clock, EndpointError, LogFile, Role};
-use bentpipe_noq_adapter::tls_error;
 use bentpipe_noq_options::RememberedPaths;
 use noq_proto::crypto::rustls::QuicServerConfig;
 use noq_proto::{Incoming, ServerConfig};
@@ -88,7 +87,7 @@ pub fn run(arguments: &ServerArguments) -> Result<(), Failure> {
         .as_ref()
         .map(|(certificate, key)| Identity { certificate, key });
     let tls = tls::server(identity, &clock, keylog.as_ref())?;
-    let tls = QuicServerConfig::try_from(tls).map_err(tls_error)?;
+    let tls = QuicServerConfig::try_from(tls).map_err(EndpointError::tls)?;
     let base = ServerConfig::with_crypto(Arc::new(tls));
     let host = TestAcceptor {
         base: base.clone(),

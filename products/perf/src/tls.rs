@@ -43,7 +43,7 @@ impl Verifier {
             Some(path) => {
                 let mut roots = RootCertStore::empty();
                 for certificate in certificates(path)? {
-                    roots.add(certificate).map_err(failed)?;
+                    roots.add(certificate).map_err(EndpointError::tls)?;
                 }
                 WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
                     .build()
@@ -112,7 +112,7 @@ pub fn client(
     let provider = verifier.provider.clone();
     let mut config = ClientConfig::builder_with_details(provider, Arc::new(clock.clone()))
         .with_protocol_versions(&[&TLS13])
-        .map_err(failed)?
+        .map_err(EndpointError::tls)?
         .dangerous()
         .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
@@ -136,10 +136,10 @@ pub fn server(
     let provider = Arc::new(ring::default_provider());
     let mut config = ServerConfig::builder_with_details(provider, Arc::new(clock.clone()))
         .with_protocol_versions(&[&TLS13])
-        .map_err(failed)?
+        .map_err(EndpointError::tls)?
         .with_no_client_auth()
         .with_single_cert(chain, key)
-        .map_err(failed)?;
+        .map_err(EndpointError::tls)?;
     config.alpn_protocols = vec![ALPN.to_vec()];
     // QUIC allows no other value than this and 0 (RFC 9001, section 4.6.1).
     config.max_early_data_size = u32::MAX;
@@ -161,7 +161,7 @@ fn read(identity: &Identity<'_>) -> Result<(Chain, PrivateKeyDer<'static>), Endp
 /// For this run of the program alone.
 fn self_signed() -> Result<(Chain, PrivateKeyDer<'static>), EndpointError> {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()])
-        .map_err(|error| EndpointError::Tls(error.to_string()))?;
+        .map_err(EndpointError::tls)?;
     let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
     Ok((vec![made.cert.der().clone()], key.into()))
 }
@@ -176,12 +176,4 @@ fn certificates(path: &Path) -> Result<Chain, EndpointError> {
         return Err(EndpointError::Tls(what));
     }
     Ok(chain)
-}
-
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "the signature that map_err wants"
-)]
-fn failed(error: Error) -> EndpointError {
-    EndpointError::Tls(error.to_string())
 }

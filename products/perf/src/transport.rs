@@ -11,7 +11,7 @@ use noq_proto::{IdleTimeout, TransportConfig, VarInt};
 use crate::protocol::MOST_STREAMS;
 
 /// QUIC's least, and what UDP over IPv4 carries.
-const DATAGRAMS: std::ops::RangeInclusive<u64> = 1200..=65_507;
+const DATAGRAMS: std::ops::RangeInclusive<u16> = 1200..=65_507;
 
 /// The settings that all connections of the program have in common.
 #[derive(Debug, Clone)]
@@ -41,7 +41,6 @@ impl ConnectionDefaults {
         )?;
         words.finish()?;
         if let Some(size) = size {
-            let size = u16::try_from(size).expect("the range of the option ensures it");
             transport
                 .initial_mtu(size)
                 .min_mtu(size)

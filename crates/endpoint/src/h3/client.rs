@@ -23,7 +23,7 @@ use crate::tickets::Resume;
 use crate::words::{describe, missing, nanos};
 
 /// More than that no client has.
-const MOST_PARALLEL: u64 = 100_000;
+const MOST_PARALLEL: usize = 100_000;
 
 /// The library's end of the connection that asks.
 type Asker = SendRequest<Transport, Bytes>;
@@ -76,7 +76,7 @@ impl Client {
             earlier: Vec::new(),
             session: None,
             asker: Rc::default(),
-            most: most.map_or(usize::MAX, |it| usize::try_from(it).expect("it is small")),
+            most: most.unwrap_or(usize::MAX),
             state: State::Connecting,
             has_ticket: false,
             connected_at: None,

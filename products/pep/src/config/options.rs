@@ -60,9 +60,8 @@ impl Config {
         let mode = mode(&mut options)?;
         let bypass = bypass(&mut options, context.place)?;
         let mut limits = context.limits.clone();
-        if let Some(bytes) = options.take_number("buffer", 1..=LARGEST_BUFFER as u64)? {
-            limits.stream_buffer =
-                usize::try_from(bytes).expect("the range of the option ensures it");
+        if let Some(bytes) = options.take_number("buffer", 1..=LARGEST_BUFFER)? {
+            limits.stream_buffer = bytes;
             limits.connection_buffer = 2 * limits.stream_buffer;
         }
         let [client, server] = by_side(options.into_map(), context.place);
@@ -114,27 +113,21 @@ fn by_side(options: BTreeMap<String, String>, place: Place) -> [SideOptions; 2] 
 }
 
 fn mode(options: &mut Options) -> Result<HandshakeMode, EndpointError> {
-    match options.take("mode").as_deref() {
-        None | Some("parallel") => Ok(HandshakeMode::Parallel),
-        Some("sequential") => Ok(HandshakeMode::Sequential),
-        Some("warm") => Ok(HandshakeMode::Warm),
-        Some(other) => Err(EndpointError::Unsupported(format!(
-            "option mode = {other:?}: write parallel, sequential or warm"
-        ))),
-    }
+    let modes = [
+        ("parallel", HandshakeMode::Parallel),
+        ("sequential", HandshakeMode::Sequential),
+        ("warm", HandshakeMode::Warm),
+    ];
+    let mode = options.take_word("mode", &modes)?;
+    Ok(mode.unwrap_or(HandshakeMode::Parallel))
 }
 
 fn bypass(options: &mut Options, place: Place) -> Result<Option<BypassRule>, EndpointError> {
-    match options.take("auto").as_deref() {
-        None | Some("off") => Ok(None),
-        Some("on") => Ok(Some(BypassRule {
-            threshold: THRESHOLD,
-            of_client_side: place == Place::Gateway,
-        })),
-        Some(other) => Err(EndpointError::Unsupported(format!(
-            "option auto = {other:?}: write on or off"
-        ))),
-    }
+    let is_on = options.take_switch("auto")? == Some(true);
+    Ok(is_on.then_some(BypassRule {
+        threshold: THRESHOLD,
+        of_client_side: place == Place::Gateway,
+    }))
 }
 
 /// The transport of a side; `role` is what the proxy is there.
@@ -191,8 +184,9 @@ fn version(options: &mut Options) -> Result<Option<u32>, EndpointError> {
     match (text.as_str(), draft) {
         ("1", _) => Ok(Some(1)),
         (_, Some(number @ 29..=34)) => Ok(Some(0xff00_0000 | number)),
-        _ => Err(EndpointError::Unsupported(format!(
-            "option version = {text:?}: write 1, or draft-29 to draft-34"
-        ))),
+        _ => {
+            let problem = "write 1, or draft-29 to draft-34";
+            Err(EndpointError::option("version", &text, problem))
+        }
     }
 }
