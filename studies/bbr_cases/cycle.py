@@ -125,18 +125,18 @@ def loss_ends_up(signals: Signals) -> Judgement:
 def fade(signals: Signals) -> float | None:
     """By how much the pace of CRUISE falls in ten round trips, as a share of it; None if no phase shows.
 
-    From the round trip behind each DOWN or PROBE_RTT to that before the next raised pace.
+    From ten round trips behind a raised or a low pace, when DOWN is over, to the next such pace.
     """
     rtt = signals.path.rtt_s
     times = signals.times(SETTLED_S, signals.end_s - rtt)
     paces = signals.paces(times)
     quiet = (paces > DIP) & (paces < 1.05) & (signals.bdps(times) <= CRUISING)
-    found = [one for one in spans(times, quiet, rtt / 4) if one[1] - one[0] > 10 * rtt]
+    found = [(begin + 10 * rtt, end) for begin, end in spans(times, quiet, rtt / 4) if end - begin > 20 * rtt]
     if not found:
         return None
     falls = [
-        (1 - signals.pace(end - 2 * rtt, end) / signals.pace(begin + rtt, begin + 3 * rtt))
-        * 10 * rtt / (end - begin - 3 * rtt)
+        (1 - signals.pace(end - 2 * rtt, end) / signals.pace(begin, begin + 2 * rtt))
+        * 10 * rtt / (end - begin - 2 * rtt)
         for begin, end in found
     ]  # fmt: skip
     return statistics.median(falls)

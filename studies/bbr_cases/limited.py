@@ -20,7 +20,7 @@ IDLE_S = 5.0  # the interval of PROBE_RTT
 
 
 def reach_s(signals: Signals, data_bytes: float) -> tuple[float, float | None]:
-    """When the rest of the data begins, behind so many bytes; how long it takes to the path's rate."""
+    """When the rest of the data begins, behind its first bytes; how long it takes to the path's rate."""
     begin = float(signals.sent.time_s[np.searchsorted(signals.sent.total[1:], data_bytes)])
     times = signals.times(begin, signals.end_s - signals.path.rtt_s)
     fast = np.flatnonzero(signals.paces(times + signals.path.rtt_s / 2) >= FULL)

@@ -100,7 +100,8 @@ def drain_to_bdp(signals: Signals) -> Judgement:
     found = drain(signals, pipe) if pipe else None
     if found is None or math.isinf(found.end_s):
         return failed("no DRAIN seen")
-    gain, bdps = signals.pace(found.begin_s, found.end_s), float(signals.bdps(found.end_s))
+    edge = min(signals.path.rtt_s, (found.end_s - found.begin_s) / 2) / 4  # it shows a little too long
+    gain, bdps = signals.pace(found.begin_s + edge, found.end_s - edge), float(signals.bdps(found.end_s))
     seen = f"pace {gain:.2f} until {bdps:.2f} BDP are in flight"
     return held(DRAIN[0] <= gain <= DRAIN[1] and NEAR_BDP[0] <= bdps <= NEAR_BDP[1], seen)
 
