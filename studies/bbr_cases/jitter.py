@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from bentpipe import labels
 from bentpipe.runs.records import Record
 from bentpipe.study.markdown import literal, number, percent, table
@@ -16,10 +18,12 @@ from . import cycle
 from .evidence import Evidence
 
 PATH = "bbr-jitter"
-BBR3, CUBIC = "noq:cc=bbr3", "noq:cc=cubic"
+BBR3, CUBIC, TCP = "noq:cc=bbr3", "noq:cc=cubic", "linux:cc=bbr"
+ORDER = "forward.reorder"
 SPREAD_S = 2.5  # section 5.3.3.8.2 of the draft: a probe follows 2 to 3 s after the last one,
 ROUNDS = 62  # or after so many round trips, or as many as the BDP has packets
 PACKET = 1500
+RATE_BPS = 50e6  # of the path
 _HOW = """[A maintainer of noq reports](https://github.com/n0-computer/noq/issues/819) that in
 simulations BBR3 is often slower than CUBIC, as with 10 ms one way and 5 ms of jitter. The report names
 neither rate nor queue, and not whether packets overtake each other. Here the link has 50 Mbit/s and a queue
@@ -81,7 +85,7 @@ def sections(evidence: Evidence) -> list[str]:
     if not runs.plain:
         return []
     parts = ["## noq's BBR3 with jitter", _HOW, *_jitter(runs), *_round_trips(runs), *_fades(evidence)]
-    return [*parts, *_order(runs), *_whose(runs)]
+    return [*parts, *_order(runs), *_whose(evidence, runs)]
 
 
 def _jitter(runs: JitterRuns) -> list[str]:
@@ -117,7 +121,7 @@ def _round_trips(runs: JitterRuns) -> list[str]:
     rows = [
         [
             f"{2 * float(value.removesuffix('ms')):g} ms",
-            f"{_rounds(2e-3 * float(value.removesuffix('ms')), 50e6):.0f}",
+            f"{_rounds(2e-3 * float(value.removesuffix('ms')), RATE_BPS):.0f}",
             *(percent(runs.ratio(one, CUBIC, key, value)) for one in others),
         ]
         for value in values
@@ -132,12 +136,8 @@ def _round_trips(runs: JitterRuns) -> list[str]:
 
 def _fades(evidence: Evidence) -> list[str]:
     """How the pace of each sender falls between two probes."""
-    rows = []
-    for server in evidence.servers:
-        mine = [one for one in evidence.trials if one.path == "bbr-steady" and one.record.server == server]
-        falls = [one for each in mine if (one := cycle.fade(each.signals())) is not None]
-        if falls:
-            rows.append([literal(server), f"{100 * statistics.median(falls):.1f} %"])
+    found = {server: _fade(evidence, server) for server in evidence.servers}
+    rows = [[literal(one), f"{100 * fall:.1f} %"] for one, fall in found.items() if fall is not None]
     return [
         "### The pace between two probes",
         "Over the steady path of the cases, where nothing changes: by how much the pace falls in ten round "
@@ -146,18 +146,24 @@ def _fades(evidence: Evidence) -> list[str]:
     ]
 
 
+def _fade(evidence: Evidence, server: str) -> float | None:
+    """The median over seeds; None if no trial has such a phase."""
+    mine = [one for one in evidence.trials if one.path == "bbr-steady" and one.record.server == server]
+    falls = [one for each in mine if (one := cycle.fade(each.signals())) is not None]
+    return statistics.median(falls) if falls else None
+
+
 def _order(runs: JitterRuns) -> list[str]:
-    key = "forward.reorder"
-    values = runs.settings(key)
+    values = runs.settings(ORDER)
     if not values:
         return []
     rows = [
         [
             literal(one),
             _with_again(runs, one, "forward.delay", runs.plain),
-            *(_with_again(runs, one, key, value) for value in values),
+            *(_with_again(runs, one, ORDER, value) for value in values),
         ]
-        for one in runs.servers(key)
+        for one in runs.servers(ORDER)
     ]
     return [
         "### Packets that overtake each other",
@@ -181,53 +187,77 @@ def _named(reorder: str) -> str:
     return f"{share} late by {values['by'].replace('ms', ' ms').replace('us', ' µs')}"
 
 
-def _whose(runs: JitterRuns) -> list[str]:
+def _whose(evidence: Evidence, runs: JitterRuns) -> list[str]:
     """What follows, in numbers of the tables above."""
-    key, plain = "forward.delay", runs.plain
-    shaken = next((one for one in runs.settings(key) if "jitter" in one), "")
-    still, with_it = (runs.ratio(BBR3, CUBIC, key, value) for value in (plain, shaken))
-    own = [runs.ratio(f"{BBR3}:ack={n}", f"{CUBIC}:ack={n}", key, plain) for n in (1, 10)]
-    parts = [
-        f"- **The stack's.** BBR3 has {percent(still)} of CUBIC's goodput without any jitter, and "
-        f"{percent(with_it)} with jitter in order: what it is behind, it is behind without. With an ACK for "
-        f"each packet it has {percent(own[0])} of CUBIC's, with one for ten {percent(own[1])}. Likely its "
-        "estimate of the rate falls with each round trip in which it does not probe, where the draft lets it "
-        "fall with a cycle (section 5.5.6): tried were round trips, whose number between two probes the gap "
-        "follows, and the pace between two probes, which falls; the first window was tried, too.",
-    ]
-    if values := runs.settings("forward.reorder"):
+    parts = [_of_stack(evidence, runs)]
+    if values := runs.settings(ORDER):
         parts.append(_of_path(runs, values))
     return ["### Whose fault", "\n".join(parts)]
 
 
+def _of_stack(evidence: Evidence, runs: JitterRuns) -> str:
+    """What noq's BBR3 does over any path."""
+    key = "forward.delay"
+    shaken = next((one for one in runs.settings(key) if "jitter" in one), "")
+    still, with_it = (runs.ratio(BBR3, CUBIC, key, value) for value in (runs.plain, shaken))
+    by_acks = [runs.ratio(f"{BBR3}:ack={n}", f"{CUBIC}:ack={n}", key, runs.plain) for n in (1, 10)]
+    window = runs.ratio(f"{BBR3}:iw=100", CUBIC, key, runs.plain)
+    fall = _fade(evidence, BBR3)
+    behind = f"{_part(still, with_it)} of what it is behind, it is behind without jitter"
+    return (
+        f"- **The stack's.** BBR3 has {percent(still)} of CUBIC's goodput without jitter and "
+        f"{percent(with_it)} with jitter in order: {behind}. With an ACK for each packet it has "
+        f"{percent(by_acks[0])} of CUBIC's, with one for ten {percent(by_acks[1])}; with a first window of "
+        f"100 packets {percent(window)}. Likely its estimate of the rate falls in each round trip in which "
+        "it does not probe, where the draft lets it fall with a cycle (section 5.5.6). Tried were other "
+        "round trips: the gap follows their number between two probes with a rank correlation of "
+        f"{number(_follows(runs), 2)}. And its pace falls by "
+        f"{number(None if fall is None else 100 * fall, 1, ' %')} in ten of them. [The report to "
+        "noq](../../docs/upstream/noq-bbr3.md) names the place in the source."
+    )
+
+
+def _part(still: float | None, with_it: float | None) -> str:
+    """Which share of a gap is there without jitter, too."""
+    if still is None or with_it is None or with_it >= 1:
+        return "an unknown part"
+    return percent(min((1 - still) / (1 - with_it), 1.0))
+
+
+def _follows(runs: JitterRuns) -> float | None:
+    """Spearman's rank correlation of round trips between two probes and what BBR3 is behind CUBIC."""
+    values = [one for one in runs.settings("forward.delay") if "jitter" not in one]
+    known = [
+        (_rounds(2e-3 * float(one.removesuffix("ms")), RATE_BPS), -share)
+        for one in values
+        if (share := runs.ratio(BBR3, CUBIC, "forward.delay", one)) is not None
+    ]
+    if len(known) < 3:
+        return None
+    ranks = np.argsort(np.argsort(np.array(known), axis=0), axis=0)
+    return float(np.asarray(np.corrcoef(ranks.T))[0, 1])
+
+
 def _of_path(runs: JitterRuns, values: Sequence[str]) -> str:
-    key = "forward.reorder"
+    """What packets that overtake each other do to every stack."""
     few = next((one for one in values if "2packets" in one), values[0])
     late = next((one for one in values if "by=" in one), values[-1])
-    quic = [one for one in runs.servers(key) if not one.startswith("linux")]
-    kept = [share for one in quic if (share := _kept(runs, one, late)) is not None]
-    least, most, ours, cubic, tcp = map(
-        percent,
-        (
-            min(kept, default=None),
-            max(kept, default=None),
-            _kept(runs, BBR3, late),
-            _kept(runs, CUBIC, late),
-            _kept(runs, "linux:cc=bbr", late),
-        ),
-    )
-    again = [runs.again(BBR3, key, value) for value in (few, late)]
+    kept = {one: share for one in runs.servers(ORDER) if (share := _kept(runs, one, late)) is not None}
+    ordered = sorted((one for one in kept if not one.startswith("linux")), key=lambda one: kept[one])
+    least, most = ordered[0], ordered[-1]
+    again = [percent(runs.again(BBR3, ORDER, value)) for value in (few, late)]
     return (
-        f"- **The path's, and the loss detection of stacks of QUIC.** With {_named(late)} stacks of QUIC "
-        f"keep {least} to {most} of their goodput in order, noq's BBR3 {ours} and its CUBIC {cubic}; Linux's "
-        f"TCP keeps {tcp}. Likely the threshold of three packets (RFC 9002 section 6.1.1) takes late packets "
-        f"for lost: tried were packets overtaken by two others, which is below it, where BBR3 sends "
-        f"{percent(again[0])} again, and these, where it sends {percent(again[1])} again; none is lost."
+        f"- **The path's, and that of the loss detection of stacks.** With {_named(late)} noq's BBR3 keeps "
+        f"{percent(kept.get(BBR3))} of its goodput in order, its CUBIC {percent(kept.get(CUBIC))}, "
+        f"{literal(least)} {percent(kept[least])} and {literal(most)} {percent(kept[most])}; Linux's TCP "
+        f"keeps {percent(kept.get(TCP))}. Likely the threshold of three packets (RFC 9002 section 6.1.1) "
+        "takes late packets for lost: tried were packets overtaken by two others, which is below it, where "
+        f"noq's BBR3 sends {again[0]} again, and these, where it sends {again[1]} again; none is lost."
     )
 
 
 def _kept(runs: JitterRuns, server: str, value: str) -> float | None:
     """Goodput with packets that overtake each other, as a share of that in order."""
-    mine = runs.goodput(server, "forward.reorder", value)
+    mine = runs.goodput(server, ORDER, value)
     before = runs.goodput(server, "forward.delay", runs.plain)
     return mine / before if mine is not None and before else None

@@ -305,12 +305,14 @@ def record(scenario: str, server: str, mbit: float, **values: Any) -> Record:
 
 
 def jittered() -> list[Record]:
-    """noq's BBR3 has 80 % of CUBIC in order, as with jitter; late packets leave it a tenth."""
+    """noq's BBR3 has 80 % of CUBIC without jitter and 75 % with it, less with more round trips between two
+    probes (8, 50 and 62); late packets leave it a tenth.
+    """
     found = []
     for server, share in (("noq:cc=bbr3", 0.8), ("noq:cc=cubic", 1.0), ("linux:cc=bbr", 1.0)):
-        for delay in ("10ms", JITTER, "1ms"):
+        for delay, other in (("10ms", 0.8), (JITTER, 0.75), ("1ms", 0.95), ("25ms", 0.85)):
             label = f"bbr-jitter,forward.delay={delay},return.delay={delay}"
-            found.append(record(label, server, 40 * share))
+            found.append(record(label, server, 40 * (other if share < 1 else 1.0)))
         for order, kept in ((LATE, 0.1 if server.startswith("noq") else 1.0), (TWO, 1.0)):
             found.append(record(f"bbr-jitter,forward.reorder={order}", server, 40 * share * kept))
     return found
@@ -357,9 +359,10 @@ def test_a_page_has_a_row_for_each_sender_and_what_was_seen(bentpipe: Command) -
     assert "**fail**: quinn:cc=bbr: UP lasts 1.3 rounds" in flat
     assert "no workload that the application limits" in flat and "A.22: REFILL" in flat
     assert Path("out/bbr-01.svg").is_file() and not Path("out/bbr-02.svg").exists()
-    assert "BBR3 has 80 % of CUBIC's goodput without any jitter, and 80 % with jitter in order" in flat
-    assert "| 2 ms | 8 | 80 % | 100 % |" in text and "| 20 ms | 62 | 80 % | 100 % |" in text
-    assert "noq's BBR3 10 % and its CUBIC 10 %; Linux's TCP keeps 100 %" in flat
+    assert "BBR3 has 80 % of CUBIC's goodput without jitter and 75 % with jitter in order: 80 % of" in flat
+    assert "| 2 ms | 8 | 95 % | 100 % |" in text and "| 20 ms | 62 | 80 % | 100 % |" in text
+    assert "with a rank correlation of 1.00" in flat
+    assert "keeps 10 % of its goodput in order, its CUBIC 10 %" in flat and "TCP keeps 100 %" in flat
 
 
 def test_without_the_steady_path_there_is_no_page(bentpipe: Command) -> None:
