@@ -213,7 +213,7 @@ def _of_stack(evidence: Evidence, runs: JitterRuns) -> str:
         "round trips: the gap follows their number between two probes with a rank correlation of "
         f"{number(_follows(runs), 2)}. And its pace falls by "
         f"{number(None if fall is None else 100 * fall, 1, ' %')} in ten of them. [The report to "
-        "noq](../../docs/upstream/noq-bbr3.md) names the place in the source."
+        "noq](../../docs/upstream/noq-bbr3.md) names the place in the source, and tries a corrected library."
     )
 
 
