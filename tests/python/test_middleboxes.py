@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import NOQ_RUN, Command, installed_or_skip
+from test_aqm import marks_in
 from test_emu import trusted
 
 from bentpipe.errors import BentpipeError, UsageError
@@ -201,8 +203,9 @@ def echo_tunnel(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def of_the_tunnel(bentpipe: Command, *words: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The record of a trial without it, and of one through it, over the satellite with a trace."""
+    scenario = () if "--scenario" in words else ("--scenario", "geo-tum")
     done = bentpipe(
-        "run", "--scenario", "geo-tum", "--client", "quinn", "--server", "quinn", "--bytes", "1MB",
+        "run", *scenario, "--client", "quinn", "--server", "quinn", "--bytes", "1MB",
         "--treatment", "direct,echo-tunnel", "--iterations", "1", "--trace", "all", "--out", "A",
         "--no-report", "--json", *words,
     )  # fmt: skip
@@ -236,6 +239,19 @@ def test_a_tunnel_of_the_users_own_needs_no_change_elsewhere(bentpipe: Command, 
     cable_s = 2 * 0.1e-3  # from the client to the terminal, each way
     assert through["handshake_s"] == pytest.approx(direct["handshake_s"] + cable_s, abs=1e-4)
     assert through["rtt_min_ms"] == pytest.approx(direct["rtt_min_ms"] + 1e3 * cable_s, abs=0.1)
+
+
+def test_marks_of_the_satellite_are_in_the_trace(bentpipe: Command, echo_tunnel: None) -> None:
+    """Of what is encapsulated there the middlebox hands them on, and the client echoes them."""
+    installed_or_skip("quinn")
+    queue = 'forward.queue={ size = "1 BDP", aqm = "step", mark_above = "1 ms" }'
+    _, through = of_the_tunnel(bentpipe, "--scenario", "goodput", "--set", queue)
+    assert through["forward_marked"] > 10
+    trial = f"A/trials/{through['trial']}"
+    (connection,) = json.loads(bentpipe("trace", trial, "--json").out)["connections"]
+    assert connection["metrics"]["forward"]["ecn"]["ce_arrived"] == through["forward_marked"]
+    if shutil.which("tshark"):
+        assert marks_in(Path(trial) / "trace.pcapng") == through["forward_marked"]
 
 
 @pytest.mark.emulated
