@@ -1,7 +1,7 @@
 //! What is known of a trial's path and files, for measurements and findings.
 
 use bentpipe_analysis::LinkFacts;
-use bentpipe_link::{Aqm, Direction, Hop, Ideal, Queue, Scenario};
+use bentpipe_link::{Direction, Hop, Ideal, Scenario};
 use bentpipe_units::{Rate, Size, Time};
 
 use crate::evidence::{TestbedObservation, link_events};
@@ -82,19 +82,7 @@ fn hop_facts(hop: Hop) -> LinkFacts {
 /// Whether a queue of a hop marks packets. Without a rate none ever waits.
 fn marks(hop: Hop, direction: Direction) -> bool {
     let mut links = hop.links(direction);
-    links.any(|(_, link)| link.rate.is_some() && queue_marks(&link.queue))
-}
-
-fn queue_marks(queue: &Queue) -> bool {
-    match queue.aqm {
-        None | Some(Aqm::HeadDrop) => false,
-        Some(Aqm::Step(_) | Aqm::DualPi2(_)) => true,
-        Some(Aqm::Red(red)) => red.ecn,
-        Some(Aqm::Pie(pie)) => pie.ecn,
-        Some(Aqm::Pi2(pi2)) => pi2.ecn,
-        Some(Aqm::CoDel(codel)) => codel.ecn,
-        Some(Aqm::FairQueue(fair)) => fair.codel.is_some_and(|codel| codel.ecn),
-    }
+    links.any(|(_, link)| link.rate.is_some() && link.queue.aqm.is_some_and(|it| it.marks()))
 }
 
 /// The completion time of an ideal sender.
