@@ -182,6 +182,7 @@ def test_a_job_has_the_proxies_of_its_treatment(
             "relays": "split",
             "carries": "udp",
             "lead_ms": 0,
+            "mtu_bytes": None,
         }
         for place in ("terminal", "gateway")
     ]

@@ -61,8 +61,9 @@ def of_trial(summary: dict[str, Any], record: Record) -> LinkFacts:
     known = {
         name: value for name, value in summary.items() if name in names and (whole or name == "mtu_bytes")
     }
-    if record.tunnel is not None:
-        known["mtu_bytes"] = record.tunnel.mtu_bytes
+    inner = [one.mtu_bytes for one in (*record.proxies, record.tunnel) if one is not None and one.mtu_bytes]
+    if inner:
+        known["mtu_bytes"] = min(inner)
     of_files = workload.parse(record.workload, record.trial)
     return LinkFacts(
         **known,

@@ -58,7 +58,7 @@ def of_tunnel(tunnel: Tunnel | None) -> BundleTunnel | None:
     """A tunnel as bundles name it."""
     if tunnel is None:
         return None
-    mtu = tunnel.mtu_bytes or middleboxes.tunnels()[tunnel.kind].mtu_bytes
+    mtu = tunnel.mtu_bytes or middleboxes.tunnels()[tunnel.kind].tunnel_mtu_bytes
     return BundleTunnel(kind=tunnel.kind, to=tunnel.to, mtu_bytes=mtu)
 
 

@@ -108,6 +108,11 @@ def chain(text: str, where: str, name: str = QUIC_PEP) -> Treatment:
             f'{where}: "{text}" has the gateway before the terminal',
             f"a request passes the terminal first: {right}",
         )
+    if kind.relays == "encapsulating" and places != list(kind.places):
+        raise UsageError(
+            f'{where}: "{text}": {name} encapsulates, and nothing takes out what the {places[0]} puts in',
+            f"write {name}={kind.default}",
+        )
     for option in kind.together:
         having = [one.place for one in proxies if option in one.options]
         if having and having != list(kind.places):

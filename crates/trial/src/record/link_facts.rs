@@ -25,8 +25,8 @@ pub struct MeasuredFiles {
     pub start: Time,
 }
 
-/// The facts of the client's hop and of files that are moved over it. What is in a tunnel has its
-/// MTU.
+/// The facts of the client's hop and of files that are moved over it. What is inside other packets
+/// on its way has the MTU of what encapsulates it.
 pub fn client_facts(
     job: &Job,
     files: MeasuredFiles,
@@ -35,9 +35,7 @@ pub fn client_facts(
     let hop = job.hops()[0];
     let mut facts = link_facts(hop, files);
     facts.events = observation.and_then(|it| link_events(job, hop, it));
-    if let Some(tunnel) = &job.tunnel {
-        facts.mtu_bytes = Some(u64::from(tunnel.mtu_bytes));
-    }
+    facts.mtu_bytes = job.inner_mtu().or(facts.mtu_bytes);
     facts
 }
 
