@@ -316,7 +316,7 @@ APART = {
     "contract": {"report", "study", "runs", "analysis"},
     "objectives": {"report", "study", "contract"},
 }
-# What is shown is the command line's alone.
+# Only cli prints.
 SHOWN = {"rich", "click"}
 
 
