@@ -16,7 +16,7 @@ from pathlib import Path
 from bentpipe import __version__
 from bentpipe.errors import BentpipeError, one_of
 from bentpipe.execution.jobs import LocalFlow, LocalTrial
-from bentpipe.plan.treatments import Proxy, Treatment, Tunnel
+from bentpipe.plan.treatments import PlacedMiddlebox, Treatment, Tunnel
 from bentpipe.plan.trial import IP_VERSIONS
 from bentpipe.schema.bundle import Bundle, BundleFlow, BundleProxy, BundleStack, BundleTunnel
 from bentpipe.stacks import installed, middleboxes
@@ -138,7 +138,7 @@ def _proxies(bundle: Bundle) -> Treatment:
         raise BentpipeError(
             f"proxies: {', '.join(sorted(kinds))}: not one kind that is here", f"here are {here}"
         )
-    chain = tuple(Proxy(one.place, one.options) for one in bundle.proxies)
+    chain = tuple(PlacedMiddlebox(one.place, one.options) for one in bundle.proxies)
     return Treatment(chain, kinds.pop())
 
 

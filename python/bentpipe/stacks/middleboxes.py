@@ -261,7 +261,7 @@ def _check(said: MiddleboxFile, file: Path) -> None:
             raise UsageError(
                 f"{file}: places: one that attaches at the client is a tunnel in real time",
                 'give it ends = "nothing", a command for `sockets` alone, `version`, and [kinds.NAME] with '
-                "port and transport",
+                "port and transport; in virtual time middleboxes stand at the terminal and the gateway",
             )
         _refuse(file, {key: getattr(said, key) for key in OF_CHAINS}, "in a chain")
         for option in said.options.keys() - {"mtu"}:
