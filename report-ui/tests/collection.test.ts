@@ -63,9 +63,15 @@ test("a column is put together from its bytes", async () => {
   await assert.rejects(unpack({ count: 4, base64 }), RangeError);
 });
 
-test("quartiles lie between neighbours in proportion", () => {
-  const found = summary([4, 1, 3, 2]);
-  assert.deepEqual([found?.min, found?.quarter, found?.median, found?.max], [1, 1.75, 2.5, 4]);
+// What `quantile` and `median` of python/bentpipe/study/quantiles.py say of the same values.
+test("quartiles are those of the pages of studies", () => {
+  const of = (values: number[]) => {
+    const found = summary(values);
+    return [found?.min, found?.quarter, found?.median, found?.threeQuarters, found?.max];
+  };
+  assert.deepEqual(of([4, 1, 3, 2]), [1, 1, 2.5, 3, 4]);
+  assert.deepEqual(of([5, 4, 1, 3, 2]), [1, 2, 3, 4, 5]);
+  assert.deepEqual(of([7]), [7, 7, 7, 7, 7]);
   assert.equal(summary([]), null);
 });
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,9 +12,11 @@ from typing import Any
 import fake_run
 import pytest
 from conftest import Command
+from real_links.timed_trials import timed, trend
 
 from bentpipe.runs.records import Record
 
+T_OF_22 = 2.0739  # of Student's t with 22 degrees of freedom, two-sided at 95 %: any table has it
 COUNTS = ("packets", "bytes", "queue_drops", "losses")
 
 
@@ -53,6 +56,17 @@ def write(name: str, records: list[Record], testbed: str, laboratory: bool = Fal
         state["summary"]["link"] = link
     file.write_text(json.dumps(manifest))
     return words
+
+
+def test_the_interval_of_a_slope_is_by_as_many_trials_as_there_are() -> None:
+    """Beside it, the standard error as least squares have it."""
+    every = timed(trials(0.01))
+    found = trend(every)
+    assert found is not None
+    days, shares = [number / 6 for number in range(24)], [one.share for one in every]
+    left = sum((y - found.intercept - found.slope * x) ** 2 for x, y in zip(days, shares, strict=True))
+    spread = sum((x - sum(days) / 24) ** 2 for x in days)
+    assert found.error == pytest.approx(T_OF_22 * math.sqrt(left / 22 / spread), rel=1e-4)
 
 
 @pytest.mark.parametrize(("slope", "said"), [(0.0, "no trend is to be seen"), (0.05, "it changes")])

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from bentpipe.analysis.cells import cells
+from bentpipe.analysis.inference import CONFIDENCE, t_quantile
 from bentpipe.runs.records import Record
 
 LEAST = 8  # trials: a line through fewer says nothing
-Z = statistics.NormalDist().inv_cdf(0.975)
+Z = statistics.NormalDist().inv_cdf(0.975)  # of what is normal whatever the number of trials
 
 
 @dataclass(frozen=True)
@@ -60,4 +61,5 @@ def trend(trials: Sequence[TimedTrial]) -> Trend | None:
     slope = sum((day - mean_day) * share for day, share in zip(days, shares, strict=True)) / spread
     start = mean_share - slope * mean_day
     left = sum((share - start - slope * day) ** 2 for day, share in zip(days, shares, strict=True))
-    return Trend(slope, start, Z * math.sqrt(left / (count - 2) / spread))
+    reach = t_quantile(CONFIDENCE, count - 2)
+    return Trend(slope, start, reach * math.sqrt(left / (count - 2) / spread))

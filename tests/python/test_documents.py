@@ -47,6 +47,11 @@ def test_lines_are_short(page: Path) -> None:
     assert not long
 
 
+def test_the_contract_is_read_in_one_sitting() -> None:
+    """It suffices for a first trial; what is beyond that has a page of its own."""
+    assert len((ROOT / "endpoints/CONTRACT.md").read_text().splitlines()) <= 200
+
+
 # JSON as a program writes it, in a raw string.
 RAW_STRING = re.compile(r'\br(#+)".*?"\1', re.DOTALL)
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from conftest import NOQ_RUN, Command, installed_or_skip
+from test_aqm import marks_in
 from test_emu import trusted
 
 from bentpipe.errors import BentpipeError, UsageError
+from bentpipe.execution.bundler import Bundler
 from bentpipe.plan import treatments
 from bentpipe.stacks import distribution, middleboxes
 
@@ -108,6 +112,7 @@ def test_what_a_kind_says_of_itself_counts(mine: Path) -> None:
             "version: is for middleboxes at the client",
         ),
         ('title = "QUIC', 'titel = "QUIC', 'unknown key "titel"'),
+        ('title = "QUIC', 'mtu = 1400\ntitle = "QUIC', "mtu: is for middleboxes that encapsulate"),
         ("[commands]", "[commands]\nmoon = []", 'unknown key "commands.moon"'),
         ("seconds = 0.5", "seconds = -1", "lead.seconds: -1 is not valid"),
     ],
@@ -153,6 +158,8 @@ def test_a_tunnel_ends_where_it_can(mine: Path) -> None:
         ('version = ["--version"]\n', "", "places: one that attaches at the client"),
         ("version =", 'together = ["x"]\nversion =', "together: is for middleboxes in a chain"),
         ("mine = {", "wireguard = {", "kinds: mine has wireguard, too"),
+        ("[kinds]", '[options]\nport = "any"\n[kinds]', "options: port: a tunnel is told no options but mtu"),
+        ("version =", "deterministic = true\nversion =", "deterministic: is for middleboxes in a chain"),
     ],
 )
 def test_what_is_wrong_with_a_tunnel_is_said(mine: Path, old: str, new: str, message: str) -> None:
@@ -176,6 +183,33 @@ def test_a_tunnel_leads_through_no_middlebox_that_encapsulates(echo_tunnel: None
         treatments.named(["vpn=server+echo-tunnel"], "--treatment")
 
 
+def test_what_one_puts_in_another_takes_out(echo_tunnel: None) -> None:
+    with pytest.raises(UsageError, match="nothing takes out what the terminal puts in") as caught:
+        treatments.named(["echo-tunnel=terminal"], "--treatment")
+    assert caught.value.hint == "write echo-tunnel=terminal,gateway"
+
+
+ECHO = Path(__file__).parent / "echo_tunnel" / "middlebox.toml"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('places = ["terminal", "gateway"]', 'places = ["gateway"]', "places: "),
+        ('ends = "nothing"', 'mtu = 60\nends = "nothing"', "mtu: 60 is not valid"),
+    ],
+)
+def test_what_is_wrong_with_one_that_encapsulates_is_said(
+    mine: Path, old: str, new: str, message: str
+) -> None:
+    text = ECHO.read_text()
+    assert old in text
+    (mine / "middlebox.toml").write_text(text.replace(old, new))
+    with pytest.raises(UsageError) as caught:
+        middleboxes.discover()
+    assert message in str(caught.value) and caught.value.hint
+
+
 def test_the_old_name_of_the_variable_is_not_ignored(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BENTPIPE_PROXIES", str(mine))
     with pytest.raises(UsageError, match="BENTPIPE_PROXIES is not read any more") as caught:
@@ -186,6 +220,7 @@ def test_the_old_name_of_the_variable_is_not_ignored(mine: Path, monkeypatch: py
 def test_stacks_show_knows_middleboxes(bentpipe: Command) -> None:
     shown = bentpipe("stacks", "show", "quic-pep").out
     assert "relays      split" in shown and "buffer " in shown, shown
+    assert "repeats     yes" in shown
     assert json.loads(bentpipe("stacks", "show", "wireguard", "--json").out)["kinds"] == ["wireguard"]
 
 
@@ -201,10 +236,11 @@ def echo_tunnel(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def of_the_tunnel(bentpipe: Command, *words: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The record of a trial without it, and of one through it, over the satellite with a trace."""
+    stacks = () if "--client" in words else ("--client", "quinn", "--server", "quinn")
+    scenario = () if "--scenario" in words else ("--scenario", "geo-tum")
     done = bentpipe(
-        "run", "--scenario", "geo-tum", "--client", "quinn", "--server", "quinn", "--bytes", "1MB",
-        "--treatment", "direct,echo-tunnel", "--iterations", "1", "--trace", "all", "--out", "A",
-        "--no-report", "--json", *words,
+        "run", *scenario, *stacks, "--bytes", "1MB", "--treatment", "direct,echo-tunnel",
+        "--iterations", "1", "--trace", "all", "--out", "A", "--no-report", "--json", *words,
     )  # fmt: skip
     assert done.code == 0, done.err
     direct, through = done.records()
@@ -238,6 +274,19 @@ def test_a_tunnel_of_the_users_own_needs_no_change_elsewhere(bentpipe: Command, 
     assert through["rtt_min_ms"] == pytest.approx(direct["rtt_min_ms"] + 1e3 * cable_s, abs=0.1)
 
 
+def test_marks_of_the_satellite_are_in_the_trace(bentpipe: Command, echo_tunnel: None) -> None:
+    """Of what is encapsulated there the middlebox hands them on, and the client echoes them."""
+    installed_or_skip("quinn")
+    queue = 'forward.queue={ size = "1 BDP", aqm = "step", mark_above = "1 ms" }'
+    _, through = of_the_tunnel(bentpipe, "--scenario", "goodput", "--set", queue)
+    assert through["forward_marked"] > 10
+    trial = f"A/trials/{through['trial']}"
+    (connection,) = json.loads(bentpipe("trace", trial, "--json").out)["connections"]
+    assert connection["metrics"]["forward"]["ecn"]["ce_arrived"] == through["forward_marked"]
+    if shutil.which("tshark"):
+        assert marks_in(Path(trial) / "trace.pcapng") == through["forward_marked"]
+
+
 @pytest.mark.emulated
 def test_a_tunnel_of_the_users_own_goes_through_in_real_time(
     bentpipe: Command, echo_tunnel: None, namespaces: None
@@ -246,6 +295,37 @@ def test_a_tunnel_of_the_users_own_goes_through_in_real_time(
     direct, through = of_the_tunnel(bentpipe, "--testbed", "emu")
     trusted([direct, through])
     shows_what_is_inside(bentpipe, direct, through)
+
+
+def test_what_is_inside_has_the_mtu_of_what_encapsulates_it(bentpipe: Command, mine: Path) -> None:
+    """No stack is accused of small packets that are as large as a tunnel takes."""
+    installed_or_skip("quinn")
+    text = ECHO.read_text().replace("{folder}", str(ECHO.parent))
+    text = text.replace('ends = "nothing"', 'ends = "nothing"\nmtu = 1250')
+    (mine / "middlebox.toml").write_text(text)
+    (mine / "echo_tunnel.py").symlink_to(ECHO.parent / "echo_tunnel.py")
+    direct, through = of_the_tunnel(bentpipe, "--client", "quinn:mtu=1200", "--server", "quinn:mtu=1200")
+    assert [one["mtu_bytes"] for one in through["proxies"]] == [1250, 1250]
+    small = "packet_size_below_path"
+    assert [small in one["findings"] for one in (direct, through)] == [True, False]
+    for one in (direct, through):
+        (traced,) = json.loads(bentpipe("trace", f"A/trials/{one['trial']}", "--json").out)["connections"]
+        found = {finding["rule"]: finding["verdict"] for finding in traced["findings"]}
+        assert (found[small] == "yes") == (small in one["findings"])
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_a_trial_repeats_if_its_middleboxes_do(mine: Path, deterministic: bool) -> None:
+    file = mine / "middlebox.toml"
+    text = file.read_text()
+    assert "deterministic = true" in text
+    file.write_text(text.replace("true", str(deterministic).lower(), 1))
+    chosen = treatments.parse("mine gateway", "the test")
+    plan = SimpleNamespace(parsed_workloads=["file"], parsed_treatments=[chosen], testbed="sim")
+    variants = SimpleNamespace(flows=lambda *_: [], stacks={})
+    bundler = Bundler(cast(Any, SimpleNamespace(plan=plan)), cast(Any, variants), 30)
+    trial = SimpleNamespace(workload="file", treatment=str(chosen), client="", server="")
+    assert bundler.repeats(cast(Any, trial)) == deterministic
 
 
 def test_what_carries_udp_alone_is_not_for_tcp(bentpipe: Command, echo_tunnel: None) -> None:

@@ -15,6 +15,7 @@ from bentpipe.analysis.comparison import ComparedKey
 from bentpipe.analysis.sequential import Rigour
 from bentpipe.objectives import badge, junit, markdown
 from bentpipe.objectives.changes import changes
+from bentpipe.objectives.derivation import reached
 from bentpipe.objectives.judge import judge, verdict
 from bentpipe.objectives.measures import ObjectiveMeasure
 from bentpipe.objectives.questions import Question, by_cell
@@ -90,6 +91,35 @@ def test_more_trials_are_asked_for_only_where_they_may_decide() -> None:
     assert "56 such trials would decide it: --most 56" in nearly.why
 
 
+def test_of_an_even_number_of_trials_the_median_is_the_worse_of_two() -> None:
+    """It is that of the trial which the verdict leads to, and what is derived from the same trials."""
+    times = [2.0, 2.25, 2.75, 3.5]
+    made = [
+        fake_run.change(one, goodput_bps=8e7 / time, first_mb_s=[time, time])
+        for one, time in zip(trials(KEY, times), times, strict=True)
+    ]
+    found = by_cell(made)
+    judged = verdict(question(), judge(question(), found, RIGOUR), found)
+    assert judged.median == 2.75 and judged.trial == made[2].trial and "median is 2.75 s" in judged.why
+    assert reached(made)[0].times_s[2] == 2.75
+    faster = Question(Objective("mine", SETTING, ObjectiveMeasure("goodput_bps"), 1e7, False), KEY)
+    assert verdict(faster, judge(faster, found, RIGOUR), found).median == 8e7 / 2.75
+    found_changes, _ = changes([question()], found, found, RIGOUR, 0.01)
+    assert [(one.change.base, one.change.now) for one in found_changes] == [(2.75, 2.75)]
+
+
+def test_a_bound_below_the_least_limit_is_said_to_be_unreachable() -> None:
+    """Where rates are drawn, each trial has its own."""
+
+    def why(*limits: float) -> str:
+        made = trials(KEY, [3.5] * len(limits))
+        with_limits = [fake_run.change(one, limit_s=limit) for one, limit in zip(made, limits, strict=True)]
+        return judge(question(), by_cell(with_limits), RIGOUR).why
+
+    assert "the limit, with 5 % for headers, is 3.1 s" in why(3.2, 3.1, 3.3)
+    assert "the limit" not in why(3.2, 2.9, 3.3)
+
+
 def test_a_measure_that_stacks_do_not_have_is_undecided() -> None:
     page = Question(Objective("mine", SETTING, ObjectiveMeasure("plt_s"), 3.0, True), KEY)
     judged = judge(page, by_cell(trials(KEY, [2.5] * 3)), RIGOUR)
@@ -137,7 +167,7 @@ def test_changes_are_found_pair_by_pair_and_the_largest_is_first() -> None:
     worse = found[1].change
     assert worse.ratio == pytest.approx(1.1)
     assert worse.why == "+10.0 % (+10.0 % to +10.0 %)"
-    assert (worse.base, worse.now) == (2.0, 2.2)
+    assert (worse.base, worse.now) == (2.5, 2.75)
 
 
 def test_what_crashes_now_is_worse_and_what_did_is_better() -> None:

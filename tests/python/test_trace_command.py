@@ -19,6 +19,7 @@ from bentpipe.cli import invoke
 from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.runs import trial_files
 from bentpipe.schema.analysis import Metrics, OneWay
+from bentpipe.schema.record import TunnelResult
 
 MBIT = 1_000_000
 
@@ -393,6 +394,21 @@ def test_facts_of_the_path_come_from_the_run() -> None:
         "sender": "server",
     }  # fmt: skip
     assert link_facts.of_trial({"forward_rate_bps": None}, record).bdp_bytes is None
+
+
+def test_what_is_encapsulated_crosses_the_whole_path() -> None:
+    """Also where the tunnel has no hops, from end to end, and with the least of the MTUs."""
+    summary = {"forward_rate_bps": 20 * MBIT, "rtt_ms": 600.0, "mtu_bytes": 1500}
+    (record, *_) = fake_run.write(Path("run"), stacks=("noq",), iterations=1)
+    tunnel = TunnelResult(
+        kind="wireguard", to="server", version="1", mtu_bytes=1420, congestion_control="", setup_s=0.1,
+        forward_packets=1, forward_bytes=1, return_packets=1, return_bytes=1, lost_packets=0,
+        overhead_bytes=60, overhead_share=0.5, cpu_client_s=0.0, cpu_far_s=0.0,
+    )  # fmt: skip
+    through = fake_run.change(record, treatment="vpn server:kind=wireguard", tunnel=tunnel)
+    facts = link_facts.of_trial(summary, through)
+    assert (facts.forward_rate_bps, facts.rtt_ms, facts.mtu_bytes) == (20 * MBIT, 600.0, 1420)
+    assert facts.limit_s == record.limit_s
 
 
 def test_with_proxies_it_names_the_other_hops_and_knows_no_link(bentpipe: Command) -> None:

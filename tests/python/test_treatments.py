@@ -47,7 +47,7 @@ def test_a_chain_has_one_canonical_form(text: str, canonical: str) -> None:
         ("satellite", 'unknown place "satellite"', "places: terminal, gateway"),
         ("terminl:iw=1", 'unknown place "terminl"', 'did you mean "terminal"?'),
         ("terminal:iw=100,cc=newreno", 'unknown place "cc=newreno"', "joined by colons"),
-        ("terminal,terminal:iw=1", "two proxies at the terminal", "each place once"),
+        ("terminal,terminal:iw=1", "two middleboxes at the terminal", "each place once"),
         ("gateway:iw=9,terminal:b=1:a=2", "gateway before the terminal", "terminal:a=2:b=1,gateway:iw=9"),
         ("terminal,", "an empty place", "as in"),
         ("", "an empty place", "as in"),
@@ -182,6 +182,7 @@ def test_a_job_has_the_proxies_of_its_treatment(
             "relays": "split",
             "carries": "udp",
             "lead_ms": 0,
+            "mtu_bytes": None,
         }
         for place in ("terminal", "gateway")
     ]

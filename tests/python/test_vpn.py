@@ -52,8 +52,8 @@ def test_a_tunnel_has_one_canonical_form(text: str, canonical: str) -> None:
         ("vpn=server:mtu=9000", 'mtu: "9000"', "1280 to 1500"),
         ("vpn=server:cc=bbr", 'no option "cc"', "kind and mtu"),
         ("vpn=server:mtu=1400:mtu=1400", "given twice", "once"),
-        ("vpn=gateway+tcp-pep", "a proxy at the gateway", "end at the server"),
-        ("vpn+vpn", "a tunnel in a tunnel", "proxies"),
+        ("vpn=gateway+tcp-pep", "a middlebox at the gateway", "end at the server"),
+        ("vpn+vpn", "a tunnel in a tunnel", "a chain behind"),
         ("vpn+tpc-pep", 'unknown treatment "tpc-pep"', 'did you mean "tcp-pep"?'),
     ],
 )

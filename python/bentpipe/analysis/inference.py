@@ -45,7 +45,7 @@ def ratio(first: Sequence[float], second: Sequence[float]) -> Ratio | None:
     """
     if not first or not second or not all(0 < value < math.inf for value in (*first, *second)):
         return None
-    (mean_a, error_a), (mean_b, error_b) = _on_logarithms(first), _on_logarithms(second)
+    (mean_a, error_a), (mean_b, error_b) = on_logarithms(first), on_logarithms(second)
     difference = mean_b - mean_a
     if error_a is None or error_b is None:
         return Ratio(math.exp(difference))
@@ -67,12 +67,12 @@ def geometric_mean(values: Sequence[float]) -> float | None:
     """The geometric mean of positive values; None if there are none, or others."""
     if not values or not all(0 < value < math.inf for value in values):
         return None
-    return math.exp(_on_logarithms(values)[0])
+    return math.exp(on_logarithms(values)[0])
 
 
-def _on_logarithms(values: Sequence[float]) -> tuple[float, float | None]:
-    """Mean of the logarithms, and the variance of that mean; None for a single value. Equal values have
-    exactly no variance.
+def on_logarithms(values: Sequence[float]) -> tuple[float, float | None]:
+    """Mean of the logarithms of positive values, and the variance of that mean; None for a single value.
+    Equal values have exactly no variance.
     """
     logarithms = [math.log(value) for value in values]
     if min(logarithms) == max(logarithms):

@@ -52,15 +52,18 @@ class LinkFacts:
 def of_trial(summary: dict[str, Any], record: Record) -> LinkFacts:
     """The facts of a trial with `record` over the scenario with `summary`."""
     names = {field.name for field in dataclasses.fields(LinkFacts)}
-    # Where middleboxes encapsulate, there are connections of the trial and none of its hops.
+    # Where middleboxes encapsulate, there are connections of the trial and none of its hops. Of a tunnel from
+    # end to end there are no hops.
     of_hops = [hop.connections for hop in record.hops]
-    encapsulated = record.connections is not None and set(of_hops) == {None}
+    in_chain = record.connections is not None and set(of_hops) == {None}
+    encapsulated = record.tunnel is not None or in_chain
     whole = record.treatment == DIRECT or encapsulated
     known = {
         name: value for name, value in summary.items() if name in names and (whole or name == "mtu_bytes")
     }
-    if record.tunnel is not None:
-        known["mtu_bytes"] = record.tunnel.mtu_bytes
+    inner = [one.mtu_bytes for one in (*record.proxies, record.tunnel) if one is not None and one.mtu_bytes]
+    if inner:
+        known["mtu_bytes"] = min(inner)
     of_files = workload.parse(record.workload, record.trial)
     return LinkFacts(
         **known,

@@ -29,7 +29,8 @@ from bentpipe.errors import BentpipeError
 from bentpipe.plan import treatments
 
 _METHOD = (
-    f"Ratios of geometric means with their {CONFIDENCE:.0%} intervals, by Welch's t on logarithms. *: "
+    "A, B: geometric means of the trials that succeeded; tables of a run have arithmetic ones. B/A: their "
+    f"ratio with its {CONFIDENCE:.0%} interval, by Welch's t on logarithms. *: "
     f"significant by Benjamini and Hochberg; at most {FALSE_DISCOVERIES:.0%} of these are none, on average."
 )
 

@@ -206,8 +206,10 @@ def _show_middlebox(one: Middlebox, as_json: bool) -> None:
                 name for name, it in TESTBEDS.items() if it.mode in one.commands and not it.is_elsewhere
             ),
         ),
+        ("repeats", ("yes" if one.deterministic else "no") if "virtual-time" in one.commands else ""),
         ("home", one.home),
         ("folder", str(one.folder)),
+        ("notes", one.notes),
     )
     example = f"vpn=server:kind={next(iter(one.kinds))}" if one.is_tunnel else f"{one.name}={one.example}"
     click.echo(f"options, as in --treatment {example}" if one.options else "options: none")

@@ -16,7 +16,7 @@ from pathlib import Path
 from bentpipe import __version__
 from bentpipe.errors import BentpipeError, one_of
 from bentpipe.execution.jobs import LocalFlow, LocalTrial
-from bentpipe.plan.treatments import Proxy, Treatment, Tunnel
+from bentpipe.plan.treatments import PlacedMiddlebox, Treatment, Tunnel
 from bentpipe.plan.trial import IP_VERSIONS
 from bentpipe.schema.bundle import Bundle, BundleFlow, BundleProxy, BundleStack, BundleTunnel
 from bentpipe.stacks import installed, middleboxes
@@ -58,7 +58,7 @@ def of_tunnel(tunnel: Tunnel | None) -> BundleTunnel | None:
     """A tunnel as bundles name it."""
     if tunnel is None:
         return None
-    mtu = tunnel.mtu_bytes or middleboxes.tunnels()[tunnel.kind].mtu_bytes
+    mtu = tunnel.mtu_bytes or middleboxes.tunnels()[tunnel.kind].tunnel_mtu_bytes
     return BundleTunnel(kind=tunnel.kind, to=tunnel.to, mtu_bytes=mtu)
 
 
@@ -138,7 +138,7 @@ def _proxies(bundle: Bundle) -> Treatment:
         raise BentpipeError(
             f"proxies: {', '.join(sorted(kinds))}: not one kind that is here", f"here are {here}"
         )
-    chain = tuple(Proxy(one.place, one.options) for one in bundle.proxies)
+    chain = tuple(PlacedMiddlebox(one.place, one.options) for one in bundle.proxies)
     return Treatment(chain, kinds.pop())
 
 

@@ -13,7 +13,7 @@ from bentpipe.plan.flows import PlannedFlow
 from bentpipe.plan.trial import Trial
 from bentpipe.runs.manifest import Manifest
 from bentpipe.schema.bundle import FORMAT, Bundle, BundleFlow
-from bentpipe.stacks import state
+from bentpipe.stacks import middleboxes, state
 from bentpipe.stacks.model import PROTOCOLS
 from bentpipe.testbed import TESTBEDS
 from bentpipe.workload import Workload
@@ -84,6 +84,9 @@ class Bundler:
 
     def repeats(self, trial: Trial) -> bool:
         """Whether every execution of a trial must give the same packets."""
+        treatment = self._treatments[trial.treatment]
+        if treatment.proxies and not middleboxes.chains()[treatment.kind].deterministic:
+            return False
         stacks = [one.stack for flow in self._flows(trial) for one in (flow.client, flow.server)]
         return self._testbed.repeats and all(one.deterministic and not one.repeats_except for one in stacks)
 

@@ -134,7 +134,7 @@ class LocalTrial:
             to=asked.to,
             command=program.command(self.testbed.mode),
             version=program.version,
-            mtu_bytes=asked.mtu_bytes or program.mtu_bytes,
+            mtu_bytes=asked.mtu_bytes or program.tunnel_mtu_bytes,
             port=program.kinds[asked.kind].port,
             transport=program.kinds[asked.kind].transport,
         )
@@ -152,6 +152,7 @@ class LocalTrial:
                 relays=kind.relays,
                 carries=kind.carries,
                 lead_ms=round(kind.lead(one.options) * 1000),
+                mtu_bytes=kind.mtu_bytes,
             )
             for one in self.treatment.proxies
         ]

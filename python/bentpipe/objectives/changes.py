@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bentpipe.analysis.comparison import ComparedKey
 from bentpipe.analysis.sequential import PairedChange, Rigour, paired_change
 from bentpipe.objectives.judge import has_failed, known, telling
-from bentpipe.objectives.measures import TIMEOUTS, ObjectiveMeasure
+from bentpipe.objectives.measures import TIMEOUTS, ObjectiveMeasure, worse_median
 from bentpipe.objectives.questions import CellRecords, Question
 from bentpipe.runs.records import Record
 from bentpipe.schema.verdicts import Direction, MeasuredChange
@@ -156,6 +155,7 @@ def _filled(
     asked: Question, pairs: _Pairs, found: PairedChange | None, word: Direction, why: str
 ) -> MeasuredChange:
     measure = asked.objective.measure
+    more_is_worse = not measure.more_is_better
     count = len(pairs.now) if found is None else found.pairs
     sides = [side[:count] for side in (pairs.base, pairs.now)]
     base, now = ([value for one in side if (value := measure.of(one)) is not None] for side in sides)
@@ -170,8 +170,8 @@ def _filled(
         outcome=word,
         why=why,
         pairs=count,
-        base=known(statistics.median_low(base)) if base else None,
-        now=known(statistics.median_low(now)) if now else None,
+        base=known(worse_median(base, more_is_worse=more_is_worse)) if base else None,
+        now=known(worse_median(now, more_is_worse=more_is_worse)) if now else None,
         ratio=ratio,
         low=low,
         high=high,

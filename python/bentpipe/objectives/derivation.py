@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import json
 import math
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
 from bentpipe import labels
 from bentpipe.analysis.comparison import ComparedKey
-from bentpipe.objectives.measures import MARKS_MB
+from bentpipe.objectives.measures import MARKS_MB, worse_median
 from bentpipe.objectives.questions import by_cell
 from bentpipe.runs.records import Record
 from bentpipe.schema.manifest import ScenarioState
@@ -70,12 +69,14 @@ def reached(records: Sequence[Record]) -> list[Reached]:
     found = []
     for key, several in by_cell(records).items():
         sizes = [one for one in SIZES_MB if one * 10**6 <= several[0].size_bytes]
-        times = {one: statistics.median_high([_time(record, one) for record in several]) for one in sizes}
-        since = {
-            one: statistics.median_high([_since_request(record, one) for record in several]) for one in sizes
-        }
+        times = {one: _median([_time(record, one) for record in several]) for one in sizes}
+        since = {one: _median([_since_request(record, one) for record in several]) for one in sizes}
         found.append(Reached(key, len(several), times, since))
     return found
+
+
+def _median(times_s: Sequence[float]) -> float:
+    return worse_median(times_s, more_is_worse=True)
 
 
 def _time(record: Record, megabytes: int) -> float:

@@ -7,14 +7,13 @@ did. Besides, trials say when they had received how much, and the median decides
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bentpipe.analysis.cells import cells
 from bentpipe.analysis.sequential import MOST, Rigour, median_side, most_that_disagree
 from bentpipe.execution.bundler import BREACH
-from bentpipe.objectives.measures import TIMEOUTS
+from bentpipe.objectives.measures import TIMEOUTS, worse_median
 from bentpipe.objectives.questions import CellRecords, Question
 from bentpipe.objectives.suite import Objective
 from bentpipe.runs.records import Record
@@ -81,7 +80,7 @@ def _by_bound(objective: Objective, values: Sequence[float], rigour: Rigour) -> 
     found = median_side(beyond, rigour)
     seen = values[: found.trials]
     met = sum(one <= 0 for one in beyond[: found.trials])
-    middle = objective.measure.text(statistics.median_low(seen))
+    middle = objective.measure.text(worse_median(seen, more_is_worse=objective.at_most))
     why = f"{met} of {found.trials} trials meet it, the median is {middle}"
     outcome: Decision = "undecided"
     if found.side is not None:
@@ -94,7 +93,8 @@ def _by_bound(objective: Objective, values: Sequence[float], rigour: Rigour) -> 
 
 def _unreachable(objective: Objective, records: Sequence[Record]) -> str:
     """Where the bound is of the whole file and sooner than its limit, an ideal sender's time: the limit."""
-    limit = records[0].limit_s
+    limits = [record.limit_s for record in records if record.limit_s is not None]
+    limit = min(limits, default=None)  # where a rate is drawn, each trial has its own
     if records[0].workload.startswith("upload"):  # its limit has the way back of the last answer in it
         return ""
     is_whole = objective.measure.column == "completion_s" or objective.measure.bytes == records[0].size_bytes
@@ -145,7 +145,7 @@ def _by_reference(
     both = [(value, other) for value, other in zip(values, known, strict=False) if other is not None]
     found = median_side([_beyond(value, objective, other) for value, other in both], rigour)
     seen = both[: found.trials]
-    ratio = statistics.median_low([_ratio(value, other) for value, other in seen])
+    ratio = worse_median([_ratio(*both) for both in seen], more_is_worse=objective.at_most)
     share = "never" if math.isinf(ratio) else f"{100 * ratio:.1f} %"
     why = f"the median is {share} of {objective.differs}, trial by trial"
     used = tuple(value for value, _ in seen)
@@ -169,7 +169,7 @@ def verdict(asked: Question, judged: Judgement, found: CellRecords) -> Objective
     middle = telling(own)
     median: float | None = judged.ratio
     if median is None and judged.values:
-        median = statistics.median_low(judged.values)
+        median = worse_median(judged.values, more_is_worse=asked.objective.at_most)
     return ObjectiveVerdict(
         objective=asked.objective.name,
         asked=asked.objective.asked,

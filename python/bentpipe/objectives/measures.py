@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bentpipe.analysis.cells import AGES
@@ -27,6 +29,11 @@ SHARES = {"%": 0.01, "": 1.0}
 _COUNTS = {"": 1.0}
 _BOUND = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z/%]*)\s*")
 _LARGER_IS_BETTER = frozenset({"goodput_bps", "media_rate_bps"})
+
+
+def worse_median(values: Sequence[float], *, more_is_worse: bool) -> float:
+    """The median; of an even number of values the worse of the two in the middle, as that of a cell is."""
+    return statistics.median_high(values) if more_is_worse else statistics.median_low(values)
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,13 @@
 `direct` is nothing. Any other is a middlebox (`bentpipe.stacks.middleboxes`) and a chain of it: one at the
 satellite terminal, one at the gateway, or both, as in `quic-pep
 terminal:iw=100,gateway:iw=100:cc=newreno`: places in the order in which a request passes them, each with
-the options of its proxy behind it. The canonical form has the options in order of name; it is what records,
-seeds and manifests have. Which options there are is for the proxy to know: it refuses what it does not
-know, as endpoints do.
+the options of its middlebox behind it. The canonical form has the options in order of name; it is what
+records, seeds and manifests have. Which options there are is for its program to know: it refuses what it does
+not know, as endpoints do.
 
 `vpn` is a tunnel from the client to the server or the gateway, as in `vpn server:kind=openvpn-udp`. It may
-lead through proxies, which stand behind a plus: `vpn server:kind=wireguard+tcp-pep terminal,gateway`.
+lead through a chain that splits, which stands behind a plus: `vpn server:kind=wireguard+tcp-pep
+terminal,gateway`.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from bentpipe.stacks import middleboxes
 from bentpipe.stacks.middleboxes import PLACES, Middlebox
 
 DIRECT = "direct"
-QUIC_PEP = "quic-pep"  # the kind of chains that name none
+QUIC_PEP = "quic-pep"  # the middlebox of chains that name none (`--pep`)
 
 
 @dataclass(frozen=True)
-class Proxy:
-    """A proxy at a place, with its options."""
+class PlacedMiddlebox:
+    """A middlebox at a place of a chain, with its options."""
 
     place: str
     options: Mapping[str, str] = field(default_factory=dict)
@@ -54,10 +55,10 @@ class Tunnel:
 
 @dataclass(frozen=True)
 class Treatment:
-    """The proxies of one kind between client and server, and a tunnel through them; neither: `direct`."""
+    """A chain of one middlebox between client and server, and a tunnel through it; neither: `direct`."""
 
-    proxies: tuple[Proxy, ...] = ()
-    kind: str = QUIC_PEP
+    proxies: tuple[PlacedMiddlebox, ...] = ()
+    kind: str = ""  # the name of that middlebox; empty without a chain
     tunnel: Tunnel | None = None
 
     def __str__(self) -> str:
@@ -69,7 +70,7 @@ class Treatment:
 
     @property
     def chain(self) -> str:
-        """Its proxies in canonical form."""
+        """Its chain in canonical form."""
         return ",".join(map(str, self.proxies))
 
 
@@ -90,7 +91,7 @@ def parse(text: str, where: str) -> Treatment:
 
 
 def chain(text: str, where: str, name: str = QUIC_PEP) -> Treatment:
-    """The chain of proxies of a kind that `text` names; otherwise a UsageError that names `where` it was
+    """The chain of a middlebox that `text` names; otherwise a UsageError that names `where` it was
     given.
     """
     kind = _kind(name, where)
@@ -99,7 +100,7 @@ def chain(text: str, where: str, name: str = QUIC_PEP) -> Treatment:
     for place in places:
         if places.count(place) > 1:
             raise UsageError(
-                f'{where}: "{text}" has two proxies at the {place}',
+                f'{where}: "{text}" has two middleboxes at the {place}',
                 "give each place once, with all its options",
             )
     if places != sorted(places, key=PLACES.index):
@@ -108,17 +109,22 @@ def chain(text: str, where: str, name: str = QUIC_PEP) -> Treatment:
             f'{where}: "{text}" has the gateway before the terminal',
             f"a request passes the terminal first: {right}",
         )
+    if kind.relays == "encapsulating" and places != list(kind.places):
+        raise UsageError(
+            f'{where}: "{text}": {name} encapsulates, and nothing takes out what the {places[0]} puts in',
+            f"write {name}={kind.default}",
+        )
     for option in kind.together:
         having = [one.place for one in proxies if option in one.options]
         if having and having != list(kind.places):
             raise UsageError(
                 f'{where}: "{text}": the option "{option}" is at the {having[0]} alone',
-                f"it is between proxies at {' and '.join(kind.places)}: give it to both",
+                f"it is between those at {' and '.join(kind.places)}: give it to both",
             )
     return Treatment(tuple(proxies), name)
 
 
-def _proxy(part: str, text: str, where: str, kind: Middlebox) -> Proxy:
+def _proxy(part: str, text: str, where: str, kind: Middlebox) -> PlacedMiddlebox:
     place, *settings = (piece.strip() for piece in part.split(":"))
     if not place:
         raise UsageError(f'{where}: "{text}" has an empty place in it', f"as in {kind.example}")
@@ -143,7 +149,7 @@ def _proxy(part: str, text: str, where: str, kind: Middlebox) -> Proxy:
         if key in options:
             raise UsageError(f'{where}: "{part}": the option "{key}" is given twice', "give it once")
         options[key] = value
-    return Proxy(place, options)
+    return PlacedMiddlebox(place, options)
 
 
 def _tunnel(text: str, where: str) -> Tunnel:
@@ -174,15 +180,15 @@ def _tunnel(text: str, where: str) -> Tunnel:
 
 
 def _through(tunnel: Tunnel, under: Treatment, where: str) -> Treatment:
-    """The treatment of a tunnel through proxies."""
+    """The treatment of a tunnel through a chain."""
     text = str(dataclasses.replace(under, tunnel=tunnel))
     if under.tunnel is not None:
-        raise UsageError(f'{where}: "{text}" is a tunnel in a tunnel', f"write proxies behind the {OVER}")
+        raise UsageError(f'{where}: "{text}" is a tunnel in a tunnel', f"write a chain behind the {OVER}")
     if under.proxies and _kind(under.kind, where).relays == "encapsulating":
         what = f"leads through {under.kind}, which encapsulates, too"
         raise UsageError(f'{where}: "{text}" {what}', "give each by itself, as two treatments")
     if any(one.place == tunnel.to for one in under.proxies):
-        what = f"has a proxy at the {tunnel.to}, where the tunnel ends"
+        what = f"has a middlebox at the {tunnel.to}, where the tunnel ends"
         raise UsageError(f'{where}: "{text}" {what}', "let it end at the server")
     return dataclasses.replace(under, tunnel=tunnel)
 
@@ -204,7 +210,7 @@ def specs(texts: Iterable[str], where: str) -> tuple[str, ...]:
 
 
 def named(texts: Iterable[str], where: str) -> tuple[str, ...]:
-    """Treatments as plans name them, each once: `direct`, a kind of proxies, or `KIND=CHAIN`. UsageError for
+    """Treatments as plans name them, each once: `direct`, a middlebox, or `NAME=CHAIN`. UsageError for
     an unknown one.
     """
     found = []
@@ -230,7 +236,7 @@ def _hint(name: str, known: Sequence[str]) -> str:
 
 
 def in_full(names: Sequence[str], chains: Sequence[str]) -> tuple[str, ...]:
-    """The treatments of a plan, with a proxy at each place of its kind where one has no chain; `quic-pep`
+    """The treatments of a plan, with a middlebox at each of its places where one has no chain; `quic-pep`
     gets the `chains`, if there are any. UsageError for a kind that is not here.
     """
     given = {DIRECT, QUIC_PEP} if chains else {DIRECT}

@@ -93,6 +93,8 @@ class JobProxy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     carries: str = "udp"
     # The time by which it starts before the first client.
     lead_ms: int = 0
+    # The largest IP packet that it takes; null it ends connections, or does not say.
+    mtu_bytes: int | None = None
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -91,6 +91,8 @@ class ProxyResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     version: str
     # How it batches arrivals and polls its stack.
     driver: str
+    # The largest IP packet that it takes, by its `middlebox.toml`; null it ends connections, or does not say.
+    mtu_bytes: int | None = None
     # CPU time of its program.
     cpu_s: float
     # The most that its program had in RAM at once.
@@ -1132,6 +1134,7 @@ TYPES: dict[str, dict[str, str]] = {
         "name": "text",
         "version": "text",
         "driver": "text",
+        "mtu_bytes": "integer?",
         "cpu_s": "number",
         "memory_bytes": "integer",
         "statistics": "object",

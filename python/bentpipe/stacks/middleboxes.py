@@ -37,8 +37,8 @@ DEFAULT_TUNNEL = "wireguard"
 MTUS = range(1280, 1501)  # what IPv6 needs, and what Ethernet carries
 DEVICE = Path("/dev/net/tun")
 FILE = "middlebox.toml"
-OF_CHAINS = ("example", "lead", "together")  # keys that mean nothing to a tunnel
-OF_TUNNELS = ("kinds", "mtu", "version")  # keys that mean nothing in a chain
+OF_CHAINS = ("example", "lead", "together", "deterministic")  # keys that mean nothing to a tunnel
+OF_TUNNELS = ("kinds", "version")  # keys that mean nothing in a chain
 _FOLDERS, _OLD_FOLDERS = "BENTPIPE_MIDDLEBOXES", "BENTPIPE_PROXIES"
 
 
@@ -73,12 +73,14 @@ class MiddleboxFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     places: tuple[str, ...]
     example: str = ""
     carries: Carries = "udp"
+    deterministic: bool = False
+    notes: str = ""
     commands: dict[Mode, tuple[str, ...]]
     lead: LeadTable | None = None
     together: tuple[str, ...] = ()
     options: dict[str, str] = {}
     kinds: dict[str, TunnelKind] = {}
-    mtu: int | None = None  # None: Ethernet's
+    mtu: Annotated[int, msgspec.Meta(ge=68, le=65535)] | None = None
     version: tuple[str, ...] = ()
     package: Package | None = None
     build: BuildTable | None = None
@@ -97,13 +99,15 @@ class Middlebox(Installable):
     places: tuple[str, ...]  # where it can stand, in the order in which a request passes them
     example: str  # a chain
     carries: Carries  # what its datagrams are in virtual time
+    deterministic: bool  # whether the same HELLO and the same RUNs give the same RANs
+    notes: str  # why not, if it does not
     commands: Mapping[str, tuple[str, ...]]  # mode → arguments, with placeholders
     lead_s: float  # how long it is there before the client, with one of these options
     lead_options: frozenset[str]  # as `mode=warm`, or `pool` whatever it is
     together: tuple[str, ...]  # options that are given at all places, or at none
     options: Mapping[str, str]  # name → what it means
     kinds: Mapping[str, TunnelKind]  # of tunnels that it carries
-    mtu_bytes: int  # of its tunnels, unless another is asked for
+    mtu_bytes: int | None  # the largest packet that it encapsulates; None: it does not say
     version_words: tuple[str, ...]  # behind its command: it prints its version
     package: Package | None  # of the distribution, where its program comes with one
 
@@ -116,6 +120,11 @@ class Middlebox(Installable):
     def far_ends(self) -> tuple[str, ...]:
         """Where it can end, if it is a tunnel."""
         return tuple(place for place in self.places if place in TUNNEL_ENDS)
+
+    @property
+    def tunnel_mtu_bytes(self) -> int:
+        """That of its tunnels, unless another is asked for: Ethernet's, where it does not say."""
+        return self.mtu_bytes or MTUS[-1]
 
     @property
     def default(self) -> str:
@@ -179,6 +188,7 @@ class Middlebox(Installable):
             "places": list(self.places),
             "kinds": list(self.kinds),
             "modes": list(self.commands),
+            "deterministic": self.deterministic,
             "options": dict(self.options),
             "not_installed": self.not_installed(),
             "folder": str(self.folder),
@@ -211,13 +221,15 @@ def load(folder: Path) -> Middlebox:
         places=said.places,
         example=said.example or ",".join(said.places),
         carries=said.carries,
+        deterministic=said.deterministic,
+        notes=said.notes,
         commands={str(mode): words for mode, words in said.commands.items()},
         lead_s=said.lead.seconds if said.lead else 0.0,
         lead_options=frozenset(said.lead.options) if said.lead else frozenset(),
         together=said.together,
         options=said.options,
         kinds=said.kinds,
-        mtu_bytes=said.mtu or MTUS[-1],
+        mtu_bytes=said.mtu,
         version_words=said.version,
         package=said.package,
         build=build_of(said.build, file) if said.build else None,
@@ -237,14 +249,24 @@ def _check(said: MiddleboxFile, file: Path) -> None:
     if (said.relays == "encapsulating") != (said.ends == "nothing"):
         wanted = '"encapsulating" where ends = "nothing", and only there'
         raise strict.wrong(file, "relays", said.relays, wanted)
+    if said.ends == "nothing" and len(said.places) < 2:
+        wanted = "at least two where it encapsulates: one wraps what the other unwraps"
+        raise strict.wrong(file, "places", list(said.places), wanted)
+    if said.mtu is not None and said.ends != "nothing":
+        raise UsageError(
+            f"{file}: mtu: is for middleboxes that encapsulate", "leave it out, or correct `ends`"
+        )
     if CLIENT in said.places:
         if not (said.kinds and said.version and said.ends == "nothing" and [*said.commands] == ["sockets"]):
             raise UsageError(
                 f"{file}: places: one that attaches at the client is a tunnel in real time",
                 'give it ends = "nothing", a command for `sockets` alone, `version`, and [kinds.NAME] with '
-                "port and transport",
+                "port and transport; in virtual time middleboxes stand at the terminal and the gateway",
             )
         _refuse(file, {key: getattr(said, key) for key in OF_CHAINS}, "in a chain")
+        for option in said.options.keys() - {"mtu"}:
+            what = f"{file}: options: {option}: a tunnel is told no options but mtu"
+            raise UsageError(what, "leave it out, or give each choice one of [kinds]")
     else:
         _refuse(file, {key: getattr(said, key) for key in OF_TUNNELS}, f"at the {CLIENT}")
 

@@ -6,12 +6,11 @@ Model: that of `bentpipe.analysis.inference`, logarithms that are about normal, 
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from bentpipe.analysis.inference import CONFIDENCE, t_quantile
+from bentpipe.analysis.inference import CONFIDENCE, on_logarithms, t_quantile
 from bentpipe.study.intervals import with_ends
 
 Key = TypeVar("Key", bound=Hashable)
@@ -28,15 +27,13 @@ class GeometricMean:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> GeometricMean | None:
-        """The mean of positive values; None of no values."""
-        if not values:
+        """The mean of positive values; None if there are none, or others."""
+        if not values or not all(0 < value < math.inf for value in values):
             return None
-        logarithms = [math.log(one) for one in values]
-        middle = statistics.fmean(logarithms)
-        if len(values) < 2:
+        middle, error = on_logarithms(values)
+        if error is None:
             return cls(values[0], None, None, 1)
-        error = statistics.stdev(logarithms) / math.sqrt(len(values))
-        reach = t_quantile(CONFIDENCE, len(values) - 1) * error if error else 0.0
+        reach = t_quantile(CONFIDENCE, len(values) - 1) * math.sqrt(error) if error else 0.0
         return cls(math.exp(middle), math.exp(middle - reach), math.exp(middle + reach), len(values))
 
     def written(self, factor: float = 1.0, digits: int = 2) -> str:

@@ -85,7 +85,8 @@ async function content(site: Site, [a, b, measure, only]: Controls): Promise<Dra
 export function method(site: Site): string {
   const share = (value: number) => `${(value * 100).toFixed(0)}\u202f%`;
   return (
-    `Ratios of geometric means with their ${share(site.confidence)} intervals, by Welch's t on logarithms. ` +
+    `A, B: geometric means of the trials that succeeded; tables of a run have arithmetic ones. ` +
+    `B/A: their ratio with its ${share(site.confidence)} interval, by Welch's t on logarithms. ` +
     `*: significant by Benjamini and Hochberg over all that are compared; at most ${share(site.false_discoveries)} of these are none, on average.`
   );
 }

@@ -85,12 +85,16 @@ export function mean({ values }: Sample): number | null {
     : geometricMean(values);
 }
 
-/** A quantile of values in ascending order, between neighbours in proportion; the median at 0.5. */
+/** The smallest of values in ascending order that at least this share of them does not exceed: as
+ * python/bentpipe/study/quantiles.py has it for the pages of studies. */
 export function quantile(sorted: ArrayLike<number>, share: number): number {
-  const place = (sorted.length - 1) * share;
-  const left = Math.floor(place);
-  const [low, high] = [sorted[left] ?? NaN, sorted[Math.min(left + 1, sorted.length - 1)] ?? NaN];
-  return low + (high - low) * (place - left);
+  return sorted[Math.max(Math.ceil(share * sorted.length) - 1, 0)] ?? NaN;
+}
+
+/** The median of values in ascending order: of an even number the mean of the two in the middle. */
+function median(sorted: ArrayLike<number>): number {
+  const middle = (sorted.length - 1) / 2;
+  return ((sorted[Math.floor(middle)] ?? NaN) + (sorted[Math.ceil(middle)] ?? NaN)) / 2;
 }
 
 export interface Summary {
@@ -111,7 +115,7 @@ export function summary(values: ArrayLike<number>): Summary | null {
     count: sorted.length,
     min: sorted[0]!,
     quarter: quantile(sorted, 0.25),
-    median: quantile(sorted, 0.5),
+    median: median(sorted),
     threeQuarters: quantile(sorted, 0.75),
     max: sorted[sorted.length - 1]!,
     mean: sorted.reduce((sum, value) => sum + value, 0) / sorted.length,

@@ -368,6 +368,8 @@ export type ProxyResult = {
   version: string;
   /** How it batches arrivals and polls its stack. */
   driver: string;
+  /** The largest IP packet that it takes, by its `middlebox.toml`. Null it ends connections, or does not say. */
+  mtu_bytes: number | null;
   /** CPU time of its program. */
   cpu_s: number;
   /** The most that its program had in RAM at once. */

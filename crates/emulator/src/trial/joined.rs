@@ -5,7 +5,8 @@
 //! packets that are alike, as TCP's can be, the first with the first: links and routers mostly keep
 //! them in order. So is it with what a further segment dropped or lost. Each link says how many
 //! copies it made of a packet: so often more that packet arrives, or is dropped or lost, and no
-//! other that is like it.
+//! other that is like it. What arrives with Congestion Experienced that it was sent without was
+//! marked on its way, by a link or in a tunnel.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -14,7 +15,7 @@ use bentpipe_analysis::connection::Fate as Known;
 use bentpipe_emulator::HopPacket;
 use bentpipe_link::{Direction, Fate, FurtherArrival};
 use bentpipe_trial::{IpPacket, Packet, Transport};
-use bentpipe_wire::Path;
+use bentpipe_wire::{Path, ecn};
 
 /// A packet: the flow that it belongs to, its path as far as it is known, and what it is.
 pub type Read = (usize, Option<Path>, IpPacket);
@@ -82,8 +83,6 @@ struct OnTheWay {
     number: usize,
     /// How many of it are under way: itself, and copies.
     under_way: usize,
-    /// Whether the first link marked it.
-    is_marked: bool,
 }
 
 impl Joined {
@@ -95,7 +94,6 @@ impl Joined {
             let on_the_way = OnTheWay {
                 number,
                 under_way: 1 + captured.copies.len(),
-                is_marked: captured.marked,
             };
             self.alike
                 .entry(key)
@@ -136,7 +134,7 @@ impl Joined {
             },
         };
         alike.last = Some(number);
-        self.arrive(number, captured, false);
+        self.arrive(number, captured);
     }
 
     /// A link in the middle made copies of a packet.
@@ -156,13 +154,13 @@ impl Joined {
         let Some(first) = alike.open.front_mut() else {
             return;
         };
-        let (number, is_marked) = (first.number, first.is_marked);
+        let number = first.number;
         first.under_way -= 1;
         if first.under_way == 0 {
             alike.open.pop_front();
         }
         match fate {
-            Fate::Delivered { .. } => self.arrive(number, captured, is_marked),
+            Fate::Delivered { .. } => self.arrive(number, captured),
             // Another one of it has arrived.
             _ if self.has_arrived(number) => {}
             fate => self.packets[number].fate = fate,
@@ -175,16 +173,16 @@ impl Joined {
     }
 
     /// A packet arrives, with the copies that the last link made.
-    fn arrive(&mut self, number: usize, captured: &HopPacket, is_marked: bool) {
+    fn arrive(&mut self, number: usize, captured: &HopPacket) {
+        let packet = &mut self.packets[number];
+        let before_last_link = ecn(captured.ip());
         let first = captured.arrived.map(|at| FurtherArrival {
             at,
             marked: captured.marked,
         });
         for arrival in first.into_iter().chain(captured.copies.iter().copied()) {
-            self.packets[number].arrive(FurtherArrival {
-                marked: arrival.marked || is_marked,
-                ..arrival
-            });
+            let marked = packet.is_marked(before_last_link, arrival.marked);
+            packet.arrive(FurtherArrival { marked, ..arrival });
         }
         self.lost_if_open[number] = false;
     }

@@ -253,11 +253,15 @@ mod tests {
     }
 
     fn ip(protocol: u8, content: &[u8]) -> Vec<u8> {
+        ip_with(2, protocol, content)
+    }
+
+    fn ip_with(ecn: u8, protocol: u8, content: &[u8]) -> Vec<u8> {
         let address = |text: &str| text.parse::<IpAddr>().unwrap();
         let header = IpHeader {
             source: address(CLIENT),
             destination: address(SERVER),
-            ecn: 2,
+            ecn,
             identification: 0,
             protocol,
         };
@@ -434,6 +438,53 @@ mod tests {
         );
         let [_, back] = count_fates(&found);
         assert_eq!((back.delivered, back.losses, back.duplicated), (2, 0, 2));
+    }
+
+    /// Of three segments the middle one marked the first packet, and the last one the copy that it
+    /// made of the second; the third was sent with a mark.
+    #[test]
+    fn a_mark_of_any_segment_is_one() {
+        let with = |ecn, content| {
+            ip_with(
+                ecn,
+                TCP,
+                &[[0, 0], PORT.to_be_bytes(), [content; 2]].concat(),
+            )
+        };
+        let mut captured = [
+            packet(&with(2, 1), Some(1), None, Known::Unknown),
+            packet(&with(2, 2), Some(2), None, Known::Unknown),
+            packet(&with(3, 3), Some(3), None, Known::Unknown),
+            packet(&with(3, 1), None, Some(11), Known::Delivered),
+            packet(&with(2, 2), None, Some(12), Known::Delivered),
+            packet(&with(3, 3), None, Some(13), Known::Delivered),
+        ];
+        captured[4].copies = vec![FurtherArrival {
+            marked: true,
+            ..copy(14)
+        }];
+        let found = packets(|it| packet_of_flow(&[PORT], it), captured.iter());
+        let marks = found
+            .iter()
+            .map(|it| (it.marked, it.copies.first().is_some_and(|it| it.marked)));
+        assert_eq!(
+            marks.collect::<Vec<_>>(),
+            [(true, false), (false, true), (false, false)]
+        );
+        let [_, back] = count_fates(&found);
+        assert_eq!((back.delivered, back.marked), (3, 1));
+    }
+
+    /// A tunnel may pass on inside what its own packets were marked with (RFC 6040).
+    #[test]
+    fn a_mark_that_comes_out_of_a_tunnel_is_one() {
+        let with = |ecn| ip_with(ecn, TCP, &[[0, 0], PORT.to_be_bytes()].concat());
+        let captured = [
+            packet(&with(2), Some(1), None, Known::Unknown),
+            packet(&with(3), None, Some(11), Known::Unknown),
+        ];
+        let found = packets(|it| packet_of_flow(&[PORT], it), captured.iter());
+        assert_eq!(found.iter().map(|it| it.marked).collect::<Vec<_>>(), [true]);
     }
 
     /// A packet is dropped on a further link, and its copy arrives; of the other both are lost.

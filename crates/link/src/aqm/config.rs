@@ -4,7 +4,7 @@ use std::mem::discriminant;
 
 use bentpipe_units::{Ratio, Size, Span};
 
-use super::keys::{is_on, on_or_off, value};
+use super::keys::{is_on, on_or_off, value, within};
 use super::{DualPi2Config, Pi2Config};
 use crate::fields::{Entry, Fields, Problem};
 use crate::queue_size::QueueSize;
@@ -101,7 +101,9 @@ const NAMES: [&str; 9] = [
     "red",
     "step",
 ];
+const ABOVE_0: &str = "above 0 ms";
 const MOST_FLOWS: u64 = 65_536;
+const MOST_WEIGHT: u64 = 65_536;
 const LARGEST_QUANTUM: u64 = 1 << 30;
 
 impl Aqm {
@@ -153,6 +155,20 @@ impl Aqm {
         }
     }
 
+    /// Whether it marks packets of senders that can handle it.
+    #[must_use]
+    pub fn marks(&self) -> bool {
+        match self {
+            Self::HeadDrop => false,
+            Self::Step(_) | Self::DualPi2(_) => true,
+            Self::Red(config) => config.ecn,
+            Self::Pie(config) => config.ecn,
+            Self::Pi2(config) => config.ecn,
+            Self::CoDel(config) => config.ecn,
+            Self::FairQueue(config) => config.codel.is_some_and(|it| it.ecn),
+        }
+    }
+
     /// Its keys and values in scenario files, without its name.
     pub(crate) fn parameters(&self) -> Vec<(&'static str, String)> {
         match self {
@@ -194,8 +210,14 @@ impl RedConfig {
         Ok(Self {
             min,
             max,
-            max_probability: value(fields, "max_probability", tenth, |it| *it > Ratio::ZERO)?,
-            weight: value(fields, "weight", 512, |it| (1..=MOST_FLOWS).contains(it))?,
+            max_probability: value(
+                fields,
+                "max_probability",
+                tenth,
+                |it| *it > Ratio::ZERO,
+                "above 0 %",
+            )?,
+            weight: within(fields, "weight", 512, [1, MOST_WEIGHT])?,
             ecn: is_on(fields, "ecn")?,
         })
     }
@@ -216,9 +238,9 @@ impl PieConfig {
         let is_some = |it: &Span| *it > Span::ZERO;
         let usual = Span::from_millis(15);
         Ok(Self {
-            target: value(fields, "target", usual, is_some)?,
-            update: value(fields, "update", usual, is_some)?,
-            max_burst: value(fields, "max_burst", Span::from_millis(150), |_| true)?,
+            target: value(fields, "target", usual, is_some, ABOVE_0)?,
+            update: value(fields, "update", usual, is_some, ABOVE_0)?,
+            max_burst: value(fields, "max_burst", Span::from_millis(150), |_| true, "")?,
             ecn: is_on(fields, "ecn")?,
         })
     }
@@ -235,12 +257,11 @@ impl PieConfig {
 
 impl CoDelConfig {
     fn read(fields: &mut Fields) -> Result<Self, Problem> {
-        let target = value(fields, "target", Span::from_millis(5), |it| {
-            *it > Span::ZERO
-        })?;
-        let interval = value(fields, "interval", Span::from_millis(100), |it| {
-            *it > target
-        })?;
+        let is_some = |it: &Span| *it > Span::ZERO;
+        let target = value(fields, "target", Span::from_millis(5), is_some, ABOVE_0)?;
+        let is_longer = |it: &Span| *it > target;
+        let usual = Span::from_millis(100);
+        let interval = value(fields, "interval", usual, is_longer, "above the target")?;
         Ok(Self {
             target,
             interval,
@@ -259,10 +280,10 @@ impl CoDelConfig {
 
 impl FairQueueing {
     fn read(codel: Option<CoDelConfig>, fields: &mut Fields) -> Result<Self, Problem> {
-        let flows = value(fields, "flows", 1024, |it| (1..=MOST_FLOWS).contains(it))?;
-        let quantum = value(fields, "quantum", Size::from_bytes(1514), |it| {
-            (1..=LARGEST_QUANTUM).contains(&it.bytes())
-        })?;
+        let flows = within(fields, "flows", 1024, [1, MOST_FLOWS])?;
+        let fits = |it: &Size| (1..=LARGEST_QUANTUM).contains(&it.bytes());
+        let usual = Size::from_bytes(1514);
+        let quantum = value(fields, "quantum", usual, fits, "from 1 B to 1 GiB")?;
         Ok(Self {
             codel,
             flows,

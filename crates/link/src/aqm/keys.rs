@@ -19,24 +19,18 @@ pub(super) fn on_or_off(switch: bool) -> String {
     if switch { "on" } else { "off" }.to_owned()
 }
 
-/// A value that may be left out, and that must be in its range.
+/// A value that may be left out, and that must be in its range, which an error names by `range`.
 pub(super) fn value<T: FromStr<Err: Display>>(
     fields: &mut Fields,
     key: &'static str,
     usual: T,
     is_valid: impl Fn(&T) -> bool,
+    range: &str,
 ) -> Result<T, Problem> {
     let Some(entry) = fields.take(key) else {
         return Ok(usual);
     };
     let value = entry.parse()?;
-    let range = match key {
-        "target" | "update" => "above 0 ms",
-        "max_probability" => "above 0 %",
-        "interval" => "above the target",
-        "flows" | "weight" => "from 1 to 65536",
-        _ => "from 1 B to 1 GiB",
-    };
     if is_valid(&value) {
         return Ok(value);
     }

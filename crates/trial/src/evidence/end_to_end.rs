@@ -3,7 +3,8 @@
 //! What links carry there is not what was sent. But at the first hop and at the last one packets
 //! are as the ends made them: a departure at one is joined with the arrival at the other by
 //! content, and of packets with equal content the first with the first. What comes out more often
-//! than it went in was duplicated between: the last of these arrives again.
+//! than it went in was duplicated between: the last of these arrives again. What comes out with
+//! Congestion Experienced that it was sent without was marked between.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -123,7 +124,8 @@ fn across(way: Direction, near: &[Packet], far: &[Packet], end: Time) -> Vec<Pac
                 Some(found) => {
                     last_equal.insert(key, number);
                     whole.fate = found.fate;
-                    whole.copies.clone_from(&found.copies);
+                    whole.marked = packet.is_marked(found.ip.ecn, found.marked);
+                    whole.copies = copies(packet, found);
                     if matches!(whole.fate, Fate::Delivered { .. }) {
                         (last_out, longest) = (Some(number), longest.max(found.sent - at));
                     }
@@ -134,7 +136,9 @@ fn across(way: Direction, near: &[Packet], far: &[Packet], end: Time) -> Vec<Pac
     }
     for (key, number) in last_equal {
         for again in came_out.remove(&key).unwrap_or_default() {
-            arrivals(again).for_each(|it| packets[number].arrive(it));
+            for arrival in arrivals(&packets[number], again) {
+                packets[number].arrive(arrival);
+            }
         }
     }
     for (number, at) in vanished.into_iter().rev() {
@@ -145,14 +149,24 @@ fn across(way: Direction, near: &[Packet], far: &[Packet], end: Time) -> Vec<Pac
     packets
 }
 
-/// All arrivals of a packet.
-fn arrivals(packet: &Packet) -> impl Iterator<Item = FurtherArrival> {
-    let marked = packet.marked;
-    let first = match packet.fate {
+/// All arrivals of a packet that was sent as `sent`, where `found` came out.
+fn arrivals(sent: &Packet, found: &Packet) -> Vec<FurtherArrival> {
+    let marked = sent.is_marked(found.ip.ecn, found.marked);
+    let first = match found.fate {
         Fate::Delivered { at } => Some(FurtherArrival { at, marked }),
         Fate::QueueDrop | Fate::Loss => None,
     };
-    first.into_iter().chain(packet.copies.iter().copied())
+    first.into_iter().chain(copies(sent, found)).collect()
+}
+
+/// The further ones of these.
+fn copies(sent: &Packet, found: &Packet) -> Vec<FurtherArrival> {
+    let each = found.copies.iter();
+    each.map(|it| FurtherArrival {
+        marked: sent.is_marked(found.ip.ecn, it.marked),
+        ..*it
+    })
+    .collect()
 }
 
 /// The first of packets with equal content that came out when this one had gone in.
@@ -266,6 +280,41 @@ mod tests {
         assert_eq!(copies, [vec![], vec![copy(24), copy(25)], vec![]]);
         let [_, back] = count_fates(&found);
         assert_eq!((back.delivered, back.losses, back.duplicated), (2, 1, 2));
+    }
+
+    /// One that was marked between, one by the last link, one that was sent with the mark, and one
+    /// whose mark is not passed on; of the first, a copy and what comes out again are marked, too.
+    #[test]
+    fn what_comes_out_with_a_mark_was_marked_between() {
+        let [ect, ce] = [2, 3];
+        let with = |ecn, marked, packet: Packet| Packet {
+            ip: IpPacket { ecn, ..packet.ip },
+            marked,
+            ..packet
+        };
+        let sent = |number, content| packet(Direction::Return, number, at(number + 1), content);
+        let first = [
+            with(ect, false, sent(1, b"between")),
+            with(ect, false, sent(3, b"last link")),
+            with(ce, false, sent(5, b"sent so")),
+            with(ect, true, sent(7, b"not passed on")),
+        ];
+        let mut last = [
+            with(ce, false, sent(11, b"between")),
+            with(ect, true, sent(13, b"last link")),
+            with(ce, false, sent(15, b"sent so")),
+            with(ect, false, sent(17, b"not passed on")),
+            with(ce, false, sent(19, b"between")),
+        ];
+        last[0].copies = vec![FurtherArrival {
+            at: Time::from_nanos(14),
+            marked: false,
+        }];
+        let found = whole_path(&first, &last);
+        let marks: Vec<bool> = found.iter().map(|it| it.marked).collect();
+        assert_eq!(marks, [true, true, false, false]);
+        let copies: Vec<bool> = found[0].copies.iter().map(|it| it.marked).collect();
+        assert_eq!(copies, [true, true], "a copy, and one that came out again");
     }
 
     #[test]

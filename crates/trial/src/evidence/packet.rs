@@ -6,6 +6,9 @@ use bentpipe_wire::capture::CapturedPacket;
 use bentpipe_wire::{Datagram, DecapsulationError, IpLayer, IpVersion, TCP, UDP, UDP_HEADER};
 use bytes::Bytes;
 
+/// Congestion Experienced, in the two ECN bits (RFC 3168, section 5).
+const CE: u8 = 3;
+
 /// A packet with its fate.
 #[derive(Debug, Clone)]
 pub struct Packet {
@@ -26,6 +29,13 @@ pub struct Packet {
 }
 
 impl Packet {
+    /// Whether it has been marked on its way, if it arrives with these ECN bits, and with a mark of
+    /// the last link where `by_link`.
+    #[must_use]
+    pub fn is_marked(&self, ecn: u8, by_link: bool) -> bool {
+        self.ip.ecn != CE && (ecn == CE || by_link)
+    }
+
     /// The packet has arrived, maybe not for the first time. Arrivals known already may be later.
     pub fn arrive(&mut self, arrival: FurtherArrival) {
         let mut later = arrival;

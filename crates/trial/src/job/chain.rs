@@ -37,6 +37,8 @@ pub struct ProxyJob {
     /// The time from its start to that of the first client: it prepares for flows to come, or
     /// measures its path first.
     pub lead: Span,
+    /// The largest IP packet that it takes, if it encapsulates and says so.
+    pub mtu_bytes: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -53,6 +55,8 @@ struct Given {
     carries: Carries,
     #[serde(default)]
     lead_ms: u64,
+    #[serde(default)]
+    mtu_bytes: Option<u64>,
 }
 
 impl From<Given> for ProxyJob {
@@ -61,6 +65,7 @@ impl From<Given> for ProxyJob {
             place: given.place,
             relays: given.relays,
             lead: Span::from_millis(given.lead_ms),
+            mtu_bytes: given.mtu_bytes,
             variant: Variant {
                 name: given.name,
                 command: given.command,
@@ -96,6 +101,15 @@ impl Job {
     pub fn encapsulates(&self) -> bool {
         let inside = |proxy: &ProxyJob| proxy.relays == Relays::Encapsulating;
         self.tunnel.is_some() || self.proxies.iter().any(inside)
+    }
+
+    /// The largest IP packet of flows that what encapsulates them takes; None: nothing does, or it
+    /// does not say.
+    #[must_use]
+    pub fn inner_mtu(&self) -> Option<u64> {
+        let chain = self.proxies.iter().filter_map(|proxy| proxy.mtu_bytes);
+        let tunnel = self.tunnel.iter().map(|it| u64::from(it.mtu_bytes));
+        chain.chain(tunnel).min()
     }
 
     /// The hosts of a flow's programs, from the client to the server.
@@ -335,6 +349,22 @@ mod tests {
         assert_eq!(lead(&[0, 0]), Span::ZERO);
         assert_eq!(lead(&[0, 5000]), Span::from_secs(5));
         assert_eq!(lead(&[7, 5]), Span::from_millis(7));
+    }
+
+    #[test]
+    fn what_is_encapsulated_has_the_smallest_mtu() {
+        let mtu = |bytes: [Option<u64>; 2]| {
+            let proxies = ["terminal", "gateway"].iter().zip(bytes);
+            let given = proxies.map(|(place, bytes)| {
+                let mut one = proxy(place, &json!({}));
+                one["relays"] = json!("encapsulating");
+                one["mtu_bytes"] = json!(bytes);
+                one
+            });
+            job(&given.collect::<Value>()).unwrap().inner_mtu()
+        };
+        assert_eq!(mtu([None, None]), None);
+        assert_eq!(mtu([Some(1400), Some(1350)]), Some(1350));
     }
 
     #[test]

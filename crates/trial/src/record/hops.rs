@@ -20,6 +20,7 @@ pub fn proxies(job: &Job, flow: &FinishedFlow) -> Vec<ProxyResult> {
         let exit = &flow.exits[program];
         ProxyResult {
             place: proxy.place,
+            mtu_bytes: proxy.mtu_bytes,
             name: proxy.variant.name.clone(),
             version: ready.map(|it| it.version.clone()).unwrap_or_default(),
             driver: ready.map(|it| it.driver.clone()).unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! Known facts of a trial's path and files, for measurements and findings.
 
 use bentpipe_analysis::LinkFacts;
-use bentpipe_link::{Aqm, Direction, Hop, Ideal, Queue, Scenario};
+use bentpipe_link::{Direction, Hop, Ideal, Scenario};
 use bentpipe_units::{Rate, Size, Time};
 
 use crate::evidence::{TestbedObservation, link_events};
@@ -25,8 +25,8 @@ pub struct MeasuredFiles {
     pub start: Time,
 }
 
-/// The facts of the client's hop and of files that are moved over it. What is in a tunnel has its
-/// MTU.
+/// The facts of the client's hop and of files that are moved over it. What is inside other packets
+/// on its way has the MTU of what encapsulates it.
 pub fn client_facts(
     job: &Job,
     files: MeasuredFiles,
@@ -35,9 +35,7 @@ pub fn client_facts(
     let hop = job.hops()[0];
     let mut facts = link_facts(hop, files);
     facts.events = observation.and_then(|it| link_events(job, hop, it));
-    if let Some(tunnel) = &job.tunnel {
-        facts.mtu_bytes = Some(u64::from(tunnel.mtu_bytes));
-    }
+    facts.mtu_bytes = job.inner_mtu().or(facts.mtu_bytes);
     facts
 }
 
@@ -82,19 +80,7 @@ fn hop_facts(hop: Hop) -> LinkFacts {
 /// Whether a queue of a hop marks packets. Without a rate none ever waits.
 fn marks(hop: Hop, direction: Direction) -> bool {
     let mut links = hop.links(direction);
-    links.any(|(_, link)| link.rate.is_some() && queue_marks(&link.queue))
-}
-
-fn queue_marks(queue: &Queue) -> bool {
-    match queue.aqm {
-        None | Some(Aqm::HeadDrop) => false,
-        Some(Aqm::Step(_) | Aqm::DualPi2(_)) => true,
-        Some(Aqm::Red(red)) => red.ecn,
-        Some(Aqm::Pie(pie)) => pie.ecn,
-        Some(Aqm::Pi2(pi2)) => pi2.ecn,
-        Some(Aqm::CoDel(codel)) => codel.ecn,
-        Some(Aqm::FairQueue(fair)) => fair.codel.is_some_and(|codel| codel.ecn),
-    }
+    links.any(|(_, link)| link.rate.is_some() && link.queue.aqm.is_some_and(|it| it.marks()))
 }
 
 /// The completion time of an ideal sender.

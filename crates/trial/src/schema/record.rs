@@ -391,6 +391,9 @@ pub struct ProxyResult {
     pub version: String,
     /// How it batches arrivals and polls its stack.
     pub driver: String,
+    /// The largest IP packet that it takes, by its `middlebox.toml`. Null: it ends connections, or
+    /// does not say.
+    pub mtu_bytes: Option<u64>,
     /// CPU time of its program.
     pub cpu_s: f64,
     /// The most that its program had in RAM at once.
