@@ -193,6 +193,11 @@ impl Dispersion {
         self.trains.iter().filter(full).count()
     }
 
+    /// Nothing more is to be heard of any train, short ones included.
+    pub fn all_are_complete(&self) -> bool {
+        self.trains.iter().all(Train::complete)
+    }
+
     /// None: no train was valid.
     pub fn estimate(&self) -> Option<Estimate> {
         let trains = self.trains.iter().filter(|train| train.complete());

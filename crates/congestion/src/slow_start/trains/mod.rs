@@ -155,13 +155,24 @@ impl Trains {
         match self.dispersion.estimate() {
             _ if path.rtt.min < SHORTEST_RTT => self.give_up(path, acks),
             Some(estimate) if complete >= MORE || agree(&estimate) => self.use_it(path, &estimate),
-            None if complete as u64 >= TRAINS => self.give_up(path, acks),
+            None if complete as u64 >= TRAINS || self.flight_is_over() => self.give_up(path, acks),
             _ => Step::Window(self.window(path)),
         }
     }
 
+    /// No more trains leave, and nothing more is to be heard of any. Short ones, such as what is
+    /// left of a handshake, are among them: there may never be so many complete ones.
+    fn flight_is_over(&self) -> bool {
+        let all_sent = self.dispersion.trains() >= TRAINS;
+        self.flight.is_some() && all_sent && self.dispersion.all_are_complete()
+    }
+
     fn give_up(&mut self, path: &PathState, acks: &Acks<'_>) -> Step {
         self.state = State::GivenUp;
+        if RateTrial::too_much(path, path.lost, path.lost + path.delivered) {
+            // The flight met a full queue. What of it has arrived fits beside the others.
+            return trial::leave(path.delivered, "loss");
+        }
         self.fallback.on_acks(path, acks)
     }
 

@@ -258,7 +258,8 @@ fn percent(bytes: u64, percent: u64) -> u64 {
     u64::try_from(u128::from(bytes) * u128::from(percent) / 100).unwrap_or(u64::MAX)
 }
 
-fn leave(window: u64, reason: &'static str) -> Step {
+/// Ends slow start with this window.
+pub fn leave(window: u64, reason: &'static str) -> Step {
     Step::Leave(Exit {
         window,
         ssthresh: window,
