@@ -109,11 +109,6 @@ impl Cubic {
         Reduction::to(bytes)
     }
 
-    /// The curve flattens out no lower than there.
-    pub(super) fn raise_plateau_to(&mut self, bytes: u64) {
-        self.plateau = self.plateau.max(float(bytes));
-    }
-
     /// The next congestion event is not to count as one below the plateau if it is within 1/20 of
     /// it.
     pub(super) fn round_plateau_down_to(&mut self, bytes: u64) {

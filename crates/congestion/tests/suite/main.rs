@@ -8,6 +8,7 @@ mod feed;
 mod model;
 mod properties;
 mod random_loss;
+mod random_paths;
 mod rapid_and_jump_start;
 mod sender;
 mod slow_start;

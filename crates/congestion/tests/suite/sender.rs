@@ -1,6 +1,7 @@
 //! Bentpipe's own sender, `cc=bentpipe`: a first flight, then an avoidance that keeps the queue
 //! short while it is alone. `docs/design/sender.md` has what it does beside others.
 
+use bentpipe_congestion::{Algorithms, Settings};
 use bentpipe_units::{Rate, Span, Time};
 
 use crate::model::{DATAGRAM, History, Model};
@@ -132,4 +133,30 @@ fn a_path_that_becomes_longer_is_not_taken_for_a_queue() {
         let share = run(&model).share(&model);
         assert!(share >= 85, "{by} ms: {share} %");
     }
+}
+
+/// A rest of the handshake is the shortest of five trains, and a full queue leaves nothing of the
+/// other four: nothing can be measured then, and no more trains leave.
+#[test]
+fn a_flight_of_which_nothing_arrives_ends() {
+    let algorithms = Algorithms::new("bentpipe", "flight").unwrap();
+    let mut controller = algorithms.controller(Settings::default(), DATAGRAM, Time::ZERO);
+    let at = |ms| Time::ZERO + Span::from_millis(ms);
+    controller.on_sent(at(0), 0, 1200);
+    controller.on_ack(at(600), 0, at(0));
+    controller.on_acks_end(at(600), 0, true);
+    let mut sent = vec![(at(600), 200)];
+    for train in 0..4 {
+        sent.extend([(at(650 + train * 100), DATAGRAM); 20]);
+        sent.push((at(720 + train * 100), DATAGRAM));
+    }
+    for (number, &(time, bytes)) in (1..).zip(&sent) {
+        controller.on_sent(time, number, bytes);
+    }
+    let last = sent.len() as u64;
+    assert_eq!(controller.phase(), "packet_trains");
+    controller.on_ack(at(1200), 1, at(600));
+    controller.on_ack(at(1700), last, sent[sent.len() - 1].0);
+    controller.on_acks_end(at(1700), 0, false);
+    assert_ne!(controller.phase(), "packet_trains");
 }

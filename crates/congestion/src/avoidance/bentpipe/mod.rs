@@ -15,24 +15,26 @@
 //! | alone | grows by two packets per round trip, ever faster while there is no queue | a queue stands: draining |
 //! | draining | to what the path carries, for two round trips | the queue is gone: alone; it is half as long: once more; else probing |
 //! | probing | half, for two round trips | the queue is gone: alone; it is as long as before: the path has become longer, alone; else competing |
-//! | competing | CUBIC, up to twice what the path holds | no queue for 16 round trips and ten seconds: alone |
+//! | competing | grows as [`competing`] says, up to twice what the path holds | no queue for 16 round trips and ten seconds: alone |
 //!
 //! A loss or a mark that congestion explains reduces the window to what the path carries when
 //! alone; a queue that is far too long to be the sender's own makes it compete at once.
 //!
 //! Limits. A path that loses more than 2 % at random is congested to it. An application that stops
 //! sending for a while comes back with the window that it had. Two senders that have found each
-//! other through a full queue compete as CUBIC does until that is empty. Ten share badly.
+//! other through a full queue compete until that is empty.
 
+mod competing;
 mod state;
 mod watch;
 
 use bentpipe_units::{Span, Time};
 
 use crate::acks::{Acks, CongestionEvent, LostPacket, per_second};
-use crate::avoidance::{Avoidance, Cubic, Reduction};
+use crate::avoidance::{Avoidance, Reduction};
 use crate::pacing::Pacing;
 use crate::path::PathState;
+use competing::Competition;
 use state::{Change, State};
 use watch::Watch;
 
@@ -58,7 +60,11 @@ const REMEMBERED: u64 = 16;
 const PER_ACK: [(u64, u64); 2] = [(160, 10), (64, 4)];
 /// Packets per ACK in a smaller window (RFC 9000, section 13.2.2).
 const USUAL_PER_ACK: u64 = 2;
-/// Alone the sender never makes the queue so many times as long as its limit: somebody else does.
+/// One reduction leaves this part of the window at least. Of a flight whose first ACKs are coming
+/// in little has been delivered yet.
+const LEAST_LEFT: u64 = 4;
+/// Alone the sender never makes the queue so many times as long as its limit, unless it grows fast:
+/// somebody else does.
 const OTHERS: u64 = 4;
 
 /// Bentpipe's congestion avoidance; the head of this file describes it.
@@ -66,7 +72,7 @@ const OTHERS: u64 = 4;
 pub struct Bentpipe {
     watch: Watch,
     state: State,
-    cubic: Cubic,
+    competition: Competition,
     /// The fastest delivery since the sender was alone, bytes per second.
     fastest: u64,
     /// The largest window at which a queue has shown; 0: none is known.
@@ -92,6 +98,7 @@ impl Bentpipe {
         };
         let window = self.in_path(path);
         let limit = self.watch.queue_limit(path);
+        let queue = end?.queue;
         let change = self.state.close_round(path.now, end?, window, limit);
         if let State::Alone {
             free_rounds: FORGET,
@@ -99,7 +106,13 @@ impl Bentpipe {
         {
             self.full_at = 0;
         }
-        self.apply(path, change, end?.queue)
+        match self.state {
+            State::Competing { .. } if change == Change::Keep => {
+                let base = self.watch.base(path);
+                self.competition.yield_to(path, queue, base)
+            }
+            _ => self.apply(path, change, queue),
+        }
     }
 
     fn apply(&mut self, path: &PathState, change: Change, queue: Span) -> Option<u64> {
@@ -130,7 +143,7 @@ impl Bentpipe {
                 Some(before)
             }
             Change::Compete(before) => {
-                self.cubic.restart_at(before);
+                self.competition.begin_at(before);
                 Some(before)
             }
         }
@@ -169,36 +182,34 @@ impl Bentpipe {
         }
     }
 
+    /// The window grows by so much in a round trip that a long queue can be the sender's own.
+    fn grows_fast(&self, path: &PathState) -> bool {
+        if path.ssthresh.is_none() {
+            return true;
+        }
+        let State::Alone { free_rounds } = self.state else {
+            return false;
+        };
+        self.growth(path, free_rounds) > GROWTH * path.datagram
+    }
+
     /// A full queue of somebody else's, or a short one that the sender itself has filled.
     fn reduce_alone(&mut self, path: &PathState) -> Reduction {
         let again = self
             .overflown
             .is_some_and(|round| path.round - round < REMEMBERED);
         self.overflown = Some(path.round);
-        if again || self.watch.queue_now(path) > self.watch.queue_limit(path) * OTHERS {
-            let plateau = self.full_at.max(path.window);
+        let long = self.watch.queue_now(path) > self.watch.queue_limit(path) * OTHERS;
+        if again || long && !self.grows_fast(path) {
             self.state = State::competing(path.now);
-            let reduction = self.cubic.reduce_from(path.window);
-            self.cubic.raise_plateau_to(plateau);
-            return reduction;
+            return self.competition.reduce(path.window);
         }
         self.watch.remember_overflow(path);
         self.state = State::default();
-        match self.carried(path) {
-            Some(carried) => self.cubic.restart_at(carried.min(path.window)),
-            None => self.cubic.reduce_from(path.window),
-        }
-    }
-
-    fn reduce_beside_others(&mut self, path: &PathState) -> Reduction {
-        // Chance decides at which window a loss meets the queue: a little less than the last time
-        // is not yet another flow that asks for its share.
-        self.cubic.round_plateau_down_to(path.window);
-        let reduction = self.cubic.reduce_from(path.window);
-        match self.carried(path) {
-            Some(carried) if carried < reduction.window => self.cubic.restart_at(carried),
-            _ => reduction,
-        }
+        let Some(carried) = self.carried(path) else {
+            return self.competition.reduce(path.window);
+        };
+        Reduction::to(carried.clamp(path.window / LEAST_LEFT, path.window))
     }
 
     /// What the path was seen to deliver, a little less; none in slow start, where that lags
@@ -220,7 +231,6 @@ impl Avoidance for Bentpipe {
 
     fn begin(&mut self, path: &PathState) {
         self.state = State::after_slow_start(path.window);
-        self.cubic.begin(path);
     }
 
     fn on_acks(&mut self, path: &PathState, acks: &Acks<'_>) -> u64 {
@@ -232,9 +242,13 @@ impl Avoidance for Bentpipe {
         self.watch.on_acks(path, acks);
         if let State::Competing { .. } = self.state {
             self.added = 0;
+            if let Some(wanted) = wanted {
+                // The growth begins with this window, and so not before the next ACK.
+                return wanted;
+            }
             let most = 2 * PathState::bytes_in(self.fastest, self.watch.base(path));
-            let window = self.cubic.on_acks(path, acks).min(most.max(path.window));
-            return wanted.unwrap_or(window);
+            let window = self.competition.on_acks(path, acks);
+            return window.min(most.max(path.window));
         }
         let window = match self.state {
             State::Alone { free_rounds } if !self.watch.is_full() => {
@@ -266,7 +280,7 @@ impl Avoidance for Bentpipe {
             State::Draining(_) | State::Probing(_) if event.sent <= self.drained_at => {
                 return Reduction::to(path.window);
             }
-            State::Competing { .. } => self.reduce_beside_others(path),
+            State::Competing { .. } => self.competition.reduce(path.window),
             _ => self.reduce_alone(path),
         };
         self.added = 0;
