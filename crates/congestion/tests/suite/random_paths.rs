@@ -87,16 +87,14 @@ proptest! {
 
     #[test]
     fn alone_it_has_no_more_than_twice_the_path_in_flight(model in path()) {
-        // Over shorter ones slow start is by HyStart++, and overshoots as that does.
-        let rtt = model.rtt.max(Span::from_millis(100));
-        let model = Model { change: None, rtt, ..model };
+        let model = Model { change: None, ..model };
         let history = model.run("bentpipe", "flight");
         let longest = Model { rtt: model.rtt + model.jitter, ..model };
         let most = 2 * longest.bdp_packets() * 5 / 4 + 128;
         let states = ["alone", "draining", "probing", "competing"];
         let samples = history.samples.iter().enumerate().skip(3);
-        // The first ones drain what slow start has left.
-        let settled = samples.skip_while(|(_, it)| !states.contains(&it.phase)).skip(3);
+        // The first ones drain what slow start has left, which HyStart++ makes long on short paths.
+        let settled = samples.skip_while(|(_, it)| !states.contains(&it.phase)).skip(12);
         for (round, sample) in settled {
             let window = sample.window / DATAGRAM;
             prop_assert!(window <= most, "{window} packets for {most}, {} at {round}", sample.phase);

@@ -8,6 +8,9 @@ use super::watch::{RoundEnd, beyond};
 /// quarter of the BDP leaves it empty for up to six seconds.
 const FREE_ROUNDS: u32 = 16;
 const FREE: Span = Span::from_secs(10);
+/// Percent of the delivery that half of the window keeps, behind a queue, only if it has nine
+/// tenths of the link.
+const ALONE: u64 = 90;
 
 /// A state; the head of the module describes them.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +28,8 @@ pub struct Attempt {
     before: u64,
     /// The queue before.
     queue: Span,
+    /// The delivery before, bytes per second.
+    rate: u64,
     /// The round trip is over in which the window was reduced: the next one shows what came of it.
     settled: bool,
 }
@@ -58,6 +63,7 @@ impl State {
         Self::Draining(Attempt {
             before: window,
             queue: Span::MAX,
+            rate: 0,
             settled: false,
         })
     }
@@ -85,6 +91,7 @@ impl State {
         let attempt = Attempt {
             before: window,
             queue: end.queue,
+            rate: end.rate,
             settled: false,
         };
         let (state, change) = match *self {
@@ -97,10 +104,10 @@ impl State {
                 (Self::Draining(tried.settle()), Change::Keep)
             }
             Self::Draining(_) if !end.stands => (Self::default(), Change::Keep),
-            Self::Draining(tried) => tried.drain_further(end.queue),
+            Self::Draining(tried) => tried.drain_further(end),
             Self::Probing(tried) if !tried.settled => (Self::Probing(tried.settle()), Change::Keep),
             Self::Probing(tried) if !end.stands => (Self::default(), Change::Restore(tried.before)),
-            Self::Probing(tried) => tried.judge(now, end.queue, limit),
+            Self::Probing(tried) => tried.judge(now, end, limit),
             Self::Competing { .. } if end.stands => (Self::competing(now), Change::Keep),
             Self::Competing { free_rounds, since } => {
                 let free_rounds = free_rounds + 1;
@@ -123,13 +130,9 @@ impl Attempt {
     }
 
     /// It has helped, and not enough; or it has not helped, and half of the window tells why.
-    fn drain_further(self, queue: Span) -> (State, Change) {
-        let next = Self {
-            before: self.before,
-            queue,
-            settled: false,
-        };
-        if queue * 2 < self.queue {
+    fn drain_further(self, end: RoundEnd) -> (State, Change) {
+        let next = self.go_on(end);
+        if end.queue * 2 < self.queue {
             (State::Draining(next), Change::Drain)
         } else {
             (State::Probing(next), Change::Halve)
@@ -137,12 +140,26 @@ impl Attempt {
     }
 
     /// Half of what was in flight is gone, and there is a queue all the same.
-    fn judge(self, now: Time, queue: Span, limit: Span) -> (State, Change) {
-        let moved = beyond(self.queue, queue) + beyond(queue, self.queue);
+    fn judge(self, now: Time, end: RoundEnd, limit: Span) -> (State, Change) {
+        let moved = beyond(self.queue, end.queue) + beyond(end.queue, self.queue);
         if moved * 2 < limit {
             // Nobody has to wait less: that is no queue, but a longer path.
-            return (State::default(), Change::Lengthen(self.before, queue));
+            return (State::default(), Change::Lengthen(self.before, end.queue));
+        }
+        if end.rate * 100 >= self.rate * ALONE {
+            // Half of the window gets as much of the link as all of it did: there is nobody else.
+            return (State::Draining(self.go_on(end)), Change::Drain);
         }
         (State::competing(now), Change::Compete(self.before))
+    }
+
+    /// The same attempt, one step further.
+    fn go_on(self, end: RoundEnd) -> Self {
+        Self {
+            before: self.before,
+            queue: end.queue,
+            rate: end.rate,
+            settled: false,
+        }
     }
 }

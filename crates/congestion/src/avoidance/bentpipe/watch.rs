@@ -77,6 +77,8 @@ struct Round {
 pub struct RoundEnd {
     /// How much longer it was than the base RTT.
     pub queue: Span,
+    /// The fastest delivery in it, bytes per second.
+    pub rate: u64,
     /// That is more than one sender may keep.
     pub stands: bool,
     /// The sender ran dry.
@@ -196,6 +198,7 @@ impl Watch {
         }
         Some(RoundEnd {
             queue,
+            rate: round.rate,
             stands,
             limited: round.limited,
         })
