@@ -26,7 +26,7 @@ pub struct AckedPacket {
 /// that come compressed don't pretend a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateSample {
-    /// What was delivered.
+    /// The bytes delivered.
     pub bytes: u64,
     /// In which time.
     pub interval: Span,

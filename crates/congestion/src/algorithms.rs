@@ -17,9 +17,9 @@ use crate::slow_start::{
 pub struct UnknownName {
     /// `cc` or `ss`.
     pub option: &'static str,
-    /// What was written.
+    /// The word as it was written.
     pub word: String,
-    /// What could be written.
+    /// The words that there are.
     pub known: Vec<&'static str>,
 }
 

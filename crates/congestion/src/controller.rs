@@ -26,7 +26,7 @@ pub struct Settings {
     pub maximum_rate: u64,
     /// Whether the algorithms say how often the peer is to send ACKs.
     pub adapts_acks: bool,
-    /// What an earlier connection knew of the path, and what is to be made of it.
+    /// The path as an earlier connection knew it, and what is to be made of it.
     pub resume: Option<Resume>,
     /// Where events are logged.
     pub log: Option<SharedEventLog>,
@@ -49,7 +49,7 @@ impl Default for Settings {
 /// The outcome of resuming a path that an earlier connection knew.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Resumption {
-    /// What was known of it.
+    /// The path as it was known.
     pub saved: Option<SavedPath>,
     /// The window that was jumped to; `None`: there was nothing known, the path was not confirmed,
     /// or the window was never filled.
@@ -86,7 +86,7 @@ pub struct Controller {
     pacing: Option<Pacing>,
     /// When the last congestion event was noticed (RFC 9002, section 7.3.2).
     recovery: Option<Time>,
-    /// What a spurious congestion event gives back.
+    /// The state that a spurious congestion event gives back.
     before: Option<Before>,
     settings: Settings,
     /// The phase that was logged last.
@@ -166,13 +166,13 @@ impl Controller {
         &self.path
     }
 
-    /// What a later connection may know of the path; `None`: too little was sent to tell.
+    /// The path, for a later connection; `None`: too little was sent to tell.
     #[must_use]
     pub fn observed(&self) -> Option<SavedPath> {
         self.observer.observed(&self.path)
     }
 
-    /// What became of that which an earlier connection knew.
+    /// The outcome of what an earlier connection knew.
     #[must_use]
     pub fn resumption(&self) -> Resumption {
         self.resumption
@@ -431,7 +431,7 @@ impl Controller {
         self.path.window = bytes.clamp(least, self.settings.maximum_window.max(least));
     }
 
-    /// What this controller is doing, in a word.
+    /// The controller's present phase, in a word.
     #[must_use]
     pub fn phase(&self) -> &'static str {
         match self.phase {

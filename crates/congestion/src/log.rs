@@ -31,7 +31,7 @@ impl Value {
 pub struct LogEvent {
     /// When.
     pub now: Time,
-    /// What it is about, such as `phase` or `search_bin`.
+    /// Its name, such as `phase` or `search_bin`.
     pub name: &'static str,
     /// Names, with their units, and values.
     pub data: Vec<(&'static str, Value)>,

@@ -67,7 +67,7 @@ impl Observer {
         }
     }
 
-    /// What is worth to be remembered.
+    /// The measurements that are worth remembering.
     pub fn observed(&self, path: &PathState) -> Option<SavedPath> {
         let volumes = self.volumes.iter().map(|(_, volume)| *volume);
         let saved = SavedPath {

@@ -8,7 +8,7 @@ use crate::path::PathState;
 /// The speed at which a window is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pacing {
-    /// As many percent of a window per smoothed round-trip time.
+    /// This percentage of a window per smoothed round-trip time.
     ///
     /// > Using a value for "N" that is small, but at least 1 (for example, 1.25) ensures that
     /// > variations in RTT do not result in underutilization of the congestion window. (RFC 9002,

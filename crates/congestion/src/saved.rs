@@ -69,7 +69,7 @@ pub enum SavedError {
     Content {
         /// Which file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
 }

@@ -36,7 +36,7 @@ pub struct SentPackets {
     delivered_at: Time,
     /// When the packet was sent that was acknowledged last.
     flight_began: Time,
-    /// What an ACK has acknowledged so far; emptied when it has been read to its end.
+    /// The packets that an ACK has acknowledged so far; emptied when it has been read to its end.
     acked: Vec<AckedPacket>,
     /// The one among them that was sent last.
     newest: Option<Entry>,

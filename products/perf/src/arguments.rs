@@ -96,7 +96,7 @@ impl UsageError {
 }
 
 impl From<clap::Error> for UsageError {
-    /// What clap says in its first line, and the option that was meant, if it knows one.
+    /// The first line of clap's error, and the option that was meant, if it knows one.
     fn from(error: clap::Error) -> Self {
         let text = error.to_string();
         let what = text.lines().next().unwrap_or_default();

@@ -306,7 +306,7 @@ fn careful_resume(session: &Session) -> &'static str {
     "path      resume_ended_as, if it is there, says how far Careful Resume came"
 }
 
-/// What people have seen so far.
+/// The progress shown so far.
 #[derive(Default)]
 struct Display {
     connected: bool,

@@ -16,7 +16,7 @@ use noq_proto::{
 
 use crate::session::Session;
 
-/// What UDP over IPv4 carries, and so the most that one call can send.
+/// The largest UDP payload over IPv4, and so the most that one call can send.
 const MOST_BYTES: usize = 65_507;
 /// Datagrams of one call at least, as in noq's own driver, and with a path that is fast enough what
 /// it carries in [`BURST`].
@@ -34,7 +34,7 @@ pub struct Test {
     pub remote: SocketAddr,
     /// Its qlog.
     pub log: Option<LogFile>,
-    /// What people know it by.
+    /// Its name for people.
     pub number: Option<usize>,
     /// How many of its intervals they have seen.
     pub shown: usize,
@@ -46,7 +46,7 @@ pub struct Test {
 
 /// The acceptor of connections.
 pub trait Accept {
-    /// What it is to be like, and the session for it.
+    /// Its description, and the session for it.
     fn accept(&mut self, incoming: &Incoming, now: Duration) -> (Arc<ServerConfig>, Session);
     /// Its qlog, if it has one: asked when the connection has just been made.
     fn log(&self) -> Option<LogFile>;
@@ -69,7 +69,7 @@ impl Accept for NoAcceptor {
 pub struct Engine<A> {
     port: Port,
     connections: Connections<A>,
-    /// What is being sent, while the socket takes no more.
+    /// The datagrams being sent, while the socket takes no more.
     blocked: Option<Transmit>,
     buffer: Vec<u8>,
     /// There is something to do at once.
@@ -355,7 +355,7 @@ impl<A: Accept> Connections<A> {
         wakes.flatten().min()
     }
 
-    /// What a connection sends next.
+    /// The next datagrams of a connection.
     fn poll(
         &mut self,
         index: usize,

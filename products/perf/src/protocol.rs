@@ -21,9 +21,9 @@ use serde::{Deserialize, Serialize};
 
 /// The application protocol (RFC 7301); another version is another protocol.
 pub const ALPN: &[u8] = b"bentpipe-perf/1";
-/// What the protocol that carries the options begins with.
+/// The beginning of the protocol that carries the options.
 const OPTIONS: &str = "bentpipe-perf-options/1 ";
-/// What RFC 7301 allows a protocol's name to be long.
+/// The longest protocol name of RFC 7301.
 const LONGEST_ALPN: usize = 255;
 
 /// A line that is longer is not this protocol's.
@@ -50,9 +50,9 @@ pub enum Direction {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Amount {
-    /// As much as goes through in so many seconds.
+    /// The bytes that the path takes in this number of seconds.
     TimeS(f64),
-    /// So many bytes over all streams.
+    /// This number of bytes over all streams.
     Bytes(u64),
 }
 
@@ -136,7 +136,7 @@ pub enum Message {
     /// Why not.
     Refused(String),
     Interval(Interval),
-    /// Whoever reads this is to send no more.
+    /// The reader of this is to send no more.
     Stop,
     End(TestEnd),
 }

@@ -19,7 +19,7 @@ pub struct Receiver {
     first: Option<Duration>,
     last: Duration,
     timer: Option<IntervalTimer>,
-    /// What was reported.
+    /// The report.
     reported: u64,
 }
 

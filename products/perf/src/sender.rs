@@ -8,11 +8,11 @@ use noq_proto::{Connection, Dir, PathId, StreamId, VarInt, WriteError};
 use crate::interval_timer::IntervalTimer;
 use crate::protocol::{Amount, Interval, Request, SenderCounters};
 
-/// What is sent, over and over. Large: the library looks through the pieces in its buffer for each
-/// packet.
+/// The data that is sent, over and over. Large: the library looks through the pieces in its buffer
+/// for each packet.
 const BLOCK_BYTES: usize = 8 << 20;
-/// What is buffered beyond two windows. Enough never to run dry; more would be more pieces to look
-/// through.
+/// The bytes buffered beyond two windows. Enough never to run dry; more would be more pieces to
+/// look through.
 const SPARE_BYTES: u64 = 4 << 20;
 
 /// The sending side of a test.
@@ -26,7 +26,7 @@ pub struct Sender {
     ended: Option<Duration>,
     stopped: bool,
     timer: Option<IntervalTimer>,
-    /// What was reported.
+    /// The report.
     reported: SenderCounters,
 }
 
@@ -190,7 +190,7 @@ fn of_nothing(totals: &SenderCounters) -> impl Fn((u32, f64)) -> Interval {
     }
 }
 
-/// What the connection has sent so far.
+/// The connection's counts of sending so far.
 pub fn totals(connection: &mut Connection) -> SenderCounters {
     let path = connection.path_stats(PathId::ZERO).unwrap_or_default();
     SenderCounters {

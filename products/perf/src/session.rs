@@ -34,7 +34,7 @@ pub struct Session {
     pub request: Option<Request>,
     /// Why a server does not want it, whatever it asks.
     refusal: Option<String>,
-    /// What a server has made the connection by.
+    /// The options with which a server has made the connection.
     options: BTreeMap<String, String>,
     control: ControlStream,
     sender: Option<Sender>,
@@ -51,7 +51,7 @@ pub struct Session {
     pub zero_rtt: ZeroRtt,
     /// The program at the other side.
     pub peer: Option<String>,
-    /// What happened, interval by interval, as far as it is known.
+    /// The events, interval by interval, as far as they are known.
     pub rows: Vec<Interval>,
     pub own_end: Option<TestEnd>,
     pub peer_end: Option<TestEnd>,
@@ -466,7 +466,7 @@ impl Session {
         self.rows.iter().take_while(is_whole).count()
     }
 
-    /// What has arrived, if this is known.
+    /// The bytes that have arrived, if this is known.
     pub fn received(&self) -> Option<(ReceiverCounters, f64)> {
         let ends = [&self.own_end, &self.peer_end];
         let end = ends

@@ -36,7 +36,7 @@ pub fn row(row: &Interval, request: &Request) -> String {
     line
 }
 
-/// What is going to be done.
+/// The measurement that is about to begin.
 pub fn intention(request: &Request) -> String {
     let way = match request.direction {
         Direction::Upload => "client sends",
@@ -62,7 +62,7 @@ pub fn intention(request: &Request) -> String {
     text
 }
 
-/// What came of it.
+/// The result of the measurement.
 pub fn summary(session: &Session, role: [&str; 2]) -> String {
     let mut lines = Vec::new();
     if let Some((received, seconds)) = session.received() {

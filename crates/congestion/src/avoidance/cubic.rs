@@ -23,10 +23,10 @@ use crate::path::PathState;
 /// > Therefore, *C* SHOULD be set to 0.4. (section 5.1)
 const C: f64 = 0.4;
 
-/// What a congestion event leaves of the window.
+/// The part of the window that a congestion event leaves.
 const BETA: f64 = 0.7;
 
-/// What the window of Reno, which halves it, is matched with in the Reno-friendly region.
+/// The growth that matches Reno, which halves its window, in the Reno-friendly region.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 /// CUBIC: grows back to where the last congestion event was, flattens out there, and then probes

@@ -46,7 +46,7 @@ pub trait Avoidance: Send + Sync + Debug {
     /// Its word in a variant, `cc=…`.
     fn name(&self) -> &'static str;
 
-    /// What it is doing, for the log.
+    /// Its present phase, for the log.
     fn phase(&self) -> &'static str {
         "congestion_avoidance"
     }

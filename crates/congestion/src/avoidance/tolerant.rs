@@ -48,7 +48,7 @@ pub struct Tolerant {
     cubic: Cubic,
     /// The last round trip and this one.
     rounds: [Round; 2],
-    /// What was sent before does not count: it was sent with the window that has been reduced.
+    /// Packets sent before do not count: they were sent with the window that has been reduced.
     since: Time,
 }
 

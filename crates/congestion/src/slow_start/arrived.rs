@@ -14,7 +14,7 @@ struct Arrival {
     delivered: u64,
 }
 
-/// What has been acknowledged since a first packet was.
+/// The bytes acknowledged since a first packet was.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arrived {
     first: Arrival,

@@ -53,7 +53,7 @@ pub enum Jump {
 /// The order to resume a path: what is known of it, and what is to be made of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resume {
-    /// What an earlier connection knew.
+    /// The path as an earlier connection knew it.
     pub saved: SavedPath,
     /// How far to jump.
     pub jump: Jump,
@@ -225,9 +225,10 @@ impl CarefulResume {
         });
     }
 
-    /// What the path carries in a round trip, by the rate at which the jump has arrived so far; 85
-    /// % of it, which drains the queue, and no more than was sent of the jump up to `end`. `None`:
-    /// too little has arrived to tell, or RFC 9959 is to be kept, which does not look at rates.
+    /// The bytes that the path carries in a round trip, by the rate at which the jump has arrived
+    /// so far; 85 % of it, which drains the queue, and no more than was sent of the jump up to
+    /// `end`. `None`: too little has arrived to tell, or RFC 9959 is to be kept, which does not
+    /// look at rates.
     fn measured(&self, path: &PathState, end: u64) -> Option<u64> {
         let arrived = self.arrived?;
         if self.resume.jump == Jump::Half || arrived.bytes() < LEAST_MEASURED * path.datagram {

@@ -100,7 +100,7 @@ impl HyStartPlusPlus {
         }
     }
 
-    /// What the round that ends was like.
+    /// The event of a round that ends, for the log.
     fn round_event(&self, path: &PathState) -> LogEvent {
         let mut data = vec![
             ("round", Value::Integer(path.round)),

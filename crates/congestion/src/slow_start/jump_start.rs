@@ -31,7 +31,7 @@ enum State {
     /// The RTT is not known yet.
     #[default]
     Handshake,
-    /// What is sent after so many bytes belongs to the jump.
+    /// The bytes sent before the jump.
     Jumping { from: u64 },
     /// Its ACKs have begun to come; it ended at so many bytes.
     Landed {

@@ -82,12 +82,12 @@ pub trait SlowStart: Send + Sync + Debug {
     /// Its word in a variant, `ss=…`.
     fn name(&self) -> &'static str;
 
-    /// What it is doing, for the log.
+    /// Its present phase, for the log.
     fn phase(&self) -> &'static str {
         "slow_start"
     }
 
-    /// What made [`SlowStart::phase`] change last, for the log.
+    /// The cause of the last change of [`SlowStart::phase`], for the log.
     fn trigger(&self) -> &'static str {
         "ack"
     }
@@ -136,7 +136,7 @@ pub trait SlowStart: Send + Sync + Debug {
         None
     }
 
-    /// What the log should know; asked after each event, if somebody listens.
+    /// An event for the log; asked after each event, if somebody listens.
     fn take_event(&mut self, path: &PathState) -> Option<LogEvent> {
         let _ = path;
         None

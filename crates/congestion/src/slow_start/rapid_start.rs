@@ -29,7 +29,7 @@ const ACK_FACTOR: u64 = 20;
 /// Rapid Start; the head of this file describes it.
 #[derive(Debug, Clone, Default)]
 pub struct RapidStart {
-    /// What was sent before so many bytes is the first flight, which is paced over a round trip.
+    /// The bytes of the first flight, which is paced over a round trip.
     first_flight: Option<u64>,
     /// The smallest RTT of this round trip, and of the one before.
     floor: Option<Span>,

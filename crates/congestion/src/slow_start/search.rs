@@ -32,7 +32,7 @@ const NUM_BINS: usize = 25;
 /// Slow start ends beyond a normalised difference of 0.35, in percent.
 const THRESH: u64 = 35;
 
-/// What happens to the window when SEARCH has found the choke point.
+/// The change of the window when SEARCH has found the choke point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
     Lower,
@@ -152,7 +152,7 @@ impl Bins {
         (now - self.end).as_nanos() / self.duration.as_nanos() > W + EXTRA_BINS
     }
 
-    /// As many bins as are closest to `span`.
+    /// The number of bins that is closest to `span`.
     fn closest(&self, span: Span) -> u64 {
         let (span, bin) = (span.as_nanos(), self.duration.as_nanos());
         let whole = span / bin;
@@ -180,7 +180,7 @@ impl Bins {
         (first..=last).map(|bin| self.delivered.get(bin)).sum()
     }
 
-    /// What was delivered in the last two initial round-trip times: the bin that has just been
+    /// The bytes delivered in the last two initial round-trip times: the bin that has just been
     /// opened is not among the bins.
     fn overshoot(&self) -> u64 {
         self.sum(self.current - 1, self.closest(self.initial_rtt * 2))
@@ -209,7 +209,7 @@ impl Bins {
     }
 }
 
-/// What a completed bin says.
+/// The evidence of a completed bin.
 #[derive(Debug, Clone, Copy)]
 struct Check {
     bin: u64,

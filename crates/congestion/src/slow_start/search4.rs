@@ -23,7 +23,7 @@ const NUM_ACKED_BINS: usize = 11;
 const NUM_SENT_BINS: usize = 26;
 /// Slow start ends from a normalised difference of 0.26 on, in percent.
 const THRESH: u64 = 26;
-/// So many datagrams must be acknowledged for one to be sent while the queue drains.
+/// The datagrams that must be acknowledged for one to be sent while the queue drains.
 const DRAIN_ACKED: u64 = 3;
 
 /// SEARCH 4.0: slow start that compares what was sent with what arrives.
@@ -110,7 +110,7 @@ impl Bins {
         self.set(self.current, path.delivered, path.sent);
     }
 
-    /// What was sent in the window that ended a round-trip time ago. That instant lies between two
+    /// The bytes sent in the window that ended a round-trip time ago. That instant lies between two
     /// bins.
     fn sent_before(&self, last: u64, rtt: Span) -> u64 {
         let window = |last: u64| u128::from(self.sent.get(last) - self.sent.get(last - W));
@@ -133,7 +133,7 @@ impl Bins {
         }
     }
 
-    /// What the path holds without a queue: what was delivered in the last initial round-trip time.
+    /// The path's bytes without a queue: those delivered in the last initial round-trip time.
     fn target(&self, path: &PathState) -> u64 {
         let bins = self
             .initial_rtt
@@ -144,7 +144,7 @@ impl Bins {
     }
 }
 
-/// What the windows say that end with a bin.
+/// The evidence of the windows that end with a bin.
 #[derive(Debug, Clone, Copy)]
 struct Check {
     bin: u64,

@@ -13,11 +13,11 @@ pub const INITIAL_WINDOW: u64 = 10 * DATAGRAM;
 /// A path that a test sets as it likes, and the algorithm that is told of it.
 pub struct Feed<A: ?Sized = dyn SlowStart> {
     pub path: PathState,
-    /// What the next ACKs measure.
+    /// The RTT that the next ACKs measure.
     pub rate: Option<RateSample>,
     /// The next ACKs begin a round trip.
     pub new_round: bool,
-    /// What had been sent when the packet left that is acknowledged next.
+    /// The bytes sent when the packet left that is acknowledged next.
     pub sent_before: u64,
     pub algorithm: Box<A>,
 }

@@ -34,7 +34,7 @@ pub struct Model {
     pub longer: Option<(Time, Span)>,
     /// Of others, who know no congestion control.
     pub cross_traffic: Rate,
-    /// What may wait, in packets.
+    /// The capacity of the queue, in packets.
     pub queue: u64,
     /// Every packet is delayed further by up to so much, in order.
     pub jitter: Span,
@@ -42,7 +42,7 @@ pub struct Model {
     pub loss_one_in: u64,
     /// Packets until an ACK is sent at once.
     pub ack_every: u64,
-    /// What is to be delivered, in bytes.
+    /// The size of the transfer, in bytes.
     pub bytes: u64,
     /// The data need not wait for the handshake.
     pub early: bool,
@@ -141,9 +141,9 @@ pub struct History {
     pub sent: u64,
     /// The most packets that ever waited.
     pub longest_queue: u64,
-    /// What the controller would save of the path.
+    /// The path as the controller would save it.
     pub observed: Option<SavedPath>,
-    /// What became of what it had been told.
+    /// The outcome of a saved path.
     pub resumption: Resumption,
 }
 

@@ -10,7 +10,7 @@ const DATAGRAM: u64 = 1200;
 const MOST: u64 = 300 * DATAGRAM;
 const CAP: u64 = 2_000_000;
 
-/// What happens next; the numbers choose among the packets in flight, or time in milliseconds.
+/// The next event; the numbers choose among the packets in flight, or time in milliseconds.
 #[derive(Debug, Clone)]
 enum Event {
     Send(u8),

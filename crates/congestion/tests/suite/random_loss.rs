@@ -1,4 +1,4 @@
-//! What `tolerant` is for, and what it must not do: over the model of a path, from a window that
+//! The purpose of `tolerant`, and what it must not do: over the model of a path, from a window that
 //! fits.
 
 use crate::model::{DATAGRAM, History, Model};

@@ -1,5 +1,5 @@
 //! The avoidance of Bentpipe's own sender: alone it keeps the queue short, beside others it is
-//! CUBIC, and it tells random loss from congestion.
+//! about as strong as CUBIC, and it tells random loss from congestion.
 //!
 //! Source: our own, put together from published ideas. A queue that a sender must drain by itself
 //! if nobody else fills it, and the change of mode if it stays, are those of Copa (V. Arun, H.
@@ -212,7 +212,7 @@ impl Bentpipe {
         Reduction::to(carried.clamp(path.window / LEAST_LEFT, path.window))
     }
 
-    /// What the path was seen to deliver, a little less; none in slow start, where that lags
+    /// A little less than the path was seen to deliver; none in slow start, where that lags
     /// behind.
     fn carried(&self, path: &PathState) -> Option<u64> {
         path.ssthresh?;

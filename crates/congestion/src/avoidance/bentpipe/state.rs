@@ -58,7 +58,7 @@ impl Default for State {
 }
 
 impl State {
-    /// What slow start has left in the queue leaves before anything is judged.
+    /// The state after slow start: its queue leaves before anything is judged.
     pub fn after_slow_start(window: u64) -> Self {
         Self::Draining(Attempt {
             before: window,

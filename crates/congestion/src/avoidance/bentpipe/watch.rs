@@ -1,4 +1,4 @@
-//! What the ACKs say of the path: its base RTT, the queue in it, what it delivers and loses.
+//! The path as ACKs show it: its base RTT, its queue, its deliveries and losses.
 
 use bentpipe_units::{Span, Time};
 
@@ -122,7 +122,7 @@ impl Watch {
         self.rates.into_iter().max().unwrap_or(0)
     }
 
-    /// What the path holds without a queue, by what it was seen to deliver.
+    /// The bytes that the path holds without a queue, by the rate of its deliveries.
     pub fn bdp(&self, path: &PathState) -> Option<u64> {
         let rate = Some(self.rate()).filter(|&rate| rate > 0)?;
         Some(PathState::bytes_in(rate, self.base(path)))
@@ -204,7 +204,7 @@ impl Watch {
         })
     }
 
-    /// What was lost just now is explained by congestion: a queue that stands for longer than a
+    /// Whether congestion explains the loss of just now: a queue that stands for longer than a
     /// round trip, one that the packets beside the lost one waited in, or more losses than chance
     /// makes.
     pub fn is_congestion(&self, path: &PathState) -> bool {

@@ -10,7 +10,7 @@ use crate::path::PathState;
 /// Bytes per second at which it begins, 10 Mbit/s: a small file need not be faster, and a path of
 /// that rate bears it.
 const FIRST_RATE: u64 = 1_250_000;
-/// So many bytes are sent at that rate.
+/// The bytes that are sent at that rate.
 const FIRST: u64 = 100_000;
 /// Bytes per second afterwards: 19 Mbit/s.
 const RATE: u64 = 2_375_000;

@@ -133,7 +133,7 @@ impl Trains {
         (part * self.dispersion.trains()).clamp(SHORTEST_GAP, LONGEST_GAP)
     }
 
-    /// What is sent now lies between two trains of a flight, or behind the last one.
+    /// Whether a packet sent now lies between two trains of a flight, or behind the last one.
     fn between_trains(&self, path: &PathState) -> bool {
         let sent = self.dispersion.trains();
         let Some(last) = self

@@ -43,7 +43,7 @@ pub struct RateTrial {
     pub sure: bool,
     /// Percent of the estimate that are handed over.
     share: u64,
-    /// What was sent later than so many bytes belongs to the trial.
+    /// The bytes sent before the trial.
     from: u64,
     round: Option<Round>,
     /// Round trips that have been judged.

@@ -6,7 +6,7 @@ use bentpipe_units::Span;
 use super::SEGMENT;
 use crate::feed::Feed;
 
-/// What 10 round trips add to a window of 1000 segments, in segments.
+/// The growth of a window of 1000 segments in 10 round trips, in segments.
 fn grown(rtt: Span) -> u64 {
     let mut feed = Feed::avoidance(Hybla::default(), SEGMENT, 1_000 * SEGMENT, rtt);
     feed.begin();

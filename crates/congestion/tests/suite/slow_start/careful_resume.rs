@@ -1,4 +1,4 @@
-//! What Careful Resume makes of a jump of which some was lost: to 1000 packets over 600 ms, of
+//! Careful Resume after a jump of which some was lost: to 1000 packets over 600 ms, of
 //! which the first ten are the initial window, and leave with it. A rate makes a window of 85 % of
 //! what it carries in 600 ms.
 

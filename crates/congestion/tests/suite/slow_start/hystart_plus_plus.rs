@@ -9,7 +9,7 @@ fn feed(rtt_ms: u64) -> Feed {
     Feed::slow_start(HyStartPlusPlus::default(), rtt_ms)
 }
 
-/// So many ACKs with one RTT, the first of which begins a round.
+/// A number of ACKs with one RTT, the first of which begins a round.
 fn round(feed: &mut Feed, rtt_ms: u64, acks: u64) -> Step {
     let mut step = feed.ack_of_a_new_round(0, DATAGRAM, rtt_ms);
     for _ in 1..acks {

@@ -44,7 +44,7 @@ fn text(event: &LogEvent, name: &str) -> &'static str {
     }
 }
 
-/// What ended slow start.
+/// The cause of slow start's end.
 fn end(events: &[LogEvent]) -> &'static str {
     let left =
         |event: &&LogEvent| event.name == "phase" && text(event, "new") == "congestion_avoidance";

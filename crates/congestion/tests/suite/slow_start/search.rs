@@ -13,7 +13,7 @@ fn fill(feed: &mut Feed, bins: &[u64]) -> Vec<Step> {
     (0..).zip(bins).map(ack).collect()
 }
 
-/// What `bins` are is known when the bin after them has begun.
+/// Feeds `bins`; the last is known when the bin after it has begun.
 fn outcome(slow_start: Search, bins: &[u64]) -> (Feed, Step, Vec<Step>) {
     let mut feed = Feed::slow_start(slow_start, 600);
     let mut bins = bins.to_vec();
