@@ -67,12 +67,12 @@ impl EndpointError {
         move |source| Self::Io { what, source }
     }
 
-    /// What a library says of its TLS, for `map_err`.
+    /// A library's error in its TLS, for `map_err`.
     pub fn tls(error: impl Display) -> Self {
         Self::Tls(error.to_string())
     }
 
-    /// What a library says of a transfer, for `map_err`.
+    /// A library's error in a transfer, for `map_err`.
     pub fn failed(error: impl Display) -> Self {
         Self::Failed(error.to_string())
     }
