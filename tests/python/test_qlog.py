@@ -286,3 +286,22 @@ def test_what_a_file_says_of_its_version_is_said(tmp_path: Path) -> None:
         done = bentpipe_trace("qlog", log)
         assert done.returncode == 0 and done.stdout.startswith(f"{log}: {printed}\n"), done.stdout
         assert summary(log)["version"] == version
+
+
+def test_phases_of_congestion_control_are_listed_with_their_reasons(tmp_path: Path) -> None:
+    """As drafts and the current schema name the event; a stack need not say why, nor the window."""
+    events = [
+        '{"time": 1.5, "name": "recovery:congestion_state_updated", "data": {"old": "slow_start", '
+        '"new": "recovery", "trigger": "loss", "congestion_window": 6000}}',
+        '{"time": 20, "name": "recovery:congestion_state_updated", "data": {"new": "congestion_avoidance"}}',
+    ]
+    log = tmp_path / "x.qlog"
+    log.write_text(f'{{"qlog_version": "0.3", "traces": [{{"events": [{", ".join(events)}]}}]}}')
+    lines = bentpipe_trace("qlog", log, "--explain").stdout.splitlines()
+    assert [line.split() for line in lines[-2:]] == [
+        "1.5 ms slow_start -> recovery (loss), window 6000 bytes".split(),
+        "20 ms congestion_avoidance".split(),
+    ]
+    (trace,) = json.loads(bentpipe_trace("qlog", log, "--explain", "--json").stdout)["traces"]
+    assert trace["phases"][0]["window_bytes"] == 6000 and trace["phases"][1]["trigger"] is None
+    assert "recovery (loss)" not in bentpipe_trace("qlog", log).stdout

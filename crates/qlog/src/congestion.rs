@@ -38,6 +38,31 @@ pub struct Phase {
     /// As the stack calls it: `slow_start`, `congestion_avoidance`, `recovery`,
     /// `application_limited`, …
     pub name: String,
+    /// The phase before, if the stack says it.
+    pub old: Option<String>,
+    /// The reason of the change, if the stack says one.
+    pub trigger: Option<String>,
+    /// The congestion window at its beginning in bytes, if the stack says it (no field of the
+    /// schema; noq's controllers of Bentpipe have it).
+    pub window: Option<u64>,
+}
+
+impl Phase {
+    /// The phase that begins with an event, if that is `quic:congestion_state_updated`.
+    #[must_use]
+    pub fn of(event: &Event<'_>) -> Option<Self> {
+        if event.name != "quic:congestion_state_updated" {
+            return None;
+        }
+        let state = parse::<State<'_>>(event)?;
+        Some(Self {
+            time: event.time,
+            name: state.new,
+            old: state.old,
+            trigger: state.trigger,
+            window: state.congestion_window.and_then(count),
+        })
+    }
 }
 
 /// The congestion control metrics of one trace. A series has a sample where its value changed.
@@ -117,8 +142,12 @@ struct Metrics<'a> {
 }
 
 #[derive(Deserialize)]
-struct State {
+struct State<'a> {
+    old: Option<String>,
     new: String,
+    trigger: Option<String>,
+    #[serde(borrow)]
+    congestion_window: Option<&'a RawValue>,
 }
 
 impl CongestionLog {
@@ -152,21 +181,11 @@ impl CongestionLog {
     /// Takes the next event of the trace.
     pub fn add(&mut self, event: &Event<'_>) {
         self.outline.add(event);
-        match event.name.as_ref() {
-            "quic:recovery_metrics_updated" => {
-                if let Some(metrics) = parse::<Metrics<'_>>(event) {
-                    self.add_metrics(event.time, &metrics);
-                }
-            }
-            "quic:congestion_state_updated" => {
-                if let Some(state) = parse::<State>(event) {
-                    self.phases.push(Phase {
-                        time: event.time,
-                        name: state.new,
-                    });
-                }
-            }
-            _ => {}
+        self.phases.extend(Phase::of(event));
+        if event.name == "quic:recovery_metrics_updated"
+            && let Some(metrics) = parse::<Metrics<'_>>(event)
+        {
+            self.add_metrics(event.time, &metrics);
         }
     }
 
@@ -249,7 +268,7 @@ mod tests {
                 .replace('\n', "").as_str(),
             r#"{"time":3,"name":"quic:recovery_metrics_updated","data":{"congestion_window":12000,"bytes_in_flight":0.0}}"#,
             r#"{"time":4,"name":"quic:recovery_metrics_updated","data":{"ssthresh":6000,"bytes_in_flight":7}}"#,
-            r#"{"time":5,"name":"quic:congestion_state_updated","data":{"old":"slow_start","new":"recovery"}}"#,
+            r#"{"time":5,"name":"quic:congestion_state_updated","data":{"old":"slow_start","new":"recovery","trigger":"loss","congestion_window":6000}}"#,
             r#"{"time":6,"name":"quic:recovery_metrics_updated","data":"what?"}"#,
         ]);
         assert_eq!(
@@ -268,7 +287,10 @@ mod tests {
             found.phases,
             [Phase {
                 time: 5 * MILLISECOND,
-                name: "recovery".to_owned()
+                name: "recovery".to_owned(),
+                old: Some("slow_start".to_owned()),
+                trigger: Some("loss".to_owned()),
+                window: Some(6000),
             }]
         );
     }

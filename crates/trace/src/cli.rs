@@ -160,6 +160,12 @@ fn command() -> clap::Command {
             .value_parser(ValueParser::string()),
         )
         .arg(
+            Arg::new("explain")
+                .long("explain")
+                .help("Also list the phases of congestion control, and why each began")
+                .action(ArgAction::SetTrue),
+        )
+        .arg(
             Arg::new("json")
                 .long("json")
                 .help("Print a JSON object per file")
@@ -185,7 +191,7 @@ fn command() -> clap::Command {
             losses,
         ))
         .subcommand(usage(
-            "bentpipe-trace qlog FILE... [-o OUT [--epoch DATE]] [--json]",
+            "bentpipe-trace qlog FILE... [-o OUT [--epoch DATE]] [--explain] [--json]",
             qlog,
         ))
 }
@@ -258,6 +264,7 @@ fn qlog(matches: &mut ArgMatches) -> Result<Command, String> {
         files: given_files(matches),
         out: matches.remove_one("out"),
         epoch: epoch.as_deref().map(date).transpose()?,
+        explain: matches.get_flag("explain"),
         json: matches.get_flag("json"),
     };
     if job.files.is_empty() {
@@ -347,6 +354,7 @@ mod tests {
             files: vec!["a.qlog".into(), "b.sqlog".into()],
             out: Some("c.qlog".into()),
             epoch: Some(1_000_000_000),
+            explain: true,
             json: true,
         };
         assert_eq!(
@@ -357,6 +365,7 @@ mod tests {
                 "c.qlog",
                 "--epoch",
                 "1970-01-01T00:00:01Z",
+                "--explain",
                 "--json",
                 "b.sqlog"
             ]),

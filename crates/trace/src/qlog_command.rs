@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use bentpipe_qlog::convert::Converter;
-use bentpipe_qlog::{Clock, Format, Generation, Outline, QlogError, Reader, Trace, milliseconds};
+use bentpipe_qlog::{
+    Clock, Format, Generation, Outline, Phase, QlogError, Reader, Trace, milliseconds,
+};
 use bentpipe_unpack::Unpacking;
 
 use crate::input;
@@ -23,6 +25,8 @@ pub struct Job {
     pub out: Option<PathBuf>,
     /// The origin of times in files that do not give it, in nanoseconds since the Unix epoch.
     pub epoch: Option<i64>,
+    /// Also list the phases of congestion control.
+    pub explain: bool,
     /// Print the summaries as JSON.
     pub json: bool,
 }
@@ -53,6 +57,20 @@ struct TraceSummary {
     last_ms: Option<String>,
     /// Counts by name.
     events: BTreeMap<String, usize>,
+    /// In order; none: not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phases: Option<Vec<PhaseSummary>>,
+}
+
+/// A phase of congestion control, and why the one before ended.
+#[derive(serde::Serialize)]
+struct PhaseSummary {
+    /// Milliseconds on the trace's clock, in text.
+    from_ms: String,
+    name: String,
+    old: Option<String>,
+    trigger: Option<String>,
+    window_bytes: Option<u64>,
 }
 
 /// A file that was read once.
@@ -73,7 +91,7 @@ pub fn run(job: &Job) -> Result<ExitCode, Box<dyn Error>> {
     let mut failed = Vec::new();
     for (file, content) in job.files.iter().zip(&files) {
         let name = file.display();
-        match LogFile::of(file, content) {
+        match LogFile::of(file, content, job.explain) {
             Ok(file) => {
                 failed.extend(
                     file.summary
@@ -150,7 +168,7 @@ fn print(job: &Job, files: &[LogFile<'_>]) -> io::Result<()> {
 }
 
 impl<'a> LogFile<'a> {
-    fn of(file: &Path, content: &'a Unpacking) -> Result<Self, String> {
+    fn of(file: &Path, content: &'a Unpacking, explain: bool) -> Result<Self, String> {
         let bytes = &content.bytes[..];
         if let (true, Some(error)) = (bytes.is_empty(), &content.error) {
             return Err(error.to_string());
@@ -159,6 +177,7 @@ impl<'a> LogFile<'a> {
         let traces = reader.traces().to_vec();
         let mut outlines: Vec<_> = traces.iter().map(Outline::new).collect();
         let mut counts = vec![BTreeMap::<String, usize>::new(); traces.len()];
+        let mut phases: Vec<_> = traces.iter().map(|_| Vec::new()).collect();
         let mut problems = Problems::default();
         let (generation, format) = (generation(&reader), format(&reader));
         let version = reader.version().map(str::to_owned);
@@ -166,12 +185,14 @@ impl<'a> LogFile<'a> {
             match event {
                 Ok(event) => {
                     outlines[event.trace].add(&event);
+                    phases[event.trace].extend(Phase::of(&event).map(PhaseSummary::of));
                     count(&mut counts[event.trace], &event.name);
                 }
                 Err(error) => problems.add(&error),
             }
         }
-        let parts = traces.iter().zip(&outlines).zip(counts);
+        let phases = phases.into_iter().map(|them| explain.then_some(them));
+        let parts = traces.iter().zip(&outlines).zip(counts).zip(phases);
         let unpacking = content.error.iter().map(ToString::to_string);
         let summary = Summary {
             file: file.display().to_string(),
@@ -179,7 +200,10 @@ impl<'a> LogFile<'a> {
             version,
             format,
             traces: parts
-                .map(|((trace, outline), events)| TraceSummary::of(trace, outline, events))
+                .map(|(((trace, outline), events), phases)| TraceSummary {
+                    phases,
+                    ..TraceSummary::of(trace, outline, events)
+                })
                 .collect(),
             problems: unpacking.chain(problems.texts()).collect(),
         };
@@ -295,6 +319,7 @@ impl TraceSummary {
             first_ms: outline.span.map(|(first, _)| milliseconds(first)),
             last_ms: outline.span.map(|(_, last)| milliseconds(last)),
             events,
+            phases: None,
         }
     }
 
@@ -324,6 +349,43 @@ impl TraceSummary {
         for (name, count) in &self.events {
             writeln!(out, "  {count:>9} {name}")?;
         }
+        let Some(phases) = &self.phases else {
+            return Ok(());
+        };
+        if phases.is_empty() {
+            writeln!(out, "  no event says a phase of congestion control")?;
+        }
+        for phase in phases {
+            phase.print(out)?;
+        }
         Ok(())
+    }
+}
+
+impl PhaseSummary {
+    fn of(phase: Phase) -> Self {
+        Self {
+            from_ms: milliseconds(phase.time),
+            name: phase.name,
+            old: phase.old,
+            trigger: phase.trigger,
+            window_bytes: phase.window,
+        }
+    }
+
+    /// A line such as `12043.2 ms  alone -> draining (ack), window 1499916 bytes`.
+    fn print(&self, out: &mut impl Write) -> io::Result<()> {
+        write!(out, "  {:>13} ms  ", self.from_ms)?;
+        if let Some(old) = &self.old {
+            write!(out, "{old} -> ")?;
+        }
+        write!(out, "{}", self.name)?;
+        if let Some(trigger) = &self.trigger {
+            write!(out, " ({trigger})")?;
+        }
+        if let Some(window) = self.window_bytes {
+            write!(out, ", window {window} bytes")?;
+        }
+        writeln!(out)
     }
 }

@@ -25,8 +25,11 @@ _FILE = click.Path(path_type=Path)
     help="With -o: what times count from in logs that do not say it (noq, quinn). In a trial of bentpipe run "
     "it is 2000-01-01T00:00:00Z.",
 )
+@click.option(
+    "--explain", is_flag=True, help="Also list the phases of congestion control, and why each began."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object per file.")
-def qlog(files: tuple[Path, ...], out: Path | None, epoch: str | None, as_json: bool) -> int:
+def qlog(files: tuple[Path, ...], out: Path | None, epoch: str | None, explain: bool, as_json: bool) -> int:
     """Summarise endpoints' qlogs; with -o, convert them to one that qvis opens.
 
     They are JSON, JSON-SEQ or lines of JSON, also printed over many lines, of any version from draft-00 to
@@ -38,6 +41,7 @@ def qlog(files: tuple[Path, ...], out: Path | None, epoch: str | None, as_json: 
     \b
     Examples:
       bentpipe qlog runs/demo/trials/sat_quinn_noq_1-0a1b2c3d/qlog/*/*
+      bentpipe qlog runs/demo/trials/sat_quinn_noq_1-0a1b2c3d/qlog/server/* --explain
       bentpipe qlog client.sqlog server.sqlog -o both.qlog --epoch 2000-01-01T00:00:00Z
     """
     for file in (one for one in files if not one.exists()):
@@ -46,6 +50,7 @@ def qlog(files: tuple[Path, ...], out: Path | None, epoch: str | None, as_json: 
     command = [str(paths.program(traces.PROGRAM)), "qlog", *map(traces.argument, files)]
     command += ["--out", str(out)] if out else []
     command += ["--epoch", epoch] if epoch else []
+    command += ["--explain"] if explain else []
     command += ["--json"] if as_json else []
     sys.stdout.flush()  # the program writes behind
     code = subprocess.run(command, check=False).returncode
