@@ -299,8 +299,8 @@ def test_phases_of_congestion_control_are_listed_with_their_reasons(tmp_path: Pa
     log.write_text(f'{{"qlog_version": "0.3", "traces": [{{"events": [{", ".join(events)}]}}]}}')
     lines = bentpipe_trace("qlog", log, "--explain").stdout.splitlines()
     assert [line.split() for line in lines[-2:]] == [
-        "1.5 ms slow_start -> recovery (loss), window 6000 bytes".split(),
-        "20 ms congestion_avoidance".split(),
+        ["1.5", "ms", "slow_start", "->", "recovery", "(loss),", "window", "6000", "bytes"],
+        ["20", "ms", "congestion_avoidance"],
     ]
     (trace,) = json.loads(bentpipe_trace("qlog", log, "--explain", "--json").stdout)["traces"]
     assert trace["phases"][0]["window_bytes"] == 6000 and trace["phases"][1]["trigger"] is None
