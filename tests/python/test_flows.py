@@ -62,6 +62,17 @@ def test_two_equal_flows_share_a_link(bentpipe: Command, noq: tuple[str, ...]) -
     assert [it["goodput_bps"] for it in table["flows"][0]] == [it["goodput_bps"] for it in one["flows"]]
 
 
+def test_six_of_bentpipes_sender_come_to_equal_shares(bentpipe: Command) -> None:
+    """They start while the queue is full: none keeps what its start has got, and none is left out."""
+    installed_or_skip("noq")
+    flows = [word for start in range(1, 6) for word in ("--flow", f"start={start}s")]
+    short = ("--set", "forward.queue=0.25BDP", "--workload", "duration:70s")
+    one = record(bentpipe, "A", "--client", "noq", "--server", "noq:cc=bentpipe", *short, *flows)
+    late = [flow["received_bytes"][-1] - flow["received_bytes"][66] for flow in one["flows"]]  # after 40 s
+    jain = sum(late) ** 2 / len(late) / sum(share**2 for share in late)
+    assert len(late) == 6 and jain >= 0.9, late
+
+
 def test_a_duration_is_cut_when_its_time_is_over(bentpipe: Command, noq: tuple[str, ...]) -> None:
     cut = record(bentpipe, "A", *noq, "--workload", "duration:5s")
     assert (cut["outcome"], cut["virtual_s"], cut["size_bytes"]) == ("ok", 5.0, 0)
