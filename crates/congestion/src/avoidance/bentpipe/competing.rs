@@ -13,13 +13,13 @@ use crate::acks::Acks;
 use crate::avoidance::{Avoidance, Cubic, Reduction};
 use crate::path::PathState;
 
-/// Reductions for a long queue, one after another. Three leave a third of the window: if the queue
+/// Reductions for a long queue, one after another. Two leave a quarter of the window: if the queue
 /// is still there, those who fill it do not give way.
-const YIELDS: u32 = 3;
+const YIELDS: u32 = 2;
 /// Round trips from one of them to the next: the queue has to become shorter first.
 const BETWEEN: u64 = 4;
 /// Round trips after which it tries again.
-const AGAIN: u64 = 64;
+const AGAIN: u64 = 16;
 
 #[derive(Debug, Clone, Default)]
 pub struct Competition {
@@ -48,7 +48,8 @@ impl Competition {
     }
 
     /// A round trip has ended, with such a queue. The window, if it is to become smaller: a queue
-    /// that is longer than the path helps nobody.
+    /// that is longer than the path helps nobody. If all that share it give up half, it drains, and
+    /// those who have never seen it empty learn the base RTT.
     pub fn yield_to(&mut self, path: &PathState, queue: Span, base: Span) -> Option<u64> {
         if queue <= base {
             self.yields = 0;
@@ -63,6 +64,6 @@ impl Competition {
         }
         self.yields += 1;
         self.yielded = path.round;
-        Some(self.reduce(path.window).window)
+        Some(self.begin_at(path.window / 2).window)
     }
 }
