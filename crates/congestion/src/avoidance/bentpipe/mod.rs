@@ -54,7 +54,7 @@ const FASTEST_GROWTH: u64 = 4;
 const FORGET: u32 = 16;
 /// A sender that is alone, and knows after a loss how long the queue may be, loses nothing for so
 /// many round trips: somebody else is there.
-const REMEMBERED: u64 = 16;
+const REMEMBERED: u64 = 8;
 /// Packets per ACK, from which window on, in packets. A train of 20 packets must be covered by two
 /// ACKs at least; a return link of a hundredth of the forward link's rate carries every tenth.
 const PER_ACK: [(u64, u64); 2] = [(160, 10), (64, 4)];
@@ -63,6 +63,8 @@ const USUAL_PER_ACK: u64 = 2;
 /// One reduction leaves this part of the window at least. Of a flight whose first ACKs are coming
 /// in little has been delivered yet.
 const LEAST_LEFT: u64 = 4;
+/// Round trips after which the queue of a fast growth has drained.
+const FAST_ROUNDS: u64 = 4;
 /// Alone the sender never makes the queue so many times as long as its limit, unless it grows fast:
 /// somebody else does.
 const OTHERS: u64 = 4;
@@ -79,6 +81,8 @@ pub struct Bentpipe {
     full_at: u64,
     /// The round trip in which packets were last lost or marked although the sender was alone.
     overflown: Option<u64>,
+    /// The round trip in which the window last grew by more than usual.
+    grew_fast: Option<u64>,
     /// When a queue was last made to drain.
     drained_at: Time,
     /// The part of the window that is there for packets that wait for an ACK.
@@ -161,7 +165,11 @@ impl Bentpipe {
     }
 
     fn grow(&mut self, path: &PathState, acks: &Acks<'_>, free_rounds: u32) -> u64 {
-        let all = self.growth(path, free_rounds) * acks.credit + self.fraction;
+        let growth = self.growth(path, free_rounds);
+        if growth > GROWTH * path.datagram {
+            self.grew_fast = Some(path.round);
+        }
+        let all = growth * acks.credit + self.fraction;
         self.fraction = all % path.window;
         self.in_path(path) + all / path.window
     }
@@ -182,15 +190,11 @@ impl Bentpipe {
         }
     }
 
-    /// The window grows by so much in a round trip that a long queue can be the sender's own.
-    fn grows_fast(&self, path: &PathState) -> bool {
-        if path.ssthresh.is_none() {
-            return true;
-        }
-        let State::Alone { free_rounds } = self.state else {
-            return false;
-        };
-        self.growth(path, free_rounds) > GROWTH * path.datagram
+    /// The window has just grown by so much in a round trip that a long queue can be the sender's
+    /// own, be it in slow start.
+    fn has_grown_fast(&self, path: &PathState) -> bool {
+        let recently = |round| path.round - round < FAST_ROUNDS;
+        path.ssthresh.is_none() || self.grew_fast.is_some_and(recently)
     }
 
     /// A full queue of somebody else's, or a short one that the sender itself has filled.
@@ -198,9 +202,10 @@ impl Bentpipe {
         let again = self
             .overflown
             .is_some_and(|round| path.round - round < REMEMBERED);
+        let again = again && self.shows_queue(path);
         self.overflown = Some(path.round);
         let long = self.watch.queue_now(path) > self.watch.queue_limit(path) * OTHERS;
-        if again || long && !self.grows_fast(path) {
+        if again || long && !self.has_grown_fast(path) {
             self.state = State::competing(path.now);
             return self.competition.reduce(path.window);
         }
@@ -210,6 +215,23 @@ impl Bentpipe {
             return self.competition.reduce(path.window);
         };
         Reduction::to(carried.clamp(path.window / LEAST_LEFT, path.window))
+    }
+
+    /// A queue discipline may mark for a while after its queue has become short: then a reduction to
+    /// what the path carries is enough.
+    fn reduce_beside_others(&mut self, path: &PathState) -> Reduction {
+        match self.carried(path) {
+            Some(carried) if !self.shows_queue(path) => {
+                let least = self.competition.reduce(path.window).window;
+                self.competition
+                    .begin_at(carried.clamp(least, path.window.max(least)))
+            }
+            _ => self.competition.reduce(path.window),
+        }
+    }
+
+    fn shows_queue(&self, path: &PathState) -> bool {
+        self.watch.queue_now(path) > self.watch.queue_limit(path)
     }
 
     /// A little less than the path was seen to deliver; none in slow start, where that lags
@@ -280,7 +302,7 @@ impl Avoidance for Bentpipe {
             State::Draining(_) | State::Probing(_) if event.sent <= self.drained_at => {
                 return Reduction::to(path.window);
             }
-            State::Competing { .. } => self.competition.reduce(path.window),
+            State::Competing { .. } => self.reduce_beside_others(path),
             _ => self.reduce_alone(path),
         };
         self.added = 0;

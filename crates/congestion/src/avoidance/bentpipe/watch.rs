@@ -7,7 +7,8 @@ use crate::path::PathState;
 
 /// The least delay that is a queue: what slow start takes for one in RFC 9406 (`MIN_RTT_THRESH`).
 const LEAST_QUEUE: Span = Span::from_millis(4);
-/// Not even where the queue is known to be short.
+/// Not even where the queue is known to be short; nor is what bursts and a half of those packets
+/// make that wait for an ACK: over FQ-CoDel a limit of 2.5 ms makes the sender probe all the time.
 const SHORTEST_QUEUE: Span = Span::from_millis(1);
 /// Of the base RTT, the queue that one sender may keep.
 const QUEUE_PART: u64 = 128;
@@ -106,7 +107,11 @@ impl Watch {
         let bursts = bursts.min(part(base, BURSTS_PART));
         let limit = LEAST_QUEUE.max(part(base, QUEUE_PART)).max(bursts);
         match self.overflow {
-            Some(full) => limit.min(part(full, 2).max(SHORTEST_QUEUE)),
+            Some(full) => {
+                let bytes = QUEUE_PACKETS * path.datagram + self.waiting(path) / 2;
+                let shortest = time_of(bytes, self.rate()).max(SHORTEST_QUEUE);
+                limit.min(part(full, 2).max(shortest))
+            }
             None => limit,
         }
     }
