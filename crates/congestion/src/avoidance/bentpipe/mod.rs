@@ -217,8 +217,8 @@ impl Bentpipe {
         Reduction::to(carried.clamp(path.window / LEAST_LEFT, path.window))
     }
 
-    /// A queue discipline may mark for a while after its queue has become short: then a reduction to
-    /// what the path carries is enough.
+    /// A queue discipline may mark for a while after its queue has become short: then a reduction
+    /// to what the path carries is enough.
     fn reduce_beside_others(&mut self, path: &PathState) -> Reduction {
         match self.carried(path) {
             Some(carried) if !self.shows_queue(path) => {
