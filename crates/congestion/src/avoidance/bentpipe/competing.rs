@@ -2,11 +2,11 @@
 //! become equal, and gives way where the queue is long.
 //!
 //! The growth is the convex part of CUBIC (RFC 9438, section 4.10) from the last reduction on, 0.4
-//! packets times the cube of the seconds since, whatever the window. Two senders that lose at the same time
-//! thus grow by the same, and each reduction by 30 % takes 30 % of their difference. CUBIC itself
-//! returns to the window of before, and grows by the same only beyond: ten of this sender, started
-//! a second apart over 0.25 BDP, then have a Jain's index of 0.88 after 70 seconds in place of
-//! 0.99.
+//! packets times the cube of the seconds since, whatever the window. Two senders that lose at the
+//! same time thus grow by the same, and each reduction by 30 % takes 30 % of their difference.
+//! CUBIC itself returns to the window of before, and grows by the same only beyond: ten of this
+//! sender, started a second apart over 0.25 BDP, then have a Jain's index of 0.88 after 70 seconds
+//! in place of 0.99.
 
 use bentpipe_units::Span;
 

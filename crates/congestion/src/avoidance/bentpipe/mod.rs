@@ -198,11 +198,11 @@ impl Bentpipe {
     }
 
     /// A full queue of somebody else's, or a short one that the sender itself has filled.
-    fn reduce_alone(&mut self, path: &PathState) -> Reduction {
+    fn reduce_alone(&mut self, path: &PathState, event: &CongestionEvent) -> Reduction {
         let again = self
             .overflown
             .is_some_and(|round| path.round - round < REMEMBERED);
-        let again = again && self.shows_queue(path);
+        let again = again && !self.is_stale(path, event);
         self.overflown = Some(path.round);
         let long = self.watch.queue_now(path) > self.watch.queue_limit(path) * OTHERS;
         if again || long && !self.has_grown_fast(path) {
@@ -217,21 +217,21 @@ impl Bentpipe {
         Reduction::to(carried.clamp(path.window / LEAST_LEFT, path.window))
     }
 
-    /// A queue discipline may mark for a while after its queue has become short: then a reduction
-    /// to what the path carries is enough.
-    fn reduce_beside_others(&mut self, path: &PathState) -> Reduction {
-        match self.carried(path) {
-            Some(carried) if !self.shows_queue(path) => {
-                let least = self.competition.reduce(path.window).window;
-                self.competition
-                    .begin_at(carried.clamp(least, path.window.max(least)))
-            }
-            _ => self.competition.reduce(path.window),
+    /// After a mark that is stale a reduction to what the path carries is enough.
+    fn reduce_beside_others(&mut self, path: &PathState, event: &CongestionEvent) -> Reduction {
+        let reduction = self.competition.reduce(path.window);
+        match self.carried(path).filter(|_| self.is_stale(path, event)) {
+            Some(carried) => self
+                .competition
+                .begin_at(carried.clamp(reduction.window, path.window.max(reduction.window))),
+            None => reduction,
         }
     }
 
-    fn shows_queue(&self, path: &PathState) -> bool {
-        self.watch.queue_now(path) > self.watch.queue_limit(path)
+    /// Whether it is a mark without a queue: a queue discipline may mark for a while after its queue
+    /// has become short.
+    fn is_stale(&self, path: &PathState, event: &CongestionEvent) -> bool {
+        event.ecn && self.watch.queue_now(path) <= self.watch.queue_limit(path)
     }
 
     /// A little less than the path was seen to deliver; none in slow start, where that lags
@@ -302,8 +302,8 @@ impl Avoidance for Bentpipe {
             State::Draining(_) | State::Probing(_) if event.sent <= self.drained_at => {
                 return Reduction::to(path.window);
             }
-            State::Competing { .. } => self.reduce_beside_others(path),
-            _ => self.reduce_alone(path),
+            State::Competing { .. } => self.reduce_beside_others(path, event),
+            _ => self.reduce_alone(path, event),
         };
         self.added = 0;
         self.watch.on_reduction(path.now);
