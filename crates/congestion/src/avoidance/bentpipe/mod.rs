@@ -228,8 +228,8 @@ impl Bentpipe {
         }
     }
 
-    /// Whether it is a mark without a queue: a queue discipline may mark for a while after its queue
-    /// has become short.
+    /// Whether it is a mark without a queue: a queue discipline may mark for a while after its
+    /// queue has become short.
     fn is_stale(&self, path: &PathState, event: &CongestionEvent) -> bool {
         event.ecn && self.watch.queue_now(path) <= self.watch.queue_limit(path)
     }
