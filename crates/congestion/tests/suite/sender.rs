@@ -155,8 +155,10 @@ fn a_flight_of_which_nothing_arrives_ends() {
     }
     let last = sent.len() as u64;
     assert_eq!(controller.phase(), "packet_trains");
+    let window = controller.window();
     controller.on_ack(at(1200), 1, at(600));
     controller.on_ack(at(1700), last, sent[sent.len() - 1].0);
     controller.on_acks_end(at(1700), 0, false);
     assert_ne!(controller.phase(), "packet_trains");
+    assert!(controller.window() <= window);
 }

@@ -5,8 +5,8 @@
 //! packets times the cube of the seconds since, whatever the window. Two senders that lose at the
 //! same time thus grow by the same, and each reduction by 30 % takes 30 % of their difference.
 //! CUBIC itself returns to the window of before, and grows by the same only beyond: ten of this
-//! sender, started a second apart over 0.25 BDP, then have a Jain's index of 0.88 after 70 seconds
-//! in place of 0.99.
+//! sender, started a second apart over 0.25 BDP, then had a Jain's index of 0.83 and 0.88 after
+//! 70 s in place of 0.99.
 
 use bentpipe_units::Span;
 
@@ -22,6 +22,7 @@ const BETWEEN: u64 = 4;
 /// Round trips after which it tries again.
 const AGAIN: u64 = 16;
 
+/// The window of a sender that is not alone.
 #[derive(Debug, Clone, Default)]
 pub struct Competition {
     growth: Cubic,
@@ -32,12 +33,12 @@ pub struct Competition {
 }
 
 impl Competition {
-    /// Begins with so many bytes.
+    /// Begins to grow from this window, in bytes.
     pub fn begin_at(&mut self, bytes: u64) -> Reduction {
         self.growth.restart_at(bytes)
     }
 
-    /// A loss or a mark, at a window of so many bytes.
+    /// Answers a loss or a mark, at a window of `bytes`.
     pub fn reduce(&mut self, bytes: u64) -> Reduction {
         let reduction = self.growth.reduce_from(bytes);
         self.growth.restart_at(reduction.window)
@@ -48,8 +49,8 @@ impl Competition {
         self.growth.on_acks(path, acks)
     }
 
-    /// A round trip has ended, with such a queue. The window, if it is to become smaller: a queue
-    /// that is longer than the path helps nobody. If all that share it give up half, it drains, and
+    /// Half of the window, at the end of a round trip, if the queue is longer than the path: that
+    /// helps nobody. If all that share it give up half, it drains, and
     /// those who have never seen it empty learn the base RTT.
     pub fn yield_to(&mut self, path: &PathState, queue: Span, base: Span) -> Option<u64> {
         if queue <= base {

@@ -26,6 +26,7 @@
 //! | an estimate that is absurd (ACKs that come compressed) | no window beyond 256 times what has been delivered |
 //! | ACKs for a timer's sake, at the end of a train | do not count ([`dispersion`]) |
 //! | so few ACKs that a train has but one; a sender that cannot send a burst | no estimate: `HyStart++`, from the window that the trains had |
+//! | a full queue that leaves nothing of the trains | no estimate, and losses beyond 2 %: avoidance, with the bytes that have arrived |
 //! | the application has too little to send | short trains do not count, the next ones do; what was not sent in the trial is not taken for granted |
 //! | short round trips | below 100 ms `HyStart++` |
 //! | congestion marks (ECN) | in the trains as a loss in slow start; in the trial as too many losses, from its 32nd packet on |
@@ -171,7 +172,7 @@ impl Trains {
         self.state = State::GivenUp;
         if RateTrial::too_much(path, path.lost, path.lost + path.delivered) {
             // The flight met a full queue. What of it has arrived fits beside the others.
-            return trial::leave(path.delivered, "loss");
+            return trial::leave(path.delivered.min(path.window), "loss");
         }
         self.fallback.on_acks(path, acks)
     }
