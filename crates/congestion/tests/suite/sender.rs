@@ -155,10 +155,38 @@ fn a_flight_of_which_nothing_arrives_ends() {
     }
     let last = sent.len() as u64;
     assert_eq!(controller.phase(), "packet_trains");
-    let window = controller.window();
     controller.on_ack(at(1200), 1, at(600));
     controller.on_ack(at(1700), last, sent[sent.len() - 1].0);
     controller.on_acks_end(at(1700), 0, false);
     assert_ne!(controller.phase(), "packet_trains");
-    assert!(controller.window() <= window);
+}
+
+/// An application that has sent little for long has delivered more than a window in all.
+#[test]
+fn trains_of_which_nothing_arrives_leave_no_larger_window() {
+    let algorithms = Algorithms::new("bentpipe", "trains").unwrap();
+    let mut controller = algorithms.controller(Settings::default(), DATAGRAM, Time::ZERO);
+    let at = |ms| Time::ZERO + Span::from_millis(ms);
+    for number in 0..300 {
+        controller.on_sent(at(number * 700), number, DATAGRAM);
+        controller.on_ack(at(number * 700 + 600), number, at(number * 700));
+        controller.on_acks_end(at(number * 700 + 600), 0, true);
+    }
+    let train = |number: u64| at(300_000 + number / 20 * 100);
+    for number in 0..=100 {
+        controller.on_sent(train(number), 300 + number, DATAGRAM);
+    }
+    assert_eq!(controller.phase(), "packet_trains");
+    let window = controller.window();
+    for number in 0..100 {
+        controller.on_lost(at(301_100), 300 + number, DATAGRAM);
+    }
+    controller.on_ack(at(301_100), 400, train(100));
+    controller.on_acks_end(at(301_100), 0, false);
+    assert_ne!(controller.phase(), "packet_trains");
+    assert!(
+        controller.window() <= window,
+        "{} after {window}",
+        controller.window()
+    );
 }
