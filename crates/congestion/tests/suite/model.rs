@@ -8,7 +8,7 @@
 //! handshake.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use bentpipe_congestion::{
     Algorithms, CongestionEvent, Controller, Resumption, SavedPath, Settings,
@@ -34,6 +34,14 @@ pub struct Model {
     pub longer: Option<(Time, Span)>,
     /// Of others, who know no congestion control.
     pub cross_traffic: Rate,
+    /// All that is sent between these times is lost.
+    pub outage: Option<(Time, Time)>,
+    /// From this time on packets are marked that wait for longer than that.
+    pub marked: Option<(Time, Span)>,
+    /// When the application writes, and how many packets; empty: everything at once.
+    pub writes: Vec<(Time, u64)>,
+    /// The run is cut at this time.
+    pub until: Time,
     /// The capacity of the queue, in packets.
     pub queue: u64,
     /// Every packet is delayed further by up to so much, in order.
@@ -59,6 +67,10 @@ impl Model {
             change: None,
             longer: None,
             cross_traffic: Rate::from_bps(0),
+            outage: None,
+            marked: None,
+            writes: Vec::new(),
+            until: Time::NEVER,
             queue,
             jitter: Span::ZERO,
             loss_one_in: 0,
@@ -108,6 +120,9 @@ impl Model {
                 now < Time::ZERO + Span::from_secs(3600),
                 "an hour has passed: {run:?}"
             );
+            if now > self.until {
+                break;
+            }
             run.handle(now, event);
             let phase = run.controller.phase();
             if run.history.phases.last() != Some(&phase) {
@@ -150,8 +165,12 @@ pub struct History {
 /// The state of the sender at some time.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
+    pub at: Time,
     pub window: u64,
     pub phase: &'static str,
+    /// Packets that have been acknowledged, and that were lost.
+    pub delivered: u64,
+    pub lost: u64,
 }
 
 impl History {
@@ -169,6 +188,7 @@ enum Event {
     Ack(Vec<u64>),
     Pace,
     LossTimer(u64),
+    Write(u64),
     Sample,
 }
 
@@ -190,6 +210,8 @@ struct Run<'a> {
     next_of_others: Time,
     last_arrival: Time,
     unacked: Vec<u64>,
+    /// Numbers of packets that were marked.
+    marked: BTreeSet<u64>,
     ack_timer: u64,
     loss_timer: u64,
     tokens: u64,
@@ -201,7 +223,11 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(model: &'a Model, controller: Controller) -> Self {
-        let packets = model.bytes.div_ceil(DATAGRAM);
+        let writes = model.writes.iter();
+        let packets = match writes.map(|&(_, packets)| packets).sum() {
+            0 => model.bytes.div_ceil(DATAGRAM),
+            written => written,
+        };
         let history = History {
             samples: Vec::new(),
             phases: Vec::new(),
@@ -220,13 +246,14 @@ impl<'a> Run<'a> {
             order: 0,
             in_flight: BTreeMap::new(),
             next_number: 0,
-            to_send: packets,
+            to_send: if model.writes.is_empty() { packets } else { 0 },
             to_arrive: packets,
             largest_acked: None,
             bottleneck_free: Time::ZERO,
             next_of_others: Time::ZERO,
             last_arrival: Time::ZERO,
             unacked: Vec::new(),
+            marked: BTreeSet::new(),
             ack_timer: 0,
             loss_timer: 0,
             tokens: 10 * DATAGRAM,
@@ -236,6 +263,9 @@ impl<'a> Run<'a> {
             probes: 0,
         };
         run.at(Time::ZERO + model.rtt * 2, Event::Sample);
+        for &(time, packets) in &model.writes {
+            run.at(time, Event::Write(packets));
+        }
         run
     }
 
@@ -262,10 +292,18 @@ impl<'a> Run<'a> {
             }
             Event::LossTimer(id) if id == self.loss_timer => self.on_loss_timer(now),
             Event::AckTimer(_) | Event::LossTimer(_) => {}
+            Event::Write(packets) => {
+                self.to_send += packets;
+                self.transmit(now);
+            }
             Event::Sample => {
+                let path = self.controller.path();
                 let sample = Sample {
+                    at: now,
                     window: self.controller.window(),
                     phase: self.controller.phase(),
+                    delivered: path.delivered / DATAGRAM,
+                    lost: path.lost / DATAGRAM,
                 };
                 self.history.samples.push(sample);
                 self.at(now + self.model.rtt, Event::Sample);
@@ -321,9 +359,18 @@ impl<'a> Run<'a> {
         self.in_flight.insert(number, now);
         self.set_loss_timer(now);
         self.enqueue_others(now);
+        let waits = self.bottleneck_free - now;
         if !self.enqueue(now) {
             self.history.drops += 1;
             return;
+        }
+        let outage = self.model.outage;
+        if outage.is_some_and(|(begin, end)| now >= begin && now < end) {
+            return;
+        }
+        let marked = self.model.marked;
+        if marked.is_some_and(|(begin, above)| now >= begin && waits >= above) {
+            self.marked.insert(number);
         }
         if !handshake && self.model.loss_one_in > 0 && self.random(self.model.loss_one_in) == 0 {
             return;
@@ -388,8 +435,12 @@ impl<'a> Run<'a> {
 
     fn hear(&mut self, now: Time, numbers: &[u64]) {
         self.probes = 0;
+        let mut marked = None;
         for &number in numbers {
             if let Some(sent) = self.in_flight.remove(&number) {
+                if self.marked.remove(&number) {
+                    marked = Some(sent);
+                }
                 self.controller.on_ack(now, number, sent);
             } else {
                 // It had been thought lost, and is sent once more.
@@ -400,6 +451,15 @@ impl<'a> Run<'a> {
         let in_flight = self.in_flight.len() as u64 * DATAGRAM;
         let limited = self.to_send == 0 || self.next_number == 1;
         self.controller.on_acks_end(now, in_flight, limited);
+        if let Some(sent) = marked {
+            self.controller.on_congestion(&CongestionEvent {
+                now,
+                sent,
+                lost: 0,
+                ecn: true,
+                persistent: false,
+            });
+        }
         self.detect_losses(now);
         self.set_loss_timer(now);
         self.transmit(now);

@@ -66,6 +66,8 @@ const USUAL_PER_ACK: u64 = 2;
 const LEAST_LEFT: u64 = 4;
 /// Round trips after which the queue of a fast growth has drained.
 const FAST_ROUNDS: u64 = 4;
+/// Percent of the window that a mark leaves at most (RFC 8511, section 3.1).
+const MARKED: u64 = 85;
 /// Alone the sender never makes the queue so many times as long as its limit, unless it grows fast:
 /// somebody else does.
 const OTHERS: u64 = 4;
@@ -86,6 +88,9 @@ pub struct Bentpipe {
     grew_fast: Option<u64>,
     /// When a queue was last made to drain.
     drained_at: Time,
+    /// The round trip of the last reduction.
+    reduced: Option<u64>,
+    in_slow_start: bool,
     /// The part of the window that is there for packets that wait for an ACK.
     added: u64,
     /// The part of a byte, times the window, by which the window has not grown yet.
@@ -112,7 +117,7 @@ impl Bentpipe {
             self.full_at = 0;
         }
         match self.state {
-            State::Competing { .. } if change == Change::Keep => {
+            State::Competing(_) if change == Change::Keep => {
                 let base = self.watch.base(path);
                 self.competition.yield_to(path, queue, base)
             }
@@ -147,10 +152,9 @@ impl Bentpipe {
                 self.watch.lengthen_base(path, by);
                 Some(before)
             }
-            Change::Compete(before) => {
-                self.competition.begin_at(before);
-                Some(before)
-            }
+            Change::GoOn(before) => Some(before),
+            Change::Compete(before) => Some(self.competition.begin_at(before).window),
+            Change::CompeteAfterLoss(before) => Some(self.competition.reduce(before).window),
         }
     }
 
@@ -195,7 +199,11 @@ impl Bentpipe {
     /// own, be it in slow start.
     fn has_grown_fast(&self, path: &PathState) -> bool {
         let recently = |round| path.round - round < FAST_ROUNDS;
-        path.ssthresh.is_none() || self.grew_fast.is_some_and(recently)
+        self.is_in_slow_start(path) || self.grew_fast.is_some_and(recently)
+    }
+
+    fn is_in_slow_start(&self, path: &PathState) -> bool {
+        self.in_slow_start || path.ssthresh.is_none()
     }
 
     /// A full queue of somebody else's, or a short one that the sender itself has filled.
@@ -210,12 +218,15 @@ impl Bentpipe {
             self.state = State::competing(path.now);
             return self.competition.reduce(path.window);
         }
-        self.watch.remember_overflow(path);
+        if !event.ecn {
+            self.watch.remember_overflow(path);
+        }
         self.state = State::default();
         let Some(carried) = self.carried(path) else {
             return self.competition.reduce(path.window);
         };
-        Reduction::to(carried.clamp(path.window / LEAST_LEFT, path.window))
+        let most = self.after_mark(path, event);
+        Reduction::to(carried.max(path.window / LEAST_LEFT).min(most))
     }
 
     /// After a mark that is stale a reduction to what the path carries is enough.
@@ -230,16 +241,29 @@ impl Bentpipe {
         }
     }
 
-    /// Whether it is a mark without a queue: a queue discipline may mark for a while after its
-    /// queue has become short.
+    /// The window that a mark leaves at most, even if there is no queue to be seen: a discipline
+    /// may keep it too short for that.
+    fn after_mark(&self, path: &PathState, event: &CongestionEvent) -> u64 {
+        if event.ecn && !self.is_stale(path, event) {
+            path.window / 100 * MARKED
+        } else {
+            path.window
+        }
+    }
+
+    /// Whether it is a mark without a queue, a round trip after a reduction: a queue discipline may
+    /// mark for a while after its queue has become short.
     fn is_stale(&self, path: &PathState, event: &CongestionEvent) -> bool {
-        event.ecn && self.watch.queue_now(path) <= self.watch.queue_limit(path)
+        let reduced = self.reduced.is_some_and(|round| path.round - round <= 1);
+        event.ecn && reduced && self.watch.queue_now(path) <= self.watch.queue_limit(path)
     }
 
     /// A little less than the path was seen to deliver; none in slow start, where that lags
     /// behind.
     fn carried(&self, path: &PathState) -> Option<u64> {
-        path.ssthresh?;
+        if self.is_in_slow_start(path) {
+            return None;
+        }
         self.watch.bdp(path).map(less)
     }
 }
@@ -254,6 +278,7 @@ impl Avoidance for Bentpipe {
     }
 
     fn begin(&mut self, path: &PathState) {
+        self.in_slow_start = false;
         self.state = State::after_slow_start(path.window);
     }
 
@@ -264,7 +289,7 @@ impl Avoidance for Bentpipe {
             None
         };
         self.watch.on_acks(path, acks);
-        if let State::Competing { .. } = self.state {
+        if let State::Competing(_) = self.state {
             self.added = 0;
             if let Some(wanted) = wanted {
                 // The growth begins with this window, and so not before the next ACK.
@@ -284,6 +309,7 @@ impl Avoidance for Bentpipe {
     }
 
     fn on_acks_in_slow_start(&mut self, path: &PathState, acks: &Acks<'_>) {
+        self.in_slow_start = true;
         if acks.new_round {
             self.watch.close_round(path);
         }
@@ -299,15 +325,18 @@ impl Avoidance for Bentpipe {
     }
 
     fn on_congestion(&mut self, path: &PathState, event: &CongestionEvent) -> Reduction {
+        if !event.persistent && self.state.explains(event.sent <= self.drained_at) {
+            return Reduction::to(path.window);
+        }
         let reduction = match self.state {
-            // The queue that drains already has marked or dropped it.
-            State::Draining(_) | State::Probing(_) if event.sent <= self.drained_at => {
-                return Reduction::to(path.window);
-            }
-            State::Competing { .. } => self.reduce_beside_others(path, event),
+            State::Competing(_) => self.reduce_beside_others(path, event),
             _ => self.reduce_alone(path, event),
         };
         self.added = 0;
+        if !self.is_stale(path, event) {
+            self.reduced = Some(path.round);
+        }
+        self.in_slow_start = false;
         self.watch.on_reduction(path.now);
         reduction
     }
@@ -320,7 +349,7 @@ impl Avoidance for Bentpipe {
     /// full. While a queue drains the path is full nevertheless.
     fn pacing(&self, path: &PathState) -> Pacing {
         let rtt = match self.state {
-            State::Competing { .. } => path.rtt.smoothed,
+            State::Competing(_) => path.rtt.smoothed,
             _ => self.watch.base(path),
         };
         Pacing::Rate(per_second(self.in_path(path), rtt))

@@ -2,7 +2,7 @@
 
 use bentpipe_units::{Span, Time};
 
-use crate::acks::{Acks, LostPacket};
+use crate::acks::{Acks, LostPacket, per_second};
 use crate::path::PathState;
 
 /// The least delay that is a queue: what slow start takes for one in RFC 9406 (`MIN_RTT_THRESH`).
@@ -28,6 +28,18 @@ const FEW: u64 = 32;
 /// A queue is longer than so many times the mean deviation of RTT samples without one.
 const NOISE: u64 = 4;
 
+/// Round trips with a queue after which the link carries what the last one has delivered. Samples in
+/// the first one may be older than the queue.
+const BUSY: u32 = 2;
+
+/// Behind a queue so many times as long as its limit the link is surely busy.
+const LONG: u64 = 4;
+
+/// The smallest samples of two blocks lie no further apart than so many times the mean.
+const WANDER: u64 = 6;
+/// What goes up and down by more than this part of the base RTT is no jitter, but others' queues.
+const MOST_WANDER_PART: u64 = 32;
+
 /// A watch on the path.
 #[derive(Debug, Clone, Default)]
 pub struct Watch {
@@ -39,7 +51,13 @@ pub struct Watch {
     rates: [u64; 8],
     /// How far samples of the RTT lie above the smallest one of their round trip, without a queue.
     noise: Span,
+    /// How far the smallest samples of blocks lie apart that go up and down, as jitter does.
+    wander: Span,
+    turns: Turns,
     block: Block,
+    has_blocks: bool,
+    /// Round trips, up to this one, in which the link was busy.
+    busy: u32,
     /// The delay at which the sender itself has made the queue overflow.
     overflow: Option<Span>,
     /// Losses of what was sent before do not count: the window has been reduced since.
@@ -53,10 +71,20 @@ struct Block {
     smallest: Span,
 }
 
+/// The way from the last block but one to the last one.
+#[derive(Debug, Clone, Copy, Default)]
+struct Turns {
+    down: Span,
+    up: Span,
+}
+
 #[derive(Debug, Clone, Copy, Default)]
 struct Round {
     acked: u64,
     lost: u64,
+    /// Bytes acknowledged, and since when.
+    bytes: u64,
+    begun: Time,
     /// Bytes that one ACK has covered at most.
     covered: u64,
     samples: u32,
@@ -64,6 +92,11 @@ struct Round {
     least: Option<Span>,
     /// The smallest one of the last full block; none: there was no full one.
     newest: Option<Span>,
+    /// The smallest one of the last two.
+    of_two: Option<Span>,
+    /// By how much these go up and down, summed up, and of how many blocks.
+    moved: Span,
+    blocks: u64,
     /// A block has shown a queue.
     full: bool,
     /// By how much the samples exceed the smallest one so far, summed up.
@@ -78,8 +111,10 @@ struct Round {
 pub struct RoundEnd {
     /// How much longer it was than the base RTT.
     pub queue: Span,
-    /// The fastest delivery in it, bytes per second.
+    /// The delivery in it, bytes per second.
     pub rate: u64,
+    /// By how much a round trip without a queue may differ from the next.
+    pub wander: Span,
     /// That is more than one sender may keep.
     pub stands: bool,
     /// The sender ran dry.
@@ -143,35 +178,62 @@ impl Watch {
         self.rounds.iter().any(|round| round.full)
     }
 
-    /// The sender itself has made the queue overflow: it is to keep to half of that.
+    /// The sender itself has made the queue overflow: it is to keep to half of that. What is lost
+    /// without a queue, in an outage, says nothing of it.
     pub fn remember_overflow(&mut self, path: &PathState) {
         let queue = self.queue_now(path);
+        if queue < SHORTEST_QUEUE {
+            return;
+        }
         self.overflow = Some(self.overflow.map_or(queue, |known| known.min(queue)));
     }
 
     /// Reads an ACK.
     pub fn on_acks(&mut self, path: &PathState, acks: &Acks<'_>) {
         let since = self.since;
+        let known = self.rate();
         let counted = acks.packets.iter().filter(|it| it.sent >= since).count() as u64;
         let round = &mut self.rounds[1];
         round.acked += counted;
+        round.bytes += acks.bytes;
         round.covered = round.covered.max(acks.bytes);
         round.limited |= path.limited;
-        if let Some(sample) = acks.rate {
+        // Who had little to send has seen less than what the path carries, if not more.
+        if let Some(sample) = acks.rate
+            && (!sample.limited || sample.per_second() > known)
+        {
             round.rate = round.rate.max(sample.per_second());
         }
         if let Some(sample) = acks.rtt {
-            self.base = Some(self.base.map_or(sample, |base| base.min(sample)));
             round.add(sample);
+            // Jitter makes a single sample far shorter than those to come, and so is the first.
+            if self.base.is_none() || !self.has_blocks {
+                self.base = Some(self.base.map_or(sample, |base| base.min(sample)));
+            }
             self.block.add(sample);
         }
         if self.block.samples == BLOCK {
             let smallest = std::mem::take(&mut self.block).smallest;
-            let full = smallest > self.base(path) + self.queue_limit(path);
-            let round = &mut self.rounds[1];
-            round.newest = Some(smallest);
-            round.full |= full;
+            self.base = self.base.map(|base| base.min(smallest));
+            self.has_blocks = true;
+            self.add_block(path, smallest);
         }
+    }
+
+    /// One block may be long by chance: where jitter is, only two of them say that a queue is there.
+    fn add_block(&mut self, path: &PathState, smallest: Span) {
+        let [last, round] = &self.rounds;
+        let before = round.newest.or(last.newest);
+        let shorter = before.map_or(smallest, |before| before.min(smallest));
+        let full = shorter > self.base(path) + self.queue_limit(path) + self.wander;
+        let round = &mut self.rounds[1];
+        if let Some(before) = before {
+            round.moved = round.moved + self.turns.next(before, smallest);
+            round.blocks += 1;
+        }
+        round.of_two = Some(shorter);
+        round.newest = Some(smallest);
+        round.full |= full;
     }
 
     /// A packet is lost.
@@ -192,21 +254,43 @@ impl Watch {
     /// Begins the next round trip. None: the last one had no sample of the RTT.
     pub fn close_round(&mut self, path: &PathState) -> Option<RoundEnd> {
         let round = self.rounds[1];
-        self.rounds = [round, Round::default()];
-        self.rates.rotate_right(1);
-        self.rates[0] = round.rate;
-        let queue = beyond(round.newest.or(round.least)?, self.base(path));
-        let stands = queue > self.queue_limit(path);
+        let next = Round {
+            begun: path.now,
+            ..Round::default()
+        };
+        self.rounds = [round, next];
+        if round.rate > 0 {
+            self.rates.rotate_right(1);
+            self.rates[0] = round.rate;
+        }
+        let queue = beyond(round.of_two.or(round.least)?, self.base(path));
+        let limit = self.queue_limit(path);
+        let stands = queue > limit + self.wander;
         if !stands {
             let mean = part(round.above, u64::from(round.samples));
             self.noise = part(self.noise * 7 + mean, 8);
         }
+        if round.blocks > 0 {
+            let mean = part(round.moved * WANDER, round.blocks);
+            let most = part(self.base(path), MOST_WANDER_PART);
+            self.wander = part(self.wander * 7 + mean.min(most), 8);
+        }
+        self.forget_faster(queue > limit * LONG + self.wander);
         Some(RoundEnd {
             queue,
-            rate: round.rate,
+            rate: per_second(round.bytes, path.now - round.begun),
+            wander: self.wander,
             stands,
             limited: round.limited,
         })
+    }
+
+    /// The link has been busy for two round trips: what was delivered before them is past.
+    fn forget_faster(&mut self, is_busy: bool) {
+        self.busy = if is_busy { self.busy + 1 } else { 0 };
+        if self.busy >= BUSY {
+            self.rates[1..].fill(0);
+        }
     }
 
     /// Whether congestion explains the loss of just now: a queue that stands for longer than a
@@ -214,7 +298,7 @@ impl Watch {
     /// makes.
     pub fn is_congestion(&self, path: &PathState) -> bool {
         let limit = self.queue_limit(path);
-        let waited = self.queue_now(path) > limit + self.noise * NOISE;
+        let waited = self.queue_now(path) > limit + self.noise * NOISE + self.wander;
         waited || self.loses_too_much() || self.queue_stands(path)
     }
 
@@ -222,7 +306,7 @@ impl Watch {
         let [Some(last), Some(this)] = self.rounds.map(|round| round.least) else {
             return false;
         };
-        beyond(last.min(this), self.base(path)) > self.queue_limit(path)
+        beyond(last.min(this), self.base(path)) > self.queue_limit(path) + self.wander
     }
 
     fn loses_too_much(&self) -> bool {
@@ -230,6 +314,17 @@ impl Watch {
         let packets = lost + self.rounds.iter().map(|round| round.acked).sum::<u64>();
         let slack = if packets < FEW { 1 } else { 2 };
         lost > packets / LOSS + slack
+    }
+}
+
+impl Turns {
+    /// By how much the smallest sample has turned back; zero while a queue grows or drains.
+    fn next(&mut self, before: Span, now: Span) -> Span {
+        let [down, up] = [beyond(before, now), beyond(now, before)];
+        let turns = down.min(self.up) + up.min(self.down) > Span::ZERO;
+        let turned = if turns { down + up } else { Span::ZERO };
+        (self.down, self.up) = (down, up);
+        turned
     }
 }
 
