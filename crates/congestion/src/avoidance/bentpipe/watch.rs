@@ -2,7 +2,7 @@
 
 use bentpipe_units::{Span, Time};
 
-use crate::acks::{Acks, LostPacket, per_second};
+use crate::acks::{Acks, LostPacket, MAX_ACK_DELAY, per_second};
 use crate::path::PathState;
 
 /// The least delay that is a queue: what slow start takes for one in RFC 9406 (`MIN_RTT_THRESH`).
@@ -45,6 +45,8 @@ const MOST_WANDER_PART: u64 = 32;
 pub struct Watch {
     /// The RTT of the empty path, as far as it is known.
     base: Option<Span>,
+    /// The last sample of the RTT, less what an ACK may have waited for a timer.
+    latest: Option<Span>,
     /// The last round trip and this one.
     rounds: [Round; 2],
     /// The fastest delivery of each of the last round trips, bytes per second.
@@ -170,7 +172,7 @@ impl Watch {
 
     /// How long the packets that were acknowledged last have waited.
     pub fn queue_now(&self, path: &PathState) -> Span {
-        beyond(path.rtt.latest, self.base(path))
+        beyond(self.latest.unwrap_or(path.rtt.latest), self.base(path))
     }
 
     /// A queue shows in this round trip or the last one.
@@ -205,11 +207,14 @@ impl Watch {
             round.rate = round.rate.max(sample.per_second());
         }
         if let Some(sample) = acks.rtt {
-            round.add(sample);
             // Jitter makes a single sample far shorter than those to come, and so is the first.
             if self.base.is_none() || !self.has_blocks {
                 self.base = Some(self.base.map_or(sample, |base| base.min(sample)));
             }
+            let sample = self.without_timer(path, acks, sample);
+            self.latest = Some(sample);
+            let round = &mut self.rounds[1];
+            round.add(sample);
             self.block.add(sample);
         }
         if self.block.samples == BLOCK {
@@ -234,6 +239,18 @@ impl Watch {
         round.of_two = Some(shorter);
         round.newest = Some(smallest);
         round.full |= full;
+    }
+
+    /// A sample of the RTT, less what the ACK may have waited for the receiver's timer. Who sends
+    /// few packets, be it what is sent again of a segment that is complete but for them, has no
+    /// other samples: without this each such round trip was a queue of 25 ms, for which the window
+    /// was halved. In slow start the packets leave in trains, and the window makes a queue.
+    fn without_timer(&self, path: &PathState, acks: &Acks<'_>, sample: Span) -> Span {
+        let limited = path.limited || acks.rate.is_some_and(|rate| rate.limited);
+        if !limited || path.ssthresh.is_none() {
+            return sample;
+        }
+        beyond(sample, MAX_ACK_DELAY).max(self.base(path).min(sample))
     }
 
     /// A packet is lost.
