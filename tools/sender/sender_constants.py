@@ -15,7 +15,7 @@ FOLDERS = ("avoidance/bentpipe", "slow_start/trains")
 FACTORS = (0.5, 0.7, 1.4, 2.0)
 # By its key: why a constant cannot be swept. The tool fails over any other that it does not understand.
 NOT_SWEPT: dict[str, str] = {}
-# Points from 100 that take the place of factors where a percentage is 100.
+# Points from 100, by the factor that they replace where a percentage is 100.
 POINTS = {0.5: -10, 0.7: -5, 1.4: 5, 2.0: 10}
 
 _CONSTANT = re.compile(

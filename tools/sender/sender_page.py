@@ -52,9 +52,14 @@ class Found:
         return any(its["failed"] for its in self.near.values())
 
     @property
+    def decides(self) -> bool:
+        """Of a percentage near 100 the row of its distance from 100 does."""
+        return len(rows(self.row.constant)) == 1 or self.row.part != ""
+
+    @property
     def steep(self) -> bool:
         """It is on no plateau."""
-        return self.fails_near or self.change > PLATEAU
+        return self.decides and (self.fails_near or self.change > PLATEAU)
 
     @property
     def untouched(self) -> bool:
@@ -65,7 +70,7 @@ class Found:
 
     def order(self) -> tuple[bool, float, float]:
         """The more sensitive ones come first."""
-        return (not self.fails_near, -self.change, -self.far_change)
+        return (not self.steep, -self.change, -self.far_change)
 
 
 def found_rows(there: list[Constant], measured: Json) -> list[Found]:
@@ -120,11 +125,11 @@ def head(there: list[Constant], found: list[Found], measured: Json) -> str:
         "",
         *filled(
             f"A tool gave each of the {len(names)} constants of [`cc=bentpipe`](sender.md) a half, 0.7, "
-            f"1.4 and 2 times its value, one constant at a time, {values} values in all. The sender then "
-            f"sent over the {len(measured['paths'])} paths [below](#the-paths) in the path model of "
-            "`crates/congestion/tests`. With 0.7 and 1.4 times the value no time of any path changed by "
-            f"more than {PLATEAU:.0%} for {len(names - steep)} constants, of which {len(names - reached)} "
-            f"changed nothing at all on these paths; {len(steep)} are on no plateau."
+            f"1.4 and 2 times its value, one constant at a time, {values} values in all. For each value "
+            f"the sender made {len(measured['paths'])} transfers over the paths [below](#the-paths) of the "
+            "model of `crates/congestion/tests`. With 0.7 and 1.4 times the value no time changed by more "
+            f"than {100 * PLATEAU:g} % for {len(names - steep)} constants, of which "
+            f"{len(names - reached)} changed nothing at all; {len(steep)} are on no plateau."
         ),
     ]
     if old:
@@ -164,7 +169,7 @@ def steep_part(found: list[Found]) -> str:
         if its["failed"] or beyond(its)
     ]
     note = filled(
-        f"Paths whose time changes by more than {PLATEAU:.0%}, and by more than with other random "
+        f"Paths whose time changes by more than {100 * PLATEAU:g} %, and by more than with other random "
         f"numbers, as times today's; at most {SHOWN} for a value, the largest changes first."
     )
     rows_ = table(["constant", "today", "with", "paths", "time on these paths"], cells)
@@ -198,9 +203,8 @@ def better_part(found: list[Found], measured: Json) -> str:
         if (best := better(its, measured))
     ]
     note = filled(
-        f"A time below {BETTER} of today's on some path, on none above {NO_WORSE}, and on none many "
-        "more packets dropped. These values were not adopted: other stacks, scenarios and sharing "
-        "speak, too."
+        f"A time below {BETTER} of today's on some path, on none above {NO_WORSE}, and on none many more "
+        "packets dropped. None was adopted: the path model alone does not decide."
     )
     head_ = ["## Better over these paths", "", *note, ""]
     rows_ = table(["constant", "today", "with", "time on the paths that it makes faster"], cells)
@@ -223,12 +227,11 @@ def all_part(found: list[Found]) -> str:
         "what it is, and what it was chosen by",
     ]  # fmt: skip
     note = filled(
-        "Under each factor: the value, the worst time of a path and the median of all, as times "
-        "today's. Values are rounded to integers, so that two factors may have the same. A path on "
-        "which other random numbers change the time as much counts as unchanged for the worst, and a "
-        "factor may leave the value the same. Rows of a distance from 100 are of percentages, of "
-        "which half and twice say little. Drops are given for the path and value that change them "
-        "most, if by 50 packets and a quarter."
+        "Under each factor: the value, the worst time of a path and the median of all, as times today's. "
+        "Values are rounded to integers, so that two factors may have the same value. A path on which "
+        "other random numbers change the time as much counts as unchanged for the worst. Of a percentage "
+        "near 100 a second row multiplies the distance from 100, and decides whether it is on a plateau. "
+        "Drops are given for the path and value that change them most, if by 50 packets and a quarter."
     )
     return "\n".join(["## All", "", *note, "", *table(head_, [cells_of(one) for one in found])])
 
@@ -237,7 +240,7 @@ def cells_of(one: Found) -> list[str]:
     constant = one.row.constant
     part = f", {one.row.part}" if one.row.part else ""
     factors = [cell(one.factors.get(f"{factor:g}")) for factor in FACTORS]
-    plateau = "no" if one.steep else "not reached" if one.untouched else "yes"
+    plateau = "no" if one.steep else "not reached" if one.untouched else "yes" if one.decides else ""
     comment = constant.comment.replace("|", "\\|")
     first = [f"`{constant.name}`{part}", f"`{constant.place}`", constant.shown]
     return [*first, *factors, dropped(one), plateau, comment]
@@ -268,7 +271,7 @@ def paths_part(measured: Json) -> str:
             path,
             f"{its['taken'] / 1e9:.2f} s",
             str(its["drops"]),
-            f"{its['noise']:.1%}" if its["noise"] else "",
+            f"{100 * its['noise']:.1f} %" if its["noise"] else "",
         ]
         for path, its in measured["paths"].items()
     ]
@@ -286,7 +289,8 @@ def limits_part() -> str:
     lines = filled(
         "- **The sweep of constants stands on the path model**: ACKs are never lost and take no "
         "capacity, queues are drop-tail without marks, and applications always have data. One "
-        "constant is changed at a time, and only up to twice its value."
+        "constant is changed at a time, and only up to twice its value.",
+        width=98,
     )
     return "\n".join(["## Limits", "", lines[0], *(f"  {line}" for line in lines[1:])])
 

@@ -42,7 +42,7 @@ pub struct Model {
     pub loss_one_in: u64,
     /// Packets until an ACK is sent at once.
     pub ack_every: u64,
-    /// As many as the controller asks for, if it asks, in place of `ack_every`.
+    /// The packets that the controller asks for, if it asks, and not `ack_every`.
     pub ack_as_asked: bool,
     /// The size of the transfer, in bytes.
     pub bytes: u64,
