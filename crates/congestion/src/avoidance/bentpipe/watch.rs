@@ -10,22 +10,27 @@ const LEAST_QUEUE: Span = Span::from_millis(4);
 /// Not even where the queue is known to be short; nor is what bursts and a half of those packets
 /// make that wait for an ACK: over FQ-CoDel a limit of 2.5 ms makes the sender probe all the time.
 const SHORTEST_QUEUE: Span = Span::from_millis(1);
-/// Of the base RTT, the queue that one sender may keep.
+/// Of the base RTT, the queue that one sender may keep. From 90 to 256 no path of the sweep shows a
+/// difference.
 const QUEUE_PART: u64 = 128;
-/// Packets that are no queue: bursts, beside those that leave together when an ACK lets them.
+/// Packets that are no queue: bursts, beside those that leave together when an ACK lets them. With
+/// 3 or 6 two paths of the sweep take 7 to 14 % longer, whose link becomes faster.
 const QUEUE_PACKETS: u64 = 4;
-/// Bursts are no queue, but no more than this part of the base RTT.
+/// Bursts are no queue, but no more than this part of the base RTT. From 6 to 11 only the
+/// paths of 10 Mbit/s and 30 ms change in the sweep, which take 4 and 11 % less with 6.
 const BURSTS_PART: u64 = 8;
 /// Samples of the RTT, the smallest of which shows a queue before the round trip is over. The
 /// smallest of 16 is moved by neither jitter nor a burst.
 const BLOCK: u32 = 16;
-/// Packets that are believed to wait for an ACK, at most.
+/// Packets that are believed to wait for an ACK, at most. From 16 to 64 no path of the sweep shows
+/// a difference.
 const MOST_WAITING: u64 = 32;
 /// One packet in so many may be lost (`LossThresh` of draft-ietf-ccwg-bbr).
 const LOSS: u64 = 50;
-/// Fewer packets than that say little.
+/// Fewer packets than that say little. From 16 to 64 no path of the sweep shows a difference.
 const FEW: u64 = 32;
-/// A queue is longer than so many times the mean deviation of RTT samples without one.
+/// A queue is longer than so many times the mean deviation of RTT samples without one. From 2
+/// to 8 no time of the sweep changes by 0.5 %.
 const NOISE: u64 = 4;
 
 /// Round trips with a queue after which the link carries what the last one has delivered. Samples in
