@@ -51,7 +51,8 @@ impl Config {
     /// The configuration that all `options` come to; refuses what it does not know.
     ///
     /// Options of a hop are of the side that faces the satellite; with `access.` (terminal) or
-    /// `ground.` (gateway) before them, of the other.
+    /// `ground.` (gateway) before them, of the other. Without `cc` and `ss` the former has
+    /// `cc=bentpipe`, and the latter the library's default.
     pub fn from_options(
         options: BTreeMap<String, String>,
         context: ConfigContext,
@@ -103,13 +104,22 @@ fn by_side(options: BTreeMap<String, String>, place: Place) -> [SideOptions; 2] 
         prefix,
     };
     let satellite = SideOptions {
-        options: satellite,
+        options: with_own_sender(satellite),
         prefix: "",
     };
     match place {
         Place::Terminal => [others, satellite],
         Place::Gateway => [satellite, others],
     }
+}
+
+/// The options of a side towards the satellite, with the default of its congestion control. A slow
+/// start alone has the congestion avoidance that it has at the noq endpoint.
+fn with_own_sender(mut options: BTreeMap<String, String>) -> BTreeMap<String, String> {
+    if !options.contains_key("cc") && !options.contains_key("ss") {
+        options.insert("cc".to_owned(), "bentpipe".to_owned());
+    }
+    options
 }
 
 fn mode(options: &mut Options) -> Result<HandshakeMode, EndpointError> {
@@ -188,5 +198,34 @@ fn version(options: &mut Options) -> Result<Option<u32>, EndpointError> {
             let problem = "write 1, or draft-29 to draft-34";
             Err(EndpointError::option("version", &text, problem))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The options of both sides, as a text.
+    fn sides(words: &str, place: Place) -> String {
+        let options = Options::parse(words).unwrap().into_map();
+        let [client, server] = by_side(options, place);
+        format!("{:?} {:?}", client.options, server.options)
+    }
+
+    #[test]
+    fn the_satellite_has_the_own_sender_unless_cc_or_ss_is_given() {
+        let own = r#"{"cc": "bentpipe"}"#;
+        assert_eq!(sides("", Place::Terminal), format!("{{}} {own}"));
+        assert_eq!(sides("", Place::Gateway), format!("{own} {{}}"));
+        let with_window = sides("iw=20 access.iw=5", Place::Terminal);
+        let expected = r#"{"iw": "5"} {"cc": "bentpipe", "iw": "20"}"#;
+        assert_eq!(with_window, expected);
+        for given in ["cc=cubic", "ss=trains"] {
+            let (name, value) = given.split_once('=').unwrap();
+            let expected = format!("{{{name:?}: {value:?}}} {{}}");
+            assert_eq!(sides(given, Place::Gateway), expected);
+        }
+        let other = sides("ground.cc=bbr3", Place::Gateway);
+        assert_eq!(other, format!(r#"{own} {{"cc": "bbr3"}}"#));
     }
 }
