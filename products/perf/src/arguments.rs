@@ -21,9 +21,6 @@ const CONNECT_S: f64 = 10.0;
 const HINT: &str = "bentpipe perf --help lists all options";
 const START: &str = "start with `bentpipe perf server`, then `bentpipe perf client HOST`";
 
-/// The default of `--cc`. The request names it, so that each server does the same.
-pub const OWN_SENDER: &str = "bentpipe";
-
 /// The options that are the noq endpoint's: by their name here, and by its own.
 const OF_ENDPOINT: [(&str, &str); 8] = [
     ("cc", "cc"),
@@ -301,11 +298,6 @@ fn endpoint_options(given: &mut ArgMatches) -> Result<BTreeMap<String, String>, 
             }
         }
     }
-    // A slow start alone has the congestion avoidance that it has at the noq endpoint.
-    if !options.contains_key("ss") {
-        let cc = options.entry("cc".to_owned());
-        cc.or_insert_with(|| OWN_SENDER.to_owned());
-    }
     Ok(options)
 }
 
@@ -447,20 +439,6 @@ mod tests {
             r#"[("ack", "10"), ("cc", "cubic"), ("cwnd", "5000"), ("window", "1048576")]"#;
         assert_eq!(text, expected);
         assert_eq!(client.memory.as_deref(), Some("m"), "it stays here");
-    }
-
-    #[test]
-    fn without_cc_and_ss_both_ends_have_the_own_sender() {
-        for (words, expected) in [
-            ("host", r#"{"cc": "bentpipe"}"#),
-            ("host --iw 20", r#"{"cc": "bentpipe", "iw": "20"}"#),
-            ("host --cc cubic", r#"{"cc": "cubic"}"#),
-            ("host -o cc=cubic", r#"{"cc": "cubic"}"#),
-            ("host --ss trains", r#"{"ss": "trains"}"#),
-        ] {
-            let options = client(words).request.options;
-            assert_eq!(format!("{options:?}"), expected, "{words}");
-        }
     }
 
     #[test]

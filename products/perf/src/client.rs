@@ -10,12 +10,12 @@ use std::time::Duration;
 use bentpipe_endpoint::driver::Port;
 use bentpipe_endpoint::{Clock, LogFile, LogFolder, Resume, Role};
 use bentpipe_noq_adapter::Client;
-use bentpipe_noq_options::{RememberedPaths, Report};
+use bentpipe_noq_options::{OWN_SENDER, RememberedPaths, Report, with_own_sender};
 use noq_proto::ConnectionHandle;
 use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::arguments::{ClientArguments, OWN_SENDER};
+use crate::arguments::ClientArguments;
 use crate::document::{self, TestContext};
 use crate::engine::{Engine, NoAcceptor};
 use crate::protocol::{Request, options_to_alpn};
@@ -290,6 +290,7 @@ impl ClientRun {
 
 /// Whether the controllers are those of `bentpipe-congestion`, which can resume a path.
 fn may_resume(options: &BTreeMap<String, String>) -> bool {
+    let options = with_own_sender(options.clone());
     let cc = options.get("cc").map(String::as_str);
     options.contains_key("ss") || cc == Some(OWN_SENDER)
 }

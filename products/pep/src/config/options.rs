@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bentpipe_endpoint::{Clock, EndpointError, LogFolder, Options, Role, Surroundings};
-use bentpipe_noq_options::{RememberedPaths, apply, log_to};
+use bentpipe_noq_options::{RememberedPaths, apply, log_to, with_own_sender};
 use noq_proto::TransportConfig;
 
 use super::{
@@ -111,15 +111,6 @@ fn by_side(options: BTreeMap<String, String>, place: Place) -> [SideOptions; 2] 
         Place::Terminal => [others, satellite],
         Place::Gateway => [satellite, others],
     }
-}
-
-/// The options of a side towards the satellite, with the default of its congestion control. A slow
-/// start alone has the congestion avoidance that it has at the noq endpoint.
-fn with_own_sender(mut options: BTreeMap<String, String>) -> BTreeMap<String, String> {
-    if !options.contains_key("cc") && !options.contains_key("ss") {
-        options.insert("cc".to_owned(), "bentpipe".to_owned());
-    }
-    options
 }
 
 fn mode(options: &mut Options) -> Result<HandshakeMode, EndpointError> {
