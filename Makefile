@@ -10,7 +10,7 @@
 # make wheel-check   installs it into a fresh environment, tries every command there, and says how long the first run took;
 #              PROFILE=release makes it of the programs that `make setup` built, as CI does
 # make smoke   tries what no test runs: every benchmark with its smallest setting, the targets of this file,
-#              the templates of stacks in examples/, and the example that plugs into noq
+#              the templates of stacks in examples/, the example that plugs into noq, and a sweep of one constant
 # make bench   what a trial costs, beside the same stacks over loopback UDP; queue disciplines, beside
 #              drop-tail, and a link that 100 sources share; decoding, beside tshark;
 #              congestion controllers, beside noq's; bentpipe perf, beside noq and iperf3, and through the proxies;

@@ -22,7 +22,7 @@ _SIGNIFICANT = 0.05
 
 _CONTROLLERS = """Bytes received within the given number of seconds, as a multiple of those of `direct` over
 the same path; of `direct` itself, MB. In parentheses the interval of 95 %, as above; without one, nothing
-varies, or there is one trial. Without options a proxy has CUBIC and an initial window of 10 packets.
+varies, or there is one trial. Without `iw` a proxy has an initial window of 10 packets.
 *dropped* is what the satellite's queue towards the client dropped, in percent of the packets, without loss on
 the medium. *Returned* are the packets on the way back, nearly all of them acknowledgements, in percent of
 those towards the client, also without loss. *Link full*: when the rate first reaches 95 % of the link's, also

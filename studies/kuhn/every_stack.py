@@ -21,10 +21,10 @@ OBJECTIVES, LOSSES = "kuhn-stacks", "kuhn-satellite-stacks"
 _MARKS = {2: 1, 10: 3, 100: 6}
 _OBJECTIVES = """Seconds from the client's first packet until the first 2, 10 and 100 MB of one file are
 there: medians of {trials} each; a dash, most trials had not come so far after 120 s. **Bold**: every trial
-is within the objective. *Proxies*: quic-pep at the terminal and at the gateway, as it is by default. Stacks
-are as their libraries begin, each with itself; noq with `cc=tolerant:ss=trains` has a sender of Bentpipe's
-own. The objectives of the source are from the request on; these times have the handshake in them, which is
-one round trip of 0.6 s."""
+is within the objective. *Proxies*: quic-pep with CUBIC (`cc=cubic`) at the terminal and at the gateway.
+Stacks are as their libraries begin, each with itself; noq with `cc=tolerant:ss=trains` has a sender of
+Bentpipe's own. The objectives of the source are from the request on; these times have the handshake in them,
+which is one round trip of 0.6 s."""
 _LOSSES = """Mean goodput in Mbit/s over the same path as that of TCP above; {trials} of 300 s each.
 msquic is left out: in a guest one trial takes minutes."""
 

@@ -25,7 +25,7 @@ a player chooses by what comes through ([rules](../../docs/reference/live-stream
 second, each of use for a time ([rules](../../docs/reference/frames.md)). In virtual time, with real
 stacks."""
 _LIVE = """Medians of {}; of *stalled* and *played*, in brackets, the least and the largest where they
-differ. The link carries more than the highest rate, 6 Mbit/s."""
+differ. The link carries more than the highest rate, 6 Mbit/s. The proxies send over it with CUBIC."""
 _FRAMES = """Medians of {}, in brackets the least and the largest where they differ. Ages, in milliseconds,
 are of frames when they came, from when they were made to their last byte: half, 95 and 99 % of all frames
 are no older. A dash: so many of them never came whole."""

@@ -127,6 +127,14 @@ def test_the_controller_of_congestion_plugs_into_noq_as_published() -> None:
     ]
 
 
+@pytest.mark.smoke
+def test_a_constant_of_the_sender_is_swept() -> None:
+    """One value over the short paths, in a copy of the crate; nothing is written."""
+    swept = json.loads(tried([sys.executable, "tools/sender/sweep.py", "--smallest"]))
+    (row,) = swept["rows"].values()
+    assert len(swept["paths"]) > 10 and row["factors"]["2"]["failed"] == []
+
+
 def test_what_is_published_stands_alone() -> None:
     """Two crates can be packed for a registry: what they depend on is there, or is the other one."""
     published = {"bentpipe-congestion", "bentpipe-units"}

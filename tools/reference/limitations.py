@@ -38,6 +38,7 @@ GROUPS = {
     "Congestion control": (
         "docs/how-to/choose-congestion-control.md",
         "docs/design/sender.md",
+        "docs/design/sender-constants.md",
         "docs/design/packet-trains.md",
         "docs/design/careful-resume.md",
     ),

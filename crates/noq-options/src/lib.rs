@@ -13,6 +13,7 @@ mod plugin;
 mod qlog;
 mod remembered_paths;
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use bentpipe_endpoint::{EndpointError, LogFolder, Options, Surroundings};
@@ -33,6 +34,19 @@ pub fn apply(
     paths: &RememberedPaths,
 ) -> Result<Option<Report>, EndpointError> {
     bentpipe_noq_adapter::apply::<Noq>(transport, surroundings, options, paths)
+}
+
+/// The congestion control of programs that send over satellites, where nothing else is asked for.
+pub const OWN_SENDER: &str = "bentpipe";
+
+/// The options of a connection with the default of these programs: `cc=bentpipe` unless `cc` or
+/// `ss` is given. A slow start alone has the congestion avoidance that it has at the endpoint.
+#[must_use]
+pub fn with_own_sender(mut options: BTreeMap<String, String>) -> BTreeMap<String, String> {
+    if !options.contains_key("cc") && !options.contains_key("ss") {
+        options.insert("cc".to_owned(), OWN_SENDER.to_owned());
+    }
+    options
 }
 
 /// Has noq write a qlog file for each connection into `folder`, with times since `start`.

@@ -1,5 +1,6 @@
 //! The client: one test, or two of which the second resumes.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use bentpipe_endpoint::driver::Port;
 use bentpipe_endpoint::{Clock, LogFile, LogFolder, Resume, Role};
 use bentpipe_noq_adapter::Client;
-use bentpipe_noq_options::{RememberedPaths, Report};
+use bentpipe_noq_options::{OWN_SENDER, RememberedPaths, Report, with_own_sender};
 use noq_proto::ConnectionHandle;
 use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -83,11 +84,7 @@ impl ClientRun {
             idle: arguments.output.idle,
         };
         let options = &mut arguments.request.options;
-        if let Some(word) = arguments
-            .resume
-            .as_ref()
-            .filter(|_| options.contains_key("ss"))
-        {
+        if let Some(word) = arguments.resume.as_ref().filter(|_| may_resume(options)) {
             options.insert("resume".into(), word.clone());
         }
         let protocol = options_to_alpn(options)?;
@@ -291,11 +288,18 @@ impl ClientRun {
     }
 }
 
+/// Whether the controllers are those of `bentpipe-congestion`, which can resume a path.
+fn may_resume(options: &BTreeMap<String, String>) -> bool {
+    let options = with_own_sender(options.clone());
+    let cc = options.get("cc").map(String::as_str);
+    options.contains_key("ss") || cc == Some(OWN_SENDER)
+}
+
 /// Whether there was anything to resume on the path.
 fn careful_resume(session: &Session) -> &'static str {
-    let has_ss = |request: &Request| request.options.contains_key("ss");
-    if !session.request.as_ref().is_some_and(has_ss) {
-        return "path      congestion control began anew: Careful Resume needs --ss";
+    let can = |request: &Request| may_resume(&request.options);
+    if !session.request.as_ref().is_some_and(can) {
+        return "path      congestion control began anew: Careful Resume needs --ss or cc=bentpipe";
     }
     if session
         .sent()

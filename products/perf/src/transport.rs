@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bentpipe_endpoint::{Clock, EndpointError, LogFolder, Options, Role, Surroundings};
-use bentpipe_noq_options::{RememberedPaths, Report, apply, log_to};
+use bentpipe_noq_options::{RememberedPaths, Report, apply, log_to, with_own_sender};
 use noq_proto::{IdleTimeout, TransportConfig, VarInt};
 
 use crate::protocol::MOST_STREAMS;
@@ -25,11 +25,13 @@ pub struct ConnectionDefaults {
 
 impl ConnectionDefaults {
     /// By the options of one connection, and what will report on its congestion control.
+    ///
+    /// Each end adds the default by itself: proxies do not pass on the options of a `ClientHello`.
     pub fn transport(
         &self,
         options: &BTreeMap<String, String>,
     ) -> Result<(TransportConfig, Option<Report>), EndpointError> {
-        let mut words = Options::new(options.clone());
+        let mut words = Options::new(with_own_sender(options.clone()));
         let mut transport = TransportConfig::default();
         // Larger than a trial's may be: loopback carries them.
         let size = words.take_number("mtu", DATAGRAMS)?;
@@ -62,6 +64,31 @@ impl ConnectionDefaults {
             real_time: true,
             qlog: self.qlog.clone(),
             clock: self.clock.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Controllers of noq's own report nothing.
+    #[test]
+    fn both_ends_have_the_own_sender_unless_noqs_is_asked_for() {
+        for role in [Role::Client, Role::Server] {
+            let defaults = ConnectionDefaults {
+                role,
+                clock: Clock::start_now(),
+                qlog: None,
+                paths: RememberedPaths::default(),
+                idle: Duration::from_secs(30),
+            };
+            let has_own = |words: &str| {
+                let options = Options::parse(words).unwrap().into_map();
+                defaults.transport(&options).unwrap().1.is_some()
+            };
+            assert!(has_own("") && has_own("iw=20"));
+            assert!(!has_own("cc=cubic"));
         }
     }
 }

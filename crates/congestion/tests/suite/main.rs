@@ -3,6 +3,7 @@
 
 mod avoidance;
 mod careful_resume;
+mod changes;
 mod congestion_events;
 mod feed;
 mod model;

@@ -8,7 +8,7 @@
 //! handshake.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use bentpipe_congestion::{
     Algorithms, CongestionEvent, Controller, Resumption, SavedPath, Settings,
@@ -34,6 +34,14 @@ pub struct Model {
     pub longer: Option<(Time, Span)>,
     /// Of others, who know no congestion control.
     pub cross_traffic: Rate,
+    /// All that is sent between these times is lost.
+    pub outage: Option<(Time, Time)>,
+    /// From this time on packets are marked that wait for longer than that.
+    pub marked: Option<(Time, Span)>,
+    /// When the application writes, and how many packets; empty: everything at once.
+    pub writes: Vec<(Time, u64)>,
+    /// The run is cut at this time.
+    pub until: Time,
     /// The capacity of the queue, in packets.
     pub queue: u64,
     /// Every packet is delayed further by up to so much, in order.
@@ -42,6 +50,8 @@ pub struct Model {
     pub loss_one_in: u64,
     /// Packets until an ACK is sent at once.
     pub ack_every: u64,
+    /// The packets that the controller asks for, if it asks, and not `ack_every`.
+    pub ack_as_asked: bool,
     /// The size of the transfer, in bytes.
     pub bytes: u64,
     /// The data need not wait for the handshake.
@@ -59,10 +69,15 @@ impl Model {
             change: None,
             longer: None,
             cross_traffic: Rate::from_bps(0),
+            outage: None,
+            marked: None,
+            writes: Vec::new(),
+            until: Time::NEVER,
             queue,
             jitter: Span::ZERO,
             loss_one_in: 0,
             ack_every: 2,
+            ack_as_asked: false,
             bytes: 10 << 20,
             early: false,
             seed: 1,
@@ -97,26 +112,39 @@ impl Model {
 
     /// Sends everything under this controller, which is new.
     pub fn run_with(&self, controller: Controller) -> History {
-        let mut run = Run::new(self, controller);
-        run.send(Time::ZERO, true);
-        run.transmit(Time::ZERO);
-        while run.history.completion == Time::NEVER {
-            let Some(Reverse((now, _, event))) = run.events.pop() else {
-                panic!("nothing will ever happen again: {run:?}");
-            };
-            assert!(
-                now < Time::ZERO + Span::from_secs(3600),
-                "an hour has passed: {run:?}"
-            );
-            run.handle(now, event);
-            let phase = run.controller.phase();
-            if run.history.phases.last() != Some(&phase) {
-                run.history.phases.push(phase);
-            }
+        let mut run = Run::new(self, controller, Time::ZERO);
+        while !run.is_over() {
+            run.step();
         }
-        run.history.observed = run.controller.observed();
-        run.history.resumption = run.controller.resumption();
-        run.history
+        run.end()
+    }
+
+    /// Two senders, by their `cc` and `ss`, share the bottleneck; each sends everything, the second
+    /// one from `later` on.
+    pub fn run_two(&self, senders: [(&str, &str); 2], later: Time) -> [History; 2] {
+        let other = Self {
+            seed: self.seed + 1000,
+            ..self.clone()
+        };
+        let begin = |model, (cc, ss): (&str, &str), start| {
+            let algorithms = Algorithms::new(cc, ss).expect("the test names algorithms that exist");
+            let controller = algorithms.controller(Settings::default(), DATAGRAM, start);
+            Run::new(model, controller, start)
+        };
+        let mut runs = [
+            begin(self, senders[0], Time::ZERO),
+            begin(&other, senders[1], later),
+        ];
+        let mut bottleneck_free = Time::ZERO;
+        loop {
+            let running = runs.iter_mut().filter(|run| !run.is_over());
+            let Some(next) = running.min_by_key(|run| run.next_event()) else {
+                return runs.map(Run::end);
+            };
+            next.bottleneck_free = bottleneck_free;
+            next.step();
+            bottleneck_free = next.bottleneck_free;
+        }
     }
 }
 
@@ -150,8 +178,12 @@ pub struct History {
 /// The state of the sender at some time.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
+    pub at: Time,
     pub window: u64,
     pub phase: &'static str,
+    /// Packets that have been acknowledged, and that were lost.
+    pub delivered: u64,
+    pub lost: u64,
 }
 
 impl History {
@@ -164,11 +196,13 @@ impl History {
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
+    Handshake,
     Arrival(u64),
     AckTimer(u64),
     Ack(Vec<u64>),
     Pace,
-    LossTimer(u64),
+    LossTimer,
+    Write(u64),
     Sample,
 }
 
@@ -190,8 +224,13 @@ struct Run<'a> {
     next_of_others: Time,
     last_arrival: Time,
     unacked: Vec<u64>,
+    /// Numbers of packets that were marked.
+    marked: BTreeSet<u64>,
     ack_timer: u64,
-    loss_timer: u64,
+    /// When the probe timeout is due.
+    probe_at: Time,
+    /// When the timer for it goes off, which may be too early.
+    loss_timer: Time,
     tokens: u64,
     refilled: Time,
     pacing: bool,
@@ -200,8 +239,13 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(model: &'a Model, controller: Controller) -> Self {
-        let packets = model.bytes.div_ceil(DATAGRAM);
+    /// Nothing has been sent yet; the handshake leaves at `start`.
+    fn new(model: &'a Model, controller: Controller, start: Time) -> Self {
+        let writes = model.writes.iter();
+        let packets = match writes.map(|&(_, packets)| packets).sum() {
+            0 => model.bytes.div_ceil(DATAGRAM),
+            written => written,
+        };
         let history = History {
             samples: Vec::new(),
             phases: Vec::new(),
@@ -220,23 +264,59 @@ impl<'a> Run<'a> {
             order: 0,
             in_flight: BTreeMap::new(),
             next_number: 0,
-            to_send: packets,
+            to_send: if model.writes.is_empty() { packets } else { 0 },
             to_arrive: packets,
             largest_acked: None,
             bottleneck_free: Time::ZERO,
             next_of_others: Time::ZERO,
             last_arrival: Time::ZERO,
             unacked: Vec::new(),
+            marked: BTreeSet::new(),
             ack_timer: 0,
-            loss_timer: 0,
+            probe_at: Time::NEVER,
+            loss_timer: Time::NEVER,
             tokens: 10 * DATAGRAM,
-            refilled: Time::ZERO,
+            refilled: start,
             pacing: false,
             random: model.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             probes: 0,
         };
-        run.at(Time::ZERO + model.rtt * 2, Event::Sample);
+        run.at(start, Event::Handshake);
+        run.at(start + model.rtt * 2, Event::Sample);
+        for &(time, packets) in &model.writes {
+            run.at(time, Event::Write(packets));
+        }
         run
+    }
+
+    fn is_over(&self) -> bool {
+        self.history.completion != Time::NEVER || self.next_event() > self.model.until
+    }
+
+    fn next_event(&self) -> Time {
+        let next = self.events.peek();
+        next.map_or(Time::NEVER, |Reverse((time, _, _))| *time)
+    }
+
+    fn step(&mut self) {
+        let Some(Reverse((now, _, event))) = self.events.pop() else {
+            panic!("nothing will ever happen again: {self:?}");
+        };
+        assert!(
+            now < Time::ZERO + Span::from_secs(3600),
+            "an hour has passed: {self:?}"
+        );
+        self.handle(now, event);
+        let phase = self.controller.phase();
+        if self.history.phases.last() != Some(&phase) {
+            self.history.phases.push(phase);
+        }
+    }
+
+    fn end(mut self) -> History {
+        self.history.observed = self.controller.observed();
+        self.history.resumption = self.controller.resumption();
+        self.history
     }
 
     fn at(&mut self, time: Time, event: Event) {
@@ -253,6 +333,10 @@ impl<'a> Run<'a> {
 
     fn handle(&mut self, now: Time, event: Event) {
         match event {
+            Event::Handshake => {
+                self.send(now, true);
+                self.transmit(now);
+            }
             Event::Arrival(number) => self.arrive(now, number),
             Event::AckTimer(id) if id == self.ack_timer => self.acknowledge(now),
             Event::Ack(numbers) => self.hear(now, &numbers),
@@ -260,12 +344,20 @@ impl<'a> Run<'a> {
                 self.pacing = false;
                 self.transmit(now);
             }
-            Event::LossTimer(id) if id == self.loss_timer => self.on_loss_timer(now),
-            Event::AckTimer(_) | Event::LossTimer(_) => {}
+            Event::LossTimer => self.on_loss_timer(now),
+            Event::AckTimer(_) => {}
+            Event::Write(packets) => {
+                self.to_send += packets;
+                self.transmit(now);
+            }
             Event::Sample => {
+                let path = self.controller.path();
                 let sample = Sample {
+                    at: now,
                     window: self.controller.window(),
                     phase: self.controller.phase(),
+                    delivered: path.delivered / DATAGRAM,
+                    lost: path.lost / DATAGRAM,
                 };
                 self.history.samples.push(sample);
                 self.at(now + self.model.rtt, Event::Sample);
@@ -321,9 +413,18 @@ impl<'a> Run<'a> {
         self.in_flight.insert(number, now);
         self.set_loss_timer(now);
         self.enqueue_others(now);
+        let waits = self.bottleneck_free - now;
         if !self.enqueue(now) {
             self.history.drops += 1;
             return;
+        }
+        let outage = self.model.outage;
+        if outage.is_some_and(|(begin, end)| now >= begin && now < end) {
+            return;
+        }
+        let marked = self.model.marked;
+        if marked.is_some_and(|(begin, above)| now >= begin && waits >= above) {
+            self.marked.insert(number);
         }
         if !handshake && self.model.loss_one_in > 0 && self.random(self.model.loss_one_in) == 0 {
             return;
@@ -363,7 +464,10 @@ impl<'a> Run<'a> {
 
     fn arrive(&mut self, now: Time, number: u64) {
         self.unacked.push(number);
-        if number == 0 || self.unacked.len() as u64 >= self.model.ack_every {
+        let asked = self.controller.packets_per_ack();
+        let asked = asked.filter(|_| self.model.ack_as_asked);
+        let every = asked.unwrap_or(self.model.ack_every);
+        if number == 0 || self.unacked.len() as u64 >= every {
             self.acknowledge(now);
         } else if self.unacked.len() == 1 {
             self.ack_timer += 1;
@@ -388,8 +492,12 @@ impl<'a> Run<'a> {
 
     fn hear(&mut self, now: Time, numbers: &[u64]) {
         self.probes = 0;
+        let mut marked = None;
         for &number in numbers {
             if let Some(sent) = self.in_flight.remove(&number) {
+                if self.marked.remove(&number) {
+                    marked = Some(sent);
+                }
                 self.controller.on_ack(now, number, sent);
             } else {
                 // It had been thought lost, and is sent once more.
@@ -400,6 +508,15 @@ impl<'a> Run<'a> {
         let in_flight = self.in_flight.len() as u64 * DATAGRAM;
         let limited = self.to_send == 0 || self.next_number == 1;
         self.controller.on_acks_end(now, in_flight, limited);
+        if let Some(sent) = marked {
+            self.controller.on_congestion(&CongestionEvent {
+                now,
+                sent,
+                lost: 0,
+                ecn: true,
+                persistent: false,
+            });
+        }
         self.detect_losses(now);
         self.set_loss_timer(now);
         self.transmit(now);
@@ -432,18 +549,36 @@ impl<'a> Run<'a> {
     }
 
     fn set_loss_timer(&mut self, now: Time) {
-        self.loss_timer += 1;
         let rtt = self.controller.path().rtt;
         let timeout = match rtt.samples {
             0 => Span::from_secs(1),
             _ => rtt.smoothed + (rtt.variation * 4).max(Span::from_millis(1)) + MAX_ACK_DELAY,
         };
         let backoff = 1 << self.probes.min(6);
-        self.at(now + timeout * backoff, Event::LossTimer(self.loss_timer));
+        self.probe_at = now + timeout * backoff;
+        self.start_loss_timer();
+    }
+
+    /// One timer is on its way, unless the timeout has become shorter: else there would be one for
+    /// each packet.
+    fn start_loss_timer(&mut self) {
+        if self.probe_at < self.loss_timer {
+            self.loss_timer = self.probe_at;
+            self.at(self.probe_at, Event::LossTimer);
+        }
     }
 
     /// The probe timeout: whatever is in flight is sent once more, in one packet.
     fn on_loss_timer(&mut self, now: Time) {
+        if now != self.loss_timer {
+            return;
+        }
+        self.loss_timer = Time::NEVER;
+        if now < self.probe_at {
+            self.start_loss_timer();
+            return;
+        }
+        self.probe_at = Time::NEVER;
         if self.in_flight.is_empty() {
             return;
         }

@@ -135,6 +135,27 @@ fn a_path_that_becomes_longer_is_not_taken_for_a_queue() {
     }
 }
 
+#[test]
+fn two_that_share_a_queue_use_the_link_and_neither_starves() {
+    for queue in queues(&Model::sat(0)) {
+        let model = Model {
+            rate: mbit(10),
+            bytes: 30_000_000,
+            jitter: Span::from_nanos(200_000),
+            ..Model::sat(queue)
+        };
+        let later = Time::ZERO + Span::from_secs(10);
+        let [first, second] = model.run_two([("bentpipe", "flight"); 2], later);
+        let what = format!("queue {queue}");
+        let last = first.completion.max(second.completion) - Time::ZERO;
+        let both = model.limit() * 2;
+        assert!(last * 4 <= both * 5, "{what}: {last:?} for {both:?}");
+        for taken in [first.completion - Time::ZERO, second.completion - later] {
+            assert!(taken * 5 <= both * 6, "{what}: {taken:?}");
+        }
+    }
+}
+
 /// A rest of the handshake is the shortest of five trains, and a full queue leaves nothing of the
 /// other four: nothing can be measured then, and no more trains leave.
 #[test]

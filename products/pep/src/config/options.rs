@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bentpipe_endpoint::{Clock, EndpointError, LogFolder, Options, Role, Surroundings};
-use bentpipe_noq_options::{RememberedPaths, apply, log_to};
+use bentpipe_noq_options::{RememberedPaths, apply, log_to, with_own_sender};
 use noq_proto::TransportConfig;
 
 use super::{
@@ -51,7 +51,8 @@ impl Config {
     /// The configuration that all `options` come to; refuses what it does not know.
     ///
     /// Options of a hop are of the side that faces the satellite; with `access.` (terminal) or
-    /// `ground.` (gateway) before them, of the other.
+    /// `ground.` (gateway) before them, of the other. Without `cc` and `ss` the former has
+    /// `cc=bentpipe`, and the latter the library's default.
     pub fn from_options(
         options: BTreeMap<String, String>,
         context: ConfigContext,
@@ -103,7 +104,7 @@ fn by_side(options: BTreeMap<String, String>, place: Place) -> [SideOptions; 2] 
         prefix,
     };
     let satellite = SideOptions {
-        options: satellite,
+        options: with_own_sender(satellite),
         prefix: "",
     };
     match place {
@@ -188,5 +189,34 @@ fn version(options: &mut Options) -> Result<Option<u32>, EndpointError> {
             let problem = "write 1, or draft-29 to draft-34";
             Err(EndpointError::option("version", &text, problem))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The options of both sides, as a text.
+    fn sides(words: &str, place: Place) -> String {
+        let options = Options::parse(words).unwrap().into_map();
+        let [client, server] = by_side(options, place);
+        format!("{:?} {:?}", client.options, server.options)
+    }
+
+    #[test]
+    fn the_satellite_has_the_own_sender_unless_cc_or_ss_is_given() {
+        let own = r#"{"cc": "bentpipe"}"#;
+        assert_eq!(sides("", Place::Terminal), format!("{{}} {own}"));
+        assert_eq!(sides("", Place::Gateway), format!("{own} {{}}"));
+        let with_window = sides("iw=20 access.iw=5", Place::Terminal);
+        let expected = r#"{"iw": "5"} {"cc": "bentpipe", "iw": "20"}"#;
+        assert_eq!(with_window, expected);
+        for given in ["cc=cubic", "ss=trains"] {
+            let (name, value) = given.split_once('=').unwrap();
+            let expected = format!("{{{name:?}: {value:?}}} {{}}");
+            assert_eq!(sides(given, Place::Gateway), expected);
+        }
+        let other = sides("ground.cc=bbr3", Place::Gateway);
+        assert_eq!(other, format!(r#"{own} {{"cc": "bbr3"}}"#));
     }
 }

@@ -74,8 +74,7 @@ impl ResolvedSettings {
         clock: &Clock,
     ) -> Result<Config, SettingsError> {
         let context = ConfigContext {
-            // The words of the side towards the server then need no prefix.
-            place: Place::Terminal,
+            place: Sides::of(&self.settings).place,
             next_hop: self.next_hop.clone(),
             client_tls: self.tls.client_side.clone(),
             server_tls: self.tls.server_side.clone(),
@@ -85,7 +84,7 @@ impl ResolvedSettings {
             clock: clock.clone(),
         };
         let mut config =
-            Config::from_options(self.options(), context).map_err(|error| blame(&error))?;
+            Config::from_options(self.options(), context).map_err(|error| self.blame(&error))?;
         let settings = &self.settings;
         config.mode = match settings.mode {
             Mode::Parallel => HandshakeMode::Parallel,
@@ -117,22 +116,54 @@ impl ResolvedSettings {
             };
             options.iter().map(named).collect::<Vec<_>>()
         };
-        let server = of("", &self.settings.server_side);
-        let client = of("access.", &self.settings.client_side);
-        server.into_iter().chain(client).collect()
+        let sides = Sides::of(&self.settings);
+        let (satellite, other) = (of("", sides.satellite.1), of(sides.prefix, sides.other.1));
+        satellite.into_iter().chain(other).collect()
+    }
+
+    /// Says in whose table the option is.
+    fn blame(&self, error: &PepError) -> SettingsError {
+        let text = error.to_string();
+        let sides = Sides::of(&self.settings);
+        let (table, text) = if text.contains(sides.prefix) {
+            (sides.other.0, text.replace(sides.prefix, ""))
+        } else {
+            (sides.satellite.0, text)
+        };
+        let hint = "endpoints/noq/README.md has the options of a side";
+        SettingsError::new(table, text, hint)
     }
 }
 
-/// Says in whose table the option is.
-fn blame(error: &PepError) -> SettingsError {
-    let text = error.to_string();
-    let (place, text) = if text.contains("access.") {
-        ("client-side", text.replace("access.", ""))
-    } else {
-        ("server-side", text)
-    };
-    let hint = "endpoints/noq/README.md has the options of a side";
-    SettingsError::new(place, text, hint)
+/// The sides by where the satellite is, which `auto-hop` says, with `auto` or without: each the
+/// name of its table, and what is in it.
+struct Sides<'a> {
+    place: Place,
+    satellite: (&'static str, &'a Options),
+    other: (&'static str, &'a Options),
+    /// The beginning of names of the other's options, as the library wants them.
+    prefix: &'static str,
+}
+
+impl<'a> Sides<'a> {
+    fn of(settings: &'a Settings) -> Self {
+        let client = ("client-side", &settings.client_side);
+        let server = ("server-side", &settings.server_side);
+        match settings.auto_hop {
+            AutoHop::ServerSide => Self {
+                place: Place::Terminal,
+                satellite: server,
+                other: client,
+                prefix: "access.",
+            },
+            AutoHop::ClientSide => Self {
+                place: Place::Gateway,
+                satellite: client,
+                other: server,
+                prefix: "ground.",
+            },
+        }
+    }
 }
 
 fn limits(settings: &Settings) -> Limits {
@@ -180,4 +211,44 @@ fn bytes(size: bentpipe_units::Size) -> usize {
 
 fn usize_of(number: u32) -> usize {
     usize::try_from(number).expect("machines of 32 bits at least")
+}
+
+#[cfg(test)]
+mod tests {
+    use bentpipe_service::settings::{SettingsFile as _, Source};
+
+    use super::*;
+
+    fn resolved(text: &str) -> Result<ResolvedSettings, SettingsError> {
+        let hop = "[next-hop]\naddress = \"127.0.0.1:1\"\nverify = false\n";
+        let text = &format!("{text}\n{hop}");
+        let file = std::path::Path::new("pep.toml");
+        ResolvedSettings::new(Settings::parse(Some(Source { file, text }), &[])?)
+    }
+
+    /// Controllers of noq's own report nothing.
+    #[test]
+    fn auto_hop_is_the_side_with_the_own_sender() {
+        for (text, expected) in [
+            ("", [false, true]),
+            ("auto-hop = \"client-side\"", [true, false]),
+        ] {
+            let settings = resolved(text).unwrap();
+            let config = settings.config(0, 1, &Clock::start_now()).unwrap();
+            let own = [config.client.report, config.server.report].map(|it| it.is_some());
+            assert_eq!(own, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_option_is_blamed_in_its_table() {
+        for hop in ["client-side", "server-side"] {
+            for table in ["client-side", "server-side"] {
+                let text = format!("{table}.cc = \"vegas\"\nauto-hop = \"{hop}\"");
+                let problem = resolved(&text).unwrap_err();
+                assert_eq!(problem.place, table, "satellite: {hop}");
+                assert!(problem.what.contains("option cc = \"vegas\""), "{problem}");
+            }
+        }
+    }
 }

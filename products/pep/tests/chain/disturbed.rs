@@ -129,7 +129,7 @@ fn who_has_sent_all_stays_while_the_other_side_still_receives() {
         stop: None,
     };
     for opener in [Side::Client, Side::Server] {
-        let mut plan = Plan::of(&[""]);
+        let mut plan = Plan::of(&["cc=cubic"]);
         let slow = usize::from(opener == Side::Client);
         plan.paths[slow].delay = Duration::from_millis(300);
         plan.paths[slow].loss = 10;

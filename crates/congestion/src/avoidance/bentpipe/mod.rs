@@ -39,18 +39,23 @@ use state::{Change, State};
 use watch::Watch;
 
 /// The part of the window that is given up beside what would keep the path full, so that a queue
-/// drains.
+/// drains. With 128 or 179 no path of the sweep takes 5 % longer; with 358 two take 11 and 14 %,
+/// whose link becomes faster.
 const DRAIN_PART: u64 = 256;
 /// Packets per round trip by which the window grows alone. Equal for all, so that those who have
-/// less catch up.
+/// less catch up. With 1 and with 3 some paths of the sweep take 11 % longer.
 const GROWTH: u64 = 2;
-/// Within so small a part of the window at which a queue has shown it grows no faster.
+/// Within so small a part of the window at which a queue has shown it grows no faster. From
+/// 22 to 64 no time of the sweep changes by 0.5 %.
 const NEAR_PART: u64 = 32;
-/// Round trips without a queue after which the growth doubles each second one.
+/// Round trips without a queue after which the growth doubles each second one. With 3 no path
+/// of the sweep takes 1 % longer, with 6 one takes 8 %.
 const STEADY: u32 = 4;
-/// The window grows by no more than this part of it in a round trip.
+/// The window grows by no more than this part of it in a round trip. From 2 to 8 no
+/// time of the sweep changes by 3 %.
 const FASTEST_GROWTH: u64 = 4;
-/// Round trips without a queue after which nothing is known of the window at which one shows.
+/// Round trips without a queue after which nothing is known of the window at which one shows. From
+/// 8 to 16 times of the sweep differ by 2 % at most; with 22 one path takes 9 % longer.
 const FORGET: u32 = 16;
 /// A sender that is alone, and knows after a loss how long the queue may be, loses nothing for so
 /// many round trips: somebody else is there. With 16, two drops of FQ-CoDel, nine round trips
@@ -64,10 +69,13 @@ const USUAL_PER_ACK: u64 = 2;
 /// One reduction leaves this part of the window at least. Of a flight whose first ACKs are coming
 /// in little has been delivered yet.
 const LEAST_LEFT: u64 = 4;
-/// Round trips after which the queue of a fast growth has drained.
+/// Round trips after which the queue of a fast growth has drained. From 2 to 8 no time of the
+/// sweep changes by 0.5 %.
 const FAST_ROUNDS: u64 = 4;
+/// Percent of the window that a mark leaves at most (RFC 8511, section 3.1).
+const MARKED: u64 = 85;
 /// Alone the sender never makes the queue so many times as long as its limit, unless it grows fast:
-/// somebody else does.
+/// somebody else does. From 2 to 8 no time of the sweep changes by 1 %.
 const OTHERS: u64 = 4;
 
 /// Bentpipe's congestion avoidance; the head of this file describes it.
@@ -86,6 +94,9 @@ pub struct Bentpipe {
     grew_fast: Option<u64>,
     /// When a queue was last made to drain.
     drained_at: Time,
+    /// The round trip of the last reduction.
+    reduced: Option<u64>,
+    in_slow_start: bool,
     /// The part of the window that is there for packets that wait for an ACK.
     added: u64,
     /// The part of a byte, times the window, by which the window has not grown yet.
@@ -112,7 +123,7 @@ impl Bentpipe {
             self.full_at = 0;
         }
         match self.state {
-            State::Competing { .. } if change == Change::Keep => {
+            State::Competing(_) if change == Change::Keep => {
                 let base = self.watch.base(path);
                 self.competition.yield_to(path, queue, base)
             }
@@ -147,10 +158,9 @@ impl Bentpipe {
                 self.watch.lengthen_base(path, by);
                 Some(before)
             }
-            Change::Compete(before) => {
-                self.competition.begin_at(before);
-                Some(before)
-            }
+            Change::GoOn(before) => Some(before),
+            Change::Compete(before) => Some(self.competition.begin_at(before).window),
+            Change::CompeteAfterLoss(before) => Some(self.competition.reduce(before).window),
         }
     }
 
@@ -195,7 +205,11 @@ impl Bentpipe {
     /// own, be it in slow start.
     fn has_grown_fast(&self, path: &PathState) -> bool {
         let recently = |round| path.round - round < FAST_ROUNDS;
-        path.ssthresh.is_none() || self.grew_fast.is_some_and(recently)
+        self.is_in_slow_start(path) || self.grew_fast.is_some_and(recently)
+    }
+
+    fn is_in_slow_start(&self, path: &PathState) -> bool {
+        self.in_slow_start || path.ssthresh.is_none()
     }
 
     /// A full queue of somebody else's, or a short one that the sender itself has filled.
@@ -210,12 +224,15 @@ impl Bentpipe {
             self.state = State::competing(path.now);
             return self.competition.reduce(path.window);
         }
-        self.watch.remember_overflow(path);
+        if !event.ecn {
+            self.watch.remember_overflow(path);
+        }
         self.state = State::default();
         let Some(carried) = self.carried(path) else {
             return self.competition.reduce(path.window);
         };
-        Reduction::to(carried.clamp(path.window / LEAST_LEFT, path.window))
+        let most = self.after_mark(path, event);
+        Reduction::to(carried.max(path.window / LEAST_LEFT).min(most))
     }
 
     /// After a mark that is stale a reduction to what the path carries is enough.
@@ -230,16 +247,29 @@ impl Bentpipe {
         }
     }
 
-    /// Whether it is a mark without a queue: a queue discipline may mark for a while after its
-    /// queue has become short.
+    /// The window that a mark leaves at most, even if there is no queue to be seen: a discipline
+    /// may keep it too short for that.
+    fn after_mark(&self, path: &PathState, event: &CongestionEvent) -> u64 {
+        if event.ecn && !self.is_stale(path, event) {
+            path.window / 100 * MARKED
+        } else {
+            path.window
+        }
+    }
+
+    /// Whether it is a mark without a queue, a round trip after a reduction: a queue discipline may
+    /// mark for a while after its queue has become short.
     fn is_stale(&self, path: &PathState, event: &CongestionEvent) -> bool {
-        event.ecn && self.watch.queue_now(path) <= self.watch.queue_limit(path)
+        let reduced = self.reduced.is_some_and(|round| path.round - round <= 1);
+        event.ecn && reduced && self.watch.queue_now(path) <= self.watch.queue_limit(path)
     }
 
     /// A little less than the path was seen to deliver; none in slow start, where that lags
     /// behind.
     fn carried(&self, path: &PathState) -> Option<u64> {
-        path.ssthresh?;
+        if self.is_in_slow_start(path) {
+            return None;
+        }
         self.watch.bdp(path).map(less)
     }
 }
@@ -254,6 +284,7 @@ impl Avoidance for Bentpipe {
     }
 
     fn begin(&mut self, path: &PathState) {
+        self.in_slow_start = false;
         self.state = State::after_slow_start(path.window);
     }
 
@@ -264,7 +295,7 @@ impl Avoidance for Bentpipe {
             None
         };
         self.watch.on_acks(path, acks);
-        if let State::Competing { .. } = self.state {
+        if let State::Competing(_) = self.state {
             self.added = 0;
             if let Some(wanted) = wanted {
                 // The growth begins with this window, and so not before the next ACK.
@@ -284,6 +315,7 @@ impl Avoidance for Bentpipe {
     }
 
     fn on_acks_in_slow_start(&mut self, path: &PathState, acks: &Acks<'_>) {
+        self.in_slow_start = true;
         if acks.new_round {
             self.watch.close_round(path);
         }
@@ -299,15 +331,18 @@ impl Avoidance for Bentpipe {
     }
 
     fn on_congestion(&mut self, path: &PathState, event: &CongestionEvent) -> Reduction {
+        if !event.persistent && self.state.explains(event.sent <= self.drained_at) {
+            return Reduction::to(path.window);
+        }
         let reduction = match self.state {
-            // The queue that drains already has marked or dropped it.
-            State::Draining(_) | State::Probing(_) if event.sent <= self.drained_at => {
-                return Reduction::to(path.window);
-            }
-            State::Competing { .. } => self.reduce_beside_others(path, event),
+            State::Competing(_) => self.reduce_beside_others(path, event),
             _ => self.reduce_alone(path, event),
         };
         self.added = 0;
+        if !self.is_stale(path, event) {
+            self.reduced = Some(path.round);
+        }
+        self.in_slow_start = false;
         self.watch.on_reduction(path.now);
         reduction
     }
@@ -320,7 +355,7 @@ impl Avoidance for Bentpipe {
     /// full. While a queue drains the path is full nevertheless.
     fn pacing(&self, path: &PathState) -> Pacing {
         let rtt = match self.state {
-            State::Competing { .. } => path.rtt.smoothed,
+            State::Competing(_) => path.rtt.smoothed,
             _ => self.watch.base(path),
         };
         Pacing::Rate(per_second(self.in_path(path), rtt))

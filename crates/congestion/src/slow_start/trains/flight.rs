@@ -10,16 +10,20 @@ use crate::path::PathState;
 /// Bytes per second at which it begins, 10 Mbit/s: a small file need not be faster, and a path of
 /// that rate bears it.
 const FIRST_RATE: u64 = 1_250_000;
-/// The bytes that are sent at that rate.
+/// The bytes that are sent at that rate. From 70,000 to 140,000 only paths that two senders share
+/// change by 5 % in the sweep.
 const FIRST: u64 = 100_000;
-/// Bytes per second afterwards: 19 Mbit/s.
+/// Bytes per second afterwards: 19 Mbit/s. Over 20 Mbit/s and a queue of 25 packets 1 MB takes 11 %
+/// longer with 13 Mbit/s, and 64 % longer with 27.
 const RATE: u64 = 2_375_000;
 
-/// Percent of the estimated rate that avoidance begins with.
+/// Percent of the estimated rate that avoidance begins with. With 105 a path of 50 Mbit/s and a
+/// queue of 25 packets takes 33 % longer; with 95 the first of two senders takes 19 % longer.
 pub const HANDED_OVER: u64 = 100;
-/// Packets that wait at the receiver for an ACK, at most.
+/// Packets that wait at the receiver for an ACK, at most: as many as the sender asks for.
 pub const WAITS: u64 = 10;
-/// Behind a train nothing is sent for that long.
+/// Behind a train nothing is sent for that long: longer than the pause that ends a train. With
+/// 11 ms, which is shorter, nothing is measured, and a path takes 19 times as long.
 const PAUSE: Span = Span::from_millis(16);
 
 /// The data between the trains.

@@ -27,7 +27,7 @@
 //! | ACKs for a timer's sake, at the end of a train | do not count ([`dispersion`]) |
 //! | so few ACKs that a train has but one; a sender that cannot send a burst | no estimate: `HyStart++`, from the window that the trains had |
 //! | a full queue that leaves nothing of the trains | no estimate, and losses beyond 2 %: avoidance, with the bytes that have arrived |
-//! | the application has too little to send | short trains do not count, the next ones do; what was not sent in the trial is not taken for granted |
+//! | the application has too little to send | short trains do not count, the next ones do, and the flight is over; losses count after a round trip; what was not sent in the trial is not taken for granted |
 //! | short round trips | below 100 ms `HyStart++` |
 //! | congestion marks (ECN) | in the trains as a loss in slow start; in the trial as too many losses, from its 32nd packet on |
 //!
@@ -41,7 +41,7 @@ mod dispersion;
 mod flight;
 mod trial;
 
-use bentpipe_units::Span;
+use bentpipe_units::{Span, Time};
 
 use crate::acks::{Acks, CongestionEvent, per_second};
 use crate::log::{LogEvent, Value};
@@ -65,7 +65,8 @@ const ENOUGH: usize = 2;
 /// They agree if the fastest is no faster than so many percent of the slowest: more than what
 /// packets that grow meanwhile (path MTU discovery) change.
 const AGREEMENT: u64 = 110;
-/// Complete trains that are used even if they do not.
+/// Complete trains that are used even if they do not. With 2 or 4 no path of the sweep takes 1 %
+/// longer.
 const MORE: usize = 3;
 /// The first gap between trains as a part of the round trip; the second one is twice as long, and
 /// so on. The first one costs everybody time; the later ones give a slow path time to drain. All
@@ -73,9 +74,11 @@ const MORE: usize = 3;
 const GAPS_PER_RTT: u64 = 16;
 /// Longer than a train takes at 10 Mbit/s; and no longer than what is a small part of any transfer.
 const SHORTEST_GAP: Span = Span::from_millis(25);
-/// A pause of that length ends a train.
+/// A pause of that length ends a train: half of the shortest gap. Down to a quarter nothing
+/// changes; one that is longer than that behind a train of the flight ends none.
 const LONGEST_PAUSE_WITHIN: Span = Span::from_nanos(SHORTEST_GAP.as_nanos() / 2);
-/// See above.
+/// No gap is longer, which would be more than a small part of a transfer. From 75 to 300 ms no time
+/// of the sweep changes by 1 %.
 const LONGEST_GAP: Span = Span::from_millis(150);
 /// On shorter paths slow start is quick, and trains would meet the ACKs of the ones before: four
 /// gaps do not fit.
@@ -87,6 +90,8 @@ pub struct Trains {
     state: State,
     flight: Option<Flight>,
     dispersion: Dispersion,
+    /// When the first train began to leave.
+    begun: Option<Time>,
     fallback: HyStartPlusPlus,
     news: bool,
 }
@@ -117,6 +122,7 @@ impl Trains {
             state: State::Measuring,
             flight,
             dispersion: Dispersion::new(LENGTH, LONGEST_PAUSE_WITHIN),
+            begun: None,
             fallback: HyStartPlusPlus::default(),
             news: false,
         }
@@ -153,19 +159,41 @@ impl Trains {
     fn measure(&mut self, path: &PathState, acks: &Acks<'_>) -> Step {
         self.dispersion.on_acks(acks);
         let complete = self.dispersion.complete();
+        let ends = self.all_are_heard_of() || self.flight_is_past(path, acks);
         match self.dispersion.estimate() {
             _ if path.rtt.min < SHORTEST_RTT => self.give_up(path, acks),
-            Some(estimate) if complete >= MORE || agree(&estimate) => self.use_it(path, &estimate),
-            None if complete as u64 >= TRAINS || self.flight_is_over() => self.give_up(path, acks),
+            Some(estimate) if complete >= MORE || agree(&estimate) || ends => {
+                self.use_it(path, &estimate)
+            }
+            None if complete as u64 >= TRAINS || self.all_are_heard_of() => {
+                self.give_up(path, acks)
+            }
+            None if ends => self.go_on_without_a_flight(path),
             _ => Step::Window(self.window(path)),
         }
     }
 
-    /// No more trains leave, and nothing more is to be heard of any. Short ones, such as what is
-    /// left of a handshake, are among them: there may never be so many complete ones.
-    fn flight_is_over(&self) -> bool {
+    /// No more trains of the flight leave, and nothing more is to be heard of any. Short ones, such
+    /// as what is left of a handshake, are among them: there may never be so many complete ones.
+    fn all_are_heard_of(&self) -> bool {
         let all_sent = self.dispersion.trains() >= TRAINS;
         self.flight.is_some() && all_sent && self.dispersion.all_are_complete()
+    }
+
+    /// The ACKs of what left a round trip after the flight began are coming in.
+    fn flight_is_past(&self, path: &PathState, acks: &Acks<'_>) -> bool {
+        self.flight.is_some() && self.is_past(path, acks.newest().sent)
+    }
+
+    fn is_past(&self, path: &PathState, sent: Time) -> bool {
+        self.begun.is_some_and(|begun| sent - begun >= path.rtt.min)
+    }
+
+    /// The application has had too little to send for a flight: the next trains are to measure,
+    /// with nothing between them.
+    fn go_on_without_a_flight(&mut self, path: &PathState) -> Step {
+        *self = Self::with(None);
+        Step::Window(self.window(path))
     }
 
     fn give_up(&mut self, path: &PathState, acks: &Acks<'_>) -> Step {
@@ -235,6 +263,7 @@ impl SlowStart for Trains {
             flight.between = between;
             flight.sent += bytes;
         }
+        self.begun.get_or_insert(path.now);
         if !between {
             self.dispersion.on_sent(path.now, path.sent, bytes);
         }
@@ -258,10 +287,11 @@ impl SlowStart for Trains {
     }
 
     fn on_congestion(&mut self, path: &PathState, event: &CongestionEvent) -> Response {
+        let is_past = self.is_past(path, event.sent);
         match &mut self.state {
             // All trains have left before the first loss can be known, and what they say is worth
             // more than what is lost of them.
-            State::Measuring if !event.ecn => Response::Ignore,
+            State::Measuring if !event.ecn && !is_past => Response::Ignore,
             State::Trying(trial) => trial.on_congestion(path, event),
             _ => Response::Reduce,
         }

@@ -11,27 +11,33 @@ use crate::slow_start::{Exit, Response, Step};
 /// by a few percent at most, and then even the shortest queue does not grow.
 const TRIAL: u64 = 95;
 /// Percent of it that are sent afterwards, and that an avoidance begins with that knows nothing of
-/// queues, if all goes well.
+/// queues, if all goes well. From 96 to 99 no time of the sweep changes by 2 %.
 pub const HANDED_OVER: u64 = 98;
 /// Round trips in which the estimate must hold. One would do; as long as the path shows that it
 /// carries the rate, random losses mean nothing, and avoidance might take them for more.
 const ROUNDS: u32 = 3;
 /// Percent of what was delivered that it begins with after losses, so that the full queue drains.
+/// From 79 to 92 no time of the sweep changes by 0.5 %.
 const AFTER_LOSS: u64 = 85;
-/// Percent of a window per round trip at which avoidance sends until its first reduction.
+/// Percent of a window per round trip at which avoidance sends until its first reduction. From
+/// 101 to 143 no path of the sweep shows a difference.
 pub const PACE_AFTER: u64 = 102;
 /// The window is at most so many times what has been delivered: five trains may open 1 Gbit/s over
 /// 250 ms, or 400 Mbit/s over 600 ms.
 const LEAP: u64 = 256;
-/// Lost packets that mean nothing: so many, and so many percent of all, as BBR has it
-/// (draft-ietf-ccwg-bbr, `LossThresh`).
+/// Lost packets that mean nothing, beside [`STRAY_PERCENT`]. From 4 to 8 no time of the sweep
+/// changes by 0.5 %; with 11 some take 30 % less, and some as much more.
 const STRAY_PACKETS: u64 = 8;
+/// Percent of all packets whose loss means nothing, as BBR has it (draft-ietf-ccwg-bbr,
+/// `LossThresh`).
 const STRAY_PERCENT: u64 = 2;
 /// Packets that must be acknowledged before anything is judged: a rate of fewer says little.
 const JUDGED_FROM: u64 = 32;
-/// The queue grows if so many RTT samples in a row exceed the smallest one by an eighth.
+/// The queue grows if so many RTT samples in a row exceed the smallest one by an eighth. From
+/// 4 to 16 no time of the sweep changes by 0.5 %.
 const LONG_SAMPLES: u32 = 8;
-/// An estimate that is not sure grows by a part of what is acknowledged.
+/// An estimate that is not sure grows by a part of what is acknowledged. From 2 to 8 no time of
+/// the sweep changes by 0.5 %.
 const GROWTH_DIVISOR: u64 = 4;
 
 /// The trial of an estimated rate.

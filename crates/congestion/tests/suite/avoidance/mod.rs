@@ -1,5 +1,6 @@
 //! The congestion avoidances against windows computed by hand.
 
+mod bentpipe;
 mod cubic;
 mod hybla;
 mod pico;

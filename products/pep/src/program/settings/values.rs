@@ -59,7 +59,7 @@ impl<'de> Deserialize<'de> for Auto {
     }
 }
 
-/// The hop that is judged for that: the one that the satellite may be on.
+/// The hop that the satellite may be on: it is judged for that, and has `cc=bentpipe` by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AutoHop {
