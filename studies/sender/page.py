@@ -28,8 +28,8 @@ senders is noq without options, so that Bentpipe's sender is at one end alone; t
 with TLS, whose handshakes take a round trip more."""
 _LEFT_OUT = """- Uploads, and Bentpipe's sender at the client: [the study of
   objectives](../objectives/objectives.md) has them.
-- 100 MB: half an hour of the CPU for some stacks. The study of objectives has them over five paths.
-- Scenarios that differ from one here in rate and round-trip time by little.
+- 100 MB: the study of objectives has them over five paths.
+- The other scenarios: most differ from one here in rate and round-trip time alone.
 - Queue disciplines other than the scenario's own, and several flows on a path: [how the sender
   behaves](../../docs/design/sender.md) has them."""
 
