@@ -145,8 +145,8 @@ def _answer(page: Page) -> str:
     ahead = sum(not one.is_slower for one in known)
     return (
         f"`{OURS}` takes less time than another sender in {faster} of {several(len(found), 'comparison')}, "
-        f"more in {slower}; in the others the difference may be chance. In {ahead} of {len(known)} settings of "
-        "path and size no other sender is faster beyond chance."
+        f"more in {slower}; in the others the difference may be chance. In {ahead} of {len(known)} settings "
+        "of path and size no other sender is faster beyond chance."
     )
 
 
