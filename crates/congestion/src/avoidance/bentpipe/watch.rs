@@ -233,8 +233,12 @@ impl Watch {
     /// One block may be long by chance: where jitter is, only two of them say that a queue is there.
     fn add_block(&mut self, path: &PathState, smallest: Span) {
         let [last, round] = &self.rounds;
+        // In a small window they would be of different round trips.
         let before = round.newest.or(last.newest);
-        let shorter = before.map_or(smallest, |before| before.min(smallest));
+        let shorter = match before {
+            Some(before) if last.blocks.max(round.blocks) >= 2 => before.min(smallest),
+            _ => smallest,
+        };
         let full = shorter > self.base(path) + self.queue_limit(path) + self.wander;
         let round = &mut self.rounds[1];
         if let Some(before) = before {
