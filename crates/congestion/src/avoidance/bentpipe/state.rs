@@ -286,10 +286,13 @@ impl Attempt {
     fn drain_further(self, end: RoundEnd) -> (State, Change) {
         let next = self.go_on(end);
         if end.queue * 2 < self.queue {
-            (State::Draining(next), Change::Drain)
-        } else {
-            (State::Probing(next), Change::Halve)
+            return (State::Draining(next), Change::Drain);
         }
+        if self.steps == 0 && end.coarse {
+            // Deliveries may have seemed too fast: now by the queue that is there.
+            return (State::Draining(Self { steps: 1, ..next }), Change::Drain);
+        }
+        (State::Probing(Self { steps: 0, ..next }), Change::Halve)
     }
 
     /// Half of what was in flight is gone, and there is a queue all the same.

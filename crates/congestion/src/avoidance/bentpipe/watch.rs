@@ -45,6 +45,14 @@ const WANDER: u64 = 6;
 /// What goes up and down by more than this part of the base RTT is no jitter, but others' queues.
 const MOST_WANDER_PART: u64 = 32;
 
+/// Packets per round trip from which on its fastest delivery is that of the link. Without a limit ten
+/// senders over 1 BDP had a Jain's index of 0.74 in place of 0.92, and with 0 a sender over 10 Mbit/s
+/// and 30 ms had 6 % less.
+const COARSE: u64 = 64;
+/// Packets per round trip of which one more or less is too much to be drained twice: a path of
+/// 3 Mbit/s and 10 ms, which holds three packets, then took four times as long as with CUBIC.
+const TINY: u64 = 16;
+
 /// A watch on the path.
 #[derive(Debug, Clone, Default)]
 pub struct Watch {
@@ -124,6 +132,8 @@ pub struct RoundEnd {
     pub wander: Span,
     /// That is more than one sender may keep.
     pub stands: bool,
+    /// So few packets that the fastest delivery may be far from that of the link.
+    pub coarse: bool,
     /// The sender ran dry.
     pub limited: bool,
 }
@@ -307,6 +317,7 @@ impl Watch {
             rate: per_second(round.bytes, path.now - round.begun),
             wander: self.wander,
             stands,
+            coarse: (TINY..COARSE).contains(&(round.bytes / path.datagram)),
             limited: round.limited,
         })
     }
