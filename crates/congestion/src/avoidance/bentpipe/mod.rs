@@ -14,8 +14,8 @@
 //! |---|---|---|
 //! | alone | grows by two packets per round trip, ever faster while there is no queue | a queue stands: draining |
 //! | draining | to what the path carries, for two round trips | the queue is gone: alone; it is half as long: once more; else probing |
-//! | probing | half, for two round trips | the queue is gone: alone; it is as long as before: the path has become longer, alone; the delivery is as before: draining; else competing |
-//! | competing | grows as [`competing`] says, up to twice what the path holds | no queue for 16 round trips and ten seconds: alone |
+//! | probing | half, then a quarter, for two round trips each | the queue is gone, or is less than a quarter of it: alone; the delivery is as before: draining; the queue stays from the half to the quarter: the path has become longer, alone; else competing |
+//! | competing | grows as [`competing`] says, up to twice what the path holds | no queue for 16 round trips and ten seconds: alone; the delivery or the queue stays the same for 16 round trips and four seconds: probing |
 //!
 //! A loss or a mark that congestion explains reduces the window to what the path carries when
 //! alone; a queue that is far too long to be the sender's own makes it compete at once.

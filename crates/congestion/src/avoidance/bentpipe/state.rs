@@ -10,12 +10,14 @@ const FREE_ROUNDS: u32 = 16;
 /// Time without a queue after which nobody else is there: CUBIC over a queue of a quarter of the
 /// BDP leaves it empty for up to six seconds.
 const FREE: Span = Span::from_secs(10);
-/// Round trips, and time, after which a sender that competes may be alone: if its delivery has been
-/// the same behind a queue, as on a link of its own, or the queue has not changed although its
-/// window has, as on a longer path.
+/// Round trips after which a sender that competes may be alone, if [`LOOK`] is over as well: if its
+/// delivery has been the same behind a queue, as on a link of its own, or the queue has not changed
+/// although its window has, as on a longer path.
 const LOOK_ROUNDS: u32 = 16;
+/// The time after which it may be alone: in low orbit sixteen round trips are less than a second.
 const LOOK: Span = Span::from_secs(4);
-/// After so many times that it looks anyway: half of the window for two round trips shows it.
+/// After so many times that it looks anyway. With 4, ten senders over 1 BDP had a Jain's index of
+/// 0.82 in place of 0.92 and more.
 const ANYWAY: u32 = 16;
 /// A look that shows others makes the next one wait twice as long, up to so many times.
 const MOST_DOUBLINGS: u32 = 4;

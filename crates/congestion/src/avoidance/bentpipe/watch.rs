@@ -33,8 +33,8 @@ const FEW: u64 = 32;
 /// to 8 no time of the sweep changes by 0.5 %.
 const NOISE: u64 = 4;
 
-/// Round trips with a queue after which the link carries what the last one has delivered. Samples in
-/// the first one may be older than the queue.
+/// Round trips with a queue after which the link carries as much as the last one has delivered.
+/// Samples in the first one may be older than the queue.
 const BUSY: u32 = 2;
 
 /// Behind a queue so many times as long as its limit the link is surely busy.
@@ -42,7 +42,7 @@ const LONG: u64 = 4;
 
 /// The smallest samples of two blocks lie no further apart than so many times the mean.
 const WANDER: u64 = 6;
-/// What goes up and down by more than this part of the base RTT is no jitter, but others' queues.
+/// Ups and downs of more than this part of the base RTT are no jitter, but the queues of others.
 const MOST_WANDER_PART: u64 = 32;
 
 /// Packets per round trip from which on its fastest delivery is that of the link. Without a limit ten
@@ -240,7 +240,7 @@ impl Watch {
         }
     }
 
-    /// One block may be long by chance: where jitter is, only two of them say that a queue is there.
+    /// One block may be long by chance: with jitter only two of them say that a queue is there.
     fn add_block(&mut self, path: &PathState, smallest: Span) {
         let [last, round] = &self.rounds;
         // In a small window they would be of different round trips.

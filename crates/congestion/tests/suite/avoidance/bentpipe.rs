@@ -29,7 +29,7 @@ fn alone() -> Feed<dyn Avoidance> {
 
 /// A round trip with so many ACKs, each so many milliseconds longer than the path.
 fn round(feed: &mut Feed<dyn Avoidance>, acks: u64, longer: u64) {
-    feed.path.now = feed.path.now + RTT;
+    feed.path.now += RTT;
     feed.path.round += 1;
     feed.path.rtt.latest = RTT + Span::from_millis(longer);
     for ack in 0..acks {
