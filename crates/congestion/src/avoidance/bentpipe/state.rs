@@ -16,8 +16,7 @@ const FREE: Span = Span::from_secs(10);
 const LOOK_ROUNDS: u32 = 16;
 /// The time after which it may be alone: in low orbit sixteen round trips are less than a second.
 const LOOK: Span = Span::from_secs(4);
-/// After so many times that it looks anyway. With 4, ten senders over 1 BDP had a Jain's index of
-/// 0.82 in place of 0.92 and more.
+/// After so many times that it looks anyway: each look beside others costs a part of the share.
 const ANYWAY: u32 = 16;
 /// A look that shows others makes the next one wait twice as long, up to so many times.
 const MOST_DOUBLINGS: u32 = 4;
