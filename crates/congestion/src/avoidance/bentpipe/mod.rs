@@ -151,6 +151,7 @@ impl Bentpipe {
             }
             Change::Halve => Some(window / 2),
             Change::Restore(before) => {
+                self.watch.forget_older();
                 let before = less(before);
                 Some(self.watch.bdp(path).map_or(before, |bdp| bdp.min(before)))
             }

@@ -30,6 +30,14 @@ const OWN: u64 = 4;
 /// tenths of the link.
 const ALONE: u64 = 90;
 
+/// Packets per round trip from which on its fastest delivery is that of the link. Without a limit
+/// ten senders over 1 BDP had a Jain's index of 0.74 and 0.999 in two trials, with it 0.94 in both;
+/// with 0 a sender over 10 Mbit/s and 30 ms had 6 % less.
+const COARSE: u64 = 64;
+/// Packets per round trip of which one more or less is too much to be drained twice: a path of
+/// 3 Mbit/s and 10 ms, which holds three packets, then took four times as long as with CUBIC.
+const TINY: u64 = 16;
+
 /// A state; the head of the module describes them.
 #[derive(Debug, Clone, Copy)]
 pub enum State {
@@ -289,7 +297,7 @@ impl Attempt {
         if end.queue * 2 < self.queue {
             return (State::Draining(next), Change::Drain);
         }
-        if self.steps == 0 && end.coarse {
+        if self.steps == 0 && (TINY..COARSE).contains(&end.packets) {
             // Deliveries may have seemed too fast: now by the queue that is there.
             return (State::Draining(Self { steps: 1, ..next }), Change::Drain);
         }
@@ -298,7 +306,7 @@ impl Attempt {
 
     /// Half of what was in flight is gone, and there is a queue all the same.
     fn judge(self, now: Time, end: RoundEnd, limit: Span) -> (State, Change) {
-        if end.rate * 100 >= self.rate * ALONE {
+        if end.packets >= TINY && end.rate * 100 >= self.rate * ALONE {
             // Half of the window gets as much of the link as all of it did: there is nobody else.
             return (State::Draining(self.go_on(end)), Change::Drain);
         }
@@ -306,11 +314,11 @@ impl Attempt {
             return (State::default(), Change::Restore(self.before));
         }
         let moved = beyond(self.queue, end.queue) + beyond(end.queue, self.queue);
-        if self.steps > 0 && moved * 2 < limit + end.wander {
+        if (self.steps > 0 || self.looks == 0) && moved * 2 < limit + end.wander {
             // Nobody has to wait less: that is no queue, but a longer path.
             return (State::default(), Change::Lengthen(self.before, end.queue));
         }
-        if self.steps == 0 {
+        if self.steps == 0 && self.looks > 0 {
             let next = Self {
                 steps: 1,
                 ..self.go_on(end)

@@ -33,25 +33,13 @@ const FEW: u64 = 32;
 /// to 8 no time of the sweep changes by 0.5 %.
 const NOISE: u64 = 4;
 
-/// Round trips with a queue after which the link carries as much as the last one has delivered.
-/// Samples in the first one may be older than the queue.
-const BUSY: u32 = 2;
-
-/// Behind a queue so many times as long as its limit the link is surely busy.
-const LONG: u64 = 4;
+/// Round trips of an attempt to drain a queue, in the first of which the link was busy.
+const RECENT: usize = 4;
 
 /// The smallest samples of two blocks lie no further apart than so many times the mean.
 const WANDER: u64 = 6;
 /// Ups and downs of more than this part of the base RTT are no jitter, but the queues of others.
 const MOST_WANDER_PART: u64 = 32;
-
-/// Packets per round trip from which on its fastest delivery is that of the link. Without a limit
-/// ten senders over 1 BDP had a Jain's index of 0.74 and 0.999 in two trials, with it 0.94 in both;
-/// with 0 a sender over 10 Mbit/s and 30 ms had 6 % less.
-const COARSE: u64 = 64;
-/// Packets per round trip of which one more or less is too much to be drained twice: a path of
-/// 3 Mbit/s and 10 ms, which holds three packets, then took four times as long as with CUBIC.
-const TINY: u64 = 16;
 
 /// A watch on the path.
 #[derive(Debug, Clone, Default)]
@@ -71,8 +59,6 @@ pub struct Watch {
     turns: Turns,
     block: Block,
     has_blocks: bool,
-    /// Round trips, up to this one, in which the link was busy.
-    busy: u32,
     /// The delay at which the sender itself has made the queue overflow.
     overflow: Option<Span>,
     /// Losses of what was sent before do not count: the window has been reduced since.
@@ -132,8 +118,8 @@ pub struct RoundEnd {
     pub wander: Span,
     /// That is more than one sender may keep.
     pub stands: bool,
-    /// So few packets that the fastest delivery may be far from that of the link.
-    pub coarse: bool,
+    /// Packets acknowledged in it, about.
+    pub packets: u64,
     /// The sender ran dry.
     pub limited: bool,
 }
@@ -311,23 +297,19 @@ impl Watch {
             let most = part(self.base(path), MOST_WANDER_PART);
             self.wander = part(self.wander * 7 + mean.min(most), 8);
         }
-        self.forget_faster(queue > limit * LONG + self.wander);
         Some(RoundEnd {
             queue,
             rate: per_second(round.bytes, path.now - round.begun),
             wander: self.wander,
             stands,
-            coarse: (TINY..COARSE).contains(&(round.bytes / path.datagram)),
+            packets: round.bytes / path.datagram,
             limited: round.limited,
         })
     }
 
-    /// The link has been busy for two round trips: what was delivered before them is past.
-    fn forget_faster(&mut self, is_busy: bool) {
-        self.busy = if is_busy { self.busy + 1 } else { 0 };
-        if self.busy >= BUSY {
-            self.rates[1..].fill(0);
-        }
+    /// Nobody else is there: what the last round trips have not delivered, the link does not carry.
+    pub fn forget_older(&mut self) {
+        self.rates[RECENT..].fill(0);
     }
 
     /// Whether congestion explains the loss of just now: a queue that stands for longer than a

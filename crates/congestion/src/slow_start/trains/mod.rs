@@ -168,6 +168,7 @@ impl Trains {
             None if complete as u64 >= TRAINS || self.all_are_heard_of() => {
                 self.give_up(path, acks)
             }
+            None if ends && lost_too_much(path) => self.give_up(path, acks),
             None if ends => self.go_on_without_a_flight(path),
             _ => Step::Window(self.window(path)),
         }
@@ -198,7 +199,7 @@ impl Trains {
 
     fn give_up(&mut self, path: &PathState, acks: &Acks<'_>) -> Step {
         self.state = State::GivenUp;
-        if RateTrial::too_much(path, path.lost, path.lost + path.delivered) {
+        if lost_too_much(path) {
             // The flight met a full queue. What of it has arrived fits beside the others.
             return trial::leave(path.delivered.min(path.window), "loss");
         }
@@ -212,7 +213,7 @@ impl Trains {
         let share = self
             .flight
             .map_or(trial::HANDED_OVER, |_| flight::HANDED_OVER);
-        let overflown = RateTrial::too_much(path, path.lost, path.lost + path.delivered);
+        let overflown = lost_too_much(path);
         let trial = RateTrial::new(path, estimate.rate, agree(estimate) || overflown, share);
         let filled = trial.sure && trial.handed_over(path) <= self.window(path);
         let waits = self.flight.map_or(0, |_| flight::WAITS * path.datagram);
@@ -225,6 +226,11 @@ impl Trains {
         self.state = State::Trying(trial);
         Step::Window(window)
     }
+}
+
+/// More than chance loses.
+fn lost_too_much(path: &PathState) -> bool {
+    RateTrial::too_much(path, path.lost, path.lost + path.delivered)
 }
 
 fn agree(estimate: &Estimate) -> bool {
