@@ -213,6 +213,17 @@ impl Bentpipe {
         self.in_slow_start || path.ssthresh.is_none()
     }
 
+    /// Behind a queue that is longer than the path no more than twice what that has carried. Who has
+    /// never been alone does not know it, and may grow while the queue is shorter.
+    fn most_beside_others(&self, path: &PathState) -> u64 {
+        let base = self.watch.base(path);
+        if self.watch.queue_now(path) <= base {
+            return u64::MAX;
+        }
+        let most = 2 * PathState::bytes_in(self.fastest, base);
+        most.max(path.window)
+    }
+
     /// A full queue of somebody else's, or a short one that the sender itself has filled.
     fn reduce_alone(&mut self, path: &PathState, event: &CongestionEvent) -> Reduction {
         let again = self
@@ -302,9 +313,8 @@ impl Avoidance for Bentpipe {
                 // The growth begins with this window, and so not before the next ACK.
                 return wanted;
             }
-            let most = 2 * PathState::bytes_in(self.fastest, self.watch.base(path));
             let window = self.competition.on_acks(path, acks);
-            return window.min(most.max(path.window));
+            return window.min(self.most_beside_others(path));
         }
         let window = match self.state {
             State::Alone { free_rounds } if !self.watch.is_full() => {
