@@ -282,10 +282,11 @@ impl Seen {
 }
 
 impl Attempt {
-    /// The round trip is over whose packets left before the window was reduced.
+    /// The round trip is over whose packets left before the window was reduced. Part of its ACKs
+    /// may be of those that left afterwards.
     fn settle(self, end: RoundEnd) -> Self {
         Self {
-            rate: end.rate,
+            rate: self.rate.max(end.rate),
             settled: true,
             ..self
         }
