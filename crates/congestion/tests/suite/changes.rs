@@ -223,3 +223,19 @@ fn what_was_sent_when_there_was_little_is_not_taken_for_the_rate() {
     let came_to = share(&run(&model), model.rate, 43, 48);
     assert!(came_to >= 60, "{came_to} %");
 }
+
+/// What was not sent in the trial of the rate has not been tried out, and the trial goes on.
+#[test]
+fn an_application_that_runs_dry_in_the_rate_trial_does_not_end_it() {
+    for rate in [50, 250] {
+        // The trains, which do not fill the path; little in the trial; then much.
+        let writes = vec![(at(620), 400), (at(1300), 20), (at(4000), 1 << 30)];
+        let model = Model {
+            rate: mbit(rate),
+            ..Model::sat(200)
+        };
+        let history = run(&endless(Model { writes, ..model }, 9));
+        let share = share(&history, mbit(rate), 5, 8);
+        assert!(share >= 90, "{rate} Mbit/s: {share} %");
+    }
+}

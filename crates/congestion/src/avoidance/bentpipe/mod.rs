@@ -213,8 +213,8 @@ impl Bentpipe {
         self.in_slow_start || path.ssthresh.is_none()
     }
 
-    /// Behind a queue that is longer than the path no more than twice what that has carried. Who has
-    /// never been alone does not know it, and may grow while the queue is shorter.
+    /// Behind a queue that is longer than the path no more than twice what that has carried. Who
+    /// has never been alone does not know it, and may grow while the queue is shorter.
     fn most_beside_others(&self, path: &PathState) -> u64 {
         let base = self.watch.base(path);
         if self.watch.queue_now(path) <= base {

@@ -307,7 +307,8 @@ impl Watch {
         })
     }
 
-    /// Nobody else is there: what the last round trips have not delivered, the link does not carry.
+    /// Forgets all but the rates of the last round trips. To be called when nobody else is there:
+    /// what these have not delivered, the link does not carry.
     pub fn forget_older(&mut self) {
         self.rates[RECENT..].fill(0);
     }

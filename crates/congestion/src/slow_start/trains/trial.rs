@@ -197,7 +197,7 @@ impl RateTrial {
             self.retreat(path, percent(window, self.share));
             return Step::Window(self.window(path));
         }
-        if !self.sure {
+        if !self.sure && !path.limited {
             let growth = per_second(acks.credit / GROWTH_DIVISOR, path.rtt.min);
             self.estimate = self.estimate.saturating_add(growth);
         }
@@ -205,13 +205,10 @@ impl RateTrial {
         if newest < round.until {
             return Step::Window(self.window(path));
         }
-        if round.limited {
-            // What was not sent has not been tried out: twice what was delivered, as slow start
-            // would have it.
-            let tried = (2 * round.delivered(path)).max(path.initial_window);
-            return leave(tried.min(self.handed_over(path)), "limited");
+        // What was not sent has not been tried out.
+        if !round.limited {
+            self.rounds += 1;
         }
-        self.rounds += 1;
         if self.sure && self.rounds >= ROUNDS {
             return leave(self.handed_over(path), "estimate_holds");
         }
