@@ -10,7 +10,7 @@ use crate::pacing::{LINE_RATE, Pacing};
 use crate::path::PathState;
 use crate::saved::SavedPath;
 use crate::sent_packets::SentPackets;
-use crate::slow_start::{CarefulResume, Exit, Response, Resume, SlowStart, Standard, Step};
+use crate::slow_start::{CarefulResume, Exit, Jump, Response, Resume, SlowStart, Standard, Step};
 
 /// The settings of a controller, beside its algorithms.
 #[derive(Debug, Clone)]
@@ -63,6 +63,17 @@ pub struct Resumption {
 /// > maximum datagram size. (RFC 9002, section 7.2)
 fn initial_window(datagram: u64) -> u64 {
     (10 * datagram).min(14_720.max(2 * datagram))
+}
+
+fn resuming(mut slow_start: Box<dyn SlowStart>, resume: Option<Resume>) -> Box<dyn SlowStart> {
+    match resume {
+        None => slow_start,
+        Some(Resume { saved, jump }) if jump == Jump::Flight => {
+            slow_start.on_saved(saved);
+            slow_start
+        }
+        Some(resume) => Box::new(CarefulResume::new(slow_start, resume)),
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,10 +147,7 @@ impl Controller {
             limited: false,
             paced: settings.pacing,
         };
-        let slow_start = match settings.resume {
-            Some(resume) => Box::new(CarefulResume::new(slow_start, resume)),
-            None => slow_start,
-        };
+        let slow_start = resuming(slow_start, settings.resume);
         Self {
             path,
             sent_packets: SentPackets::default(),

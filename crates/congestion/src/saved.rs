@@ -10,6 +10,7 @@ use bentpipe_units::Span;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::acks::per_second;
 use crate::path::Rtt;
 
 /// For so long a path is remembered. RFC 9959, section 4.3.1, leaves it open: minutes where paths
@@ -19,6 +20,9 @@ pub const LIFETIME: Duration = Duration::from_secs(3600);
 /// Initial windows that a path must have carried in a round trip to be worth remembering (RFC 9959,
 /// section 3.1).
 const LEAST_WINDOWS: u64 = 4;
+
+/// Paths that are remembered at once. A server has no say in how many clients it meets.
+const MOST: usize = 4096;
 
 /// The version of the file.
 const VERSION: u32 = 1;
@@ -33,6 +37,12 @@ pub struct SavedPath {
 }
 
 impl SavedPath {
+    /// Bytes per second.
+    #[must_use]
+    pub fn rate(&self) -> u64 {
+        per_second(self.window, self.rtt)
+    }
+
     /// Whether these may be round-trip times of this path.
     #[must_use]
     pub fn fits(&self, rtt: &Rtt) -> bool {
@@ -110,8 +120,13 @@ impl SavedPaths {
         })
     }
 
-    /// Remembers the path to `peer`.
+    /// Remembers the path to `peer`, and forgets the oldest if there are too many.
     pub fn put(&mut self, peer: &str, path: SavedPath, now: Duration) {
+        if self.0.len() >= MOST && !self.0.contains_key(peer) {
+            let oldest = self.0.iter().min_by_key(|(_, entry)| entry.saved_unix_s);
+            let oldest = oldest.map(|(peer, _)| peer.clone());
+            oldest.map(|peer| self.0.remove(&peer));
+        }
         let entry = Entry {
             window_bytes: path.window,
             rtt_ns: path.rtt.as_nanos(),
@@ -239,6 +254,20 @@ mod tests {
             assert_eq!(paths.take("192.0.2.1", now), expected);
             assert!(paths.is_empty());
         }
+    }
+
+    #[test]
+    fn the_oldest_makes_room() {
+        let mut paths = SavedPaths::default();
+        for second in 0..=MOST as u64 {
+            let now = NOW + Duration::from_secs(second);
+            paths.put(&second.to_string(), PATH, now);
+            paths.put(&second.to_string(), PATH, now);
+        }
+        assert_eq!(paths.len(), MOST);
+        let now = NOW + LIFETIME;
+        assert_eq!(paths.take("0", now), None);
+        assert_eq!(paths.take("1", now), Some(PATH));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bentpipe_congestion::{Algorithms, Settings};
+use bentpipe_congestion::{Algorithms, Jump, Settings};
 use bentpipe_endpoint::{EndpointError, Options, Role, Surroundings};
 use bentpipe_noq_adapter::{ChosenController, Tuning};
 use noq_proto::congestion::{Bbr3Config, CubicConfig, NewRenoConfig};
@@ -31,7 +31,8 @@ pub fn congestion_control(
                 Role::Client => "trains",
             };
             let ss = ss.unwrap_or_else(|| own.to_owned());
-            paths.take(surroundings, options)?;
+            let jump = (ss == "flight").then_some(Jump::Flight);
+            paths.take(jump, surroundings, options)?;
             let ours = of_ours("bentpipe", &ss, tuning, surroundings, options, paths)?;
             Ok(Some(ChosenController {
                 ack: Some(ACK),
@@ -41,7 +42,7 @@ pub fn congestion_control(
         (None, None) if tuning.initial_window.is_none() => Ok(None),
         (cc, None) => of_the_library(cc.unwrap_or("cubic"), tuning.initial_window).map(Some),
         (cc, Some(ss)) => {
-            paths.take(surroundings, options)?;
+            paths.take(None, surroundings, options)?;
             let cc = cc.unwrap_or("cubic");
             of_ours(cc, &ss, tuning, surroundings, options, paths).map(Some)
         }

@@ -64,8 +64,10 @@ struct PathLog {
 impl EventLog for PathLog {
     fn log(&mut self, event: &LogEvent) {
         self.remember(event);
-        if event.name == "phase" {
-            self.follow_resume(event);
+        match event.name {
+            "phase" => self.follow_resume(event),
+            "packet_trains" => self.remember_saved_rate(event),
+            _ => {}
         }
         let Some(file) = &mut self.file else { return };
         let milliseconds = seconds(event) * 1e3;
@@ -77,6 +79,15 @@ impl EventLog for PathLog {
 }
 
 impl PathLog {
+    /// Keeps the rate of a first flight that an earlier connection has told.
+    fn remember_saved_rate(&self, event: &LogEvent) {
+        if let Some(rate) = event.get("saved_bytes_per_second") {
+            let mut statistics = self.all.lock();
+            statistics.insert("resume_flight_bytes_per_second".into(), to_json(rate));
+            statistics.insert("resume_ended_as".into(), json!("flight"));
+        }
+    }
+
     /// Keeps how far Careful Resume got, and how it ended.
     fn follow_resume(&self, event: &LogEvent) {
         let text = |name| match event.get(name) {

@@ -10,7 +10,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bentpipe_congestion::{Jump, Resume, SavedPath, SavedPaths};
+use bentpipe_congestion::slow_start::Trains;
+use bentpipe_congestion::{Jump, PathState, Resume, SavedPath, SavedPaths};
 use bentpipe_endpoint::{Clock, EndpointError, Options, Role, Surroundings};
 use bentpipe_units::Span;
 use noq_proto::{Connection, PathId};
@@ -41,19 +42,24 @@ struct Memory {
 }
 
 impl RememberedPaths {
-    /// Takes the options `resume`, `saved` and `memory`.
+    /// Takes the options `resume`, `saved` and `memory`. `own`: the jump of a sender that resumes
+    /// without being asked.
     pub fn take(
         &self,
+        own: Option<Jump>,
         surroundings: &Surroundings,
         options: &mut Options,
     ) -> Result<(), EndpointError> {
-        let jumps = [
+        let mut jumps = vec![
             ("on", Some(Jump::Half)),
             ("full", Some(Jump::Whole)),
             ("early", Some(Jump::Early)),
             ("off", None),
         ];
-        let Some(jump) = options.take_word("resume", &jumps)?.flatten() else {
+        if own.is_some() {
+            jumps.push(("flight", own));
+        }
+        let Some(jump) = options.take_word("resume", &jumps)?.unwrap_or(own) else {
             if let Some(memory) = &mut *self.lock() {
                 memory.jump = None;
             }
@@ -129,11 +135,16 @@ impl RememberedPaths {
         let path = controller.path();
         let is_right = |known: &SavedPath| {
             let worthwhile = known.is_worthwhile(path.initial_window);
-            worthwhile && !resumption.retreated && known.fits(&path.rtt)
+            worthwhile
+                && path.delivered < known.window
+                && !resumption.retreated
+                && known.fits(&path.rtt)
         };
         let known = resumption.saved.filter(is_right);
         let window = |path: &SavedPath| path.window;
-        let best = controller.observed().into_iter().chain(known);
+        let is_telling = |seen: &SavedPath| memory.jump != Some(Jump::Flight) || fills(path, seen);
+        let observed = controller.observed().filter(is_telling);
+        let best = observed.into_iter().chain(known);
         if let Some(path) = best.max_by_key(window) {
             memory.paths.put(&peer, path, memory.clock.unix());
         }
@@ -154,6 +165,13 @@ impl Memory {
             Role::Server => ip.to_string(),
         }
     }
+}
+
+/// Whether a flight may leave at the rate that was seen: it does not say how little there was to
+/// send, but what the path carries. A rate that is faster than a flight without it is worth as much.
+fn fills(path: &PathState, seen: &SavedPath) -> bool {
+    let is_known = path.ssthresh.is_some() && path.delivered >= seen.window;
+    is_known || seen.rate() > Trains::FLIGHT_RATE
 }
 
 fn plugin(connection: &Connection) -> Option<Box<Plugin>> {

@@ -15,7 +15,7 @@
 //!   that is done.
 //!
 //! [`Jump::Whole`] and [`Jump::Early`] are not what the RFC allows, and are there to show what it
-//! costs: see there.
+//! costs: see there. [`Jump::Flight`] is none of this file's: the slow start is told the path.
 
 use bentpipe_units::{Span, Time};
 
@@ -29,7 +29,7 @@ use crate::slow_start::{Exit, Response, SlowStart, Step};
 
 /// `max_jump` in bytes: 600 ms at 895 Mbit/s. A saved window beyond any sense does no more harm
 /// than that.
-const MAX_JUMP: u64 = 64 << 20;
+pub(super) const MAX_JUMP: u64 = 64 << 20;
 
 /// Packets of the jump that must have been acknowledged after its first to tell the path's rate by
 /// them.
@@ -48,6 +48,9 @@ pub enum Jump {
     /// As `Whole`, and without any sample, at the pace of the saved round-trip time: the
     /// "0-RTT-BDP" of earlier drafts.
     Early,
+    /// None: the first flight of [`Trains`](super::Trains) leaves at the rate that was saved, which
+    /// the packet trains in it then measure. Not what the RFC allows either.
+    Flight,
 }
 
 /// The order to resume a path: what is known of it, and what is to be made of it.
@@ -68,7 +71,7 @@ impl Resume {
         // > jump_cwnd MUST be no more than half of the saved_cwnd. (section 3.3)
         let share = match self.jump {
             Jump::Half => 2,
-            Jump::Whole | Jump::Early => 1,
+            Jump::Whole | Jump::Early | Jump::Flight => 1,
         };
         (self.saved.window / share).min(MAX_JUMP)
     }
@@ -139,7 +142,7 @@ impl CarefulResume {
     fn is_ready(&self, path: &PathState) -> bool {
         match self.resume.jump {
             Jump::Half => path.delivered >= path.initial_window,
-            Jump::Whole => path.rtt.samples > 0,
+            Jump::Whole | Jump::Flight => path.rtt.samples > 0,
             Jump::Early => true,
         }
     }

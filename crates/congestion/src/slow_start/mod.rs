@@ -6,6 +6,7 @@ use crate::acks::{Acks, CongestionEvent, LostPacket};
 use crate::log::LogEvent;
 use crate::pacing::Pacing;
 use crate::path::PathState;
+use crate::saved::SavedPath;
 
 mod arrived;
 mod careful_resume;
@@ -90,6 +91,12 @@ pub trait SlowStart: Send + Sync + Debug {
     /// The cause of the last change of [`SlowStart::phase`], for the log.
     fn trigger(&self) -> &'static str {
         "ack"
+    }
+
+    /// An earlier connection knew the path so ([`Jump::Flight`]). Told before anything is sent; most
+    /// slow starts make nothing of it.
+    fn on_saved(&mut self, saved: SavedPath) {
+        let _ = saved;
     }
 
     /// A packet of so many bytes has left. `path` counts it already.

@@ -74,6 +74,64 @@ fn a_jump_to_half_as_the_rfc_has_it() {
     );
 }
 
+/// Bentpipe's own sender, told of the path before its first flight.
+fn told(model: &Model, saved: Option<SavedPath>) -> History {
+    let jump = Jump::Flight;
+    let settings = Settings {
+        resume: saved.map(|saved| Resume { saved, jump }),
+        ..Settings::default()
+    };
+    let algorithms = Algorithms::new("bentpipe", "flight").unwrap();
+    model.run_with(algorithms.controller(settings, DATAGRAM, Time::ZERO))
+}
+
+/// Times of a megabyte, in percent of those without knowledge.
+fn times_of_a_flight(model: &Model, percent: u64) -> u64 {
+    let model = Model {
+        bytes: 1_000_000,
+        ..model.clone()
+    };
+    let time = |known| (told(&model, known).completion - Time::ZERO).as_nanos();
+    time(Some(saved(&model, percent))) * 100 / time(None)
+}
+
+#[test]
+fn a_first_flight_that_is_told_of_a_slow_or_fast_path_is_right_from_its_first_packet() {
+    for (mbit, most) in [(2, 95), (10, 96), (20, 100), (100, 98), (250, 98)] {
+        for queue in [25, 200] {
+            let model = Model {
+                rate: Rate::from_bps(mbit * 1_000_000),
+                ..Model::sat(queue)
+            };
+            let time = times_of_a_flight(&model, 100);
+            assert!(time <= most, "{mbit} Mbit/s, {queue} packets: {time} %");
+            let lost = told(&model, Some(saved(&model, 100))).drops;
+            assert!(lost <= 8, "{mbit} Mbit/s, {queue} packets: {lost} lost");
+        }
+    }
+}
+
+#[test]
+fn a_first_flight_that_is_told_something_wrong_costs_at_most_as_much_again() {
+    for model in paths() {
+        for percent in [10, 50, 200, 1000] {
+            let time = times_of_a_flight(&model, percent);
+            assert!(time <= 180, "{percent} %: {time} %");
+        }
+        let other = SavedPath {
+            rtt: Span::from_millis(1300),
+            ..saved(&model, 100)
+        };
+        let cold = told(&model, None).completion;
+        assert_eq!(told(&model, Some(other)).completion, cold);
+        let absurd = SavedPath {
+            window: u64::MAX,
+            ..saved(&model, 100)
+        };
+        assert!(told(&model, Some(absurd)).share(&model) >= 80);
+    }
+}
+
 #[test]
 fn a_saved_window_that_is_twice_too_large() {
     let [short, quarter, one, four] = shares(Jump::Whole, 200);

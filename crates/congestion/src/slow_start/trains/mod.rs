@@ -47,6 +47,7 @@ use crate::acks::{Acks, CongestionEvent, per_second};
 use crate::log::{LogEvent, Value};
 use crate::pacing::Pacing;
 use crate::path::PathState;
+use crate::saved::SavedPath;
 use crate::slow_start::{HyStartPlusPlus, Response, SlowStart, Step};
 use dispersion::{Dispersion, Estimate};
 use flight::Flight;
@@ -111,6 +112,9 @@ impl Default for Trains {
 }
 
 impl Trains {
+    /// Bytes per second at which a flight leaves that knows nothing of the path.
+    pub const FLIGHT_RATE: u64 = flight::RATE;
+
     /// Trains with data between them: the first flight.
     #[must_use]
     pub fn in_a_flight() -> Self {
@@ -131,7 +135,7 @@ impl Trains {
     /// Room for all trains, for what is left of the handshake, and for the flight.
     fn window(&self, path: &PathState) -> u64 {
         let trains = TRAINS * (LENGTH + 1) * path.datagram;
-        let flight = self.flight.map_or(0, |_| Flight::window(path));
+        let flight = self.flight.map_or(0, |flight| flight.window(path));
         trains.max(flight).max(path.initial_window)
     }
 
@@ -255,6 +259,12 @@ impl SlowStart for Trains {
         }
     }
 
+    fn on_saved(&mut self, saved: SavedPath) {
+        if let Some(flight) = &mut self.flight {
+            flight.saved = Some(saved);
+        }
+    }
+
     fn on_sent(&mut self, path: &PathState, bytes: u64) {
         let measures = match &self.state {
             State::Measuring => path.rtt.samples > 0,
@@ -322,16 +332,20 @@ impl SlowStart for Trains {
             return None;
         }
         let estimate = self.dispersion.estimate()?;
+        let mut data = vec![
+            ("rate_bytes_per_second", Value::Integer(estimate.rate)),
+            ("trains", Value::Integer(estimate.trains as u64)),
+            ("fastest", Value::Integer(estimate.fastest)),
+            ("slowest", Value::Integer(estimate.slowest)),
+            ("lost_bytes", Value::Integer(path.lost)),
+        ];
+        if let Some(rate) = self.flight.and_then(|flight| flight.known_rate(path)) {
+            data.push(("saved_bytes_per_second", Value::Integer(rate)));
+        }
         Some(LogEvent {
             now: path.now,
             name: "packet_trains",
-            data: vec![
-                ("rate_bytes_per_second", Value::Integer(estimate.rate)),
-                ("trains", Value::Integer(estimate.trains as u64)),
-                ("fastest", Value::Integer(estimate.fastest)),
-                ("slowest", Value::Integer(estimate.slowest)),
-                ("lost_bytes", Value::Integer(path.lost)),
-            ],
+            data,
         })
     }
 
