@@ -167,8 +167,8 @@ impl Memory {
     }
 }
 
-/// Whether a flight may leave at the rate that was seen: it does not say how little there was to
-/// send, but what the path carries. A rate that is faster than a flight without it is worth as much.
+/// Whether a flight may leave at the rate that was seen: that is the path's, and not due to how
+/// little there was to send. A rate above that of a flight without knowledge is a gain in any case.
 fn fills(path: &PathState, seen: &SavedPath) -> bool {
     let is_known = path.ssthresh.is_some() && path.delivered >= seen.window;
     is_known || seen.rate() > Trains::FLIGHT_RATE

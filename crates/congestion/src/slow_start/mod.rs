@@ -93,8 +93,8 @@ pub trait SlowStart: Send + Sync + Debug {
         "ack"
     }
 
-    /// An earlier connection knew the path so ([`Jump::Flight`]). Told before anything is sent; most
-    /// slow starts make nothing of it.
+    /// An earlier connection knew the path so ([`Jump::Flight`]). Told before anything is sent;
+    /// most slow starts make nothing of it.
     fn on_saved(&mut self, saved: SavedPath) {
         let _ = saved;
     }
