@@ -5,7 +5,7 @@ use bentpipe_units::{Span, Time};
 use super::watch::{RoundEnd, beyond};
 
 /// Round trips without a queue after which nobody else is there, if [`FREE`] is over as well. From
-/// 8 to 32 no path of the sweep shows a difference.
+/// 8 to 32 no path of the sweep takes 4 % longer.
 const FREE_ROUNDS: u32 = 16;
 /// Time without a queue after which nobody else is there: CUBIC over a queue of a quarter of the
 /// BDP leaves it empty for up to six seconds.

@@ -78,8 +78,8 @@ const SHORTEST_GAP: Span = Span::from_millis(25);
 /// A pause of that length ends a train: half of the shortest gap. Down to a quarter nothing
 /// changes; one that is longer than that behind a train of the flight ends none.
 const LONGEST_PAUSE_WITHIN: Span = Span::from_nanos(SHORTEST_GAP.as_nanos() / 2);
-/// No gap is longer, which would be more than a small part of a transfer. From 75 to 300 ms no time
-/// of the sweep changes by 1 %.
+/// No gap is longer, which would be more than a small part of a transfer. From 105 to 300 ms no
+/// path of the sweep takes 3 % longer.
 const LONGEST_GAP: Span = Span::from_millis(150);
 /// On shorter paths slow start is quick, and trains would meet the ACKs of the ones before: four
 /// gaps do not fit.
