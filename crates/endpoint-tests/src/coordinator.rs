@@ -152,9 +152,7 @@ impl Program {
     fn live(&mut self, until: u64) -> (Vec<Arrival>, Vec<u8>) {
         let due = self.pending.partition_point(|arrival| arrival.time < until);
         let arrivals: Vec<_> = self.pending.drain(..due).collect();
-        self.pipes
-            .send(&encode_run(until, arrivals.iter()))
-            .unwrap();
+        self.pipes.send(&encode_run(until, &arrivals)).unwrap();
         let (kind, body) = self.pipes.receive().unwrap().expect("an answer to RUN");
         assert_eq!(kind, RAN);
         let ran = Ran::decode(body).unwrap();

@@ -24,7 +24,7 @@ fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
 proptest! {
     #[test]
     fn run_round_trip(until: u64, sent in arrivals()) {
-        let message = encode_run(until, sent.iter());
+        let message = encode_run(until, &sent);
         let (length, kind) = decode_header(&message).unwrap();
         prop_assert_eq!((length + HEADER_LEN, kind), (message.len(), RUN));
         let body = &message[HEADER_LEN..];
@@ -72,7 +72,7 @@ proptest! {
 
     #[test]
     fn a_message_cut_anywhere_is_refused(sent in arrivals(), cut: prop::sample::Index) {
-        let message = encode_run(7, sent.iter());
+        let message = encode_run(7, &sent);
         let body = &message[HEADER_LEN..];
         let cut = cut.index(body.len());
         prop_assert!(matches!(Run::decode(&body[..cut]), Err(ContractError::Truncated(_))));
@@ -99,15 +99,12 @@ fn fields_out_of_range_are_refused() {
     body.push(0);
     assert_eq!(Ran::decode(&body), Err(ContractError::Trailing(1)));
 
-    let message = encode_run(
-        9,
-        [Arrival {
-            time: 1,
-            ecn: 4,
-            payload: Bytes::new(),
-        }]
-        .iter(),
-    );
+    let wrong = Arrival {
+        time: 1,
+        ecn: 4,
+        payload: Bytes::new(),
+    };
+    let message = encode_run(9, &[wrong]);
     assert_eq!(
         Run::decode(&message[HEADER_LEN..]),
         Err(ContractError::Ecn(4))
@@ -121,7 +118,7 @@ fn only_a_proxy_has_a_side() {
         ecn,
         payload: Bytes::from_static(b"x"),
     };
-    let body = |ecn| encode_run(9, [arrival(ecn)].iter())[HEADER_LEN..].to_vec();
+    let body = |ecn| encode_run(9, &[arrival(ecn)])[HEADER_LEN..].to_vec();
     let both = body(SERVER_SIDE | 2);
     assert_eq!(
         Run::decode_for_proxy(&both).unwrap().arrivals[0].ecn,

@@ -18,7 +18,9 @@ use command_fds::{CommandFdExt, FdMapping};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use bentpipe_trial::{ProcessExit, ProgramExit};
+use bentpipe_trial::{ProcessExit, ProgramExit, SentMessage};
+
+use crate::inbox::Inbox;
 
 /// A pipe as large as an ordinary user may make it: an epoch's datagrams then pass in one or two
 /// writes.
@@ -89,8 +91,10 @@ pub struct Child {
     silence: Duration,
     /// How much longer its answers may take, all together.
     silence_left: Duration,
-    messages: Vec<Vec<u8>>,
-    inbox: Vec<u8>,
+    messages: Vec<SentMessage>,
+    /// The message that is being sent; the same memory for all.
+    outbox: Vec<u8>,
+    inbox: Inbox,
     reaped: Option<ProcessExit>,
 }
 
@@ -167,7 +171,8 @@ impl Child {
             silence,
             silence_left: silence * SILENCES_IN_ALL,
             messages: Vec::new(),
-            inbox: Vec::new(),
+            outbox: Vec::new(),
+            inbox: Inbox::default(),
             reaped: None,
         })
     }
@@ -177,10 +182,12 @@ impl Child {
         self.host
     }
 
-    /// Sends a whole message, and keeps it.
-    pub fn send(&mut self, message: Vec<u8>) -> Result<(), ChildError> {
+    /// Sends a message, and keeps it.
+    pub fn send(&mut self, message: SentMessage) -> Result<(), ChildError> {
+        self.outbox.clear();
+        message.put(&mut self.outbox);
         self.messages.push(message);
-        let mut rest = self.messages.last().expect("just pushed").as_slice();
+        let mut rest = self.outbox.as_slice();
         let deadline = deadline(self.silence);
         while !rest.is_empty() {
             match rustix::io::write(&self.to, rest) {
@@ -205,7 +212,7 @@ impl Child {
     fn receive_before(&mut self, kind: u8, deadline: Instant) -> Result<Bytes, ChildError> {
         let header = contract::HEADER_LEN;
         self.fill(header, deadline)?;
-        let (length, found) = contract::decode_header(&self.inbox)
+        let (length, found) = contract::decode_header(self.inbox.bytes())
             .map_err(|error| self.violation(error.to_string()))?;
         if found != kind {
             let (found, kind) = (contract::message_name(found), contract::message_name(kind));
@@ -215,13 +222,14 @@ impl Child {
             return Err(self.violation(format!("a message of {length} bytes")));
         }
         self.fill(header + length, deadline)?;
-        if self.inbox.len() > header + length {
-            let extra = self.inbox.len() - header - length;
+        let come = self.inbox.bytes().len();
+        if come > header + length {
+            let extra = come - header - length;
             return Err(self.violation(format!(
                 "{extra} bytes more than its message has, without being asked"
             )));
         }
-        Ok(Bytes::from(std::mem::take(&mut self.inbox)).slice(header..))
+        Ok(self.inbox.take(come).slice(header..))
     }
 
     /// Waits for its exit after BYE, which must be a success.
@@ -270,10 +278,8 @@ impl Child {
 
     /// Reads until `size` bytes of the current message are there; a read may bring more.
     fn fill(&mut self, size: usize, deadline: Instant) -> Result<(), ChildError> {
-        while self.inbox.len() < size {
-            let wanted = (size - self.inbox.len()).clamp(1 << 16, PIPE_BYTES);
-            self.inbox.reserve(wanted);
-            match rustix::io::read(&self.from, rustix::buffer::spare_capacity(&mut self.inbox)) {
+        while self.inbox.bytes().len() < size {
+            match self.inbox.read(&self.from, size) {
                 Ok(0) => return Err(self.why_it_left()),
                 Err(Errno::AGAIN) => self.wait_for(PollFlags::IN, deadline)?,
                 Ok(_) | Err(Errno::INTR) => {}

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::child::ChildError;
 use crate::node::Node;
-use bentpipe_trial::FlowEnd;
+use bentpipe_trial::{FlowEnd, SentMessage};
 
 /// The times at which a flow ends at the latest.
 #[derive(Debug, Clone, Copy)]
@@ -180,7 +180,10 @@ impl FlowRun {
     pub fn finish(&mut self) -> Result<Vec<Bytes>, ChildError> {
         for node in &mut self.nodes {
             node.child
-                .send(contract::encode_message(contract::FINISH, &[]))?;
+                .send(SentMessage::Other(contract::encode_message(
+                    contract::FINISH,
+                    &[],
+                )))?;
         }
         let nodes = self.nodes.iter_mut();
         nodes

@@ -12,6 +12,7 @@ mod coordinator;
 mod courses;
 mod drawing;
 mod flow;
+mod inbox;
 mod links;
 mod node;
 mod packet;

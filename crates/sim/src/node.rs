@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use bentpipe_endpoint::contract::{self, Arrival, Ran, Ready, SERVER_SIDE};
 use bentpipe_link::{Direction, HostName};
+use bentpipe_trial::SentMessage;
 use bentpipe_units::{Span, Time};
 use bytes::Bytes;
 
@@ -139,10 +140,9 @@ impl Node {
         for arrival in &mut arrivals {
             arrival.time -= zero.as_nanos();
         }
-        let until_here = until.as_nanos() - zero.as_nanos();
         self.asked = Some(until);
-        self.child
-            .send(contract::encode_run(until_here, arrivals.iter()))?;
+        let until = until.as_nanos() - zero.as_nanos();
+        self.child.send(SentMessage::Run { until, arrivals })?;
         Ok(true)
     }
 

@@ -3,8 +3,8 @@
 use bentpipe_endpoint::contract::{self, Bye, Hello, ProxyBye, ProxyHello, Ready};
 use bentpipe_link::HostName;
 use bentpipe_trial::{
-    Carries, EPOCH_UNIX_S, FlowEnd, FlowSetup, Outcome, PageResource, ProgramExit, Role, Variant,
-    Verdict,
+    Carries, EPOCH_UNIX_S, FlowEnd, FlowSetup, Outcome, PageResource, ProgramExit, Role,
+    SentMessage, Variant, Verdict,
 };
 use bentpipe_units::{Span, Time};
 use sha2::{Digest, Sha256};
@@ -35,7 +35,10 @@ pub fn greet(setup: &FlowSetup, children: &mut [Child]) -> Result<(), ChildError
             }
         };
         let hello = hello.expect("HELLO is plain data");
-        children[number].send(contract::encode_message(contract::HELLO, &hello))?;
+        children[number].send(SentMessage::Other(contract::encode_message(
+            contract::HELLO,
+            &hello,
+        )))?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bentpipe_endpoint::contract::{self, Bye, Ran, Run};
 use bentpipe_link::HostName;
+use bentpipe_trial::SentMessage;
 use bentpipe_units::Time;
 
 use crate::child::Child;
@@ -96,7 +97,7 @@ fn ask(
 ) -> Result<(), Box<dyn Error>> {
     let mut out = stdout().lock();
     let body = message[contract::HEADER_LEN..].to_vec();
-    child.send(message)?;
+    child.send(SentMessage::Other(message))?;
     match kind {
         contract::HELLO => {
             let body = child.receive(contract::READY)?;

@@ -244,7 +244,7 @@ impl FinishedFlow {
             if self.verdict.culprit == Some(host) && !exit.messages.is_empty() {
                 fs::create_dir_all(folder)?;
                 let file = folder.join(format!("{prefix}{host}.frames"));
-                fs::write(file, exit.messages.concat())?;
+                fs::write(file, exit.frames())?;
             }
         }
         Ok(())

@@ -29,8 +29,8 @@ mod verdict;
 
 pub use evidence::{
     DecodedConnection, Drawing, FlowLifetime, HopObservation, HopPackets, HopTrace, IpPacket,
-    KnownEvents, LinkObservation, Packet, PacketLog, ProcessExit, ProgramExit, TestbedObservation,
-    Transport, TunnelObservation, count_fates, flow_number,
+    KnownEvents, LinkObservation, Packet, PacketLog, ProcessExit, ProgramExit, SentMessage,
+    TestbedObservation, Transport, TunnelObservation, count_fates, flow_number,
 };
 pub use finished::{FinishedFlow, FinishedTrial};
 pub use job::{

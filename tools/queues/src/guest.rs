@@ -120,7 +120,7 @@ impl Guest {
         until: u64,
         arrivals: &[Arrival],
     ) -> Result<Vec<(usize, End)>, EndpointError> {
-        self.pipes.send(&encode_run(until, arrivals.iter()))?;
+        self.pipes.send(&encode_run(until, arrivals))?;
         let body = self.expect(RAN)?;
         let ran = Ran::decode_of_proxy(body)?;
         let departures = ran.departures.into_iter();

@@ -118,7 +118,8 @@ pub fn decode_header(message: &[u8]) -> Result<(usize, u8), ContractError> {
 /// If the body has 4 GiB or more.
 #[must_use]
 pub fn encode_message(kind: u8, body: &[u8]) -> Vec<u8> {
-    let mut message = start_message(kind, body.len());
+    let mut message = Vec::with_capacity(HEADER_LEN + body.len());
+    start_message(&mut message, kind);
     message.extend_from_slice(body);
     end_message(&mut message);
     message
@@ -129,20 +130,30 @@ pub fn encode_message(kind: u8, body: &[u8]) -> Vec<u8> {
 /// # Panics
 /// If a payload has 64 KiB or more, or all of them 4 GiB.
 #[must_use]
-pub fn encode_run<'a>(until: u64, arrivals: impl Iterator<Item = &'a Arrival> + Clone) -> Vec<u8> {
-    let (mut count, mut size) = (0_u32, 12);
-    for arrival in arrivals.clone() {
-        count += 1;
-        size += DATAGRAM_HEADER_LEN + arrival.payload.len();
-    }
-    let mut message = start_message(RUN, size);
-    message.extend_from_slice(&until.to_le_bytes());
-    message.extend_from_slice(&count.to_le_bytes());
-    for arrival in arrivals {
-        put_datagram(&mut message, arrival.time, arrival.ecn, &arrival.payload);
-    }
-    end_message(&mut message);
+pub fn encode_run(until: u64, arrivals: &[Arrival]) -> Vec<u8> {
+    let mut message = Vec::new();
+    put_run(&mut message, until, arrivals);
     message
+}
+
+/// The same behind what is in `messages`, whose memory can so be used again.
+///
+/// # Panics
+/// As [`encode_run`].
+pub fn put_run(messages: &mut Vec<u8>, until: u64, arrivals: &[Arrival]) {
+    let sizes = arrivals
+        .iter()
+        .map(|it| DATAGRAM_HEADER_LEN + it.payload.len());
+    messages.reserve(HEADER_LEN + 12 + sizes.sum::<usize>());
+    let start = messages.len();
+    start_message(messages, RUN);
+    let count = u32::try_from(arrivals.len()).expect("a message has less than 4 GiB");
+    messages.extend_from_slice(&until.to_le_bytes());
+    messages.extend_from_slice(&count.to_le_bytes());
+    for arrival in arrivals {
+        put_datagram(messages, arrival.time, arrival.ecn, &arrival.payload);
+    }
+    end_message(&mut messages[start..]);
 }
 
 impl Run {
@@ -244,10 +255,8 @@ impl Default for RanMessage {
     }
 }
 
-fn start_message(kind: u8, size: usize) -> Vec<u8> {
-    let mut message = Vec::with_capacity(HEADER_LEN + size);
+fn start_message(message: &mut Vec<u8>, kind: u8) {
     message.extend_from_slice(&[0, 0, 0, 0, kind]);
-    message
 }
 
 fn end_message(message: &mut [u8]) {

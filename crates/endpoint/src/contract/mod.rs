@@ -10,7 +10,7 @@ mod statistics;
 pub use encoding::{
     Arrival, BODY_LIMIT, BYE, ContractError, Datagram, FINISH, HEADER_LEN, HELLO, NEVER,
     PAYLOAD_LIMIT, RAN, READY, RUN, Ran, RanMessage, Run, SERVER_SIDE, decode_header,
-    encode_message, encode_run, message_name,
+    encode_message, encode_run, message_name, put_run,
 };
 pub use messages::{
     Bye, CONTRACT, H3, HQ_INTEROP, Hello, ProxyBye, ProxyHello, Ready, RequestReport, hq_interop,

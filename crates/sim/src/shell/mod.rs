@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use bentpipe_endpoint::contract::{self, Bye};
 use bentpipe_link::HostName;
-use bentpipe_trial::{FlowEnd, HopTrace, Role};
+use bentpipe_trial::{FlowEnd, HopTrace, Role, SentMessage};
 use bentpipe_units::Time;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use tempfile::TempDir;
@@ -133,7 +133,10 @@ fn start(job: &ShellJob, role: Role, scratch: &TempDir) -> Result<Child, ChildEr
     let shown = shown(role).map_err(|source| ChildError::Io { host, source })?;
     let mut child = Child::start_with(host, &command, scratch.path(), job.silence(), shown)?;
     let hello = serde_json::to_vec(&job.hello(role)).expect("HELLO is plain data");
-    child.send(contract::encode_message(contract::HELLO, &hello))?;
+    child.send(SentMessage::Other(contract::encode_message(
+        contract::HELLO,
+        &hello,
+    )))?;
     Ok(child)
 }
 

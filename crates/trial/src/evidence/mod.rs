@@ -23,7 +23,7 @@ pub(crate) use self::hop::on_wire;
 pub(crate) use self::link_events::{link_events, write as write_link_events};
 pub use self::packet::{IpPacket, Packet, Transport};
 pub use self::packet_log::PacketLog;
-pub use self::program::{ProcessExit, ProgramExit};
+pub use self::program::{ProcessExit, ProgramExit, SentMessage};
 pub use self::testbed::{
     FlowLifetime, HopPackets, KnownEvents, LinkObservation, TestbedObservation, TunnelObservation,
 };

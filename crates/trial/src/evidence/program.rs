@@ -3,6 +3,7 @@
 use std::process::{Child, ExitStatus};
 use std::time::Duration;
 
+use bentpipe_endpoint::contract::{Arrival, put_run};
 use wait4::Wait4;
 
 /// The exit of a program: what it used and said, known when it is gone.
@@ -16,10 +17,44 @@ pub struct ProgramExit {
     pub log: Vec<u8>,
     /// Every message that it was sent, so that it can be replayed alone; none outside of virtual
     /// time.
-    pub messages: Vec<Vec<u8>>,
+    pub messages: Vec<SentMessage>,
+}
+
+/// A message that a program was sent.
+#[derive(Debug)]
+pub enum SentMessage {
+    /// RUN. What arrives is kept where the packet log has it, and not copied.
+    Run {
+        /// The end of the run, exclusive, in nanoseconds of the program's time.
+        until: u64,
+        /// The datagrams that arrive.
+        arrivals: Vec<Arrival>,
+    },
+    /// Another one, whole.
+    Other(Vec<u8>),
+}
+
+impl SentMessage {
+    /// Writes it behind what is in `messages`, as it was sent.
+    pub fn put(&self, messages: &mut Vec<u8>) {
+        match self {
+            Self::Run { until, arrivals } => put_run(messages, *until, arrivals),
+            Self::Other(whole) => messages.extend_from_slice(whole),
+        }
+    }
 }
 
 impl ProgramExit {
+    /// The messages that it was sent, one behind the other.
+    #[must_use]
+    pub fn frames(&self) -> Vec<u8> {
+        let mut all = Vec::new();
+        for message in &self.messages {
+            message.put(&mut all);
+        }
+        all
+    }
+
     /// The last line that it printed, if it printed any: where programs say why they fail.
     #[must_use]
     pub fn last_line(&self) -> Option<String> {
