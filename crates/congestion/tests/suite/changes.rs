@@ -224,7 +224,7 @@ fn what_was_sent_when_there_was_little_is_not_taken_for_the_rate() {
     assert!(came_to >= 60, "{came_to} %");
 }
 
-/// What was not sent in the trial of the rate has not been tried out, and the trial goes on.
+/// The trial goes on, since what was not sent in it has not been tried out.
 #[test]
 fn an_application_that_runs_dry_in_the_rate_trial_does_not_end_it() {
     for rate in [50, 250] {
