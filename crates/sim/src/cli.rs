@@ -16,7 +16,9 @@ Examples:
 /// The command that the words name.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Command {
-    Trial,
+    Trial {
+        costs: bool,
+    },
     Shell,
     Scenario {
         file: PathBuf,
@@ -39,7 +41,9 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, Error
     let mut matches = command().try_get_matches_from(words)?;
     let (name, mut given) = matches.remove_subcommand().expect("clap asks for one");
     Ok(match name.as_str() {
-        "trial" => Command::Trial,
+        "trial" => Command::Trial {
+            costs: given.get_flag("costs"),
+        },
         "shell" => Command::Shell,
         "scenario" => Command::Scenario {
             file: given.remove_one("file").expect("clap asks for it"),
@@ -55,7 +59,13 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, Error
 
 fn command() -> clap::Command {
     let trial = clap::Command::new("trial")
-        .about("Run one trial, a job in JSON on standard input, and print its result as JSON");
+        .about("Run one trial, a job in JSON on standard input, and print its result as JSON")
+        .arg(
+            Arg::new("costs")
+                .long("costs")
+                .help("Print on standard error what each step cost, as JSON")
+                .action(ArgAction::SetTrue),
+        );
     let shell = clap::Command::new("shell").about(
         "Run two commands in guests with a link between them, a job in JSON on standard input, \
          and exit as the client's does",
@@ -126,7 +136,9 @@ mod tests {
 
     #[test]
     fn commands_are_understood() {
-        assert_eq!(parse_words(&["trial"]), Ok(Command::Trial));
+        for (words, costs) in [(&["trial"][..], false), (&["trial", "--costs"], true)] {
+            assert_eq!(parse_words(words), Ok(Command::Trial { costs }));
+        }
         assert_eq!(parse_words(&["shell"]), Ok(Command::Shell));
         assert_eq!(parse_words(&["courses"]), Ok(Command::Courses));
         let sets = vec![("forward.queue".to_owned(), "1BDP".to_owned())];

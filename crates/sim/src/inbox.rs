@@ -5,12 +5,9 @@ use std::os::fd::AsFd;
 
 use bytes::{Bytes, BytesMut};
 use rustix::io::Errno;
-use rustix::mm::{Advice, madvise};
 
 /// Bytes in a block: many epochs, so that memory is asked for rarely.
 const BLOCK: usize = 8 << 20;
-/// The size of a page, to which the kernel's advice has to be aligned.
-const PAGE: usize = 4096;
 
 /// The bytes that have come and were not taken.
 #[derive(Debug, Default)]
@@ -45,23 +42,9 @@ impl Inbox {
 
     fn begin_block(&mut self, size: usize) {
         let mut next = BytesMut::with_capacity(size.max(BLOCK));
-        ask_for_large_pages(&mut next);
         next.extend_from_slice(&self.block);
         self.block = next;
     }
-}
-
-/// Nearly all that a trial keeps are packets; in pages of 4 KiB, to provide them takes as much time as
-/// to hash them.
-#[expect(unsafe_code, reason = "the kernel takes a range of memory")]
-fn ask_for_large_pages(block: &mut BytesMut) {
-    let spare = block.spare_capacity_mut();
-    let before = spare.as_ptr().align_offset(PAGE).min(spare.len());
-    let inner = &mut spare[before..];
-    let length = inner.len() / PAGE * PAGE;
-    // SAFETY: the range is within memory that only `block` knows, and the advice changes how the
-    // kernel provides it, not what is in it. Where it is refused, pages are small.
-    let _ = unsafe { madvise(inner.as_mut_ptr().cast(), length, Advice::LinuxHugepage) };
 }
 
 #[cfg(test)]

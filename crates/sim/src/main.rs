@@ -9,6 +9,7 @@
 mod child;
 mod cli;
 mod coordinator;
+mod costs;
 mod courses;
 mod drawing;
 mod flow;
@@ -32,7 +33,7 @@ fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     let result = match command {
-        cli::Command::Trial => trial::from_standard_input(),
+        cli::Command::Trial { costs } => trial::from_standard_input(costs),
         cli::Command::Shell => return shell::from_standard_input(),
         cli::Command::Scenario { file, sets } => scenario::print(&file, &sets),
         cli::Command::Courses => courses::from_standard_input(),

@@ -17,18 +17,25 @@ use bentpipe_trial::{
 
 use crate::child::{Child, ChildError};
 use crate::coordinator::Coordinator;
+use crate::costs::Costs;
 use crate::flow::FlowRun;
 use crate::processor;
 use crate::programs::{self, await_ready};
 
-/// Reads a job from standard input, runs it and prints its result.
-pub fn from_standard_input() -> Result<(), Box<dyn Error>> {
+/// Reads a job from standard input, runs it and prints its result; if wanted, on standard error what
+/// its steps cost.
+pub fn from_standard_input(print_costs: bool) -> Result<(), Box<dyn Error>> {
+    let mut costs = Costs::default();
     let text = read_to_string(stdin())?;
     let job = Job::read(&text)?;
-    let result = Trial::new(&job)?.run()?;
+    let result = Trial::new(&job)?.run(&mut costs)?;
     let mut line = serde_json::to_vec(&result)?;
     line.push(b'\n');
     stdout().write_all(&line)?;
+    costs.end("result");
+    if print_costs {
+        eprintln!("{}", serde_json::to_string(&costs)?);
+    }
     Ok(())
 }
 
@@ -64,20 +71,25 @@ impl<'a> Trial<'a> {
         clippy::disallowed_methods,
         reason = "wall_s is a column of the record, and decides nothing"
     )]
-    fn run(self) -> Result<TrialResult, Box<dyn Error>> {
+    fn run(self, costs: &mut Costs) -> Result<TrialResult, Box<dyn Error>> {
         let start = Instant::now();
-        let mut finished = self.run_programs();
+        let mut finished = self.run_programs(costs);
         finished.examine(&self.setups)?;
+        costs.end("examine");
         finished.leave_files(&self.setups, "bentpipe-sim")?;
-        Ok(result(self.job, &finished, start.elapsed()))
+        costs.end("files");
+        let result = result(self.job, &finished, start.elapsed());
+        costs.end("record");
+        Ok(result)
     }
 
     /// From the start of all programs to the end of all.
-    fn run_programs(&self) -> FinishedTrial {
+    fn run_programs(&self, costs: &mut Costs) -> FinishedTrial {
         if self.has_guests() {
             processor::stay_on_this_one();
         }
         let greeted: Vec<_> = self.greet();
+        costs.end("start");
         let all_ready = greeted
             .iter()
             .all(|greeted| greeted.as_ref().is_ok_and(|greeted| greeted.ready.is_ok()));
@@ -98,6 +110,7 @@ impl<'a> Trial<'a> {
         }
         let mut coordinator = Coordinator::new(flows, &self.job.link_hops(), self.job.seed.0);
         coordinator.run();
+        costs.end("run");
         let setups = self.setups.iter().zip(&mut coordinator.flows).zip(ready);
         let flows = setups.map(|((setup, flow), ready)| shutdown(setup, flow, ready));
         let flows = flows.collect();
@@ -105,6 +118,7 @@ impl<'a> Trial<'a> {
         if self.job.encapsulates() {
             observation = observation.end_to_end();
         }
+        costs.end("stop");
         FinishedTrial {
             flows,
             observation: Some(observation),
