@@ -10,7 +10,9 @@ use crate::pacing::{LINE_RATE, Pacing};
 use crate::path::PathState;
 use crate::saved::SavedPath;
 use crate::sent_packets::SentPackets;
-use crate::slow_start::{CarefulResume, Exit, Jump, Response, Resume, SlowStart, Standard, Step};
+use crate::slow_start::{
+    CarefulResume, Exit, Jump, Response, Resume, SlowStart, Standard, Step, Trains,
+};
 
 /// The settings of a controller, beside its algorithms.
 #[derive(Debug, Clone)]
@@ -178,6 +180,30 @@ impl Controller {
     #[must_use]
     pub fn observed(&self) -> Option<SavedPath> {
         self.observer.observed(&self.path)
+    }
+
+    /// Whether this is the window of the path, as far as the connection can tell: it has left slow
+    /// start and has delivered as much. A rate above that of a first flight without any knowledge
+    /// is worth to be known in any case.
+    #[must_use]
+    pub fn fills(&self, seen: &SavedPath) -> bool {
+        let is_full = self.path.ssthresh.is_some() && self.path.delivered >= seen.window;
+        is_full || seen.rate() > Trains::FLIGHT_RATE
+    }
+
+    /// Whether what an earlier connection knew may still be right: nothing contradicts it, and this
+    /// connection had less to send. One that has sent as much knows better.
+    #[must_use]
+    pub fn confirms(&self, known: &SavedPath) -> bool {
+        let path = &self.path;
+        let is_same = path.rtt.samples == 0 || known.fits(&path.rtt);
+        // A flight never retreats: what it loses shows that it was too fast.
+        let is_flight = self
+            .settings
+            .resume
+            .is_some_and(|it| it.jump == Jump::Flight);
+        let is_wrong = self.resumption.retreated || is_flight && Trains::lost_too_much(path);
+        is_same && !is_wrong && path.delivered < known.window
     }
 
     /// The outcome of what an earlier connection knew.

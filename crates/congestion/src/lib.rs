@@ -33,7 +33,7 @@ pub use controller::{Controller, Resumption, Settings};
 pub use log::{EventLog, LogEvent, SharedEventLog, Value};
 pub use pacing::Pacing;
 pub use path::{PathState, Rtt};
-pub use saved::{LIFETIME, SavedError, SavedPath, SavedPaths};
+pub use saved::{LIFETIME, RememberedPath, SavedError, SavedPath, SavedPaths};
 pub use sent_packets::SentPackets;
 pub use slow_start::{Exit, Jump, Response, Resume, SlowStart, Step};
 

@@ -56,7 +56,14 @@ impl Observer {
         }
         let bytes = u128::from(path.delivered - before) * u128::from(rtt.as_nanos());
         let volume = u64::try_from(bytes / u128::from(taken.as_nanos())).unwrap_or(u64::MAX);
-        self.note(path.round, volume);
+        // What was not sent says nothing of the path, nor that it has changed.
+        if !path.limited || Some(volume) > self.largest() {
+            self.note(path.round, volume);
+        }
+    }
+
+    fn largest(&self) -> Option<u64> {
+        self.volumes.iter().map(|(_, volume)| *volume).max()
     }
 
     fn note(&mut self, round: u64, volume: u64) {
@@ -69,9 +76,8 @@ impl Observer {
 
     /// The measurements that are worth remembering.
     pub fn observed(&self, path: &PathState) -> Option<SavedPath> {
-        let volumes = self.volumes.iter().map(|(_, volume)| *volume);
         let saved = SavedPath {
-            window: volumes.max()?,
+            window: self.largest()?,
             rtt: path.rtt.min,
         };
         saved.is_worthwhile(path.initial_window).then_some(saved)

@@ -92,12 +92,26 @@ pub enum SavedError {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SavedPaths(BTreeMap<String, Entry>);
 
+/// A path in the memory of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RememberedPath {
+    /// The path.
+    pub path: SavedPath,
+    /// Whether its window is what the path carries, and not only what there was to send
+    /// ([`Controller::fills`](crate::Controller::fills)).
+    pub filled: bool,
+    /// When it was seen so, since 1970.
+    pub seen: Duration,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
     window_bytes: u64,
     rtt_ns: u64,
     saved_unix_s: u64,
+    #[serde(default)]
+    filled: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -109,28 +123,34 @@ struct Content {
 
 impl SavedPaths {
     /// Takes out what is known of the path to `peer`, unless it is too old.
-    pub fn take(&mut self, peer: &str, now: Duration) -> Option<SavedPath> {
+    pub fn take(&mut self, peer: &str, now: Duration) -> Option<RememberedPath> {
         let entry = self.0.remove(peer)?;
-        let saved = Duration::from_secs(entry.saved_unix_s);
+        let seen = Duration::from_secs(entry.saved_unix_s);
         // From the future: clocks were set, and its age is not known.
-        let age = now.checked_sub(saved)?;
-        (age <= LIFETIME).then_some(SavedPath {
-            window: entry.window_bytes,
-            rtt: Span::from_nanos(entry.rtt_ns),
+        let age = now.checked_sub(seen)?;
+        (age <= LIFETIME).then_some(RememberedPath {
+            path: SavedPath {
+                window: entry.window_bytes,
+                rtt: Span::from_nanos(entry.rtt_ns),
+            },
+            filled: entry.filled,
+            seen,
         })
     }
 
     /// Remembers the path to `peer`, and forgets the oldest if there are too many.
-    pub fn put(&mut self, peer: &str, path: SavedPath, now: Duration) {
-        if self.0.len() >= MOST && !self.0.contains_key(peer) {
+    pub fn put(&mut self, peer: &str, remembered: RememberedPath) {
+        self.0.remove(peer);
+        while self.0.len() >= MOST {
             let oldest = self.0.iter().min_by_key(|(_, entry)| entry.saved_unix_s);
             let oldest = oldest.map(|(peer, _)| peer.clone());
             oldest.map(|peer| self.0.remove(&peer));
         }
         let entry = Entry {
-            window_bytes: path.window,
-            rtt_ns: path.rtt.as_nanos(),
-            saved_unix_s: now.as_secs(),
+            window_bytes: remembered.path.window,
+            rtt_ns: remembered.path.rtt.as_nanos(),
+            saved_unix_s: remembered.seen.as_secs(),
+            filled: remembered.filled,
         };
         self.0.insert(peer.to_owned(), entry);
     }
@@ -232,12 +252,20 @@ mod tests {
     };
     const NOW: Duration = Duration::from_secs(946_684_800);
 
+    fn seen(now: Duration) -> RememberedPath {
+        RememberedPath {
+            path: PATH,
+            filled: true,
+            seen: now,
+        }
+    }
+
     #[test]
     fn what_is_saved_is_handed_out_once() {
         let mut paths = SavedPaths::default();
-        paths.put("192.0.2.1", PATH, NOW);
+        paths.put("192.0.2.1", seen(NOW));
         assert_eq!(paths.take("192.0.2.2", NOW), None);
-        assert_eq!(paths.take("192.0.2.1", NOW), Some(PATH));
+        assert_eq!(paths.take("192.0.2.1", NOW), Some(seen(NOW)));
         assert_eq!(paths.take("192.0.2.1", NOW), None);
     }
 
@@ -246,11 +274,11 @@ mod tests {
         let mut paths = SavedPaths::default();
         let second = Duration::from_secs(1);
         for (now, expected) in [
-            (NOW + LIFETIME, Some(PATH)),
+            (NOW + LIFETIME, Some(seen(NOW))),
             (NOW + LIFETIME + second, None),
             (Duration::from_secs(946_684_799), None),
         ] {
-            paths.put("192.0.2.1", PATH, NOW);
+            paths.put("192.0.2.1", seen(NOW));
             assert_eq!(paths.take("192.0.2.1", now), expected);
             assert!(paths.is_empty());
         }
@@ -261,13 +289,14 @@ mod tests {
         let mut paths = SavedPaths::default();
         for second in 0..=MOST as u64 {
             let now = NOW + Duration::from_secs(second);
-            paths.put(&second.to_string(), PATH, now);
-            paths.put(&second.to_string(), PATH, now);
+            paths.put(&second.to_string(), seen(now));
+            paths.put(&second.to_string(), seen(now));
         }
         assert_eq!(paths.len(), MOST);
         let now = NOW + LIFETIME;
         assert_eq!(paths.take("0", now), None);
-        assert_eq!(paths.take("1", now), Some(PATH));
+        let second = NOW + Duration::from_secs(1);
+        assert_eq!(paths.take("1", now), Some(seen(second)));
     }
 
     #[test]
@@ -276,7 +305,7 @@ mod tests {
         let file = folder.path().join("paths.json");
         assert!(SavedPaths::load(&file).unwrap().is_empty());
         let mut paths = SavedPaths::default();
-        paths.put("server@192.0.2.1", PATH, NOW);
+        paths.put("server@192.0.2.1", seen(NOW));
         paths.store(&file).unwrap();
         paths.store(&file).unwrap();
         assert_eq!(SavedPaths::load(&file).unwrap(), paths);
@@ -324,7 +353,7 @@ mod tests {
         #[test]
         fn no_damage_breaks_the_parser(at in any::<prop::sample::Index>(), byte in 0..128_u8) {
             let mut paths = SavedPaths::default();
-            paths.put("192.0.2.1", PATH, NOW);
+            paths.put("192.0.2.1", seen(NOW));
             let mut bytes = paths.to_text().into_bytes();
             let at = at.index(bytes.len());
             bytes[at] = byte;
@@ -334,10 +363,17 @@ mod tests {
         }
 
         #[test]
-        fn every_number_survives(window: u64, rtt: u64, at: u64, peer in any::<String>()) {
+        fn every_number_survives(
+            window: u64,
+            rtt: u64,
+            at: u64,
+            filled: bool,
+            peer in any::<String>(),
+        ) {
             let mut paths = SavedPaths::default();
-            let rtt = Span::from_nanos(rtt);
-            paths.put(&peer, SavedPath { window, rtt }, Duration::from_secs(at));
+            let path = SavedPath { window, rtt: Span::from_nanos(rtt) };
+            let seen = Duration::from_secs(at);
+            paths.put(&peer, RememberedPath { path, filled, seen });
             prop_assert_eq!(SavedPaths::parse(&paths.to_text()), Ok(paths));
         }
     }

@@ -5,13 +5,12 @@
 //! each connection when it has ended.
 
 use std::any::Any;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bentpipe_congestion::slow_start::Trains;
-use bentpipe_congestion::{Jump, PathState, Resume, SavedPath, SavedPaths};
+use bentpipe_congestion::{Controller, Jump, RememberedPath, Resume, SavedPath, SavedPaths};
 use bentpipe_endpoint::{Clock, EndpointError, Options, Role, Surroundings};
 use bentpipe_units::Span;
 use noq_proto::{Connection, PathId};
@@ -37,6 +36,8 @@ struct Memory {
     clock: Clock,
     /// The peer that the next controller is for.
     next: Option<String>,
+    /// What connections have taken out that have not ended.
+    taken: BTreeMap<String, RememberedPath>,
     /// The peers that `given` has been used for.
     given_to: BTreeSet<String>,
 }
@@ -88,6 +89,7 @@ impl RememberedPaths {
             role: surroundings.role,
             clock: surroundings.clock.clone(),
             next: None,
+            taken: BTreeMap::new(),
             given_to: BTreeSet::new(),
         });
         Ok(())
@@ -112,10 +114,21 @@ impl RememberedPaths {
         // A path that the connection migrates to is not known.
         let peer = memory.next.take()?;
         let jump = memory.jump?;
-        let saved = memory.paths.take(&peer, memory.clock.unix());
-        let given = memory.given.filter(|_| memory.given_to.insert(peer));
-        let saved = saved.or(given)?;
-        Some(Resume { saved, jump })
+        let now = memory.clock.unix();
+        let known = memory.paths.take(&peer, now);
+        let given = memory
+            .given
+            .filter(|_| memory.given_to.insert(peer.clone()));
+        let given = given.map(|path| RememberedPath {
+            path,
+            filled: true,
+            seen: now,
+        });
+        let known = known.or(given)?;
+        memory.taken.insert(peer, known);
+        let is_of_use = known.filled || jump != Jump::Flight;
+        let saved = known.path;
+        is_of_use.then_some(Resume { saved, jump })
     }
 
     /// Learns from a connection that has ended.
@@ -127,36 +140,37 @@ impl RememberedPaths {
         let Ok(network) = connection.network_path(PathId::ZERO) else {
             return;
         };
-        let peer = memory.key(network.remote().ip());
-        let controller = plugin.controller();
-        let resumption = controller.resumption();
-        // A saved path that was wrong is not used again; one that was right is not forgotten
-        // because this connection had little to send.
-        let path = controller.path();
-        let is_right = |known: &SavedPath| {
-            let worthwhile = known.is_worthwhile(path.initial_window);
-            worthwhile
-                && path.delivered < known.window
-                && !resumption.retreated
-                && known.fits(&path.rtt)
-        };
-        let known = resumption.saved.filter(is_right);
-        let window = |path: &SavedPath| path.window;
-        let is_telling = |seen: &SavedPath| memory.jump != Some(Jump::Flight) || fills(path, seen);
-        let observed = controller.observed().filter(is_telling);
-        let best = observed.into_iter().chain(known);
-        if let Some(path) = best.max_by_key(window) {
-            memory.paths.put(&peer, path, memory.clock.unix());
-        }
+        memory.learn(network.remote().ip(), plugin.controller());
         if let Some(file) = &memory.file
             && let Err(error) = memory.paths.store(file)
         {
-            eprintln!("the path to {peer} is not remembered: {error}");
+            eprintln!(
+                "the path to {} is not remembered: {error}",
+                network.remote().ip()
+            );
         }
     }
 }
 
 impl Memory {
+    /// Learns from the controller of a connection with a peer that has ended. What was known before
+    /// is not forgotten because this connection had little to send, nor is it younger for that.
+    fn learn(&mut self, ip: IpAddr, controller: &Controller) {
+        let peer = self.key(ip);
+        let seen = self.clock.unix();
+        let observed = controller.observed().map(|path| RememberedPath {
+            path,
+            filled: controller.fills(&path),
+            seen,
+        });
+        let known = self.taken.remove(&peer);
+        let known = known.filter(|known| controller.confirms(&known.path));
+        let best = observed.into_iter().chain(known);
+        if let Some(best) = best.max_by_key(|it| (it.filled, it.path.window)) {
+            self.paths.put(&peer, best);
+        }
+    }
+
     /// A client knows its server by address and name (RFC 9959 leaves it open), a server its client
     /// by the address alone.
     fn key(&self, ip: IpAddr) -> String {
@@ -165,13 +179,6 @@ impl Memory {
             Role::Server => ip.to_string(),
         }
     }
-}
-
-/// Whether a flight may leave at the rate that was seen: that is the path's, and not due to how
-/// little there was to send. A rate above that of a flight without knowledge is a gain in any case.
-fn fills(path: &PathState, seen: &SavedPath) -> bool {
-    let is_known = path.ssthresh.is_some() && path.delivered >= seen.window;
-    is_known || seen.rate() > Trains::FLIGHT_RATE
 }
 
 fn plugin(connection: &Connection) -> Option<Box<Plugin>> {
@@ -199,12 +206,24 @@ fn parse(text: &str) -> Result<SavedPath, EndpointError> {
 mod tests {
     use std::time::Duration;
 
+    use bentpipe_congestion::{Algorithms, Settings};
+    use bentpipe_units::Time;
+
     use super::*;
 
     const PATH: SavedPath = SavedPath {
         window: 1_500_000,
         rtt: Span::from_millis(600),
     };
+    const NOW: Duration = Duration::from_secs(946_684_800);
+
+    fn seen(at: Duration) -> RememberedPath {
+        RememberedPath {
+            path: PATH,
+            filled: true,
+            seen: at,
+        }
+    }
 
     fn remembered(given: Option<SavedPath>) -> RememberedPaths {
         RememberedPaths(Arc::new(Mutex::new(Some(Memory {
@@ -215,6 +234,7 @@ mod tests {
             role: Role::Server,
             clock: Clock::new(Duration::from_secs(946_684_800)),
             next: None,
+            taken: BTreeMap::new(),
             given_to: BTreeSet::new(),
         }))))
     }
@@ -242,7 +262,7 @@ mod tests {
         let put = |at: Duration| {
             let mut memory = paths.lock();
             let known = &mut memory.as_mut().unwrap().paths;
-            known.put("192.0.2.1", PATH, at);
+            known.put("192.0.2.1", seen(at));
         };
         let now = Duration::from_secs(946_684_800);
         put(now);
@@ -253,6 +273,54 @@ mod tests {
         put(Duration::from_secs(946_684_800 - 3601));
         paths.connecting_to(remote);
         assert_eq!(saved(&paths), None, "it is too old");
+    }
+
+    /// A controller that has sent nothing, as of a connection whose handshake failed.
+    fn unused(resume: Option<Resume>) -> Controller {
+        let settings = Settings {
+            resume,
+            ..Settings::default()
+        };
+        let algorithms = Algorithms::new("bentpipe", "flight").unwrap();
+        algorithms.controller(settings, 1200, Time::ZERO)
+    }
+
+    #[test]
+    fn a_connection_that_sends_nothing_leaves_the_path_as_old_as_it_was() {
+        let paths = remembered(None);
+        let remote: SocketAddr = "192.0.2.1:1".parse().unwrap();
+        let old = NOW - Duration::from_secs(600);
+        let mut memory = paths.lock();
+        memory.as_mut().unwrap().paths.put("192.0.2.1", seen(old));
+        drop(memory);
+        paths.connecting_to(remote);
+        let controller = unused(paths.recall());
+        let mut memory = paths.lock();
+        let memory = memory.as_mut().unwrap();
+        assert!(memory.paths.is_empty());
+        memory.learn(remote.ip(), &controller);
+        assert_eq!(memory.paths.take("192.0.2.1", NOW), Some(seen(old)));
+        assert!(memory.taken.is_empty());
+    }
+
+    #[test]
+    fn a_flight_takes_no_window_that_only_says_how_little_there_was_to_send() {
+        for (jump, of_use) in [(Jump::Flight, false), (Jump::Whole, true)] {
+            let paths = remembered(None);
+            let mut memory = paths.lock();
+            let known = memory.as_mut().unwrap();
+            known.jump = Some(jump);
+            known.paths.put(
+                "192.0.2.1",
+                RememberedPath {
+                    filled: false,
+                    ..seen(NOW)
+                },
+            );
+            drop(memory);
+            paths.connecting_to("192.0.2.1:1".parse().unwrap());
+            assert_eq!(saved(&paths).is_some(), of_use, "{jump:?}");
+        }
     }
 
     #[test]

@@ -133,6 +133,59 @@ fn a_first_flight_that_is_told_something_wrong_costs_at_most_as_much_again() {
 }
 
 #[test]
+fn a_first_flight_is_no_larger_than_the_saved_window_if_the_path_has_become_longer() {
+    let model = Model::sat(250);
+    let near = SavedPath {
+        window: model.bdp_packets() * DATAGRAM,
+        rtt: Span::from_millis(61),
+    };
+    let bdp = model.bdp_packets();
+    let history = told(&model, Some(near));
+    let early = history.samples.iter().take(2).map(|it| it.window).max();
+    assert!(early.unwrap() <= 12 * bdp * DATAGRAM / 10, "{early:?}");
+    assert!(history.drops <= bdp / 4, "{} dropped", history.drops);
+}
+
+#[test]
+fn a_saved_window_of_no_use_does_not_slow_a_flight_down() {
+    let model = Model::sat(250);
+    let cold = told(&model, None).completion;
+    for window in [0, 1, 1475, 50_000] {
+        let small = SavedPath {
+            window,
+            ..saved(&model, 100)
+        };
+        assert_eq!(told(&model, Some(small)).completion, cold, "{window}");
+    }
+}
+
+/// Transfers over a path that has become slower: the next one is not to believe it any more. Of
+/// less that a long queue takes in, too few trains are complete to say so.
+#[test]
+fn knowledge_that_a_flight_disproves_is_not_confirmed() {
+    for (queue, percent, sizes) in [
+        (25, 200, [300_000, 1_000_000]),
+        (25, 1000, [300_000, 1_000_000]),
+        (250, 1000, [1_000_000, 3_000_000]),
+        (4000, 1000, [3_000_000, 6_000_000]),
+    ] {
+        for bytes in sizes {
+            let model = Model {
+                bytes,
+                ..Model::sat(queue)
+            };
+            let wrong = saved(&model, percent);
+            let right = told(&model, Some(wrong)).confirms;
+            assert!(!right, "{queue} packets, {percent} %, {bytes} bytes");
+            let true_one = saved(&model, 100);
+            let confirmed = told(&model, Some(true_one)).confirms;
+            let had_less = bytes < true_one.window;
+            assert_eq!(confirmed, had_less, "{queue} packets, {bytes} bytes");
+        }
+    }
+}
+
+#[test]
 fn a_saved_window_that_is_twice_too_large() {
     let [short, quarter, one, four] = shares(Jump::Whole, 200);
     assert!(quarter >= 85 && one >= 85 && four >= 85);

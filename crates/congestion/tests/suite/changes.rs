@@ -239,3 +239,23 @@ fn an_application_that_runs_dry_in_the_rate_trial_does_not_end_it() {
         assert!(share >= 90, "{rate} Mbit/s: {share} %");
     }
 }
+
+/// Its losses add up, though no round trip has enough packets to judge by.
+#[test]
+fn an_application_that_stays_dry_in_the_rate_trial_still_answers_losses() {
+    let mut writes = vec![(at(620), 120)];
+    writes.extend((0..400).map(|i| (at(1300 + 100 * i), 3)));
+    let model = Model {
+        rate: mbit(50),
+        loss_one_in: 10,
+        writes,
+        ..endless(Model::sat(200), 45)
+    };
+    let history = run(&model);
+    let trial = |it: &&str| it.starts_with("packet_trains");
+    assert!(
+        !history.phases.last().is_some_and(|last| trial(&last)),
+        "{:?}",
+        history.phases
+    );
+}

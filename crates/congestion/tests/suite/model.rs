@@ -173,6 +173,8 @@ pub struct History {
     pub observed: Option<SavedPath>,
     /// The outcome of a saved path.
     pub resumption: Resumption,
+    /// Whether that may still be right.
+    pub confirms: bool,
 }
 
 /// The state of the sender at some time.
@@ -255,6 +257,7 @@ impl<'a> Run<'a> {
             longest_queue: 0,
             observed: None,
             resumption: Resumption::default(),
+            confirms: false,
         };
         let mut run = Self {
             model,
@@ -315,7 +318,10 @@ impl<'a> Run<'a> {
 
     fn end(mut self) -> History {
         self.history.observed = self.controller.observed();
-        self.history.resumption = self.controller.resumption();
+        let resumption = self.controller.resumption();
+        let known = resumption.saved;
+        self.history.confirms = known.is_some_and(|known| self.controller.confirms(&known));
+        self.history.resumption = resumption;
         self.history
     }
 

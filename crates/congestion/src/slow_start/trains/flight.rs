@@ -1,4 +1,5 @@
-//! The first flight: what is sent between the trains while nothing is known of the path.
+//! The first flight: what is sent between the trains until these have measured the path, at a rate
+//! that is the same for all, or what an earlier connection saw.
 
 use bentpipe_units::Span;
 
@@ -53,9 +54,12 @@ impl Flight {
 
     /// Bytes per second that the path is known to bear.
     pub fn known_rate(self, path: &PathState) -> Option<u64> {
-        let saved = self.saved.filter(|saved| saved.fits(&path.rtt))?;
-        let most = saved.window.min(MAX_JUMP);
-        Some(per_second(most, saved.rtt) / 100 * OF_SAVED)
+        let of_use =
+            |saved: &SavedPath| saved.is_worthwhile(path.initial_window) && saved.fits(&path.rtt);
+        let saved = self.saved.filter(of_use)?;
+        // No more than the saved window leaves in a round trip, be that longer than it was.
+        let window = saved.window.min(MAX_JUMP) * OF_SAVED / 100;
+        Some(per_second(window, saved.rtt.max(path.rtt.min)))
     }
 
     /// Behind a train it waits until the train has left the bottleneck, were it as fast as that,

@@ -81,6 +81,8 @@ const LONGEST_PAUSE_WITHIN: Span = Span::from_nanos(SHORTEST_GAP.as_nanos() / 2)
 /// No gap is longer, which would be more than a small part of a transfer. From 105 to 300 ms no
 /// path of the sweep takes 3 % longer.
 const LONGEST_GAP: Span = Span::from_millis(150);
+/// Percent of the rate that the flight was told: if the trains show less, the path has changed.
+const STILL_KNOWN: u64 = 80;
 /// On shorter paths slow start is quick, and trains would meet the ACKs of the ones before: four
 /// gaps do not fit.
 const SHORTEST_RTT: Span = Span::from_millis(100);
@@ -114,6 +116,11 @@ impl Default for Trains {
 impl Trains {
     /// Bytes per second at which a flight leaves that knows nothing of the path.
     pub const FLIGHT_RATE: u64 = flight::RATE;
+
+    /// More has been lost than chance loses.
+    pub(crate) fn lost_too_much(path: &PathState) -> bool {
+        RateTrial::too_much(path, path.lost, path.lost + path.delivered)
+    }
 
     /// Trains with data between them: the first flight.
     #[must_use]
@@ -172,7 +179,7 @@ impl Trains {
             None if complete as u64 >= TRAINS || self.all_are_heard_of() => {
                 self.give_up(path, acks)
             }
-            None if ends && lost_too_much(path) => self.give_up(path, acks),
+            None if ends && Self::lost_too_much(path) => self.give_up(path, acks),
             None if ends => self.go_on_without_a_flight(path),
             _ => Step::Window(self.window(path)),
         }
@@ -203,7 +210,7 @@ impl Trains {
 
     fn give_up(&mut self, path: &PathState, acks: &Acks<'_>) -> Step {
         self.state = State::GivenUp;
-        if lost_too_much(path) {
+        if Self::lost_too_much(path) {
             // The flight met a full queue. What of it has arrived fits beside the others.
             return trial::leave(path.delivered.min(path.window), "loss");
         }
@@ -217,9 +224,13 @@ impl Trains {
         let share = self
             .flight
             .map_or(trial::HANDED_OVER, |_| flight::HANDED_OVER);
-        let overflown = lost_too_much(path);
+        let overflown = Self::lost_too_much(path);
         let trial = RateTrial::new(path, estimate.rate, agree(estimate) || overflown, share);
-        let filled = trial.sure && trial.handed_over(path) <= self.window(path);
+        let known = self.flight.and_then(|flight| flight.known_rate(path));
+        // At a rate that the path is known to bear a small file is sent long before it fills that.
+        let filled = trial.sure
+            && trial.handed_over(path) <= self.window(path)
+            && (known.is_none() || !path.limited);
         let waits = self.flight.map_or(0, |_| flight::WAITS * path.datagram);
         let trial = if filled {
             trial.filled(path, waits)
@@ -228,13 +239,11 @@ impl Trains {
         };
         let window = trial.window(path);
         self.state = State::Trying(trial);
+        if known.is_some_and(|known| estimate.rate < known / 100 * STILL_KNOWN) {
+            return Step::Retreat(window);
+        }
         Step::Window(window)
     }
-}
-
-/// More than chance loses.
-fn lost_too_much(path: &PathState) -> bool {
-    RateTrial::too_much(path, path.lost, path.lost + path.delivered)
 }
 
 fn agree(estimate: &Estimate) -> bool {
