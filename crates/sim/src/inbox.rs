@@ -1,5 +1,5 @@
 //! The bytes that a program has sent: read into large blocks, of which messages, and the packets in
-//! them, are parts. From the pipe on nothing is copied.
+//! them, are parts. From there on no packet is copied.
 
 use std::os::fd::AsFd;
 
@@ -41,7 +41,7 @@ impl Inbox {
     }
 
     fn begin_block(&mut self, size: usize) {
-        let mut next = BytesMut::with_capacity(size.max(BLOCK));
+        let mut next = BytesMut::with_capacity(size.max(self.block.len() + 1).max(BLOCK));
         next.extend_from_slice(&self.block);
         self.block = next;
     }

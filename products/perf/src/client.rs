@@ -1,6 +1,5 @@
 //! The client: one test, or two of which the second resumes.
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -10,7 +9,7 @@ use std::time::Duration;
 use bentpipe_endpoint::driver::Port;
 use bentpipe_endpoint::{Clock, LogFile, LogFolder, Resume, Role};
 use bentpipe_noq_adapter::Client;
-use bentpipe_noq_options::{OWN_SENDER, RememberedPaths, Report, with_own_sender};
+use bentpipe_noq_options::{RememberedPaths, Report};
 use noq_proto::ConnectionHandle;
 use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -21,7 +20,7 @@ use crate::engine::{Engine, NoAcceptor};
 use crate::protocol::{Request, options_to_alpn};
 use crate::session::Session;
 use crate::tls::Verifier;
-use crate::transport::ConnectionDefaults;
+use crate::transport::{ConnectionDefaults, may_resume};
 use crate::{Failure, INTERRUPTED, say, table, tls};
 
 /// A client and what it needs for its connections.
@@ -286,13 +285,6 @@ impl ClientRun {
             None => Ok(ExitCode::SUCCESS),
         }
     }
-}
-
-/// Whether the controllers are those of `bentpipe-congestion`, which can resume a path.
-fn may_resume(options: &BTreeMap<String, String>) -> bool {
-    let options = with_own_sender(options.clone());
-    let cc = options.get("cc").map(String::as_str);
-    options.contains_key("ss") || cc == Some(OWN_SENDER)
 }
 
 /// Whether there was anything to resume on the path.

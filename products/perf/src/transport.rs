@@ -5,13 +5,33 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bentpipe_endpoint::{Clock, EndpointError, LogFolder, Options, Role, Surroundings};
-use bentpipe_noq_options::{RememberedPaths, Report, apply, log_to, with_own_sender};
+use bentpipe_noq_options::{OWN_SENDER, RememberedPaths, Report, apply, log_to, with_own_sender};
 use noq_proto::{IdleTimeout, TransportConfig, VarInt};
 
 use crate::protocol::MOST_STREAMS;
 
 /// QUIC's least, and what UDP over IPv4 carries.
 const DATAGRAMS: std::ops::RangeInclusive<u16> = 1200..=65_507;
+
+/// The options, with which a test does not depend on earlier ones to the same address, unless one
+/// asks for that.
+fn independent(options: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let mut options = with_own_sender(options.clone());
+    let asks = ["resume", "saved", "memory"]
+        .iter()
+        .any(|it| options.contains_key(*it));
+    if may_resume(&options) && !asks {
+        options.insert("resume".into(), "off".into());
+    }
+    options
+}
+
+/// Whether the controllers are those of `bentpipe-congestion`, which can resume a path.
+pub fn may_resume(options: &BTreeMap<String, String>) -> bool {
+    let options = with_own_sender(options.clone());
+    let cc = options.get("cc").map(String::as_str);
+    options.contains_key("ss") || cc == Some(OWN_SENDER)
+}
 
 /// The settings that all connections of the program have in common.
 #[derive(Debug, Clone)]
@@ -31,7 +51,7 @@ impl ConnectionDefaults {
         &self,
         options: &BTreeMap<String, String>,
     ) -> Result<(TransportConfig, Option<Report>), EndpointError> {
-        let mut words = Options::new(with_own_sender(options.clone()));
+        let mut words = Options::new(independent(options));
         let mut transport = TransportConfig::default();
         // Larger than a trial's may be: loopback carries them.
         let size = words.take_number("mtu", DATAGRAMS)?;
