@@ -70,7 +70,10 @@ fn initial_window(datagram: u64) -> u64 {
 fn resuming(mut slow_start: Box<dyn SlowStart>, resume: Option<Resume>) -> Box<dyn SlowStart> {
     match resume {
         None => slow_start,
-        Some(Resume { saved, jump }) if jump == Jump::Flight => {
+        Some(Resume {
+            saved,
+            jump: Jump::Flight,
+        }) => {
             slow_start.on_saved(saved);
             slow_start
         }

@@ -289,7 +289,7 @@ mod tests {
     fn a_connection_that_sends_nothing_leaves_the_path_as_old_as_it_was() {
         let paths = remembered(None);
         let remote: SocketAddr = "192.0.2.1:1".parse().unwrap();
-        let old = NOW - Duration::from_secs(600);
+        let old = Duration::from_secs(NOW.as_secs() - 600);
         let mut memory = paths.lock();
         memory.as_mut().unwrap().paths.put("192.0.2.1", seen(old));
         drop(memory);

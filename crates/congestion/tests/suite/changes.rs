@@ -254,7 +254,7 @@ fn an_application_that_stays_dry_in_the_rate_trial_still_answers_losses() {
     let history = run(&model);
     let trial = |it: &&str| it.starts_with("packet_trains");
     assert!(
-        !history.phases.last().is_some_and(|last| trial(&last)),
+        !history.phases.last().is_some_and(trial),
         "{:?}",
         history.phases
     );
