@@ -36,7 +36,7 @@ struct Memory {
     clock: Clock,
     /// The peer that the next controller is for.
     next: Option<String>,
-    /// What connections have taken out that have not ended.
+    /// The paths that connections have taken out, until these end.
     taken: BTreeMap<String, RememberedPath>,
     /// The peers that `given` has been used for.
     given_to: BTreeSet<String>,

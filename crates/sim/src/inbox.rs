@@ -16,13 +16,13 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// What has come.
+    /// The bytes, in order.
     pub fn bytes(&self) -> &[u8] {
         &self.block
     }
 
-    /// Reads what there is, up to the room of a message of `size` bytes in all, or more. Returns how
-    /// many bytes came, 0 at the end.
+    /// Reads what there is, up to the room of a message of `size` bytes in all, or more. Returns
+    /// how many bytes came, 0 at the end.
     #[expect(unsafe_code, reason = "what is read need not be zeroed before")]
     pub fn read(&mut self, from: &impl AsFd, size: usize) -> Result<usize, Errno> {
         if self.block.capacity() < size.max(self.block.len() + 1) {

@@ -22,8 +22,8 @@ use crate::flow::FlowRun;
 use crate::processor;
 use crate::programs::{self, await_ready};
 
-/// Reads a job from standard input, runs it and prints its result; if wanted, on standard error what
-/// its steps cost.
+/// Reads a job from standard input, runs it and prints its result; if wanted, on standard error
+/// what its steps cost.
 pub fn from_standard_input(print_costs: bool) -> Result<(), Box<dyn Error>> {
     let mut costs = Costs::default();
     let text = read_to_string(stdin())?;

@@ -4,8 +4,7 @@
 //! The sender has all data at once, a token bucket as noq's, and loss detection by packet and time
 //! threshold (RFC 9002, section 6.1) with a probe timeout. The bottleneck has a fixed rate and a
 //! drop-tail queue. The receiver acknowledges every so many packets, or after 25 ms. ACKs are never
-//! lost and take no capacity. Before the data there is one round trip with a single packet, the
-//! handshake.
+//! lost and take no capacity. A round trip with one packet, the handshake, precedes the data.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -171,9 +170,8 @@ pub struct History {
     pub longest_queue: u64,
     /// The path as the controller would save it.
     pub observed: Option<SavedPath>,
-    /// The outcome of a saved path.
+    /// The outcome of a saved path, and whether that may still be right.
     pub resumption: Resumption,
-    /// Whether that may still be right.
     pub confirms: bool,
 }
 
@@ -318,10 +316,9 @@ impl<'a> Run<'a> {
 
     fn end(mut self) -> History {
         self.history.observed = self.controller.observed();
-        let resumption = self.controller.resumption();
-        let known = resumption.saved;
-        self.history.confirms = known.is_some_and(|known| self.controller.confirms(&known));
-        self.history.resumption = resumption;
+        self.history.resumption = self.controller.resumption();
+        let saved = self.history.resumption.saved;
+        self.history.confirms = saved.is_some_and(|it| self.controller.confirms(&it));
         self.history
     }
 

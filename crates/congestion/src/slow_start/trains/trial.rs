@@ -33,8 +33,8 @@ const STRAY_PACKETS: u64 = 8;
 const STRAY_PERCENT: u64 = 2;
 /// Packets that must be acknowledged before anything is judged: a rate of fewer says little.
 const JUDGED_FROM: u64 = 32;
-/// Packets that an application has sent little by little, before what was lost of them is forgotten.
-/// With eight of them, and 2 %, 4 % of losses show.
+/// Packets that an application has sent little by little, before what was lost of them is
+/// forgotten. With eight of them, and 2 %, 4 % of losses show.
 const LIMITED: u64 = 512;
 /// The queue grows if so many RTT samples in a row exceed the smallest one by an eighth. From
 /// 4 to 16 no time of the sweep changes by 0.5 %.
