@@ -144,7 +144,6 @@ def test_later_flows_change_nothing_before_they_begin(bentpipe: Command) -> None
     ("flow", "message"),
     [
         ("start=200s", '--flow: "start=200s" begins after sat\'s timeout of 120 s'),
-        ("workload=duration:100s,start=30s", "ends after sat's timeout of 120 s"),
         ("sever=toy", '--flow: unknown key "sever"'),
         ("server", '--flow: "server": "server" is not KEY=VALUE'),
         ("start=soon", '--flow: start: "soon" is no time'),
@@ -158,6 +157,17 @@ def test_mistakes_are_named(bentpipe: Command, flow: str, message: str) -> None:
     assert done.code == 2
     assert message in done.err and "hint: " in done.err
     assert not Path("A").exists()
+
+
+def test_a_timeout_lets_transfers_of_a_given_duration_end(bentpipe: Command) -> None:
+    later = ("--flow", "workload=duration:2s,start=127s")
+    done = run(bentpipe, "A", *TOYS, *later)
+    assert done.code == 0, done.err
+    assert "the timeout is 129 s" in done.err
+    (one,) = done.records()
+    assert one["scenario"].endswith("timeout=129s")
+    done = run(bentpipe, "B", *TOYS, *later, "--set", "timeout=120s")
+    assert done.code == 2 and "ends after" in done.err and "hint: " in done.err
 
 
 PLAN = 'scenarios = ["sat"]\nclients = ["toy"]\nservers = ["toy"]\nworkloads = ["duration:1500ms"]\n'

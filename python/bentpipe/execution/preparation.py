@@ -77,6 +77,11 @@ def prepare(asked: RunRequest, note: Callable[[str], None]) -> CheckedRun:
     variants = campaign.find_variants(plan, known, request.variants)
     plan.labels()
     resolved = link_plan.scenarios_of(plan) if plan.link else request.resolve(plan)
+    if not plan.link:
+        plan, timeout_s = request.with_time(plan, resolved)
+        if timeout_s is not None:
+            note(f"the timeout is {timeout_s} s: so long do the transfers of a given duration take")
+            resolved = request.resolve(plan)
     request.check_times(plan, resolved)
     return CheckedRun(manifest.new(plan, resolved, variants, _stack_folders(asked.stack_folders)), variants)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -91,6 +92,23 @@ class PlanRequest:
             if setting not in self.changes.get("set", ()):
                 text = text.replace(f"--set {setting}", f'set "{setting}" of the campaign {self.file}')
         return text
+
+    def with_time(self, plan: Plan, resolved: Sequence[Scenario]) -> tuple[Plan, int | None]:
+        """The plan with the timeout, in seconds, that transfers of a given duration need, and that timeout.
+        As it is (None) where they need none, a timeout is set already, or a scenario has a longer one.
+        """
+        settings = (*plan.set, *(one for key in plan.sweep for one in campaign.split(key)))
+        ends = [
+            flow.start_ms + lasts_ms
+            for moved in plan.parsed_workloads
+            for flow in (flows.FurtherFlow(), *flows.of(moved))
+            if (lasts_ms := (flow.workload or moved).duration_ms) is not None
+        ]
+        needed_s = math.ceil(max(ends, default=0) / 1000)
+        is_set = any(one.partition("=")[0].strip() == "timeout" for one in settings)
+        if is_set or any(one.summary["timeout_s"] >= needed_s for one in resolved):
+            return plan, None
+        return replace(plan, set=(*plan.set, f"timeout={needed_s}s")), needed_s
 
     def check_times(self, plan: Plan, resolved: Sequence[Scenario]) -> None:
         """UsageError unless every flow begins, and ends where its duration is given, before the timeout."""
