@@ -73,13 +73,12 @@ impl RememberedPaths {
                         saved=BYTES@MILLISECONDSms";
             return Err(EndpointError::Unsupported(what.into()));
         }
+        // A server of many connections has taken options before, and some of these are open.
+        let before = self.lock().take();
+        let (paths, taken) = before.map(|it| (it.paths, it.taken)).unwrap_or_default();
         let paths = match &file {
             Some(file) => SavedPaths::load(file).map_err(EndpointError::failed)?,
-            // A server of many connections has taken options before.
-            None => self
-                .lock()
-                .take()
-                .map_or_else(SavedPaths::default, |it| it.paths),
+            None => paths,
         };
         *self.lock() = Some(Memory {
             jump: Some(jump),
@@ -89,7 +88,7 @@ impl RememberedPaths {
             role: surroundings.role,
             clock: surroundings.clock.clone(),
             next: None,
-            taken: BTreeMap::new(),
+            taken,
             given_to: BTreeSet::new(),
         });
         Ok(())
