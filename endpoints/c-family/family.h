@@ -99,8 +99,8 @@ uint64_t read_clock(void);
 /* Completes the file of TLS secrets, if there is one. */
 void secrets_close(void);
 
-/* messages.c: those of virtual time (endpoints/CONTRACT.md), over file descriptors 3 and 4. Integers are
- * little-endian. */
+/* messages.c: those of virtual time (endpoints/CONTRACT.md), over file descriptors 3 and 4 and in shared memory.
+ * Integers are little-endian. */
 
 enum message { HELLO = 1, READY, RUN, RAN, FINISH, BYE };
 
@@ -114,8 +114,13 @@ void bytes_append(struct bytes *bytes, const void *data, size_t size);
 /* Appends the `size` lower bytes. */
 void bytes_append_integer(struct bytes *bytes, uint64_t value, size_t size);
 uint64_t read_integer(const uint8_t *bytes, size_t size);
-/* Reads the next message's body, followed by a 0, and returns its type; 0 when the coordinator went away. */
-int message_receive(struct bytes *body);
+/* Maps the memory that HELLO offers. */
+void messages_share(int memory, size_t size);
+/* Whether that was done. */
+bool messages_shared(void);
+/* Returns the next message's type, and where its body is until the next call; 0 when the coordinator went away. A body
+ * that came through the pipe is followed by a 0. */
+int message_receive(uint8_t **body, size_t *size);
 void message_send(enum message type, const void *body, size_t size);
 /* Sends an answer, and frees it. */
 void message_send_json(enum message type, json_t *answer);

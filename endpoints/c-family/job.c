@@ -112,6 +112,12 @@ static void read_lists(json_t *hello) {
     json_object_foreach(options, name, value) take_option(name, needed_string(options, name));
 }
 
+static void share_memory(const json_t *hello) {
+    const json_t *memory = json_object_get(hello, "shared_memory");
+    if (!memory || json_is_null(memory)) return;
+    messages_share((int)needed_number(memory, "fd"), (size_t)needed_number(memory, "bytes"));
+}
+
 /* The job points into the HELLO that was read, which is kept to the end. */
 void job_from_hello(const char *text, size_t size) {
     json_error_t error;
@@ -135,6 +141,7 @@ void job_from_hello(const char *text, size_t size) {
     job->keylog = optional_string(hello, "keylog");
     job->qlog = optional_string(hello, "qlog");
     family.zero_time = family.now = needed_number(hello, "epoch_unix_s") * NANOSECONDS;
+    share_memory(hello);
     check_folders();
 }
 

@@ -6,6 +6,7 @@
 
 #define DATAGRAM_HEADER 11
 #define RUN_HEADER 12
+#define RAN_HEADER 13
 
 /* A datagram in the body of RUN. Its time is in nanoseconds since the start of the trial, as all times of messages. */
 struct arrival {
@@ -21,15 +22,16 @@ struct arrivals {
     uint64_t count, earliest, until;
 };
 
-static struct bytes departures;
+/* The body of RAN in the making: room for what goes before the datagrams, and these. */
+static struct bytes ran;
 static uint32_t departure_count;
 
 static void depart(const struct ep_address *to, uint8_t ecn, const uint8_t *payload, size_t size) {
     (void)to;
-    bytes_append_integer(&departures, family.now - family.zero_time, 8);
-    bytes_append_integer(&departures, ecn, 1);
-    bytes_append_integer(&departures, size, 2);
-    bytes_append(&departures, payload, size);
+    bytes_append_integer(&ran, family.now - family.zero_time, 8);
+    bytes_append_integer(&ran, ecn, 1);
+    bytes_append_integer(&ran, size, 2);
+    bytes_append(&ran, payload, size);
     departure_count++;
 }
 
@@ -54,24 +56,28 @@ static uint64_t next_wake(void) {
     return wake == EP_NEVER ? EP_NEVER : wake - family.zero_time;
 }
 
-static void send_ran(void) {
-    struct bytes ran = {0};
-    bytes_append_integer(&ran, next_wake(), 8);
-    bytes_append_integer(&ran, family.stack->is_done(), 1);
-    bytes_append_integer(&ran, departure_count, 4);
-    bytes_append(&ran, departures.data, departures.size);
-    message_send(RAN, ran.data, ran.size);
-    free(ran.data);
-    departures.size = 0;
+static void begin_ran(void) {
+    static const uint8_t room[RAN_HEADER];
+    ran.size = 0;
+    bytes_append(&ran, room, RAN_HEADER);
     departure_count = 0;
 }
 
+static void send_ran(void) {
+    size_t size = ran.size;
+    ran.size = 0;
+    bytes_append_integer(&ran, next_wake(), 8);
+    bytes_append_integer(&ran, family.stack->is_done(), 1);
+    bytes_append_integer(&ran, departure_count, 4);
+    message_send(RAN, ran.data, size);
+}
+
 /* At each instant: all arrivals, then timers, then what is to be sent. */
-static void live(const struct bytes *run) {
+static void live(uint8_t *run, size_t size) {
     uint64_t begin = family.now - family.zero_time;
-    if (run->size < RUN_HEADER) ep_fail("RUN has only %zu bytes", run->size);
-    struct arrivals left = {run->data + RUN_HEADER, run->data + run->size, read_integer(run->data + 8, 4), begin,
-                            read_integer(run->data, 8)};
+    if (size < RUN_HEADER) ep_fail("RUN has only %zu bytes", size);
+    struct arrivals left = {run + RUN_HEADER, run + size, read_integer(run + 8, 4), begin, read_integer(run, 8)};
+    begin_ran();
     if (left.until < begin) ep_fail("RUN until %" PRIu64 ", but it is %" PRIu64 " already", left.until, begin);
     struct arrival arrival = next_arrival(&left);
     for (;;) {
@@ -88,20 +94,22 @@ static void live(const struct bytes *run) {
 }
 
 static json_t *ready(void) {
-    return json_pack("{s:s, s:s, s:s, s:o}", "stack", family.stack->name, "version", family.stack->version(), "driver",
-                     family.stack->driver, "next_wake", family.job.server ? json_null() : json_integer(0));
+    return json_pack("{s:s, s:s, s:s, s:o, s:b}", "stack", family.stack->name, "version", family.stack->version(), "driver",
+                     family.stack->driver, "next_wake", family.job.server ? json_null() : json_integer(0),
+                     "shared_memory", messages_shared());
 }
 
 void run_virtual_time(void) {
-    struct bytes message = {0};
-    int type = message_receive(&message);
+    uint8_t *body;
+    size_t size;
+    int type = message_receive(&body, &size);
     if (type == 0) return;
     if (type != HELLO) ep_fail("a message of type %d in place of HELLO", type);
-    job_from_hello((const char *)message.data, message.size);
+    job_from_hello((const char *)body, size);
     family.depart = depart;
     family_init();
     message_send_json(READY, ready());
-    while ((type = message_receive(&message)) == RUN) live(&message);
+    while ((type = message_receive(&body, &size)) == RUN) live(body, size);
     if (type == 0) return;
     if (type != FINISH) ep_fail("a message of type %d in place of RUN or FINISH", type);
     family_finish();

@@ -61,6 +61,9 @@ func (stack *Stack) runVirtual(p *pipes, h *Hello) error {
 	if !d.asleep {
 		hi.NextWake = new(uint64)
 	}
+	if hi.Memory, err = p.share(h.Memory); err != nil {
+		return err
+	}
 	if err := p.writeJSON(MessageReady, hi); err != nil {
 		return err
 	}

@@ -55,7 +55,14 @@ type Hello struct {
 	Qlog      string            `json:"qlog"`
 	ALPN      string            `json:"alpn"`
 	Page      []Resource        `json:"page"`
+	Memory    *SharedMemory     `json:"shared_memory"`
 	Report    string            `json:"-"` // in socket mode a file for BYE
+}
+
+// SharedMemory is memory for the bodies of messages: those to the program in its first half, from it in its second.
+type SharedMemory struct {
+	FD    int `json:"fd"`
+	Bytes int `json:"bytes"`
 }
 
 // Ready is the body of READY.
@@ -64,6 +71,7 @@ type Ready struct {
 	Version  string  `json:"version"`
 	Driver   string  `json:"driver"`
 	NextWake *uint64 `json:"next_wake"`
+	Memory   bool    `json:"shared_memory"` // whether it has mapped that of HELLO
 }
 
 // Bye is the body of BYE; times are in nanoseconds since the start of the trial, nil for what never happened.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"syscall"
 )
 
 // Message types of endpoints/CONTRACT.md.
@@ -27,18 +28,40 @@ const (
 	datagramHeadLen = 8 + 1 + 2
 )
 
+// messageShared is added to the type of a message whose body is in shared memory.
+const messageShared = 0x80
+
+// sharedFrom is the length, in bytes, from which on a message goes there. Shorter ones go through the pipe.
+const sharedFrom = 2048
+
 // maxBody bounds the body of a message, in bytes.
 const maxBody = 1 << 28
 
-// pipes are the two pipes to the coordinator. Both block: with one message in flight there is nothing else to do.
+// pipes are the two pipes to the coordinator. Both block: with one message in flight there is nothing else to do. If
+// memory is shared with the coordinator, bodies to the program are in the first half of it, from the program in the
+// second.
 type pipes struct {
-	in   *bufio.Reader
-	out  *os.File
-	body []byte
+	in     *bufio.Reader
+	out    *os.File
+	body   []byte
+	memory []byte
 }
 
 func openPipes() *pipes {
 	return &pipes{in: bufio.NewReaderSize(os.NewFile(3, "questions"), 1<<16), out: os.NewFile(4, "answers")}
+}
+
+// share maps the memory that HELLO offers, if it offers any, and says whether it does.
+func (p *pipes) share(offer *SharedMemory) (bool, error) {
+	if offer == nil {
+		return false, nil
+	}
+	memory, err := syscall.Mmap(offer.FD, 0, offer.Bytes, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err != nil {
+		return false, fmt.Errorf("shared memory: %w", err)
+	}
+	p.memory = memory
+	return true, syscall.Close(offer.FD)
 }
 
 // read waits for the next message. Its body is valid until the next call. The error is io.EOF when the coordinator has
@@ -49,6 +72,12 @@ func (p *pipes) read() (kind byte, body []byte, err error) {
 		return 0, nil, err
 	}
 	length := binary.LittleEndian.Uint32(head[:])
+	if kind := head[4]; kind&messageShared != 0 {
+		if int(length) > len(p.memory)/2 {
+			return 0, nil, fmt.Errorf("file descriptor 3: a message of %d bytes in shared memory", length)
+		}
+		return kind &^ messageShared, p.memory[:length], nil
+	}
 	if length > maxBody {
 		return 0, nil, fmt.Errorf("file descriptor 3: a message of %d bytes, want at most %d", length, maxBody)
 	}
@@ -63,6 +92,11 @@ func (p *pipes) read() (kind byte, body []byte, err error) {
 func (p *pipes) write(kind byte, message []byte) error {
 	binary.LittleEndian.PutUint32(message, uint32(len(message)-messageHeadLen))
 	message[4] = kind
+	if body, half := message[messageHeadLen:], len(p.memory)/2; len(body) >= sharedFrom && len(body) <= half {
+		copy(p.memory[half:], body)
+		message[4] |= messageShared
+		message = message[:messageHeadLen]
+	}
 	_, err := p.out.Write(message)
 	return err
 }

@@ -48,6 +48,7 @@ fn run_virtual_time<S: Stack>() -> Result<(), EndpointError> {
     }
     let hello: Hello = serde_json::from_slice(body)?;
     seed_entropy(&hello.seed, u64::from(hello.role == "server"))?;
+    let shared_memory = pipes.share(hello.shared_memory)?;
     let setup = Setup::from_hello(hello)?;
     let endpoint = new_endpoint::<S>(&setup)?;
     let ready = Ready {
@@ -55,6 +56,7 @@ fn run_virtual_time<S: Stack>() -> Result<(), EndpointError> {
         version: S::VERSION.into(),
         driver: format!("{}{}", VirtualTime::<S>::DRIVER, S::POLLING),
         next_wake: (setup.role == Role::Client).then_some(0),
+        shared_memory,
     };
     pipes.send(&encode_message(READY, &serde_json::to_vec(&ready)?))?;
     let remote = setup.remote.expect("HELLO names the other side");

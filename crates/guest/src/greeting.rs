@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use bentpipe_endpoint::contract::{CONTRACT, Hello, ProxyHello};
+use bentpipe_endpoint::contract::{CONTRACT, Hello, ProxyHello, SharedMemory};
 use bentpipe_endpoint::{EndpointError, LiveStream, Resource};
 use serde::Deserialize;
 
@@ -55,6 +55,14 @@ impl Greeting {
         match self {
             Self::Endpoint(hello) => &hello.seed,
             Self::Proxy(hello) => &hello.seed,
+        }
+    }
+
+    /// The memory for bodies of messages.
+    pub fn shared_memory(&self) -> Option<SharedMemory> {
+        match self {
+            Self::Endpoint(hello) => hello.shared_memory,
+            Self::Proxy(hello) => hello.shared_memory,
         }
     }
 

@@ -64,6 +64,10 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, EndpointError> {
     let Some(ready) = guest.begin(wanted)? else {
         return Ok(ExitCode::from(NOT_SUPPORTED));
     };
+    let ready = Ready {
+        shared_memory: pipes.share(guest.greeting.shared_memory())?,
+        ..ready
+    };
     pipes.send(&encode_message(READY, &serde_json::to_vec(&ready)?))?;
     guest.converse(&mut pipes)?;
     Ok(ExitCode::SUCCESS)
@@ -115,6 +119,7 @@ impl Guest {
                  whose processor takes no time"
                 .to_owned(),
             next_wake: (next_wake != NEVER).then_some(next_wake),
+            shared_memory: false,
         }))
     }
 

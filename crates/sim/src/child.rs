@@ -21,10 +21,13 @@ use rustix::io::Errno;
 use bentpipe_trial::{ProcessExit, ProgramExit, SentMessage};
 
 use crate::inbox::Inbox;
+use crate::shared_memory::SharedMemory;
 
 /// A pipe as large as an ordinary user may make it: an epoch's datagrams then pass in one or two
 /// writes.
 const PIPE_BYTES: usize = 1 << 20;
+/// The first descriptor of a program behind those of its two pipes.
+const FIRST_FURTHER: i32 = 5;
 /// The most bytes that are kept of what a program prints.
 const LOG_BYTES: u64 = 1 << 20;
 /// A program that answers in time each time, and still takes this many times its silence in all, is
@@ -95,6 +98,9 @@ pub struct Child {
     /// The message that is being sent; the same memory for all.
     outbox: Vec<u8>,
     inbox: Inbox,
+    /// Memory for long bodies, once the program says that it has mapped it.
+    shared: Option<SharedMemory>,
+    offered: Option<SharedMemory>,
     reaped: Option<ProcessExit>,
 }
 
@@ -110,7 +116,38 @@ impl Child {
         Self::start_with(host, command, scratch, silence, Vec::new())
     }
 
-    /// The same, with descriptors that it finds from its fd 5 on.
+    /// The same, with memory that HELLO may offer it ([`Self::offer`]).
+    pub fn start_sharing(
+        host: HostName,
+        command: &[String],
+        scratch: &Path,
+        silence: Duration,
+    ) -> Result<Self, ChildError> {
+        let memory = SharedMemory::new();
+        let (memory, descriptor) = memory.map_err(|source| ChildError::Io { host, source })?;
+        let mut child = Self::start_with(host, command, scratch, silence, vec![descriptor])?;
+        child.offered = Some(memory);
+        Ok(child)
+    }
+
+    /// What HELLO says of the memory.
+    pub fn offer(&self) -> Option<contract::SharedMemory> {
+        self.offered.as_ref().map(|_| contract::SharedMemory {
+            fd: FIRST_FURTHER,
+            bytes: SharedMemory::BYTES,
+        })
+    }
+
+    /// The program says in READY that it has mapped the memory.
+    pub fn share(&mut self) -> Result<(), ChildError> {
+        let Some(memory) = self.offered.take() else {
+            return Err(self.violation("READY takes shared memory that nobody offered"));
+        };
+        self.shared = Some(memory);
+        Ok(())
+    }
+
+    /// The same, with descriptors that it finds from [`FIRST_FURTHER`] on.
     pub fn start_with(
         host: HostName,
         command: &[String],
@@ -173,6 +210,8 @@ impl Child {
             messages: Vec::new(),
             outbox: Vec::new(),
             inbox: Inbox::default(),
+            shared: None,
+            offered: None,
             reaped: None,
         })
     }
@@ -185,7 +224,9 @@ impl Child {
     /// Sends a message, and keeps it.
     pub fn send(&mut self, message: SentMessage) -> Result<(), ChildError> {
         self.outbox.clear();
-        message.put(&mut self.outbox);
+        if !self.put_in_memory(&message) {
+            message.put(&mut self.outbox);
+        }
         self.messages.push(message);
         let mut rest = self.outbox.as_slice();
         let deadline = deadline(self.silence);
@@ -201,6 +242,26 @@ impl Child {
         Ok(())
     }
 
+    /// Puts the body of a long RUN into shared memory, and its header into the outbox. False if
+    /// that is not the way for it.
+    fn put_in_memory(&mut self, message: &SentMessage) -> bool {
+        let SentMessage::Run { until, arrivals } = message else {
+            return false;
+        };
+        let length = contract::run_body_len(arrivals);
+        if length < contract::SHARED_FROM {
+            return false;
+        }
+        let memory = self.shared.as_mut().and_then(|it| it.outgoing(length));
+        let Some(mut place) = memory else {
+            return false;
+        };
+        contract::put_run_body(&mut place, *until, arrivals);
+        let header = contract::encode_header(length, contract::RUN | contract::SHARED);
+        self.outbox.extend_from_slice(&header);
+        true
+    }
+
     /// Receives the body of the next message, which must be of type `kind`.
     pub fn receive(&mut self, kind: u8) -> Result<Bytes, ChildError> {
         let start = now();
@@ -214,6 +275,8 @@ impl Child {
         self.fill(header, deadline)?;
         let (length, found) = contract::decode_header(self.inbox.bytes())
             .map_err(|error| self.violation(error.to_string()))?;
+        let is_shared = self.shared.is_some() && found & contract::SHARED != 0;
+        let found = if is_shared { found & !contract::SHARED } else { found };
         if found != kind {
             let (found, kind) = (contract::message_name(found), contract::message_name(kind));
             return Err(self.violation(format!("a message of type {found}, where {kind} is due")));
@@ -221,15 +284,23 @@ impl Child {
         if length > contract::BODY_LIMIT {
             return Err(self.violation(format!("a message of {length} bytes")));
         }
-        self.fill(header + length, deadline)?;
+        let in_pipe = if is_shared { header } else { header + length };
+        self.fill(in_pipe, deadline)?;
         let come = self.inbox.bytes().len();
-        if come > header + length {
-            let extra = come - header - length;
+        if come > in_pipe {
+            let extra = come - in_pipe;
             return Err(self.violation(format!(
                 "{extra} bytes more than its message has, without being asked"
             )));
         }
-        Ok(self.inbox.take(come).slice(header..))
+        if let (true, Some(memory)) = (is_shared, &self.shared) {
+            let is_there = self.inbox.append(length, |to| memory.take(length, to));
+            if !is_there {
+                let what = format!("a message of {length} bytes in shared memory");
+                return Err(self.violation(what));
+            }
+        }
+        Ok(self.inbox.take(header + length).slice(header..))
     }
 
     /// Waits for its exit after BYE, which must be a success.

@@ -35,6 +35,15 @@ impl Inbox {
         Ok(count)
     }
 
+    /// Has `write` append a body of `size` bytes behind what has come.
+    pub fn append<T>(&mut self, size: usize, write: impl FnOnce(&mut BytesMut) -> T) -> T {
+        let size = self.block.len() + size;
+        if self.block.capacity() < size {
+            self.begin_block(size);
+        }
+        write(&mut self.block)
+    }
+
     /// Takes the first of what has come.
     pub fn take(&mut self, count: usize) -> Bytes {
         self.block.split_to(count).freeze()

@@ -21,6 +21,7 @@ mod processor;
 mod programs;
 mod replay;
 mod scenario;
+mod shared_memory;
 mod shell;
 mod trial;
 

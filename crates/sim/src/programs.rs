@@ -19,7 +19,12 @@ pub fn start(setup: &FlowSetup) -> Result<Vec<Child>, ChildError> {
     let silence = setup.job().silence();
     let programs = setup.programs().into_iter();
     let start = |(host, variant): (HostName, &Variant)| {
-        Child::start(host, &variant.command, setup.scratch(), silence)
+        let (command, scratch) = (&variant.command, setup.scratch());
+        if setup.job().shared_memory {
+            Child::start_sharing(host, command, scratch, silence)
+        } else {
+            Child::start(host, command, scratch, silence)
+        }
     };
     programs.map(start).collect()
 }
@@ -27,12 +32,23 @@ pub fn start(setup: &FlowSetup) -> Result<Vec<Child>, ChildError> {
 /// HELLO to all, so that they start up side by side.
 pub fn greet(setup: &FlowSetup, children: &mut [Child]) -> Result<(), ChildError> {
     for (number, (host, _)) in setup.programs().into_iter().enumerate() {
+        let shared_memory = children[number].offer();
         let hello = match host {
-            HostName::Client => serde_json::to_vec(&hello(setup, Role::Client)),
-            HostName::Server => serde_json::to_vec(&hello(setup, Role::Server)),
-            HostName::Terminal | HostName::Gateway => {
-                serde_json::to_vec(&hello_proxy(setup, number))
+            HostName::Client | HostName::Server => {
+                let role = if host == HostName::Client {
+                    Role::Client
+                } else {
+                    Role::Server
+                };
+                serde_json::to_vec(&Hello {
+                    shared_memory,
+                    ..hello(setup, role)
+                })
             }
+            HostName::Terminal | HostName::Gateway => serde_json::to_vec(&ProxyHello {
+                shared_memory,
+                ..hello_proxy(setup, number)
+            }),
         };
         let hello = hello.expect("HELLO is plain data");
         children[number].send(SentMessage::Other(contract::encode_message(
@@ -131,6 +147,7 @@ fn hello(setup: &FlowSetup, role: Role) -> Hello {
         },
         live: flow.live.clone().filter(|_| role == Role::Client),
         frames: flow.frames.clone(),
+        shared_memory: None,
     }
 }
 
@@ -197,7 +214,11 @@ fn client_bye(setup: &FlowSetup, body: &[u8], child: &Child) -> Result<Bye, Chil
 pub fn await_ready(children: &mut [Child]) -> Result<Vec<Ready>, ChildError> {
     let answers = children.iter_mut().map(|child| {
         let body = child.receive(contract::READY)?;
-        parse(&body, child, "READY")
+        let ready: Ready = parse(&body, child, "READY")?;
+        if ready.shared_memory {
+            child.share()?;
+        }
+        Ok(ready)
     });
     // All answers are awaited, so that the error names the first of those that failed.
     let answers: Vec<Result<Ready, ChildError>> = answers.collect();

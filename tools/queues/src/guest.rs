@@ -174,6 +174,7 @@ fn hello(seed: u64) -> ProxyHello {
         certs: "/".into(),
         keylog: None,
         qlog: None,
+        shared_memory: None,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use bytes::Bytes;
+use bytes::{BufMut, Bytes};
 
 /// Bytes before a message's body.
 pub const HEADER_LEN: usize = 5;
@@ -19,6 +19,11 @@ pub const RAN: u8 = 4;
 pub const FINISH: u8 = 5;
 /// Program to coordinator: [`super::Bye`].
 pub const BYE: u8 = 6;
+/// Added to the type of a message whose body is in shared memory.
+pub const SHARED: u8 = 0x80;
+/// Shorter messages go through the pipe even where memory is shared: in one piece, they cost no
+/// more.
+pub const SHARED_FROM: usize = 2048;
 /// The longest body: no epoch carries more, so a larger length breaks the contract.
 pub const BODY_LIMIT: usize = 1 << 28;
 /// The longest UDP payload that an IPv4 packet carries.
@@ -119,9 +124,8 @@ pub fn decode_header(message: &[u8]) -> Result<(usize, u8), ContractError> {
 #[must_use]
 pub fn encode_message(kind: u8, body: &[u8]) -> Vec<u8> {
     let mut message = Vec::with_capacity(HEADER_LEN + body.len());
-    start_message(&mut message, kind);
+    message.extend_from_slice(&encode_header(body.len(), kind));
     message.extend_from_slice(body);
-    end_message(&mut message);
     message
 }
 
@@ -141,19 +145,43 @@ pub fn encode_run(until: u64, arrivals: &[Arrival]) -> Vec<u8> {
 /// # Panics
 /// As [`encode_run`].
 pub fn put_run(messages: &mut Vec<u8>, until: u64, arrivals: &[Arrival]) {
+    let length = run_body_len(arrivals);
+    messages.reserve(HEADER_LEN + length);
+    messages.extend_from_slice(&encode_header(length, RUN));
+    put_run_body(messages, until, arrivals);
+}
+
+/// The bytes of the body of a RUN message.
+#[must_use]
+pub fn run_body_len(arrivals: &[Arrival]) -> usize {
     let sizes = arrivals
         .iter()
         .map(|it| DATAGRAM_HEADER_LEN + it.payload.len());
-    messages.reserve(HEADER_LEN + 12 + sizes.sum::<usize>());
-    let start = messages.len();
-    start_message(messages, RUN);
+    12 + sizes.sum::<usize>()
+}
+
+/// The body of a RUN message alone.
+///
+/// # Panics
+/// As [`encode_run`], and if there is no room.
+pub fn put_run_body(body: &mut impl BufMut, until: u64, arrivals: &[Arrival]) {
     let count = u32::try_from(arrivals.len()).expect("a message has less than 4 GiB");
-    messages.extend_from_slice(&until.to_le_bytes());
-    messages.extend_from_slice(&count.to_le_bytes());
+    body.put_u64_le(until);
+    body.put_u32_le(count);
     for arrival in arrivals {
-        put_datagram(messages, arrival.time, arrival.ecn, &arrival.payload);
+        put_datagram(body, arrival.time, arrival.ecn, &arrival.payload);
     }
-    end_message(&mut messages[start..]);
+}
+
+/// The first bytes of a message, with the length of its body.
+///
+/// # Panics
+/// If the body has 4 GiB or more.
+#[must_use]
+pub fn encode_header(length: usize, kind: u8) -> [u8; HEADER_LEN] {
+    let length = u32::try_from(length).expect("a message has less than 4 GiB");
+    let [a, b, c, d] = length.to_le_bytes();
+    [a, b, c, d, kind]
 }
 
 impl Run {
@@ -225,7 +253,6 @@ impl RanMessage {
     /// Takes all departures out.
     pub fn clear(&mut self) {
         self.message.clear();
-        self.message.extend_from_slice(&[0, 0, 0, 0, RAN]);
         self.message.resize(Self::BODY_START, 0);
         self.count = 0;
     }
@@ -244,7 +271,8 @@ impl RanMessage {
         self.message[5..13].copy_from_slice(&next_wake.to_le_bytes());
         self.message[13] = u8::from(done);
         self.message[14..18].copy_from_slice(&self.count.to_le_bytes());
-        end_message(&mut self.message);
+        let header = encode_header(self.message.len() - HEADER_LEN, RAN);
+        self.message[..HEADER_LEN].copy_from_slice(&header);
         &self.message
     }
 }
@@ -255,23 +283,14 @@ impl Default for RanMessage {
     }
 }
 
-fn start_message(message: &mut Vec<u8>, kind: u8) {
-    message.extend_from_slice(&[0, 0, 0, 0, kind]);
-}
-
-fn end_message(message: &mut [u8]) {
-    let length = u32::try_from(message.len() - HEADER_LEN).expect("a message has less than 4 GiB");
-    message[..4].copy_from_slice(&length.to_le_bytes());
-}
-
-fn put_datagram(message: &mut Vec<u8>, time: u64, ecn: u8, payload: &[u8]) {
+fn put_datagram(message: &mut impl BufMut, time: u64, ecn: u8, payload: &[u8]) {
     let length = u16::try_from(payload.len()).expect("a UDP payload has less than 64 KiB");
     let mut header = [0; DATAGRAM_HEADER_LEN];
     header[..8].copy_from_slice(&time.to_le_bytes());
     header[8] = ecn;
     header[9..].copy_from_slice(&length.to_le_bytes());
-    message.extend_from_slice(&header);
-    message.extend_from_slice(payload);
+    message.put_slice(&header);
+    message.put_slice(payload);
 }
 
 /// Whether a program has one side or, as a proxy has, two.

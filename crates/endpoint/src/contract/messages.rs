@@ -20,6 +20,16 @@ pub const HQ_INTEROP: &str = "hq-interop";
 /// HTTP/3 (RFC 9114).
 pub const H3: &str = "h3";
 
+/// The memory that a coordinator shares with a program, if the program wants it: its first half is
+/// for the bodies of messages to the program, its second half for those from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedMemory {
+    /// The descriptor of it that the program was born with.
+    pub fd: i32,
+    /// Its size in bytes, an even number.
+    pub bytes: usize,
+}
+
 /// The first message of the coordinator, HELLO.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
@@ -63,6 +73,9 @@ pub struct Hello {
     /// In `frames`: what its requests are of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames: Option<FrameStream>,
+    /// The memory for bodies of messages; `None`: all go through the pipes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_memory: Option<SharedMemory>,
 }
 
 /// The application protocol of a trial that names none.
@@ -86,6 +99,9 @@ pub struct Ready {
     pub driver: String,
     /// The first time at which it wants to run, in nanoseconds; `None`: when something arrives.
     pub next_wake: Option<u64>,
+    /// Whether it has mapped the memory that HELLO offers: bodies may be there from now on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared_memory: bool,
 }
 
 /// The last message of a program, BYE.
@@ -180,6 +196,9 @@ pub struct ProxyHello {
     pub keylog: Option<PathBuf>,
     /// The folder for qlog files.
     pub qlog: Option<PathBuf>,
+    /// The memory for bodies of messages in virtual time; `None`: all go through the pipes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_memory: Option<SharedMemory>,
 }
 
 /// The last message of a proxy: in virtual time the JSON of BYE, in socket mode its last line.

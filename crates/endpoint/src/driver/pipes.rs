@@ -1,10 +1,15 @@
-//! The two pipes to the coordinator (`endpoints/CONTRACT.md`).
+//! The two pipes to the coordinator (`endpoints/CONTRACT.md`), and the memory that is shared with
+//! it.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::FromRawFd;
+use std::os::fd::{FromRawFd, OwnedFd};
 
-use crate::contract::{BODY_LIMIT, HEADER_LEN, decode_header};
+use memmap2::{MmapMut, MmapOptions};
+
+use crate::contract::{
+    BODY_LIMIT, HEADER_LEN, SHARED, SHARED_FROM, SharedMemory, decode_header, encode_header,
+};
 use crate::error::EndpointError;
 
 /// The size of a pipe's buffer, so that an epoch's datagrams come in few reads.
@@ -21,6 +26,8 @@ pub struct Pipes<R = File, W = File> {
     filled: usize,
     /// Bytes of it that belong to the message that was returned last.
     returned: usize,
+    /// Bodies to this program in the first half, from it in the second.
+    shared: Option<MmapMut>,
 }
 
 impl Pipes {
@@ -46,12 +53,34 @@ impl<R: Read, W: Write> Pipes<R, W> {
             inbox: vec![0; INBOX_BYTES],
             filled: 0,
             returned: 0,
+            shared: None,
         }
+    }
+
+    /// Maps the memory that HELLO offers, if it offers any, and says whether it does. To be called
+    /// once.
+    #[expect(
+        unsafe_code,
+        reason = "a descriptor that a process is born with has no owner yet, and memory is shared \
+                  with the coordinator"
+    )]
+    pub fn share(&mut self, offer: Option<SharedMemory>) -> Result<bool, EndpointError> {
+        if let Some(SharedMemory { fd, bytes }) = offer {
+            // SAFETY: HELLO says that this descriptor is for this, and nothing else here owns it.
+            let memory = unsafe { OwnedFd::from_raw_fd(fd) };
+            // SAFETY: it never shrinks (sealed), and coordinator and program take turns with it:
+            // the one that waits for a message does not touch it.
+            let mapped = unsafe { MmapOptions::new().len(bytes).map_mut(&memory) };
+            self.shared = Some(mapped.map_err(EndpointError::io("mapping shared memory"))?);
+        }
+        Ok(self.shared.is_some())
     }
 
     /// The next message's type and body; `None` if the coordinator has gone away.
     pub fn receive(&mut self) -> Result<Option<(u8, &[u8])>, EndpointError> {
-        self.inbox.copy_within(self.returned..self.filled, 0);
+        if self.filled > self.returned {
+            self.inbox.copy_within(self.returned..self.filled, 0);
+        }
         self.filled -= std::mem::take(&mut self.returned);
         if !self.fill(HEADER_LEN)? {
             return Ok(None);
@@ -62,6 +91,14 @@ impl<R: Read, W: Write> Pipes<R, W> {
                 "a message of {length} bytes"
             )));
         }
+        if kind & SHARED != 0 {
+            self.returned = HEADER_LEN;
+            let memory = self.shared.as_deref().unwrap_or_default();
+            let body = memory[..memory.len() / 2].get(..length);
+            let what = || format!("a message of {length} bytes in shared memory");
+            let body = body.ok_or_else(|| EndpointError::Conversation(what()))?;
+            return Ok(Some((kind & !SHARED, body)));
+        }
         if !self.fill(HEADER_LEN + length)? {
             return Ok(None);
         }
@@ -71,6 +108,17 @@ impl<R: Read, W: Write> Pipes<R, W> {
 
     /// Sends a whole message.
     pub fn send(&mut self, message: &[u8]) -> Result<(), EndpointError> {
+        let mut message = message;
+        let header;
+        if let (true, Some(memory)) = (message.len() >= SHARED_FROM, &mut self.shared) {
+            let half = memory.len() / 2;
+            let body = &message[HEADER_LEN..];
+            if let Some(place) = memory[half..].get_mut(..body.len()) {
+                place.copy_from_slice(body);
+                header = encode_header(body.len(), message[HEADER_LEN - 1] | SHARED);
+                message = &header;
+            }
+        }
         self.to
             .write_all(message)
             .map_err(EndpointError::io("writing to file descriptor 4"))

@@ -186,6 +186,7 @@ impl Side {
             page: Vec::new(),
             live: None,
             frames,
+            shared_memory: None,
         })?;
         let mut options = Options::new(BTreeMap::new());
         let mut application = Application::new(&setup, &mut options)?;

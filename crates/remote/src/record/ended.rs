@@ -64,6 +64,7 @@ pub fn ready(setup: &FlowSetup) -> Vec<Ready> {
         version: variant.version.clone().unwrap_or_default(),
         driver: "sockets".to_owned(),
         next_wake: None,
+        shared_memory: false,
     });
     ready.collect()
 }

@@ -98,6 +98,7 @@ impl ShellJob {
             page: Vec::new(),
             live: None,
             frames: None,
+            shared_memory: None,
         }
     }
 }

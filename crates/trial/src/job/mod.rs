@@ -210,6 +210,10 @@ pub struct Job {
     /// Wall time after which a silent program is given up.
     #[serde(default = "default_silence_s")]
     pub silence_s: u64,
+    /// Offer programs memory for the bodies of messages in virtual time. The same packets come
+    /// without.
+    #[serde(default = "yes")]
+    pub shared_memory: bool,
 }
 
 fn ip_version<'de, D: Deserializer<'de>>(value: D) -> Result<IpVersion, D::Error> {
@@ -226,6 +230,10 @@ fn quic() -> String {
 
 fn hq_interop() -> String {
     "hq-interop".to_owned()
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn default_silence_s() -> u64 {

@@ -227,6 +227,7 @@ impl<'a> FlowSetup<'a> {
             certs: self.job.certs.clone(),
             keylog: Some(self.key_log(host)),
             qlog: self.qlog_of(host),
+            shared_memory: None,
         }
     }
 

@@ -35,6 +35,7 @@ pub fn run() -> Result<(), EndpointError> {
     }
     let hello: ProxyHello = serde_json::from_slice(body)?;
     seed_entropy(&hello.seed, 0)?;
+    let shared_memory = pipes.share(hello.shared_memory)?;
     let clock = Clock::new(Duration::from_secs(hello.epoch_unix_s));
     let (job, proxy) = Job::new(hello, &clock, false)?;
     let mut driver = VirtualTime::new(job, proxy, clock)?;
@@ -43,6 +44,7 @@ pub fn run() -> Result<(), EndpointError> {
         version: VERSION.into(),
         driver: DRIVER.into(),
         next_wake: Some(0),
+        shared_memory,
     };
     pipes.send(&encode_message(READY, &serde_json::to_vec(&ready)?))?;
     while let Some((kind, body)) = pipes.receive()? {
