@@ -12,7 +12,7 @@ mkdir "$scratch/nothing" "$scratch/home"
 set -- --scenario sat --client noq --server noq,quinn --iterations 2
 
 packets() { # packets RUN: what its records say that was on the wire
-    grep -o '"packet_log_sha256": *"[0-9a-f]*"' "$1/records.jsonl" | sort
+    grep -o '"packet_log_hash": *"xxh3:[0-9a-f]*"' "$1/records.jsonl" | sort
 }
 
 installed() { # installed ARGUMENT…: bentpipe, where there is nothing else

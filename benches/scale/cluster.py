@@ -183,7 +183,7 @@ def stand_in(folder: Path, trial_s: float) -> dict[str, str]:
     subprocess.run([*bentpipe(), *command, "--bundles", bundles], check=True, stdout=subprocess.DEVNULL)
     (bundle,) = bundles.iterdir()
     done = subprocess.run([*bentpipe(), "worker", bundle], check=True, stdout=subprocess.PIPE)
-    values = json.loads(done.stdout)["values"] | {"packet_log_sha256": "PACKETS"}
+    values = json.loads(done.stdout)["values"] | {"packet_log_hash": "PACKETS"}
     (folder / "answer.json").write_text(json.dumps(values))
     programs = folder / "bin"
     programs.mkdir()
@@ -253,7 +253,7 @@ def workers_of(client: int) -> list[int]:
 
 def packets(run: Path) -> dict[str, str]:
     lines = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
-    return {one["trial"]: one["packet_log_sha256"] for one in lines}
+    return {one["trial"]: one["packet_log_hash"] for one in lines}
 
 
 if __name__ == "__main__":

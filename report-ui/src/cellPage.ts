@@ -228,8 +228,8 @@ const COLUMNS: Column[] = [
     (one) =>
       stacked(
         h("code", {}, one.seed),
-        one.packet_log_sha256 &&
-          h("code", { title: one.packet_log_sha256 }, one.packet_log_sha256.slice(0, 12)),
+        one.packet_log_hash &&
+          h("code", { title: one.packet_log_hash }, one.packet_log_hash.slice(0, 12)),
       ),
   ],
 ];

@@ -91,7 +91,7 @@ def test_a_link_is_held_against_its_emulation(bentpipe: Command) -> None:
 def test_what_nobody_counted_is_not_zero(bentpipe: Command) -> None:
     """Without captures records say nothing of packets: the page, a report and a comparison bear it."""
     ways = [f"{way}_{what}" for way in ("forward", "return") for what in COUNTS]
-    unseen: dict[str, Any] = {**dict.fromkeys(ways), "packet_log_sha256": None, "received_bytes": []}
+    unseen: dict[str, Any] = {**dict.fromkeys(ways), "packet_log_hash": None, "received_bytes": []}
     records = [fake_run.change(one, **unseen, measured_from="qlog") for one in trials(0.0)]
     done = bentpipe("study", "real-links", *write("real", records, "remote"), "-o", "out")
     assert done.code == 0, done.err

@@ -303,7 +303,7 @@ def _record(label: str, link: Link, pair: tuple[str, str], iteration: int) -> Re
         proxies=[],
         hops=[],
         tunnel=None,
-        packet_log_sha256=f"{draw.getrandbits(256):064x}" if course else None,
+        packet_log_hash=f"{draw.getrandbits(256):064x}" if course else None,
         release_error_p50_ms=None,
         release_error_p99_ms=None,
         release_error_p999_ms=None,

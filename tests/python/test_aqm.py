@@ -59,7 +59,7 @@ def test_fq_codel_keeps_the_delay_low_and_repeats(bentpipe: Command) -> None:
     installed_or_skip("quic-go")
     queue = '{aqm="fq-codel", size="1 BDP"}'
     first, second = (over_sat(bentpipe, queue) for _ in range(2))
-    assert first["packet_log_sha256"] == second["packet_log_sha256"]
+    assert first["packet_log_hash"] == second["packet_log_hash"]
     assert first["forward_marked"] > 0 and first["rtt_median_ms"] < 700
     unmarked = over_sat(bentpipe, '{aqm="fq-codel", size="1 BDP", ecn="off"}')
     assert unmarked["forward_marked"] == 0 and unmarked["forward_queue_drops"] > 0

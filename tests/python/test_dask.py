@@ -194,15 +194,15 @@ def test_a_worker_without_programs_is_brought_them(
 
     done = bentpipe(*run, "A")
     assert done.code == 0 and f"brought to {platform.node()}: 3 files of programs" in done.err
-    packets = {trial: one["packet_log_sha256"] for trial, one in stored(Path("here")).items()}
-    assert {trial: one["packet_log_sha256"] for trial, one in stored(Path("A")).items()} == packets
+    packets = {trial: one["packet_log_hash"] for trial, one in stored(Path("here")).items()}
+    assert {trial: one["packet_log_hash"] for trial, one in stored(Path("A")).items()} == packets
 
     (program,) = cache.glob("brought/kits/*/stacks/noq-*/bin/*")
     program.chmod(0o755)
     program.write_text("#!/bin/false\n")
     done = bentpipe(*run, "B")
     assert done.code == 0 and "1 file of programs" in done.err
-    assert {trial: one["packet_log_sha256"] for trial, one in stored(Path("B")).items()} == packets
+    assert {trial: one["packet_log_hash"] for trial, one in stored(Path("B")).items()} == packets
 
 
 def test_a_kit_holds_what_its_hashes_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,7 +55,7 @@ def hashes(
     assert done.code == 0, done.err
     records = done.records()
     assert [(r["trial"], r["detail"]) for r in records if r["outcome"] != "ok"] == []
-    return {record["trial"]: record["packet_log_sha256"] for record in records}
+    return {record["trial"]: record["packet_log_hash"] for record in records}
 
 
 @pytest.mark.parametrize("name", [name for name in KNOWN if name not in DO_NOT_REPEAT])

@@ -24,7 +24,7 @@ SMALL = ["--bytes", "100kB", "--no-report", "--json"]
 
 
 def by_trial(records: list[dict[str, object]]) -> dict[object, object]:
-    return {record["trial"]: record["packet_log_sha256"] for record in records}
+    return {record["trial"]: record["packet_log_hash"] for record in records}
 
 
 def test_every_pair_moves_a_file(bentpipe: Command) -> None:

@@ -56,7 +56,7 @@ def test_two_equal_flows_share_a_link(bentpipe: Command, noq: tuple[str, ...]) -
     assert 10e6 < first["goodput_bps"] + second["goodput_bps"] < 20e6
     for column in WAYS:
         assert one[column] == first[column] + second[column], column
-    assert one["packet_log_sha256"] == two["packet_log_sha256"]
+    assert one["packet_log_hash"] == two["packet_log_hash"]
     assert one["flows"] == two["flows"]
     table = pq.read_table("A/records.parquet").to_pydict()
     assert [it["goodput_bps"] for it in table["flows"][0]] == [it["goodput_bps"] for it in one["flows"]]

@@ -17,7 +17,7 @@ def test_frames_come_over_a_free_path_and_repeat(stack: str, bentpipe: Command) 
              "--client", stack, "--server", stack]  # fmt: skip
     first, again = (bentpipe.trials(*words, "--out", out) for out in ("A", "B"))
     assert [one["workload"] for one in first] == ["frames:3s:streams:400ms", "frames:3s:datagrams:400ms"]
-    assert [one["packet_log_sha256"] for one in first] == [one["packet_log_sha256"] for one in again]
+    assert [one["packet_log_hash"] for one in first] == [one["packet_log_hash"] for one in again]
     for one in first:
         assert (one["outcome"], one["detail"], one["connections"]) == ("ok", "", 1)
         assert (one["frames"], one["late_frames"], one["lost_frames"]) == (90, 0, 0)

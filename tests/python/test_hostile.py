@@ -45,11 +45,17 @@ SERVERS = {
     "truncate": ("missing_file", "2500 of 5000 bytes"),
     "refuse": ("unsupported", "exited with 127"),
     "careless": ("invalid", "careless as server breaks the contract"),
+    "sharing": ("ok", ""),
+    "sharing-unasked": ("crashed", "a message of type 132, where RAN is due"),
+    "sharing-too-much": ("crashed", "a message of 4194305 bytes in shared memory"),
+    "sharing-less": ("crashed", "the message ends within count"),
+    "sharing-and-cutting": ("ok", ""),
+    "sharing-and-crashing": ("crashed", "sharing-and-crashing as server ended by itself: signal: 9 (SIGKILL)"),
     "never-done": ("ok", ""),
     "leaves-child": ("ok", ""),
 }
 # Those that are waited for in wall time.
-SILENT_SERVERS = ("hang", "dribble", "hang-early", "dies-with-child")
+SILENT_SERVERS = ("hang", "dribble", "hang-early", "dies-with-child", "sharing-and-hanging")
 # So many seconds; and once more with more, where a program that keeps the contract was given up too: a busy
 # machine may need them to start it.
 PATIENCE_S = (1, 3, 10, 30, 90)

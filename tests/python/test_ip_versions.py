@@ -31,7 +31,7 @@ def test_headers_are_those_of_the_version(bentpipe: Command) -> None:
     (six,) = records(bentpipe, "--scenario", "sat", "--bytes", "1MB", "--ip", "6")
     assert (four.ip, six.ip) == (4, 6)
     assert four.trial == six.trial, "the version changes no seed"
-    assert four.packet_log_sha256 != six.packet_log_sha256
+    assert four.packet_log_hash != six.packet_log_hash
     # noq's full packets have 1452 bytes of UDP payload over both: the rest is headers.
     assert four.largest_packet_bytes == 1452 + 28
     assert six.largest_packet_bytes == 1452 + 48
@@ -63,7 +63,7 @@ def test_it_repeats_and_crosses_proxies(bentpipe: Command) -> None:
     options = ("--scenario", "geo-tum", "--bytes", "1MB", "--ip", "6", "--treatment", "direct,quic-pep")
     first, again = records(bentpipe, *options), records(bentpipe, *options)
     assert len(first) == 2
-    assert [one.packet_log_sha256 for one in first] == [one.packet_log_sha256 for one in again]
+    assert [one.packet_log_hash for one in first] == [one.packet_log_hash for one in again]
 
 
 @pytest.mark.virtual_time

@@ -21,7 +21,7 @@ def test_a_stream_is_watched_over_each_version_of_http_and_repeats(bentpipe: Com
     assert [(one["outcome"], one["alpn"]) for one in first] == [
         ("ok", "http/1.1"), ("ok", "h2"), ("ok", "h3"),
     ]  # fmt: skip
-    assert [one["packet_log_sha256"] for one in first] == [one["packet_log_sha256"] for one in again]
+    assert [one["packet_log_hash"] for one in first] == [one["packet_log_hash"] for one in again]
     for one in first:
         # 10 Mbit/s carry all but the first segment at the highest rate; the last is made after 6 s.
         assert one["media_rate_bps"] == (RATES_BPS[0] + 5 * RATES_BPS[-1]) / 6

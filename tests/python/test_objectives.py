@@ -51,7 +51,7 @@ def trials(key: ComparedKey, times: Sequence[float | str]) -> list[Record]:
                 detail="" if ok else "as the test has it",
                 completion_s=time if ok else None,
                 seed=f"{number:016x}",
-                packet_log_sha256=str(time),
+                packet_log_hash=str(time),
                 findings=["slow"] if ok else [],
             )
         )

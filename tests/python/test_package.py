@@ -168,7 +168,7 @@ def test_it_runs_alone_and_gives_the_packets_of_the_checkout(package: Package, b
 def records(run: Path) -> set[tuple[str, ...]]:
     """What was on the wire in each trial."""
     lines = map(json.loads, (run / "records.jsonl").read_text().splitlines())
-    return {(one["client"], one["server"], one["outcome"], one["packet_log_sha256"]) for one in lines}
+    return {(one["client"], one["server"], one["outcome"], one["packet_log_hash"]) for one in lines}
 
 
 def test_what_comes_with_it_is_installed_whatever_the_cache_has(package: Package, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_a_page_is_loaded_over_http3_and_repeats(stack: str, bentpipe: Command) 
         assert (one["outcome"], one["detail"], one["alpn"], one["connections"]) == ("ok", "", "h3", 1)
         assert one["ttfb_s"] <= one["rs_s"] <= one["fcp_s"] <= one["dcl_s"] <= one["plt_s"]
         assert one["requests_at_once"] > 6
-        assert one["packet_log_sha256"] == other["packet_log_sha256"]
+        assert one["packet_log_hash"] == other["packet_log_hash"]
 
 
 @pytest.mark.virtual_time
@@ -52,7 +52,7 @@ def test_a_page_is_loaded_over_tcp_and_repeats(bentpipe: Command) -> None:
     facts = [(one["outcome"], one["alpn"], one["connections"]) for one in first]
     assert facts == [("ok", "http/1.1", 6), ("ok", "h2", 1)]
     assert first[0]["requests_at_once"] == 6 < first[1]["requests_at_once"]
-    assert [one["packet_log_sha256"] for one in first] == [one["packet_log_sha256"] for one in second]
+    assert [one["packet_log_hash"] for one in first] == [one["packet_log_hash"] for one in second]
     for one in first:
         assert one["rs_s"] <= one["fcp_s"] <= one["dcl_s"] <= one["plt_s"]
     (clear,) = run(bentpipe, "--workload", "page:api:h1", "--client", "linux:tls=off", "--server",
@@ -72,7 +72,7 @@ def test_web_servers_in_guests_serve_pages_and_repeat(server: str, bentpipe: Com
              "--server", server, "--set", "forward.loss=2%", "--ip", "6"]  # fmt: skip
     first, second = run(bentpipe, *words, "--out", "A"), run(bentpipe, *words, "--out", "B")
     assert [one["alpn"] for one in first if one["outcome"] == "ok"] == ["http/1.1", "h2", "h3"]
-    assert [one["packet_log_sha256"] for one in first] == [one["packet_log_sha256"] for one in second]
+    assert [one["packet_log_hash"] for one in first] == [one["packet_log_hash"] for one in second]
     assert all(one["forward_losses"] > 0 for one in first)
     pair = ["--client", "linux:tls=off", "--server", f"{server}:tls=off"]
     clear, refused = run(bentpipe, "--workload", "page:api", "--protocol", "h1,h2", *pair, "--out", "C")
@@ -91,7 +91,7 @@ def test_a_page_is_loaded_again_with_a_ticket_with_early_data_and_from_the_cache
              "--server", server]  # fmt: skip
     records, again = run(bentpipe, *words, "--out", "A"), run(bentpipe, *words, "--out", "B")
     assert [one["outcome"] for one in records] == ["ok"] * 4, records
-    assert [one["packet_log_sha256"] for one in records] == [one["packet_log_sha256"] for one in again]
+    assert [one["packet_log_hash"] for one in records] == [one["packet_log_hash"] for one in again]
     first, resumed, early, cached = records
     assert [one["resumed"] for one in records] == [None, True, True, True]
     assert resumed["rs_s"] == pytest.approx(first["rs_s"], abs=0.005)

@@ -83,7 +83,7 @@ def test_the_same_seed_gives_the_same_packets(bentpipe: Command) -> None:
     one, two = (run(bentpipe, out, *lossy) for out in "AB")
     assert one["outcome"] == "ok", one["detail"]
     assert one["forward_losses"] > 0
-    assert one["packet_log_sha256"] == two["packet_log_sha256"]
+    assert one["packet_log_hash"] == two["packet_log_hash"]
     assert [proxy["statistics"] for proxy in one["proxies"]] == [
         proxy["statistics"] for proxy in two["proxies"]
     ]

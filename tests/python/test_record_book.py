@@ -71,9 +71,10 @@ def test_of_a_trial_the_last_line_counts_and_one_that_was_cut_off_none(tmp_path:
         assert list(stored) == [second, again]
 
 
-def test_stored_records_of_the_first_format_are_those_of_their_file(tmp_path: Path) -> None:
-    """They lack columns that say which trial it is; these came later."""
-    example = EXAMPLES / "format-1"
+@pytest.mark.parametrize("version", [1, 2])
+def test_stored_records_of_older_formats_are_those_of_their_file(version: int) -> None:
+    """The first lack columns that say which trial it is; these came later."""
+    example = EXAMPLES / f"format-{version}"
     expected = run_folder.read(example)[1]
     with contextlib.closing(StoredRecords(example)) as stored:
         assert sorted(stored, key=lambda one: one.trial) == sorted(expected, key=lambda one: one.trial)

@@ -290,7 +290,7 @@ def test_without_captures_times_are_the_programs(
     assert record["completion_s"] > record["handshake_s"] >= 0.03
     assert {record[f"{way}_{what}"] for way in WAYS for what in COUNTS} == {None}
     assert record["one_way_difference_ms"] is None
-    assert record["packet_log_sha256"] is None and record["received_bytes"] == record["findings"] == []
+    assert record["packet_log_hash"] is None and record["received_bytes"] == record["findings"] == []
 
 
 def test_an_upload_and_what_cannot_be_brought(tmp_path: Path, laboratory: LinkLaboratory) -> None:

@@ -29,7 +29,7 @@ def test_reordering_is_counted_and_repeats(bentpipe: Command) -> None:
     assert (in_order["forward_reordered"], in_order["forward_reorder_extent"]) == (0, 0)
     change = 'reorder={share="2 %", distance="4 packets"}'
     first, second = (over_sat(bentpipe, change) for _ in range(2))
-    assert first["packet_log_sha256"] == second["packet_log_sha256"]
+    assert first["packet_log_hash"] == second["packet_log_hash"]
     share = first["forward_reordered"] / first["forward_packets"]
     assert 0.005 < share < 0.05
     # Others that are held do not count for it.
@@ -53,7 +53,7 @@ def test_aggregated_acknowledgements_take_longer_and_keep_their_order(bentpipe: 
     alone = over_sat(bentpipe, "queue=1BDP")
     change = 'return.aggregate={hold="40 ms", packets=16}'
     first, second = (over_sat(bentpipe, "queue=1BDP", "--set", change) for _ in range(2))
-    assert first["packet_log_sha256"] == second["packet_log_sha256"]
+    assert first["packet_log_hash"] == second["packet_log_hash"]
     assert (first["return_reordered"], first["return_losses"]) == (0, 0)
     # The client's first packet waits for all of it.
     assert abs(first["handshake_s"] - alone["handshake_s"] - 0.04) < 0.02
@@ -75,9 +75,9 @@ def test_duplicated_packets_arrive_twice(bentpipe: Command, stack: str) -> None:
     change = ("duplicate=5 %", "--set", 'return.duplicate={share="5 %", after="1 ms"}')
     first = over_sat(bentpipe, *change, "--trace", "all", "--out", "traced", stack=stack)
     second = over_sat(bentpipe, *change, stack=stack)
-    assert first["packet_log_sha256"] == second["packet_log_sha256"]
+    assert first["packet_log_hash"] == second["packet_log_hash"]
     alone = over_sat(bentpipe, "duplicate=0 %", stack=stack)
-    assert alone["forward_duplicated"] == 0 and alone["packet_log_sha256"] != first["packet_log_sha256"]
+    assert alone["forward_duplicated"] == 0 and alone["packet_log_hash"] != first["packet_log_hash"]
     # Copies cost nothing.
     assert first["goodput_bps"] > 0.9 * alone["goodput_bps"]
     (trace,) = Path("traced").rglob("trace.pcapng")

@@ -17,7 +17,7 @@ def test_a_record_says_what_became_of_requests(bentpipe: Command) -> None:
         "--scenario", "rcs2-shared", "--bytes", "1MB", *NOQ,
     )  # fmt: skip
     one, again = (bentpipe("run", *words).records()[0] for _ in range(2))
-    assert one["outcome"] == "ok" and one["packet_log_sha256"] == again["packet_log_sha256"]
+    assert one["outcome"] == "ok" and one["packet_log_hash"] == again["packet_log_hash"]
     sent, lost, denied, collided = (
         one[f"return_capacity_requests{what}"] for what in ("", "_lost", "_denied", "_collided")
     )

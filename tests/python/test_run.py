@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("fake_sim")
 
 
 def hashes(records: list[dict[str, object]]) -> list[object]:
-    return [record["packet_log_sha256"] for record in records]
+    return [record["packet_log_hash"] for record in records]
 
 
 def names(folder: Path) -> list[str]:

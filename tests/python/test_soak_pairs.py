@@ -52,7 +52,7 @@ def test_pairs_repeat_and_neither_crash_nor_corrupt(bentpipe: Command) -> None:
     differ = [
         one["trial"]
         for one in first
-        if one["packet_log_sha256"] != again[one["trial"]]["packet_log_sha256"]
+        if one["packet_log_hash"] != again[one["trial"]]["packet_log_hash"]
         and not {one["client"], one["server"]} & EXCEPTIONS.keys()
     ]
     assert differ == [], f"{path}, {workload}"

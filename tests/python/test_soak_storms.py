@@ -36,7 +36,7 @@ def test_a_run_that_is_killed_again_and_again_ends_as_one_that_is_not(
             start = ["run", "--resume", "killed", "--no-report"]
     done = bentpipe(*start, "--json")
     assert done.code == 0, done.err
-    assert [one["packet_log_sha256"] for one in done.records()] == [one["packet_log_sha256"] for one in whole]
+    assert [one["packet_log_hash"] for one in done.records()] == [one["packet_log_hash"] for one in whole]
     assert not list((tmp_path / "killed" / "trials").glob("*.partial"))
 
 

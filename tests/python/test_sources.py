@@ -21,7 +21,7 @@ def test_a_stack_gets_what_sources_leave(bentpipe: Command) -> None:
     path = ("--scenario", "goodput", "--bytes", "3MB")
     alone = trial(bentpipe, *path)
     beside, again = (trial(bentpipe, *path, "--set", f"forward.sources={source}") for _ in range(2))
-    assert beside["packet_log_sha256"] == again["packet_log_sha256"]
+    assert beside["packet_log_hash"] == again["packet_log_hash"]
     assert beside["outcome"] == "ok" and alone["forward_source_packets"] is None
     assert 0.4 < beside["goodput_bps"] / alone["goodput_bps"] < 0.6
     # 5 Mbit/s for as long as the trial took.

@@ -65,7 +65,7 @@ def test_a_large_initial_window_at_the_gateway_is_faster_and_repeats(bentpipe: C
     )
     assert large["completion_s"] < 0.85 * direct["completion_s"]
     assert large["completion_s"] < 0.85 * small["completion_s"]
-    hashes = [{one["trial"]: one["packet_log_sha256"] for one in run} for run in (records, again)]
+    hashes = [{one["trial"]: one["packet_log_hash"] for one in run} for run in (records, again)]
     assert hashes[0] == hashes[1]
 
 
@@ -135,7 +135,7 @@ def test_a_rate_bounds_its_hop_and_repeats(bentpipe: Command) -> None:
     records = [run(bentpipe, *words, out=out)[0] for out in ("A", "B")]
     assert [one["outcome"] for one in records] == ["ok", "ok"]
     assert 3.9 < records[0]["completion_s"] < 4.5
-    assert records[0]["packet_log_sha256"] == records[1]["packet_log_sha256"]
+    assert records[0]["packet_log_hash"] == records[1]["packet_log_hash"]
 
 
 @pytest.mark.virtual_time

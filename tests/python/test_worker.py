@@ -36,7 +36,7 @@ def test_a_worker_gives_the_packets_of_the_run(bentpipe: Command, bundles: list[
         answer = json.loads(bentpipe("worker", bundle, "--out", f"left-{bundle.stem}").out)
         record = records[answer["trial"]]
         assert answer["seed"] == record["seed"] and answer["failure"] == ""
-        for column in ("outcome", "packet_log_sha256", "completion_s", "received_bytes", "findings"):
+        for column in ("outcome", "packet_log_hash", "completion_s", "received_bytes", "findings"):
             assert answer["values"][column] == record[column]
         assert Path(f"left-{bundle.stem}", "trace.pcapng").is_file()
 

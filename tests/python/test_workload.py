@@ -147,7 +147,7 @@ def test_workloads_are_an_axis(bentpipe: Command, fake_sim: Path) -> None:
         ("transfer:3x1000", 3000, 2),
     ]
     assert len({record["trial"] for record in done.records()}) == 4
-    ours = ("trial", "seed", "packet_log_sha256")
+    ours = ("trial", "seed", "packet_log_hash")
     for alone, among in zip(one.records(), done.records(), strict=False):
         assert [alone[key] for key in ours] == [among[key] for key in ours]
     options = json.loads(Path("B/manifest.json").read_text())["options"]

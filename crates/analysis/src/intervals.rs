@@ -18,6 +18,15 @@ impl Intervals {
         if start >= end {
             return 0;
         }
+        // Most data come in order.
+        if let Some(mut last) = self.ends.last_entry()
+            && (*last.key()..=*last.get()).contains(&start)
+        {
+            let added = end.saturating_sub(*last.get());
+            *last.get_mut() += added;
+            self.sum += added;
+            return added;
+        }
         let mut known = 0;
         // Those that overlap or touch become one with it, from the last to the first.
         while let Some((&first, &last)) = self.ends.range(..=end).next_back() {

@@ -80,6 +80,8 @@ impl<'a> Trial<'a> {
         costs.end("files");
         let result = result(self.job, &finished, start.elapsed());
         costs.end("record");
+        // The process ends now, and its memory with it, which is quicker in one piece.
+        std::mem::forget(finished);
         Ok(result)
     }
 

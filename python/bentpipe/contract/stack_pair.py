@@ -55,6 +55,7 @@ class TrialRequest:
     live: BundleLiveStream | None = None  # the live stream that the requests are of
     frames: BundleFrameStream | None = None  # the stream of frames that they are of
     logs: bool = False
+    shared_memory: bool = True  # False: all messages go through the pipes
     aside: Path | None = None  # a file that is not there while the server runs
 
 
@@ -131,6 +132,7 @@ class StackPair:
             trace=request.logs,
             qlog=request.logs,
             silence_s=silence_s(),
+            shared_memory=request.shared_memory,
         )
         answer = TrialProcesses(self.folder).run(trial)
         return answer.values or {"outcome": "invalid", "detail": answer.failure}

@@ -166,7 +166,7 @@ def _case(stack: Stack, folder: Path, work: Workload, case: CaseCheck) -> Iterat
         )  # fmt: skip
     if client.deterministic and server.deterministic:
         again = pair.trial(replace(request, label=f"{label}-again"))
-        same = again.get("packet_log_sha256") == result.get("packet_log_sha256")
+        same = again.get("packet_log_hash") == result.get("packet_log_hash")
         yield Check(
             f"{name}: the same seed gives the same packets",
             same,

@@ -40,6 +40,7 @@ def checks(stack: Stack, folder: Path) -> Iterator[Check]:
     yield from _transfers(pair)
     yield from _refused_paths(pair)
     yield _repetition(pair, first)
+    yield _pipes_alone(pair, first)
     yield from _logs(pair)
 
 
@@ -99,7 +100,7 @@ def _repetition(pair: StackPair, first: Mapping[str, Any]) -> Check:
     if not (pair.client.deterministic and pair.server.deterministic):
         return Check(name, None, "stack.toml says deterministic = false")
     results = (first, pair.trial(TrialRequest("again")), pair.trial(TrialRequest("other", seed=2)))
-    hashes = [result.get("packet_log_sha256") for result in results]
+    hashes = [result.get("packet_log_hash") for result in results]
     same, differ = hashes[0] == hashes[1], hashes[0] != hashes[2]
     detail = "" if same and differ else "two runs differ" if not same else "the seed changes nothing"
     return Check(
@@ -108,6 +109,24 @@ def _repetition(pair: StackPair, first: Mapping[str, Any]) -> Check:
         detail,
         "draw all randomness from HELLO's seed: connection IDs, TLS randoms and key shares, reset keys, "
         "hash maps (Repeatability in endpoints/CONTRACT.md)",
+    )
+
+
+def _pipes_alone(pair: StackPair, first: Mapping[str, Any]) -> Check:
+    """Whether a coordinator that offers no shared memory gets the same."""
+    name = f"{SIZE} bytes arrive whole without shared memory, {pair.title}"
+    request = TrialRequest("pipes", shared_memory=False)
+    result = pair.trial(request)
+    if result["outcome"] != "ok":
+        return pair.check(name, request, result)
+    if not (pair.client.deterministic and pair.server.deterministic):
+        return Check(name, True)
+    same = result["packet_log_hash"] == first["packet_log_hash"]
+    return Check(
+        f"{name}, in the same packets",
+        same,
+        "" if same else "the packets differ",
+        "where the body of a message is may change nothing (Shared memory in endpoints/CONTRACT.md)",
     )
 
 

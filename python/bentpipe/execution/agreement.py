@@ -16,10 +16,10 @@ class Agreement:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _first: dict[str, int] = field(default_factory=dict)  # trial → the beginning of the hash
 
-    def compare(self, trial: str, packets_sha256: str, where: str = "") -> None:
+    def compare(self, trial: str, packet_hash: str, where: str = "") -> None:
         """Compare the packets of an execution of `trial` that ended well."""
         with self._lock:
-            found = int(packets_sha256[:16], 16)
+            found = int(packet_hash.rpartition(":")[2][:16], 16)
             first = self._first.setdefault(trial, found)
             if first == found or trial in self.disagreements:
                 return

@@ -155,7 +155,7 @@ class TrialWorker(WorkerPlugin):
             if not answer.killed and (answer.values or {}).get("outcome") != "ok":
                 self._check_programs()  # it may have failed for that
             if answer.values is not None:
-                said = {key: answer.values.get(key) for key in ("outcome", "packet_log_sha256")}
+                said = {key: answer.values.get(key) for key in ("outcome", "packet_log_hash")}
                 self._worker.log_event(self.name, {"trial": bundle.trial, "host": _host(), **said})
             if self._stay is not None and not answer.killed:
                 _leave_trace(folder, self._stay, key.removeprefix(f"{self.name}-"))

@@ -100,6 +100,7 @@ class LocalTrial:
     trace: bool = False
     qlog: bool = False
     silence_s: int = 30
+    shared_memory: bool = True
     testbed: Testbed = SIM
     ip: int = 4  # the version that its programs speak
     treatment: Treatment = field(default_factory=Treatment)
@@ -122,6 +123,7 @@ class LocalTrial:
             trace=self.trace,
             qlog=self.qlog,
             silence_s=self.silence_s,
+            shared_memory=self.shared_memory,
         )
 
     def _tunnel(self) -> JobTunnel | None:

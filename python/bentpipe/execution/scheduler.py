@@ -197,8 +197,8 @@ class Scheduler:
     def _keep(self, trial: Trial, record: Record) -> None:
         """Write a trial's record; with the last one of a cell, settle that cell."""
         for one in (self.records.get(trial.id), record):
-            if one is not None and one.ok and one.packet_log_sha256:
-                self.compare(trial.id, one.packet_log_sha256)
+            if one is not None and one.ok and one.packet_log_hash:
+                self.compare(trial.id, one.packet_log_hash)
         self.folder.append(record)
         self._executed.add(trial.id)
         self.progress.advance(record.failed, record.in_a_line)
@@ -207,12 +207,12 @@ class Scheduler:
         if self._open[key] == 0:
             self.progress.more(self._settle(key))
 
-    def compare(self, trial: str, packets_sha256: str, where: str = "") -> None:
+    def compare(self, trial: str, packet_hash: str, where: str = "") -> None:
         """Compare the packets of an execution, here or on the host `where`, with those of others of its
         trial. Any thread may call it; a cluster does so before the answer has arrived.
         """
         if self.bundler.repeats(self.trials[trial]):
-            self.agreement.compare(trial, packets_sha256, where)
+            self.agreement.compare(trial, packet_hash, where)
 
     def _settle(self, key: CellKey) -> int:
         """Decide which traces of a complete cell stay; how many trials are queued again to have one."""

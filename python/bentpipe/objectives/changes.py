@@ -118,7 +118,7 @@ def _change(asked: Question, pairs: _Pairs, rigour: Rigour, margin: float) -> Fo
 
 def _is_identical(base: Record, now: Record) -> bool:
     """Whether the same packets were sent, and became the same: nothing can have changed."""
-    return base.packet_log_sha256 is not None and base.packet_log_sha256 == now.packet_log_sha256
+    return base.packet_log_hash is not None and base.packet_log_hash == now.packet_log_hash
 
 
 def _why(found: PairedChange, word: Direction) -> str:

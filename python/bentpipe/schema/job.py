@@ -187,3 +187,5 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     qlog: bool
     # Wall time after which a program that does not answer is given up.
     silence_s: int = 30
+    # Offer programs memory for the bodies of messages in virtual time. The same packets come without.
+    shared_memory: bool = True

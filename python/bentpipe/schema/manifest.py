@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-FORMAT = 2
+FORMAT = 3
 
 # The choice of pairs: which clients meet which servers.
 Pairs = Literal[

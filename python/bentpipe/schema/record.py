@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-FORMAT = 2
+FORMAT = 3
 
 # The way in which a trial, or a flow, ended.
 Outcome = Literal[
@@ -607,8 +607,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     hops: list[HopResult] = []
     # The tunnel that all flows went through ([what measures mean then](../design/vpn.md)); null without one.
     tunnel: TunnelResult | None = None
-    # The hash of flow, direction, times, fate, ECN bits and bytes of every packet: the same seed gives the
-    # same hash. With middleboxes it is over the hashes of the hops of links; null where no packets were seen.
+    # The hash of flow, direction, times, fate, ECN bits and bytes of every packet, behind the name of its
+    # function, `xxh3:` for XXH3 with 128 bits: the same seed gives the same hash. With middleboxes it is over
+    # the hashes of the hops of links; null where no packets were seen, and in older runs.
+    packet_log_hash: str | None = None
+    # The same in runs up to format 2, with SHA-256. It tells such runs apart, and none from a newer one; null
+    # since format 3.
     packet_log_sha256: str | None = None
     # The time by which packets left the emulated links later than the model says: the median; null in virtual
     # time.
@@ -782,6 +786,7 @@ MEASURED = frozenset(
         "proxies",
         "hops",
         "tunnel",
+        "packet_log_hash",
         "packet_log_sha256",
         "release_error_p50_ms",
         "release_error_p99_ms",
@@ -869,7 +874,7 @@ SHOWN = (
     "received_step_s",
     "received_bytes",
     "jain_index",
-    "packet_log_sha256",
+    "packet_log_hash",
     "began",
     "tries",
     "clock_offset_ms",
@@ -1090,6 +1095,7 @@ TYPES: dict[str, dict[str, str]] = {
         "proxies": "[ProxyResult]",
         "hops": "[HopResult]",
         "tunnel": "TunnelResult?",
+        "packet_log_hash": "text?",
         "packet_log_sha256": "text?",
         "release_error_p50_ms": "number?",
         "release_error_p99_ms": "number?",

@@ -280,7 +280,9 @@ export type TrialRecord = {
   hops: HopResult[];
   /** The tunnel that all flows went through ([what measures mean then](../design/vpn.md)). Null without one. */
   tunnel: TunnelResult | null;
-  /** The hash of flow, direction, times, fate, ECN bits and bytes of every packet: the same seed gives the same hash. With middleboxes it is over the hashes of the hops of links. Null where no packets were seen. */
+  /** The hash of flow, direction, times, fate, ECN bits and bytes of every packet, behind the name of its function, `xxh3:` for XXH3 with 128 bits: the same seed gives the same hash. With middleboxes it is over the hashes of the hops of links. Null where no packets were seen, and in older runs. */
+  packet_log_hash: string | null;
+  /** The same in runs up to format 2, with SHA-256. It tells such runs apart, and none from a newer one. Null since format 3. */
   packet_log_sha256: string | null;
   /** The time by which packets left the emulated links later than the model says: the median. Null in virtual time. */
   release_error_p50_ms: number | null;
@@ -561,7 +563,7 @@ export type ShownRecord = Pick<
   | "received_step_s"
   | "received_bytes"
   | "jain_index"
-  | "packet_log_sha256"
+  | "packet_log_hash"
   | "began"
   | "tries"
   | "clock_offset_ms"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import re
+import signal
 import struct
 import sys
 import time
@@ -145,6 +147,70 @@ class NeverDone(Toy):
 
     def answer(self, ran: Ran) -> None:
         ran.done, ran.next_wake = False, ran.until
+        super().answer(ran)
+
+
+# Those that share memory with the coordinator.
+
+
+class Sharing(Toy):
+    """Keeps the contract, as a server: what it is sent is short, and comes through the pipe."""
+
+    announced: ClassVar[int | None] = None  # the length of a body; None: that which it has
+
+    def ready(self) -> dict[str, Any]:
+        assert self.offer is not None
+        self.memory = mmap.mmap(self.offer["fd"], self.offer["bytes"])
+        return super().ready() | {"shared_memory": True}
+
+    def answer(self, ran: Ran) -> None:
+        body = ran.encode()[5:]
+        half = len(self.memory) // 2
+        self.memory[half : half + len(body)] = body
+        write(struct.pack("<IB", self.announced or len(body), RAN | 0x80))
+
+
+class SharingUnasked(Sharing):
+    """Has not said that it maps the memory."""
+
+    def ready(self) -> dict[str, Any]:
+        return super().ready() | {"shared_memory": False}
+
+
+class SharingTooMuch(Sharing):
+    """Announces a body that ends behind the memory."""
+
+    announced = 2**22 + 1
+
+
+class SharingLess(Sharing):
+    """Announces less than a RAN has."""
+
+    announced = 12
+
+
+class SharingAndCutting(Sharing):
+    """Tries to take the memory away from under the coordinator; if it cannot, it keeps the contract."""
+
+    def answer(self, ran: Ran) -> None:
+        assert self.offer is not None
+        try:
+            os.ftruncate(self.offer["fd"], 0)
+        except PermissionError:
+            super().answer(ran)
+
+
+class SharingAndCrashing(Sharing):
+    def answer(self, ran: Ran) -> None:
+        super().answer(ran)
+        if ran.arrived:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class SharingAndHanging(Sharing):
+    def answer(self, ran: Ran) -> None:
+        if ran.arrived:
+            sleep_for_ever()
         super().answer(ran)
 
 
@@ -317,7 +383,8 @@ def name(kind: type[Toy]) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "-", kind.__name__).lower()
 
 
-KINDS = {name(kind): kind for kind in [*Toy.__subclasses__(), *Tells.__subclasses__()]}
+FAMILIES = (Toy, Tells, Sharing)
+KINDS = {name(kind): kind for family in FAMILIES for kind in family.__subclasses__()}
 
 if __name__ == "__main__":
     sys.exit(KINDS[sys.argv[1]]().main())

@@ -183,6 +183,7 @@ class Toy:
         """From HELLO to BYE; the exit code."""
         _, body = read_message()
         hello = json.loads(body)
+        self.offer = hello.get("shared_memory")
         if not self.supports(hello):
             return 127
         self.end = (self.client if hello["role"] == "client" else self.server)(hello)

@@ -71,7 +71,7 @@ pub fn observation(
             };
             let links = LinkObservation {
                 counters: with_sources(counters_since(carried.begun, &on_links), job, report),
-                sha256: None,
+                hash: None,
             };
             (vec![hop(inside)], Some(links), Some(tunnel))
         }

@@ -103,7 +103,7 @@ fn of_seen_packets(made: TrialResult, are_seen: bool) -> TrialResult {
             queueing: Queueing::default(),
             received_step_s: 0.0,
             received_bytes: Vec::new(),
-            packet_log_sha256: None,
+            packet_log_hash: None,
             ..made
         };
     }
@@ -139,7 +139,7 @@ mod tests {
             },
             received_step_s: 0.1,
             received_bytes: vec![0, 0],
-            packet_log_sha256: Some("of nothing".to_owned()),
+            packet_log_hash: Some("of nothing".to_owned()),
             ..TrialResult::default()
         }
     }
@@ -149,7 +149,7 @@ mod tests {
         let unseen = of_seen_packets(made(), false);
         assert_eq!(unseen.links.forward_packets, None);
         assert_eq!(unseen.links.forward_losses, None);
-        assert_eq!(unseen.packet_log_sha256, None);
+        assert_eq!(unseen.packet_log_hash, None);
         assert!(unseen.received_bytes.is_empty());
     }
 

@@ -25,7 +25,8 @@ impl Summary {
     pub fn new(seen: &TestbedObservation, end: Time, wall_time: Duration) -> Self {
         let hop = &seen.hops[0];
         let ways = [&hop.forward, &hop.back];
-        let mut hash = seen.sha256();
+        let hash = seen.hash();
+        let mut hash = hash.rsplit(':').next().unwrap_or_default().to_owned();
         hash.truncate(HASH_DIGITS);
         Self {
             virtual_time: Duration::from_nanos(end.as_nanos()),

@@ -77,7 +77,7 @@ impl TestbedObservation {
         let whole = HopPackets::of(packets, self.flows.len(), first.log.epoch_unix_ns());
         self.links = Some(LinkObservation {
             counters: self.on_links(),
-            sha256: Some(self.sha256()),
+            hash: Some(self.hash()),
         });
         self.hops = vec![whole];
         self

@@ -8,6 +8,7 @@ mod end_to_end;
 mod hop;
 mod link_events;
 mod packet;
+mod packet_hash;
 mod packet_log;
 mod program;
 mod requests;

@@ -2,13 +2,11 @@
 //! whether two trials were the same, the bytes that arrived over time, and the packets themselves,
 //! for measurements and traces.
 
-use std::fmt::Write as _;
-
 use bentpipe_link::{Direction, Fate};
 use bentpipe_units::Time;
 use bentpipe_wire::IpVersion;
-use sha2::{Digest, Sha256};
 
+use super::packet_hash::PacketHash;
 use super::{Packet, Transport};
 
 /// Points of the record's curve of received bytes.
@@ -29,7 +27,7 @@ struct Received {
 pub struct PacketLog {
     /// Time zero of the trial, since the Unix epoch.
     epoch_unix_ns: u64,
-    hash: Sha256,
+    hash: PacketHash,
     /// The packets that each flow's server and client received, in the order of time, each packet
     /// once.
     received: Vec<[Vec<Received>; 2]>,
@@ -42,7 +40,7 @@ impl PacketLog {
     pub fn new(flows: usize, epoch_unix_ns: u64) -> Self {
         Self {
             epoch_unix_ns,
-            hash: Sha256::new(),
+            hash: PacketHash::new(),
             received: vec![<[Vec<Received>; 2]>::default(); flows],
             packets: Vec::new(),
         }
@@ -155,11 +153,11 @@ impl PacketLog {
             .map(|arrival| arrival.at)
     }
 
-    /// SHA-256 over flow, direction, times, fate, ECN, IP version, transport, content and further
-    /// arrivals of every packet, in hexadecimal.
+    /// The hash over flow, direction, times, fate, ECN, IP version, transport, content and further
+    /// arrivals of every packet.
     #[must_use]
-    pub fn sha256(&self) -> String {
-        hex(self.hash.clone().finalize())
+    pub fn hash(&self) -> String {
+        self.hash.in_words()
     }
 }
 
@@ -178,14 +176,6 @@ fn kind_bits(transport: &Transport) -> u8 {
         Transport::Tcp(_) => 1 << 3,
         Transport::Other { .. } => 2 << 3,
     }
-}
-
-/// Bytes in hexadecimal.
-pub fn hex(bytes: impl AsRef<[u8]>) -> String {
-    bytes.as_ref().iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("a String takes everything");
-        text
-    })
 }
 
 /// The sums of bytes after each of `points` steps.
@@ -296,7 +286,7 @@ mod tests {
         let hash = |packet: &Packet| {
             let mut log = PacketLog::new(2, 0);
             log.add(packet.clone());
-            log.sha256()
+            log.hash()
         };
         assert_eq!(hash(&reference), hash(&reference.clone()));
         for variant in variants {

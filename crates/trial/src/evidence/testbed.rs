@@ -2,10 +2,10 @@
 
 use bentpipe_link::{Counters, RequestWait};
 use bentpipe_units::{Span, Time};
-use sha2::{Digest, Sha256};
 
 use super::ProgramExit;
-use super::packet_log::{PacketLog, hex};
+use super::packet_hash::PacketHash;
+use super::packet_log::PacketLog;
 use crate::schema::Fidelity;
 
 /// The lifetime of a flow.
@@ -33,8 +33,8 @@ pub struct HopPackets {
 pub struct LinkObservation {
     /// The fates of the packets of each hop, towards the clients and towards the servers.
     pub counters: Vec<[Counters; 2]>,
-    /// SHA-256 over their packets; None: not all of them are of flows.
-    pub sha256: Option<String>,
+    /// The hash over their packets; None: not all of them are of flows.
+    pub hash: Option<String>,
 }
 
 /// The events of links that a testbed knows.
@@ -92,18 +92,19 @@ impl TestbedObservation {
         }
     }
 
-    /// SHA-256 over the packets: of one hop that of its log, of several that over the hashes of
+    /// The hash over the packets: of one hop that of its log, of several that over the hashes of
     /// their logs.
     #[must_use]
-    pub fn sha256(&self) -> String {
-        if let Some(of_links) = self.links.as_ref().and_then(|it| it.sha256.clone()) {
+    pub fn hash(&self) -> String {
+        if let Some(of_links) = self.links.as_ref().and_then(|it| it.hash.clone()) {
             return of_links;
         }
         match self.hops.as_slice() {
-            [only] => only.log.sha256(),
+            [only] => only.log.hash(),
             hops => {
-                let hashes = hops.iter().map(|hop| hop.log.sha256());
-                hex(Sha256::digest(hashes.collect::<String>()))
+                let mut all = PacketHash::new();
+                hops.iter().for_each(|hop| all.update(hop.log.hash()));
+                all.in_words()
             }
         }
     }

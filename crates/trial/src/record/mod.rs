@@ -227,7 +227,8 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         tunnel: tunnel(job, observation),
         client_statistics: flow.verdict.statistics_of(HostName::Client),
         server_statistics: flow.verdict.statistics_of(HostName::Server),
-        packet_log_sha256: observation.map(TestbedObservation::sha256),
+        packet_log_hash: observation.map(TestbedObservation::hash),
+        packet_log_sha256: None,
         fidelity: observation
             .map(|it| it.fidelity.clone())
             .unwrap_or_default(),

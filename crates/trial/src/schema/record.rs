@@ -292,9 +292,13 @@ pub struct TrialResult {
     /// The tunnel that all flows went through ([what measures mean then](../design/vpn.md)). Null:
     /// without one.
     pub tunnel: Option<TunnelResult>,
-    /// The hash of flow, direction, times, fate, ECN bits and bytes of every packet: the same seed
-    /// gives the same hash. With middleboxes it is over the hashes of the hops of links. Null:
-    /// where no packets were seen.
+    /// The hash of flow, direction, times, fate, ECN bits and bytes of every packet, behind the
+    /// name of its function, `xxh3:` for XXH3 with 128 bits: the same seed gives the same hash.
+    /// With middleboxes it is over the hashes of the hops of links. Null: where no packets were
+    /// seen, and in older runs.
+    pub packet_log_hash: Option<String>,
+    /// The same in runs up to format 2, with SHA-256. It tells such runs apart, and none from a
+    /// newer one. Null: since format 3.
     pub packet_log_sha256: Option<String>,
     /// How well the links kept to the model. Null: in virtual time.
     #[serde(flatten)]
