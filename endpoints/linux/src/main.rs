@@ -60,8 +60,13 @@ fn run() -> Result<(), EndpointError> {
         let what = format!("application protocol {alpn:?}; in {case} there is {spoken} over TCP");
         return Err(EndpointError::Unsupported(what));
     }
-    if setup.test_case == TestCase::PageZeroRtt {
-        let what = "test case \"page-zerortt\": pages have no early data over TCP".to_owned();
+    let why = match setup.test_case {
+        TestCase::PageZeroRtt => Some("pages have no early data over TCP"),
+        TestCase::Frames => Some("no stream of frames is carried over TCP"),
+        _ => None,
+    };
+    if let Some(why) = why {
+        let what = format!("test case {:?}: {why}", setup.test_case.name());
         return Err(EndpointError::Unsupported(what));
     }
     let mut options = Options::new(setup.options.clone());
