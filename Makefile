@@ -75,6 +75,7 @@ bench: bench-needs setup
 	$(BIN)/bentpipe stacks install linux # TCP, beside iperf3: not one of the four that `make setup` installs
 	$(BIN)/python benches/pairs.py $(SMALL)
 	$(BIN)/python benches/cost.py $(SMALL)
+	$(BIN)/python benches/epochs.py $(SMALL)
 	$(BIN)/python benches/queues.py $(SMALL)
 	$(BIN)/python benches/satellites.py $(SMALL)
 	$(BIN)/python benches/traces.py $(SMALL)

@@ -1,12 +1,13 @@
 """What a trial in virtual time costs beside picoquic's own simulator, and what its steps cost.
 
-    benches/cost.py [--json] [--repeat 5] [--sizes 10485760,104857600] [--stacks picoquic,noq,quic-go]
+    benches/cost.py [--json] [--repeat 5] [--sizes 10485760,104857600] [--stacks picoquic,noq,quic-go,linux]
                     [--smallest]
 
 CUBIC at both ends, 20 Mbit/s each way, 600 ms, a queue of 600 ms. pico_sim is picoquic with both ends in one
 process, without qlogs. For each size and stack: CPU of the coordinator, of both ends, in all, and as times
-pico_sim's in the same round; wall; and the coordinator's steps: starting the programs, the run itself
-(messages, links, hash, log), examining files and packets, and the measures of the record. All take turns.
+pico_sim's in the same round; wall; of the coordinator and of both ends a packet's; and the coordinator's steps:
+starting the programs, the run itself (messages, links, hash, log), examining files and packets, and the measures
+of the record. `--pipes` adds trials without shared memory. All take turns.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +31,7 @@ import settings
 from bentpipe import paths
 from bentpipe.execution.jobs import LocalFlow, LocalTrial
 from bentpipe.plan import scenarios
-from bentpipe.stacks import catalogue
+from bentpipe.stacks import catalogue, protocol
 from bentpipe.stacks.model import Stack
 from bentpipe.workload import www_file
 
@@ -45,7 +46,7 @@ queue_delay_max: 600000
 main_target_time: 600000000
 """
 # The words that make a server of each stack use CUBIC; quic-go has nothing else.
-CUBIC = {"picoquic": ":cc=cubic", "noq": ":cc=cubic", "quic-go": ""}
+CUBIC = {"picoquic": ":cc=cubic", "noq": ":cc=cubic", "quic-go": "", "linux": ":cc=cubic"}
 STEPS = ("start", "run", "examine", "record")
 TARGET = 1.5  # times the CPU of pico_sim
 
@@ -57,6 +58,7 @@ class Cost:
     sim_s: float
     ends_s: float
     wall_s: float
+    packets: int
     steps: Mapping[str, float]  # of the coordinator
 
     @property
@@ -74,11 +76,18 @@ class Row:
     ends_s: float
     cpu_s: float
     wall_s: float
+    sim_packet_us: float | None  # CPU of the coordinator for each packet
+    ends_packet_us: float | None
     times_pico_sim: float | None  # by CPU, of the same round
     steps_s: dict[str, float]
 
     @classmethod
     def of(cls, stack: str, size: int, costs: list[Cost], measure: list[Cost]) -> Row:
+        packets = costs[0].packets
+
+        def _per_packet(seconds: Iterable[float]) -> float:
+            return 1e6 * statistics.median(seconds) / packets
+
         ratios = [one.cpu_s / by.cpu_s for one, by in zip(costs, measure, strict=bool(measure))]
         return cls(
             stack=stack,
@@ -87,6 +96,8 @@ class Row:
             ends_s=statistics.median(one.ends_s for one in costs),
             cpu_s=statistics.median(one.cpu_s for one in costs),
             wall_s=statistics.median(one.wall_s for one in costs),
+            sim_packet_us=_per_packet(one.sim_s for one in costs) if packets else None,
+            ends_packet_us=_per_packet(one.ends_s for one in costs) if packets else None,
             times_pico_sim=statistics.median(ratios) if ratios else None,
             steps_s={step: statistics.median(one.steps[step] for one in costs) for step in costs[0].steps},
         )
@@ -102,6 +113,7 @@ def main() -> None:
     parser.add_argument("--sizes", default=sizes, help="bytes of a transfer (default 10 and 100 MiB)")
     stacks = ",".join(CUBIC)
     parser.add_argument("--stacks", default=stacks, help=f"which (default {stacks})")
+    parser.add_argument("--pipes", action="store_true", help="beside each stack, without shared memory")
     given = settings.read(parser, repeat=1, sizes="100000")
     known = catalogue.discover()
     wanted = [catalogue.find(name, known) for name in given.stacks.split(",")]
@@ -111,38 +123,44 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory(prefix="bentpipe-bench-") as folder:
         for size in map(int, given.sizes.split(",")):
-            rows += _rows(wanted, size, given.repeat, Path(folder))
+            rows += _rows(wanted, size, given, Path(folder))
     if given.json:
         print(json.dumps([dataclasses.asdict(row) for row in rows], indent=1))
     else:
         print("\n".join([HEADING, *map(_line, rows)]))
 
 
-def _rows(stacks: list[Stack], size: int, rounds: int, folder: Path) -> list[Row]:
+def _rows(stacks: list[Stack], size: int, given: argparse.Namespace, folder: Path) -> list[Row]:
     """All take turns in each round."""
     www_file(folder / "www", size)
-    jobs = {stack.name: _job(stack.name, size, folder) for stack in stacks}
+    jobs = {stack.name: _job(stack, size, folder) for stack in stacks}
+    if given.pipes:
+        jobs |= {f"{stack.name} pipes": _job(stack, size, folder, shared_memory=False) for stack in stacks}
     costs: dict[str, list[Cost]] = {name: [] for name in jobs}
     measure: list[Cost] = []
-    for _ in range(rounds):
-        for stack in stacks:
-            if stack.name == "picoquic":
-                program = Path(stack.command("virtual-time")[0]).with_name("pico_sim")
-                measure.append(_simulated(program, size, folder))
-            costs[stack.name].append(_trial(stack.name, jobs[stack.name]))
+    picoquic = next((stack for stack in stacks if stack.name == "picoquic"), None)
+    for _ in range(given.repeat):
+        if picoquic is not None:
+            program = Path(picoquic.command("virtual-time")[0]).with_name("pico_sim")
+            measure.append(_simulated(program, size, folder))
+        for name, job in jobs.items():
+            costs[name].append(_trial(name, job))
     rows = [Row.of("pico_sim", size, measure, [])] if measure else []
     return rows + [Row.of(name, size, each, measure) for name, each in costs.items()]
 
 
-def _job(name: str, size: int, folder: Path) -> str:
-    known = catalogue.discover()
+def _job(stack: Stack, size: int, folder: Path, shared_memory: bool = True) -> str:
+    known, name = catalogue.discover(), stack.name
     client, server = (catalogue.variant(words, known) for words in (name, name + CUBIC.get(name, "")))
+    alpn = protocol.common(stack, stack)
+    assert alpn is not None
     trial = LocalTrial(
         scenario=scenarios.resolve("sat", PATH).scenario,
-        flows=(LocalFlow("transfer", (f"/{size}",), client, server),),
+        flows=(LocalFlow("transfer", (f"/{size}",), client, server, alpn=alpn),),
         www=folder / "www",
         seed=SEED,
         folder=folder / "trial",
+        shared_memory=shared_memory,
     )
     return json.dumps(msgspec.to_builtins(trial.job()))
 
@@ -156,7 +174,9 @@ def _trial(name: str, job: str) -> Cost:
     if values["outcome"] != "ok":
         sys.exit(f"error: {name}: {values['outcome']}: {values['detail']}")
     steps = json.loads(done.stderr.splitlines()[-1])
-    return Cost(sum(steps.values()), values["cpu_client_s"] + values["cpu_server_s"], wall, steps)
+    packets = values["forward_packets"] + values["return_packets"]
+    ends = values["cpu_client_s"] + values["cpu_server_s"]
+    return Cost(sum(steps.values()), ends, wall, packets, steps)
 
 
 def _simulated(program: Path, size: int, folder: Path) -> Cost:
@@ -168,7 +188,7 @@ def _simulated(program: Path, size: int, folder: Path) -> Cost:
     wall = time.perf_counter() - began
     if not done.stdout.startswith("Success,"):
         sys.exit(f"error: pico_sim: {done.stdout}{done.stderr}")
-    return Cost(0, _children_s() - before, wall, {})
+    return Cost(0, _children_s() - before, wall, 0, {})
 
 
 def _children_s() -> float:
@@ -177,7 +197,7 @@ def _children_s() -> float:
 
 
 HEADING = """\
-CPU in seconds           coordinator  both ends   in all       x pico_sim  wall, s   coordinator, ms"""
+CPU in seconds                 coordinator  both ends   in all       x pico_sim  wall, s   µs a packet   coordinator, ms"""
 
 
 def _line(row: Row) -> str:
@@ -185,9 +205,10 @@ def _line(row: Row) -> str:
     if row.stack == "picoquic" and (row.times_pico_sim or 0) > TARGET:
         ratio += f" (goal {TARGET})"
     steps = ", ".join(f"{step} {1000 * row.steps_s[step]:.0f}" for step in STEPS if row.steps_s)
+    a_packet = "" if row.sim_packet_us is None else f"{row.sim_packet_us:.1f} + {row.ends_packet_us:.1f}"
     return (
-        f"{row.stack:<10}{row.bytes / 2**20:>7.1f} MiB{row.sim_s:>15.3f}{row.ends_s:>11.3f}"
-        f"{row.cpu_s:>9.3f}{ratio:>17}{row.wall_s:>9.2f}   {steps}"
+        f"{row.stack:<16}{row.bytes / 2**20:>7.1f} MiB{row.sim_s:>15.3f}{row.ends_s:>11.3f}"
+        f"{row.cpu_s:>9.3f}{ratio:>17}{row.wall_s:>9.2f}{a_packet:>14}   {steps}"
     )
 
 

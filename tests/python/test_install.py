@@ -202,7 +202,7 @@ def test_without_a_name_the_stacks_of_a_folder_are_built_and_tested(
     done = bentpipe("stacks", "test", "--json", "--stacks", tmp_path / "s")
     broken = {one["stack"]: one for one in json.loads(done.out)}["broken"]
     assert (broken["passed"], broken["checks"]) == (False, []) and broken["why"]
-    assert "name a stack, or give its folder" in bentpipe("stacks", "test").err
+    assert "name a stack, give its folder, or give --all" in bentpipe("stacks", "test").err
 
 
 def test_what_became_of_each_is_told_as_json(bentpipe: Command, cache: Path, toy: Path) -> None:
