@@ -3,11 +3,11 @@
     benches/cost.py [--json] [--repeat 5] [--sizes 10485760,104857600] [--stacks picoquic,noq,quic-go,linux]
                     [--smallest]
 
-CUBIC at both ends, 20 Mbit/s each way, 600 ms, a queue of 600 ms. pico_sim is picoquic with both ends in one
-process, without qlogs. For each size and stack: CPU of the coordinator, of both ends, in all, and as times
-pico_sim's in the same round; wall; of the coordinator and of both ends a packet's; and the coordinator's steps:
-starting the programs, the run itself (messages, links, hash, log), examining files and packets, and the measures
-of the record. `--pipes` adds trials without shared memory. All take turns.
+CUBIC at both ends, 20 Mbit/s each way, 600 ms, a queue of 600 ms. pico_sim is picoquic with both ends in
+one process, without qlogs. For each size and stack: CPU of the coordinator, of both ends, in all, and as
+times pico_sim's in the same round; wall; of the coordinator and of both ends a packet's; and the
+coordinator's steps: starting the programs, the run itself (messages, links, hash, log), examining files and
+packets, and the measures of the record. `--pipes` adds trials without shared memory. All take turns.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def _children_s() -> float:
 
 
 HEADING = """\
-CPU in seconds                 coordinator  both ends   in all       x pico_sim  wall, s   µs a packet   coordinator, ms"""
+CPU in seconds             coordinator  both ends   in all       x pico_sim  wall, s   µs/packet  steps, ms"""
 
 
 def _line(row: Row) -> str:
@@ -207,7 +207,7 @@ def _line(row: Row) -> str:
     steps = ", ".join(f"{step} {1000 * row.steps_s[step]:.0f}" for step in STEPS if row.steps_s)
     a_packet = "" if row.sim_packet_us is None else f"{row.sim_packet_us:.1f} + {row.ends_packet_us:.1f}"
     return (
-        f"{row.stack:<16}{row.bytes / 2**20:>7.1f} MiB{row.sim_s:>15.3f}{row.ends_s:>11.3f}"
+        f"{row.stack:<14}{row.bytes / 2**20:>7.1f} MiB{row.sim_s:>15.3f}{row.ends_s:>11.3f}"
         f"{row.cpu_s:>9.3f}{ratio:>17}{row.wall_s:>9.2f}{a_packet:>14}   {steps}"
     )
 

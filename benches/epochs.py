@@ -1,11 +1,11 @@
-"""What epochs cost where paths are short, and so epochs many: a coordinator asks each program in each of them.
+"""What epochs cost where paths are short, and so epochs many: each program is asked in each of them.
 
     benches/epochs.py [--json] [--repeat 3] [--bytes 1000000000] [--smallest]
 
 Four trials between two noqs: a transfer over `sat` and one over `leo-tum`, whose one-way delay is a fifth of
 that, and the page `kosek` over `geo-tum`, direct and behind two proxies, with 0.1 ms of cable to either. For
-each: epochs and packets, CPU of the coordinator for each of them, of the whole trial, and how many times more its
-virtual seconds are than those on the wall. All take turns; medians.
+each: epochs and packets, CPU of the coordinator for each of them, of the whole trial, and how many times
+more its virtual seconds are than those on the wall. All take turns; medians.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ def main() -> None:
     given = settings.read(parser, repeat=1, bytes=1_000_000)
     wanted = trials(given.bytes)
     with tempfile.TemporaryDirectory(prefix="bentpipe-bench-") as folder:
-        rounds = [{what: _record(words, Path(folder)) for what, words in wanted.items()} for _ in range(given.repeat)]
+        rounds = [
+            {what: _record(words, Path(folder)) for what, words in wanted.items()}
+            for _ in range(given.repeat)
+        ]
     rows = [_row(what, [one[what] for one in rounds]) for what in wanted]
     if given.json:
         print(json.dumps([dataclasses.asdict(row) for row in rows], indent=1))
@@ -71,9 +74,9 @@ def trials(size: int) -> dict[str, list[str]]:
 
 
 def _record(words: list[str], folder: Path) -> dict[str, Any]:
-    common = ["--client", "noq", "--server", "noq", "--iterations", "1", "--trace", "none", "--no-report", "--json"]
+    common = ["--client", "noq", "--server", "noq", "--iterations", "1", "--trace", "none", "--no-report"]
     out = tempfile.mkdtemp(dir=folder)
-    command = [*BENTPIPE, "run", *words, *common, "--out", f"{out}/run"]
+    command = [*BENTPIPE, "run", *words, *common, "--json", "--out", f"{out}/run"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
     record = json.loads(lines[-1]) if lines else {"outcome": "invalid", "detail": done.stderr}
@@ -102,13 +105,14 @@ def _row(what: str, records: list[dict[str, Any]]) -> Row:
 
 
 HEADING = """\
-                          epochs   packets   coordinator: CPU s   µs an epoch   µs a packet   in all: CPU s   x real"""
+                          epochs  packets  coordinator, CPU s   µs/epoch   µs/packet  in all, CPU s  x real"""
 
 
 def _line(row: Row) -> str:
     return (
-        f"{row.what:<22}{row.epochs:>10}{row.packets:>10}{row.sim_s:>21.3f}{1e6 * row.sim_s / row.epochs:>14.1f}"
-        f"{1e6 * row.sim_s / row.packets:>14.1f}{row.cpu_s:>16.3f}{row.times_real:>9.0f}"
+        f"{row.what:<22}{row.epochs:>10}{row.packets:>9}{row.sim_s:>20.3f}"
+        f"{1e6 * row.sim_s / row.epochs:>11.1f}{1e6 * row.sim_s / row.packets:>12.1f}"
+        f"{row.cpu_s:>15.3f}{row.times_real:>8.0f}"
     )
 
 

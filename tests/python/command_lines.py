@@ -17,7 +17,7 @@ from pathlib import Path
 import click
 
 from bentpipe.cli.commands import cli
-from bentpipe.cli.programs import PROGRAMS
+from bentpipe.cli.programs import pep, perf, tcp_pep
 from bentpipe.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,7 +86,7 @@ def _fault_of_bentpipe(words: list[str]) -> str | None:
     command: click.Command = cli
     context = click.Context(command, info_name="bentpipe")
     while True:
-        if command in PROGRAMS:
+        if command in (perf, pep, tcp_pep):
             return _fault_of_program(command, words)
         if "--" in words and not isinstance(command, click.Group):
             words = words[: words.index("--")]

@@ -50,7 +50,7 @@ SERVERS = {
     "sharing-too-much": ("crashed", "a message of 4194305 bytes in shared memory"),
     "sharing-less": ("crashed", "the message ends within count"),
     "sharing-and-cutting": ("ok", ""),
-    "sharing-and-crashing": ("crashed", "sharing-and-crashing as server ended by itself: signal: 9 (SIGKILL)"),
+    "sharing-and-crashing": ("crashed", "as server ended by itself: signal: 9 (SIGKILL)"),
     "never-done": ("ok", ""),
     "leaves-child": ("ok", ""),
 }

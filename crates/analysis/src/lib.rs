@@ -7,6 +7,11 @@
 //! brings them together in the form of `analysis.json`. What was lost on the way, over all
 //! connections, is fitted by [`losses`].
 
+#![allow(
+    clippy::stable_sort_primitive,
+    reason = "most lists here are runs of what is in order already, which the stable sort makes use of"
+)]
+
 mod analysis_file;
 mod captures;
 pub mod connection;

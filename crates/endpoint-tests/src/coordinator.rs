@@ -62,7 +62,7 @@ pub fn hello(role: &str, folder: &Path) -> Hello {
         page: Vec::new(),
         live: None,
         frames: None,
-            shared_memory: None,
+        shared_memory: None,
     }
 }
 

@@ -123,7 +123,7 @@ fn hello(role: &str) -> Hello {
         page: Vec::new(),
         live: None,
         frames: None,
-            shared_memory: None,
+        shared_memory: None,
     }
 }
 

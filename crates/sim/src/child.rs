@@ -130,7 +130,7 @@ impl Child {
         Ok(child)
     }
 
-    /// What HELLO says of the memory.
+    /// The memory that HELLO offers.
     pub fn offer(&self) -> Option<contract::SharedMemory> {
         self.offered.as_ref().map(|_| contract::SharedMemory {
             fd: FIRST_FURTHER,
@@ -276,7 +276,11 @@ impl Child {
         let (length, found) = contract::decode_header(self.inbox.bytes())
             .map_err(|error| self.violation(error.to_string()))?;
         let is_shared = self.shared.is_some() && found & contract::SHARED != 0;
-        let found = if is_shared { found & !contract::SHARED } else { found };
+        let found = if is_shared {
+            found & !contract::SHARED
+        } else {
+            found
+        };
         if found != kind {
             let (found, kind) = (contract::message_name(found), contract::message_name(kind));
             return Err(self.violation(format!("a message of type {found}, where {kind} is due")));

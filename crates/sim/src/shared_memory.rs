@@ -32,7 +32,9 @@ impl SharedMemory {
         ftruncate(&file, Self::BYTES as u64)?;
         // A program that cut it short would kill whoever looks at what is gone.
         fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
-        let memory = MmapOptions::new().len(Self::BYTES).map_raw(file.as_raw_fd())?;
+        let memory = MmapOptions::new()
+            .len(Self::BYTES)
+            .map_raw(file.as_raw_fd())?;
         Ok((Self { memory }, file))
     }
 

@@ -7,6 +7,7 @@ import json
 import click
 
 from bentpipe import workload
+from bentpipe.cli.derive import derive
 from bentpipe.cli.layout import folded
 from bentpipe.objectives import suite
 from bentpipe.objectives.suite import Objective
@@ -85,3 +86,6 @@ def _where(one: Objective) -> str:
     between = "" if own.treatment == "direct" else f", {own.treatment}"
     ends = f", {own.client or 'any client'} → {own.server or 'any server'}"
     return f"{own.label}, {workload.title(own.workload)}{between}{ends if own.client or own.server else ''}"
+
+
+objectives.add_command(derive)

@@ -45,4 +45,3 @@ tcp_pep = _command(
     "Run a proxy that splits TCP connections at an end of a satellite link.",
     "products/tcp-pep/src/program/help.txt",
 )
-PROGRAMS = (perf, pep, tcp_pep)

@@ -224,9 +224,7 @@ def _show_rows(*rows: tuple[str, str]) -> None:
 
 @stacks.command()
 @click.argument("name", required=False)
-@click.option(
-    "--all", "every", is_flag=True, help="Test all stacks, except those whose tools are missing."
-)
+@click.option("--all", "every", is_flag=True, help="Test all stacks, except those whose tools are missing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
 @_extra
 @click.pass_obj

@@ -126,7 +126,7 @@ def _pipes_alone(pair: StackPair, first: Mapping[str, Any]) -> Check:
         f"{name}, in the same packets",
         same,
         "" if same else "the packets differ",
-        "where the body of a message is may change nothing (Shared memory in endpoints/CONTRACT.md)",
+        "where the body of a message is may change nothing (endpoints/contract/shared-memory.md)",
     )
 
 

@@ -196,7 +196,7 @@ impl<'a> FlowRun<'a> {
                 version: version.or(variant.version.clone()).unwrap_or_default(),
                 driver: "sockets".to_owned(),
                 next_wake: None,
-        shared_memory: false,
+                shared_memory: false,
             }
         };
         let ready = self.setup.programs().into_iter().map(ready).collect();

@@ -103,7 +103,9 @@ impl TestbedObservation {
             [only] => only.log.hash(),
             hops => {
                 let mut all = PacketHash::new();
-                hops.iter().for_each(|hop| all.update(hop.log.hash()));
+                for hop in hops {
+                    all.update(hop.log.hash());
+                }
                 all.in_words()
             }
         }
