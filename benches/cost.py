@@ -5,7 +5,7 @@
 
 CUBIC at both ends, 20 Mbit/s each way, 600 ms, a queue of 600 ms. pico_sim is picoquic with both ends in
 one process, without qlogs. For each size and stack: CPU of the coordinator, of both ends, in all, and as
-times pico_sim's in the same round; wall; of the coordinator and of both ends a packet's; and the
+times pico_sim's in the same round; wall; CPU for each packet, of the coordinator and of both ends; and the
 coordinator's steps: starting the programs, the run itself (messages, links, hash, log), examining files and
 packets, and the measures of the record. `--pipes` adds trials without shared memory. All take turns.
 """

@@ -87,10 +87,6 @@ def _record(words: list[str], folder: Path) -> dict[str, Any]:
 
 def _row(what: str, records: list[dict[str, Any]]) -> Row:
     first = records[0]
-
-    def median(of: list[float]) -> float:
-        return statistics.median(of)
-
     proxies = [sum(one["cpu_s"] or 0 for one in record.get("proxies") or []) for record in records]
     ends = [record["cpu_client_s"] + record["cpu_server_s"] for record in records]
     sims = [record["cpu_sim_s"] for record in records]
@@ -98,9 +94,9 @@ def _row(what: str, records: list[dict[str, Any]]) -> Row:
         what=what,
         epochs=first["epochs"],
         packets=first["forward_packets"] + first["return_packets"],
-        sim_s=median(sims),
-        cpu_s=median([sum(parts) for parts in zip(sims, ends, proxies, strict=True)]),
-        times_real=median([record["virtual_s"] / record["wall_s"] for record in records]),
+        sim_s=statistics.median(sims),
+        cpu_s=statistics.median([sum(parts) for parts in zip(sims, ends, proxies, strict=True)]),
+        times_real=statistics.median([record["virtual_s"] / record["wall_s"] for record in records]),
     )
 
 

@@ -114,7 +114,7 @@ void bytes_append(struct bytes *bytes, const void *data, size_t size);
 /* Appends the `size` lower bytes. */
 void bytes_append_integer(struct bytes *bytes, uint64_t value, size_t size);
 uint64_t read_integer(const uint8_t *bytes, size_t size);
-/* Maps the memory that HELLO offers. */
+/* Maps the memory that HELLO offers, if it is there. */
 void messages_share(int memory, size_t size);
 /* Whether that was done. */
 bool messages_shared(void);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "family.h"
@@ -20,6 +21,9 @@ static uint8_t *memory;
 static size_t half;
 
 void messages_share(int file, size_t size) {
+    struct stat status;
+    /* Behind a program that passes on the first four descriptors alone. */
+    if (fstat(file, &status) != 0 || (size_t)status.st_size != size) return;
     memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (memory == MAP_FAILED) ep_fail("shared memory cannot be mapped: %s", strerror(errno));
     half = size / 2;
@@ -91,7 +95,8 @@ static void write_all(const uint8_t *data, size_t size) {
 
 void message_send(enum message type, const void *body, size_t size) {
     static struct bytes message;
-    bool shared = size >= SHARED_FROM && size <= half;
+    /* The coordinator learns from READY that the memory is used. */
+    bool shared = type != READY && size >= SHARED_FROM && size <= half;
     if (shared) memcpy(memory + half, body, size);
     message.size = 0;
     bytes_append_integer(&message, size, 4);

@@ -70,6 +70,7 @@ static void send_ran(void) {
     bytes_append_integer(&ran, family.stack->is_done(), 1);
     bytes_append_integer(&ran, departure_count, 4);
     message_send(RAN, ran.data, size);
+    begin_ran();
 }
 
 /* At each instant: all arrivals, then timers, then what is to be sent. */
@@ -77,7 +78,6 @@ static void live(uint8_t *run, size_t size) {
     uint64_t begin = family.now - family.zero_time;
     if (size < RUN_HEADER) ep_fail("RUN has only %zu bytes", size);
     struct arrivals left = {run + RUN_HEADER, run + size, read_integer(run + 8, 4), begin, read_integer(run, 8)};
-    begin_ran();
     if (left.until < begin) ep_fail("RUN until %" PRIu64 ", but it is %" PRIu64 " already", left.until, begin);
     struct arrival arrival = next_arrival(&left);
     for (;;) {
@@ -107,6 +107,7 @@ void run_virtual_time(void) {
     if (type != HELLO) ep_fail("a message of type %d in place of HELLO", type);
     job_from_hello((const char *)body, size);
     family.depart = depart;
+    begin_ran();
     family_init();
     message_send_json(READY, ready());
     while ((type = message_receive(&body, &size)) == RUN) live(body, size);

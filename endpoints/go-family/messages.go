@@ -51,9 +51,14 @@ func openPipes() *pipes {
 	return &pipes{in: bufio.NewReaderSize(os.NewFile(3, "questions"), 1<<16), out: os.NewFile(4, "answers")}
 }
 
-// share maps the memory that HELLO offers, if it offers any, and says whether it does.
+// share maps the memory that HELLO offers, if it offers any, and says whether it did. The descriptor is something else
+// behind a program that passes on the first four alone.
 func (p *pipes) share(offer *SharedMemory) (bool, error) {
 	if offer == nil {
+		return false, nil
+	}
+	var status syscall.Stat_t
+	if err := syscall.Fstat(offer.FD, &status); err != nil || status.Size != int64(offer.Bytes) {
 		return false, nil
 	}
 	memory, err := syscall.Mmap(offer.FD, 0, offer.Bytes, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
@@ -92,7 +97,9 @@ func (p *pipes) read() (kind byte, body []byte, err error) {
 func (p *pipes) write(kind byte, message []byte) error {
 	binary.LittleEndian.PutUint32(message, uint32(len(message)-messageHeadLen))
 	message[4] = kind
-	if body, half := message[messageHeadLen:], len(p.memory)/2; len(body) >= sharedFrom && len(body) <= half {
+	// The coordinator learns from READY that the memory is used.
+	body, half := message[messageHeadLen:], len(p.memory)/2
+	if kind != MessageReady && len(body) >= sharedFrom && len(body) <= half {
 		copy(p.memory[half:], body)
 		message[4] |= messageShared
 		message = message[:messageHeadLen]

@@ -229,7 +229,7 @@ const COLUMNS: Column[] = [
       stacked(
         h("code", {}, one.seed),
         one.packet_log_hash &&
-          h("code", { title: one.packet_log_hash }, one.packet_log_hash.slice(0, 12)),
+          h("code", { title: one.packet_log_hash }, one.packet_log_hash.replace(/^.*:/, "").slice(0, 12)),
       ),
   ],
 ];

@@ -40,6 +40,8 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, EndpointError> {
         return Err(EndpointError::Conversation(what));
     }
     let greeting = Greeting::read(body)?;
+    // Before the machine starts, which is not to have the descriptor.
+    let shared_memory = pipes.share(greeting.shared_memory())?;
     let folder = TempDir::with_prefix("bentpipe-guest-").map_err(EndpointError::file("TMPDIR"))?;
     let printed = match wanted.folder {
         Some(_) => {
@@ -65,7 +67,7 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, EndpointError> {
         return Ok(ExitCode::from(NOT_SUPPORTED));
     };
     let ready = Ready {
-        shared_memory: pipes.share(guest.greeting.shared_memory())?,
+        shared_memory,
         ..ready
     };
     pipes.send(&encode_message(READY, &serde_json::to_vec(&ready)?))?;

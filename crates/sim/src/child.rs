@@ -298,11 +298,11 @@ impl Child {
             )));
         }
         if let (true, Some(memory)) = (is_shared, &self.shared) {
-            let is_there = self.inbox.append(length, |to| memory.take(length, to));
-            if !is_there {
+            if length > SharedMemory::MOST {
                 let what = format!("a message of {length} bytes in shared memory");
                 return Err(self.violation(what));
             }
+            self.inbox.append(length, |to| memory.take(length, to));
         }
         Ok(self.inbox.take(header + length).slice(header..))
     }

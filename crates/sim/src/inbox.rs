@@ -36,12 +36,12 @@ impl Inbox {
     }
 
     /// Has `write` append a body of `size` bytes behind what has come.
-    pub fn append<T>(&mut self, size: usize, write: impl FnOnce(&mut BytesMut) -> T) -> T {
+    pub fn append(&mut self, size: usize, write: impl FnOnce(&mut BytesMut)) {
         let size = self.block.len() + size;
         if self.block.capacity() < size {
             self.begin_block(size);
         }
-        write(&mut self.block)
+        write(&mut self.block);
     }
 
     /// Takes the first of what has come.

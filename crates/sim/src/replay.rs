@@ -73,7 +73,7 @@ fn questions<'a>(file: &Path, mut rest: &'a [u8]) -> Result<Vec<Question<'a>>, B
     Ok(questions)
 }
 
-/// HELLO with places in `scratch` for what the program writes.
+/// HELLO with places in `scratch` for what the program writes, and without shared memory.
 fn redirected(hello: &[u8], scratch: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut values: serde_json::Value = serde_json::from_slice(&hello[contract::HEADER_LEN..])?;
     for key in ["downloads", "qlog", "keylog"] {
@@ -84,6 +84,9 @@ fn redirected(hello: &[u8], scratch: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
             }
             *place = own.to_string_lossy().into();
         }
+    }
+    if let Some(keys) = values.as_object_mut() {
+        keys.shift_remove("shared_memory");
     }
     let body = serde_json::to_vec(&values)?;
     Ok(contract::encode_message(contract::HELLO, &body))

@@ -12,8 +12,7 @@ use bytes::BytesMut;
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
-/// Bytes of each half: what a path of 20 Mbit/s and 600 ms holds, and twice as much. Longer bodies
-/// go through the pipes.
+/// Bytes of each half: almost three times what a path of 20 Mbit/s and 600 ms holds.
 const HALF: usize = 4 << 20;
 
 /// The memory of one program.
@@ -25,6 +24,8 @@ pub struct SharedMemory {
 impl SharedMemory {
     /// The bytes of it.
     pub const BYTES: usize = 2 * HALF;
+    /// The bytes of the longest body; longer ones go through the pipes.
+    pub const MOST: usize = HALF;
 
     /// New memory, and the descriptor by which a program maps it.
     pub fn new() -> io::Result<(Self, OwnedFd)> {
@@ -49,13 +50,13 @@ impl SharedMemory {
         Some(unsafe { std::slice::from_raw_parts_mut(self.memory.as_mut_ptr(), length) })
     }
 
-    /// Appends a body of the program to `to`, which has room for it. False if no body can be so
-    /// long.
+    /// Appends a body of the program to `to`.
+    ///
+    /// # Panics
+    /// If it is longer than [`Self::MOST`].
     #[expect(unsafe_code, reason = "the memory is shared with another process")]
-    pub fn take(&self, length: usize, to: &mut BytesMut) -> bool {
-        if length > HALF {
-            return false;
-        }
+    pub fn take(&self, length: usize, to: &mut BytesMut) {
+        assert!(length <= HALF, "no body is so long");
         to.reserve(length);
         // SAFETY: the source lies within the mapping, whose size is sealed; the room was reserved
         // just now and is not part of a mapping. A program that writes meanwhile garbles its own
@@ -66,6 +67,5 @@ impl SharedMemory {
             std::ptr::copy_nonoverlapping(source, room, length);
             to.set_len(to.len() + length);
         }
-        true
     }
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import MutableMapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
@@ -16,26 +16,24 @@ class LazyGroup(click.Group):
     """
 
     def __init__(self, *args: Any, places: dict[str, str], **others: Any) -> None:
-        self._places = places
         super().__init__(*args, **others)
+        self.commands = _Commands(places)  # type: ignore[assignment]  # nobody adds to it
 
-    @property
-    def commands(self) -> MutableMapping[str, click.Command]:
-        """All commands, imported, in the order of their places."""
-        return {name: self._load(name) for name in self._places}
 
-    @commands.setter
-    def commands(self, given: MutableMapping[str, click.Command]) -> None:
-        assert not given, "they are known by their places"
+class _Commands(Mapping[str, click.Command]):
+    """Commands by their names, in the order of their places; each is imported when it is looked at."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(self._places)
+    def __init__(self, places: Mapping[str, str]) -> None:
+        self._places = places
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return self._load(cmd_name) if cmd_name in self._places else None
-
-    def _load(self, name: str) -> click.Command:
+    def __getitem__(self, name: str) -> click.Command:
         module, attribute = self._places[name].split(":")
         found = getattr(importlib.import_module(module), attribute)
         assert isinstance(found, click.Command)
         return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)

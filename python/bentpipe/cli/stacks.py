@@ -266,17 +266,20 @@ def test(
         if not as_json:
             click.echo(f"{stack.name}:")
         why = absent_still.get(stack.name)
-        results.append(_tested(stack, as_json) if why is None else _not_built(stack, why, as_json))
+        if why is None:
+            results.append(_tested(stack, as_json))
+        else:
+            results.append(_not_built(stack, why, as_json, stack.name in left_out))
     if as_json:
         click.echo(json.dumps(results, indent=1))
-    return 0 if all(one["passed"] or one["stack"] in left_out for one in results) else 1
+    return 0 if all(one["passed"] is not False for one in results) else 1
 
 
-def _not_built(stack: Stack, why: str, quiet: bool) -> dict[str, object]:
-    """The result of a stack that could not be built."""
+def _not_built(stack: Stack, why: str, quiet: bool, left_out: bool) -> dict[str, object]:
+    """The result of a stack that could not be built, or whose tools are missing."""
     if not quiet:
         click.echo(f"not tested, since it was not built: {why}")
-    return {"stack": stack.name, "passed": False, "why": why, "checks": []}
+    return {"stack": stack.name, "passed": None if left_out else False, "why": why, "checks": []}
 
 
 def _tested(stack: Stack, quiet: bool) -> dict[str, object]:

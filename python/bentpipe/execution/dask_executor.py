@@ -266,7 +266,7 @@ class DaskExecutor:
         elif "unfit" in said:
             self._unfit[said["worker"]] = said["unfit"]
             self._note(f"worker {said['worker']} on {said['host']} gets no trials: {said['unfit']}")
-        elif said["outcome"] == "ok" and said["packet_log_hash"]:
+        elif said["outcome"] == "ok" and said.get("packet_log_hash"):
             self._executed(said["trial"], said["packet_log_hash"], said["host"])
 
     def _bring(self, worker: str, host: str) -> None:

@@ -118,7 +118,8 @@ def _change(asked: Question, pairs: _Pairs, rigour: Rigour, margin: float) -> Fo
 
 def _is_identical(base: Record, now: Record) -> bool:
     """Whether the same packets were sent, and became the same: nothing can have changed."""
-    return base.packet_log_hash is not None and base.packet_log_hash == now.packet_log_hash
+    hashes = ((one.packet_log_hash, one.packet_log_sha256) for one in (base, now))
+    return any(one is not None and one == other for one, other in zip(*hashes, strict=True))
 
 
 def _why(found: PairedChange, word: Direction) -> str:

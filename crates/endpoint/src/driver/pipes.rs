@@ -8,7 +8,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use memmap2::{MmapMut, MmapOptions};
 
 use crate::contract::{
-    BODY_LIMIT, HEADER_LEN, SHARED, SHARED_FROM, SharedMemory, decode_header, encode_header,
+    BODY_LIMIT, HEADER_LEN, READY, SHARED, SHARED_FROM, SharedMemory, decode_header, encode_header,
 };
 use crate::error::EndpointError;
 
@@ -57,16 +57,19 @@ impl<R: Read, W: Write> Pipes<R, W> {
         }
     }
 
-    /// Maps the memory that HELLO offers, if it offers any, and says whether it does. To be called
-    /// once.
+    /// Maps the memory that HELLO offers, if it offers any, and says whether it did. Where the
+    /// descriptor is not that memory, as behind a program that passes on the first four alone, all
+    /// messages go through the pipes. To be called once.
     #[expect(
         unsafe_code,
         reason = "a descriptor that a process is born with has no owner yet, and memory is shared \
                   with the coordinator"
     )]
     pub fn share(&mut self, offer: Option<SharedMemory>) -> Result<bool, EndpointError> {
-        if let Some(SharedMemory { fd, bytes }) = offer {
-            // SAFETY: HELLO says that this descriptor is for this, and nothing else here owns it.
+        if let Some(SharedMemory { fd, bytes }) = offer
+            && is_of_size(fd, bytes)
+        {
+            // SAFETY: it is open, HELLO says what it is for, and nothing else here owns it.
             let memory = unsafe { OwnedFd::from_raw_fd(fd) };
             // SAFETY: it never shrinks (sealed), and coordinator and program take turns with it:
             // the one that waits for a message does not touch it.
@@ -110,12 +113,14 @@ impl<R: Read, W: Write> Pipes<R, W> {
     pub fn send(&mut self, message: &[u8]) -> Result<(), EndpointError> {
         let mut message = message;
         let header;
-        if let (true, Some(memory)) = (message.len() >= SHARED_FROM, &mut self.shared) {
+        let (kind, body) = (message[HEADER_LEN - 1], &message[HEADER_LEN..]);
+        // The coordinator learns from READY that the memory is used.
+        let is_long = kind != READY && body.len() >= SHARED_FROM;
+        if let (true, Some(memory)) = (is_long, &mut self.shared) {
             let half = memory.len() / 2;
-            let body = &message[HEADER_LEN..];
             if let Some(place) = memory[half..].get_mut(..body.len()) {
                 place.copy_from_slice(body);
-                header = encode_header(body.len(), message[HEADER_LEN - 1] | SHARED);
+                header = encode_header(body.len(), kind | SHARED);
                 message = &header;
             }
         }
@@ -141,10 +146,76 @@ impl<R: Read, W: Write> Pipes<R, W> {
     }
 }
 
+/// Whether a descriptor is open, and of a file of that size.
+#[expect(unsafe_code, reason = "a number may be no descriptor of this process")]
+fn is_of_size(fd: i32, bytes: usize) -> bool {
+    // SAFETY: `stat` is plain data, for which zeros are a value, and the call fills it or fails.
+    let (result, status) = unsafe {
+        let mut status: libc::stat = std::mem::zeroed();
+        (libc::fstat(fd, &raw mut status), status)
+    };
+    result == 0 && usize::try_from(status.st_size) == Ok(bytes)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::fd::IntoRawFd;
+
     use super::*;
-    use crate::contract::{FINISH, RUN, encode_message};
+    use crate::contract::{FINISH, RAN, RUN, encode_message};
+
+    /// Pipes with 8 KiB of shared memory, and another mapping of it.
+    fn sharing<R: Read>(from: R) -> (Pipes<R, Vec<u8>>, MmapMut) {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(8192).unwrap();
+        #[expect(unsafe_code, reason = "memory is mapped twice")]
+        // SAFETY: the two are used in turn, in one thread.
+        let other = unsafe { MmapMut::map_mut(&file) }.unwrap();
+        let mut pipes = Pipes::new(from, Vec::new());
+        let offer = SharedMemory {
+            fd: file.into_raw_fd(),
+            bytes: 8192,
+        };
+        assert!(pipes.share(Some(offer)).unwrap());
+        (pipes, other)
+    }
+
+    #[test]
+    fn long_bodies_are_in_the_halves_of_shared_memory() {
+        let header = encode_header(3000, RUN | SHARED);
+        let all = [&header[..], &encode_message(FINISH, b"")].concat();
+        let (mut pipes, mut memory) = sharing(&all[..]);
+        memory[..3000].fill(7);
+        assert_eq!(pipes.receive().unwrap(), Some((RUN, &[7; 3000][..])));
+        assert_eq!(pipes.receive().unwrap(), Some((FINISH, &b""[..])));
+        for (kind, length) in [(RAN, 4096), (RAN, 4097), (RAN, 2047), (READY, 3000)] {
+            let message = encode_message(kind, &vec![9; length]);
+            pipes.to.clear();
+            pipes.send(&message).unwrap();
+            if (kind, length) == (RAN, 4096) {
+                assert_eq!(pipes.to, encode_header(length, kind | SHARED));
+                assert_eq!(memory[4096..], [9; 4096]);
+            } else {
+                assert_eq!(pipes.to, message, "{kind} of {length} bytes");
+            }
+        }
+    }
+
+    #[test]
+    fn a_body_beyond_its_half_or_without_memory_is_refused() {
+        let header = encode_header(4097, RUN | SHARED);
+        let error = sharing(&header[..]).0.receive().unwrap_err();
+        assert!(error.to_string().contains("4097 bytes in shared memory"));
+        assert!(Pipes::new(&header[..], Vec::new()).receive().is_err());
+    }
+
+    #[test]
+    fn what_is_not_the_memory_is_left_alone() {
+        for (fd, bytes) in [(-1, 8192), (987, 8192), (0, 1 << 40)] {
+            let mut pipes = Pipes::new(&b""[..], Vec::new());
+            assert!(!pipes.share(Some(SharedMemory { fd, bytes })).unwrap());
+        }
+    }
 
     #[test]
     fn messages_come_one_by_one_however_they_are_cut() {
