@@ -49,6 +49,7 @@ ALLOWED = {
         "bentpipe-service",
         "bentpipe-units",
     },
+    "bentpipe-fec": {"bentpipe-endpoint"},
     "bentpipe-service": {"bentpipe-units"},
     "bentpipe-queue-comparison": {"bentpipe-endpoint", "bentpipe-link", "bentpipe-units"},
     "bentpipe-pep": {

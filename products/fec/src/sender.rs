@@ -1,0 +1,207 @@
+//! The sending end of a direction: numbers datagrams, keeps the latest, and sends repair symbols
+//! over them.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::coefficients::coefficients;
+use crate::gf256;
+use crate::packet::{Packet, Repair, Report, symbol};
+use crate::settings::{CodeRate, Settings};
+
+/// Repair packets are counted in millionths.
+const ONE: i64 = 1_000_000;
+/// The code rate of `rate=adaptive`: repairs for each lost packet, and at least and at most so many
+/// for each packet.
+const PER_LOSS: f64 = 4.0;
+const LEAST: f64 = 0.01;
+const MOST: f64 = 0.5;
+/// The share of adaptive rates with which a program begins, before any report.
+const FIRST: f64 = 0.1;
+/// How much of an older estimate of loss is left after a report.
+const KEPT: f64 = 0.8;
+
+/// The sending end.
+#[derive(Debug)]
+pub struct Sender {
+    settings: Settings,
+    next_esi: u32,
+    /// The symbols that repairs are over, each with the time at which it was sent; the last is that
+    /// of `next_esi` less one.
+    window: VecDeque<(Duration, Vec<u8>)>,
+    /// Repairs that are due, in millionths.
+    due: i64,
+    /// Whether a symbol is in no repair so far.
+    is_uncovered: bool,
+    /// When a repair is sent even if none is due, since nothing else was sent.
+    flush_at: Option<Duration>,
+    next_key: u16,
+    loss: Loss,
+    /// What it did.
+    pub sent: Sent,
+}
+
+/// What a sender sent.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Sent {
+    /// Datagrams.
+    pub source_packets: u64,
+    /// Bytes in them.
+    pub source_bytes: u64,
+    /// Repairs.
+    pub repair_packets: u64,
+    /// Bytes that were sent beyond these: headers and repairs.
+    pub overhead_bytes: u64,
+    /// Datagrams that are too large for the tunnel, and were dropped.
+    pub too_large_packets: u64,
+}
+
+/// The loss that the receiver reports.
+#[derive(Debug, Default)]
+struct Loss {
+    last: Option<Report>,
+    share: Option<f64>,
+}
+
+impl Sender {
+    /// A sender that has sent nothing.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            next_esi: 0,
+            window: VecDeque::new(),
+            due: ONE / 2,
+            is_uncovered: false,
+            flush_at: None,
+            next_key: 0,
+            loss: Loss::default(),
+            sent: Sent::default(),
+        }
+    }
+
+    /// Sends a datagram: `out` takes the packets, each with its ECN bits.
+    pub fn send(
+        &mut self,
+        now: Duration,
+        ecn: u8,
+        payload: &[u8],
+        out: &mut impl FnMut(u8, &[u8]),
+    ) {
+        if payload.len() > self.settings.most_payload {
+            self.sent.too_large_packets += 1;
+            return;
+        }
+        let esi = self.next_esi;
+        self.next_esi = esi.wrapping_add(1);
+        let packet = Packet::Source { esi, payload }.write();
+        self.sent.source_packets += 1;
+        self.sent.source_bytes += payload.len() as u64;
+        self.sent.overhead_bytes += (packet.len() - payload.len()) as u64;
+        out(ecn, &packet);
+        self.window.push_back((now, symbol(ecn, payload)));
+        self.forget(now);
+        self.is_uncovered = true;
+        self.due += self.per_packet();
+        if self.due >= ONE {
+            self.repair(out);
+        }
+        self.flush_at = self.may_flush().then(|| now + self.settings.flush);
+    }
+
+    /// When something is to be sent though no datagram comes.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Duration> {
+        self.flush_at
+    }
+
+    /// Sends a repair if it is time for one.
+    pub fn handle_timeout(&mut self, now: Duration, out: &mut impl FnMut(u8, &[u8])) {
+        if self.flush_at.is_some_and(|at| at <= now) {
+            self.flush_at = None;
+            self.forget(now);
+            self.repair(out);
+        }
+    }
+
+    /// Takes note of a report of the receiver.
+    pub fn report(&mut self, report: Report) {
+        self.loss.take(report);
+    }
+
+    /// The share of loss that receivers have reported lately.
+    #[must_use]
+    pub fn reported_loss(&self) -> Option<f64> {
+        self.loss.share
+    }
+
+    /// Whether a pause is filled with a repair: if some are due, and something is in none so far.
+    fn may_flush(&self) -> bool {
+        self.is_uncovered && self.due > 0
+    }
+
+    /// Repairs for each datagram, in millionths.
+    fn per_packet(&self) -> i64 {
+        let share = match self.settings.rate {
+            CodeRate::Fixed(share) => share,
+            CodeRate::Adaptive => match self.loss.share {
+                None => FIRST,
+                Some(loss) => (PER_LOSS * loss).clamp(LEAST, MOST),
+            },
+        };
+        #[expect(clippy::cast_possible_truncation, reason = "shares are from 0 to 1")]
+        let millionths = (share * 1e6).round() as i64;
+        millionths
+    }
+
+    /// Drops what is older than anybody wants.
+    fn forget(&mut self, now: Duration) {
+        let is_old = |sent: Duration| now.saturating_sub(sent) > self.settings.age;
+        while self.window.len() > self.settings.window
+            || self.window.front().is_some_and(|(sent, _)| is_old(*sent))
+        {
+            self.window.pop_front();
+        }
+    }
+
+    fn repair(&mut self, out: &mut impl FnMut(u8, &[u8])) {
+        let count = u16::try_from(self.window.len()).expect("a window has at most 4095 symbols");
+        if count == 0 {
+            return;
+        }
+        let key = self.next_key;
+        self.next_key = key.wrapping_add(1);
+        let first = self.next_esi.wrapping_sub(u32::from(count));
+        let header = Repair::over(key, first, count, &[]);
+        let mut sum = Vec::new();
+        let factors = coefficients(key, count, header.density);
+        for ((_, symbol), factor) in self.window.iter().zip(factors) {
+            gf256::add_scaled(&mut sum, symbol, factor);
+        }
+        let symbol = &sum;
+        let packet = Packet::Repair(Repair { symbol, ..header }).write();
+        self.sent.repair_packets += 1;
+        self.sent.overhead_bytes += packet.len() as u64;
+        self.due -= ONE;
+        self.is_uncovered = false;
+        out(0, &packet);
+    }
+}
+
+impl Loss {
+    /// Estimates the loss from what came since the last report.
+    fn take(&mut self, report: Report) {
+        let Some(last) = self.last.replace(report) else {
+            return;
+        };
+        let passed = report.highest.wrapping_sub(last.highest);
+        let came = report.received.wrapping_sub(last.received);
+        // Reports may overtake each other, and a hostile receiver may say anything.
+        if passed == 0 || passed > u32::MAX / 2 {
+            return;
+        }
+        let missing = f64::from(passed.saturating_sub(came)) / f64::from(passed);
+        let before = self.share.unwrap_or(missing);
+        self.share = Some(KEPT * before + (1.0 - KEPT) * missing);
+    }
+}

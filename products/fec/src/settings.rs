@@ -1,0 +1,122 @@
+//! The options of the tunnel.
+
+use std::time::Duration;
+
+use bentpipe_endpoint::{EndpointError, Options};
+
+use crate::packet::{MOST_OVERHEAD, MOST_SYMBOLS};
+
+/// The largest packet that is sent, without headers of IP and UDP: an Ethernet frame's.
+const MOST_PACKET: usize = 1500 - 28;
+
+/// The number of repairs that are sent for each datagram.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum CodeRate {
+    /// This share.
+    Fixed(f64),
+    /// One that follows the loss that the receiver reports.
+    Adaptive,
+}
+
+/// The settings of one end.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// How many repairs are sent.
+    pub rate: CodeRate,
+    /// The most source symbols that a repair is of.
+    pub window: usize,
+    /// The age at which a symbol is no longer in repairs.
+    pub age: Duration,
+    /// After a pause of this length a repair that is due in part is sent.
+    pub flush: Duration,
+    /// For this long the receiver holds what comes behind a gap, so that order is kept.
+    pub hold: Duration,
+    /// The largest datagram that goes through.
+    pub most_payload: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            rate: CodeRate::Fixed(0.2),
+            window: 100,
+            age: Duration::from_millis(250),
+            flush: Duration::from_millis(5),
+            hold: Duration::from_millis(20),
+            most_payload: MOST_PACKET - MOST_OVERHEAD,
+        }
+    }
+}
+
+impl Settings {
+    /// The settings that options ask for, the others as by default.
+    pub fn take(options: &mut Options) -> Result<Self, EndpointError> {
+        let mut settings = Self::default();
+        if let Some(text) = options.take("rate") {
+            settings.rate = rate(&text)?;
+        }
+        if let Some(window) = options.take_number("window", 1..=MOST_SYMBOLS)? {
+            settings.window = window;
+        }
+        for (name, place, most) in [
+            ("age_ms", &mut settings.age, 60_000),
+            ("flush_ms", &mut settings.flush, 1000),
+            ("hold_ms", &mut settings.hold, 1000),
+        ] {
+            if let Some(millis) = options.take_number(name, 0..=most)? {
+                *place = Duration::from_millis(millis);
+            }
+        }
+        Ok(settings)
+    }
+}
+
+fn rate(text: &str) -> Result<CodeRate, EndpointError> {
+    if text == "adaptive" {
+        return Ok(CodeRate::Adaptive);
+    }
+    let number = text.strip_suffix('%').and_then(|it| it.trim().parse().ok());
+    match number {
+        Some(share) if (0.0..=100.0).contains(&share) => Ok(CodeRate::Fixed(share / 100.0)),
+        _ => {
+            let problem = "write a share from 0% to 100%, or adaptive";
+            Err(EndpointError::option("rate", text, problem))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Result<Settings, String> {
+        let mut options = Options::parse(text).unwrap();
+        let settings = Settings::take(&mut options).map_err(|error| error.to_string())?;
+        options.finish().map_err(|error| error.to_string())?;
+        Ok(settings)
+    }
+
+    #[test]
+    fn options_are_those_of_the_table() {
+        assert_eq!(of(""), Ok(Settings::default()));
+        let given = of("rate=12.5% window=64 age_ms=100 flush_ms=0 hold_ms=0").unwrap();
+        assert_eq!((given.rate, given.window), (CodeRate::Fixed(0.125), 64));
+        assert_eq!((given.flush, given.hold), (Duration::ZERO, Duration::ZERO));
+        assert_eq!(of("rate=adaptive").unwrap().rate, CodeRate::Adaptive);
+    }
+
+    #[test]
+    fn others_are_refused_with_words() {
+        for (text, words) in [
+            ("rate=0.2", "write a share from 0% to 100%, or adaptive"),
+            ("rate=101%", "write a share from 0% to 100%, or adaptive"),
+            ("rate=NaN%", "write a share from 0% to 100%, or adaptive"),
+            ("window=4096", "write a whole number from 1 to 4095"),
+            ("hold_ms=-1", "write a whole number from 0 to 1000"),
+            ("code=rs", "unknown"),
+        ] {
+            let said = of(text).unwrap_err();
+            assert!(said.contains(words), "{text}: {said}");
+        }
+    }
+}
