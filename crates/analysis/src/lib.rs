@@ -9,7 +9,7 @@
 
 #![allow(
     clippy::stable_sort_primitive,
-    reason = "most lists here are runs of what is in order already, which the stable sort makes use of"
+    reason = "most lists are in order already, or runs are, and a stable sort makes use of that"
 )]
 
 mod analysis_file;

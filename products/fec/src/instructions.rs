@@ -1,4 +1,4 @@
-//! What a trial tells an end of the tunnel.
+//! The instructions of a trial to an end of the tunnel.
 
 use std::net::SocketAddr;
 
@@ -19,13 +19,13 @@ pub struct Instructions {
 
 impl Instructions {
     /// Those that `hello` has.
-    pub fn of(hello: ProxyHello) -> Result<Self, EndpointError> {
+    pub fn of(hello: ProxyHello, defaults: Settings) -> Result<Self, EndpointError> {
         if hello.contract != CONTRACT {
             let what = format!("version {} of the contract", hello.contract);
             return Err(EndpointError::Unsupported(what));
         }
         let mut options = Options::new(hello.options);
-        let settings = Settings::take(&mut options)?;
+        let settings = Settings::take(&mut options, defaults)?;
         options.finish()?;
         Ok(Self {
             settings,

@@ -10,8 +10,10 @@ mod equations;
 mod gf256;
 mod packet;
 mod receiver;
+mod requests;
 mod sender;
 mod settings;
+mod store;
 mod tiny_mt;
 mod tunnel;
 

@@ -3,8 +3,9 @@
 //! | type | packet | behind the type, integers in network byte order |
 //! |---|---|---|
 //! | 1 | source | `esi: u32`, the datagram as it came |
-//! | 2 | repair | `repair_key: u16`, `density and count: u16`, `first_esi: u32`, the repair symbol |
+//! | 2 | repair | `repair_key: u16`, `density, count: u16`, `first_esi: u32`, the repair symbol |
 //! | 3 | report | `highest: u32`, `received: u32` |
+//! | 4 | request | the ESIs that are asked for, each `u32` |
 //!
 //! Source and repair carry the FEC payload IDs of RFC 8681 section 4.1.2 and 4.1.3 (in front of the
 //! payload, and not behind it); a report says which source packet was the last and how many came. A
@@ -23,6 +24,7 @@ const SYMBOL_HEADER: usize = 3;
 const SOURCE: u8 = 1;
 const REPAIR: u8 = 2;
 const REPORT: u8 = 3;
+const REQUEST: u8 = 4;
 
 /// A packet of the tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +40,8 @@ pub enum Packet<'a> {
     Repair(Repair<'a>),
     /// A report of the receiver.
     Report(Report),
+    /// A request for source packets: their ESIs, four bytes each.
+    Request(&'a [[u8; 4]]),
 }
 
 /// A repair packet.
@@ -45,7 +49,7 @@ pub enum Packet<'a> {
 pub struct Repair<'a> {
     /// The seed of its coefficients.
     pub key: u16,
-    /// How many of 16 coefficients are not 0, less one.
+    /// The number of coefficients in 16 that are not 0, less one.
     pub density: u8,
     /// The number of source symbols that it is of.
     pub count: u16,
@@ -60,7 +64,7 @@ pub struct Repair<'a> {
 pub struct Report {
     /// The largest ESI that came.
     pub highest: u32,
-    /// How many source packets came, modulo 2^32.
+    /// The number of source packets that came, modulo 2^32.
     pub received: u32,
 }
 
@@ -98,6 +102,10 @@ impl<'a> Packet<'a> {
                     received: u32::from_be_bytes(*received),
                 }))
             }
+            REQUEST => match rest.as_chunks() {
+                (esis, []) => Some(Self::Request(esis)),
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -125,13 +133,17 @@ impl<'a> Packet<'a> {
                 bytes.extend_from_slice(&report.highest.to_be_bytes());
                 bytes.extend_from_slice(&report.received.to_be_bytes());
             }
+            Self::Request(esis) => {
+                bytes.push(REQUEST);
+                bytes.extend_from_slice(esis.as_flattened());
+            }
         }
         bytes
     }
 }
 
 impl<'a> Repair<'a> {
-    /// One over all of `count` symbols from `first_esi` on.
+    /// A repair packet over all of `count` symbols from `first_esi` on.
     #[must_use]
     pub fn over(key: u16, first_esi: u32, count: u16, symbol: &'a [u8]) -> Self {
         let density = DENSITY.to_le_bytes()[0];
@@ -176,7 +188,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_read_and_what_is_read_is_written_so(
-            kind in 0_u8..5,
+            kind in 0_u8..6,
             rest in prop::collection::vec(any::<u8>(), 0..40),
         ) {
             let bytes = [&[kind][..], &rest].concat();

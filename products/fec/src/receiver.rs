@@ -8,6 +8,7 @@ use crate::coefficients::coefficients;
 use crate::equations::Equations;
 use crate::gf256;
 use crate::packet::{MOST_SYMBOLS, Repair, Report, datagram, symbol};
+use crate::requests::Requests;
 use crate::settings::Settings;
 
 /// Symbols are known for so long behind the latest: no repair is of older ones.
@@ -28,30 +29,34 @@ pub struct Receiver {
     highest: Option<u64>,
     /// All before this one were handed on or given up.
     next: u64,
-    /// What waits behind a gap, by ESI.
+    /// The datagrams that wait behind a gap, by ESI.
     waiting: BTreeSet<u64>,
-    /// When the gap at `next` is given up.
+    /// The time at which the gap at `next` is given up.
     give_up_at: Option<Duration>,
-    /// When it was found that an ESI is missing.
+    /// The missing ESIs, each with the time at which that was found.
     missed: BTreeMap<u64, Duration>,
+    /// None: it asks for nothing.
+    requests: Option<Requests>,
     report_at: Option<Duration>,
     reported: Option<Duration>,
-    /// What it did.
-    pub seen: Seen,
+    /// Its counts.
+    pub seen: ReceiverCounts,
 }
 
-/// What a receiver saw.
+/// The counts of a receiver.
 #[derive(Debug, Default, Clone)]
-pub struct Seen {
+pub struct ReceiverCounts {
     /// Datagrams that came by themselves.
     pub received_packets: u64,
     /// Repairs that came.
     pub repair_packets: u64,
     /// Datagrams that were brought back before they were given up.
     pub repaired_packets: u64,
-    /// Those of them that were handed on after later ones, or later than they were waited for.
+    /// Datagrams that came late: they were asked for, or overtaken.
+    pub answered_packets: u64,
+    /// Those of both that were handed on after later ones.
     pub late_packets: u64,
-    /// How long it took after it was found that they were missing.
+    /// The times that this took, from when they were found missing.
     pub repair_delays: Vec<Duration>,
     /// The most datagrams that waited behind a gap.
     pub most_waiting: usize,
@@ -72,9 +77,10 @@ impl Receiver {
             waiting: BTreeSet::new(),
             give_up_at: None,
             missed: BTreeMap::new(),
+            requests: settings.asks.then(Requests::default),
             report_at: None,
             reported: None,
-            seen: Seen::default(),
+            seen: ReceiverCounts::default(),
         }
     }
 
@@ -95,9 +101,17 @@ impl Receiver {
         self.report_at
             .get_or_insert(self.reported.map_or(now, |at| (at + REPORT_EVERY).max(now)));
         self.advance(now, esi);
-        self.missed.remove(&esi);
+        let missed = self.missed.remove(&esi);
+        if let Some(requests) = &mut self.requests {
+            requests.came(now, esi);
+        }
         if self.symbols.contains_key(&esi) {
             return; // a copy, or it was brought back before
+        }
+        if let Some(missed) = missed.filter(|at| *at < now) {
+            self.seen.answered_packets += 1;
+            self.seen.late_packets += u64::from(esi < self.next);
+            self.seen.repair_delays.push(now.saturating_sub(missed));
         }
         let whole = symbol(ecn, payload);
         let found = self.equations.know(esi, &whole);
@@ -134,10 +148,23 @@ impl Receiver {
         self.release(now, out);
     }
 
-    /// When something is to be done though nothing comes.
+    /// The time at which something is to be done though nothing comes.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Duration> {
-        self.give_up_at.into_iter().chain(self.report_at).min()
+        let again = self.requests.as_ref().and_then(Requests::next_timeout);
+        let times = [self.give_up_at, self.report_at, again];
+        times.into_iter().flatten().min()
+    }
+
+    /// The ESIs to ask for now; none if it asks for nothing.
+    pub fn requests(&mut self, now: Duration) -> Vec<[u8; 4]> {
+        let Some(requests) = &mut self.requests else {
+            return Vec::new();
+        };
+        let due = requests.due(now, self.missed.keys().copied());
+        due.into_iter()
+            .map(|esi| truncated(esi).to_be_bytes())
+            .collect()
     }
 
     /// Gives up the gap that was waited for long enough; returns a report if one is due.
@@ -199,6 +226,9 @@ impl Receiver {
         self.symbols = self.symbols.split_off(&oldest);
         self.missed = self.missed.split_off(&oldest);
         self.equations.forget(oldest);
+        if let Some(requests) = &mut self.requests {
+            requests.forget(oldest);
+        }
         self.waiting = self.waiting.split_off(&oldest);
         self.next = self.next.max(oldest);
     }
@@ -220,6 +250,9 @@ impl Receiver {
             self.seen.repaired_packets += 1;
             self.seen.late_packets += u64::from(esi < self.next);
             let missed = self.missed.remove(&esi).unwrap_or(now);
+            if let Some(requests) = &mut self.requests {
+                requests.came(now, esi);
+            }
             self.seen.repair_delays.push(now.saturating_sub(missed));
             self.hand_on(esi, out);
         }
@@ -241,7 +274,6 @@ impl Receiver {
 
     /// Hands on what waits for nothing any more, and sees what is waited for next.
     fn release(&mut self, now: Duration, out: &mut impl FnMut(u8, &[u8])) {
-        let before = self.next;
         while let Some(first) = self.waiting.first()
             && *first <= self.next
         {
@@ -249,11 +281,11 @@ impl Receiver {
             self.waiting.remove(&first);
             self.hand_on(first, out);
         }
-        if self.waiting.is_empty() {
-            self.give_up_at = None;
-        } else if self.give_up_at.is_none() || self.next != before {
-            self.give_up_at = Some(now + self.hold);
-        }
+        // Of gaps behind each other each is waited for since it was found, and not since the one
+        // before was given up: else they would add up.
+        let found = self.missed.get(&self.next).copied().unwrap_or(now);
+        let is_gap = !self.waiting.is_empty();
+        self.give_up_at = is_gap.then(|| (found + self.hold).max(now));
     }
 }
 

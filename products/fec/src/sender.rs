@@ -7,18 +7,20 @@ use std::time::Duration;
 use crate::coefficients::coefficients;
 use crate::gf256;
 use crate::packet::{Packet, Repair, Report, symbol};
+use crate::requests::MOST_ASKED;
 use crate::settings::{CodeRate, Settings};
+use crate::store::Store;
 
 /// Repair packets are counted in millionths.
 const ONE: i64 = 1_000_000;
-/// The code rate of `rate=adaptive`: repairs for each lost packet, and at least and at most so many
-/// for each packet.
-const PER_LOSS: f64 = 4.0;
-const LEAST: f64 = 0.01;
+/// The code rate of `rate=adaptive`: so many repairs for each packet, and for each lost one more;
+/// at most so many for each packet.
+const LEAST: f64 = 0.03;
+const PER_LOSS: f64 = 10.0;
 const MOST: f64 = 0.5;
 /// The share of adaptive rates with which a program begins, before any report.
 const FIRST: f64 = 0.1;
-/// How much of an older estimate of loss is left after a report.
+/// The share of an older estimate of loss that is left after a report.
 const KEPT: f64 = 0.8;
 
 /// The sending end.
@@ -29,28 +31,31 @@ pub struct Sender {
     /// The symbols that repairs are over, each with the time at which it was sent; the last is that
     /// of `next_esi` less one.
     window: VecDeque<(Duration, Vec<u8>)>,
+    store: Store,
     /// Repairs that are due, in millionths.
     due: i64,
     /// Whether a symbol is in no repair so far.
     is_uncovered: bool,
-    /// When a repair is sent even if none is due, since nothing else was sent.
+    /// The time at which a repair is sent even if none is due, since nothing else was sent.
     flush_at: Option<Duration>,
     next_key: u16,
     loss: Loss,
-    /// What it did.
-    pub sent: Sent,
+    /// Its counts.
+    pub sent: SenderCounts,
 }
 
-/// What a sender sent.
+/// The counts of a sender.
 #[derive(Debug, Default, Clone, Copy)]
-pub struct Sent {
+pub struct SenderCounts {
     /// Datagrams.
     pub source_packets: u64,
     /// Bytes in them.
     pub source_bytes: u64,
     /// Repairs.
     pub repair_packets: u64,
-    /// Bytes that were sent beyond these: headers and repairs.
+    /// Datagrams that were sent again, since they were asked for.
+    pub resent_packets: u64,
+    /// Bytes that were sent beyond these: headers, repairs, and what was sent again.
     pub overhead_bytes: u64,
     /// Datagrams that are too large for the tunnel, and were dropped.
     pub too_large_packets: u64,
@@ -71,12 +76,13 @@ impl Sender {
             settings,
             next_esi: 0,
             window: VecDeque::new(),
+            store: Store::default(),
             due: ONE / 2,
             is_uncovered: false,
             flush_at: None,
             next_key: 0,
             loss: Loss::default(),
-            sent: Sent::default(),
+            sent: SenderCounts::default(),
         }
     }
 
@@ -99,6 +105,9 @@ impl Sender {
         self.sent.source_bytes += payload.len() as u64;
         self.sent.overhead_bytes += (packet.len() - payload.len()) as u64;
         out(ecn, &packet);
+        if self.settings.asks {
+            self.store.keep(now, esi, ecn, packet);
+        }
         self.window.push_back((now, symbol(ecn, payload)));
         self.forget(now);
         self.is_uncovered = true;
@@ -109,7 +118,7 @@ impl Sender {
         self.flush_at = self.may_flush().then(|| now + self.settings.flush);
     }
 
-    /// When something is to be sent though no datagram comes.
+    /// The time at which something is to be sent though no datagram comes.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Duration> {
         self.flush_at
@@ -121,6 +130,16 @@ impl Sender {
             self.flush_at = None;
             self.forget(now);
             self.repair(out);
+        }
+    }
+
+    /// Sends again what is asked for, and kept.
+    pub fn resend(&mut self, esis: &[[u8; 4]], out: &mut impl FnMut(u8, &[u8])) {
+        let found = esis.iter().take(MOST_ASKED);
+        for (ecn, packet) in found.filter_map(|esi| self.store.find(u32::from_be_bytes(*esi))) {
+            self.sent.resent_packets += 1;
+            self.sent.overhead_bytes += packet.len() as u64;
+            out(ecn, packet);
         }
     }
 
@@ -137,7 +156,7 @@ impl Sender {
 
     /// Whether a pause is filled with a repair: if some are due, and something is in none so far.
     fn may_flush(&self) -> bool {
-        self.is_uncovered && self.due > 0
+        self.is_uncovered && self.due > 0 && self.per_packet() > 0
     }
 
     /// Repairs for each datagram, in millionths.
@@ -146,7 +165,7 @@ impl Sender {
             CodeRate::Fixed(share) => share,
             CodeRate::Adaptive => match self.loss.share {
                 None => FIRST,
-                Some(loss) => (PER_LOSS * loss).clamp(LEAST, MOST),
+                Some(loss) => (LEAST + PER_LOSS * loss).min(MOST),
             },
         };
         #[expect(clippy::cast_possible_truncation, reason = "shares are from 0 to 1")]

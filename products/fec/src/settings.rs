@@ -21,7 +21,7 @@ pub enum CodeRate {
 /// The settings of one end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// How many repairs are sent.
+    /// The share of repairs.
     pub rate: CodeRate,
     /// The most source symbols that a repair is of.
     pub window: usize,
@@ -29,6 +29,8 @@ pub struct Settings {
     pub age: Duration,
     /// After a pause of this length a repair that is due in part is sent.
     pub flush: Duration,
+    /// Whether the receiver asks for what is missing, and the sender keeps it.
+    pub asks: bool,
     /// For this long the receiver holds what comes behind a gap, so that order is kept.
     pub hold: Duration,
     /// The largest datagram that goes through.
@@ -42,6 +44,7 @@ impl Default for Settings {
             window: 100,
             age: Duration::from_millis(250),
             flush: Duration::from_millis(5),
+            asks: false,
             hold: Duration::from_millis(20),
             most_payload: MOST_PACKET - MOST_OVERHEAD,
         }
@@ -49,9 +52,21 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The settings that options ask for, the others as by default.
-    pub fn take(options: &mut Options) -> Result<Self, EndpointError> {
-        let mut settings = Self::default();
+    /// The defaults where losses are repaired by asking: no repairs without, and what comes behind
+    /// a gap is held for as long as an answer takes over a geostationary satellite, and a half.
+    #[must_use]
+    pub fn asking() -> Self {
+        Self {
+            rate: CodeRate::Fixed(0.0),
+            asks: true,
+            hold: Duration::from_millis(900),
+            ..Self::default()
+        }
+    }
+
+    /// The settings that options ask for, the others as in `defaults`.
+    pub fn take(options: &mut Options, defaults: Self) -> Result<Self, EndpointError> {
+        let mut settings = defaults;
         if let Some(text) = options.take("rate") {
             settings.rate = rate(&text)?;
         }
@@ -61,7 +76,7 @@ impl Settings {
         for (name, place, most) in [
             ("age_ms", &mut settings.age, 60_000),
             ("flush_ms", &mut settings.flush, 1000),
-            ("hold_ms", &mut settings.hold, 1000),
+            ("hold_ms", &mut settings.hold, 5000),
         ] {
             if let Some(millis) = options.take_number(name, 0..=most)? {
                 *place = Duration::from_millis(millis);
@@ -91,7 +106,8 @@ mod tests {
 
     fn of(text: &str) -> Result<Settings, String> {
         let mut options = Options::parse(text).unwrap();
-        let settings = Settings::take(&mut options).map_err(|error| error.to_string())?;
+        let settings =
+            Settings::take(&mut options, Settings::default()).map_err(|error| error.to_string())?;
         options.finish().map_err(|error| error.to_string())?;
         Ok(settings)
     }
@@ -112,7 +128,7 @@ mod tests {
             ("rate=101%", "write a share from 0% to 100%, or adaptive"),
             ("rate=NaN%", "write a share from 0% to 100%, or adaptive"),
             ("window=4096", "write a whole number from 1 to 4095"),
-            ("hold_ms=-1", "write a whole number from 0 to 1000"),
+            ("hold_ms=-1", "write a whole number from 0 to 5000"),
             ("code=rs", "unknown"),
         ] {
             let said = of(text).unwrap_err();

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bentpipe_endpoint::contract::{ProxyBye, ProxyHello};
 use bentpipe_endpoint::driver::Port;
 use bentpipe_endpoint::{Clock, EndpointError, Transmit};
-use bentpipe_fec::{Departure, Side, Tunnel};
+use bentpipe_fec::{Departure, Settings, Side, Tunnel};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use signal_hook::consts::SIGTERM;
@@ -19,10 +19,10 @@ use crate::VERSION;
 use crate::instructions::Instructions;
 
 /// Serves until SIGTERM.
-pub fn run() -> Result<(), EndpointError> {
+pub fn run(defaults: Settings) -> Result<(), EndpointError> {
     let text = read_to_string(stdin()).map_err(EndpointError::io("reading standard input"))?;
     let hello: ProxyHello = serde_json::from_str(&text)?;
-    let instructions = Instructions::of(hello)?;
+    let instructions = Instructions::of(hello, defaults)?;
     let (ended, signal) = UnixStream::pair().map_err(EndpointError::io("making a pipe"))?;
     signal_hook::low_level::pipe::register(SIGTERM, signal)
         .map_err(EndpointError::io("handling SIGTERM"))?;

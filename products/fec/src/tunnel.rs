@@ -46,7 +46,7 @@ impl Tunnel {
         }
     }
 
-    /// Something came at a side; `departures` takes what leaves for it.
+    /// Takes a packet that came at a side; `departures` takes what leaves for it.
     pub fn arrive(
         &mut self,
         now: Duration,
@@ -66,13 +66,26 @@ impl Tunnel {
                 }
                 Some(Packet::Repair(repair)) => self.receiver.repair(now, &repair, &mut hand_on),
                 Some(Packet::Report(report)) => self.sender.report(report),
+                Some(Packet::Request(esis)) => self.sender.resend(esis, &mut |ecn, packet| {
+                    departures.push(departure(Side::Tunnel, ecn, packet));
+                }),
                 None => self.receiver.seen.odd_packets += 1,
             },
         }
         departures.append(&mut plain);
+        self.ask(now, departures);
     }
 
-    /// When [`Self::handle_timeout`] is to be called.
+    /// Asks for what is missing, if it is set so.
+    fn ask(&mut self, now: Duration, departures: &mut Vec<Departure>) {
+        let esis = self.receiver.requests(now);
+        if !esis.is_empty() {
+            let packet = Packet::Request(&esis).write();
+            departures.push(departure(Side::Tunnel, 0, &packet));
+        }
+    }
+
+    /// The time at which [`Self::handle_timeout`] is to be called.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Duration> {
         let timeouts = [self.sender.next_timeout(), self.receiver.next_timeout()];
@@ -92,9 +105,10 @@ impl Tunnel {
             tunnel.push(departure(Side::Tunnel, 0, &Packet::Report(report).write()));
         }
         departures.append(&mut tunnel);
+        self.ask(now, departures);
     }
 
-    /// What it did, for the record.
+    /// Its counts, for the record.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         let (sent, seen) = (self.sender.sent, &self.receiver.seen);
@@ -102,12 +116,14 @@ impl Tunnel {
         said.say("source_packets", sent.source_packets);
         said.say("source_bytes", sent.source_bytes);
         said.say("sent_repair_packets", sent.repair_packets);
+        said.say("resent_packets", sent.resent_packets);
         said.say("overhead_bytes", sent.overhead_bytes);
         said.say("too_large_packets", sent.too_large_packets);
         said.say("reported_loss_share", self.sender.reported_loss());
         said.say("received_packets", seen.received_packets);
         said.say("received_repair_packets", seen.repair_packets);
         said.say("repaired_packets", seen.repaired_packets);
+        said.say("answered_packets", seen.answered_packets);
         said.say("late_packets", seen.late_packets);
         said.say("lost_packets", self.receiver.lost_packets());
         said.say("most_waiting_packets", seen.most_waiting);
@@ -140,11 +156,11 @@ mod tests {
     const DELAY: Duration = Duration::from_millis(300);
 
     fn settings(options: &str) -> Settings {
-        Settings::take(&mut Options::parse(options).unwrap()).unwrap()
+        Settings::take(&mut Options::parse(options).unwrap(), Settings::default()).unwrap()
     }
 
-    /// What comes out, and when, of datagrams that go in every `every`, over a link that loses the
-    /// packets of which `is_lost` says so by their number.
+    /// The datagrams that come out, each with its time, of those that go in every `every`, over a
+    /// link that loses the packets of which `is_lost` says so by their number.
     fn carry(
         settings: Settings,
         (count, every): (u32, Duration),
@@ -252,8 +268,25 @@ mod tests {
             end.receiver.seen.repair_packets
         };
         let (clean, lossy) = (run(false), run(true));
-        assert!(clean < 150, "{clean}");
-        assert!((600..1300).contains(&lossy), "{lossy}");
+        assert!(clean < 250, "{clean}");
+        assert!((1500..2600).contains(&lossy), "{lossy}");
+    }
+
+    #[test]
+    fn what_is_asked_for_comes_a_round_trip_later_and_in_order() {
+        // Of the packets that are sent again every seventh is lost too.
+        let is_lost = |number: usize| number.is_multiple_of(7) && number < 2000;
+        let hold = Duration::from_secs(3);
+        let asking = Settings {
+            hold,
+            ..Settings::asking()
+        };
+        let (arrived, end) = carry(asking, (2000, Duration::from_millis(1)), is_lost);
+        assert!(arrived.iter().map(|(_, number)| *number).eq(0..2000));
+        let seen = &end.receiver.seen;
+        assert!(seen.answered_packets > 200, "{seen:?}");
+        let delays = &seen.repair_delays;
+        assert_eq!(delays.iter().min(), Some(&(DELAY * 2)));
     }
 
     proptest! {

@@ -9,13 +9,13 @@ use bentpipe_endpoint::contract::{
     SERVER_SIDE, encode_message, message_name,
 };
 use bentpipe_endpoint::driver::Pipes;
-use bentpipe_fec::{Departure, Side, Tunnel};
+use bentpipe_fec::{Departure, Settings, Side, Tunnel};
 
 use crate::VERSION;
 use crate::instructions::Instructions;
 
 /// Exchanges messages with the coordinator until FINISH, or until it goes away.
-pub fn run() -> Result<(), EndpointError> {
+pub fn run(defaults: Settings) -> Result<(), EndpointError> {
     let mut pipes = Pipes::inherited();
     let Some((kind, body)) = pipes.receive()? else {
         return Ok(());
@@ -25,7 +25,7 @@ pub fn run() -> Result<(), EndpointError> {
     }
     let hello: ProxyHello = serde_json::from_slice(body)?;
     let shared_memory = pipes.share(hello.shared_memory)?;
-    let instructions = Instructions::of(hello)?;
+    let instructions = Instructions::of(hello, defaults)?;
     let mut end = VirtualTime {
         client_side: instructions.client_side,
         tunnel: Tunnel::new(instructions.settings),
@@ -66,7 +66,7 @@ fn unexpected(kind: u8, due: &str) -> EndpointError {
 struct VirtualTime {
     client_side: Side,
     tunnel: Tunnel,
-    /// What leaves at an instant.
+    /// The packets that leave at an instant.
     departures: Vec<Departure>,
     ran: RanMessage,
 }
