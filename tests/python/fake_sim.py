@@ -146,6 +146,7 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
         "client_statistics": {}, "server_statistics": {},
         "received_step_s": 0.1, "received_bytes": [1, 2, 3], "in_order_bytes": [1, 1, 3],
         "jain_index": None, "flows": [], "proxies": [], "hops": [], "tunnel": None,
+        "packet_log_sha256": None,
         "packet_log_hash": hashlib.sha256(f"{job['seed']}{goodput}".encode()).hexdigest(),
         "release_error_p50_ms": None, "release_error_p99_ms": None, "release_error_p999_ms": None,
         "release_error_max_ms": None, "release_error_limit_ms": None, "kernel_drops": None,
