@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::gf256;
 
-/// The most equations that are kept; the oldest goes.
-const MOST_EQUATIONS: usize = 512;
+/// The most equations that are kept; the oldest goes. Each has fewer unknowns than that: more than
+/// so many losses in a window are not repaired, and a hostile sender could keep a processor busy.
+const MOST_EQUATIONS: usize = 256;
 
 /// An equation: the sum of coefficients times missing symbols is `sum`. Its first coefficient is 1.
 #[derive(Debug, Clone)]
@@ -26,6 +27,9 @@ pub struct Equations {
 impl Equations {
     /// Adds an equation, and returns the symbols that are known with it.
     pub fn add(&mut self, coefficients: BTreeMap<u64, u8>, sum: Vec<u8>) -> Vec<(u64, Vec<u8>)> {
+        if coefficients.len() > MOST_EQUATIONS {
+            return Vec::new();
+        }
         let mut new = Equation { coefficients, sum };
         for known in &self.kept {
             new.eliminate(known);

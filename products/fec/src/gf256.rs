@@ -1,5 +1,5 @@
 //! Arithmetic in GF(2^8), the field of RFC 8681: polynomials over GF(2) modulo
-//! x^8 + x^4 + x^3 + x^2 + 1 (RFC 8681 section 3.5, RFC 5510 section 8.1).
+//! x^8 + x^4 + x^3 + x^2 + 1 (RFC 8681 section 3.7).
 
 /// The field's polynomial, as bits.
 const POLYNOMIAL: u16 = 0x11d;

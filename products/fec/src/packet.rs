@@ -2,15 +2,16 @@
 //!
 //! | type | packet | behind the type, integers in network byte order |
 //! |---|---|---|
-//! | 1 | source | `esi: u32`, the datagram as it came |
+//! | 1, 17, 33, 49 | source | `esi: u32`, the datagram as it came |
 //! | 2 | repair | `repair_key: u16`, `density, count: u16`, `first_esi: u32`, the repair symbol |
 //! | 3 | report | `highest: u32`, `received: u32` |
 //! | 4 | request | the ESIs that are asked for, each `u32` |
 //!
 //! Source and repair carry the FEC payload IDs of RFC 8681 section 4.1.2 and 4.1.3 (in front of the
-//! payload, and not behind it); a report says which source packet was the last and how many came. A
-//! symbol is a datagram behind its ECN bits and its length, padded with zeros: the ADUI of RFC 8680
-//! section 4.2, of one symbol.
+//! payload, and not behind it); bits 4 and 5 of a source packet's type are the ECN bits of its
+//! datagram, since links may mark what carries it. A report says which source packet was the last
+//! and how many came. A symbol is a datagram behind its ECN bits and its length, padded with zeros:
+//! an ADUI of one symbol (RFC 8681 section 3.2).
 
 /// The most source symbols that a repair symbol is of: its count has 12 bits.
 pub const MOST_SYMBOLS: usize = 0xfff;
@@ -22,6 +23,8 @@ pub const MOST_OVERHEAD: usize = 9 + SYMBOL_HEADER;
 const SYMBOL_HEADER: usize = 3;
 
 const SOURCE: u8 = 1;
+/// The bits of its type that are the ECN bits of the datagram.
+const ECN: u8 = 0x30;
 const REPAIR: u8 = 2;
 const REPORT: u8 = 3;
 const REQUEST: u8 = 4;
@@ -33,6 +36,8 @@ pub enum Packet<'a> {
     Source {
         /// Its encoding symbol ID: a number that grows by one.
         esi: u32,
+        /// The ECN bits of the datagram, as it was sent.
+        ecn: u8,
         /// The datagram.
         payload: &'a [u8],
     },
@@ -74,10 +79,10 @@ impl<'a> Packet<'a> {
     pub fn read(bytes: &'a [u8]) -> Option<Self> {
         let (kind, rest) = bytes.split_first()?;
         match *kind {
-            SOURCE => {
+            kind if kind & !ECN == SOURCE => {
                 let (esi, payload) = rest.split_first_chunk()?;
-                let esi = u32::from_be_bytes(*esi);
-                Some(Self::Source { esi, payload })
+                let (esi, ecn) = (u32::from_be_bytes(*esi), (kind & ECN) >> 4);
+                Some(Self::Source { esi, ecn, payload })
             }
             REPAIR => {
                 let (key, rest) = rest.split_first_chunk()?;
@@ -115,8 +120,8 @@ impl<'a> Packet<'a> {
     pub fn write(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         match self {
-            Self::Source { esi, payload } => {
-                bytes.push(SOURCE);
+            Self::Source { esi, ecn, payload } => {
+                bytes.push(SOURCE | ecn << 4 & ECN);
                 bytes.extend_from_slice(&esi.to_be_bytes());
                 bytes.extend_from_slice(payload);
             }
@@ -188,7 +193,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_read_and_what_is_read_is_written_so(
-            kind in 0_u8..6,
+            kind in 0_u8..64,
             rest in prop::collection::vec(any::<u8>(), 0..40),
         ) {
             let bytes = [&[kind][..], &rest].concat();

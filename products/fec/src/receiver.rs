@@ -7,23 +7,29 @@ use std::time::Duration;
 use crate::coefficients::coefficients;
 use crate::equations::Equations;
 use crate::gf256;
-use crate::packet::{MOST_SYMBOLS, Repair, Report, datagram, symbol};
+use crate::packet::{Repair, Report, datagram, symbol};
 use crate::requests::Requests;
 use crate::settings::Settings;
+use crate::store;
 
-/// Symbols are known for so long behind the latest: no repair is of older ones.
-const KEPT: u64 = MOST_SYMBOLS as u64 + 1;
+/// Symbols are known for so long behind the latest: nothing older is in a repair, or sent again.
+const KEPT: u64 = store::MOST as u64;
 /// So far ahead of the latest packet one may be: more is another sender, or a hostile one.
 const MOST_AHEAD: u64 = 1 << 20;
 /// A report is sent at most so often.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
+/// The most repairs whose delays are kept.
+const MOST_DELAYS: usize = 1 << 16;
+/// Congestion Experienced (RFC 3168 section 5).
+const CE: u8 = 3;
 
 /// The receiving end.
 #[derive(Debug)]
 pub struct Receiver {
     hold: Duration,
-    /// Datagrams that came or were brought back, by ESI, for the equations.
-    symbols: BTreeMap<u64, Vec<u8>>,
+    most_payload: usize,
+    /// Datagrams that came or were brought back, by ESI.
+    symbols: BTreeMap<u64, Known>,
     equations: Equations,
     /// The largest ESI that came, of those that are counted from the first one on.
     highest: Option<u64>,
@@ -35,6 +41,8 @@ pub struct Receiver {
     give_up_at: Option<Duration>,
     /// The missing ESIs, each with the time at which that was found.
     missed: BTreeMap<u64, Duration>,
+    /// Whether an ESI is missing that nobody has asked for.
+    is_new_missed: bool,
     /// None: it asks for nothing.
     requests: Option<Requests>,
     report_at: Option<Duration>,
@@ -43,24 +51,37 @@ pub struct Receiver {
     pub seen: ReceiverCounts,
 }
 
+/// A datagram that is known.
+#[derive(Debug)]
+struct Known {
+    /// As the sender has it in repairs.
+    symbol: Vec<u8>,
+    /// Whether links marked it on its way.
+    is_marked: bool,
+}
+
 /// The counts of a receiver.
 #[derive(Debug, Default, Clone)]
 pub struct ReceiverCounts {
-    /// Datagrams that came by themselves.
+    /// Datagrams that came by themselves, each once.
     pub received_packets: u64,
+    /// Datagrams that came again, or after they had been brought back.
+    pub copied_packets: u64,
     /// Repairs that came.
     pub repair_packets: u64,
-    /// Datagrams that were brought back before they were given up.
+    /// Datagrams that equations brought back.
     pub repaired_packets: u64,
     /// Datagrams that came late: they were asked for, or overtaken.
     pub answered_packets: u64,
     /// Those of both that were handed on after later ones.
     pub late_packets: u64,
-    /// The times that this took, from when they were found missing.
+    /// The times that both took, from when they were found missing.
     pub repair_delays: Vec<Duration>,
     /// The most datagrams that waited behind a gap.
     pub most_waiting: usize,
-    /// Bytes that are no packet of the tunnel.
+    /// Packets with numbers that are too old to be of use.
+    pub stale_packets: u64,
+    /// Packets that are none of the tunnel.
     pub odd_packets: u64,
 }
 
@@ -70,6 +91,7 @@ impl Receiver {
     pub fn new(settings: &Settings) -> Self {
         Self {
             hold: settings.hold,
+            most_payload: settings.most_payload,
             symbols: BTreeMap::new(),
             equations: Equations::default(),
             highest: None,
@@ -77,6 +99,7 @@ impl Receiver {
             waiting: BTreeSet::new(),
             give_up_at: None,
             missed: BTreeMap::new(),
+            is_new_missed: false,
             requests: settings.asks.then(Requests::default),
             report_at: None,
             reported: None,
@@ -84,63 +107,77 @@ impl Receiver {
         }
     }
 
-    /// A datagram came by itself. `out` takes what is handed on, with ECN bits.
+    /// Takes a datagram that came by itself, in a packet with these ECN bits. `out` takes what is
+    /// handed on, with ECN bits.
     pub fn source(
         &mut self,
         now: Duration,
-        esi: u32,
-        ecn: u8,
-        payload: &[u8],
+        (esi, ecn, payload): (u32, u8, &[u8]),
+        arriving: u8,
         out: &mut impl FnMut(u8, &[u8]),
     ) {
-        let Some(esi) = self.place(esi) else {
+        if payload.len() > self.most_payload {
             self.seen.odd_packets += 1;
             return;
+        }
+        let Some(esi) = self.place(esi) else {
+            return;
         };
-        self.seen.received_packets += 1;
-        self.report_at
-            .get_or_insert(self.reported.map_or(now, |at| (at + REPORT_EVERY).max(now)));
-        self.advance(now, esi);
-        let missed = self.missed.remove(&esi);
-        if let Some(requests) = &mut self.requests {
-            requests.came(now, esi);
-        }
+        self.advance(now, esi, out);
         if self.symbols.contains_key(&esi) {
-            return; // a copy, or it was brought back before
+            self.seen.copied_packets += 1;
+            return;
         }
-        if let Some(missed) = missed.filter(|at| *at < now) {
+        self.seen.received_packets += 1;
+        let report_at = self.reported.map_or(now, |at| (at + REPORT_EVERY).max(now));
+        self.report_at.get_or_insert(report_at);
+        let missed = self.missed.remove(&esi).filter(|at| *at < now);
+        if let Some(missed) = missed {
             self.seen.answered_packets += 1;
-            self.seen.late_packets += u64::from(esi < self.next);
-            self.seen.repair_delays.push(now.saturating_sub(missed));
+            self.note_delay(now.saturating_sub(missed));
         }
-        let whole = symbol(ecn, payload);
-        let found = self.equations.know(esi, &whole);
-        self.symbols.insert(esi, whole);
-        self.hand_on(esi, out);
+        let known = Known {
+            symbol: symbol(ecn, payload),
+            is_marked: arriving == CE && ecn != CE,
+        };
+        let found = self.equations.know(esi, &known.symbol);
+        self.know(now, esi, known, missed.is_some(), out);
         self.repaired(now, found, out);
         self.release(now, out);
     }
 
-    /// A repair came.
+    /// Takes a repair that came.
     pub fn repair(&mut self, now: Duration, repair: &Repair<'_>, out: &mut impl FnMut(u8, &[u8])) {
-        self.seen.repair_packets += 1;
-        let last = repair
-            .first_esi
-            .wrapping_add(u32::from(repair.count).saturating_sub(1));
-        let place = self.place(last).filter(|_| repair.count > 0);
-        let Some(first) = place.and_then(|last| last.checked_sub(u64::from(repair.count) - 1))
-        else {
+        let length = repair.symbol.len();
+        if repair.count == 0 || length > symbol(0, &[]).len() + self.most_payload {
             self.seen.odd_packets += 1;
             return;
+        }
+        let count = u32::from(repair.count);
+        let Some(last) = self.place(repair.first_esi.wrapping_add(count - 1)) else {
+            return;
         };
-        self.advance(now, first + u64::from(repair.count) - 1);
-        let mut sum = repair.symbol.to_vec();
-        let mut unknown = BTreeMap::new();
+        self.seen.repair_packets += 1;
+        self.advance(now, last, out);
+        let first = (last + 1).checked_sub(u64::from(count));
+        let Some(first) = first.filter(|first| *first >= self.oldest()) else {
+            self.seen.stale_packets += 1;
+            return;
+        };
         let factors = coefficients(repair.key, repair.count, repair.density);
-        for (esi, factor) in (first..).zip(factors).filter(|(_, factor)| *factor != 0) {
-            match self.symbols.get(&esi) {
-                Some(symbol) => gf256::add_scaled(&mut sum, symbol, factor),
-                None => drop(unknown.insert(esi, factor)),
+        let factors = || (first..).zip(&factors).filter(|(_, factor)| **factor != 0);
+        let is_missing = |esi: &u64| !self.symbols.contains_key(esi);
+        let unknown: BTreeMap<u64, u8> = factors()
+            .filter(|(esi, _)| is_missing(esi))
+            .map(|(esi, factor)| (esi, *factor))
+            .collect();
+        if unknown.is_empty() {
+            return;
+        }
+        let mut sum = repair.symbol.to_vec();
+        for (esi, factor) in factors() {
+            if let Some(known) = self.symbols.get(&esi) {
+                gf256::add_scaled(&mut sum, &known.symbol, *factor);
             }
         }
         let found = self.equations.add(unknown, sum);
@@ -156,12 +193,17 @@ impl Receiver {
         times.into_iter().flatten().min()
     }
 
-    /// The ESIs to ask for now; none if it asks for nothing.
+    /// The ESIs to ask for now, as many as fit a packet; none if it asks for nothing.
     pub fn requests(&mut self, now: Duration) -> Vec<[u8; 4]> {
         let Some(requests) = &mut self.requests else {
             return Vec::new();
         };
+        let is_late = requests.next_timeout().is_some_and(|at| at <= now);
+        if !self.is_new_missed && !is_late {
+            return Vec::new();
+        }
         let due = requests.due(now, self.missed.keys().copied());
+        self.is_new_missed = !due.is_empty();
         due.into_iter()
             .map(|esi| truncated(esi).to_be_bytes())
             .collect()
@@ -174,7 +216,6 @@ impl Receiver {
         out: &mut impl FnMut(u8, &[u8]),
     ) -> Option<Report> {
         if self.give_up_at.is_some_and(|at| at <= now) {
-            self.give_up_at = None;
             if let Some(first) = self.waiting.first() {
                 self.next = *first;
             }
@@ -190,71 +231,108 @@ impl Receiver {
         })
     }
 
-    /// The datagrams that never came.
+    /// The datagrams that never came, of those that anything later told of.
     #[must_use]
     pub fn lost_packets(&self) -> u64 {
         let all = self.highest.map_or(0, |highest| highest + 1);
         all.saturating_sub(self.seen.received_packets + self.seen.repaired_packets)
     }
 
-    /// The ESI, counted without end, that ends as this one does and is nearest to the latest.
-    fn place(&self, esi: u32) -> Option<u64> {
-        let Some(highest) = self.highest else {
-            // A tunnel begins at 0; packets before may be lost.
-            return Some(u64::from(esi)).filter(|esi| *esi < MOST_AHEAD);
-        };
+    /// The ESI, counted without end, that ends as this one does and is nearest to the latest. None,
+    /// and counted, if it is too far from that.
+    fn place(&mut self, esi: u32) -> Option<u64> {
+        // A tunnel begins at 0; packets before the first that comes may be lost.
+        let highest = self.highest.unwrap_or(0);
         let ahead = esi.wrapping_sub(truncated(highest));
         if u64::from(ahead) < MOST_AHEAD {
             return Some(highest + u64::from(ahead));
         }
         let behind = u64::from(ahead.wrapping_neg());
-        highest.checked_sub(behind).filter(|_| behind < KEPT)
+        if behind >= MOST_AHEAD {
+            self.seen.odd_packets += 1;
+            return None;
+        }
+        let place = highest.checked_sub(behind);
+        let place = place.filter(|place| *place >= self.oldest());
+        self.seen.stale_packets += u64::from(place.is_none());
+        place
+    }
+
+    /// The first ESI that is of use.
+    fn oldest(&self) -> u64 {
+        let next = self.highest.map_or(0, |highest| highest + 1);
+        next.saturating_sub(KEPT)
     }
 
     /// Takes note that all up to `esi` have been sent.
-    fn advance(&mut self, now: Duration, esi: u64) {
+    fn advance(&mut self, now: Duration, esi: u64, out: &mut impl FnMut(u8, &[u8])) {
         let from = self.highest.map_or(0, |highest| highest + 1);
         if esi < from {
             return;
         }
-        let oldest = (esi + 1).saturating_sub(KEPT);
-        self.missed
-            .extend((from.max(oldest)..esi).map(|missing| (missing, now)));
-        // This one too, if it was a repair that told of it.
-        self.missed.insert(esi, now);
         self.highest = Some(esi);
+        let oldest = self.oldest();
+        // This one too: if a repair tells of it, it is missing.
+        let missing = (from.max(oldest)..=esi).map(|missing| (missing, now));
+        self.missed.extend(missing);
+        self.is_new_missed = true;
+        while self.waiting.first().is_some_and(|first| *first < oldest) {
+            let first = self.waiting.pop_first().expect("it is there");
+            self.next = first;
+            self.hand_on(first, out);
+        }
         self.symbols = self.symbols.split_off(&oldest);
         self.missed = self.missed.split_off(&oldest);
         self.equations.forget(oldest);
         if let Some(requests) = &mut self.requests {
             requests.forget(oldest);
         }
-        self.waiting = self.waiting.split_off(&oldest);
         self.next = self.next.max(oldest);
     }
 
-    /// Symbols were brought back.
+    /// Takes symbols that were brought back.
     fn repaired(
         &mut self,
         now: Duration,
-        found: Vec<(u64, Vec<u8>)>,
+        mut found: Vec<(u64, Vec<u8>)>,
         out: &mut impl FnMut(u8, &[u8]),
     ) {
-        let mut found = found;
-        while let Some((esi, whole)) = found.pop() {
-            if self.symbols.contains_key(&esi) || datagram(&whole).is_none() {
+        while let Some((esi, symbol)) = found.pop() {
+            if self.symbols.contains_key(&esi) || datagram(&symbol).is_none() {
                 continue;
             }
-            found.extend(self.equations.know(esi, &whole));
-            self.symbols.insert(esi, whole);
+            found.extend(self.equations.know(esi, &symbol));
             self.seen.repaired_packets += 1;
-            self.seen.late_packets += u64::from(esi < self.next);
             let missed = self.missed.remove(&esi).unwrap_or(now);
-            if let Some(requests) = &mut self.requests {
-                requests.came(now, esi);
-            }
-            self.seen.repair_delays.push(now.saturating_sub(missed));
-            self.hand_on(esi, out);
+            self.note_delay(now.saturating_sub(missed));
+            let known = Known {
+                symbol,
+                is_marked: false,
+            };
+            self.know(now, esi, known, false, out);
+        }
+    }
+
+    /// A datagram is known now. `was_missed`: it came by itself after it was found missing.
+    fn know(
+        &mut self,
+        now: Duration,
+        esi: u64,
+        known: Known,
+        was_missed: bool,
+        out: &mut impl FnMut(u8, &[u8]),
+    ) {
+        if let Some(requests) = &mut self.requests {
+            requests.came(now, esi, was_missed);
+        }
+        self.seen.late_packets += u64::from(esi < self.next);
+        self.symbols.insert(esi, known);
+        self.hand_on(esi, out);
+    }
+
+    fn note_delay(&mut self, delay: Duration) {
+        if self.seen.repair_delays.len() < MOST_DELAYS {
+            self.seen.repair_delays.push(delay);
         }
     }
 
@@ -266,19 +344,28 @@ impl Receiver {
             self.seen.most_waiting = self.seen.most_waiting.max(self.waiting.len());
             return;
         }
-        if let Some((ecn, payload)) = self.symbols.get(&esi).and_then(|it| datagram(it)) {
-            out(ecn, payload);
+        let known = self.symbols.get(&esi);
+        if let Some(known) = known
+            && let Some((ecn, payload)) = datagram(&known.symbol)
+        {
+            match (known.is_marked, ecn) {
+                (false, ecn) => out(ecn, payload),
+                // RFC 6040 section 4.2: who cannot be told of congestion is told by a loss.
+                (true, 0) => {}
+                (true, _) => out(CE, payload),
+            }
         }
         self.next = self.next.max(esi + 1);
     }
 
     /// Hands on what waits for nothing any more, and sees what is waited for next.
     fn release(&mut self, now: Duration, out: &mut impl FnMut(u8, &[u8])) {
-        while let Some(first) = self.waiting.first()
-            && *first <= self.next
+        while self
+            .waiting
+            .first()
+            .is_some_and(|first| *first <= self.next)
         {
-            let first = *first;
-            self.waiting.remove(&first);
+            let first = self.waiting.pop_first().expect("it is there");
             self.hand_on(first, out);
         }
         // Of gaps behind each other each is waited for since it was found, and not since the one

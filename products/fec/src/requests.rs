@@ -6,6 +6,8 @@ use std::time::Duration;
 
 /// The round trip of the hop, as long as none was measured.
 const FIRST_ROUND_TRIP: Duration = Duration::from_millis(700);
+/// An answer may come so much later than round trips and a quarter: timers of hosts are not exact.
+const SLACK: Duration = Duration::from_millis(20);
 /// A symbol is asked for at most so often.
 const MOST_TRIES: u32 = 3;
 /// The most symbols that one packet asks for.
@@ -21,7 +23,8 @@ pub struct Requests {
 
 #[derive(Debug, Clone, Copy)]
 struct Request {
-    at: Duration,
+    first: Duration,
+    latest: Duration,
     tries: u32,
 }
 
@@ -35,12 +38,13 @@ impl Requests {
                 break;
             }
             let request = self.open.entry(esi).or_insert(Request {
-                at: Duration::ZERO,
+                first: now,
+                latest: now,
                 tries: 0,
             });
-            let is_due = request.tries == 0 || now >= request.at + patience;
+            let is_due = request.tries == 0 || now >= request.latest + patience;
             if is_due && request.tries < MOST_TRIES {
-                request.at = now;
+                request.latest = now;
                 request.tries += 1;
                 due.push(esi);
             }
@@ -48,13 +52,15 @@ impl Requests {
         due
     }
 
-    /// A symbol has come; it counts as an answer if it was asked for once.
-    pub fn came(&mut self, now: Duration, esi: u64) {
-        if let Some(Request { at, tries: 1 }) = self.open.remove(&esi) {
-            let sample = now.saturating_sub(at);
-            let before = self.round_trip.unwrap_or(sample);
-            self.round_trip = Some((before * 7 + sample) / 8);
-        }
+    /// A symbol is no longer missing. If it was sent again, that is a sample of the round trip:
+    /// from the first request on, so that patience that is too short grows.
+    pub fn came(&mut self, now: Duration, esi: u64, was_sent_again: bool) {
+        let Some(request) = self.open.remove(&esi).filter(|_| was_sent_again) else {
+            return;
+        };
+        let sample = now.saturating_sub(request.first);
+        let before = self.round_trip.unwrap_or(sample);
+        self.round_trip = Some((before * 7 + sample) / 8);
     }
 
     /// Drops what nobody waits for any more.
@@ -68,12 +74,12 @@ impl Requests {
             .open
             .values()
             .filter(|it| (1..MOST_TRIES).contains(&it.tries));
-        waiting.map(|it| it.at + self.patience()).min()
+        waiting.map(|it| it.latest + self.patience()).min()
     }
 
     /// For so long an answer is waited for.
     fn patience(&self) -> Duration {
-        self.round_trip.unwrap_or(FIRST_ROUND_TRIP) * 5 / 4
+        self.round_trip.unwrap_or(FIRST_ROUND_TRIP) * 5 / 4 + SLACK
     }
 }
 
@@ -87,15 +93,19 @@ mod tests {
         let mut requests = Requests::default();
         assert_eq!(requests.due(ms(0), [3, 4].into_iter()), [3, 4]);
         assert_eq!(requests.due(ms(100), [3, 4].into_iter()), [0; 0]);
-        requests.came(ms(600), 3);
-        assert_eq!(requests.next_timeout(), Some(ms(750)));
-        assert_eq!(requests.due(ms(749), [4].into_iter()), [0; 0]);
-        assert_eq!(requests.due(ms(750), [4].into_iter()), [4]);
-        assert_eq!(requests.due(ms(1500), [4].into_iter()), [4]);
+        requests.came(ms(600), 3, true);
+        assert_eq!(requests.next_timeout(), Some(ms(770)));
+        assert_eq!(requests.due(ms(769), [4].into_iter()), [0; 0]);
+        assert_eq!(requests.due(ms(770), [4].into_iter()), [4]);
+        assert_eq!(requests.due(ms(1540), [4].into_iter()), [4]);
         assert_eq!(requests.next_timeout(), None);
         assert_eq!(requests.due(ms(9000), [4].into_iter()), [0; 0]);
-        // Which request the answer belongs to is not known.
-        requests.came(ms(9600), 4);
-        assert_eq!(requests.round_trip, Some(ms(600)));
+        // Which request the answer belongs to is not known: patience may be too short.
+        requests.came(ms(2000), 4, true);
+        assert_eq!(requests.round_trip, Some(ms(775)));
+        // A repair is no answer.
+        assert_eq!(requests.due(ms(3000), [5].into_iter()), [5]);
+        requests.came(ms(3001), 5, false);
+        assert_eq!(requests.round_trip, Some(ms(775)));
     }
 }

@@ -13,15 +13,14 @@ use crate::store::Store;
 
 /// Repair packets are counted in millionths.
 const ONE: i64 = 1_000_000;
-/// The code rate of `rate=adaptive`: so many repairs for each packet, and for each lost one more;
-/// at most so many for each packet.
+/// The code rate of `rate=adaptive`: so many repairs for each packet, and so many more for each
+/// that is lost, but at most so many for each packet.
 const LEAST: f64 = 0.03;
 const PER_LOSS: f64 = 10.0;
 const MOST: f64 = 0.5;
-/// The share of adaptive rates with which a program begins, before any report.
-const FIRST: f64 = 0.1;
-/// The share of an older estimate of loss that is left after a report.
-const KEPT: f64 = 0.8;
+/// The loss that is assumed before any report, as if of so many packets.
+const FIRST_LOSS: f64 = 0.007;
+const MEMORY: f64 = 1000.0;
 
 /// The sending end.
 #[derive(Debug)]
@@ -62,10 +61,10 @@ pub struct SenderCounts {
 }
 
 /// The loss that the receiver reports.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Loss {
-    last: Option<Report>,
-    share: Option<f64>,
+    last: Report,
+    share: f64,
 }
 
 impl Sender {
@@ -81,7 +80,14 @@ impl Sender {
             is_uncovered: false,
             flush_at: None,
             next_key: 0,
-            loss: Loss::default(),
+            loss: Loss {
+                // Before the first packet, whose number is 0.
+                last: Report {
+                    highest: u32::MAX,
+                    received: 0,
+                },
+                share: FIRST_LOSS,
+            },
             sent: SenderCounts::default(),
         }
     }
@@ -100,7 +106,7 @@ impl Sender {
         }
         let esi = self.next_esi;
         self.next_esi = esi.wrapping_add(1);
-        let packet = Packet::Source { esi, payload }.write();
+        let packet = Packet::Source { esi, ecn, payload }.write();
         self.sent.source_packets += 1;
         self.sent.source_bytes += payload.len() as u64;
         self.sent.overhead_bytes += (packet.len() - payload.len()) as u64;
@@ -135,8 +141,10 @@ impl Sender {
 
     /// Sends again what is asked for, and kept.
     pub fn resend(&mut self, esis: &[[u8; 4]], out: &mut impl FnMut(u8, &[u8])) {
-        let found = esis.iter().take(MOST_ASKED);
-        for (ecn, packet) in found.filter_map(|esi| self.store.find(u32::from_be_bytes(*esi))) {
+        for esi in esis.iter().take(MOST_ASKED) {
+            let Some((ecn, packet)) = self.store.take(u32::from_be_bytes(*esi)) else {
+                continue;
+            };
             self.sent.resent_packets += 1;
             self.sent.overhead_bytes += packet.len() as u64;
             out(ecn, packet);
@@ -150,7 +158,7 @@ impl Sender {
 
     /// The share of loss that receivers have reported lately.
     #[must_use]
-    pub fn reported_loss(&self) -> Option<f64> {
+    pub fn reported_loss(&self) -> f64 {
         self.loss.share
     }
 
@@ -163,10 +171,7 @@ impl Sender {
     fn per_packet(&self) -> i64 {
         let share = match self.settings.rate {
             CodeRate::Fixed(share) => share,
-            CodeRate::Adaptive => match self.loss.share {
-                None => FIRST,
-                Some(loss) => (LEAST + PER_LOSS * loss).min(MOST),
-            },
+            CodeRate::Adaptive => (LEAST + PER_LOSS * self.loss.share).min(MOST),
         };
         #[expect(clippy::cast_possible_truncation, reason = "shares are from 0 to 1")]
         let millionths = (share * 1e6).round() as i64;
@@ -210,17 +215,16 @@ impl Sender {
 impl Loss {
     /// Estimates the loss from what came since the last report.
     fn take(&mut self, report: Report) {
-        let Some(last) = self.last.replace(report) else {
-            return;
-        };
+        let last = std::mem::replace(&mut self.last, report);
         let passed = report.highest.wrapping_sub(last.highest);
         let came = report.received.wrapping_sub(last.received);
         // Reports may overtake each other, and a hostile receiver may say anything.
         if passed == 0 || passed > u32::MAX / 2 {
             return;
         }
-        let missing = f64::from(passed.saturating_sub(came)) / f64::from(passed);
-        let before = self.share.unwrap_or(missing);
-        self.share = Some(KEPT * before + (1.0 - KEPT) * missing);
+        let passed = f64::from(passed);
+        let missing = (passed - f64::from(came)).max(0.0);
+        // Few packets say little.
+        self.share = (self.share * MEMORY + missing) / (MEMORY + passed);
     }
 }

@@ -6,8 +6,8 @@ use bentpipe_endpoint::{EndpointError, Options};
 
 use crate::packet::{MOST_OVERHEAD, MOST_SYMBOLS};
 
-/// The largest packet that is sent, without headers of IP and UDP: an Ethernet frame's.
-const MOST_PACKET: usize = 1500 - 28;
+/// The largest packet that is sent: an Ethernet frame's, without headers of IPv6 and UDP.
+const MOST_PACKET: usize = 1500 - 48;
 
 /// The number of repairs that are sent for each datagram.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -11,7 +11,7 @@ pub struct TinyMt32 {
 }
 
 impl TinyMt32 {
-    /// The generator of a seed (RFC 8682 section 2.2).
+    /// The generator of a seed (RFC 8682 section 2.1).
     #[must_use]
     pub fn new(seed: u32) -> Self {
         let mut status = [seed, MAT1, MAT2, TMAT];
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn numbers_of_rfc_8682() {
-        // Section 3 of RFC 8682: the first numbers of seed 1.
+        // Section 2.3 of RFC 8682: the first numbers of seed 1.
         let expected = [
             2_545_341_989,
             981_918_433,

@@ -29,6 +29,7 @@ pub fn run(defaults: Settings) -> Result<(), EndpointError> {
     let mut end = VirtualTime {
         client_side: instructions.client_side,
         tunnel: Tunnel::new(instructions.settings),
+        now: Duration::ZERO,
         departures: Vec::new(),
         ran: RanMessage::new(),
     };
@@ -66,6 +67,7 @@ fn unexpected(kind: u8, due: &str) -> EndpointError {
 struct VirtualTime {
     client_side: Side,
     tunnel: Tunnel,
+    now: Duration,
     /// The packets that leave at an instant.
     departures: Vec<Departure>,
     ran: RanMessage,
@@ -81,9 +83,12 @@ impl VirtualTime {
         loop {
             let arrival = arrivals.peek().map(|next| Duration::from_nanos(next.time));
             let next = arrival.into_iter().chain(self.tunnel.next_timeout()).min();
+            // A timer that should have been set earlier is due now.
+            let next = next.map(|next| next.max(self.now));
             let Some(now) = next.filter(|next| *next < until) else {
                 break;
             };
+            self.now = now;
             let due = |time: u64| Duration::from_nanos(time) == now;
             while let Some(datagram) = arrivals.next_if(|arrival| due(arrival.time)) {
                 let side = self.side(datagram.ecn & SERVER_SIDE != 0);
@@ -95,6 +100,7 @@ impl VirtualTime {
             }
             self.depart(now);
         }
+        self.now = until;
         let wake = self.tunnel.next_timeout();
         let wake = wake.map_or(NEVER, |at| nanos(at.max(until)));
         Ok(self.ran.finish(wake, true))
