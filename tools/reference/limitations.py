@@ -47,6 +47,7 @@ GROUPS = {
         "docs/design/tcp-pep.md",
         "docs/reference/tcp-pep.md",
         "docs/design/vpn.md",
+        "docs/design/fec.md",
     ),
     "Installation": ("docs/how-to/install.md",),
 }

@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(late.0, every + DELAY);
     }
 
-    /// What an end hands on of packets of the tunnel, which come with these ECN bits.
+    /// The datagrams that an end hands on of packets of the tunnel, which come with these ECN bits.
     fn handed_on(packets: &[(u8, Vec<u8>)]) -> Vec<(u8, Vec<u8>)> {
         let mut end = Tunnel::new(settings("hold_ms=0"));
         let mut out = Vec::new();
