@@ -82,6 +82,8 @@ case $over:$tls in
     tcp:on) listen="$BENTPIPE_LISTEN ssl" ;;
     tcp:off) listen=$BENTPIPE_LISTEN ;;
 esac
+# HTTP/0.9 has no status: the page of an error would be taken for the file. So the stream is reset.
+[ "$alpn" != hq-interop ] || settings="$settings error_page 404 = @absent; location @absent { return 444; }"
 # Chromium has fewer requests under way unless responses name HTTP/3 at their port.
 [ "$alpn:$altsvc" != h3:on ] || settings="$settings add_header Alt-Svc 'h3=\":${BENTPIPE_LISTEN##*:}\"';"
 
