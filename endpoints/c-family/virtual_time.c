@@ -94,8 +94,8 @@ static void live(uint8_t *run, size_t size) {
 }
 
 static json_t *ready(void) {
-    return json_pack("{s:s, s:s, s:s, s:o, s:b}", "stack", family.stack->name, "version", family.stack->version(), "driver",
-                     family.stack->driver, "next_wake", family.job.server ? json_null() : json_integer(0),
+    return json_pack("{s:s, s:s, s:s, s:o, s:b}", "stack", family.stack->name, "version", family.stack->version(),
+                     "driver", family.stack->driver, "next_wake", family.job.server ? json_null() : json_integer(0),
                      "shared_memory", messages_shared());
 }
 

@@ -141,8 +141,7 @@ impl<'a> Sender<'a> {
             Some((time, packet.sender == self.end, at))
         });
         let mut events: Vec<(Nanos, bool, usize)> = events.collect();
-        // Those of each sender are in order already, which the stable sort makes use of.
-        events.sort();
+        events.sort_unstable();
         for (now, _, at) in events {
             let packet = &packets[at];
             if packet.sender == self.end {
@@ -308,7 +307,7 @@ impl SentPackets {
         let own = packets.filter(|(_, it)| it.sender == end && !it.copy);
         let own = own.filter(|(_, it)| it.space() == Some(of) && may_be_acked(it));
         let mut packets: Vec<_> = own.filter_map(|(at, it)| Some((it.number?, at))).collect();
-        packets.sort();
+        packets.sort_unstable();
         Self {
             next: (0..=packets.len()).collect(),
             packets,

@@ -7,11 +7,6 @@
 //! brings them together in the form of `analysis.json`. What was lost on the way, over all
 //! connections, is fitted by [`losses`].
 
-#![allow(
-    clippy::stable_sort_primitive,
-    reason = "most lists are in order already, or runs are, and a stable sort makes use of that"
-)]
-
 mod analysis_file;
 mod captures;
 pub mod connection;

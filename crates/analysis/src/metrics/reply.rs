@@ -120,7 +120,7 @@ impl Reply {
         let mut in_order: Vec<_> = (streams.values())
             .flat_map(|it| it.in_order.iter().copied())
             .collect();
-        in_order.sort();
+        in_order.sort_unstable();
         let last = streams.values().filter_map(|it| it.last).max();
         let mut each = streams.values();
         let only = each.next().filter(|_| each.next().is_none());

@@ -87,7 +87,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
 
 /// The window of this length with the most bytes, and these.
 fn busiest(sent: &mut [(Nanos, u64)], length: Nanos) -> Option<(Span, u64)> {
-    sent.sort();
+    sent.sort_unstable();
     let (mut first, mut sum, mut most) = (0, 0, None);
     for (time, bytes) in sent.iter() {
         sum += bytes;

@@ -30,7 +30,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         .sent()
         .filter_map(|(packet, _)| Some((packet.space()? as usize, packet.sent()?, packet.number?)));
     let mut numbers: Vec<(usize, Nanos, u64)> = numbers.collect();
-    numbers.sort();
+    numbers.sort_unstable();
     let numbered = numbers.len() as u64;
     let mut highest: [Option<u64>; 3] = [None; 3];
     let mut wrong = Vec::<(Nanos, u64)>::new();
@@ -40,7 +40,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         }
         highest[space] = highest[space].max(Some(number));
     }
-    wrong.sort();
+    wrong.sort_unstable();
     let (Some((time, number)), Some((last, _))) = (wrong.first(), wrong.last()) else {
         return Ok(Judgement::no(format!(
             "The numbers of all {} increase.",

@@ -38,7 +38,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         .map(|(packet, at)| (packet.time(), packet.number, at))
         .collect();
     // Of packets that left at the same nanosecond, the one with the lower number left first.
-    order.sort();
+    order.sort_unstable();
     for (_, _, at) in order {
         let (packet, entry) = signals.transfer.packet(at);
         let mut is_below = true;
