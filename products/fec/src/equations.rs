@@ -133,10 +133,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::coefficients::coefficients;
+    use crate::coefficients::{Combination, FULL};
 
     fn equation(symbols: &[Vec<u8>], key: u16, lost: &[bool]) -> (BTreeMap<u64, u8>, Vec<u8>) {
-        let factors = coefficients(key, u16::try_from(symbols.len()).unwrap(), 15);
+        let count = u16::try_from(symbols.len()).unwrap();
+        let density = FULL;
+        let combination = Combination::Sliding {
+            key,
+            density,
+            count,
+        };
+        let factors = combination.factors().map(|(_, factor)| factor);
         let (mut unknown, mut sum) = (BTreeMap::new(), Vec::new());
         for ((esi, symbol), factor) in (0..).zip(symbols).zip(factors) {
             if lost[usize::try_from(esi).unwrap()] {

@@ -1,44 +1,12 @@
-//! Arithmetic in GF(2^8), the field of RFC 8681: polynomials over GF(2) modulo
+//! Symbols as vectors over GF(2^8), the field of RFC 8681: polynomials over GF(2) modulo
 //! x^8 + x^4 + x^3 + x^2 + 1 (RFC 8681 section 3.7).
 
-/// The field's polynomial, as bits.
-const POLYNOMIAL: u16 = 0x11d;
-
-/// Logarithms to the base x, and their inverse, twice over so that sums need no modulus.
-struct Tables {
-    log: [u8; 256],
-    exp: [u8; 510],
-}
-
-const TABLES: Tables = tables();
-
-const fn tables() -> Tables {
-    let (mut log, mut exp) = ([0; 256], [0; 510]);
-    let (mut value, mut power) = (1_u16, 0);
-    while power < 255 {
-        #[expect(clippy::cast_possible_truncation, reason = "both are below 256 here")]
-        {
-            exp[power] = value as u8;
-            exp[power + 255] = value as u8;
-            log[value as usize] = power as u8;
-        }
-        value <<= 1;
-        if value > 0xff {
-            value ^= POLYNOMIAL;
-        }
-        power += 1;
-    }
-    Tables { log, exp }
-}
+use rustfs_erasure_codec::galois_8;
 
 /// The product of two elements.
 #[must_use]
 pub fn mul(a: u8, b: u8) -> u8 {
-    if a == 0 || b == 0 {
-        return 0;
-    }
-    let power = usize::from(TABLES.log[usize::from(a)]) + usize::from(TABLES.log[usize::from(b)]);
-    TABLES.exp[power]
+    galois_8::mul(a, b)
 }
 
 /// The inverse of an element.
@@ -47,8 +15,7 @@ pub fn mul(a: u8, b: u8) -> u8 {
 /// If it is 0, which has none.
 #[must_use]
 pub fn inverse(a: u8) -> u8 {
-    assert_ne!(a, 0, "0 has no inverse");
-    TABLES.exp[255 - usize::from(TABLES.log[usize::from(a)])]
+    galois_8::div(1, a)
 }
 
 /// Adds `factor` times `source` to `target`, which grows with zeros to its length.
@@ -56,24 +23,13 @@ pub fn add_scaled(target: &mut Vec<u8>, source: &[u8], factor: u8) {
     if target.len() < source.len() {
         target.resize(source.len(), 0);
     }
-    if factor == 0 {
-        return;
-    }
-    // One row of the multiplication table: one look-up for each byte.
-    let mut row = [0; 256];
-    for (byte, product) in (0..=255).zip(&mut row) {
-        *product = mul(byte, factor);
-    }
-    for (sum, byte) in target.iter_mut().zip(source) {
-        *sum ^= row[usize::from(*byte)];
-    }
+    galois_8::mul_slice_xor(factor, source, &mut target[..source.len()]);
 }
 
 /// Multiplies all bytes by `factor`.
 pub fn scale(target: &mut [u8], factor: u8) {
-    for byte in target {
-        *byte = mul(*byte, factor);
-    }
+    let before = target.to_vec();
+    galois_8::mul_slice(factor, &before, target);
 }
 
 #[cfg(test)]
@@ -90,7 +46,7 @@ mod tests {
         }
         for bit in (8..16).rev() {
             if product >> bit & 1 == 1 {
-                product ^= POLYNOMIAL << (bit - 8);
+                product ^= 0x11d << (bit - 8);
             }
         }
         u8::try_from(product).unwrap()
@@ -98,9 +54,16 @@ mod tests {
 
     #[test]
     fn products_and_inverses_are_those_of_the_field() {
+        let all: Vec<u8> = (0..=255).collect();
         for a in 0..=255 {
+            // Long enough for each of the ways that a processor has.
+            let (mut sum, mut product) = (Vec::new(), all.clone());
+            add_scaled(&mut sum, &all, a);
+            scale(&mut product, a);
             for b in 0..=255 {
                 assert_eq!(mul(a, b), slow(a, b), "{a} * {b}");
+                assert_eq!(sum[usize::from(b)], slow(a, b), "{a} * {b}");
+                assert_eq!(product[usize::from(b)], slow(a, b), "{a} * {b}");
             }
             if a > 0 {
                 assert_eq!(mul(a, inverse(a)), 1);

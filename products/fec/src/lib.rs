@@ -1,10 +1,12 @@
 //! A tunnel for datagrams that brings lost ones back without asking for them: forward error
-//! correction with a sliding window, random linear codes over GF(256) (RFC 8681).
+//! correction, with random linear codes over a sliding window (RFC 8681) or Reed-Solomon codes over
+//! interleaved blocks.
 //!
 //! At each end, [`Tunnel`] takes datagrams on one side and sends them on at once on the other, each
 //! with a number, and between them repair packets: linear combinations of the latest datagrams. The
 //! other end solves for what is missing. It knows no sockets and no clock.
 
+mod blocks;
 mod coefficients;
 mod equations;
 mod gf256;
@@ -14,9 +16,9 @@ mod requests;
 mod sender;
 mod settings;
 mod store;
-mod tiny_mt;
 mod tunnel;
+mod window;
 
 pub use packet::Packet;
-pub use settings::{CodeRate, Settings};
+pub use settings::{Code, CodeRate, Settings};
 pub use tunnel::{Departure, Side, Tunnel};

@@ -6,6 +6,7 @@
 //! | 2 | repair | `repair_key: u16`, `density, count: u16`, `first_esi: u32`, the repair symbol |
 //! | 3 | report | `highest: u32`, `received: u32` |
 //! | 4 | request | the ESIs that are asked for, each `u32` |
+//! | 5 | repair of a block | `row, count, stride: u8`, `first_esi: u32`, the repair symbol |
 //!
 //! Source and repair carry the FEC payload IDs of RFC 8681 section 4.1.2 and 4.1.3 (in front of the
 //! payload, and not behind it); bits 4 and 5 of a source packet's type are the ECN bits of its
@@ -13,10 +14,10 @@
 //! and how many came. A symbol is a datagram behind its ECN bits and its length, padded with zeros:
 //! an ADUI of one symbol (RFC 8681 section 3.2).
 
+use crate::coefficients::Combination;
+
 /// The most source symbols that a repair symbol is of: its count has 12 bits.
 pub const MOST_SYMBOLS: usize = 0xfff;
-/// The density of coefficients: all of them differ from 0 (RFC 8681 section 3.6).
-const DENSITY: u16 = 15;
 /// Bytes that a source packet adds to its datagram, and a repair packet to the largest.
 pub const MOST_OVERHEAD: usize = 9 + SYMBOL_HEADER;
 /// `ecn: u8 | length: u16`.
@@ -28,6 +29,7 @@ const ECN: u8 = 0x30;
 const REPAIR: u8 = 2;
 const REPORT: u8 = 3;
 const REQUEST: u8 = 4;
+const BLOCK_REPAIR: u8 = 5;
 
 /// A packet of the tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,15 +54,11 @@ pub enum Packet<'a> {
 /// A repair packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repair<'a> {
-    /// The seed of its coefficients.
-    pub key: u16,
-    /// The number of coefficients in 16 that are not 0, less one.
-    pub density: u8,
-    /// The number of source symbols that it is of.
-    pub count: u16,
+    /// The combination of source symbols that it is.
+    pub combination: Combination,
     /// The first of them.
     pub first_esi: u32,
-    /// The combination.
+    /// The repair symbol.
     pub symbol: &'a [u8],
 }
 
@@ -89,10 +87,27 @@ impl<'a> Packet<'a> {
                 let (packed, rest) = rest.split_first_chunk()?;
                 let (first, symbol) = rest.split_first_chunk()?;
                 let packed = u16::from_be_bytes(*packed);
-                Some(Self::Repair(Repair {
+                let combination = Combination::Sliding {
                     key: u16::from_be_bytes(*key),
                     density: (packed >> 12).to_le_bytes()[0],
                     count: packed & 0xfff,
+                };
+                Some(Self::Repair(Repair {
+                    combination,
+                    first_esi: u32::from_be_bytes(*first),
+                    symbol,
+                }))
+            }
+            BLOCK_REPAIR => {
+                let ([row, count, stride], rest) = rest.split_first_chunk()?;
+                let (first, symbol) = rest.split_first_chunk()?;
+                let combination = Combination::Block {
+                    row: *row,
+                    count: *count,
+                    stride: *stride,
+                };
+                Some(Self::Repair(Repair {
+                    combination,
                     first_esi: u32::from_be_bytes(*first),
                     symbol,
                 }))
@@ -126,10 +141,21 @@ impl<'a> Packet<'a> {
                 bytes.extend_from_slice(payload);
             }
             Self::Repair(repair) => {
-                bytes.push(REPAIR);
-                bytes.extend_from_slice(&repair.key.to_be_bytes());
-                let packed = u16::from(repair.density) << 12 | repair.count;
-                bytes.extend_from_slice(&packed.to_be_bytes());
+                match repair.combination {
+                    Combination::Sliding {
+                        key,
+                        density,
+                        count,
+                    } => {
+                        bytes.push(REPAIR);
+                        bytes.extend_from_slice(&key.to_be_bytes());
+                        let packed = u16::from(density) << 12 | count;
+                        bytes.extend_from_slice(&packed.to_be_bytes());
+                    }
+                    Combination::Block { row, count, stride } => {
+                        bytes.extend_from_slice(&[BLOCK_REPAIR, row, count, stride]);
+                    }
+                }
                 bytes.extend_from_slice(&repair.first_esi.to_be_bytes());
                 bytes.extend_from_slice(repair.symbol);
             }
@@ -144,21 +170,6 @@ impl<'a> Packet<'a> {
             }
         }
         bytes
-    }
-}
-
-impl<'a> Repair<'a> {
-    /// A repair packet over all of `count` symbols from `first_esi` on.
-    #[must_use]
-    pub fn over(key: u16, first_esi: u32, count: u16, symbol: &'a [u8]) -> Self {
-        let density = DENSITY.to_le_bytes()[0];
-        Self {
-            key,
-            density,
-            count,
-            first_esi,
-            symbol,
-        }
     }
 }
 

@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::coefficients::coefficients;
 use crate::equations::Equations;
 use crate::gf256;
 use crate::packet::{Repair, Report, datagram, symbol};
@@ -148,39 +147,34 @@ impl Receiver {
 
     /// Takes a repair that came.
     pub fn repair(&mut self, now: Duration, repair: &Repair<'_>, out: &mut impl FnMut(u8, &[u8])) {
-        let length = repair.symbol.len();
-        if repair.count == 0 || length > symbol(0, &[]).len() + self.most_payload {
+        let span = repair.combination.span();
+        let is_whole = repair.symbol.len() <= symbol(0, &[]).len() + self.most_payload;
+        let Some(span) = span.filter(|_| is_whole) else {
             self.seen.odd_packets += 1;
             return;
-        }
-        let count = u32::from(repair.count);
-        let Some(last) = self.place(repair.first_esi.wrapping_add(count - 1)) else {
+        };
+        let Some(last) = self.place(repair.first_esi.wrapping_add(span)) else {
             return;
         };
         self.seen.repair_packets += 1;
         self.advance(now, last, out);
-        let first = (last + 1).checked_sub(u64::from(count));
+        let first = last.checked_sub(u64::from(span));
         let Some(first) = first.filter(|first| *first >= self.oldest()) else {
             self.seen.stale_packets += 1;
             return;
         };
-        let factors = coefficients(repair.key, repair.count, repair.density);
-        let factors = || (first..).zip(&factors).filter(|(_, factor)| **factor != 0);
-        let is_missing = |esi: &u64| !self.symbols.contains_key(esi);
-        let unknown: BTreeMap<u64, u8> = factors()
-            .filter(|(esi, _)| is_missing(esi))
-            .map(|(esi, factor)| (esi, *factor))
-            .collect();
+        let factors = repair.combination.factors();
+        let factors = factors.map(|(behind, factor)| (first + u64::from(behind), factor));
+        let (known, unknown): (Vec<_>, Vec<_>) =
+            factors.partition(|(esi, _)| self.symbols.contains_key(esi));
         if unknown.is_empty() {
             return;
         }
         let mut sum = repair.symbol.to_vec();
-        for (esi, factor) in factors() {
-            if let Some(known) = self.symbols.get(&esi) {
-                gf256::add_scaled(&mut sum, &known.symbol, *factor);
-            }
+        for (esi, factor) in known {
+            gf256::add_scaled(&mut sum, &self.symbols[&esi].symbol, factor);
         }
-        let found = self.equations.add(unknown, sum);
+        let found = self.equations.add(unknown.into_iter().collect(), sum);
         self.repaired(now, found, out);
         self.release(now, out);
     }

@@ -1,15 +1,15 @@
 //! The sending end of a direction: numbers datagrams, keeps the latest, and sends repair symbols
 //! over them.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::coefficients::coefficients;
-use crate::gf256;
+use crate::blocks::{Block, Blocks};
+use crate::coefficients::Combination;
 use crate::packet::{Packet, Repair, Report, symbol};
 use crate::requests::MOST_ASKED;
-use crate::settings::{CodeRate, Settings};
+use crate::settings::{Code, CodeRate, Settings};
 use crate::store::Store;
+use crate::window::Window;
 
 /// Repair packets are counted in millionths.
 const ONE: i64 = 1_000_000;
@@ -27,9 +27,7 @@ const MEMORY: f64 = 1000.0;
 pub struct Sender {
     settings: Settings,
     next_esi: u32,
-    /// The symbols that repairs are over, each with the time at which it was sent; the last is that
-    /// of `next_esi` less one.
-    window: VecDeque<(Duration, Vec<u8>)>,
+    latest: Latest,
     store: Store,
     /// Repairs that are due, in millionths.
     due: i64,
@@ -37,10 +35,16 @@ pub struct Sender {
     is_uncovered: bool,
     /// The time at which a repair is sent even if none is due, since nothing else was sent.
     flush_at: Option<Duration>,
-    next_key: u16,
     loss: Loss,
     /// Its counts.
     pub sent: SenderCounts,
+}
+
+/// The latest symbols, of which repairs are.
+#[derive(Debug)]
+enum Latest {
+    Window(Window),
+    Blocks(Blocks),
 }
 
 /// The counts of a sender.
@@ -74,12 +78,11 @@ impl Sender {
         Self {
             settings,
             next_esi: 0,
-            window: VecDeque::new(),
+            latest: Latest::of(&settings),
             store: Store::default(),
             due: ONE / 2,
             is_uncovered: false,
             flush_at: None,
-            next_key: 0,
             loss: Loss {
                 // Before the first packet, whose number is 0.
                 last: Report {
@@ -114,12 +117,21 @@ impl Sender {
         if self.settings.asks {
             self.store.keep(now, esi, ecn, packet);
         }
-        self.window.push_back((now, symbol(ecn, payload)));
-        self.forget(now);
         self.is_uncovered = true;
-        self.due += self.per_packet();
-        if self.due >= ONE {
-            self.repair(out);
+        let symbol = symbol(ecn, payload);
+        match &mut self.latest {
+            Latest::Window(window) => {
+                window.push(now, symbol);
+                self.due += self.per_packet();
+                if self.due >= ONE {
+                    self.repair_window(out);
+                }
+            }
+            Latest::Blocks(blocks) => {
+                if let Some(full) = blocks.push(esi, symbol) {
+                    self.repair_block(full, false, out);
+                }
+            }
         }
         self.flush_at = self.may_flush().then(|| now + self.settings.flush);
     }
@@ -134,8 +146,18 @@ impl Sender {
     pub fn handle_timeout(&mut self, now: Duration, out: &mut impl FnMut(u8, &[u8])) {
         if self.flush_at.is_some_and(|at| at <= now) {
             self.flush_at = None;
-            self.forget(now);
-            self.repair(out);
+            match &mut self.latest {
+                Latest::Window(window) => {
+                    window.forget(now);
+                    self.repair_window(out);
+                }
+                Latest::Blocks(blocks) => {
+                    let open: Vec<Block> = blocks.close().collect();
+                    for block in open {
+                        self.repair_block(block, true, out);
+                    }
+                }
+            }
         }
     }
 
@@ -164,7 +186,11 @@ impl Sender {
 
     /// Whether a pause is filled with a repair: if some are due, and something is in none so far.
     fn may_flush(&self) -> bool {
-        self.is_uncovered && self.due > 0 && self.per_packet() > 0
+        let is_due = match &self.latest {
+            Latest::Window(_) => self.due > 0,
+            Latest::Blocks(_) => true, // blocks count when they are closed
+        };
+        self.is_uncovered && is_due && self.per_packet() > 0
     }
 
     /// Repairs for each datagram, in millionths.
@@ -178,37 +204,61 @@ impl Sender {
         millionths
     }
 
-    /// Drops what is older than anybody wants.
-    fn forget(&mut self, now: Duration) {
-        let is_old = |sent: Duration| now.saturating_sub(sent) > self.settings.age;
-        while self.window.len() > self.settings.window
-            || self.window.front().is_some_and(|(sent, _)| is_old(*sent))
-        {
-            self.window.pop_front();
+    /// Sends a repair over the window.
+    fn repair_window(&mut self, out: &mut impl FnMut(u8, &[u8])) {
+        let Latest::Window(window) = &mut self.latest else {
+            return;
+        };
+        if let Some((count, combination, symbol)) = window.repair() {
+            let first_esi = self.next_esi.wrapping_sub(u32::from(count));
+            self.send_repair(combination, first_esi, &symbol, out);
         }
     }
 
-    fn repair(&mut self, out: &mut impl FnMut(u8, &[u8])) {
-        let count = u16::try_from(self.window.len()).expect("a window has at most 4095 symbols");
-        if count == 0 {
-            return;
+    /// Sends the repairs of a block that is closed. If that was `early`, and less than one is due,
+    /// one is sent all the same, and counts against those that follow.
+    fn repair_block(&mut self, mut block: Block, early: bool, out: &mut impl FnMut(u8, &[u8])) {
+        let count = i64::try_from(block.len()).expect("a block is short");
+        self.due += self.per_packet() * count;
+        let first_esi = block.first_esi;
+        let mut least = usize::from(early && self.due > 0);
+        while self.due >= ONE || least > 0 {
+            least = 0;
+            let Some((combination, symbol)) = block.repair() else {
+                self.due = 0; // more would repair nothing
+                return;
+            };
+            self.send_repair(combination, first_esi, &symbol, out);
         }
-        let key = self.next_key;
-        self.next_key = key.wrapping_add(1);
-        let first = self.next_esi.wrapping_sub(u32::from(count));
-        let header = Repair::over(key, first, count, &[]);
-        let mut sum = Vec::new();
-        let factors = coefficients(key, count, header.density);
-        for ((_, symbol), factor) in self.window.iter().zip(factors) {
-            gf256::add_scaled(&mut sum, symbol, factor);
-        }
-        let symbol = &sum;
-        let packet = Packet::Repair(Repair { symbol, ..header }).write();
+    }
+
+    fn send_repair(
+        &mut self,
+        combination: Combination,
+        first_esi: u32,
+        symbol: &[u8],
+        out: &mut impl FnMut(u8, &[u8]),
+    ) {
+        let repair = Repair {
+            combination,
+            first_esi,
+            symbol,
+        };
+        let packet = Packet::Repair(repair).write();
         self.sent.repair_packets += 1;
         self.sent.overhead_bytes += packet.len() as u64;
         self.due -= ONE;
         self.is_uncovered = false;
         out(0, &packet);
+    }
+}
+
+impl Latest {
+    fn of(settings: &Settings) -> Self {
+        match settings.code {
+            Code::Sliding => Self::Window(Window::new(settings.window, settings.age)),
+            Code::ReedSolomon { stride } => Self::Blocks(Blocks::new(settings.window, stride)),
+        }
     }
 }
 

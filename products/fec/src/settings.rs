@@ -4,10 +4,14 @@ use std::time::Duration;
 
 use bentpipe_endpoint::{EndpointError, Options};
 
+use crate::coefficients::MOST_OF_BLOCK;
 use crate::packet::{MOST_OVERHEAD, MOST_SYMBOLS};
 
 /// The largest packet that is sent: an Ethernet frame's, without headers of IPv6 and UDP.
 const MOST_PACKET: usize = 1500 - 48;
+
+/// The symbols of a block, if nothing else is asked for.
+const BLOCK: usize = 50;
 
 /// The number of repairs that are sent for each datagram.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,11 +22,25 @@ pub enum CodeRate {
     Adaptive,
 }
 
+/// The code that repairs are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Code {
+    /// Random linear codes over a sliding window (RFC 8681).
+    Sliding,
+    /// Reed-Solomon codes over blocks.
+    ReedSolomon {
+        /// The number of blocks that are interleaved.
+        stride: u8,
+    },
+}
+
 /// The settings of one end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
     /// The share of repairs.
     pub rate: CodeRate,
+    /// The code of repairs.
+    pub code: Code,
     /// The most source symbols that a repair is of.
     pub window: usize,
     /// The age at which a symbol is no longer in repairs.
@@ -41,6 +59,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             rate: CodeRate::Fixed(0.2),
+            code: Code::Sliding,
             window: 100,
             age: Duration::from_millis(250),
             flush: Duration::from_millis(5),
@@ -70,7 +89,17 @@ impl Settings {
         if let Some(text) = options.take("rate") {
             settings.rate = rate(&text)?;
         }
-        if let Some(window) = options.take_number("window", 1..=MOST_SYMBOLS)? {
+        let mut most = MOST_SYMBOLS;
+        let codes = [("rlc", false), ("reed-solomon", true)];
+        if options.take_word("code", &codes)? == Some(true) {
+            let stride = options.take_number("interleave", 1..=255)?.unwrap_or(1);
+            settings.code = Code::ReedSolomon { stride };
+            (settings.window, most) = (BLOCK, MOST_OF_BLOCK / 2);
+        } else if let Some(text) = options.take("interleave") {
+            let problem = "blocks are interleaved: write code=reed-solomon too";
+            return Err(EndpointError::option("interleave", &text, problem));
+        }
+        if let Some(window) = options.take_number("window", 1..=most)? {
             settings.window = window;
         }
         for (name, place, most) in [
@@ -118,6 +147,9 @@ mod tests {
         let given = of("rate=12.5% window=64 age_ms=100 flush_ms=0 hold_ms=0").unwrap();
         assert_eq!((given.rate, given.window), (CodeRate::Fixed(0.125), 64));
         assert_eq!((given.flush, given.hold), (Duration::ZERO, Duration::ZERO));
+        let blocks = of("code=reed-solomon interleave=8").unwrap();
+        let code = Code::ReedSolomon { stride: 8 };
+        assert_eq!((blocks.code, blocks.window), (code, 50));
         assert_eq!(of("rate=adaptive").unwrap().rate, CodeRate::Adaptive);
     }
 
@@ -129,7 +161,12 @@ mod tests {
             ("rate=NaN%", "write a share from 0% to 100%, or adaptive"),
             ("window=4096", "write a whole number from 1 to 4095"),
             ("hold_ms=-1", "write a whole number from 0 to 5000"),
-            ("code=rs", "unknown"),
+            ("code=rs", "write rlc or reed-solomon"),
+            ("interleave=4", "write code=reed-solomon too"),
+            ("code=rlc interleave=4", "write code=reed-solomon too"),
+            ("code=reed-solomon interleave=0", "from 1 to 255"),
+            ("code=reed-solomon window=129", "from 1 to 128"),
+            ("stride=1", "unknown"),
         ] {
             let said = of(text).unwrap_err();
             assert!(said.contains(words), "{text}: {said}");
