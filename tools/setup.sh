@@ -25,7 +25,7 @@ need "$python" "Python 3.11 or newer" "apt install python3 python3-venv, or name
     echo "hint: apt install python3.11 python3.11-venv, then: make PYTHON=python3.11" >&2
     exit 1
 }
-need cargo "Rust 1.88 or newer" "install it from https://rustup.rs, or: apt install rustup && rustup default stable"
+need cargo "Rust 1.95 or newer" "install it from https://rustup.rs, or: apt install rustup && rustup default stable"
 need cc "a C compiler" "apt install gcc"
 
 if [ ! -x .venv/bin/python ]; then

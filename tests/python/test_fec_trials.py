@@ -6,6 +6,7 @@ import pytest
 from conftest import Command, installed_or_skip
 from test_emu import trusted
 
+BLOCKS = "fec=terminal:code=reed-solomon:interleave=2,gateway:code=reed-solomon:interleave=2"
 LOSSY = ["--scenario", "satloss", "--client", "noq", "--server", "noq:cc=cubic"]
 
 
@@ -18,13 +19,15 @@ def of_terminal(record: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.virtual_time
 def test_files_come_sooner_where_losses_are_repaired_and_repeat(bentpipe: Command) -> None:
     installed_or_skip("noq")
-    words = [*LOSSY, "--bytes", "3MB", "--treatment", "direct,fec,sidecar"]
+    words = [*LOSSY, "--bytes", "3MB", "--treatment", "direct,fec,sidecar", "--treatment", BLOCKS]
     first, again = (bentpipe.trials(*words, "--out", out) for out in ("A", "B"))
-    assert [one["outcome"] for one in first] == ["ok"] * 3
+    assert [one["outcome"] for one in first] == ["ok"] * 4
     assert [one["packet_log_hash"] for one in first] == [one["packet_log_hash"] for one in again]
-    direct, fec, sidecar = first
-    assert max(fec["completion_s"], sidecar["completion_s"]) < direct["completion_s"] / 2
-    assert of_terminal(fec)["repaired_packets"] > 0 == of_terminal(fec)["answered_packets"]
+    direct, fec, sidecar, blocks = first
+    for one in (fec, sidecar, blocks):
+        assert one["completion_s"] < direct["completion_s"] / 2
+    for one in (fec, blocks):
+        assert of_terminal(one)["repaired_packets"] > 0 == of_terminal(one)["answered_packets"]
     assert of_terminal(sidecar)["answered_packets"] > 0 == of_terminal(sidecar)["repaired_packets"]
     # An answer takes a round trip of 600 ms.
     assert of_terminal(sidecar)["repair_delay_median_s"] >= 0.6 > of_terminal(fec)["repair_delay_p95_s"]

@@ -13,6 +13,10 @@ const MOST_PACKET: usize = 1500 - 48;
 /// The symbols of a block, if nothing else is asked for.
 const BLOCK: usize = 50;
 
+/// The pause that closes blocks, if nothing else is asked for. Blocks that are closed early repair
+/// less: that of a window would close one behind each frame of a video.
+const BLOCK_FLUSH: Duration = Duration::from_millis(100);
+
 /// The number of repairs that are sent for each datagram.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CodeRate {
@@ -95,6 +99,7 @@ impl Settings {
             let stride = options.take_number("interleave", 1..=255)?.unwrap_or(1);
             settings.code = Code::ReedSolomon { stride };
             (settings.window, most) = (BLOCK, MOST_OF_BLOCK / 2);
+            settings.flush = BLOCK_FLUSH;
         } else if let Some(text) = options.take("interleave") {
             let problem = "blocks are interleaved: write code=reed-solomon too";
             return Err(EndpointError::option("interleave", &text, problem));
@@ -150,6 +155,7 @@ mod tests {
         let blocks = of("code=reed-solomon interleave=8").unwrap();
         let code = Code::ReedSolomon { stride: 8 };
         assert_eq!((blocks.code, blocks.window), (code, 50));
+        assert_eq!(blocks.flush, Duration::from_millis(100));
         assert_eq!(of("rate=adaptive").unwrap().rate, CodeRate::Adaptive);
     }
 
