@@ -190,25 +190,22 @@ static size_t write_datagram(struct end *end, ngtcp2_pkt_info *info, uint8_t *bu
     size_t skipped = end->job.server ? (reply_bytes - end->left) % PIECE_BYTES : 0;
     size_t first = PIECE_BYTES - skipped < end->left ? PIECE_BYTES - skipped : end->left;
     size_t second = end->left - first < skipped ? end->left - first : skipped;
-    ngtcp2_vec data[] = {{(uint8_t *)bytes + skipped, first}, {(uint8_t *)bytes, second}};
+    const ngtcp2_vec data[] = {{(uint8_t *)bytes + skipped, first}, {(uint8_t *)bytes, second}};
+    size_t parts = second ? 2 : 1;
     uint32_t flags = first + second == end->left ? NGTCP2_WRITE_STREAM_FLAG_FIN : 0;
-    for (;;) {
-        ngtcp2_ssize taken = -1;
-        ngtcp2_ssize written = ngtcp2_conn_writev_stream(end->connection->quic, NULL, info, buffer, size, &taken, flags,
-                                                         end->stream, data, end->stream < 0 ? 0 : second ? 2 : 1,
-                                                         family.now);
-        if (taken >= 0) end->left -= (uint64_t)taken;
-        if (taken >= 0 && end->left == 0) end->stream = -1;
-        if (written >= 0) return (size_t)written;
-        if (written != NGTCP2_ERR_STREAM_DATA_BLOCKED) {
-            ep_fail("ngtcp2_conn_writev_stream: %s", ngtcp2_strerror((int)written));
-        }
-        ngtcp2_ssize none = -1;
-        written = ngtcp2_conn_writev_stream(end->connection->quic, NULL, info, buffer, size, &none, 0, -1, NULL, 0,
-                                            family.now);
-        if (written < 0) ep_fail("ngtcp2_conn_writev_stream: %s", ngtcp2_strerror((int)written));
-        return (size_t)written;
+    ngtcp2_ssize taken = -1, written = NGTCP2_ERR_STREAM_DATA_BLOCKED;
+    if (end->stream >= 0) {
+        written = ngtcp2_conn_writev_stream(end->connection->quic, NULL, info, buffer, size, &taken, flags,
+                                            end->stream, data, parts, family.now);
     }
+    if (written == NGTCP2_ERR_STREAM_DATA_BLOCKED) {
+        written = ngtcp2_conn_writev_stream(end->connection->quic, NULL, info, buffer, size, NULL, 0, -1, NULL, 0,
+                                            family.now);
+    }
+    if (taken >= 0) end->left -= (uint64_t)taken;
+    if (taken >= 0 && end->left == 0) end->stream = -1;
+    if (written < 0) ep_fail("ngtcp2_conn_writev_stream: %s", ngtcp2_strerror((int)written));
+    return (size_t)written;
 }
 
 static void send_all(struct end *end) {
