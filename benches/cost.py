@@ -135,7 +135,9 @@ def _rows(stacks: list[Stack], size: int, given: argparse.Namespace, folder: Pat
     www_file(folder / "www", size)
     jobs = {stack.name: trial_job(stack, size, folder) for stack in stacks}
     if given.pipes:
-        jobs |= {f"{stack.name} pipes": trial_job(stack, size, folder, shared_memory=False) for stack in stacks}
+        jobs |= {
+            f"{stack.name} pipes": trial_job(stack, size, folder, shared_memory=False) for stack in stacks
+        }
     costs: dict[str, list[Cost]] = {name: [] for name in jobs}
     measure: list[Cost] = []
     picoquic = next((stack for stack in stacks if stack.name == "picoquic"), None)

@@ -110,9 +110,7 @@ def _program(stack: Stack) -> Path:
     sys.exit(f"error: {stack.name} has no reference (hint: --stacks {','.join(STACKS)})")
 
 
-def _rows(
-    stacks: list[Stack], programs: dict[str, Path], size: int, repeat: int, folder: Path
-) -> list[Row]:
+def _rows(stacks: list[Stack], programs: dict[str, Path], size: int, repeat: int, folder: Path) -> list[Row]:
     jobs = {stack.name: cost.trial_job(stack, size, folder) for stack in stacks}
     trials: dict[str, list[cost.Cost]] = {name: [] for name in jobs}
     references: dict[str, list[Reference]] = {name: [] for name in jobs}

@@ -67,6 +67,12 @@ ALLOWED = {
         "bentpipe-units",
     },
     "bentpipe-noq-bulk": {"bentpipe-endpoint"},
+    "bentpipe-reference": {
+        "bentpipe-endpoint",
+        "bentpipe-noq-adapter",
+        "bentpipe-noq-options",
+        "bentpipe-quinn-adapter",
+    },
     "bentpipe-tunnel-openvpn": set(),
     "bentpipe-benches": {"bentpipe-congestion", "bentpipe-noq-options", "bentpipe-noq-proto"},
     "bentpipe-trial": {

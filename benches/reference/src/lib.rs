@@ -175,48 +175,78 @@ impl Link {
     }
 }
 
-/// Runs the client and the server until both are done; prints the packets that each has sent, and
-/// the virtual seconds, as JSON.
-pub fn run<E: End>(mut ends: [E; 2], clock: &Clock) -> Result<(), Failure> {
-    let mut sent = [Link::default(), Link::default()];
-    // The client begins.
-    let mut wakes = [Some(Duration::ZERO), None];
-    let mut floors = [Duration::ZERO; 2];
-    let mut buffer = Vec::new();
-    let mut now = Duration::ZERO;
-    while !ends.iter().all(E::is_done) {
-        let arrivals = sent.iter().filter_map(Link::next_arrival);
-        let next = arrivals.chain(wakes.into_iter().flatten()).min();
-        now = next.ok_or("neither end has anything to wait for")?;
-        clock.set(now);
-        for (own, other) in [(0, 1), (1, 0)] {
-            let end = &mut ends[own];
-            let arrival = sent[other].next_arrival();
-            if !arrival.into_iter().chain(wakes[own]).any(|time| time <= now) {
-                continue;
-            }
-            while let Some((ecn, datagram)) = sent[other].deliver(now) {
-                end.receive(now, ecn, datagram);
-            }
-            if now >= floors[own] && end.next_timeout().is_some_and(|time| time <= now) {
-                end.handle_timeout(now);
-                floors[own] = now + TIMER_RESOLUTION;
-            }
-            end.act(now);
-            buffer.clear();
-            while let Some((ecn, size)) = end.poll_transmit(now, &mut buffer) {
-                for datagram in buffer.chunks(size) {
-                    sent[own].send(now, ecn, datagram);
-                }
-                buffer.clear();
-            }
-            wakes[own] = end.next_timeout().map(|time| time.max(floors[own]));
+/// An end, and what it sends.
+struct Party<E> {
+    end: E,
+    sent: Link,
+    /// When it wants to live, if nothing arrives before.
+    wake: Option<Duration>,
+    /// Timers are not handled before this time.
+    floor: Duration,
+}
+
+impl<E: End> Party<E> {
+    fn new(end: E, wake: Option<Duration>) -> Self {
+        Self {
+            end,
+            sent: Link::default(),
+            wake,
+            floor: Duration::ZERO,
         }
     }
-    let [returned, forward] = sent.map(|link| link.packets);
-    let virtual_s = now.as_secs_f64();
+
+    /// When it lives next, where `incoming` is what the other one sends.
+    fn next(&self, incoming: &Link) -> Option<Duration> {
+        incoming.next_arrival().into_iter().chain(self.wake).min()
+    }
+
+    /// Lives at `now`, if that is the time.
+    fn live(&mut self, incoming: &mut Link, now: Duration, buffer: &mut Vec<u8>) {
+        if self.next(incoming).is_none_or(|time| time > now) {
+            return;
+        }
+        while let Some((ecn, datagram)) = incoming.deliver(now) {
+            self.end.receive(now, ecn, datagram);
+        }
+        let is_due = |end: &mut E| end.next_timeout().is_some_and(|time| time <= now);
+        if now >= self.floor && is_due(&mut self.end) {
+            self.end.handle_timeout(now);
+            self.floor = now + TIMER_RESOLUTION;
+        }
+        self.end.act(now);
+        buffer.clear();
+        while let Some((ecn, size)) = self.end.poll_transmit(now, buffer) {
+            for datagram in buffer.chunks(size) {
+                self.sent.send(now, ecn, datagram);
+            }
+            buffer.clear();
+        }
+        let timeout = self.end.next_timeout();
+        self.wake = timeout.map(|time| time.max(self.floor));
+    }
+}
+
+/// Runs the client and the server until both are done; prints the packets that each has sent, and
+/// the virtual seconds, as JSON.
+pub fn run<E: End>(ends: [E; 2], clock: &Clock) -> Result<(), Failure> {
+    let [client, server] = ends;
+    let mut client = Party::new(client, Some(Duration::ZERO));
+    let mut server = Party::new(server, None);
+    let mut buffer = Vec::new();
+    let mut now = Duration::ZERO;
+    while !(client.end.is_done() && server.end.is_done()) {
+        let wakes = [client.next(&server.sent), server.next(&client.sent)];
+        let next = wakes.into_iter().flatten().min();
+        now = now.max(next.ok_or("neither end has anything to wait for")?);
+        clock.set(now);
+        client.live(&mut server.sent, now, &mut buffer);
+        server.live(&mut client.sent, now, &mut buffer);
+    }
     println!(
-        "{{\"forward_packets\": {forward}, \"return_packets\": {returned}, \"virtual_s\": {virtual_s}}}"
+        "{{\"forward_packets\": {}, \"return_packets\": {}, \"virtual_s\": {}}}",
+        server.sent.packets,
+        client.sent.packets,
+        now.as_secs_f64()
     );
     Ok(())
 }

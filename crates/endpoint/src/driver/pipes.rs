@@ -177,7 +177,7 @@ mod tests {
     use std::os::fd::IntoRawFd;
 
     use super::*;
-    use crate::contract::{FINISH, RAN, RUN, encode_message};
+    use crate::contract::{FINISH, RAN, RUN, Ran, RanMessage, encode_message};
 
     /// Pipes with 8 KiB of shared memory, and another mapping of it.
     fn sharing<R: Read>(from: R) -> (Pipes<R, Vec<u8>>, MmapMut) {
@@ -212,6 +212,36 @@ mod tests {
                 assert_eq!(memory[4096..], [9; 4096]);
             } else {
                 assert_eq!(pipes.to, message, "{kind} of {length} bytes");
+            }
+        }
+    }
+
+    #[test]
+    fn departures_are_put_where_the_coordinator_reads_them() {
+        let (mut pipes, memory) = sharing(&b""[..]);
+        let mut ran = RanMessage::with_body_in(pipes.take_shared_out());
+        // 13 bytes, and 1011 for each; from 2048 to 4096 they are in shared memory.
+        for (count, is_shared) in [(0, false), (1, false), (3, true), (4, true), (5, false)] {
+            ran.clear();
+            for number in 0..count {
+                ran.push(number, 2, &[b'a'; 1000]);
+            }
+            pipes.to.clear();
+            pipes.send(ran.finish(7, true)).unwrap();
+            let (length, kind) = decode_header(&pipes.to).unwrap();
+            let body = if is_shared {
+                assert_eq!((kind, pipes.to.len()), (RAN | SHARED, HEADER_LEN));
+                &memory[4096..][..length]
+            } else {
+                assert_eq!((kind, pipes.to.len()), (RAN, HEADER_LEN + length));
+                &pipes.to[HEADER_LEN..]
+            };
+            let read = Ran::decode(body).unwrap();
+            assert_eq!((read.next_wake, read.done), (7, true));
+            let times: Vec<_> = read.departures.iter().map(|it| it.time).collect();
+            assert_eq!(times, Vec::from_iter(0..count));
+            for departure in read.departures {
+                assert_eq!(body[departure.payload], [b'a'; 1000]);
             }
         }
     }
