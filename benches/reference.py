@@ -1,13 +1,15 @@
 """What the endpoint programs of a trial cost beside their libraries alone.
 
     benches/reference.py [--json] [--repeat 5] [--sizes 10485760,104857600]
-                         [--stacks noq,quinn,picoquic,ngtcp2,quiche] [--smallest]
+                         [--stacks noq,quinn,picoquic,ngtcp2,quiche] [--one-core] [--smallest]
 
 A reference has both ends in one process, in its library's calls, without files, pipes or records, and the
 same settings: `benches/reference`, and for picoquic pico_sim, its own simulator. The path is that of
 `benches/cost.py`, with CUBIC. For each size and stack: CPU of both programs of a trial, of the reference, the
 first as times the second in the same round, and the packets that either has sent, which must agree, or
-different things would be compared (pico_sim does not count them). All take turns; medians.
+different things would be compared (pico_sim does not count them). All take turns; medians. A trial's programs
+run at once, on as many cores as there are, and fetch from each other's caches what they share; `--one-core`
+leaves everything one core, where the work alone counts.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -68,7 +71,10 @@ def main() -> None:
     parser.add_argument("--sizes", default=sizes, help="bytes of a transfer (default 10 and 100 MiB)")
     stacks = ",".join(STACKS)
     parser.add_argument("--stacks", default=stacks, help=f"which (default {stacks})")
+    parser.add_argument("--one-core", action="store_true", help="run everything on one core")
     given = settings.read(parser, repeat=1, sizes="100000")
+    if given.one_core:
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     known = catalogue.discover()
     wanted = [catalogue.find(name, known) for name in given.stacks.split(",")]
     for stack in [one for one in wanted if one.missing("virtual-time")]:

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bentpipe_endpoint::{Clock, Options, Received, Resume, Role, Setup};
 use bentpipe_reference::{End, Failure, Job, Reply};
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 
 use super::Chosen;
 use super::adapter::proto::crypto::rustls::QuicServerConfig;
@@ -29,7 +29,7 @@ pub fn transfer() -> Result<(), Failure> {
         let reply = (setup.role == Role::Server).then(|| reply.take()).flatten();
         Side::new(&setup, reply)
     });
-    bentpipe_reference::run([client?, server?], &clock)
+    bentpipe_reference::run(client?, server?, &clock)
 }
 
 /// A client that asks, or a server that replies.
@@ -82,7 +82,7 @@ impl Side {
         &mut connection.expect("streams are of a connection").1
     }
 
-    fn handle(&mut self, now: Duration, event: Event) {
+    fn handle(&mut self, now: Duration, event: &Event) {
         match event {
             Event::Connected if self.reply.is_none() => {
                 let connection = self.connection();
@@ -125,7 +125,7 @@ impl Side {
         } else if finished {
             let now = self.clock.instant(now);
             self.connection()
-                .close(now, VarInt::from_u32(0), Default::default());
+                .close(now, VarInt::from_u32(0), Bytes::new());
             self.is_done = true;
         }
     }
@@ -136,7 +136,7 @@ impl Side {
         };
         let mut sender = self.connection().send_stream(stream);
         loop {
-            let bytes = reply.next();
+            let bytes = reply.front();
             if bytes.is_empty() {
                 sender.finish().expect("it is open");
                 self.stream = None;
@@ -193,7 +193,7 @@ impl End for Side {
         while let Some((_, connection)) = &mut self.connection
             && let Some(event) = connection.poll()
         {
-            self.handle(now, event);
+            self.handle(now, &event);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Two ends of a connection in one process, the link between them and the virtual time they live
 //! in: a transfer that costs what its library costs.
 //!
-//! As pico_sim does it: no files, no pipes, no packet log. 20 Mbit/s each way, 600 ms, a queue of
+//! As `pico_sim` does it: no files, no pipes, no packet log. 20 Mbit/s each way, 600 ms, a queue of
 //! 600 ms. The ends take their settings from the same HELLO as an endpoint program, and live as
 //! `endpoints/CONTRACT.md` has it: at each instant all arrivals, then timers, then the application,
 //! then what is to be sent.
@@ -129,7 +129,7 @@ impl Reply {
     }
 
     /// The bytes that come next, to be advanced by what could be written; empty: that was all.
-    pub fn next(&mut self) -> &mut Bytes {
+    pub fn front(&mut self) -> &mut Bytes {
         if self.rest.is_empty() {
             self.rest = self.piece.slice(..self.left.min(PIECE_BYTES));
             self.left -= self.rest.len();
@@ -154,7 +154,7 @@ impl Link {
         let bits = (datagram.len() + HEADER_BYTES) as u64 * 8;
         let took = Duration::from_nanos(bits * 1_000_000_000 / BITS_PER_SECOND);
         let start = self.free.max(now);
-        if start + took - now > QUEUE {
+        if start + took > now + QUEUE {
             return;
         }
         self.free = start + took;
@@ -228,8 +228,7 @@ impl<E: End> Party<E> {
 
 /// Runs the client and the server until both are done; prints the packets that each has sent, and
 /// the virtual seconds, as JSON.
-pub fn run<E: End>(ends: [E; 2], clock: &Clock) -> Result<(), Failure> {
-    let [client, server] = ends;
+pub fn run<E: End>(client: E, server: E, clock: &Clock) -> Result<(), Failure> {
     let mut client = Party::new(client, Some(Duration::ZERO));
     let mut server = Party::new(server, None);
     let mut buffer = Vec::new();

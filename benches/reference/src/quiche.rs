@@ -23,7 +23,7 @@ fn main() -> Result<(), Failure> {
         let reply = (setup.role == Role::Server).then(|| reply.take()).flatten();
         Side::new(&setup, reply)
     });
-    reference::run([client?, server?], &clock)
+    reference::run(client?, server?, &clock)
 }
 
 /// Data are handed to quiche as they are, without a copy.
@@ -123,7 +123,7 @@ impl Side {
             return Ok(());
         };
         loop {
-            let bytes = reply.next();
+            let bytes = reply.front();
             if bytes.is_empty() {
                 connection.stream_send(STREAM, b"", true)?;
                 self.reply = None;
