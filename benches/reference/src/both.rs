@@ -17,7 +17,7 @@ use super::adapter::proto::{
 };
 use super::adapter::{Client, Library, ReadOrder, apply, to_transmit};
 
-/// As many as an endpoint program asks for at once.
+/// The datagrams that are asked for at once: as many as an endpoint program asks for.
 const MAX_DATAGRAMS: usize = bentpipe_endpoint::driver::MAX_DATAGRAMS;
 
 /// A transfer by the arguments of the program.

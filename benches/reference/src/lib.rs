@@ -45,8 +45,8 @@ pub trait End {
     /// Lets the application act: open, read, write and close.
     fn act(&mut self, now: Duration);
 
-    /// Fills the empty `buffer` with datagrams to be sent; returns the ECN bits, and the size of all
-    /// but the last.
+    /// Fills the empty `buffer` with datagrams to be sent; returns the ECN bits, and the size of
+    /// all but the last.
     fn poll_transmit(&mut self, now: Duration, buffer: &mut Vec<u8>) -> Option<(u8, usize)>;
 
     /// Whether it has closed the connection, or knows that the other one has.
