@@ -126,8 +126,8 @@ CIRCLES = {
 
 # A quoted path in a source file that goes up.
 GOING_UP = re.compile(r"""["'`]([^"'`\s]*\.\./[^"'`\s]*)["'`]""")
-# Where the files of any stack may look: what Rust stacks share, data that all programs have in common, and the
-# benchmark that is an example of quiche's package, so that its library and settings are the stack's.
+# Where the files of any stack may look: what Rust stacks share, data that all programs have in common, and
+# the benchmark that is an example of quiche's package, so that its library and settings are the stack's.
 SHARED_BY_STACKS = (
     "benches/reference",
     "crates/congestion",
