@@ -8,8 +8,7 @@ same settings: `benches/reference`, and for picoquic pico_sim, its own simulator
 `benches/cost.py`, with CUBIC. For each size and stack: CPU of both programs of a trial, of the reference, the
 first as times the second in the same round, and the packets that either has sent, which must agree, or
 different things would be compared (pico_sim does not count them). All take turns; medians. A trial's programs
-run at once, on as many cores as there are, and fetch from each other's caches what they share; `--one-core`
-leaves everything one core, where the work alone counts.
+run at once, on as many cores as there are, which costs them CPU, too; `--one-core` leaves everything on one.
 """
 
 from __future__ import annotations
