@@ -12,7 +12,8 @@
 # make smoke   tries what no test runs: every benchmark with its smallest setting, the targets of this file,
 #              the templates of stacks in examples/, the example that plugs into noq, and a sweep of one constant
 # make bench   what a trial costs, beside the same stacks over loopback UDP and beside picoquic's own
-#              simulator, and which of its steps cost what; queue disciplines, beside
+#              simulator, and which of its steps cost what; endpoint programs, beside their libraries
+#              alone; queue disciplines, beside
 #              drop-tail, and a link that 100 sources share; decoding, beside tshark;
 #              congestion controllers, beside noq's; bentpipe perf, beside noq and iperf3, and through the proxies;
 #              how exact real time is, beside this machine's timer; SMALLEST=1 only shows that all of them run
@@ -75,6 +76,7 @@ bench: bench-needs setup
 	$(BIN)/bentpipe stacks install linux # TCP, beside iperf3: not one of the four that `make setup` installs
 	$(BIN)/python benches/pairs.py $(SMALL)
 	$(BIN)/python benches/cost.py $(SMALL)
+	$(BIN)/python benches/reference.py $(SMALL)
 	$(BIN)/python benches/epochs.py $(SMALL)
 	$(BIN)/python benches/queues.py $(SMALL)
 	$(BIN)/python benches/satellites.py $(SMALL)

@@ -45,8 +45,8 @@ latency: 300000
 queue_delay_max: 600000
 main_target_time: 600000000
 """
-# The words that make a server of each stack use CUBIC; quic-go has nothing else.
-CUBIC = {"picoquic": ":cc=cubic", "noq": ":cc=cubic", "quic-go": "", "linux": ":cc=cubic"}
+STACKS = ("picoquic", "noq", "quic-go", "linux")
+CUBIC = ":cc=cubic"  # what makes a server use it; quic-go has nothing else
 STEPS = ("start", "run", "examine", "record")
 TARGET = 1.5  # times the CPU of pico_sim
 
@@ -111,7 +111,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5, metavar="N", help="rounds (default 5)")
     sizes = f"{10 * 2**20},{100 * 2**20}"
     parser.add_argument("--sizes", default=sizes, help="bytes of a transfer (default 10 and 100 MiB)")
-    stacks = ",".join(CUBIC)
+    stacks = ",".join(STACKS)
     parser.add_argument("--stacks", default=stacks, help=f"which (default {stacks})")
     parser.add_argument("--pipes", action="store_true", help="beside each stack, without shared memory")
     given = settings.read(parser, repeat=1, sizes="100000")
@@ -133,25 +133,28 @@ def main() -> None:
 def _rows(stacks: list[Stack], size: int, given: argparse.Namespace, folder: Path) -> list[Row]:
     """All take turns in each round."""
     www_file(folder / "www", size)
-    jobs = {stack.name: _job(stack, size, folder) for stack in stacks}
+    jobs = {stack.name: trial_job(stack, size, folder) for stack in stacks}
     if given.pipes:
-        jobs |= {f"{stack.name} pipes": _job(stack, size, folder, shared_memory=False) for stack in stacks}
+        jobs |= {
+            f"{stack.name} pipes": trial_job(stack, size, folder, shared_memory=False) for stack in stacks
+        }
     costs: dict[str, list[Cost]] = {name: [] for name in jobs}
     measure: list[Cost] = []
     picoquic = next((stack for stack in stacks if stack.name == "picoquic"), None)
     for _ in range(given.repeat):
         if picoquic is not None:
             program = Path(picoquic.command("virtual-time")[0]).with_name("pico_sim")
-            measure.append(_simulated(program, size, folder))
+            measure.append(simulate(program, size, folder))
         for name, job in jobs.items():
-            costs[name].append(_trial(name, job))
+            costs[name].append(run_trial(name, job))
     rows = [Row.of("pico_sim", size, measure, [])] if measure else []
     return rows + [Row.of(name, size, each, measure) for name, each in costs.items()]
 
 
-def _job(stack: Stack, size: int, folder: Path, shared_memory: bool = True) -> str:
+def trial_job(stack: Stack, size: int, folder: Path, shared_memory: bool = True) -> str:
     known, name = catalogue.discover(), stack.name
-    client, server = (catalogue.variant(words, known) for words in (name, name + CUBIC.get(name, "")))
+    with_cubic = name if name == "quic-go" else name + CUBIC
+    client, server = (catalogue.variant(words, known) for words in (name, with_cubic))
     alpn = protocol.common(stack, stack)
     assert alpn is not None
     trial = LocalTrial(
@@ -165,7 +168,7 @@ def _job(stack: Stack, size: int, folder: Path, shared_memory: bool = True) -> s
     return json.dumps(msgspec.to_builtins(trial.job()))
 
 
-def _trial(name: str, job: str) -> Cost:
+def run_trial(name: str, job: str) -> Cost:
     command = [str(paths.program("bentpipe-sim")), "trial", "--costs"]
     began = time.perf_counter()
     done = subprocess.run(command, input=job, capture_output=True, text=True, check=True)
@@ -179,19 +182,19 @@ def _trial(name: str, job: str) -> Cost:
     return Cost(sum(steps.values()), ends, wall, packets, steps)
 
 
-def _simulated(program: Path, size: int, folder: Path) -> Cost:
+def simulate(program: Path, size: int, folder: Path) -> Cost:
     file = folder / "path.sim"
     file.write_text(SPECIFICATION.format(size=size))
-    before, began = _children_s(), time.perf_counter()
+    before, began = children_s(), time.perf_counter()
     command = [str(program), "-S", str(program.parent), str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     wall = time.perf_counter() - began
     if not done.stdout.startswith("Success,"):
         sys.exit(f"error: pico_sim: {done.stdout}{done.stderr}")
-    return Cost(0, _children_s() - before, wall, 0, {})
+    return Cost(0, children_s() - before, wall, 0, {})
 
 
-def _children_s() -> float:
+def children_s() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

@@ -29,7 +29,7 @@ import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
-import noq_bulk
+import members
 import settings
 
 from bentpipe import paths
@@ -131,7 +131,7 @@ def perf(program: list[str], port: str, size: int, options: list[str]) -> dict[s
 
 
 def loads(parts: list[str], arguments: argparse.Namespace) -> dict[str, Any]:
-    program = noq_bulk.build()
+    program = members.build("bentpipe-noq-bulk")
     found: dict[str, Any] = {}
     with running([program, "echo"], stdout=subprocess.PIPE) as echo:
         assert echo.stdout is not None

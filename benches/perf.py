@@ -26,7 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import noq_bulk
+import members
 import settings
 
 from bentpipe import paths
@@ -85,7 +85,7 @@ def contestants() -> dict[str, Callable[[int], Sample]]:
         "bentpipe perf": lambda size: perf(program, size, []),
         "bentpipe perf --reverse": lambda size: perf(program, size, ["--reverse"]),
     }
-    bulk = noq_bulk.build()
+    bulk = members.build("bentpipe-noq-bulk")
     found["noq"] = lambda size: plain_noq(bulk, size)
     iperf3 = shutil.which("iperf3")
     if iperf3:

@@ -9,7 +9,7 @@ case ${2:-} in
 # Of the whole workspace, and not by `--package`: features of dependencies would be others than those that stacks are built
 # with (crates/endpoint/build.sh), and noq's and quinn's dependencies compiled twice.
 demo) programs="--bin bentpipe-sim --bin bentpipe-trace --bin bentpipe-endpoint-noq --bin bentpipe-endpoint-quinn" ;;
-*) programs="--exclude bentpipe-noq-bulk" ;; # benches/: built when they first need it
+*) programs="--exclude bentpipe-noq-bulk --exclude bentpipe-reference" ;; # benches/: built when they first need it
 esac
 
 need() { # need PROGRAM WHAT HOW

@@ -12,7 +12,7 @@ struct request {
     char *path;                  /* with its slash */
     char *question;
     struct mapping upload; /* the file that is sent, in `upload` */
-    FILE *out;             /* the file that the reply is stored in, otherwise; NULL until it begins */
+    struct file *out;      /* the file that the reply is stored in, otherwise; NULL until it begins */
     uint64_t bytes, first_byte_at, last_byte_at;
     bool ended;
 };

@@ -82,10 +82,10 @@ void file_unmap(struct mapping *file);
 bool path_is_within(const char *path);
 /* Makes the file, whose path is within the folder, and the folders on the way, and follows no link; NULL, and errno
  * says why, if that cannot be. */
-FILE *file_create(const char *downloads, const char *path);
+struct file *file_create(const char *downloads, const char *path);
 /* Fail when the bytes cannot be written. */
-void file_write(FILE *file, const uint8_t *data, size_t size);
-void file_close(FILE *file);
+void file_write(struct file *file, const uint8_t *data, size_t size);
+void file_close(struct file *file);
 
 /* entropy.c */
 
@@ -108,6 +108,7 @@ enum message { HELLO = 1, READY, RUN, RAN, FINISH, BYE };
 struct bytes {
     uint8_t *data;
     size_t size, capacity;
+    bool lent; /* `data` is shared memory */
 };
 
 void bytes_append(struct bytes *bytes, const void *data, size_t size);
@@ -118,6 +119,8 @@ uint64_t read_integer(const uint8_t *bytes, size_t size);
 void messages_share(int memory, size_t size);
 /* Whether that was done. */
 bool messages_shared(void);
+/* Empties the bytes that become the next message's body, and has them grow where no copy is needed. */
+void message_begin(struct bytes *body);
 /* Returns the next message's type, and where its body is until the next call; 0 when the coordinator went away. A body
  * that came through the pipe is followed by a 0. */
 int message_receive(uint8_t **body, size_t *size);

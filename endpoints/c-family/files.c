@@ -9,7 +9,14 @@
 
 #include "family.h"
 
-#define BUFFER_BYTES (1 << 18)
+/* The most that is written at once: a page a call costs half as much again. */
+#define BUFFER_BYTES (1 << 16)
+
+struct file {
+    int descriptor;
+    size_t buffered;
+    uint8_t buffer[BUFFER_BYTES];
+};
 
 const char *real_folder(const char *www) {
     char *real = realpath(www, NULL);
@@ -69,7 +76,7 @@ static int enter(int parent, const char *name) {
     return folder;
 }
 
-FILE *file_create(const char *downloads, const char *path) {
+struct file *file_create(const char *downloads, const char *path) {
     char *parts = ep_format("%s", path), *name = parts;
     int folder = open(downloads, O_DIRECTORY | O_CLOEXEC);
     for (char *slash = strchr(name, '/'); slash && folder >= 0; slash = strchr(name, '/')) {
@@ -77,23 +84,45 @@ FILE *file_create(const char *downloads, const char *path) {
         folder = enter(folder, name);
         name = slash + 1;
     }
-    int file = -1;
+    int descriptor = -1;
     if (folder >= 0) {
-        file = openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+        descriptor = openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
         int why = errno;
         close(folder);
         errno = why;
     }
     free(parts);
-    FILE *out = file >= 0 ? fdopen(file, "w") : NULL;
-    if (out) setvbuf(out, NULL, _IOFBF, BUFFER_BYTES);
-    return out;
+    if (descriptor < 0) return NULL;
+    /* As it is: a small file needs little of its buffer. */
+    struct file *file = malloc(sizeof *file);
+    if (!file) ep_fail("there is no memory for a file");
+    file->descriptor = descriptor;
+    file->buffered = 0;
+    return file;
 }
 
-void file_write(FILE *file, const uint8_t *data, size_t size) {
-    if (fwrite(data, 1, size, file) != size) ep_fail("a file cannot be written: %s", strerror(errno));
+static void write_out(struct file *file) {
+    for (size_t done = 0; done < file->buffered;) {
+        ssize_t count = write(file->descriptor, file->buffer + done, file->buffered - done);
+        if (count < 0 && errno != EINTR) ep_fail("a file cannot be written: %s", strerror(errno));
+        if (count > 0) done += (size_t)count;
+    }
+    file->buffered = 0;
 }
 
-void file_close(FILE *file) {
-    if (fclose(file) != 0) ep_fail("a file cannot be written: %s", strerror(errno));
+void file_write(struct file *file, const uint8_t *data, size_t size) {
+    while (size > 0) {
+        size_t room = BUFFER_BYTES - file->buffered, taken = size < room ? size : room;
+        memcpy(file->buffer + file->buffered, data, taken);
+        file->buffered += taken;
+        data += taken;
+        size -= taken;
+        if (file->buffered == BUFFER_BYTES) write_out(file);
+    }
+}
+
+void file_close(struct file *file) {
+    write_out(file);
+    if (close(file->descriptor) != 0) ep_fail("a file cannot be written: %s", strerror(errno));
+    free(file);
 }

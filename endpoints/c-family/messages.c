@@ -35,7 +35,17 @@ bool messages_shared(void) { return memory; }
 static void reserve(struct bytes *bytes, size_t size) {
     if (size <= bytes->capacity) return;
     bytes->capacity = size > 2 * bytes->capacity ? size : 2 * bytes->capacity;
-    bytes->data = ep_reallocate(bytes->data, bytes->capacity);
+    const uint8_t *lent = bytes->lent ? bytes->data : NULL;
+    bytes->data = ep_reallocate(lent ? NULL : bytes->data, bytes->capacity);
+    if (lent) memcpy(bytes->data, lent, bytes->size);
+    bytes->lent = false;
+}
+
+void message_begin(struct bytes *body) {
+    body->size = 0;
+    if (!memory || body->lent) return;
+    free(body->data);
+    *body = (struct bytes){.data = memory + half, .capacity = half, .lent = true};
 }
 
 void bytes_append(struct bytes *bytes, const void *data, size_t size) {
@@ -97,7 +107,7 @@ void message_send(enum message type, const void *body, size_t size) {
     static struct bytes message;
     /* The coordinator learns from READY that the memory is used. */
     bool shared = type != READY && size >= SHARED_FROM && size <= half;
-    if (shared) memcpy(memory + half, body, size);
+    if (shared && body != memory + half) memcpy(memory + half, body, size);
     message.size = 0;
     bytes_append_integer(&message, size, 4);
     bytes_append_integer(&message, shared ? type | SHARED : type, 1);

@@ -15,7 +15,7 @@ struct answer {
     bool understood; /* the request is complete, and the file open */
     bool answered;   /* or refused */
     struct mapping file; /* the answer */
-    FILE *upload;        /* the file that comes; NULL: its name is not known yet, or it is complete */
+    struct file *upload; /* the file that comes; NULL: its name is not known yet, or it is complete */
     struct answer *next; /* of all */
 };
 

@@ -28,9 +28,10 @@ static uint32_t departure_count;
 
 static void depart(const struct ep_address *to, uint8_t ecn, const uint8_t *payload, size_t size) {
     (void)to;
-    bytes_append_integer(&ran, family.now - family.zero_time, 8);
-    bytes_append_integer(&ran, ecn, 1);
-    bytes_append_integer(&ran, size, 2);
+    uint64_t time = family.now - family.zero_time;
+    uint8_t header[DATAGRAM_HEADER] = {[8] = ecn, [9] = (uint8_t)size, [10] = (uint8_t)(size >> 8)};
+    for (size_t i = 0; i < 8; i++) header[i] = (uint8_t)(time >> 8 * i);
+    bytes_append(&ran, header, sizeof header);
     bytes_append(&ran, payload, size);
     departure_count++;
 }
@@ -58,7 +59,7 @@ static uint64_t next_wake(void) {
 
 static void begin_ran(void) {
     static const uint8_t room[RAN_HEADER];
-    ran.size = 0;
+    message_begin(&ran);
     bytes_append(&ran, room, RAN_HEADER);
     departure_count = 0;
 }
@@ -70,11 +71,11 @@ static void send_ran(void) {
     bytes_append_integer(&ran, family.stack->is_done(), 1);
     bytes_append_integer(&ran, departure_count, 4);
     message_send(RAN, ran.data, size);
-    begin_ran();
 }
 
 /* At each instant: all arrivals, then timers, then what is to be sent. */
 static void live(uint8_t *run, size_t size) {
+    begin_ran();
     uint64_t begin = family.now - family.zero_time;
     if (size < RUN_HEADER) ep_fail("RUN has only %zu bytes", size);
     struct arrivals left = {run + RUN_HEADER, run + size, read_integer(run + 8, 4), begin, read_integer(run, 8)};
@@ -107,7 +108,6 @@ void run_virtual_time(void) {
     if (type != HELLO) ep_fail("a message of type %d in place of HELLO", type);
     job_from_hello((const char *)body, size);
     family.depart = depart;
-    begin_ran();
     family_init();
     message_send_json(READY, ready());
     while ((type = message_receive(&body, &size)) == RUN) live(body, size);

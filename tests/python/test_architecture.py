@@ -67,6 +67,12 @@ ALLOWED = {
         "bentpipe-units",
     },
     "bentpipe-noq-bulk": {"bentpipe-endpoint"},
+    "bentpipe-reference": {
+        "bentpipe-endpoint",
+        "bentpipe-noq-adapter",
+        "bentpipe-noq-options",
+        "bentpipe-quinn-adapter",
+    },
     "bentpipe-tunnel-openvpn": set(),
     "bentpipe-benches": {"bentpipe-congestion", "bentpipe-noq-options", "bentpipe-noq-proto"},
     "bentpipe-trial": {
@@ -120,8 +126,16 @@ CIRCLES = {
 
 # A quoted path in a source file that goes up.
 GOING_UP = re.compile(r"""["'`]([^"'`\s]*\.\./[^"'`\s]*)["'`]""")
-# Where the files of any stack may look: what Rust stacks share, and data that all programs have in common.
-SHARED_BY_STACKS = ("crates/congestion", "crates/endpoint", "crates/units", "endpoints/certs", "Cargo.lock")
+# Where the files of any stack may look: what Rust stacks share, data that all programs have in common, and
+# the benchmark that is an example of quiche's package, so that its library and settings are the stack's.
+SHARED_BY_STACKS = (
+    "benches/reference",
+    "crates/congestion",
+    "crates/endpoint",
+    "crates/units",
+    "endpoints/certs",
+    "Cargo.lock",
+)
 # Folders beside the stacks' own, for code that these stacks are run with, and no other.
 FAMILIES = {
     "aioquic-family": {"aioquic", "qh3"},

@@ -160,6 +160,7 @@ def test_all_benchmarks_of_make_bench_run() -> None:
     # Each of them says something that no other does.
     for said in (
         "client → server",
+        "of the reference",
         "each discipline at most",
         "bentpipe-trace",
         "bentpipe perf at least",

@@ -33,6 +33,7 @@ FILES = ("Cargo.lock", "Cargo.toml")
 FOLDERS = (
     "benches/congestion",
     "benches/noq-bulk",
+    "benches/reference",
     "campaigns",
     "crates",
     "docs",

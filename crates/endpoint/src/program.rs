@@ -4,7 +4,7 @@ use std::env;
 use std::process::ExitCode;
 
 use crate::application::Application;
-use crate::contract::{H3, HELLO, Hello, READY, Ready, encode_message, message_name};
+use crate::contract::{H3, HELLO, Hello, READY, RanMessage, Ready, encode_message, message_name};
 use crate::driver::{Endpoint, Pipes, Sockets, VirtualTime};
 use crate::entropy;
 use crate::error::EndpointError;
@@ -60,7 +60,8 @@ fn run_virtual_time<S: Stack>() -> Result<(), EndpointError> {
     };
     pipes.send(&encode_message(READY, &serde_json::to_vec(&ready)?))?;
     let remote = setup.remote.expect("HELLO names the other side");
-    VirtualTime::new(endpoint, setup.clock, remote)
+    let ran = RanMessage::with_body_in(pipes.take_shared_out());
+    VirtualTime::new(endpoint, setup.clock, remote, ran)
         .run(&mut pipes)
         .map(drop)
 }

@@ -1,5 +1,6 @@
 //! The session tickets of a client whose TLS is rustls.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustls::NamedGroup;
@@ -23,24 +24,27 @@ pub enum Resume {
 ///
 /// rustls' own store does not tell when a ticket comes.
 #[derive(Debug, Clone, Default)]
-pub struct Tickets(Arc<Mutex<Store>>);
+pub struct Tickets {
+    store: Arc<Mutex<Store>>,
+    /// Beside the lock, as it is asked for after every datagram.
+    news: Arc<AtomicBool>,
+}
 
 #[derive(Debug, Default)]
 struct Store {
     tickets: Vec<Tls13ClientSessionValue>,
     group: Option<NamedGroup>,
-    news: bool,
 }
 
 impl Tickets {
     /// Whether a ticket has come since this was asked last.
     #[must_use]
     pub fn any_new(&self) -> bool {
-        std::mem::take(&mut self.lock().news)
+        self.news.load(Ordering::Acquire) && self.news.swap(false, Ordering::AcqRel)
     }
 
     fn lock(&self) -> MutexGuard<'_, Store> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -63,9 +67,8 @@ impl ClientSessionStore for Tickets {
     fn remove_tls12_session(&self, _: &ServerName<'static>) {}
 
     fn insert_tls13_ticket(&self, _: ServerName<'static>, ticket: Tls13ClientSessionValue) {
-        let mut store = self.lock();
-        store.tickets.push(ticket);
-        store.news = true;
+        self.lock().tickets.push(ticket);
+        self.news.store(true, Ordering::Release);
     }
 
     /// The latest; each is used once (RFC 8446, appendix C.4).

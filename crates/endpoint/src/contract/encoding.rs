@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use bytes::{BufMut, Bytes};
+use memmap2::MmapMut;
 
 /// Bytes before a message's body.
 pub const HEADER_LEN: usize = 5;
@@ -232,17 +233,32 @@ impl Ran {
 /// A RAN message in the making. Its memory is used again and again.
 #[derive(Debug)]
 pub struct RanMessage {
+    /// Memory that is shared with the coordinator, for bodies that fit.
+    shared: Option<MmapMut>,
+    /// The bytes of the body there; `None`: the body is in `message`.
+    in_shared: Option<usize>,
     message: Vec<u8>,
     count: u32,
 }
 
 impl RanMessage {
-    const BODY_START: usize = HEADER_LEN + 13;
+    /// The bytes before the datagrams.
+    const FIELDS_LEN: usize = 13;
+    const BODY_START: usize = HEADER_LEN + Self::FIELDS_LEN;
 
     /// An empty message.
     #[must_use]
     pub fn new() -> Self {
+        Self::with_body_in(None)
+    }
+
+    /// An empty message whose body is in shared memory, where there is some and it is long enough
+    /// to be there.
+    #[must_use]
+    pub fn with_body_in(shared: Option<MmapMut>) -> Self {
         let mut new = Self {
+            shared,
+            in_shared: None,
             message: Vec::new(),
             count: 0,
         };
@@ -252,6 +268,9 @@ impl RanMessage {
 
     /// Takes all departures out.
     pub fn clear(&mut self) {
+        let has_room = |memory: &MmapMut| memory.len() >= Self::FIELDS_LEN;
+        let shared = self.shared.as_ref().filter(|memory| has_room(memory));
+        self.in_shared = shared.map(|_| Self::FIELDS_LEN);
         self.message.clear();
         self.message.resize(Self::BODY_START, 0);
         self.count = 0;
@@ -262,18 +281,46 @@ impl RanMessage {
     /// # Panics
     /// If the payload has 64 KiB or more.
     pub fn push(&mut self, time: u64, ecn: u8, payload: &[u8]) {
-        put_datagram(&mut self.message, time, ecn, payload);
         self.count += 1;
+        if let (Some(memory), Some(start)) = (&mut self.shared, self.in_shared) {
+            let end = start + DATAGRAM_HEADER_LEN + payload.len();
+            if let Some(mut place) = memory.get_mut(start..end) {
+                put_datagram(&mut place, time, ecn, payload);
+                self.in_shared = Some(end);
+                return;
+            }
+            self.leave_shared();
+        }
+        put_datagram(&mut self.message, time, ecn, payload);
     }
 
-    /// The whole message, header included.
+    /// The whole message, header included; of one whose body is in shared memory the header alone.
     pub fn finish(&mut self, next_wake: u64, done: bool) -> &[u8] {
-        self.message[5..13].copy_from_slice(&next_wake.to_le_bytes());
-        self.message[13] = u8::from(done);
-        self.message[14..18].copy_from_slice(&self.count.to_le_bytes());
+        let mut fields = [0; Self::FIELDS_LEN];
+        fields[..8].copy_from_slice(&next_wake.to_le_bytes());
+        fields[8] = u8::from(done);
+        fields[9..].copy_from_slice(&self.count.to_le_bytes());
+        if let (Some(memory), Some(length)) = (&mut self.shared, self.in_shared)
+            && length >= SHARED_FROM
+        {
+            memory[..Self::FIELDS_LEN].copy_from_slice(&fields);
+            let header = encode_header(length, RAN | SHARED);
+            self.message[..HEADER_LEN].copy_from_slice(&header);
+            return &self.message[..HEADER_LEN];
+        }
+        self.leave_shared();
+        self.message[HEADER_LEN..Self::BODY_START].copy_from_slice(&fields);
         let header = encode_header(self.message.len() - HEADER_LEN, RAN);
         self.message[..HEADER_LEN].copy_from_slice(&header);
         &self.message
+    }
+
+    /// The body goes on in the program's own memory.
+    fn leave_shared(&mut self) {
+        if let (Some(memory), Some(length)) = (&self.shared, self.in_shared.take()) {
+            let datagrams = &memory[Self::FIELDS_LEN..length];
+            self.message.extend_from_slice(datagrams);
+        }
     }
 }
 

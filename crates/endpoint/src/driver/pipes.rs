@@ -26,8 +26,10 @@ pub struct Pipes<R = File, W = File> {
     filled: usize,
     /// Bytes of it that belong to the message that was returned last.
     returned: usize,
-    /// Bodies to this program in the first half, from it in the second.
-    shared: Option<MmapMut>,
+    /// The half of shared memory for bodies to this program.
+    shared_in: Option<MmapMut>,
+    /// The half for bodies from it, until it is taken.
+    shared_out: Option<MmapMut>,
 }
 
 impl Pipes {
@@ -53,7 +55,8 @@ impl<R: Read, W: Write> Pipes<R, W> {
             inbox: vec![0; INBOX_BYTES],
             filled: 0,
             returned: 0,
-            shared: None,
+            shared_in: None,
+            shared_out: None,
         }
     }
 
@@ -71,12 +74,25 @@ impl<R: Read, W: Write> Pipes<R, W> {
         {
             // SAFETY: it is open, HELLO says what it is for, and nothing else here owns it.
             let memory = unsafe { OwnedFd::from_raw_fd(fd) };
-            // SAFETY: it never shrinks (sealed), and coordinator and program take turns with it:
-            // the one that waits for a message does not touch it.
-            let mapped = unsafe { MmapOptions::new().len(bytes).map_mut(&memory) };
-            self.shared = Some(mapped.map_err(EndpointError::io("mapping shared memory"))?);
+            let half = bytes / 2;
+            let map = |start: usize| {
+                let mut place = MmapOptions::new();
+                place.offset(start as u64).len(half);
+                // SAFETY: it never shrinks (sealed), and coordinator and program take turns with
+                // it: the one that waits for a message does not touch it.
+                let mapped = unsafe { place.map_mut(&memory) };
+                mapped.map_err(EndpointError::io("mapping shared memory"))
+            };
+            self.shared_in = Some(map(0)?);
+            self.shared_out = Some(map(half)?);
         }
-        Ok(self.shared.is_some())
+        Ok(self.shared_in.is_some())
+    }
+
+    /// Gives away the shared memory for bodies from this program, if there is some: whoever has it
+    /// puts them there, and all that [`Pipes::send`] is given goes through the pipe.
+    pub fn take_shared_out(&mut self) -> Option<MmapMut> {
+        self.shared_out.take()
     }
 
     /// The next message's type and body; `None` if the coordinator has gone away.
@@ -96,8 +112,7 @@ impl<R: Read, W: Write> Pipes<R, W> {
         }
         if kind & SHARED != 0 {
             self.returned = HEADER_LEN;
-            let memory = self.shared.as_deref().unwrap_or_default();
-            let body = memory[..memory.len() / 2].get(..length);
+            let body = self.shared_in.as_deref().unwrap_or_default().get(..length);
             let what = || format!("a message of {length} bytes in shared memory");
             let body = body.ok_or_else(|| EndpointError::Conversation(what()))?;
             return Ok(Some((kind & !SHARED, body)));
@@ -109,20 +124,20 @@ impl<R: Read, W: Write> Pipes<R, W> {
         Ok(Some((kind, &self.inbox[HEADER_LEN..self.returned])))
     }
 
-    /// Sends a whole message.
+    /// Sends a whole message, or the header alone of one whose body is in shared memory.
     pub fn send(&mut self, message: &[u8]) -> Result<(), EndpointError> {
         let mut message = message;
         let header;
         let (kind, body) = (message[HEADER_LEN - 1], &message[HEADER_LEN..]);
         // The coordinator learns from READY that the memory is used.
         let is_long = kind != READY && body.len() >= SHARED_FROM;
-        if let (true, Some(memory)) = (is_long, &mut self.shared) {
-            let half = memory.len() / 2;
-            if let Some(place) = memory[half..].get_mut(..body.len()) {
-                place.copy_from_slice(body);
-                header = encode_header(body.len(), kind | SHARED);
-                message = &header;
-            }
+        if is_long
+            && let Some(memory) = &mut self.shared_out
+            && let Some(place) = memory.get_mut(..body.len())
+        {
+            place.copy_from_slice(body);
+            header = encode_header(body.len(), kind | SHARED);
+            message = &header;
         }
         self.to
             .write_all(message)
@@ -162,7 +177,7 @@ mod tests {
     use std::os::fd::IntoRawFd;
 
     use super::*;
-    use crate::contract::{FINISH, RAN, RUN, encode_message};
+    use crate::contract::{FINISH, RAN, RUN, Ran, RanMessage, encode_message};
 
     /// Pipes with 8 KiB of shared memory, and another mapping of it.
     fn sharing<R: Read>(from: R) -> (Pipes<R, Vec<u8>>, MmapMut) {
@@ -197,6 +212,35 @@ mod tests {
                 assert_eq!(memory[4096..], [9; 4096]);
             } else {
                 assert_eq!(pipes.to, message, "{kind} of {length} bytes");
+            }
+        }
+    }
+
+    #[test]
+    fn departures_are_put_where_the_coordinator_reads_them() {
+        let (mut pipes, memory) = sharing(&b""[..]);
+        let mut ran = RanMessage::with_body_in(pipes.take_shared_out());
+        // 13 bytes, and 1011 for each; from 2048 to 4096 they are in shared memory.
+        for (count, is_shared) in [(0, false), (1, false), (3, true), (4, true), (5, false)] {
+            ran.clear();
+            for number in 0..count {
+                ran.push(number, 2, &[b'a'; 1000]);
+            }
+            pipes.to.clear();
+            pipes.send(ran.finish(7, true)).unwrap();
+            let (length, kind) = decode_header(&pipes.to).unwrap();
+            let body = if is_shared {
+                assert_eq!((kind, pipes.to.len()), (RAN | SHARED, HEADER_LEN));
+                &memory[4096..][..length]
+            } else {
+                assert_eq!((kind, pipes.to.len()), (RAN, HEADER_LEN + length));
+                &pipes.to[HEADER_LEN..]
+            };
+            let read = Ran::decode(body).unwrap();
+            assert_eq!((read.next_wake, read.done), (7, true));
+            assert!(read.departures.iter().map(|it| it.time).eq(0..count));
+            for departure in read.departures {
+                assert_eq!(body[departure.payload], [b'a'; 1000]);
             }
         }
     }

@@ -38,8 +38,8 @@ impl<S: Stack> VirtualTime<S> {
                                       application, then polls of up to 10 datagrams until there is \
                                       nothing more to send";
 
-    /// A driver at time 0 whose datagrams all come from `remote`.
-    pub fn new(endpoint: Endpoint<S>, clock: Clock, remote: SocketAddr) -> Self {
+    /// A driver at time 0 whose datagrams all come from `remote`, and depart by way of `ran`.
+    pub fn new(endpoint: Endpoint<S>, clock: Clock, remote: SocketAddr, ran: RanMessage) -> Self {
         Self {
             endpoint,
             clock,
@@ -47,7 +47,7 @@ impl<S: Stack> VirtualTime<S> {
             now: Duration::ZERO,
             idle: true,
             timer_floor: Duration::ZERO,
-            ran: RanMessage::new(),
+            ran,
             buffer: Vec::new(),
         }
     }

@@ -1,4 +1,6 @@
-"""The program of `benches/noq-bulk`, a member of the workspace that `make setup` leaves out."""
+"""The programs of members of the workspace that `make setup` leaves out: `benches/noq-bulk` and
+`benches/reference`.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +9,9 @@ import subprocess
 from bentpipe import paths
 
 
-def build() -> str:
+def build(program: str) -> str:
     """Build it, if it is not there; its path. CalledProcessError if it cannot be built: cargo says why."""
     # `--workspace`, as for all other programs: with the same features nothing is compiled twice.
     command = ["cargo", "build", "--release", "--locked", "--quiet", "--workspace"]
-    subprocess.run([*command, "--bin", "bentpipe-noq-bulk"], cwd=paths.root(), check=True)
-    return str(paths.work() / "release" / "bentpipe-noq-bulk")
+    subprocess.run([*command, "--bin", program], cwd=paths.root(), check=True)
+    return str(paths.work() / "release" / program)
