@@ -15,6 +15,20 @@ pub struct Side {
     pub initial_window: Option<u32>,
     /// The most that one connection sends, in bits per second; None: as much as its window lets it.
     pub rate: Option<u64>,
+    /// Whether a window is spread over the round trip, and not sent at once.
+    pub is_paced: bool,
+}
+
+/// A rate that nothing reaches, in bytes per second. The kernel paces a socket that has any bound.
+const UNBOUNDED: u64 = 1 << 62;
+
+impl Side {
+    /// The bound of a connection's rate, in bytes per second; None: it is not paced.
+    #[must_use]
+    pub fn pacing(&self) -> Option<u64> {
+        let bound = self.rate.map(|rate| rate / 8);
+        bound.or(self.is_paced.then_some(UNBOUNDED))
+    }
 }
 
 /// The time at which a client's handshake is answered.

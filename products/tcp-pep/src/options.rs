@@ -16,6 +16,10 @@ pub const INITIAL_WINDOWS: RangeInclusive<u64> = 1..=1000;
 /// Bits per second that one connection may be held to.
 pub const RATES: RangeInclusive<u64> = 1000..=100_000_000_000;
 
+/// The initial window towards the satellite, in packets, where no configuration is named: with 10, as
+/// the kernel has it, a proxy gains nothing over a satellite (docs/design/tcp-pep.md).
+const SATELLITE_WINDOW: u64 = 100;
+
 /// Connections of a pool.
 pub const POOLS: RangeInclusive<u64> = 1..=1000;
 /// Why late acceptance and a pool exclude each other.
@@ -87,12 +91,17 @@ impl ProxyOptions {
             )));
         }
         let window = chosen.map(|it| it.initial_window);
-        let satellite = side(&mut given, "", window)?;
-        let other = side(
-            &mut given,
-            if is_terminal { "access." } else { "ground." },
-            window,
-        )?;
+        let satellite = Defaults {
+            initial_window: window.or(Some(SATELLITE_WINDOW)),
+            is_paced: chosen.is_none(),
+        };
+        let satellite = side(&mut given, "", &satellite)?;
+        let prefix = if is_terminal { "access." } else { "ground." };
+        let other = Defaults {
+            initial_window: window,
+            is_paced: false,
+        };
+        let other = side(&mut given, prefix, &other)?;
         given.finish()?;
         let (client_side, server_side) = if is_terminal {
             (other, satellite)
@@ -130,19 +139,24 @@ fn accept(word: Option<&str>) -> Result<Accept, EndpointError> {
     }
 }
 
-fn side(
-    given: &mut Options,
-    prefix: &str,
+/// What a side has where no option says otherwise.
+struct Defaults {
     initial_window: Option<u64>,
-) -> Result<Side, EndpointError> {
+    is_paced: bool,
+}
+
+fn side(given: &mut Options, prefix: &str, defaults: &Defaults) -> Result<Side, EndpointError> {
     let name = given.take(&format!("{prefix}cc"));
     let packets = given.take_number(&format!("{prefix}iw"), INITIAL_WINDOWS)?;
     Ok(Side {
         congestion: congestion_control(name.as_deref().unwrap_or("cubic"))?,
         initial_window: packets
-            .or(initial_window)
+            .or(defaults.initial_window)
             .map(|it| u32::try_from(it).expect("it is small")),
         rate: given.take_number(&format!("{prefix}rate"), RATES)?,
+        is_paced: given
+            .take_switch(&format!("{prefix}pacing"))?
+            .unwrap_or(defaults.is_paced),
     })
 }
 
@@ -172,11 +186,26 @@ mod tests {
     }
 
     #[test]
+    fn towards_the_satellite_windows_are_large_and_paced() {
+        let shape = |text: &str| {
+            let read = read(text, true).unwrap();
+            [read.server_side, read.client_side].map(|it| (it.initial_window, it.is_paced))
+        };
+        let kernels = (None, false);
+        assert_eq!(shape(""), [(Some(100), true), kernels]);
+        assert_eq!(shape("iw=10 pacing=off"), [(Some(10), false), kernels]);
+        assert_eq!(shape("access.pacing=on")[1], (None, true));
+        let rated = read("rate=8000 pacing=off", true).unwrap().server_side;
+        assert_eq!(rated.pacing(), Some(1000));
+    }
+
+    #[test]
     fn mistakes_are_named() {
         for (text, says) in [
             ("iw=0", "option iw = \"0\": write a whole number from 1"),
             ("ground.iw=5", "option ground.iw = \"5\": unknown"),
             ("config=E", "write A, B, C or D"),
+            ("pacing=yes", "write on or off"),
             ("accept=never", "write early or late"),
             ("accept=late pool=3", "says nothing of the server"),
             ("pool=0", "option pool = \"0\": write a whole number from 1"),

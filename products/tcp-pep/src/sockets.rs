@@ -63,8 +63,8 @@ pub fn listen(
 /// Sets of a socket what connections of this side have.
 pub fn dress(socket: &OwnedFd, side: &Side) -> Result<(), Errno> {
     set_tcp_congestion(socket, &side.congestion)?;
-    match side.rate {
-        Some(rate) => set_pacing(socket, rate / 8),
+    match side.pacing() {
+        Some(rate) => set_pacing(socket, rate),
         None => Ok(()),
     }
 }
@@ -72,8 +72,8 @@ pub fn dress(socket: &OwnedFd, side: &Side) -> Result<(), Errno> {
 /// Sets options that accepted sockets do not inherit from the listener.
 pub fn dress_accepted(socket: &OwnedFd, side: &Side) -> Result<(), Errno> {
     set_tcp_nodelay(socket, true)?;
-    match side.rate {
-        Some(rate) => set_pacing(socket, rate / 8),
+    match side.pacing() {
+        Some(rate) => set_pacing(socket, rate),
         None => Ok(()),
     }
 }
@@ -108,7 +108,7 @@ fn kind(side: &Side, transparent: bool) -> SocketKind {
         congestion: side.congestion.clone(),
         transparent,
         nonblocking: true,
-        pacing: side.rate.map(|rate| rate / 8),
+        pacing: side.pacing(),
         fast_open: false,
     }
 }

@@ -339,6 +339,7 @@ fn side(settings: &SideSettings) -> Result<Side, Failure> {
             .map_err(|error| Failure::Failed(error.to_string()))?,
         initial_window: settings.iw,
         rate: settings.rate.map(bentpipe_units::Rate::bps),
+        is_paced: false,
     })
 }
 
