@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use bentpipe_wire::quic::{
-    self, Decoded, End, Handshake, Identity, Observer, Packet, PacketType, Reason, Undecoded,
+    self, Decoded, End, Handshake, Identity, Observer, Packet, PacketType, Reason, Scratch,
+    Undecoded,
 };
 use bentpipe_wire::{Datagram, DecapsulationError, KeyLog, Path};
 
@@ -81,6 +82,11 @@ impl<'k> Recorder<'k> {
             waiting: HashMap::new(),
             flows: Flows::default(),
         }
+    }
+
+    /// Exchanges the memory that packets are decrypted in; see [`Observer::exchange_scratch`].
+    pub fn exchange_scratch(&mut self, scratch: &mut Scratch) {
+        self.observer.exchange_scratch(scratch);
     }
 
     /// Notes the packets of a datagram.
