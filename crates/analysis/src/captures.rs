@@ -45,19 +45,25 @@ impl Captured {
     /// Reads `files`. Secrets that stand in the files are added to `secrets`.
     ///
     /// Of a file that cannot be read to its end, what comes before that counts.
+    /// `progress` is told of bytes of the files as they have been read; where secrets come late,
+    /// of some twice.
     #[must_use]
-    pub fn read(files: &[CaptureFile<'_>], secrets: KeyLog) -> Self {
+    pub fn read(
+        files: &[CaptureFile<'_>],
+        secrets: KeyLog,
+        progress: &(impl Fn(u64) + Sync),
+    ) -> Self {
         let mut leading = secrets.clone();
         for file in files {
             add_leading_secrets(file, &mut leading);
         }
-        let recorded = record_all(files, &leading, Late::Refuse).unwrap_or_else(|| {
+        let recorded = record_all(files, &leading, Late::Refuse, progress).unwrap_or_else(|| {
             let mut all = secrets;
             for file in files {
                 // A file that cannot be opened is said to be one when it is recorded.
                 let _ = file.input.add_secrets(&mut all);
             }
-            record_all(files, &all, Late::PassOver).expect("no secrets are refused")
+            record_all(files, &all, Late::PassOver, progress).expect("no secrets are refused")
         });
         let (mut errors, mut places) = (Vec::new(), Vec::new());
         for file in recorded {
@@ -118,12 +124,13 @@ fn record_all(
     files: &[CaptureFile<'_>],
     secrets: &KeyLog,
     late: Late,
+    progress: &(impl Fn(u64) + Sync),
 ) -> Option<Vec<RecordedFile>> {
     let workers = thread::available_parallelism().map_or(1, NonZero::get);
     let share = files.len().div_ceil(workers).max(1);
     thread::scope(|scope| {
         let shares = files.chunks(share).map(|files| {
-            let record = move |file| FileRecorder::new(secrets).record(file, late);
+            let record = move |file| FileRecorder::new(secrets).record(file, late, progress);
             scope.spawn(move || files.iter().map(record).collect::<Option<Vec<_>>>())
         });
         let threads: Vec<_> = shares.collect();
@@ -158,7 +165,12 @@ impl<'k> FileRecorder<'k> {
 
     /// Of a file that cannot be read to its end, what comes before that is recorded. None if it has
     /// secrets that are refused.
-    fn record(mut self, file: &CaptureFile<'_>, late: Late) -> Option<RecordedFile> {
+    fn record(
+        mut self,
+        file: &CaptureFile<'_>,
+        late: Late,
+        progress: &impl Fn(u64),
+    ) -> Option<RecordedFile> {
         let mut pieces = match file.input.pieces() {
             Ok(pieces) => pieces,
             Err(error) => {
@@ -168,8 +180,10 @@ impl<'k> FileRecorder<'k> {
                 });
             }
         };
-        let mut piece = Piece::default();
+        let (mut piece, mut read) = (Piece::default(), 0);
         while pieces.next(&mut piece) {
+            progress(pieces.bytes_read() - read);
+            read = pieces.bytes_read();
             for item in piece.items() {
                 match item {
                     Item::Packet(packet) => self.note(&packet),

@@ -321,7 +321,7 @@ mod tests {
             identity,
             sender,
             kind: Kind::Quic(PacketType::OneRtt),
-            number: Some(number),
+            number: Some(number).into(),
             size: 1200,
             first_byte: 0x40,
             ip_size: Some(1228),

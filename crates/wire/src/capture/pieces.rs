@@ -4,11 +4,13 @@
 //! again: reading takes no more of it for a large file than for a small one.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
+use std::rc::Rc;
 
 use bentpipe_unpack::{UnpackError, Unpacked};
 
@@ -63,14 +65,28 @@ impl<'p> Input<'p> {
         Ok(Self::Memory(fs::read(path)?.into()))
     }
 
+    /// Bytes of it, packed as they are. The error is that of the system.
+    pub fn size(&self) -> io::Result<u64> {
+        match self {
+            Self::File(path) => Ok(fs::metadata(path)?.len()),
+            Self::Memory(bytes) => Ok(bytes.len() as u64),
+        }
+    }
+
     /// Reads it from its beginning. The error is that of opening it.
     pub fn pieces(&self) -> io::Result<Pieces<'_>> {
         let source: Box<dyn Read> = match self {
             Self::File(path) => Box::new(File::open(path)?),
             Self::Memory(bytes) => Box::new(&bytes[..]),
         };
+        let taken = Rc::new(Cell::new(0));
+        let source = Counted {
+            source,
+            taken: Rc::clone(&taken),
+        };
         Ok(Pieces {
             input: Unpacked::new(source)?,
+            taken,
             reader: None,
             rest: Vec::new(),
             failure: None,
@@ -172,10 +188,26 @@ impl Entry {
     }
 }
 
+/// A source that counts what is read of it.
+struct Counted<'i> {
+    source: Box<dyn Read + 'i>,
+    taken: Rc<Cell<u64>>,
+}
+
+impl Read for Counted<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(buffer)?;
+        self.taken.set(self.taken.get() + count as u64);
+        Ok(count)
+    }
+}
+
 /// The pieces of an input, one after the other.
 #[expect(missing_debug_implementations, reason = "what it reads from has none")]
 pub struct Pieces<'i> {
-    input: Unpacked<Box<dyn Read + 'i>>,
+    input: Unpacked<Counted<'i>>,
+    /// Bytes of the input that were read, packed as they are.
+    taken: Rc<Cell<u64>>,
     reader: Option<Reader<'static>>,
     /// The beginning of a packet whose end is in the next piece.
     rest: Vec<u8>,
@@ -242,6 +274,12 @@ impl Pieces<'_> {
     #[must_use]
     pub fn interfaces(&self) -> &[Interface] {
         self.reader.as_ref().map_or(&[], Reader::interfaces)
+    }
+
+    /// How many of the input's [`Input::size`] bytes were read.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.taken.get()
     }
 
     /// The error for which the input could not be read to its end.
