@@ -1,8 +1,11 @@
 //! From capture files to connections.
 //!
-//! Every interface of every file is a separate place. The places are read side by side on the
-//! machine's cores; what they saw is joined at the end. Files are read in pieces, so memory goes to
-//! what is noted of each packet.
+//! Every interface of every file is a separate place. A file is read once, all its places together,
+//! and several files side by side on the machine's cores; what was seen is joined at the end. Files
+//! are read in pieces, so memory goes to what is noted of each packet.
+//!
+//! Secrets may stand anywhere in a file, and are those of packets before them, too. Where some come
+//! late, files are read again once all are known.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -14,6 +17,7 @@ use crate::connection::{
 use crate::tcp;
 use bentpipe_wire::KeyLog;
 use bentpipe_wire::capture::{CapturedPacket, Input, Item, Piece, ReadError};
+use bentpipe_wire::quic::Scratch;
 use bentpipe_wire::tcp::Segment;
 use bentpipe_wire::{Datagram, DecapsulationError, IpLayer};
 
@@ -41,26 +45,33 @@ impl Captured {
     /// Reads `files`. Secrets that stand in the files are added to `secrets`.
     ///
     /// Of a file that cannot be read to its end, what comes before that counts.
+    /// `progress` is told of bytes of the files as they have been read; where secrets come late,
+    /// of some twice.
     #[must_use]
-    pub fn read(files: &[CaptureFile<'_>], mut secrets: KeyLog) -> Self {
-        let mut errors = Vec::new();
-        let mut places = Vec::new();
-        for (number, file) in files.iter().enumerate() {
-            let (interfaces, error) = scan(file, &mut secrets);
-            errors.push(error);
-            places.extend(
-                interfaces
-                    .into_iter()
-                    .map(|(interface, name)| CaptureInterface {
-                        file: number,
-                        interface,
-                        name,
-                    }),
-            );
+    pub fn read(
+        files: &[CaptureFile<'_>],
+        secrets: KeyLog,
+        progress: &(impl Fn(u64) + Sync),
+    ) -> Self {
+        let mut leading = secrets.clone();
+        for file in files {
+            add_leading_secrets(file, &mut leading);
         }
-        let recordings = record_all(files, &places, &secrets);
+        let recorded = record_all(files, &leading, Late::Refuse, progress).unwrap_or_else(|| {
+            let mut all = secrets;
+            for file in files {
+                // A file that cannot be opened is said to be one when it is recorded.
+                let _ = file.input.add_secrets(&mut all);
+            }
+            record_all(files, &all, Late::PassOver, progress).expect("no secrets are refused")
+        });
+        let (mut errors, mut places) = (Vec::new(), Vec::new());
+        for file in recorded {
+            errors.push(file.error);
+            places.extend(file.places);
+        }
         let mut undecodable = BTreeMap::new();
-        for (what, missing) in recordings.iter().flat_map(|it| &it.undecodable) {
+        for (what, missing) in places.iter().flat_map(|(_, it)| &it.undecodable) {
             let entry = undecodable.entry(what.clone());
             let sum = entry.or_insert(Undecodable {
                 count: 0,
@@ -69,69 +80,144 @@ impl Captured {
             sum.count += missing.count;
             sum.first_frame = sum.first_frame.min(missing.first_frame);
         }
-        let names = places.into_iter().map(|place| Some(place.name));
+        let places = places.into_iter();
         Self {
-            connections: join(names.zip(recordings).collect()),
+            connections: join(places.map(|(name, it)| (Some(name), it)).collect()),
             undecodable,
             errors,
         }
     }
 }
 
-/// An interface of a file on which packets were captured.
-struct CaptureInterface {
-    file: usize,
-    interface: usize,
-    name: String,
-}
-
-/// Takes the secrets out of a file, wherever in it they stand, and tells the interfaces that have
-/// packets.
-fn scan(file: &CaptureFile<'_>, secrets: &mut KeyLog) -> (Vec<(usize, String)>, Option<ReadError>) {
-    let mut pieces = match file.input.pieces() {
-        Ok(pieces) => pieces,
-        Err(error) => return (Vec::new(), Some(ReadError::Io(error))),
-    };
-    let mut used = Vec::new();
-    let mut look = |item: Item<'_>| match item {
-        Item::TlsSecrets(text) => secrets.add(text),
-        Item::Packet(packet) if !used.contains(&packet.interface) => used.push(packet.interface),
-        Item::Packet(_) => {}
+/// Takes the secrets that stand before the first packet of a file.
+fn add_leading_secrets(file: &CaptureFile<'_>, secrets: &mut KeyLog) {
+    let Ok(mut pieces) = file.input.pieces() else {
+        return;
     };
     let mut piece = Piece::default();
-    while pieces.next(&mut piece, &mut look) {}
-    let name = |interface: usize| {
-        let own = pieces.interfaces()[interface].name.as_deref();
-        format!("{} {}", file.name, own.unwrap_or_default())
-    };
-    used.sort_unstable();
-    let named = used
-        .into_iter()
-        .map(|interface| (interface, name(interface)));
-    (named.collect(), pieces.failure())
+    while pieces.next(&mut piece) {
+        for item in piece.items() {
+            match item {
+                Item::TlsSecrets(text) => secrets.add(text),
+                Item::Packet(_) => return,
+            }
+        }
+    }
 }
 
-/// Records the packets at each place.
+/// What was recorded of a file.
+struct RecordedFile {
+    /// The interfaces on which packets were captured, by number: names, and what passed.
+    places: Vec<(String, Recording)>,
+    error: Option<ReadError>,
+}
+
+/// The treatment of secrets behind packets that are not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Late {
+    Refuse,
+    PassOver,
+}
+
+/// Records the packets of each file. None if one has secrets that are refused.
 fn record_all(
     files: &[CaptureFile<'_>],
-    places: &[CaptureInterface],
     secrets: &KeyLog,
-) -> Vec<Recording> {
+    late: Late,
+    progress: &(impl Fn(u64) + Sync),
+) -> Option<Vec<RecordedFile>> {
     let workers = thread::available_parallelism().map_or(1, NonZero::get);
-    let share = places.len().div_ceil(workers).max(1);
+    let share = files.len().div_ceil(workers).max(1);
     thread::scope(|scope| {
-        let shares = places.chunks(share).map(|places| {
-            let record = move |place: &CaptureInterface| {
-                record(&files[place.file], place.interface, secrets)
-            };
-            scope.spawn(move || places.iter().map(record).collect::<Vec<_>>())
+        let shares = files.chunks(share).map(|files| {
+            let record = move |file| FileRecorder::new(secrets).record(file, late, progress);
+            scope.spawn(move || files.iter().map(record).collect::<Option<Vec<_>>>())
         });
         let threads: Vec<_> = shares.collect();
-        let recordings = threads
+        let recorded = threads
             .into_iter()
-            .flat_map(|it| it.join().expect("a worker panicked"));
-        recordings.collect()
+            .map(|it| it.join().expect("a worker panicked"));
+        let recorded: Option<Vec<_>> = recorded.collect();
+        Some(recorded?.into_iter().flatten().collect())
     })
+}
+
+/// Takes note of what passes at the places of one file.
+struct FileRecorder<'k> {
+    secrets: &'k KeyLog,
+    /// By the number of the interface; None until a packet was captured there.
+    places: Vec<Option<Recorders<'k>>>,
+    /// The memory that all of them share.
+    scratch: Scratch,
+    /// The number of the last captured packet.
+    frame: u64,
+}
+
+impl<'k> FileRecorder<'k> {
+    fn new(secrets: &'k KeyLog) -> Self {
+        Self {
+            secrets,
+            places: Vec::new(),
+            scratch: Scratch::shared(),
+            frame: 0,
+        }
+    }
+
+    /// Of a file that cannot be read to its end, what comes before that is recorded. None if it has
+    /// secrets that are refused.
+    fn record(
+        mut self,
+        file: &CaptureFile<'_>,
+        late: Late,
+        progress: &impl Fn(u64),
+    ) -> Option<RecordedFile> {
+        let mut pieces = match file.input.pieces() {
+            Ok(pieces) => pieces,
+            Err(error) => {
+                return Some(RecordedFile {
+                    places: Vec::new(),
+                    error: Some(ReadError::Io(error)),
+                });
+            }
+        };
+        let (mut piece, mut read) = (Piece::default(), 0);
+        while pieces.next(&mut piece) {
+            progress(pieces.bytes_read() - read);
+            read = pieces.bytes_read();
+            for item in piece.items() {
+                match item {
+                    Item::Packet(packet) => self.note(&packet),
+                    Item::TlsSecrets(text) => {
+                        if late == Late::Refuse && self.secrets.lacks(text) {
+                            return None;
+                        }
+                    }
+                }
+            }
+        }
+        let interfaces = pieces.interfaces().iter().zip(self.places);
+        let places = interfaces.filter_map(|(interface, place)| {
+            let own = interface.name.as_deref();
+            let name = format!("{} {}", file.name, own.unwrap_or_default());
+            Some((name, place?.finish()))
+        });
+        Some(RecordedFile {
+            places: places.collect(),
+            error: pieces.failure(),
+        })
+    }
+
+    fn note(&mut self, packet: &CapturedPacket<'_>) {
+        self.frame += 1;
+        if self.places.len() <= packet.interface {
+            self.places.resize_with(packet.interface + 1, || None);
+        }
+        let place = &mut self.places[packet.interface];
+        let place = place.get_or_insert_with(|| Recorders::new(self.secrets));
+        place.quic.exchange_scratch(&mut self.scratch);
+        place.note(self.frame, packet);
+        place.quic.exchange_scratch(&mut self.scratch);
+    }
 }
 
 /// Takes note of what passes at one place.
@@ -140,32 +226,21 @@ struct Recorders<'k> {
     tcp: tcp::Recorder<'k>,
 }
 
-fn record(file: &CaptureFile<'_>, interface: usize, secrets: &KeyLog) -> Recording {
-    let mut recorders = Recorders {
-        quic: Recorder::new(secrets),
-        tcp: tcp::Recorder::new(secrets),
-    };
-    let mut frame = 0;
-    let mut note = |item: Item<'_>| {
-        if let Item::Packet(packet) = item {
-            frame += 1;
-            if packet.interface == interface {
-                recorders.note(frame, &packet);
-            }
+impl<'k> Recorders<'k> {
+    fn new(secrets: &'k KeyLog) -> Self {
+        Self {
+            quic: Recorder::new(secrets),
+            tcp: tcp::Recorder::new(secrets),
         }
-    };
-    // Errors in reading were noted when secrets were looked for.
-    if let Ok(mut pieces) = file.input.pieces() {
-        let mut piece = Piece::default();
-        while pieces.next(&mut piece, &mut note) {}
     }
-    let mut recording = recorders.quic.finish();
-    recorders.tcp.finish(&mut recording);
-    recording.leave_out_outliers();
-    recording
-}
 
-impl Recorders<'_> {
+    fn finish(self) -> Recording {
+        let mut recording = self.quic.finish();
+        self.tcp.finish(&mut recording);
+        recording.leave_out_outliers();
+        recording
+    }
+
     fn note(&mut self, frame: u64, packet: &CapturedPacket<'_>) {
         let Some(time) = packet.time else {
             return self.quic.no_time(frame);

@@ -18,6 +18,7 @@ use std::collections::HashMap;
 use crate::DecodingGap;
 use crate::connection::{Connection, Frame, Nanos, Packet, Protocol, Vantage};
 use crate::intervals::Intervals;
+use crate::optional::Optional;
 use bentpipe_wire::quic::{End, Space};
 
 /// RFC 9002 section 6.1.1: kPacketThreshold.
@@ -33,14 +34,14 @@ pub struct LedgerEntry {
     /// The number of these that its sender had sent before.
     pub retransmitted: u32,
     /// The time of the first ACK of it at its sender.
-    pub acked: Option<Nanos>,
+    pub acked: Optional,
     /// The time at which its sender had to take it for lost, and did if it follows RFC 9002.
-    pub declared_lost: Option<Nanos>,
+    pub declared_lost: Optional,
     /// Bytes in flight once it was sent. None where that cannot be told: the sender's side was not
     /// captured, or packet numbers are not known.
-    pub in_flight: Option<u64>,
+    pub in_flight: Optional,
     /// The RTT sample that its ACK gave to its receiver, in nanoseconds.
-    pub rtt: Option<Nanos>,
+    pub rtt: Optional,
 }
 
 impl Connection {
@@ -158,7 +159,7 @@ impl<'a> Sender<'a> {
                 self.in_flight += u64::from(packet.size);
                 self.spaces[space as usize].in_flight += u64::from(packet.size);
             }
-            entries[at].in_flight = Some(self.in_flight);
+            entries[at].in_flight = Some(self.in_flight).into();
         }
     }
 
@@ -175,7 +176,7 @@ impl<'a> Sender<'a> {
                     Protocol::Tcp => echo(self.connection, packet),
                 };
                 let rtt = self.acked(now, space, Acknowledgement { ranges, answered }, entries);
-                entries[at].rtt = entries[at].rtt.or(rtt);
+                entries[at].rtt = entries[at].rtt.nanos().or(rtt).into();
                 if let Some(rtt) = rtt {
                     // RFC 9002 section 5.3, without the correction for the delay of the ACK.
                     self.smoothed = Some(
@@ -204,9 +205,9 @@ impl<'a> Sender<'a> {
         let mut eliciting = false;
         for at in &newly {
             let packet = &packets[*at];
-            entries[*at].acked = Some(now);
+            entries[*at].acked = Some(now).into();
             eliciting |= self.connection.is_ack_eliciting(packet);
-            if entries[*at].declared_lost.is_none() {
+            if !entries[*at].declared_lost.is_some() {
                 self.leaves_flight(space, packet);
             }
         }
@@ -259,7 +260,7 @@ impl<'a> Sender<'a> {
             is_behind || is_late
         });
         for at in lost {
-            entries[at].declared_lost = Some(now);
+            entries[at].declared_lost = Some(now).into();
             self.leaves_flight(space, &packets[at]);
         }
     }

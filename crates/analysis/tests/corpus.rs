@@ -124,7 +124,7 @@ fn look_into(captured: &CapturedPacket<'_>, observer: &mut Observer<'_>, found: 
 /// connections there are.
 fn analyze(name: &str, bytes: &[u8]) -> usize {
     let input = Input::Memory(bytes.into());
-    let captured = Captured::read(&[CaptureFile { name, input }], KeyLog::default());
+    let captured = Captured::read(&[CaptureFile { name, input }], KeyLog::default(), &|_| {});
     let link = LinkFacts {
         forward_rate_bps: Some(20_000_000),
         rtt_ms: Some(600.0),

@@ -47,7 +47,7 @@ fn read(places: &[(&str, Vec<Vec<u8>>)]) -> Captured {
             CaptureFile { name, input }
         })
         .collect();
-    Captured::read(&files, KeyLog::default())
+    Captured::read(&files, KeyLog::default(), &|_| {})
 }
 
 /// ACKs name segments that their receiver sent, in order; no segment is left as it was captured.

@@ -13,6 +13,7 @@ use bentpipe_analysis::{AnalysisFile, ConnectionAnalysis, LinkFacts, SideInforma
 use crate::captures;
 use crate::congestion_windows;
 use crate::input;
+use crate::progress::Progress;
 use crate::tables::Table;
 
 /// The task of `analyze`: files and secrets, and where the results go.
@@ -25,6 +26,8 @@ pub struct Analyze {
     /// Link facts: JSON, or a file with it.
     pub link: Option<String>,
     pub out: PathBuf,
+    /// Whether to say how far it has come.
+    pub progress: bool,
 }
 
 /// Writes `packets.parquet` and `analysis.json`. Of a capture that cannot be read to its end, what
@@ -37,7 +40,11 @@ pub fn run(job: &Analyze) -> Result<ExitCode, Box<dyn Error>> {
         .transpose()?
         .unwrap_or_default();
     let names: Vec<String> = job.files.iter().map(|file| input::name(file)).collect();
-    let (captured, errors) = captures::read(&job.files, job.key_log.as_deref(), &names)?;
+    let progress = Progress::new(job.progress, &job.files);
+    let (captured, errors) =
+        captures::read(&job.files, job.key_log.as_deref(), &names, &|bytes| {
+            progress.read(bytes)
+        })?;
     let mut analysis = AnalysisFile::new(names, &captured, errors);
     let connections = captured.connections;
     if connections.is_empty() {
@@ -53,7 +60,12 @@ pub fn run(job: &Analyze) -> Result<ExitCode, Box<dyn Error>> {
         link: facts,
         windows,
     };
-    write(&job.out, &known, connections, &mut analysis)?;
+    let results = Results {
+        out: &job.out,
+        known: &known,
+        progress: &progress,
+    };
+    results.write(connections, &mut analysis)?;
     for error in &analysis.errors {
         eprintln!("error: {error}");
     }
@@ -68,32 +80,43 @@ pub fn run(job: &Analyze) -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::from(u8::from(!analysis.errors.is_empty())))
 }
 
-/// Writes the results, connection by connection, so that each one's ledger and packets are gone
-/// before the next.
-fn write(
-    out: &Path,
-    known: &SideInformation,
-    connections: Vec<Connection>,
-    analysis: &mut AnalysisFile,
-) -> Result<(), Box<dyn Error>> {
-    fs::create_dir_all(out).map_err(|error| format!("{}: {error}", out.display()))?;
-    replace(&out.join("packets.parquet"), |file| {
-        let mut table = Table::new(file)?;
-        for (number, connection) in connections.into_iter().enumerate() {
-            let entries = connection.ledger();
-            let spin = Spin::of(&connection, passive::handshake_rtt(&connection));
-            table.add(i32::try_from(number)?, &connection, &entries, &spin)?;
-            let analyzed = ConnectionAnalysis::new(number, &connection, &entries, &spin, known);
-            analysis.connections.push(analyzed);
-        }
-        table.finish()?;
-        Ok(())
-    })?;
-    replace(&out.join("analysis.json"), |file| {
-        let mut out = io::BufWriter::new(file);
-        serde_json::to_writer(&mut out, analysis)?;
-        Ok(io::Write::flush(&mut out)?)
-    })
+/// Where results go, and what is known beside the captures.
+struct Results<'a> {
+    out: &'a Path,
+    known: &'a SideInformation,
+    progress: &'a Progress,
+}
+
+impl Results<'_> {
+    /// Writes the results, connection by connection, so that each one's ledger and packets are gone
+    /// before the next.
+    fn write(
+        &self,
+        connections: Vec<Connection>,
+        analysis: &mut AnalysisFile,
+    ) -> Result<(), Box<dyn Error>> {
+        let (out, count) = (self.out, connections.len());
+        fs::create_dir_all(out).map_err(|error| format!("{}: {error}", out.display()))?;
+        replace(&out.join("packets.parquet"), |file| {
+            let mut table = Table::new(file)?;
+            for (number, connection) in connections.into_iter().enumerate() {
+                self.progress.measured(number, count);
+                let entries = connection.ledger();
+                let spin = Spin::of(&connection, passive::handshake_rtt(&connection));
+                table.add(i32::try_from(number)?, &connection, &entries, &spin)?;
+                let analyzed =
+                    ConnectionAnalysis::new(number, &connection, &entries, &spin, self.known);
+                analysis.connections.push(analyzed);
+            }
+            table.finish()?;
+            Ok(())
+        })?;
+        replace(&out.join("analysis.json"), |file| {
+            let mut out = io::BufWriter::new(file);
+            serde_json::to_writer(&mut out, analysis)?;
+            Ok(io::Write::flush(&mut out)?)
+        })
+    }
 }
 
 /// Writes a file beside `path`, then puts it in its place: a reader sees the old one or the whole

@@ -10,10 +10,12 @@ use bentpipe_wire::capture::{CaptureError, Input, ReadError};
 use crate::input;
 
 /// Reads captures, and says which could not be read to their ends. One that is none ends it all.
+/// `progress` is told of bytes as they are read.
 pub fn read(
     paths: &[PathBuf],
     key_log: Option<&Path>,
     names: &[String],
+    progress: &(impl Fn(u64) + Sync),
 ) -> Result<(Captured, Vec<String>), Box<dyn Error>> {
     let secrets = input::key_log(key_log)?;
     let mut files = Vec::new();
@@ -21,7 +23,7 @@ pub fn read(
         let input = Input::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
         files.push(CaptureFile { name, input });
     }
-    let captured = Captured::read(&files, secrets);
+    let captured = Captured::read(&files, secrets, progress);
     for (path, error) in paths.iter().zip(&captured.errors) {
         if let Some(
             error @ (ReadError::Capture(CaptureError::NotACapture)

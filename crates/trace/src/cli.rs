@@ -137,6 +137,12 @@ fn command() -> clap::Command {
             .value_parser(ValueParser::string()),
         )
         .arg(option("out", "OUT", "The folder for results").short('o'))
+        .arg(
+            Arg::new("progress")
+                .long("progress")
+                .help("Print how far it has come: what is done, how much, of how much")
+                .action(ArgAction::SetTrue),
+        )
         .after_help(ANALYZE_EXAMPLES);
     let losses = clap::Command::new("losses")
         .about(
@@ -244,6 +250,7 @@ fn analyze(matches: &mut ArgMatches) -> Result<Command, String> {
             .unwrap_or_default(),
         link: matches.remove_one("link"),
         out: out.ok_or("analyze needs -o OUT, the folder for results (hint: -o .)")?,
+        progress: matches.get_flag("progress"),
     }))
 }
 
@@ -334,6 +341,7 @@ mod tests {
             qlogs: vec!["a.qlog".into(), "b.qlog".into()],
             link: Some("{}".to_owned()),
             out: "out".into(),
+            progress: false,
         };
         assert_eq!(
             parse_words(&[

@@ -28,7 +28,7 @@ pub fn print(files: &[PathBuf], key_log: Option<&Path>) -> Result<ExitCode, Box<
     let names: Vec<String> = files.iter().map(|file| input::name(file)).collect();
     // Packets are the same at both sides whether they can be decrypted or not; secrets join
     // connections whose beginning was not captured.
-    let (captured, errors) = captures::read(files, key_log, &names)?;
+    let (captured, errors) = captures::read(files, key_log, &names, &|_| {})?;
     if captured.connections.is_empty() {
         return Err(no_connection(&names, key_log).into());
     }

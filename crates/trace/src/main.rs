@@ -11,6 +11,7 @@ mod congestion_windows;
 mod input;
 mod losses;
 mod packets;
+mod progress;
 mod qlog_command;
 mod summary;
 mod tables;

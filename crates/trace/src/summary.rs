@@ -48,19 +48,6 @@ impl Summary {
         missing.first_frame = missing.first_frame.min(frame); // packets that waited come late
     }
 
-    /// Adds the counts of another part of the same file.
-    pub fn add(&mut self, other: Self) {
-        self.packets += other.packets;
-        for (what, missing) in other.missing {
-            let sum = self.missing.entry(what).or_insert(Missing {
-                count: 0,
-                ..missing
-            });
-            sum.count += missing.count;
-            sum.first_frame = sum.first_frame.min(missing.first_frame);
-        }
-    }
-
     /// Prints the summary of the capture called `name` on standard error.
     pub fn print(&self, name: &impl Display) {
         eprintln!("{name}: {} packets decoded", self.packets);

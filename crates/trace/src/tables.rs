@@ -139,19 +139,19 @@ impl<W: Write + Send> Table<W> {
 #[derive(Default)]
 struct Rows {
     connection: Column<Int32Type>,
-    protocol: Column<ByteArrayType>,
-    sender: Column<ByteArrayType>,
-    direction: Column<ByteArrayType>,
-    kind: Column<ByteArrayType>,
-    space: Column<ByteArrayType>,
+    protocol: TextColumn,
+    sender: TextColumn,
+    direction: TextColumn,
+    kind: TextColumn,
+    space: TextColumn,
     number: Column<Int64Type>,
     sent_s: Column<DoubleType>,
     received_s: Column<DoubleType>,
     size_bytes: Column<Int32Type>,
     ip_bytes: Column<Int32Type>,
-    sent_ecn: Column<ByteArrayType>,
-    received_ecn: Column<ByteArrayType>,
-    frames: Column<ByteArrayType>,
+    sent_ecn: TextColumn,
+    received_ecn: TextColumn,
+    frames: TextColumn,
     stream_id: Column<Int64Type>,
     stream_offset: Column<Int64Type>,
     stream_bytes: Column<Int64Type>,
@@ -159,7 +159,7 @@ struct Rows {
     ack_first: Column<Int64Type>,
     ack_last: Column<Int64Type>,
     ack_delay_ms: Column<DoubleType>,
-    fate: Column<ByteArrayType>,
+    fate: TextColumn,
     copy: Column<BoolType>,
     acked_s: Column<DoubleType>,
     lost_s: Column<DoubleType>,
@@ -176,21 +176,19 @@ impl Rows {
         let is_quic = connection.protocol != Protocol::Tcp;
         let is_forward = packet.sender == End::Server;
         self.connection.push(number);
-        self.protocol
-            .push(text(if is_quic { "quic" } else { "tcp" }));
-        self.sender.push(text(packet.sender.name()));
+        self.protocol.push(if is_quic { "quic" } else { "tcp" });
+        self.sender.push(packet.sender.name());
         self.direction
-            .push(text(if is_forward { "forward" } else { "return" }));
-        self.kind.push(text(word(packet.kind)));
-        let space = packet.space().map(Space::name);
-        self.space.push_optional(space.map(text));
+            .push(if is_forward { "forward" } else { "return" });
+        self.kind.push(word(packet.kind));
+        self.space.push_optional(packet.space().map(Space::name));
         self.number.push_optional(packet.number.map(int));
         self.sent_s.push_optional(packet.sent().map(seconds));
         self.received_s
             .push_optional(packet.received().map(seconds));
         self.size_bytes.push(bytes(packet.size));
         self.ip_bytes.push_optional(packet.ip_size.map(bytes));
-        let codepoint = |seen: Option<Codepoint>| seen.map(|it| text(it.name()));
+        let codepoint = |seen: Option<Codepoint>| seen.map(Codepoint::name);
         self.sent_ecn.push_optional(codepoint(packet.sent_ecn()));
         self.received_ecn
             .push_optional(codepoint(packet.received_ecn()));
@@ -198,18 +196,20 @@ impl Rows {
         self.add_acks(connection, packet);
         self.retransmitted_bytes
             .push(i64::from(entry.retransmitted));
-        self.fate.push(text(packet.fate.name()));
+        self.fate.push(packet.fate.name());
         self.copy.push(packet.copy);
-        self.acked_s.push_optional(entry.acked.map(seconds));
-        self.lost_s.push_optional(entry.declared_lost.map(seconds));
-        self.in_flight_bytes.push_optional(entry.in_flight.map(int));
-        self.rtt_ms.push_optional(entry.rtt.map(milliseconds));
+        self.acked_s.push_optional(entry.acked.nanos().map(seconds));
+        self.lost_s
+            .push_optional(entry.declared_lost.nanos().map(seconds));
+        self.in_flight_bytes
+            .push_optional(entry.in_flight.count().map(int));
+        self.rtt_ms
+            .push_optional(entry.rtt.nanos().map(milliseconds));
         self.spin.push_optional(packet.spin());
     }
 
     fn add_frames(&mut self, frames: &[Frame]) {
-        self.frames
-            .push_list(frames.iter().map(|it| label(it.label())));
+        self.frames.push_list(frames.iter().map(Frame::label));
         let streams = frames.iter().filter_map(|frame| match frame {
             Frame::Stream {
                 id, offset, length, ..
@@ -326,6 +326,11 @@ impl<T: DataType> Column<T> {
     fn push_list(&mut self, values: impl Iterator<Item = T::T>) {
         let before = self.values.len();
         self.values.extend(values);
+        self.end_list(before);
+    }
+
+    /// Notes that the values from `before` on are a list.
+    fn end_list(&mut self, before: usize) {
         let added = self.values.len() - before;
         let first = i16::from(added > 0);
         self.definition.push(first);
@@ -356,6 +361,70 @@ impl<T: DataType> Column<T> {
     }
 }
 
+/// A column of words, of which few are different: each value takes four bytes until it is written.
+#[derive(Default)]
+struct TextColumn {
+    words: Vec<Cow<'static, str>>,
+    /// Each value is the index of a word.
+    column: Column<Int32Type>,
+}
+
+impl TextColumn {
+    fn push(&mut self, word: &'static str) {
+        let word = self.index(Cow::Borrowed(word));
+        self.column.push(word);
+    }
+
+    fn push_optional(&mut self, word: Option<&'static str>) {
+        let word = word.map(|it| self.index(Cow::Borrowed(it)));
+        self.column.push_optional(word);
+    }
+
+    fn push_list(&mut self, words: impl Iterator<Item = Cow<'static, str>>) {
+        let before = self.column.values.len();
+        for word in words {
+            let word = self.index(word);
+            self.column.values.push(word);
+        }
+        self.column.end_list(before);
+    }
+
+    /// The index of a word. Those of the program are few; others are kept one by one.
+    fn index(&mut self, word: Cow<'static, str>) -> i32 {
+        let known = match &word {
+            Cow::Borrowed(word) => self.words.iter().position(|it| match it {
+                Cow::Borrowed(known) => std::ptr::eq(*known, *word),
+                Cow::Owned(_) => false,
+            }),
+            Cow::Owned(_) => None,
+        };
+        let index = known.unwrap_or_else(|| {
+            self.words.push(word);
+            self.words.len() - 1
+        });
+        i32::try_from(index).expect("fewer than 2^31 words in a row group")
+    }
+
+    fn write<W: Write + Send>(
+        &mut self,
+        group: &mut SerializedRowGroupWriter<'_, W>,
+    ) -> Result<(), ParquetError> {
+        let words = self.words.drain(..).map(|word| match word {
+            Cow::Borrowed(word) => Bytes::from_static(word.as_bytes()),
+            Cow::Owned(word) => word.into(),
+        });
+        let words: Vec<ByteArray> = words.map(Into::into).collect();
+        let values = self.column.values.drain(..);
+        let values = values.map(|it| words[usize::try_from(it).expect("an index")].clone());
+        let mut column = Column::<ByteArrayType> {
+            values: values.collect(),
+            definition: std::mem::take(&mut self.column.definition),
+            repetition: std::mem::take(&mut self.column.repetition),
+        };
+        column.write(group)
+    }
+}
+
 fn word(kind: Kind) -> &'static str {
     match kind {
         Kind::Tcp => "tcp",
@@ -365,17 +434,6 @@ fn word(kind: Kind) -> &'static str {
         Kind::Quic(PacketType::Handshake) => "handshake",
         Kind::Quic(PacketType::Retry) => "retry",
         Kind::Quic(PacketType::OneRtt) => "1rtt",
-    }
-}
-
-fn text(word: &'static str) -> ByteArray {
-    Bytes::from_static(word.as_bytes()).into()
-}
-
-fn label(label: Cow<'static, str>) -> ByteArray {
-    match label {
-        Cow::Borrowed(word) => text(word),
-        Cow::Owned(word) => word.into_bytes().into(),
     }
 }
 

@@ -38,7 +38,7 @@ impl SecretKind {
 type Secrets = [Option<Box<[u8]>>; 5];
 
 /// The TLS secrets of any number of connections.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct KeyLog {
     connections: HashMap<[u8; 32], Secrets>,
     damaged_lines: usize,
@@ -56,16 +56,26 @@ impl KeyLog {
     }
 
     fn add_line(&mut self, line: &[u8]) -> Option<()> {
-        let mut words = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
-        let (label, random, secret) = (words.next()?, words.next()?, words.next()?);
-        let Some(kind) = SecretKind::from_label(label) else {
-            return Some(());
-        };
-        let random: [u8; 32] = from_hex(random)?.try_into().ok()?;
-        let secret = from_hex(secret).filter(|secret| matches!(secret.len(), 32 | 48))?;
-        self.connections.entry(random).or_default()[kind as usize]
-            .get_or_insert_with(|| secret.into_boxed_slice());
+        if let Some(LogLine {
+            random,
+            kind,
+            secret,
+        }) = LogLine::read(line)?
+        {
+            self.connections.entry(random).or_default()[kind as usize]
+                .get_or_insert_with(|| secret.into_boxed_slice());
+        }
         Some(())
+    }
+
+    /// Whether `text` has a secret that is not there.
+    #[must_use]
+    pub fn lacks(&self, text: &[u8]) -> bool {
+        let mut lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+        lines.any(|line| {
+            let read = LogLine::read(line).flatten();
+            read.is_some_and(|it| self.secret(&it.random, it.kind).is_none())
+        })
     }
 
     /// The secret of the connection whose `ClientHello` had `client_random`.
@@ -97,6 +107,29 @@ impl KeyLog {
     #[must_use]
     pub fn damaged_lines(&self) -> usize {
         self.damaged_lines
+    }
+}
+
+/// A line with a secret.
+struct LogLine {
+    random: [u8; 32],
+    kind: SecretKind,
+    secret: Vec<u8>,
+}
+
+impl LogLine {
+    /// None if the line is damaged. Some(None) if it has none of the secrets that are kept.
+    fn read(line: &[u8]) -> Option<Option<Self>> {
+        let mut words = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
+        let (label, random, secret) = (words.next()?, words.next()?, words.next()?);
+        let Some(kind) = SecretKind::from_label(label) else {
+            return Some(None);
+        };
+        Some(Some(Self {
+            random: from_hex(random)?.try_into().ok()?,
+            kind,
+            secret: from_hex(secret).filter(|secret| matches!(secret.len(), 32 | 48))?,
+        }))
     }
 }
 

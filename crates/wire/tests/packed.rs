@@ -38,10 +38,14 @@ fn read(file: &[u8]) -> (Vec<u64>, bool, Option<ReadError>) {
     let input = Input::Memory(file.into());
     let (mut pieces, mut piece) = (input.pieces().unwrap(), Piece::default());
     let (mut times, mut has_secrets) = (Vec::new(), false);
-    while pieces.next(&mut piece, |item| match item {
-        Item::Packet(packet) => times.extend(packet.time),
-        Item::TlsSecrets(_) => has_secrets = true,
-    }) {}
+    while pieces.next(&mut piece) {
+        for item in piece.items() {
+            match item {
+                Item::Packet(packet) => times.extend(packet.time),
+                Item::TlsSecrets(_) => has_secrets = true,
+            }
+        }
+    }
     (times, has_secrets, pieces.failure())
 }
 

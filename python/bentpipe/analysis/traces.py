@@ -15,7 +15,8 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -50,6 +51,9 @@ if TYPE_CHECKING:
 PROGRAM = "bentpipe-trace"
 # Where the client of a trial's first flow is, which is the one that is measured: over IPv4, over IPv6.
 _FIRST_FLOW = ("192.0.2.1:", "[2001:db8:1::1]:")
+
+# Told how far an analysis has come: what it does, and how much of how much is done.
+watcher: ContextVar[Callable[[str, int, int], None] | None] = ContextVar("watcher", default=None)
 
 ANALYSIS_ALONE = "in virtual time it can be made again: the page of its cell in the report has the command"
 _VISIBLE = 0.05  # of a transfer: a shorter span is hardly seen in a figure
@@ -318,10 +322,19 @@ def _read(folder: Path) -> Summary:
 
 def _execute(command: list[str]) -> None:
     """Run the program. What it says of captures that it could read in part stands in `analysis.json` too."""
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    watch = watcher.get()
+    command = [*command, "--progress"] if watch else command
+    with tempfile.TemporaryFile("w+", errors="replace") as errors:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as done:
+            for line in done.stdout or ():
+                what, count, total = line.split()
+                if watch:
+                    watch(what, int(count), int(total))
+        errors.seek(0)
+        said = errors.read()
     if done.returncode in (0, 1):
         return
-    text, _, hint = done.stderr.strip().removeprefix("error: ").partition("\nhint: ")
+    text, _, hint = said.strip().removeprefix("error: ").partition("\nhint: ")
     if done.returncode == 2:
         raise UsageError(text, hint)
     raise BentpipeError(f"{PROGRAM} ended with {done.returncode}: {text}", hint)

@@ -15,6 +15,7 @@ import click
 from bentpipe.analysis import traces
 from bentpipe.analysis.link_facts import LinkFacts
 from bentpipe.analysis.traces import Analysis
+from bentpipe.cli import reading_progress
 from bentpipe.errors import UsageError, one_of
 from bentpipe.runs import manifest, trial_files
 
@@ -71,6 +72,11 @@ def find(named: CaptureArguments, out: Path | None = None) -> Analysis:
     """The analysis of the captures that are named, made anew in `out` if that is given. UsageError if they
     are no captures; other errors are those of `traces`.
     """
+    with reading_progress.shown():
+        return _find(named, out)
+
+
+def _find(named: CaptureArguments, out: Path | None) -> Analysis:
     for file in named.files:
         check_capture(file)
     for qlog in named.qlogs:

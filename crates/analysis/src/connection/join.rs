@@ -15,7 +15,9 @@ use bentpipe_wire::quic::{End, Identity};
 
 use super::clock::{Clocks, since};
 use super::copies;
+use super::matching::Matches;
 use super::observed::{Arrival, ObservedConnection, PacketObservation};
+use super::order::{Place, arranged, in_time};
 use super::outliers;
 use super::recorder::Recording;
 use super::vantage::end_named;
@@ -101,17 +103,15 @@ fn of_one_place(name: Option<&str>, recorded: ObservedConnection) -> Connection 
         Vantage::At(End::Server) => [None, Some(time)],
         Vantage::Between | Vantage::Both => [Some(time), Some(time)],
     };
-    let packets = recorded.observations.iter().map(|observation| {
+    let packets = in_time(&recorded, start, |observation| {
         let fate = match vantage {
             Vantage::At(end) if end != observation.sender => Fate::Delivered,
             _ => observation.fate.unwrap_or(Fate::Unknown),
         };
         let seen = seen(since(start, observation.time));
         let ecn = seen.map(|time| time.map(|_| observation.ecn));
-        (observation.identity, observation.packet(seen, ecn, fate))
+        observation.packet(seen, ecn, fate)
     });
-    let mut packets: Vec<_> = packets.collect();
-    packets.sort_by_key(|(_, packet)| packet.time());
     Connection {
         protocol: recorded.protocol,
         ends: recorded.ends,
@@ -122,7 +122,7 @@ fn of_one_place(name: Option<&str>, recorded: ObservedConnection) -> Connection 
         vantage,
         start,
         clock_ahead: 0,
-        packets: copies::mark(recorded.protocol, packets),
+        packets,
         frames: recorded.frames,
         ranges: recorded.ranges,
     }
@@ -138,12 +138,8 @@ fn fuller(one: Option<&TlsRecords>, other: Option<&TlsRecords>) -> Option<TlsRec
 fn of_two_places(names: [Option<&str>; 2], pair: [ObservedConnection; 2]) -> Connection {
     let [client, server] = in_order(names, pair);
     let start = first_time(&client.observations);
-    let mut at_server = Unmatched::of(&server.observations);
-    let partners = client.observations.iter().map(|it| at_server.take(it));
-    let partners: Vec<_> = partners.collect();
-    let pairs = partners.iter().zip(&client.observations);
-    let pairs = pairs.filter_map(|(at, it)| Some((it, &server.observations[(*at)?])));
-    let clocks = Clocks::of(start, &client, &server, pairs);
+    let matches = Matches::of(&client.observations, &server.observations);
+    let clocks = Clocks::of(start, &client, &server, matches.pairs());
     let mut connection = Connection {
         protocol: match client.protocol {
             Protocol::Quic(0) => server.protocol, // which may have seen the handshake
@@ -161,39 +157,33 @@ fn of_two_places(names: [Option<&str>; 2], pair: [ObservedConnection; 2]) -> Con
         frames: client.frames,
         ranges: client.ranges,
     };
-    // Each with its position among what its sender's side saw: that orders packets of the same
-    // instant.
-    let mut ordered = Vec::with_capacity(client.observations.len());
-    for ((at_client, observation), there) in client.observations.iter().enumerate().zip(partners) {
-        let seen_there = there.map(|at| &server.observations[at]);
-        let seen = clocks.seen(Some(observation), seen_there);
-        let ecn = [Some(observation.ecn), seen_there.map(|it| it.ecn)];
-        let says = observation.fate.or(seen_there.and_then(|it| it.fate));
-        let position = match observation.sender {
-            End::Client => at_client,
-            End::Server => there.unwrap_or(at_client),
-        };
-        let fate = clocks.fate(observation.sender, seen, says);
-        ordered.push((
-            position,
-            observation.identity,
-            observation.packet(seen, ecn, fate),
-        ));
-    }
-    for at in at_server.rest() {
-        let observation = &server.observations[at];
-        let seen = clocks.seen(None, Some(observation));
-        let fate = clocks.fate(observation.sender, seen, observation.fate);
-        let ecn = [None, Some(observation.ecn)];
-        let mut packet = observation.packet(seen, ecn, fate);
-        packet.frames = connection.copy_frames(&server, observation);
-        ordered.push((at, observation.identity, packet));
-    }
-    ordered.sort_by_key(|(position, _, packet)| (packet.time(), *position));
-    let ordered = ordered
-        .into_iter()
-        .map(|(_, identity, packet)| (identity, packet));
-    connection.packets = copies::mark(connection.protocol, ordered.collect());
+    // Packets of the same instant are in the order in which their sender's side saw them.
+    let order = (0..matches.len()).zip(0..).map(|(at, number)| {
+        let observed = matches.observed(at);
+        let sender = observed.either().sender;
+        let seen = clocks.seen(observed.here, observed.there);
+        let time = seen[sender as usize].or(seen[sender.other() as usize]);
+        Place {
+            time: time.expect("a packet was seen at one side at least"),
+            position: copies::index(matches.position(at, sender == End::Server)),
+            number,
+        }
+    });
+    let packet = |number: usize| {
+        let observed = matches.observed(number);
+        let (either, both) = (observed.either(), [observed.here, observed.there]);
+        let seen = clocks.seen(observed.here, observed.there);
+        let ecn = both.map(|it| it.map(|it| it.ecn));
+        let mut says = both.iter().flatten().filter_map(|it| it.fate);
+        let fate = clocks.fate(either.sender, seen, says.next());
+        let mut packet = either.packet(seen, ecn, fate);
+        if observed.here.is_none() {
+            packet.frames = connection.copy_frames(&server, either);
+        }
+        packet
+    };
+    let identity = |number: usize| matches.observed(number).either().identity;
+    connection.packets = arranged(client.protocol, order.collect(), packet, identity);
     connection
 }
 
@@ -216,50 +206,6 @@ fn in_order(names: [Option<&str>; 2], pair: [ObservedConnection; 2]) -> [Observe
     if swapped { [other, one] } else { [one, other] }
 }
 
-/// The packets of a place for which no observation elsewhere was found yet.
-struct Unmatched {
-    /// By what they are, copies in the order in which they passed.
-    sorted: Vec<(Identity, u32, usize)>,
-    taken: Vec<bool>,
-}
-
-impl Unmatched {
-    fn of(observations: &[PacketObservation]) -> Self {
-        let sorted = observations.iter().enumerate();
-        let mut sorted: Vec<_> = sorted.map(|(at, it)| (it.identity, it.size, at)).collect();
-        sorted.sort_unstable();
-        Self {
-            taken: vec![false; sorted.len()],
-            sorted,
-        }
-    }
-
-    /// The first of the same packet that has not been taken.
-    fn take(&mut self, observation: &PacketObservation) -> Option<usize> {
-        let key = (observation.identity, observation.size);
-        let first = self.sorted.partition_point(|it| (it.0, it.1) < key);
-        let same = self.sorted[first..]
-            .iter()
-            .take_while(|it| (it.0, it.1) == key);
-        let free = same.zip(first..).find(|(_, at)| !self.taken[*at]);
-        let ((.., observation), at) = free?;
-        self.taken[at] = true;
-        Some(*observation)
-    }
-
-    /// The packets that were not matched, in order.
-    fn rest(self) -> Vec<usize> {
-        let free = self
-            .sorted
-            .iter()
-            .zip(&self.taken)
-            .filter(|(_, taken)| !**taken);
-        let mut rest: Vec<usize> = free.map(|((.., at), _)| *at).collect();
-        rest.sort_unstable();
-        rest
-    }
-}
-
 impl Connection {
     /// A connection as captured at a place where every packet passed on leaving its sender; `fate`
     /// gives, by the number of the captured packet, the fate of each, and its arrival.
@@ -269,17 +215,15 @@ impl Connection {
         fate: impl Fn(u32) -> (Fate, Option<Arrival>),
     ) -> Self {
         let start = first_time(&recorded.observations);
-        let packets = recorded.observations.iter().map(|observation| {
+        let packets = in_time(&recorded, start, |observation| {
             let (fate, arrival) = fate(observation.frame);
             let mut seen = [Some(since(start, observation.time)); 2];
             let mut ecn = [Some(observation.ecn); 2];
             let receiver = observation.sender.other() as usize;
             seen[receiver] = arrival.map(|it| since(start, it.time));
             ecn[receiver] = arrival.map(|it| it.ecn);
-            (observation.identity, observation.packet(seen, ecn, fate))
+            observation.packet(seen, ecn, fate)
         });
-        let mut packets: Vec<_> = packets.collect();
-        packets.sort_by_key(|(_, packet)| packet.time());
         let mut connection = Self {
             protocol: recorded.protocol,
             ends: recorded.ends,
@@ -290,7 +234,7 @@ impl Connection {
             vantage: Vantage::Both,
             start,
             clock_ahead: 0,
-            packets: copies::mark(recorded.protocol, packets),
+            packets,
             frames: recorded.frames,
             ranges: recorded.ranges,
         };
@@ -335,7 +279,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::connection::{Codepoint, Kind, Packet, Protocol, Ranges};
+    use crate::connection::{Codepoint, Kind, Packet, Ranges};
     use bentpipe_wire::quic::PacketType;
 
     const EPOCH: u64 = 1_000_000_000;
@@ -377,7 +321,7 @@ mod tests {
             identity,
             sender,
             kind: Kind::Quic(PacketType::OneRtt),
-            number: Some(number),
+            number: Some(number).into(),
             size: 1200,
             first_byte: 0x40,
             ip_size: Some(1228),

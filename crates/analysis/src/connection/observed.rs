@@ -9,6 +9,7 @@ use bentpipe_wire::quic::{End, Handshake, Identity, InitialCredit};
 use super::frame::{Frame, Ranges};
 use super::wire_image::WireImage;
 use super::{Codepoint, Fate, Kind, Nanos, Packet, Protocol};
+use crate::optional::Optional;
 
 /// The observation of a packet at one place.
 #[derive(Debug, Clone)]
@@ -24,7 +25,7 @@ pub struct PacketObservation {
     /// Its type.
     pub kind: Kind,
     /// Its number, if it has one and could be decrypted.
-    pub number: Option<u64>,
+    pub number: Optional,
     /// Bytes of the packet.
     pub size: u32,
     /// The first byte of a QUIC packet as it is on the wire; 0 of TCP.
@@ -52,7 +53,7 @@ impl PacketObservation {
         Packet {
             sender: self.sender,
             kind: self.kind,
-            number: self.number,
+            number: self.number.count(),
             size: self.size,
             first_byte: self.first_byte,
             ip_size: self.ip_size,

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use bentpipe_wire::quic::{
-    self, Decoded, End, Handshake, Identity, Observer, Packet, PacketType, Reason, Undecoded,
+    self, Decoded, End, Handshake, Identity, Observer, Packet, PacketType, Reason, Scratch,
+    Undecoded,
 };
 use bentpipe_wire::{Datagram, DecapsulationError, KeyLog, Path};
 
@@ -13,6 +14,7 @@ use super::observed::{ObservedConnection, PacketObservation};
 use super::unbegun::Flows;
 use super::wire_image::{LaterAddress, WireImage};
 use super::{Codepoint, Fate, Kind, Protocol};
+use crate::optional::Optional;
 
 /// The observations of one place, connection by connection.
 #[derive(Debug, Clone, Default)]
@@ -81,6 +83,11 @@ impl<'k> Recorder<'k> {
             waiting: HashMap::new(),
             flows: Flows::default(),
         }
+    }
+
+    /// Exchanges the memory that packets are decrypted in; see [`Observer::exchange_scratch`].
+    pub fn exchange_scratch(&mut self, scratch: &mut Scratch) {
+        self.observer.exchange_scratch(scratch);
     }
 
     /// Notes the packets of a datagram.
@@ -228,7 +235,7 @@ impl DatagramRecorder<'_> {
         }
         recorded.observations.push(PacketObservation {
             identity: packet.identity,
-            number: packet.number,
+            number: packet.number.into(),
             decoded: true,
             frames: start..index(&recorded.frames),
             first_byte: packet.first_byte,
@@ -342,7 +349,7 @@ impl Origin {
             identity: Identity::default(),
             sender,
             kind: Kind::Quic(kind),
-            number: None,
+            number: Optional::default(),
             size: u32::try_from(size).expect("a packet fits a datagram"),
             first_byte: 0,
             ip_size: self.ip_size,

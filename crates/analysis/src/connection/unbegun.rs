@@ -150,7 +150,7 @@ mod tests {
             identity: Identity::default(),
             sender: End::Client,
             kind: Kind::Quic(PacketType::OneRtt),
-            number: None,
+            number: crate::Optional::default(),
             size: 1200,
             first_byte,
             ip_size: Some(1228),

@@ -169,7 +169,7 @@ impl CreditTracker<'_> {
                     let new = end - account.end;
                     account.end = end;
                     self.connection.end = self.connection.end.saturating_add(new);
-                    self.look(now, *id, entry.in_flight.unwrap_or(0));
+                    self.look(now, *id, entry.in_flight.count().unwrap_or(0));
                 }
                 Frame::DataBlocked(_) | Frame::StreamDataBlocked { .. } => self.blocked.frames += 1,
                 _ => {}

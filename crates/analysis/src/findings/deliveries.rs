@@ -28,7 +28,7 @@ pub(super) fn of(view: &View<'_>, sender: End) -> Deliveries {
     let mut arrived: Vec<_> = own
         .filter_map(|(packet, entry)| {
             let time = if by_ack {
-                entry.acked
+                entry.acked.nanos()
             } else {
                 packet.received()
             };

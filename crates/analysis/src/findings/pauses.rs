@@ -49,7 +49,7 @@ pub(super) fn of(transfer: &Transfer<'_>) -> Vec<Pause> {
         if !transfer.has_more(from) {
             break;
         }
-        let in_flight = entry.in_flight.unwrap_or(0);
+        let in_flight = entry.in_flight.count().unwrap_or(0);
         tracker.sent(from, in_flight);
         if until - from < rtt / SILENCE {
             continue;
@@ -85,7 +85,7 @@ impl FlightTracker {
         let sent = transfer.sent_in_flight();
         let mut leaving: Vec<_> = sent
             .filter_map(|(packet, entry)| {
-                let gone = [entry.acked, entry.declared_lost]
+                let gone = [entry.acked.nanos(), entry.declared_lost.nanos()]
                     .into_iter()
                     .flatten()
                     .min();
@@ -95,7 +95,7 @@ impl FlightTracker {
         leaving.sort_unstable();
         let mut losses: Vec<_> = transfer
             .sent_in_flight()
-            .filter_map(|(_, it)| it.declared_lost)
+            .filter_map(|(_, it)| it.declared_lost.nanos())
             .collect();
         losses.sort_unstable();
         Self {

@@ -28,13 +28,18 @@ pub(super) struct Round {
 /// The rounds from the first stream data to the last that were acknowledged.
 pub(super) fn of(transfer: &Transfer<'_>) -> Vec<Round> {
     let sent: Vec<_> = transfer.sent_in_flight().collect();
-    let mut declared: Vec<_> = sent.iter().filter_map(|(_, it)| it.declared_lost).collect();
+    let mut declared: Vec<_> = sent
+        .iter()
+        .filter_map(|(_, it)| it.declared_lost.nanos())
+        .collect();
     declared.sort_unstable();
     let mut rounds = Vec::new();
     let mut first = 0;
     while let Some((packet, _)) = sent.get(first) {
         let from = packet.time();
-        let mut acks = sent[first..].iter().filter_map(|(_, entry)| entry.acked);
+        let mut acks = sent[first..]
+            .iter()
+            .filter_map(|(_, entry)| entry.acked.nanos());
         let Some(until) = acks.next() else { break };
         let length = sent[first..].partition_point(|(packet, _)| packet.time() < until);
         // A packet that was acknowledged before it was seen to leave would make no round at all.
@@ -52,7 +57,7 @@ pub(super) fn of(transfer: &Transfer<'_>) -> Vec<Round> {
             round.packets += 1;
             round.lost += u64::from(arrived(packet, entry) == Some(false));
             round.ip_bytes += u64::from(packet.ip_size.unwrap_or(0));
-            round.in_flight = round.in_flight.max(entry.in_flight.unwrap_or(0));
+            round.in_flight = round.in_flight.max(entry.in_flight.count().unwrap_or(0));
         }
         let next = declared.partition_point(|time| *time < from);
         let in_round = declared.get(next).copied();

@@ -198,7 +198,7 @@ fn by_loss(history: &WindowHistory<'_>, fell: Nanos) -> bool {
     let mut declared = history
         .transfer
         .sent_in_flight()
-        .filter_map(|(_, it)| it.declared_lost);
+        .filter_map(|(_, it)| it.declared_lost.nanos());
     declared.any(|time| (from..=fell.saturating_add(LOGGED_WITHIN)).contains(&time))
 }
 

@@ -199,7 +199,7 @@ impl<'a> Transfer<'a> {
             .view
             .packets()
             .filter(|(packet, _)| packet.sender != self.sender);
-        heard.filter_map(|(packet, entry)| Some((packet.received()?, entry.rtt?)))
+        heard.filter_map(|(packet, entry)| Some((packet.received()?, entry.rtt.nanos()?)))
     }
 
     /// How often in a span the congestion window that the sender itself logged fell by at least
@@ -258,7 +258,7 @@ pub(super) fn arrived(packet: &Packet, entry: &LedgerEntry) -> Option<bool> {
         Fate::Delivered => Some(true),
         Fate::QueueDrop | Fate::Loss | Fate::NotReceived => Some(false),
         Fate::Unknown if packet.received().is_some() || entry.acked.is_some() => Some(true),
-        Fate::Unknown => entry.declared_lost.map(|_| false),
+        Fate::Unknown => entry.declared_lost.is_some().then_some(false),
     }
 }
 
@@ -296,7 +296,7 @@ fn one_rtt(view: &View<'_>, sender: End) -> Vec<usize> {
 
 fn smallest_rtt(view: &View<'_>) -> Option<Nanos> {
     // Clocks of two captures that differ may give samples below 0.
-    let samples = view.packets().filter_map(|(_, it)| it.rtt);
+    let samples = view.packets().filter_map(|(_, it)| it.rtt.nanos());
     let measured = samples.filter(|rtt| *rtt > 0).min();
     let measured = measured.or_else(|| handshake_rtt(view.connection).filter(|rtt| *rtt > 0));
     measured.or_else(|| {

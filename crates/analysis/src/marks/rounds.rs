@@ -154,8 +154,8 @@ impl Sent {
             sent.full_size = sent.full_size.max(u64::from(packet.size));
             sent.packets.push(SentPacket {
                 time,
-                acked: entry.acked,
-                in_flight: entry.in_flight.unwrap_or(0),
+                acked: entry.acked.nanos(),
+                in_flight: entry.in_flight.count().unwrap_or(0),
                 has_cwr: connection.protocol == Protocol::Tcp && has(connection, packet, "CWR"),
             });
         }

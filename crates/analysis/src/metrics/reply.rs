@@ -189,7 +189,7 @@ fn is_lost(packet: &Packet, entry: &LedgerEntry) -> bool {
     match packet.fate {
         Fate::Delivered => false,
         Fate::QueueDrop | Fate::Loss | Fate::NotReceived => true,
-        Fate::Unknown => entry.declared_lost.is_some() && entry.acked.is_none(),
+        Fate::Unknown => entry.declared_lost.is_some() && !entry.acked.is_some(),
     }
 }
 

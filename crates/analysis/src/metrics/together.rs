@@ -53,9 +53,9 @@ pub(super) fn of_senders(
         let end = facts.data_sender(it.connection, it.entries);
         for (packet, entry) in it.connection.packets.iter().zip(it.entries) {
             if packet.sender == end {
-                most = most.max(entry.in_flight);
+                most = most.max(entry.in_flight.count());
             } else {
-                samples.extend(entry.rtt);
+                samples.extend(entry.rtt.nanos());
             }
         }
     }
@@ -84,7 +84,7 @@ pub(super) fn in_flight(all: &[(Nanos, Measured<'_>)], facts: &LinkFacts) -> Opt
             {
                 let size = i64::from(packet.size);
                 steps.push((offset + sent, size));
-                let left = [entry.acked, entry.declared_lost]
+                let left = [entry.acked.nanos(), entry.declared_lost.nanos()]
                     .into_iter()
                     .flatten()
                     .min();

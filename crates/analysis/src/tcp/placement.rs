@@ -92,7 +92,7 @@ fn absolute(header: &Header, own: &mut Space, other: &mut Space) -> Placement {
         other.acknowledged.get_or_insert(position);
         position
     });
-    let blocks = header.sack.iter().flatten();
+    let blocks = header.sack.iter().flat_map(|it| it.iter()).flatten();
     let block =
         |(left, right): &(u32, u32)| other.unwrapper.near(*left)..other.unwrapper.near(*right);
     Placement {

@@ -7,6 +7,7 @@ use super::sequence::Unwrapper;
 use crate::connection::{
     CaptureInfo, Frame, Kind, ObservedConnection, PacketObservation, Protocol, Recording, WireImage,
 };
+use crate::optional::Optional;
 use bentpipe_wire::quic::{End, Identity};
 use bentpipe_wire::tcp::Header;
 use bentpipe_wire::tcp::Segment;
@@ -91,7 +92,7 @@ impl<'k> Recorder<'k> {
                 identity: identity(&piece),
                 sender,
                 kind: Kind::Tcp,
-                number: None, // known when all places have been joined
+                number: Optional::default(), // known when all places have been joined
                 size,
                 first_byte: 0,
                 ip_size: Some(size + if piece.path.source.is_ipv4() { 20 } else { 40 }),
@@ -217,7 +218,7 @@ fn identity(segment: &Segment) -> Identity {
     let header = &segment.header;
     let mut hasher = DefaultHasher::new();
     (header.syn, header.fin, header.rst, header.window).hash(&mut hasher);
-    (header.timestamps, header.sack, segment.identification).hash(&mut hasher);
+    (header.timestamps, &header.sack, segment.identification).hash(&mut hasher);
     let mut identity = Identity::default();
     identity[..4].copy_from_slice(&header.sequence.to_be_bytes());
     identity[4..8].copy_from_slice(&header.acknowledgment.unwrap_or(0).to_be_bytes());

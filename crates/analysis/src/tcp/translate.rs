@@ -65,7 +65,7 @@ fn repeats(packets: &[Packet], headers: &[Header]) -> Vec<bool> {
     let mut last = [None, None];
     let segments = packets.iter().zip(headers).map(|(packet, header)| {
         let last = &mut last[packet.sender as usize];
-        let says = Some((header.acknowledgment, header.sack, header.window));
+        let says = Some((header.acknowledgment, &header.sack, header.window));
         let repeats = header.extent() > 0 && *last == says;
         if arrived(packet) {
             *last = says;
@@ -101,9 +101,9 @@ impl Segments<'_> {
     /// and ACKs left at the receiver or, if its side was not captured, in which they left and
     /// arrived at the sender.
     fn acknowledge(&self, sender: End, ranges: &mut Ranges, answers: &mut [Answer]) {
-        let sent = self.sent(sender);
-        let mut acknowledged = Acknowledged::new(sent.iter().map(|(_, it)| it.clone()).collect());
-        let index_of = |at: usize| sent.binary_search_by_key(&at, |(at, _)| *at).ok();
+        let (sent, segments) = self.sent(sender);
+        let mut acknowledged = Acknowledged::new(segments);
+        let index_of = |at: usize| sent.binary_search(&at).ok();
         for at in self.in_order(sender) {
             if self.connection.packets[at].sender == sender {
                 if let Some(index) = index_of(at) {
@@ -120,11 +120,11 @@ impl Segments<'_> {
         }
     }
 
-    /// The segments of `sender` that take sequence space, each with the index of its packet.
-    fn sent(&self, sender: End) -> Vec<(usize, Sent)> {
+    /// The segments of `sender` that take sequence space: the indices of their packets, and they.
+    fn sent(&self, sender: End) -> (Vec<usize>, Vec<Sent>) {
         let own = self.connection.packets.iter().enumerate();
         let own = own.filter(|(at, it)| it.sender == sender && self.headers[*at].extent() > 0);
-        let mut sent: Vec<_> = own
+        let (packets, mut sent): (Vec<usize>, Vec<Sent>) = own
             .map(|(at, packet)| {
                 let sent = Sent {
                     number: packet.number.expect("just counted"),
@@ -134,18 +134,18 @@ impl Segments<'_> {
                 };
                 (at, sent)
             })
-            .collect();
+            .unzip();
         let (mut once, mut again) = (Intervals::default(), Intervals::default());
-        for (_, segment) in &sent {
+        for segment in &sent {
             let extent = offsets(&segment.extent);
             if once.add(extent.clone()) < extent.end - extent.start {
                 again.add(extent);
             }
         }
-        for (_, segment) in &mut sent {
+        for segment in &mut sent {
             segment.again = again.meets(&offsets(&segment.extent));
         }
-        sent
+        (packets, sent)
     }
 
     /// The packets that passed the receiver of `sender`'s segments, or else the sender, in the

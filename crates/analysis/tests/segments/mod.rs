@@ -189,7 +189,7 @@ pub fn read(files: &[(&str, &[u8])]) -> Vec<Connection> {
             CaptureFile { name, input }
         })
         .collect();
-    let captured = Captured::read(&files, KeyLog::default());
+    let captured = Captured::read(&files, KeyLog::default(), &|_| {});
     assert!(
         captured.undecodable.is_empty(),
         "{:?}",

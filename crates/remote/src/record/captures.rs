@@ -126,19 +126,20 @@ fn seen(
     stamp: impl Fn(i64) -> Time,
 ) -> Result<BothWays, Box<dyn Error>> {
     let mut both = [Vec::new(), Vec::new()];
-    let mut take = |item: Item<'_>| {
-        if let Item::Packet(packet) = item
-            && let Some((is_from_server, ip)) = of_server(&packet, port)
-            && let Some(at) = packet.time
-        {
-            let at = stamp(at.cast_signed());
-            both[usize::from(is_from_server)].push(Seen { at, ip });
-        }
-    };
     let input = Input::open(&capture.file)?;
     let mut pieces = input.pieces()?;
     let mut piece = Piece::default();
-    while pieces.next(&mut piece, &mut take) {}
+    while pieces.next(&mut piece) {
+        for item in piece.items() {
+            if let Item::Packet(packet) = item
+                && let Some((is_from_server, ip)) = of_server(&packet, port)
+                && let Some(at) = packet.time
+            {
+                let at = stamp(at.cast_signed());
+                both[usize::from(is_from_server)].push(Seen { at, ip });
+            }
+        }
+    }
     if let Some(error) = pieces.failure() {
         return Err(format!("{}: {error}", capture.file.display()).into());
     }

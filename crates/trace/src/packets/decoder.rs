@@ -1,41 +1,17 @@
-//! Threads that decode: each watches some of the interfaces of a capture, and writes down the
-//! packets that it sees.
-//!
-//! All of them go through every piece of the capture, and each decodes what is its own.
+//! Decodes what passes the interfaces of a capture, and writes down the packets.
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender};
 
-use bentpipe_wire::capture::{CapturedPacket, Interface, Item, Piece, PieceReader};
-use bentpipe_wire::quic::{Observer, Packet, Undecoded};
+use bentpipe_wire::capture::{CapturedPacket, Interface, Item, Piece};
+use bentpipe_wire::quic::{Observer, Packet, Scratch, Undecoded};
 use bentpipe_wire::{Datagram, KeyLog};
 
 use super::json::{self, Seen};
 use crate::summary::Summary;
 
-/// A piece of a capture, and the lines of one decoder's packets in it.
-#[derive(Debug, Default)]
-pub struct DecodedPiece {
-    /// The piece.
-    pub piece: Arc<Piece>,
-    /// The lines.
-    pub text: Vec<u8>,
-    /// The captured packets that have lines, each with where in `text` its lines end.
-    pub ends: Vec<(usize, usize)>,
-}
-
-/// The interfaces of a decoder: one in `of`, from `first` on.
-#[derive(Debug, Clone, Copy)]
-pub struct InterfaceShare {
-    pub first: usize,
-    pub of: usize,
-}
-
-/// Decodes pieces, until no more come, and sums up.
+/// Decodes pieces of a capture, and sums up.
 #[derive(Debug)]
 pub struct Decoder<'k> {
-    share: InterfaceShare,
     secrets: &'k KeyLog,
     /// The prefix of an interface's name, to tell those of several files apart.
     prefix: String,
@@ -43,8 +19,10 @@ pub struct Decoder<'k> {
     found: Vec<u8>,
     /// The number of the last captured packet.
     frame: usize,
-    /// The interfaces that are known; None for those of others.
-    interfaces: Vec<Option<InterfaceDecoder<'k>>>,
+    /// The interfaces that are known.
+    interfaces: Vec<InterfaceDecoder<'k>>,
+    /// The memory that the observers of all interfaces share.
+    scratch: Scratch,
     summary: Summary,
 }
 
@@ -62,42 +40,37 @@ struct InterfaceDecoder<'k> {
 
 impl<'k> Decoder<'k> {
     /// One that has seen nothing.
-    pub fn new(secrets: &'k KeyLog, share: InterfaceShare, prefix: String) -> Self {
+    pub fn new(secrets: &'k KeyLog, prefix: String) -> Self {
         Self {
-            share,
             secrets,
             prefix,
             found: Vec::new(),
             frame: 0,
             interfaces: Vec::new(),
+            scratch: Scratch::shared(),
             summary: Summary::default(),
         }
     }
 
-    /// Decodes what is `todo` until nothing more will be, or nobody wants it any more.
-    pub fn run(mut self, todo: &Receiver<DecodedPiece>, done: &Sender<DecodedPiece>) -> Summary {
-        let mut reader = PieceReader::default();
-        for mut work in todo {
-            let DecodedPiece { piece, text, ends } = &mut work;
-            reader.read(piece.bytes(), |interfaces, item| match item {
+    /// Adds the lines of the packets in the next piece to `text`.
+    pub fn decode(&mut self, piece: &Piece, text: &mut Vec<u8>) {
+        self.add_interfaces(piece.new_interfaces());
+        for item in piece.items() {
+            match item {
                 Item::Packet(packet) => {
                     self.frame += 1;
-                    let start = text.len();
-                    self.add_interfaces(interfaces);
                     self.packet(&packet, text);
-                    if start < text.len() {
-                        ends.push((self.frame, text.len()));
-                    }
                 }
                 Item::TlsSecrets(secrets) => self.secrets(secrets),
-            });
-            if done.send(work).is_err() {
-                break;
             }
         }
+    }
+
+    /// Sums up when there are no more pieces.
+    pub fn finish(mut self) -> Summary {
         // Whatever waits cannot be decoded any more, so no line is lost.
         let mut lines = Vec::new();
-        for place in self.interfaces.iter_mut().flatten() {
+        for place in &mut self.interfaces {
             place.finish(&mut self.summary, &mut lines);
         }
         self.summary
@@ -105,27 +78,24 @@ impl<'k> Decoder<'k> {
 
     /// Gives interfaces that are new an observer and a name: their own, or their number.
     fn add_interfaces(&mut self, interfaces: &[Interface]) {
-        for (number, interface) in interfaces.iter().enumerate().skip(self.interfaces.len()) {
+        for interface in interfaces {
             let name = interface.name.clone();
-            let name = name.unwrap_or_else(|| number.to_string());
+            let name = name.unwrap_or_else(|| self.interfaces.len().to_string());
             let name = format!("{}{name}", self.prefix);
-            let place = (number % self.share.of == self.share.first).then(|| {
-                let mut observer = Observer::new(self.secrets);
-                observer.add_secrets(&self.found);
-                InterfaceDecoder {
-                    interface: json::interface(&name),
-                    name,
-                    observer,
-                    datagrams: 0,
-                    waiting: HashMap::new(),
-                }
+            let mut observer = Observer::new(self.secrets);
+            observer.add_secrets(&self.found);
+            self.interfaces.push(InterfaceDecoder {
+                interface: json::interface(&name),
+                name,
+                observer,
+                datagrams: 0,
+                waiting: HashMap::new(),
             });
-            self.interfaces.push(place);
         }
     }
 
     fn secrets(&mut self, text: &[u8]) {
-        for place in self.interfaces.iter_mut().flatten() {
+        for place in &mut self.interfaces {
             place.observer.add_secrets(text);
         }
         self.found.extend_from_slice(text);
@@ -133,15 +103,15 @@ impl<'k> Decoder<'k> {
     }
 
     fn packet(&mut self, captured: &CapturedPacket<'_>, text: &mut Vec<u8>) {
-        let Some(place) = &mut self.interfaces[captured.interface] else {
-            return;
-        };
+        let place = &mut self.interfaces[captured.interface];
         let frame = self.frame;
         let datagram = match Datagram::of(captured) {
             Ok(datagram) => datagram,
             Err(reason) => return self.summary.no_datagram(frame, reason),
         };
+        place.observer.exchange_scratch(&mut self.scratch);
         place.see(&datagram, (frame, captured.time), &mut self.summary, text);
+        place.observer.exchange_scratch(&mut self.scratch);
     }
 }
 

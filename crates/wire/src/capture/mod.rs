@@ -10,7 +10,7 @@ mod pcapng;
 mod pieces;
 pub mod writer;
 
-pub use pieces::{Input, Piece, PieceReader, Pieces, ReadError};
+pub use pieces::{Input, Piece, Pieces, ReadError};
 
 /// A packet as it was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

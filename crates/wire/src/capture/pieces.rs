@@ -4,14 +4,17 @@
 //! again: reading takes no more of it for a large file than for a small one.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::ops::Range;
 use std::path::Path;
+use std::rc::Rc;
 
 use bentpipe_unpack::{UnpackError, Unpacked};
 
-use super::{CaptureError, Interface, Item, Reader};
+use super::{CaptureError, CapturedPacket, Interface, Item, Reader};
 use crate::keylog::KeyLog;
 
 /// Bytes of a piece, unless a single packet is larger.
@@ -62,15 +65,29 @@ impl<'p> Input<'p> {
         Ok(Self::Memory(fs::read(path)?.into()))
     }
 
+    /// Bytes of it, packed as they are. The error is that of the system.
+    pub fn size(&self) -> io::Result<u64> {
+        match self {
+            Self::File(path) => Ok(fs::metadata(path)?.len()),
+            Self::Memory(bytes) => Ok(bytes.len() as u64),
+        }
+    }
+
     /// Reads it from its beginning. The error is that of opening it.
     pub fn pieces(&self) -> io::Result<Pieces<'_>> {
         let source: Box<dyn Read> = match self {
             Self::File(path) => Box::new(File::open(path)?),
             Self::Memory(bytes) => Box::new(&bytes[..]),
         };
+        let taken = Rc::new(Cell::new(0));
+        let source = Counted {
+            source,
+            taken: Rc::clone(&taken),
+        };
         Ok(Pieces {
             input: Unpacked::new(source)?,
-            reader: PieceReader::default(),
+            taken,
+            reader: None,
             rest: Vec::new(),
             failure: None,
             has_ended: false,
@@ -80,47 +97,118 @@ impl<'p> Input<'p> {
     /// Whether secrets stand before the first packet. The format wants them before the packets that
     /// need them, so if some do, all are taken to. The error is that of opening it.
     pub fn begins_with_secrets(&self) -> io::Result<bool> {
-        let mut first = None;
-        self.pieces()?.next(&mut Piece::default(), |item| {
-            first.get_or_insert(matches!(item, Item::TlsSecrets(_)));
-        });
-        Ok(first == Some(true))
+        let mut piece = Piece::default();
+        self.pieces()?.next(&mut piece);
+        let first = piece.items().next();
+        Ok(matches!(first, Some(Item::TlsSecrets(_))))
     }
 
     /// Adds the secrets that stand in it, wherever that is. The error is that of opening it; others
     /// are met again when packets are read.
     pub fn add_secrets(&self, secrets: &mut KeyLog) -> io::Result<()> {
         let (mut pieces, mut piece) = (self.pieces()?, Piece::default());
-        let mut look = |item: Item<'_>| {
-            if let Item::TlsSecrets(text) = item {
-                secrets.add(text);
+        while pieces.next(&mut piece) {
+            for item in piece.items() {
+                if let Item::TlsSecrets(text) = item {
+                    secrets.add(text);
+                }
             }
-        };
-        while pieces.next(&mut piece, &mut look) {}
+        }
         Ok(())
     }
 }
 
-/// A part of a file.
+/// A part of a file: whole packets.
 #[derive(Debug, Default)]
 pub struct Piece {
     buffer: Vec<u8>,
-    length: usize,
+    entries: Vec<Entry>,
+    interfaces: Vec<Interface>,
+}
+
+/// Where in the buffer an item is.
+#[derive(Debug)]
+enum Entry {
+    Packet {
+        interface: usize,
+        time: Option<u64>,
+        link_type: u16,
+        bytes: Range<usize>,
+        comment: Option<Range<usize>>,
+    },
+    TlsSecrets(Range<usize>),
 }
 
 impl Piece {
-    /// Its bytes: those of whole packets.
+    /// The items in it, in order.
     #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.buffer[..self.length]
+    pub fn items(&self) -> impl Iterator<Item = Item<'_>> {
+        self.entries.iter().map(|entry| match entry {
+            Entry::Packet {
+                interface,
+                time,
+                link_type,
+                bytes,
+                comment,
+            } => Item::Packet(CapturedPacket {
+                interface: *interface,
+                time: *time,
+                link_type: *link_type,
+                bytes: &self.buffer[bytes.clone()],
+                comment: comment.clone().map(|it| &self.buffer[it]),
+            }),
+            Entry::TlsSecrets(text) => Item::TlsSecrets(&self.buffer[text.clone()]),
+        })
+    }
+
+    /// The interfaces that are described in it, beyond those in the pieces before.
+    #[must_use]
+    pub fn new_interfaces(&self) -> &[Interface] {
+        &self.interfaces
+    }
+}
+
+impl Entry {
+    /// The entry of an item in `buffer`.
+    fn of(item: &Item<'_>, buffer: &[u8]) -> Self {
+        let range = |part: &[u8]| {
+            let start = part.as_ptr().addr() - buffer.as_ptr().addr();
+            start..start + part.len()
+        };
+        match item {
+            Item::Packet(packet) => Self::Packet {
+                interface: packet.interface,
+                time: packet.time,
+                link_type: packet.link_type,
+                bytes: range(packet.bytes),
+                comment: packet.comment.map(range),
+            },
+            Item::TlsSecrets(text) => Self::TlsSecrets(range(text)),
+        }
+    }
+}
+
+/// A source that counts what is read of it.
+struct Counted<'i> {
+    source: Box<dyn Read + 'i>,
+    taken: Rc<Cell<u64>>,
+}
+
+impl Read for Counted<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(buffer)?;
+        self.taken.set(self.taken.get() + count as u64);
+        Ok(count)
     }
 }
 
 /// The pieces of an input, one after the other.
 #[expect(missing_debug_implementations, reason = "what it reads from has none")]
 pub struct Pieces<'i> {
-    input: Unpacked<Box<dyn Read + 'i>>,
-    reader: PieceReader,
+    input: Unpacked<Counted<'i>>,
+    /// Bytes of the input that were read, packed as they are.
+    taken: Rc<Cell<u64>>,
+    reader: Option<Reader<'static>>,
     /// The beginning of a packet whose end is in the next piece.
     rest: Vec<u8>,
     failure: Option<ReadError>,
@@ -128,8 +216,10 @@ pub struct Pieces<'i> {
 }
 
 impl Pieces<'_> {
-    /// Reads the next piece and shows `look` what is in it. False if there is none.
-    pub fn next(&mut self, piece: &mut Piece, mut look: impl FnMut(Item<'_>)) -> bool {
+    /// Reads the next piece. False if there is none.
+    pub fn next(&mut self, piece: &mut Piece) -> bool {
+        piece.entries.clear();
+        piece.interfaces.clear();
         if self.has_ended {
             return false;
         }
@@ -137,10 +227,7 @@ impl Pieces<'_> {
         if filled == 0 && self.failure.is_some() {
             return false;
         }
-        let (whole, error) = self
-            .reader
-            .read(&piece.buffer[..filled], |_, item| look(item));
-        piece.length = whole;
+        let (whole, error) = self.note_items(piece, filled);
         self.rest.clear();
         match error {
             Some(CaptureError::CutShort { .. }) if !self.has_ended => {
@@ -156,10 +243,43 @@ impl Pieces<'_> {
         true
     }
 
+    /// Notes what is in the bytes that were read. Tells how many of them that is, and why no more.
+    fn note_items(&mut self, piece: &mut Piece, filled: usize) -> (usize, Option<CaptureError>) {
+        let buffer = &piece.buffer[..filled];
+        let start = self.reader.as_ref().map_or(0, Reader::position);
+        let known = self.interfaces().len();
+        let mut reader = match self.reader.take() {
+            Some(reader) => reader.resume(buffer),
+            None => match Reader::new(buffer) {
+                Ok(reader) => reader,
+                Err(error) => return (0, Some(error)),
+            },
+        };
+        let mut error = None;
+        for item in &mut reader {
+            match item {
+                Ok(item) => piece.entries.push(Entry::of(&item, buffer)),
+                Err(reason) => error = Some(reason),
+            }
+        }
+        piece
+            .interfaces
+            .extend_from_slice(&reader.interfaces()[known..]);
+        let read = reader.position() - start;
+        self.reader = Some(reader.resume(&[]));
+        (read, error)
+    }
+
     /// The interfaces that were described so far.
     #[must_use]
     pub fn interfaces(&self) -> &[Interface] {
-        self.reader.reader.as_ref().map_or(&[], Reader::interfaces)
+        self.reader.as_ref().map_or(&[], Reader::interfaces)
+    }
+
+    /// How many of the input's [`Input::size`] bytes were read.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.taken.get()
     }
 
     /// The error for which the input could not be read to its end.
@@ -189,40 +309,5 @@ impl Pieces<'_> {
             }
         }
         filled
-    }
-}
-
-/// A reader that goes from piece to piece.
-#[derive(Debug, Default)]
-pub struct PieceReader {
-    reader: Option<Reader<'static>>,
-}
-
-impl PieceReader {
-    /// Shows `look` every item of the next piece, with the interfaces that are known by then. Tells
-    /// how many bytes of it were read, and why no more.
-    pub fn read<'a>(
-        &mut self,
-        piece: &'a [u8],
-        mut look: impl FnMut(&[Interface], Item<'a>),
-    ) -> (usize, Option<CaptureError>) {
-        let start = self.reader.as_ref().map_or(0, Reader::position);
-        let mut reader = match self.reader.take() {
-            Some(reader) => reader.resume(piece),
-            None => match Reader::new(piece) {
-                Ok(reader) => reader,
-                Err(error) => return (0, Some(error)),
-            },
-        };
-        let mut error = None;
-        while let Some(item) = reader.next() {
-            match item {
-                Ok(item) => look(reader.interfaces(), item),
-                Err(reason) => error = Some(reason),
-            }
-        }
-        let read = reader.position() - start;
-        self.reader = Some(reader.resume(&[]));
-        (read, error)
     }
 }

@@ -165,6 +165,7 @@ impl Secret {
         PacketKey {
             key: LessSafeKey::new(key),
             iv,
+            suite: self.suite,
         }
     }
 
@@ -190,9 +191,25 @@ impl Secret {
 pub(crate) struct PacketKey {
     key: LessSafeKey,
     iv: [u8; aead::NONCE_LEN],
+    suite: Suite,
+}
+
+/// Tells a key from others. Key and initialisation vector are made of one secret: with the same
+/// cipher, different keys do not have the same vector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct KeyIdentity {
+    iv: [u8; aead::NONCE_LEN],
+    suite: Suite,
 }
 
 impl PacketKey {
+    pub(super) fn identity(&self) -> KeyIdentity {
+        KeyIdentity {
+            iv: self.iv,
+            suite: self.suite,
+        }
+    }
+
     /// Decrypts `payload` in place and tells how many bytes of it remain. If it is not authentic,
     /// none, and what `payload` then holds is of no use.
     pub(crate) fn open(&self, number: u64, header: &[u8], payload: &mut [u8]) -> Option<usize> {

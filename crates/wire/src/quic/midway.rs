@@ -19,7 +19,7 @@ use crate::ip_layer::Path;
 use crate::keylog::SecretKind;
 
 use super::keys::{Secret, Suite};
-use super::protection::{Form, Keys, Protected};
+use super::protection::{Form, Keys, Protected, Scratch};
 use super::secrets::Secrets;
 use super::version::Version;
 use super::{ConnectionId, End};
@@ -116,7 +116,7 @@ fn try_secret(
     form: Form,
     secret: &[u8],
 ) -> Option<(ConnectionId, Version, Keys, u64)> {
-    let mut scratch = Vec::new();
+    let mut scratch = Scratch::default();
     for version in [Version::V1, Version::V2] {
         for suite in Suite::of_secret_length(secret.len()) {
             let mut keys = Keys::new(Secret::new(*suite, version, secret));

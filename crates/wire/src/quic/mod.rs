@@ -36,6 +36,7 @@ pub use frame::{Frame, FrameError, Frames};
 pub use handshake::Handshake;
 pub use header::{PacketType, Space};
 pub use observer::{MOST_WAITING, Observer};
+pub use protection::Scratch;
 pub use transport_parameters::{InitialCredit, TransportParameters};
 pub use version::version_name;
 

@@ -79,7 +79,7 @@ impl<'k> Observer<'k> {
             without_ids: HashMap::new(),
             recent: [None; 2],
             lengths: 0,
-            scratch: Scratch::new(),
+            scratch: Scratch::default(),
             attempts: Attempts::default(),
             datagrams: 0,
             waiting: VecDeque::new(),
@@ -90,6 +90,12 @@ impl<'k> Observer<'k> {
     /// packets.
     pub fn add_secrets(&mut self, text: &[u8]) {
         self.secrets.add(text);
+    }
+
+    /// Exchanges the memory that packets are decrypted in, so that observers of the same packets
+    /// use one in turns: see [`Scratch::shared`].
+    pub fn exchange_scratch(&mut self, scratch: &mut Scratch) {
+        std::mem::swap(&mut self.scratch, scratch);
     }
 
     /// Decodes the packets of the next datagram, and tells `sink` of each in turn.
@@ -417,7 +423,7 @@ impl<'k> Observer<'k> {
     fn packet(&mut self, receiver: Receiver, sealed: &Sealed<'_>, opened: &Opened) -> Packet<'_> {
         let sender = receiver.end.other();
         let connection = &mut self.connections[receiver.connection];
-        let payload = &self.scratch[opened.payload.clone()];
+        let payload = self.scratch.payload(opened);
         let (by_id, lengths) = (&mut self.by_id, &mut self.lengths);
         connection.learn(sender, sealed.kind, payload, |id| {
             let connection = receiver.connection;

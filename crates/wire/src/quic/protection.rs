@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use ring::aead::quic::HeaderProtectionKey;
 
-use super::keys::{PacketKey, Secret, TAG};
+use super::keys::{KeyIdentity, PacketKey, Secret, TAG};
 use super::packet_number::reconstruct;
 
 /// The bits of a short header that are 0, once its protection is removed.
@@ -65,7 +65,82 @@ pub(super) struct Opened {
 }
 
 /// The memory in which packets are decrypted; kept from packet to packet.
-pub(super) type Scratch = Vec<u8>;
+///
+/// Several observers may share it. A packet that passes one after the other is then decrypted once:
+/// if all that decryption depends on is the same as it was the last time, so is its outcome.
+#[derive(Debug, Default)]
+pub struct Scratch(Box<Memory>);
+
+#[derive(Debug, Default)]
+struct Memory {
+    /// The packet that is being decrypted, or was decrypted last.
+    bytes: Vec<u8>,
+    is_shared: bool,
+    /// The packet that was decrypted last, as it came; empty if there is none.
+    sealed: Vec<u8>,
+    last: Option<Decrypted>,
+}
+
+/// What else the decryption of a packet depended on, and where its outcome is.
+#[derive(Debug, Clone)]
+struct Decrypted {
+    key: KeyIdentity,
+    header: Header,
+    payload: Range<usize>,
+}
+
+impl Scratch {
+    /// Memory that several observers share.
+    #[must_use]
+    pub fn shared() -> Self {
+        Self(Box::new(Memory {
+            is_shared: true,
+            ..Memory::default()
+        }))
+    }
+
+    /// The frames of a packet that was opened last.
+    pub(super) fn payload(&self, opened: &Opened) -> &[u8] {
+        &self.0.bytes[opened.payload.clone()]
+    }
+}
+
+impl Memory {
+    /// Decrypts a packet whose header is known, and tells where its frames are. None if it is not
+    /// authentic.
+    fn decrypt(
+        &mut self,
+        packet: Protected<'_>,
+        header: Header,
+        key: &PacketKey,
+    ) -> Option<Range<usize>> {
+        if let Some(last) = &self.last
+            && last.header == header
+            && last.key == key.identity()
+            && self.sealed == packet.bytes
+        {
+            return Some(last.payload.clone());
+        }
+        self.last = None;
+        self.bytes.clear();
+        self.bytes.extend_from_slice(packet.bytes);
+        let (head, payload) = self.bytes.split_at_mut(header.length);
+        head[0] = header.first;
+        head[packet.number_offset..].copy_from_slice(header.number_bytes());
+        let plain = key.open(header.number, head, payload)?;
+        let payload = header.length..header.length + plain;
+        if self.is_shared {
+            self.sealed.clear();
+            self.sealed.extend_from_slice(packet.bytes);
+            self.last = Some(Decrypted {
+                key: key.identity(),
+                header,
+                payload: payload.clone(),
+            });
+        }
+        Some(payload)
+    }
+}
 
 /// The keys of one sender at one encryption level.
 pub(super) struct Keys {
@@ -87,11 +162,24 @@ impl fmt::Debug for Keys {
     }
 }
 
-/// The fields that header protection hid.
+/// A header without its protection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Header {
+    /// Bytes of it, the packet number included.
     length: usize,
+    first: u8,
+    /// The bytes of the packet number, the last ones of these.
+    truncated: [u8; 4],
+    number_length: u8,
     number: u64,
     phase: bool,
+}
+
+impl Header {
+    /// The packet number, as the header has it.
+    fn number_bytes(&self) -> &[u8] {
+        &self.truncated[4 - usize::from(self.number_length)..]
+    }
 }
 
 impl Keys {
@@ -115,15 +203,9 @@ impl Keys {
         largest: Option<u64>,
         scratch: &mut Scratch,
     ) -> Option<Opened> {
-        let header = self.unprotect_header(packet, largest, scratch)?;
+        let header = self.unprotect_header(packet, largest)?;
         let number = header.number;
-        let mut attempt = |key: &PacketKey| {
-            scratch.truncate(header.length);
-            scratch.extend_from_slice(&packet.bytes[header.length..]);
-            let (head, payload) = scratch.split_at_mut(header.length);
-            let plain = key.open(number, head, payload)?;
-            Some(header.length..header.length + plain)
-        };
+        let mut attempt = |key: &PacketKey| scratch.0.decrypt(packet, header, key);
         let payload = if header.phase == self.phase {
             let payload = attempt(&self.current)?;
             self.phase_start = self.phase_start.min(number);
@@ -149,29 +231,24 @@ impl Keys {
         packet: Protected<'_>,
         scratch: &mut Scratch,
     ) -> Option<Opened> {
-        let header = self.unprotect_header(packet, None, scratch)?;
-        if packet.form == Form::Short && scratch[0] & RESERVED_BITS != 0 {
+        let header = self.unprotect_header(packet, None)?;
+        if packet.form == Form::Short && header.first & RESERVED_BITS != 0 {
             return None; // RFC 9000 section 17.3.1: the header key is wrong
         }
-        let window = 1_u64 << (8 * (header.length - packet.number_offset));
+        let window = 1_u64 << (8 * header.number_length);
         let tries = (LARGEST_MIDWAY / window).clamp(1, MOST_WINDOWS);
         let mut secret = self.secret.clone();
         for update in 0..4 {
             if (update % 2 == 1) == header.phase {
                 let key = secret.packet_key();
                 for number in (0..tries).map(|at| header.number + at * window) {
-                    scratch.truncate(header.length);
-                    scratch.extend_from_slice(&packet.bytes[header.length..]);
-                    let (head, payload) = scratch.split_at_mut(header.length);
-                    if let Some(plain) = key.open(number, head, payload) {
+                    let header = Header { number, ..header };
+                    if let Some(payload) = scratch.0.decrypt(packet, header, &key) {
                         self.phase = header.phase;
                         self.phase_start = number;
                         self.current = key;
                         self.secret = secret;
-                        return Some(Opened {
-                            number,
-                            payload: header.length..header.length + plain,
-                        });
+                        return Some(Opened { number, payload });
                     }
                 }
             }
@@ -202,29 +279,25 @@ impl Keys {
         Some(payload)
     }
 
-    /// Puts the header into `scratch` without its protection, RFC 9001 section 5.4.1.
-    fn unprotect_header(
-        &self,
-        packet: Protected<'_>,
-        largest: Option<u64>,
-        scratch: &mut Scratch,
-    ) -> Option<Header> {
+    /// Removes the protection of the header, RFC 9001 section 5.4.1.
+    fn unprotect_header(&self, packet: Protected<'_>, largest: Option<u64>) -> Option<Header> {
         let at = packet.number_offset;
         let sample = packet.bytes.get(at + 4..at + 4 + TAG)?;
-        let mask = self.header.new_mask(sample).ok()?;
-        scratch.clear();
-        scratch.extend_from_slice(&packet.bytes[..at + 4]);
-        scratch[0] ^= mask[0] & packet.form.protected_bits();
-        let first = scratch[0];
-        let length = usize::from(first & 0x03) + 1;
-        let mut truncated = 0;
-        for (byte, mask) in scratch[at..at + length].iter_mut().zip(&mask[1..]) {
-            *byte ^= mask;
-            truncated = truncated << 8 | u32::from(*byte);
+        let [mask_first, mask @ ..] = self.header.new_mask(sample).ok()?;
+        let first = packet.bytes[0] ^ mask_first & packet.form.protected_bits();
+        let number_length = (first & 0x03) + 1;
+        let length = usize::from(number_length);
+        let mut truncated = [0; 4];
+        let number = packet.bytes[at..at + length].iter().zip(mask);
+        for (bare, (byte, mask)) in truncated[4 - length..].iter_mut().zip(number) {
+            *bare = byte ^ mask;
         }
         Some(Header {
             length: at + length,
-            number: reconstruct(largest, truncated, length),
+            first,
+            truncated,
+            number_length,
+            number: reconstruct(largest, u32::from_be_bytes(truncated), length),
             phase: packet.form != Form::Long && first & 0x04 != 0,
         })
     }
@@ -251,11 +324,11 @@ mod tests {
             number_offset: 1,
             form: Form::Short,
         };
-        let mut scratch = Scratch::new();
+        let mut scratch = Scratch::default();
         let opened = keys.open(packet, Some(654_360_563), &mut scratch).unwrap();
         assert_eq!(opened.number, 654_360_564);
-        assert_eq!(scratch[..4], [0x42, 0x00, 0xbf, 0xf4]);
-        assert_eq!(scratch[opened.payload], [0x01]); // PING
+        assert_eq!(scratch.0.bytes[..4], [0x42, 0x00, 0xbf, 0xf4]);
+        assert_eq!(scratch.payload(&opened), [0x01]); // PING
     }
 
     #[test]

@@ -33,8 +33,9 @@ pub struct Header {
     pub window_scale: Option<u8>,
     /// Timestamp and timestamp echo, RFC 7323 section 3.2.
     pub timestamps: Option<(u32, u32)>,
-    /// SACK blocks, RFC 2018: from the first byte to the one behind the last.
-    pub sack: [Option<(u32, u32)>; 4],
+    /// SACK blocks, RFC 2018: from the first byte to the one behind the last. Few segments have
+    /// some.
+    pub sack: Option<Box<[Option<(u32, u32)>; 4]>>,
 }
 
 impl Header {

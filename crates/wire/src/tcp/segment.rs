@@ -117,9 +117,10 @@ fn read_option(cursor: &mut Cursor<'_>, header: &mut Header) -> Option<()> {
         // RFC 7323 section 2.3: at most 14
         3 => header.window_scale = Some(content.u8()?.min(14)),
         5 => {
-            for block in &mut header.sack {
+            for at in 0..4 {
                 let Some(left) = content.u32() else { break };
-                *block = Some((left, content.u32()?));
+                let block = (left, content.u32()?);
+                header.sack.get_or_insert_default()[at] = Some(block);
             }
         }
         8 => header.timestamps = Some((content.u32()?, content.u32()?)),

@@ -70,7 +70,12 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
 
 fn has_loss(transfer: &Transfer<'_>, round: &MarkedRound) -> bool {
     let mut sent = transfer.sent_in_flight();
-    sent.any(|(_, entry)| entry.declared_lost.is_some_and(|at| span(round).has(at)))
+    sent.any(|(_, entry)| {
+        entry
+            .declared_lost
+            .nanos()
+            .is_some_and(|at| span(round).has(at))
+    })
 }
 
 fn reduces_often(transfer: &Transfer<'_>, round: &MarkedRound) -> bool {

@@ -76,7 +76,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
 
 /// When the sender knew what had become of a packet.
 fn settled(entry: &LedgerEntry) -> Option<Nanos> {
-    entry.acked.or(entry.declared_lost)
+    entry.acked.nanos().or(entry.declared_lost.nanos())
 }
 
 /// The receiver's reports on packets with ECT, as a clause.
