@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import probe_timeouts
 import quick_hashes
+import quick_ranges
 from aioquic import __version__ as VERSION
 from aioquic._buffer import Buffer
 from aioquic.quic.configuration import SMALLEST_MAX_DATAGRAM_SIZE, QuicConfiguration
@@ -75,6 +76,7 @@ def configure(configuration: QuicConfiguration, options: Options) -> None:
     compute their first window and, for CUBIC, the window after 2 s of silence: the one place where it is.
     """
     quick_hashes.install()
+    quick_ranges.install()
     if "cc" in options:
         configuration.congestion_control_algorithm = CONGESTION_CONTROLS[str(options["cc"])]
     if "iw" in options:

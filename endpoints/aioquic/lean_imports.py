@@ -1,8 +1,9 @@
 """Leaves out, at start, the modules that aioquic imports but does not use in a trial.
 
-They are for checking certificates, which the contract does not ask for, and half of the start-up time of the
-process. Each is replaced by a module that becomes the real one when something of it is used, so that nothing
-can go missing.
+They are more than half of the start-up time of the process. Most are for checking certificates, which the
+contract does not ask for; `inspect` writes a text for people about each of a hundred data classes; and what
+`logging` gets nobody reads in virtual time. Each is replaced by a module that becomes the real one when
+something else of it is used, so that nothing can go missing.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from enum import Enum
 from types import ModuleType
 
 CHECKING = ("OpenSSL", "OpenSSL.crypto", "certifi", "service_identity", "ssl")
+SPOKEN = ("inspect", "logging")
 # The part that aioquic uses is native; all else in it, extensions and names, is Python.
 X509 = "cryptography.x509"
 NATIVE = ("Certificate", "load_der_x509_certificate", "load_pem_x509_certificate")
@@ -27,6 +29,16 @@ class Version(Enum):
     v3 = 2
 
 
+class Silence:
+    """A logger, and an adapter of one, with the methods that aioquic calls."""
+
+    def __init__(self, *_given: object, **_named: object) -> None: ...
+
+    def debug(self, *_given: object, **_named: object) -> None: ...
+
+    info = warning = error = debug
+
+
 class Deferred(ModuleType):
     """A module that is imported when an attribute is first asked for that has not been given to it."""
 
@@ -39,6 +51,7 @@ class Deferred(ModuleType):
 
 def defer() -> None:
     """To be called before the first import of aioquic."""
+    _keep_silent()
     names = (*CHECKING, X509)
     if any(name in sys.modules for name in names):
         return
@@ -56,7 +69,28 @@ def defer() -> None:
     setattr(sys.modules["ssl"], "CERT_NONE", 0)  # noqa: B010
 
 
+def _keep_silent() -> None:
+    """Has data classes described by their names alone, and nothing logged."""
+    if "inspect" not in sys.modules:
+        _replace("inspect", signature=lambda _described: "")
+    if "logging" not in sys.modules:
+        _replace(
+            "logging",
+            Logger=Silence,
+            LoggerAdapter=Silence,
+            getLogger=Silence,
+            disable=Silence().debug,
+            CRITICAL=None,
+        )
+
+
+def _replace(name: str, **used: object) -> None:
+    """Defers a module that is not imported yet, but for what is used of it."""
+    sys.modules[name] = Deferred(name)
+    vars(sys.modules[name]).update(used)
+
+
 def _restore() -> None:
-    for name in (*CHECKING, X509):
+    for name in (*CHECKING, X509, *SPOKEN):
         if isinstance(sys.modules.get(name), Deferred):
             del sys.modules[name]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
+import runpy
 import signal
 import socket
 import struct
@@ -15,6 +17,7 @@ from typing import Any
 
 import children
 import pytest
+from aioquic.quic.rangeset import RangeSet
 from laboratory import (
     AIOQUIC,
     CERTS,
@@ -35,6 +38,7 @@ from laboratory import (
     finish,
 )
 
+from bentpipe import paths
 from bentpipe.stacks import loopback
 
 pytestmark = pytest.mark.virtual_time
@@ -87,6 +91,20 @@ def test_the_shortcut_changes_no_packet(tmp_path: Path) -> None:
             assert lab.trial(client=client).hash == plain.trial(client=client).hash
         upload = {"testcase": "upload"}
         assert lab.trial(client=upload, server=upload).hash == plain.trial(client=upload, server=upload).hash
+
+
+def test_quick_additions_leave_the_ranges_that_aioquic_leaves() -> None:
+    file = paths.endpoints() / "aioquic" / "quick_ranges.py"
+    quick = runpy.run_path(str(file))["add"]
+    chance = random.Random(1)
+    for _ in range(1000):
+        ours, aioquics = RangeSet(), RangeSet()
+        for _ in range(30):
+            start, length = chance.randrange(60), chance.randrange(10)
+            stop = start + length if length else None
+            quick(ours, start, stop)
+            aioquics.add(start, stop)
+            assert list(ours) == list(aioquics)
 
 
 def test_one_server_serves_two_connections(tmp_path: Path) -> None:

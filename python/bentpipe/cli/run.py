@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import shlex
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,6 +104,8 @@ def run(
         _refuse_bundles(request, resume or out)
         return _write_bundles(bundles, asked, settings)
     started = preparation.resume(resume, asked, _note) if resume else preparation.start(out, asked, _note)
+    if not started.testbed.needs_processors_in_time:
+        _import_meanwhile("bentpipe.runs.table", *(() if no_report else ("bentpipe.report",)))
     execution = _execute(started, settings, retry)
     console = Console(stderr=as_json, highlight=False)
     _show(execution, console, begin)
@@ -154,6 +158,16 @@ def _execute(started: PreparedRun, settings: Settings, retry: str) -> RunExecuti
     finally:
         started.folder.close()
     return execution
+
+
+def _import_meanwhile(*modules: str) -> None:
+    """Import what takes long and only the end of a run needs, while its trials run in other processes."""
+
+    def import_them() -> None:
+        for module in modules:
+            importlib.import_module(module)
+
+    threading.Thread(target=import_them, name="imports").start()
 
 
 def _left_out(manifest: Manifest) -> Iterator[str]:

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -168,14 +169,27 @@ def stack_versions(records: Iterable[Record]) -> dict[str, str]:
 
 
 def _versions() -> dict[str, Any]:
-    versions: dict[str, Any] = {"bentpipe": bentpipe.__version__, "python": platform.python_version()}
-    for name, command in (("rustc", ["rustc", "--version"]), ("go", ["go", "version"])):
-        if shutil.which(command[0]) is None:
-            continue
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode == 0:
-            versions[name] = done.stdout.strip().removeprefix(f"{name} ").removeprefix("version ")
-    return versions | origin.made_from()
+    # All are asked at once, so that it takes as long as the slowest of them.
+    with ThreadPoolExecutor() as pool:
+        made_from = pool.submit(origin.made_from)
+        rustc, go = pool.submit(_version, "rustc", "--version"), pool.submit(_version, "go", "version")
+    asked = {"rustc": rustc.result(), "go": go.result()}
+    return {
+        "bentpipe": bentpipe.__version__,
+        "python": platform.python_version(),
+        **{name: version for name, version in asked.items() if version is not None},
+        **made_from.result(),
+    }
+
+
+def _version(compiler: str, question: str) -> str | None:
+    """The version that a compiler gives; None if it is not there, or fails."""
+    if shutil.which(compiler) is None:
+        return None
+    done = subprocess.run([compiler, question], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        return None
+    return done.stdout.strip().removeprefix(f"{compiler} ").removeprefix("version ")
 
 
 def _host() -> dict[str, Any]:
