@@ -165,7 +165,7 @@ function build(
   };
   const controls = h(
     "details",
-    { class: "controls-drawer", open: true },
+    { class: "controls-drawer", open: !matchMedia("(max-width: 700px)").matches },
     h("summary", {}, "Path and senders"),
     panel.element,
     ...senders.map((one) => one.element),

@@ -78,7 +78,9 @@ function ofSender(trace: Trace, kind: Kind, sender: number): Series[] {
 
 /** What does not depend on the sender: rates, sizes of queues, and what an ideal sender would do. */
 function ofPath(trace: Trace, kind: Kind): Series[] {
-  return series(trace, kind).filter(({ mark }) => mark === "level" || mark === "guide");
+  return series(trace, kind)
+    .filter(({ mark }) => mark === "level" || mark === "guide")
+    .map((one) => ({ ...one, colour: "series-8" })); // colours are the senders'
 }
 
 /** Of series that say the same, one. */

@@ -24,7 +24,7 @@ export class Results {
   readonly element: HTMLElement;
   private readonly summaries = h("div", { class: "summaries" });
   private readonly stage = h("div", { class: "stage" });
-  private readonly found = h("section", { class: "found", "aria-label": "Findings" });
+  private readonly found = h("section", { class: "of-senders", "aria-label": "Findings" });
   private readonly spoken = h("p", { role: "status", class: "visually-hidden" });
   private readonly views = choice("Plots of", ["both", "A", "B"] as const);
   private view: "both" | "A" | "B" = "both";
@@ -137,7 +137,14 @@ export class Results {
   private listFindings(): void {
     const lists = this.senders.flatMap(({ trace }, i) =>
       trace
-        ? [h("div", {}, h("h2", {}, h("b", {}, SENDERS[i]!), " Findings"), this.linked(findings(trace)))]
+        ? [
+            h(
+              "div",
+              {},
+              h("h2", { style: `--sender:var(--${COLOURS[i]})` }, h("b", {}, SENDERS[i]!), " Findings"),
+              this.linked(findings(trace)),
+            ),
+          ]
         : [],
     );
     this.found.replaceChildren(...lists);
