@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ WORKLOAD = "transfer:1MB"
 SEEDS = 10
 
 
-def _of_senders(name: str, metavar: str, text: str) -> Any:
+def _of_senders(name: str, metavar: str, text: str) -> Callable[[Any], Any]:
     return click.option(f"--{name}", multiple=True, metavar=metavar, help=text)
 
 
@@ -45,15 +46,25 @@ def _of_senders(name: str, metavar: str, text: str) -> Any:
 @_of_senders("treatment", "WHAT", "As in bentpipe run; twice for two senders. Default: direct.")
 @_of_senders("workload", "WHAT", f"As in bentpipe run; twice for two senders. Default: {WORKLOAD}.")
 @_of_senders("protocol", "HTTP", "Of pages and live streams: h1, h2 or h3; twice for two senders.")
-@click.option("--seeds", type=click.IntRange(1, 100), default=SEEDS, show_default=True, help="Trials of each sender.")
+@click.option(
+    "--seeds", type=click.IntRange(1, 100), default=SEEDS, show_default=True, help="Trials of each sender."
+)
 @click.option("--seed", type=click.IntRange(0, 2**53 - 1), metavar="N", help="The seed of all randomness.")
 @click.option(
     "--stacks", "extra", multiple=True, type=Folder(), metavar="DIR", help="A further folder of stacks."
 )
-@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Default: one that is free.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Default: one that is free."
+)
 @click.option("--no-browser", is_flag=True, help="Open no browser: print the address alone.")
 def explore(
-    extra: tuple[Path, ...], port: int, no_browser: bool, scenario: str, seeds: int, seed: int | None, **given: Any
+    extra: tuple[Path, ...],
+    port: int,
+    no_browser: bool,
+    scenario: str,
+    seeds: int,
+    seed: int | None,
+    **given: Any,
 ) -> None:
     """Open a laboratory in the browser: a path, two senders, and sliders. Each change runs the trials anew in
     virtual time and draws them.

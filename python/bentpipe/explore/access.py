@@ -59,7 +59,9 @@ class Access:
             return "This request does not come from a page of this server."
         given = path.removeprefix("/").partition("/")[0]
         if not hmac.compare_digest(given.encode(), self.token.encode()):
-            return "The token in this address is not this server's: open the address that the command printed."
+            return (
+                "The token in this address is not this server's: open the address that the command printed."
+            )
         return None
 
 

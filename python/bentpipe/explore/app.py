@@ -103,4 +103,3 @@ async def _send(socket: WebSocket, one: Reply) -> None:
         await socket.send_text(encoded(one))
     except (WebSocketDisconnect, RuntimeError):
         return
-

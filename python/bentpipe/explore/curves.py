@@ -57,7 +57,10 @@ class TrialCurves:
         packets = series.of_connection(analysis.packets, connection.connection)
         plots = Plots(packets, connection, analysis.link)
         got, flight = series.received(packets, plots.data), series.in_flight(packets, plots.data)
-        waiting, rtt = queueing.queue(packets, plots.data, plots.side).waiting, series.rtt(packets, plots.data)
+        waiting, rtt = (
+            queueing.queue(packets, plots.data, plots.side).waiting,
+            series.rtt(packets, plots.data),
+        )
         rate = series.rate(packets, plots.data, series.bin_for(plots.rtt_s), plots.rate_side())
         middle = rate.start_s + rate.bin_s / 2
         return cls(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,8 +22,8 @@ from bentpipe.explore.curves import TrialCurves
 from bentpipe.plan.trial import Trial
 from bentpipe.report import traces as report_traces
 from bentpipe.runs.records import Record, measured
+from bentpipe.runs.trial_files import TRACE
 from bentpipe.schema.explore import ExploredTrial
-from bentpipe.stacks.model import Stack
 
 KINDS = ("offset", "rate", "in_flight", "rtt", "queue")  # the plots of the page, in their order
 
@@ -35,48 +34,41 @@ class PlayedTrial:
 
     record: Record
     shown: ExploredTrial | None
-    curves: TrialCurves | None  # None: there was no connection
+    analysis: Analysis | None  # its packets are in memory; None: there was no connection
+
+    def curves(self) -> TrialCurves | None:
+        """The curves of its connection."""
+        return None if self.analysis is None else TrialCurves.of(self.analysis)
 
 
 class Generation:
     """The processes and files of a state's trials. `kill` may be called from any thread."""
 
     def __init__(self, scratch: Path, watchdog: GroupWatchdog, silence_s: int) -> None:
-        self._folder = Path(tempfile.mkdtemp(dir=scratch))
-        self._processes = TrialProcesses(self._folder, watchdog)
-        self._silence_s = silence_s
+        self.folder = Path(tempfile.mkdtemp(dir=scratch))
+        self.processes = TrialProcesses(self.folder, watchdog)
+        self.silence_s = silence_s
         self.killed = False
 
     def kill(self) -> None:
         """End what runs; trials that are played later end at once."""
         self.killed = True
-        self._processes.kill()
+        self.processes.kill()
 
     def close(self) -> None:
         """Remove what is left; only once nothing runs any more."""
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    def sender(self, checked: CheckedRun) -> SenderTrials:
-        """The trials of a sender."""
-        place = Path(tempfile.mkdtemp(dir=self._folder))
-        return SenderTrials(self, checked, place, self._silence_s)
-
-    def runner(self, known: Mapping[str, Stack], place: Path) -> BundleRunner:
-        return BundleRunner(known, place, lambda: self.killed)
-
-    @property
-    def processes(self) -> TrialProcesses:
-        return self._processes
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class SenderTrials:
     """The trials of one sender in their order."""
 
-    def __init__(self, generation: Generation, checked: CheckedRun, place: Path, silence_s: int) -> None:
-        self._generation, self._checked, self._place = generation, checked, place
-        self._bundler = Bundler(checked.manifest, checked.variants, silence_s)
+    def __init__(self, generation: Generation, checked: CheckedRun) -> None:
+        self._generation, self._checked = generation, checked
+        self._place = Path(tempfile.mkdtemp(dir=generation.folder))
+        self._bundler = Bundler(checked.manifest, checked.variants, generation.silence_s)
         self._bundler.ask_versions()
-        self._runner = generation.runner(checked.variants.stacks, place)
+        self._runner = BundleRunner(checked.variants.stacks, self._place, lambda: generation.killed)
         self.trials = checked.manifest.trials()
 
     def play(self, trial: Trial, with_plots: bool) -> PlayedTrial | None:
@@ -93,31 +85,31 @@ class SenderTrials:
                 raise BentpipeError(answer.failure, "bentpipe doctor looks for what is missing")
             record = measured(trial, answer.values)
             analysis = self._analysis(folder, record)
-            return self._read(record, analysis, with_plots)
+            return PlayedTrial(record, _shown(record, analysis) if with_plots else None, analysis)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _analysis(self, folder: Path, record: Record) -> Analysis | None:
-        """The analysis of a trial's capture; None if it holds no connection."""
-        run = TracedRun(self._place, self._checked.manifest.scenarios, {record.trial: record})
-        if not (folder / "trace.pcapng").is_file():
+        """The analysis of a trial's capture, with its packets; None if it holds no connection."""
+        if not (folder / TRACE).is_file():
             return None
+        run = TracedRun(self._place, self._checked.manifest.scenarios, {record.trial: record})
         found = traces.of_trial(folder, run)
-        return found if found.summary.connections else None
+        if not found.summary.connections:
+            return None
+        assert found.packets is not None  # read while the file is there
+        return found
 
-    @staticmethod
-    def _read(record: Record, analysis: Analysis | None, with_plots: bool) -> PlayedTrial:
-        shown = None
-        if with_plots:
-            drawn = analysis and report_traces.script(record.trial, analysis, KINDS, quickly=True)
-            shown = ExploredTrial(
-                trial=record.trial,
-                outcome=record.outcome,
-                detail=record.detail or "",
-                completion_s=record.completion_s,
-                goodput_bps=record.goodput_bps,
-                share_of_limit=record.share_of_limit,
-                packet_log_hash=record.packet_log_hash or "",
-                trace=drawn or {},
-            )
-        return PlayedTrial(record, shown, TrialCurves.of(analysis) if analysis else None)
+
+def _shown(record: Record, analysis: Analysis | None) -> ExploredTrial:
+    drawn = {} if analysis is None else report_traces.script(record.trial, analysis, KINDS, quickly=True)
+    return ExploredTrial(
+        trial=record.trial,
+        outcome=record.outcome,
+        detail=record.detail,
+        completion_s=record.completion_s,
+        goodput_bps=record.goodput_bps,
+        share_of_limit=record.share_of_limit,
+        packet_log_hash=record.packet_log_hash or "",
+        trace=drawn,
+    )

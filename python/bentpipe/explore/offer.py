@@ -60,10 +60,8 @@ def _stack(stack: Stack) -> StackChoice:
 
 def suggested(meaning: str) -> list[str]:
     """The values that the description of an option names: `congestion control: newreno, cubic (default)`."""
-    found = []
-    for part in re.split(r"[:;,](?![^()]*\))", meaning)[1:]:
-        if match := _VALUE.fullmatch(part.strip()):
-            found.append(match["word"])
+    parts = re.split(r"[:;,](?![^()]*\))", meaning)[1:]
+    found = [match["word"] for part in parts if (match := _VALUE.fullmatch(part.strip()))]
     return list(dict.fromkeys(found))
 
 

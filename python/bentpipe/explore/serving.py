@@ -47,10 +47,16 @@ class LocalServer:
         """Serve until `end` is called or a signal comes; `on_ready` is told the address. UsageError if the
         port is taken.
         """
-        sockets = [self._bound()]
+        try:
+            sockets = [self._server.config.bind_socket()]
+        except SystemExit:  # uvicorn's way to say that it cannot
+            raise UsageError(
+                f"--port {self.port}: it cannot be used: another program has it, or it needs root",
+                "name another port, or leave --port out",
+            ) from None
         self.access.port = sockets[0].getsockname()[1]
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._until_signal, tasks.cancel_scope)
+            tasks.start_soon(self._until_signal)
             tasks.start_soon(self._tell_when_ready, on_ready)
             await self._server.serve(sockets)
             tasks.cancel_scope.cancel()
@@ -59,16 +65,7 @@ class LocalServer:
         """Have the server end."""
         self._server.should_exit = True
 
-    def _bound(self):  # type: ignore[no-untyped-def]  # a socket: this room opens none itself
-        try:
-            return self._server.config.bind_socket()
-        except SystemExit:  # uvicorn's way to say that it cannot
-            raise UsageError(
-                f"--port {self.port}: it cannot be used: another program has it, or it needs root",
-                "name another port, or leave --port out",
-            ) from None
-
-    async def _until_signal(self, _scope: anyio.CancelScope) -> None:
+    async def _until_signal(self) -> None:
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
             async for _number in signals:
                 if self._server.should_exit:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio
 from anyio import to_thread
@@ -118,7 +118,9 @@ class _Play:
 
         await _together(prepare, len(senders))
         await self._say_path(next((one for one in checked if one is not None), None))
-        ready = [one and await self._thread(self.generation.sender, one) for one in checked]
+        ready = [
+            None if one is None else await self._thread(SenderTrials, self.generation, one) for one in checked
+        ]
         self.found = [_Found() for _ in senders]
 
         async def first(place: int) -> None:
@@ -176,8 +178,8 @@ class _Play:
     async def _say_band(self, place: int, played: PlayedTrial) -> None:
         found = self.found[place]
         found.records.append(played.record)
-        if played.curves is not None:
-            found.curves.append(played.curves)
+        if (curves := await self._thread(played.curves)) is not None:
+            found.curves.append(curves)
         made = await self._thread(band, list(found.records), list(found.curves))
         await self._say("band", sender=place, band=made)
 
@@ -213,8 +215,7 @@ class _Found:
     broken: bool = False  # its testbed failed
 
 
-async def _together(work: Callable[[int], Awaitable[None]], count: int) -> None:
+async def _together(work: Callable[[int], Coroutine[Any, Any, None]], count: int) -> None:
     async with anyio.create_task_group() as tasks:
         for place in range(count):
             tasks.start_soon(work, place)
-

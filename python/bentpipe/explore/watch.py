@@ -14,7 +14,12 @@ class Watch:
     """The server that shows runs, one after the other; it prints its address."""
 
     def __init__(self, opens_browser: bool) -> None:
-        words = [sys.executable, "-m", "bentpipe.explore.watch_server", *(["--open"] if opens_browser else [])]
+        words = [
+            sys.executable,
+            "-m",
+            "bentpipe.explore.watch_server",
+            *(["--open"] if opens_browser else []),
+        ]
         self._process = subprocess.Popen(
             words,
             stdin=subprocess.PIPE,

@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -168,14 +169,21 @@ def stack_versions(records: Iterable[Record]) -> dict[str, str]:
 
 
 def _versions() -> dict[str, Any]:
-    versions: dict[str, Any] = {"bentpipe": bentpipe.__version__, "python": platform.python_version()}
+    versions = {"bentpipe": bentpipe.__version__, "python": platform.python_version()}
+    return versions | _compilers() | origin.made_from()
+
+
+@cache
+def _compilers() -> dict[str, str]:
+    """The versions of the compilers that are here, which are asked once."""
+    versions = {}
     for name, command in (("rustc", ["rustc", "--version"]), ("go", ["go", "version"])):
         if shutil.which(command[0]) is None:
             continue
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:
             versions[name] = done.stdout.strip().removeprefix(f"{name} ").removeprefix("version ")
-    return versions | origin.made_from()
+    return versions
 
 
 def _host() -> dict[str, Any]:
