@@ -14,7 +14,11 @@ process.chdir(here);
 /** The bundle as file name → bytes, with the licenses of what went into it. */
 async function bundle() {
   const result = await build({
-    entryPoints: { report: "src/main.ts", collection: "src/collection/main.ts" },
+    entryPoints: {
+      report: "src/main.ts",
+      collection: "src/collection/main.ts",
+      explore: "src/explore/main.ts",
+    },
     outdir: "assets",
     bundle: true,
     minify: true,

@@ -69,6 +69,8 @@ export interface Drawing {
   renderer?: "canvas" | "svg";
   /** Series of one name and type have the same keys in every option, so that they can be kept, which is faster. */
   steady?: boolean;
+  /** The numbers that it shows, as CSV. */
+  csv?: () => string;
   /** The option in the colours of a theme. */
   option: (theme: Theme) => Option;
 }
@@ -118,15 +120,24 @@ function whole(drawing: Drawing): Option {
 }
 
 /** The chart as an SVG file, as large as it is in the page. */
-function save(chart: Chart, drawing: Drawing, file: string): void {
+function svgOf(chart: Chart, drawing: Drawing): string {
   const size = { width: chart.getWidth(), height: chart.getHeight() };
   const copy = init(null, null, { renderer: "svg", ssr: true, ...size });
   copy.setOption(whole(drawing));
-  const address = URL.createObjectURL(new Blob([copy.renderToSVGString()], { type: "image/svg+xml" }));
+  const text = copy.renderToSVGString();
   copy.dispose();
-  h("a", { href: address, download: `${file}.svg` }).click();
+  return text;
+}
+
+/** Have the browser save a file. */
+export function saveFile(name: string, type: string, content: string): void {
+  const address = URL.createObjectURL(new Blob([content], { type }));
+  h("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }
+
+/** Pixels of a PNG for each of the page. */
+const FINE = 2;
 
 function common({ ink, paper }: Theme): Option {
   return {
@@ -161,19 +172,64 @@ export function tooltip({ ink, paper, rule }: Theme): object {
   };
 }
 
-/** A chart with its heading and a button to save it. */
+/** A chart with its heading and buttons to save it. */
 export function figure(title: string, file: string, drawing: Drawing, ...notes: (Node | string)[]): Figure {
   const host = h("div", { class: "chart", style: `height:${drawing.height}px` });
-  const button = saveButton(() => result.chart && save(result.chart, drawing, file));
-  const element = h("figure", {}, h("figcaption", {}, h("span", {}, title), button), ...notes, host);
+  const element = h(
+    "figure",
+    {},
+    h(
+      "figcaption",
+      {},
+      h("span", {}, title),
+      h("span", { class: "saves" }, ...saveButtons(title, file, drawing, () => result.chart)),
+    ),
+    ...notes,
+    host,
+  );
   const result: Figure = { element, host, start: () => Object.assign(result, draw(host, drawing)) };
   return result;
 }
 
-function saveButton(act: () => void): HTMLElement {
-  const button = h("button", { type: "button", class: "save", title: "Save this chart as SVG" }, "SVG");
-  button.addEventListener("click", act);
-  return button;
+function saveButtons(
+  title: string,
+  file: string,
+  drawing: Drawing,
+  drawn: () => Chart | undefined,
+): HTMLElement[] {
+  const button = (format: string, what: string, act: (chart: Chart) => void) => {
+    const made = h(
+      "button",
+      {
+        type: "button",
+        class: "save",
+        title: `Save ${what} as ${format}`,
+        "aria-label": `${title}: save as ${format}`,
+      },
+      format,
+    );
+    made.addEventListener("click", () => {
+      const chart = drawn();
+      if (chart) act(chart);
+    });
+    return made;
+  };
+  const { csv, renderer } = drawing;
+  const made = [
+    button("SVG", "this chart", (chart) => saveFile(`${file}.svg`, "image/svg+xml", svgOf(chart, drawing))),
+  ];
+  if (renderer === "canvas") {
+    made.push(
+      button("PNG", "this chart", (chart) =>
+        h("a", {
+          href: chart.getDataURL({ type: "png", pixelRatio: FINE }),
+          download: `${file}.png`,
+        }).click(),
+      ),
+    );
+  }
+  if (csv) made.push(button("CSV", "its numbers", () => saveFile(`${file}.csv`, "text/csv", csv())));
+  return made;
 }
 
 export interface Figure {

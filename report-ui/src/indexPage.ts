@@ -8,7 +8,8 @@ import { failedTrials, notApplicable, overview } from "./overview";
 import { scenario } from "./scenario";
 import { tree } from "./tree";
 
-export function indexPage(root: HTMLElement, run: Run): void {
+/** Draws the page; the answer takes its charts down again, for the page of a later state. */
+export function indexPage(root: HTMLElement, run: Run): () => void {
   const sections = run.matrices.map((matrix) => scenario(run, matrix));
   root.replaceChildren(
     h(
@@ -35,6 +36,7 @@ export function indexPage(root: HTMLElement, run: Run): void {
   );
   for (const section of sections) section.start();
   showTarget();
+  return () => sections.forEach((section) => section.stop());
 }
 
 /** The page is drawn after the browser has looked for the fragment of its address. */
@@ -55,7 +57,7 @@ function runFacts(run: Run): HTMLElement {
       ["seed", text(manifest.options.seed)],
       ["started", manifest.started !== "" && instant(manifest.started)],
       ["took", between(manifest.started, manifest.finished ?? null)],
-      ["trials", String(run.trials)],
+      ["trials", run.planned === null ? String(run.trials) : `${run.trials} of ${run.planned}`],
       ["failed", h("span", { class: run.failed ? "failure" : "" }, String(run.failed))],
       ["machine", machine || null],
       ["bentpipe", text(manifest.versions.bentpipe)],

@@ -6,10 +6,12 @@ import "./waterfall.css";
 import { cellPage } from "./cellPage";
 import { fail } from "./fail";
 import { indexPage } from "./indexPage";
+import { watch } from "./watch";
 
 const root = document.getElementById("report");
 const { bentpipeRun: run, bentpipeCell: cell } = window;
-if (!root || !run) fail("data/run.js is missing; make the report again");
+if (root && document.body.dataset.live) watch(root, run ?? null);
+else if (!root || !run) fail("data/run.js is missing; make the report again");
 else if (document.body.dataset.page === "index") indexPage(root, run);
 else if (cell) cellPage(root, run, cell);
 else fail(`data/cells/${document.body.dataset.slug}.js is missing; make the report again`);

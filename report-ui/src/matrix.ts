@@ -92,7 +92,14 @@ function sorted(margins: Margin[], order: Order): Margin[] {
 }
 
 function cellLink(cell: Cell | undefined): Child {
-  if (!cell) return h("span", { class: "absent", title: "not run" }, "–");
+  if (!cell) {
+    const isAwaited = document.body.dataset.live !== undefined;
+    return h(
+      "span",
+      { class: "absent", title: isAwaited ? "not run yet" : "not run" },
+      isAwaited ? "…" : "–",
+    );
+  }
   const link = h(
     "a",
     { class: `cell ${kind(cell)}`, href: `cells/${encodeURIComponent(cell.slug)}.html` },

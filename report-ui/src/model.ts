@@ -81,6 +81,8 @@ export interface Run {
   manifest: Manifest;
   trials: number;
   failed: number;
+  /** Trials of a run that may be under way; null of one that is over. */
+  planned: number | null;
   matrices: Matrix[];
 }
 

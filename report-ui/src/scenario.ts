@@ -9,8 +9,14 @@ import { hasGoodput, matrixTable, scale, type Order } from "./matrix";
 import type { Matrix, Run } from "./model";
 import { pathFacts } from "./path";
 
-/** The section, and what draws its charts once it is in the page. */
-export function scenario(run: Run, matrix: Matrix): { element: HTMLElement; start: () => void } {
+export interface Section {
+  element: HTMLElement;
+  /** Draw its charts; only once it is in the page. */
+  start: () => void;
+  stop: () => void;
+}
+
+export function scenario(run: Run, matrix: Matrix): Section {
   const roles = choice("Group by", ["server", "client"] as const);
   const orders = choice("Order by", ["name", "efficiency"] as const);
   const { figures, groupBy, nothing } = distribution(matrix);
@@ -42,5 +48,5 @@ export function scenario(run: Run, matrix: Matrix): { element: HTMLElement; star
     for (const figure of figures) figure.start();
     if (figures[1]) followDots(figures[1]);
   };
-  return { element, start };
+  return { element, start, stop: () => figures.forEach((figure) => figure.stop?.()) };
 }

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
-_OPTIONS = [
+OPTIONS = [
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
@@ -23,7 +23,7 @@ _OPTIONS = [
 
 def dump(address: str, profile: Path, *options: str) -> str:
     """What the document at `address` has become; `profile` is a folder for this call alone."""
-    command = [str(CHROMIUM), *_OPTIONS, f"--user-data-dir={profile}", *options, "--dump-dom", address]
+    command = [str(CHROMIUM), *OPTIONS, f"--user-data-dir={profile}", *options, "--dump-dom", address]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
 
 
@@ -40,7 +40,7 @@ class Answer(HTTPServer):
 
     def of(self, page: str, profile: Path, *options: str) -> str | None:
         """What the page says; None if it says nothing in two minutes."""
-        command = [str(CHROMIUM), *_OPTIONS, f"--user-data-dir={profile}", "--remote-debugging-port=0"]
+        command = [str(CHROMIUM), *OPTIONS, f"--user-data-dir={profile}", "--remote-debugging-port=0"]
         quiet = subprocess.DEVNULL
         process = subprocess.Popen([*command, *options, page], stdout=quiet, stderr=quiet)
         try:

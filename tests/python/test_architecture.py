@@ -320,6 +320,7 @@ ROOMS = (
     "execution",
     "contract",
     "objectives",
+    "explore",
     "cli",
 )
 # What rooms do not know though it stands below them.
@@ -330,6 +331,7 @@ APART = {
     "execution": {"report", "study"},
     "contract": {"report", "study", "runs", "analysis"},
     "objectives": {"report", "study", "contract"},
+    "explore": {"study", "contract", "objectives", "remote"},
 }
 # Only cli prints.
 SHOWN = {"rich", "click"}

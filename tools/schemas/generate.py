@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 IN_RUST = {"Record": "TrialResult"}
 IN_TYPESCRIPT = {"Record": "TrialRecord"}
 # Which definitions the report and the testbeds know.
-TYPESCRIPT = ("record", "manifest", "analysis", "requests")
+TYPESCRIPT = ("record", "manifest", "analysis", "requests", "explore")
 RUST = {name: f"crates/trial/src/schema/{name}.rs" for name in ("record", "requests")}
 REFERENCE = {"record": "records"}  # pages that are called otherwise than their definition
 

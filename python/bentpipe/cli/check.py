@@ -15,7 +15,7 @@ import msgspec
 from rich.console import Console
 
 from bentpipe.analysis.sequential import MOST
-from bentpipe.cli import check_summary
+from bentpipe.cli import check_summary, watching
 from bentpipe.cli.compare import Share
 from bentpipe.cli.run_options import Folder, split
 from bentpipe.cli.stacks import note_replaced
@@ -117,12 +117,14 @@ VERDICTS = "verdicts.json"
     "--badge", "badge_file", type=click.Path(path_type=Path), metavar="FILE", help="A badge, as SVG."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
+@watching.OPTION
 def check(
     suite_name: str,
     junit_file: Path | None,
     markdown_file: Path | None,
     badge_file: Path | None,
     as_json: bool,
+    watch: bool,
     **given: Any,
 ) -> int:
     """Check stacks against the objectives of SUITE, a name (see `bentpipe objectives`) or a .toml file;
@@ -145,26 +147,28 @@ def check(
     _refuse(request, outputs)
     asked = request.plan()
     place = request.resume or request.out or unused_folder(f"check-{Path(request.suite).stem}")
-    with ExitStack() as opened:
-        known = catalogue.discover(request.extra)
-        note_replaced(known)
-        rounds = request.open_rounds(asked, known, place, opened)
-        _say_what_differs(rounds)
-        verdicts = rounds.verdicts(_carry_out(rounds, place))
-    text = json.dumps(msgspec.to_builtins(verdicts), indent=1)
-    (place / VERDICTS).write_text(f"{text}\n")
-    # Names and reasons are anybody's: nothing in them is markup.
-    console = Console(stderr=as_json, highlight=False, markup=False)
-    check_summary.show(verdicts, [one.objective for one in asked.questions], place, console)
-    console.print(f"run: {place}", soft_wrap=True)
-    if as_json:
-        click.echo(text)
-    if junit_file is not None:
-        junit.write(verdicts, junit_file)
-    if markdown_file is not None:
-        markdown_file.write_text(markdown.text(verdicts, str(place)))
-    if badge_file is not None:
-        badge_file.write_text(badge.svg(verdicts))
+    with watching.watched(watch) as show:
+        with ExitStack() as opened:
+            known = catalogue.discover(request.extra)
+            note_replaced(known)
+            rounds = request.open_rounds(asked, known, place, opened)
+            show(rounds.own.folder.path)
+            _say_what_differs(rounds)
+            verdicts = rounds.verdicts(_carry_out(rounds, place))
+        text = json.dumps(msgspec.to_builtins(verdicts), indent=1)
+        (place / VERDICTS).write_text(f"{text}\n")
+        # Names and reasons are anybody's: nothing in them is markup.
+        console = Console(stderr=as_json, highlight=False, markup=False)
+        check_summary.show(verdicts, [one.objective for one in asked.questions], place, console)
+        console.print(f"run: {place}", soft_wrap=True)
+        if as_json:
+            click.echo(text)
+        if junit_file is not None:
+            junit.write(verdicts, junit_file)
+        if markdown_file is not None:
+            markdown_file.write_text(markdown.text(verdicts, str(place)))
+        if badge_file is not None:
+            badge_file.write_text(badge.svg(verdicts))
     return exit_code(verdicts)
 
 

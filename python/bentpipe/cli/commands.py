@@ -11,6 +11,7 @@ from bentpipe.cli.lazy_group import LazyGroup
 
 PLACES = {
     "run": "run:run",
+    "explore": "explore:explore",
     "shell": "shell:shell",
     "doctor": "doctor:doctor",
     "lab": "lab:lab",

@@ -14,7 +14,7 @@ import click
 from rich.console import Console
 
 from bentpipe import progress
-from bentpipe.cli import run_options, step_ends, summary
+from bentpipe.cli import run_options, step_ends, summary, watching
 from bentpipe.cli.layout import folded
 from bentpipe.errors import BentpipeError, Interrupted, UsageError
 from bentpipe.execution import dask_cluster, preparation
@@ -36,6 +36,7 @@ from bentpipe.testbed import REMOTE
 @click.argument("name", required=False, metavar="[CAMPAIGN.toml]")
 @run_options.PLAN
 @run_options.EXECUTION
+@watching.OPTION
 def run(
     name: str | None,
     jobs: int | None,
@@ -50,6 +51,7 @@ def run(
     extra: tuple[Path, ...],
     no_report: bool,
     as_json: bool,
+    watch: bool,
     **given: Any,
 ) -> int:
     """Run a campaign, in virtual time or in real time. Options override its file; docs/reference/campaigns.md
@@ -78,6 +80,7 @@ def run(
       bentpipe run --testbed remote --link examples/links.toml --client quinn --server noq,quinn
       bentpipe run my-campaign.toml --jobs 8 --out runs/mine
       bentpipe run --resume runs/mine
+      bentpipe run thesis --scenario sat --watch
       bentpipe run thesis --scenario sat --executor dask --workers 2
       bentpipe run my-campaign.toml --executor dask --scheduler tcp://127.0.0.1:8786
       bentpipe run --scenario sat --client noq --server noq --bundles bundles
@@ -103,17 +106,19 @@ def run(
     if bundles is not None:
         _refuse_bundles(request, resume or out)
         return _write_bundles(bundles, asked, settings)
-    started = preparation.resume(resume, asked, _note) if resume else preparation.start(out, asked, _note)
-    if not started.testbed.needs_processors_in_time:
-        _import_meanwhile("bentpipe.runs.table", *(() if no_report else ("bentpipe.report",)))
-    execution = _execute(started, settings, retry)
-    console = Console(stderr=as_json, highlight=False)
-    _show(execution, console, begin)
-    if as_json:
-        for record in execution.in_order:
-            click.echo(record.to_json())
-    if not no_report:
-        console.print(f"report: {build_report(started.folder.path)}", soft_wrap=True)
+    with watching.watched(watch) as show:
+        started = preparation.resume(resume, asked, _note) if resume else preparation.start(out, asked, _note)
+        show(started.folder.path)
+        if not started.testbed.needs_processors_in_time:
+            _import_meanwhile("bentpipe.runs.table", *(() if no_report else ("bentpipe.report",)))
+        execution = _execute(started, settings, retry)
+        console = Console(stderr=as_json, highlight=False)
+        _show(execution, console, begin)
+        if as_json:
+            for record in execution.in_order:
+                click.echo(record.to_json())
+        if not no_report:
+            console.print(f"report: {build_report(started.folder.path)}", soft_wrap=True)
     return 1 if execution.harness_failures else 0
 
 

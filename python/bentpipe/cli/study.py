@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from bentpipe.cli import exit_code
+from bentpipe.cli import exit_code, watching
 from bentpipe.cli.run import run
 from bentpipe.errors import BentpipeError, Interrupted
 from bentpipe.runs.manifest import FILE
@@ -67,10 +67,12 @@ def _command(one: Study) -> click.Command:
             metavar="DIR",
             help="Where the page goes (default: the study's folder; of a package, the current one).",
         ),
+        click.Option(["--watch"], is_flag=True, help=watching.HELP),
     ]
 
-    def carry_out(**given: Any) -> int:
-        return _carry_out(one, **given)
+    def carry_out(watch: bool, **given: Any) -> int:
+        with watching.watched(watch):
+            return _carry_out(one, **given)
 
     listed = "\n".join(f"  {_shown(run)}" for run in one.runs)
     also = f"\n\nAlso called: {', '.join(one.also)}." if one.also else ""

@@ -42,7 +42,7 @@ class Columns:
             self._length += len(part)
         return {"at": at, "count": len(part), "unit": unit}
 
-    def base64(self) -> str:
-        """All columns."""
+    def base64(self, level: int = 9) -> str:
+        """All columns, compressed at a `level` of zlib."""
         whole = b"".join(part.tobytes() for part in self._parts)
-        return base64.b64encode(zlib.compress(whole, level=9)).decode()
+        return base64.b64encode(zlib.compress(whole, level=level)).decode()

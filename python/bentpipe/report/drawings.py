@@ -168,7 +168,7 @@ class Plots:
         return self._rate(OTHER[self.data])
 
     def _rate(self, direction: Direction) -> list[dict[str, Any]]:
-        one = series.rate(self.packets, direction, series.bin_for(self.rtt_s), self._rate_side())
+        one = series.rate(self.packets, direction, series.bin_for(self.rtt_s), self.rate_side())
         if not one.raw.any():
             return []
         middle = one.start_s + one.bin_s / 2
@@ -181,7 +181,7 @@ class Plots:
     def _rate_bps(self, direction: Direction) -> int | None:
         return self.link.forward_rate_bps if direction == "forward" else self.link.return_rate_bps
 
-    def _rate_side(self) -> Side:
+    def rate_side(self) -> Side:
         """The side where data arrives, behind the bottleneck; its sender if nothing was captured there."""
         receiver = SENDER[OTHER[self.data]]
         return receiver if np.isfinite(series.seen(self.packets, receiver)).any() else SENDER[self.data]

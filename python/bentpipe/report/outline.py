@@ -26,6 +26,7 @@ class RunOutline:
     folder: Path
     manifest: Manifest
     cells: Sequence[CellKey]  # in the order in which they first appear
+    planned: int | None = None  # trials of a run that may be under way; its cells are all that are planned
 
     @cached_property
     def matrices(self) -> dict[MatrixKey, list[CellKey]]:

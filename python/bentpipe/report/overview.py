@@ -64,28 +64,31 @@ def run_json(outline: RunOutline, summaries: Mapping[CellKey, CellSummary]) -> s
         "manifest": msgspec.to_builtins(outline.manifest),
         "trials": sum(one.trials for one in summaries.values()),
         "failed": sum(one.failed for one in summaries.values()),
+        "planned": outline.planned,
     }
-    matrices = (
-        _matrix(outline, key, {cell: summaries[cell] for cell in cells})
-        for key, cells in outline.matrices.items()
-    )
+    matrices = (_matrix(outline, key, cells, summaries) for key, cells in outline.matrices.items())
     return pages.with_list(pages.finite(data), "matrices", matrices)
 
 
-def _matrix(outline: RunOutline, key: MatrixKey, cells: Mapping[CellKey, CellSummary]) -> str:
+def _matrix(
+    outline: RunOutline, key: MatrixKey, cells: Sequence[CellKey], summaries: Mapping[CellKey, CellSummary]
+) -> str:
+    """A matrix; cells without a summary have no trial yet."""
     clients: dict[str, list[CellSummary]] = {}
     servers: dict[str, list[CellSummary]] = {}
-    for cell, summary in cells.items():
-        clients.setdefault(cell.client, []).append(summary)
-        servers.setdefault(cell.server, []).append(summary)
+    begun = {cell: summaries[cell] for cell in cells if cell in summaries}
+    for cell in cells:
+        own = [begun[cell]] if cell in begun else []
+        clients.setdefault(cell.client, []).extend(own)
+        servers.setdefault(cell.server, []).extend(own)
     data = {
         **key._asdict(),
         "summary": outline.summary(key.scenario),
         "clients": [_margin(name, clients[name]) for name in sorted(clients, key=by_name)],
         "servers": [_margin(name, servers[name]) for name in sorted(servers, key=by_name)],
-        "total": _margin("all", list(cells.values())),
+        "total": _margin("all", list(begun.values())),
     }
-    return pages.with_list(pages.finite(data), "cells", (one.shown for one in cells.values()))
+    return pages.with_list(pages.finite(data), "cells", (one.shown for one in begun.values()))
 
 
 def _margin(name: str, group: Sequence[CellSummary]) -> dict[str, Any]:

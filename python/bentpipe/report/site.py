@@ -16,6 +16,7 @@ from bentpipe.report.cell_page import cell_data
 from bentpipe.report.outline import RunOutline
 from bentpipe.report.overview import CellSummary, run_json
 from bentpipe.runs import manifest, trial_files
+from bentpipe.runs.records import CellKey
 from bentpipe.runs.stored_records import RECORDS, RecordsByTrial, StoredRecords
 
 ASSETS = ("report.js", "report.css", "licenses.txt")
@@ -31,6 +32,20 @@ def build(run: Path) -> Path:
     An older site is replaced, and kept if anything goes wrong. BentpipeError for a folder that is not a run
     or a file in it that cannot be read, OSError if the site cannot be written.
     """
+    site, partial = run / "report", run / "report.partial"
+    _build(run, site, partial, under_way=False)
+    return site / "index.html"
+
+
+def build_under_way(run: Path, site: Path) -> int:
+    """Build the site of a run that may be under way at `site`, elsewhere than in the run's own folder: with
+    all cells that are planned, and without traces, which the run may still remove. How many trials have ended.
+    Errors are those of `build`.
+    """
+    return _build(run, site, site.with_name(f"{site.name}.partial"), under_way=True)
+
+
+def _build(run: Path, site: Path, partial: Path, under_way: bool) -> int:
     assets = bundle(ASSETS)
     found = manifest.read(run)
     try:
@@ -38,17 +53,20 @@ def build(run: Path) -> Path:
     except FileNotFoundError:
         file = run / RECORDS
         raise ReportError(f"{file}: no such file", "no trial of this run has finished yet") from None
-    site, partial = run / "report", run / "report.partial"
     shutil.rmtree(partial, ignore_errors=True)
     try:
         with closing(stored):
-            _write(RunOutline(run, found, stored.cells), stored, partial, assets)
+            planned = [CellKey.of(one) for one in found.trials()] if under_way else []
+            cells = dict.fromkeys([*planned, *stored.cells])
+            outline = RunOutline(run, found, list(cells), len(planned) if under_way else None)
+            _write(outline, stored, partial, assets)
+            ended = len(stored)
         shutil.rmtree(site, ignore_errors=True)
         partial.rename(site)
     except (OSError, BentpipeError):
         shutil.rmtree(partial, ignore_errors=True)
         raise
-    return site / "index.html"
+    return ended
 
 
 def _write(outline: RunOutline, stored: StoredRecords, site: Path, assets: list[Path]) -> None:
@@ -58,7 +76,10 @@ def _write(outline: RunOutline, stored: StoredRecords, site: Path, assets: list[
     for asset in assets:
         pages.write(site / "assets" / asset.name, asset.read_bytes())
     summaries = {}
+    begun = set(stored.cells)
     for slug, key in outline.slugs.items():  # one after the other: all records take much memory
+        if key not in begun:
+            continue
         cell = Cell.of(key, stored.of_cell(key))
         summaries[key] = CellSummary.of(cell, slug)
         script = pages.data_script("bentpipeCell", cell_data(outline, slug, cell, traces))
@@ -70,10 +91,11 @@ def _write(outline: RunOutline, stored: StoredRecords, site: Path, assets: list[
 
 
 def _traced(outline: RunOutline, stored: StoredRecords) -> TracedRun:
-    """The trials that have a trace."""
+    """The trials that have a trace; of a run under way none."""
+    under_way = outline.planned is not None
     cells = {
         trial: key
-        for key in stored.cells
+        for key in ([] if under_way else stored.cells)
         for trial in stored.trials(key)
         if trial_files.is_traced(outline.folder / "trials" / trial)
     }

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -21,17 +22,22 @@ __all__ = ["KINDS", "script"]
 _BACK = "acks_overload_return_link"  # its `rate` is that of the ACKs' way
 _BEFORE_LINKS = "sojourn"  # the plot above those of the links
 _POINT = 100  # a finding that lasts less than this part of a round trip is a point in its plot
+_QUICKLY, _SMALL = 1, 9  # levels of zlib
 _SHARE = 0.05  # of the transfer: what is shown around a point if the round trip is not known
 
 
-def script(trial: str, analysis: Analysis) -> dict[str, Any]:
-    """The data in the script of a trial. BentpipeError if there is no connection in the trace."""
+def script(
+    trial: str, analysis: Analysis, kinds: Sequence[str] = KINDS, quickly: bool = False
+) -> dict[str, Any]:
+    """The data in the script of a trial, with these kinds of plots and those of the links. `quickly`: larger,
+    and sooner there. BentpipeError if there is no connection in the trace.
+    """
     connection = analysis.connection()
     packets = series.of_connection(analysis.packets, connection.connection)
     plots = Plots(packets, connection, analysis.link)
-    drawn = [{"kind": kind, "series": getattr(plots, kind)()} for kind in KINDS]
+    drawn = [{"kind": kind, "series": getattr(plots, kind)()} for kind in kinds]
     links, missing = _links(analysis, connection, plots)
-    behind = KINDS.index(_BEFORE_LINKS) + 1
+    behind = kinds.index(_BEFORE_LINKS) + 1 if _BEFORE_LINKS in kinds else len(drawn)
     drawn[behind:behind] = links.plots() if links else []
     return {
         "trial": trial,
@@ -43,7 +49,7 @@ def script(trial: str, analysis: Analysis) -> dict[str, Any]:
         "unlike_record": _unlike_record(analysis, connection.findings),
         "interruptions": links.interruptions() if links else [],
         "plots": [plot for plot in drawn if plot["series"]],
-        "data": plots.columns.base64(),
+        "data": plots.columns.base64(_QUICKLY if quickly else _SMALL),
     }
 
 

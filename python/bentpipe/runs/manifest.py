@@ -16,6 +16,7 @@ import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -172,24 +173,28 @@ def _versions() -> dict[str, Any]:
     # All are asked at once, so that it takes as long as the slowest of them.
     with ThreadPoolExecutor() as pool:
         made_from = pool.submit(origin.made_from)
-        rustc, go = pool.submit(_version, "rustc", "--version"), pool.submit(_version, "go", "version")
-    asked = {"rustc": rustc.result(), "go": go.result()}
+        compilers = {name: pool.submit(_compiler, name) for name in _COMPILERS}
+    versions = {name: asked.result() for name, asked in compilers.items()}
     return {
         "bentpipe": bentpipe.__version__,
         "python": platform.python_version(),
-        **{name: version for name, version in asked.items() if version is not None},
+        **{name: version for name, version in versions.items() if version is not None},
         **made_from.result(),
     }
 
 
-def _version(compiler: str, question: str) -> str | None:
-    """The version that a compiler gives; None if it is not there, or fails."""
-    if shutil.which(compiler) is None:
+_COMPILERS = {"rustc": "--version", "go": "version"}
+
+
+@cache
+def _compiler(name: str) -> str | None:
+    """The version that a compiler gives, which is asked once; None if it is not there, or fails."""
+    if shutil.which(name) is None:
         return None
-    done = subprocess.run([compiler, question], capture_output=True, text=True, check=False)
+    done = subprocess.run([name, _COMPILERS[name]], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         return None
-    return done.stdout.strip().removeprefix(f"{compiler} ").removeprefix("version ")
+    return done.stdout.strip().removeprefix(f"{name} ").removeprefix("version ")
 
 
 def _host() -> dict[str, Any]:

@@ -63,6 +63,43 @@ export function marks(
   };
 }
 
+const BAND = "band";
+
+const Band = graphic.extendShape({
+  type: BAND,
+  shape: { points: new Float64Array(0) },
+  buildPath(path, shape) {
+    const { points } = shape as { points: Float64Array };
+    for (let i = 0; i < points.length; i += 2) {
+      if (i === 0) path.moveTo(points[0]!, points[1]!);
+      else path.lineTo(points[i]!, points[i + 1]!);
+    }
+    path.closePath();
+  },
+});
+graphic.registerShape(BAND, Band as Parameters<typeof graphic.registerShape>[1]);
+
+/** The part of a custom series that fills what lies between two lines, as times and values in turn. */
+export function band(low: Float64Array, high: Float64Array, color: string): object {
+  const back = new Float64Array(high.length);
+  for (let i = 0; i < high.length; i += 2) {
+    back[high.length - 2 - i] = high[i]!;
+    back[high.length - 1 - i] = high[i + 1]!;
+  }
+  const outline = new Float64Array([...low, ...back]);
+  return {
+    type: "custom",
+    clip: true,
+    data: [[outline[0], outline[1]]],
+    renderItem: (_: unknown, api: { coord: (value: number[]) => number[] }) => ({
+      type: BAND,
+      silent: true,
+      shape: { points: pixels(outline, api) },
+      style: { fill: color, opacity: 0.22 },
+    }),
+  };
+}
+
 function pixels(data: Float64Array, api: { coord: (value: number[]) => number[] }): Float64Array {
   const points = new Float64Array(data.length);
   for (let i = 0; i < data.length; i += 2) {

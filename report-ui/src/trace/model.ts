@@ -37,7 +37,9 @@ export type Mark =
   | "limit"
   | "level"
   | "guide"
-  | "pale";
+  | "pale"
+  | "band"
+  | "pinned";
 
 interface SeriesOf<Numbers> {
   name: string;

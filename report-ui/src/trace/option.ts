@@ -2,7 +2,7 @@
 
 import { axis, type Option, type Theme } from "../chart";
 import { FACES } from "./kinds";
-import { marks } from "./marks";
+import { band, marks } from "./marks";
 import type { Event } from "../schema/analysis";
 import type { Interruption, Kind, Series } from "./model";
 import { dots, extent, firstFrom, line, roundAxis, strokes, type View } from "./thin";
@@ -78,7 +78,7 @@ function reach(series: Series[], span: Span): [number, number] | null {
     const upper = tops ? extent(times, tops, span) : found;
     if (!found || !upper) continue;
     // The first ranges of ACKs reach down to packet 0; what matters is where they end.
-    low = Math.min(low, tops ? upper[0] : found[0]);
+    low = Math.min(low, mark === "ranges" ? upper[0] : found[0]);
     high = Math.max(high, upper[1]);
   }
   return low > high ? null : [low, high];
@@ -112,6 +112,14 @@ function drawn(series: Series, view: View, theme: Theme, order: number): object 
       return stroke(common, line(times, values, view), { color, width: 1.75 });
     case "level":
       return stroke(common, line(times, values, view), { color, width: 1.5, type: [7, 3] });
+    case "band":
+      return {
+        ...common,
+        z: 1,
+        ...band(line(times, values, view), line(times, tops ?? values, view), color),
+      };
+    case "pinned":
+      return stroke(common, line(times, values, view), { color, width: 1.5, type: [2, 3], opacity: 0.8 });
     case "pale":
       return stroke(common, line(times, values, view), { color, width: 1.25, opacity: 0.38 });
     case "steps":

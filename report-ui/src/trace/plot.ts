@@ -31,20 +31,27 @@ export interface Plot {
   /** Show what the plot has at the time pointed at. */
   read: () => void;
   mark: (span: Span | null) => void;
+  /** Show other series from now on; what is hidden stays so. */
+  replace: (series: Series[]) => void;
 }
 
-export function plot(kind: Kind, series: Series[], stage: Stage): Plot {
+export function plot(kind: Kind, first: Series[], stage: Stage): Plot {
   const face = FACES[kind];
-  const hidden = new Set<Series>();
+  const hidden = new Set<string>();
+  let series = first;
   let marked: Span | null = null;
-  const shown = () => series.filter((one) => !hidden.has(one));
+  const shown = () => series.filter((one) => !hidden.has(one.name));
   const reading = h("output", { class: "reading" });
-  const keys = legend(series, hidden, face.show, () => (made.redraw?.(), read()));
+  const keys = h("div", { class: "key-list" });
+  const write = () =>
+    keys.replaceChildren(...legend(series, hidden, face.show, () => (made.redraw?.(), read())));
+  write();
   const drawing = {
-    label: `${face.title} over time: ${[...new Set(series.map(({ name }) => name))].join(", ")}`,
+    label: label(face.title, series),
     height: face.height,
     renderer: "canvas" as const,
     steady: true,
+    csv: () => csv(series),
     option: (theme: Parameters<typeof option>[1]) =>
       option(
         {
@@ -64,7 +71,7 @@ export function plot(kind: Kind, series: Series[], stage: Stage): Plot {
     `${stage.file}-${kind}`,
     drawing,
     h("p", { class: "note" }, face.note),
-    h("div", { class: "keys" }, ...keys, reading),
+    h("div", { class: "keys" }, keys, reading),
   );
   const cursor = h("div", { class: "cursor", hidden: true });
   const read = () => {
@@ -94,7 +101,40 @@ export function plot(kind: Kind, series: Series[], stage: Stage): Plot {
       marked = span;
       made.redraw?.();
     },
+    replace: (next) => {
+      const same = legendOf(next) === legendOf(series);
+      series = next;
+      drawing.label = label(face.title, series);
+      made.host.setAttribute("aria-label", drawing.label);
+      if (same) return; // a key that has the focus keeps it
+      write();
+    },
   };
+}
+
+function label(title: string, series: Series[]): string {
+  return `${title} over time: ${[...new Set(series.map(({ name }) => name))].join(", ")}`;
+}
+
+/** What a legend shows. */
+function legendOf(series: Series[]): string {
+  return JSON.stringify(
+    series.map(({ name, mark, colour, times, values }) => [
+      name,
+      mark,
+      colour,
+      COUNTED.has(mark) ? times.length : mark === "level" ? values[0] : 0,
+    ]),
+  );
+}
+
+/** All series as CSV: a line for each point. */
+export function csv(series: Series[]): string {
+  const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`;
+  const lines = series.flatMap(({ name, times, values, tops }) =>
+    Array.from(times, (time, i) => [quoted(name), time, values[i], tops?.[i] ?? ""].join(",")),
+  );
+  return ["series,time_s,value,top", ...lines, ""].join("\n");
 }
 
 function target(stage: Stage, host: HTMLElement): Target {
@@ -108,7 +148,7 @@ const COUNTED = new Set<Mark>(["loss", "retransmission", "tick"]);
 /** A button for each name, with its mark; with the value that holds, or how many events there are. */
 function legend(
   series: Series[],
-  hidden: Set<Series>,
+  hidden: Set<string>,
   show: (value: number) => string,
   changed: () => void,
 ): HTMLElement[] {
@@ -122,12 +162,18 @@ function legend(
     const style = `--key:var(--${colour})`;
     const button = h(
       "button",
-      { type: "button", class: `key ${mark}`, "aria-pressed": "true", style, title: "Hide or show" },
+      {
+        type: "button",
+        class: `key ${mark}`,
+        "aria-pressed": String(!hidden.has(name)),
+        style,
+        title: "Hide or show",
+      },
       `${name}${events}${level}`,
     );
     button.addEventListener("click", () => {
-      for (const one of mine) if (!hidden.delete(one)) hidden.add(one);
-      button.setAttribute("aria-pressed", String(!mine.some((one) => hidden.has(one))));
+      if (!hidden.delete(name)) hidden.add(name);
+      button.setAttribute("aria-pressed", String(!hidden.has(name)));
       changed();
     });
     return button;
@@ -153,10 +199,13 @@ function text(
   return parts.join(" · ");
 }
 
+/** Marks that are looked at, not read. */
+const PASSIVE = new Set<Mark>(["guide", "level", "pale", "band", "pinned"]);
+
 export function reading({ mark, times, values, tops }: Series, at: number, reach: number): number | null {
   const next = firstFrom(times, at);
   if (mark === "line" || mark === "steps" || mark === "limit") return values[next - 1] ?? null;
-  if (mark === "guide" || mark === "level" || mark === "pale") return null;
+  if (PASSIVE.has(mark)) return null;
   const before = at - (times[next - 1] ?? -Infinity);
   const after = (times[next] ?? Infinity) - at;
   if (Math.min(before, after) > reach) return null;

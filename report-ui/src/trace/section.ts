@@ -3,6 +3,7 @@
 import { h, type Child } from "../dom";
 import { duration } from "../format";
 import type { CellDetail, Iteration } from "../model";
+import { companions } from "./companions";
 import { findings } from "./findings";
 import { load } from "./load";
 import { KINDS, type Kind, type Trace } from "./model";
@@ -121,7 +122,8 @@ function show(body: HTMLElement, cell: CellDetail): (one: Iteration, where: Plac
     load(one.trace?.script ?? "").then(
       (trace) => {
         if (shown !== current) return;
-        const made = plots(trace, { cell, iteration: one, onWindow: remember(one.trial) });
+        const behind = (kind: Kind) => companions(kind, cell, one, trace);
+        const made = plots(trace, { behind, onWindow: remember(one.trial) });
         current.plots = made;
         body.replaceChildren(...overview(trace), made.element);
         made.start();

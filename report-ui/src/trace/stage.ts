@@ -2,16 +2,14 @@
 
 import { h } from "../dom";
 import { duration } from "../format";
-import type { CellDetail, Iteration } from "../model";
-import { companions } from "./companions";
 import { FACES } from "./kinds";
-import type { Kind, Trace } from "./model";
+import type { Kind, Series, Trace } from "./model";
 import { plot, type Plot } from "./plot";
 import { moved, within, zoomed, type Span } from "./window";
 
 export interface Setting {
-  cell: CellDetail;
-  iteration: Iteration;
+  /** What stands behind the series of a plot. */
+  behind: (kind: Kind) => Series[];
   /** The reader has changed the window; null is the whole transfer. */
   onWindow: (span: Span | null) => void;
 }
@@ -23,10 +21,12 @@ export interface Plots {
   stop: () => void;
   /** Show a window, or all; with a plot's name, mark the window there, show some more, and scroll to it. */
   go: (span: Span | null, kind: Kind | null) => void;
+  /** Show another trace with the same kinds of plots; a window that is not the whole transfer stays. */
+  replace: (trace: Trace) => void;
 }
 
-export function plots(trace: Trace, { cell, iteration, onWindow }: Setting): Plots {
-  const whole: Span = { from: 0, to: Math.max(trace.end_s * 1.02, 1e-3) };
+export function plots(trace: Trace, { behind, onWindow }: Setting): Plots {
+  let whole = wholeOf(trace);
   let span = whole;
   let pointed: number | null = null;
   const shownWindow = h("output", { class: "window" });
@@ -51,9 +51,7 @@ export function plots(trace: Trace, { cell, iteration, onWindow }: Setting): Plo
       all.forEach((one) => one.read());
     },
   };
-  const all = trace.plots.map(({ kind, series }) =>
-    plot(kind, [...companions(kind, cell, iteration, trace), ...series], stage),
-  );
+  const all = trace.plots.map(({ kind, series }) => plot(kind, [...behind(kind), ...series], stage));
   const element = h(
     "div",
     {},
@@ -76,7 +74,19 @@ export function plots(trace: Trace, { cell, iteration, onWindow }: Setting): Plo
       named.figure.element.hidden = false;
       named.figure.element.scrollIntoView({ block: "center" });
     },
+    replace: (next) => {
+      const isWhole = span.from === whole.from && span.to === whole.to;
+      whole = wholeOf(next);
+      stage.events = next.events;
+      stage.interruptions = next.interruptions;
+      next.plots.forEach(({ kind, series }, i) => all[i]!.replace([...behind(kind), ...series]));
+      set(isWhole ? whole : span);
+    },
   };
+}
+
+function wholeOf({ end_s }: Trace): Span {
+  return { from: 0, to: Math.max(end_s * 1.02, 1e-3) };
 }
 
 /** A window in which what is named has air to both sides. */

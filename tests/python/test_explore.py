@@ -1,0 +1,366 @@
+"""`bentpipe explore`: who may speak with its server, what it plays, and that nothing of it stays behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shlex
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import chance
+import children
+import pytest
+from conftest import Command, installed_or_skip
+from hypothesis import given
+from hypothesis import strategies as st
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+
+from bentpipe.explore.access import Access
+from bentpipe.explore.exploration import Exploration, read_request
+from bentpipe.explore.offer import suggested
+from bentpipe.plan import scenarios
+from bentpipe.schema.explore import ExploredSender, ExploredState
+
+SEED = 20260401
+PATIENCE_S = 60.0
+
+
+@dataclass
+class Server:
+    """A server of `bentpipe explore` that runs."""
+
+    process: subprocess.Popen[str]
+    address: str
+    scratch: Path
+
+    @property
+    def host(self) -> str:
+        return self.address.split("/")[2]
+
+    def connect(self, **changed: Any) -> ClientConnection:
+        given = {"origin": f"http://{self.host}", "max_size": None, **changed}
+        return connect(f"{self.address.replace('http', 'ws')}live", **given)
+
+    def end(self) -> int:
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(children.PATIENCE_S)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    installed_or_skip("noq")
+    yield from started(tmp_path)
+
+
+def started(tmp_path: Path, *words: str, **environment: str) -> Iterator[Server]:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    command = [sys.executable, "-m", "bentpipe", "explore", "--no-browser", *words]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "TMPDIR": str(scratch), **environment},
+    )
+    assert process.stdout is not None
+    try:
+        yield Server(process, process.stdout.readline().split()[1], scratch)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def state(*servers: str, seeds: int = 1, **changed: Any) -> dict[str, Any]:
+    senders = [
+        {"client": "noq", "server": one, "treatment": "direct", "workload": "transfer:50kB", "protocol": ""}
+        for one in servers or ("noq:cc=cubic", "noq:cc=newreno")
+    ]
+    values = {"scenario": "sat", "settings": [], "senders": senders, "seeds": seeds, "seed": SEED}
+    return values | changed
+
+
+def ask(socket: ClientConnection, number: int, wanted: dict[str, Any]) -> None:
+    socket.send(json.dumps({"format": 1, "number": number, "state": wanted}))
+
+
+def replies(socket: ClientConnection, number: int) -> list[dict[str, Any]]:
+    """What the server says to a request, to its end."""
+    found = []
+    while not found or found[-1]["kind"] != "done":
+        one = json.loads(socket.recv(timeout=PATIENCE_S))
+        found += [one] if one["number"] == number else []
+    return found
+
+
+HOST = "127.0.0.1:8000"
+
+
+@pytest.mark.parametrize(
+    ("kind", "changed", "passes"),
+    [
+        ("http", {}, True),
+        ("http", {"host": "localhost:8000"}, True),
+        ("http", {"host": "evil.example:8000"}, False),  # a name that leads here: DNS rebinding
+        ("http", {"host": "127.0.0.1:8001"}, False),
+        ("http", {"host": None}, False),
+        ("http", {"origin": "http://127.0.0.1:8000"}, True),
+        ("http", {"origin": "http://127.0.0.1:8001"}, False),  # a server of somebody else's, here
+        ("http", {"origin": "null"}, False),
+        ("http", {"sec-fetch-site": "cross-site"}, False),
+        ("http", {"sec-fetch-site": "same-site"}, False),
+        ("websocket", {"origin": "http://127.0.0.1:8000"}, True),
+        ("websocket", {}, False),
+        ("websocket", {"origin": "https://evil.example"}, False),
+    ],
+)
+def test_only_pages_of_the_server_itself_may_speak_with_it(
+    kind: str, changed: dict[str, str | None], passes: bool
+) -> None:
+    access = Access(token="secret", port=8000)
+    headers = {name: value for name, value in {"host": HOST, **changed}.items() if value is not None}
+    assert (access.refusal(kind, "/secret/", headers) is None) is passes
+    for path in ("/", "/secre/", "/secrets/", "/x/secret/", "/secret\u00e9/"):
+        assert access.refusal(kind, path, headers) is not None
+
+
+def test_a_page_and_its_assets_need_the_token_and_the_host(server: Server) -> None:
+    root = f"http://{server.host}/"
+    for place in ("", "assets/explore.js"):
+        with urllib.request.urlopen(server.address + place) as answer:
+            assert (
+                answer.status == 200 and "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+            )
+        for address, headers in (
+            (root + place, {}),
+            (f"{root}wrong/{place}", {}),
+            (server.address + place, {"Host": "evil.example"}),
+            (server.address + place, {"Origin": "https://evil.example"}),
+        ):
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(urllib.request.Request(address, headers=headers))
+            assert refused.value.code == 403
+    with pytest.raises(urllib.error.HTTPError) as refused:  # nothing acts but the WebSocket
+        urllib.request.urlopen(server.address, data=b"x")
+    assert refused.value.code == 405
+
+
+def test_the_websocket_needs_token_host_and_origin(server: Server) -> None:
+    wrong = server.address.replace(server.address.split("/")[3], "wrong")
+    for address, given in (
+        (wrong, {"origin": f"http://{server.host}"}),
+        (server.address, {"origin": "https://evil.example"}),
+        (server.address, {"origin": None}),
+    ):
+        with pytest.raises(InvalidStatus) as refused:
+            connect(f"{address.replace('http', 'ws')}live", **given)  # type: ignore[arg-type]
+        assert refused.value.response.status_code == 403
+
+
+@given(
+    st.one_of(
+        st.text(),
+        st.recursive(
+            st.none() | st.integers() | st.text(),
+            lambda some: (
+                st.lists(some)
+                | st.dictionaries(st.sampled_from(["format", "number", "state", "senders", "x"]), some)
+            ),
+        ).map(json.dumps),
+    )
+)
+def test_whatever_a_page_sends_is_a_request_or_refused_in_words(text: str) -> None:
+    try:
+        read_request(text)
+    except ValueError as error:
+        assert str(error)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"seeds": 0}, {"seeds": 101}, {"senders": []}, {"seed": -1}, {"settings": ["x=1"] * 65},
+     {"scenario": "x" * 2001}, {"scenario": "a\0b"}],
+)  # fmt: skip
+def test_a_state_is_bounded(changed: dict[str, Any]) -> None:
+    read_request(json.dumps({"format": 1, "number": 1, "state": state()}))
+    with pytest.raises(ValueError, match=r"\w"):
+        read_request(json.dumps({"format": 1, "number": 1, "state": state(**changed)}))
+
+
+def test_suggestions_are_the_words_of_an_option() -> None:
+    assert suggested("congestion control: newreno, cubic (default), bbr3 of noq; bentpipe, Bentpipe's own") == [
+        "newreno", "cubic", "bbr3", "bentpipe",
+    ]  # fmt: skip
+    assert suggested("initial window in packets (default 10)") == []
+
+
+def sender(**changed: str) -> ExploredSender:
+    values = {
+        "client": "noq",
+        "server": "noq",
+        "treatment": "direct",
+        "workload": "transfer:1MB",
+        "protocol": "",
+    }
+    return ExploredSender(**(values | changed))
+
+
+def explored(*senders: ExploredSender, settings: tuple[str, ...] = ()) -> Exploration:
+    return Exploration(
+        ExploredState(scenario="sat", settings=list(settings), senders=list(senders), seeds=2, seed=SEED)
+    )
+
+
+def test_senders_that_differ_in_more_than_their_servers_are_two_commands() -> None:
+    both = explored(sender(), sender(server="noq:iw=100"))
+    assert len(both.commands()) == 1
+    two = explored(sender(), sender(treatment="quic-pep=terminal:iw=100,gateway:iw=100"))
+    assert len(two.commands()) == 2 and "--treatment" in two.commands()[1]
+
+
+@pytest.mark.virtual_time
+def test_the_command_of_a_state_runs_the_same_trials(server: Server, bentpipe: Command) -> None:
+    """Byte for byte, of every seed and sender; and what is saved as a scenario is the same path."""
+    queue = 'forward.queue={aqm="codel", size="30 packets"}'
+    with server.connect() as socket:
+        ask(socket, 1, state(settings=[queue, "forward.loss=1 %"], seeds=2))
+        said = replies(socket, 1)
+    (path,) = [one["path"] for one in said if one["kind"] == "path"]
+    shown = [one["trial"] for one in said if one["kind"] == "trial"]
+    (command,) = path["commands"]
+    done = bentpipe(*shlex.split(command)[1:], "--json", "--no-report")
+    assert done.code == 0, done.err
+    hashes = {record["trial"]: record["packet_log_hash"] for record in done.records()}
+    assert len(hashes) == 4 and len(shown) == 2
+    assert all(hashes[one["trial"]] == one["packet_log_hash"] for one in shown)
+    Path("saved.toml").write_text(path["file"])
+    assert tomllib.loads(path["file"])["satellite"]["forward"]["queue"]["aqm"] == "codel"
+    saved = scenarios.resolve("saved.toml").scenario
+    assert saved | {"name": ""} == path["scenario"] | {"name": ""}
+    bands = [one["band"]["trials"] for one in said if one["kind"] == "band"]
+    assert sorted(bands) == [1, 1, 2, 2]
+
+
+@pytest.mark.virtual_time
+def test_of_many_changes_the_last_one_wins_and_nothing_is_left(server: Server) -> None:
+    with server.connect() as socket:
+        for number in range(1, 21):
+            ask(socket, number, state(seeds=20, settings=[f"forward.queue={number + 10} packets"]))
+            time.sleep(0.1)
+        ask(socket, 21, state(settings=["forward.queue=99 packets"]))
+        said = replies(socket, 21)
+    assert [one["kind"] for one in said].count("trial") == 2
+    children.wait_for("the files of trials are gone", lambda: not list(server.scratch.glob("bentpipe-*/*")))
+    own = children_of(server.process.pid)
+    assert len(own) == 1, "the watchdog alone"
+    assert server.end() == 0
+    children.wait_for("the watchdog is gone", lambda: not any(children.runs(one) for one in own))
+    assert list(server.scratch.iterdir()) == []
+
+
+def children_of(parent: int) -> list[int]:
+    tasks = Path(f"/proc/{parent}/task").glob("*/children")
+    return [int(one) for task in tasks for one in task.read_text().split()]
+
+
+@pytest.mark.virtual_time
+def test_a_state_that_cannot_be_played_is_said_in_words(server: Server) -> None:
+    with server.connect() as socket:
+        ask(socket, 1, state(settings=["forward.queue=many"]))
+        problems = [one["problem"] for one in replies(socket, 1) if one["kind"] == "problem"]
+        assert problems and all("many" in one["error"] for one in problems)
+        ask(socket, 2, state("noq", "nonesuch"))
+        said = replies(socket, 2)
+        assert [one["sender"] for one in said if one["kind"] == "problem"] == [1]
+        assert [one["sender"] for one in said if one["kind"] == "trial"] == [0]
+        socket.send("{}")
+        assert "cannot be read" in json.loads(socket.recv(timeout=PATIENCE_S))["problem"]["error"]
+
+
+@pytest.mark.virtual_time
+def test_a_failing_and_a_silent_stack_are_shown_and_ended(tmp_path: Path) -> None:
+    """A crash is the sender's outcome; a program that says nothing is ended with the next change."""
+    installed_or_skip("noq")
+    for name, body in (("crashes", "exit 3"), ("hangs", "exec sleep 1000")):
+        folder = tmp_path / "stacks" / name
+        folder.mkdir(parents=True)
+        (folder / "endpoint.sh").write_text(f"#!/bin/sh\n{body}\n")
+        (folder / "stack.toml").write_text(STACK.format(name=name))
+    for server in started(tmp_path, "--stacks", str(tmp_path / "stacks")):
+        with server.connect() as socket:
+            ask(socket, 1, state("crashes", "noq"))
+            (failed,) = [one for one in replies(socket, 1) if one["kind"] == "trial" and one["sender"] == 0]
+            assert failed["trial"]["outcome"] == "crashed" and failed["trial"]["detail"]
+            ask(socket, 2, state("hangs"))
+            children.wait_for("the silent trial runs", lambda: len(children_of(server.process.pid)) > 1)
+            ask(socket, 3, state("noq"))
+            assert [one["kind"] for one in replies(socket, 3)].count("trial") == 1
+        assert server.end() == 0
+
+
+STACK = """\
+name = "{name}"
+title = "{name}"
+language = "sh"
+home = "https://example.org"
+roles = ["client", "server"]
+testcases = ["transfer"]
+deterministic = true
+notes = ""
+[commands]
+virtual-time = ["sh", "{{folder}}/endpoint.sh"]
+"""
+
+
+@pytest.mark.virtual_time
+def test_random_changes_leave_no_process_no_file_and_flat_memory(server: Server) -> None:
+    change_at_random(server, 15)
+
+
+@pytest.mark.soak
+def test_ten_minutes_of_random_changes(server: Server) -> None:
+    change_at_random(server, 600)
+
+
+def change_at_random(server: Server, seconds: float) -> None:
+    drawn = random.Random(chance.soak_seed() or 50)
+    with server.connect() as socket:
+        ask(socket, 1, state())
+        replies(socket, 1)
+        number, end, early = 1, time.monotonic() + seconds, memory(server)
+        while time.monotonic() < end:
+            number += 1
+            settings = [
+                f"forward.queue={drawn.randint(5, 500)} packets",
+                f"forward.loss={drawn.random():.2f} %",
+            ]
+            ask(socket, number, state(settings=settings, seeds=drawn.randint(1, 5)))
+            if drawn.random() < 0.3:
+                replies(socket, number)
+                early = early if number > 12 else memory(server)
+            else:
+                time.sleep(drawn.random() / 4)
+        ask(socket, number + 1, state())
+        replies(socket, number + 1)
+    children.wait_for("the files of trials are gone", lambda: not list(server.scratch.glob("bentpipe-*/*")))
+    assert len(children_of(server.process.pid)) == 1
+    assert memory(server) < early + 80e6
+    assert server.end() == 0
+
+
+def memory(server: Server) -> float:
+    """Bytes that the server has in memory."""
+    return int(Path(f"/proc/{server.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
