@@ -117,6 +117,7 @@ impl Client {
         let handle = live.handle;
         if !is_sent {
             flow.keep(payload, &mut self.counts);
+            self.progress(now, handle);
         } else if let Some(entry) = self.endpoint.get(handle) {
             let connection = &mut entry.connection;
             let tunnel = &mut live.tunnel;

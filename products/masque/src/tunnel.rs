@@ -38,30 +38,50 @@ pub struct Carriage {
 /// The counts of all connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
+    /// Requests for UDP that were sent, or that came.
     pub requests: u64,
+    /// Those that were answered with another status than 200.
     pub refused_requests: u64,
+    /// Those that ended with an error.
     pub failed_requests: u64,
+    /// Connections between client and proxy.
     pub connections: u64,
+    /// UDP payloads that were sent into the tunnel as datagrams.
     pub sent_datagrams: u64,
+    /// Those that were sent in capsules.
     pub sent_capsules: u64,
+    /// The bytes of both.
     pub sent_bytes: u64,
+    /// UDP payloads that came out of the tunnel as datagrams.
     pub received_datagrams: u64,
+    /// Those that came in capsules.
     pub received_capsules: u64,
+    /// The bytes of both.
     pub received_bytes: u64,
+    /// UDP payloads that do not fit into the tunnel's packets, and were dropped.
     pub too_large_datagrams: u64,
+    /// Those that were dropped since too much waited already.
     pub queue_full_datagrams: u64,
+    /// Those of no request, or of a context that nobody registered.
     pub unknown_datagrams: u64,
+    /// The most bytes that waited to be sent.
     pub most_queued_bytes: usize,
+    /// Packets between client and proxy.
     pub tunnel: TunnelCounts,
 }
 
-/// What the connections of a tunnel came to.
+/// The packets of connections between client and proxy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TunnelCounts {
+    /// UDP datagrams that were sent.
     pub sent_packets: u64,
+    /// Their payloads' bytes.
     pub sent_bytes: u64,
+    /// Packets that were taken for lost.
     pub lost_packets: u64,
+    /// Their bytes: with `carry=streams` they were sent again.
     pub lost_bytes: u64,
+    /// How often congestion control was told of loss or of a mark.
     pub congestion_events: u64,
 }
 
