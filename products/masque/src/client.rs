@@ -210,12 +210,20 @@ impl Client {
         loop {
             let drained = self.endpoint.drive(handle, &mut events);
             let is_live = self.live.as_ref().is_some_and(|live| live.handle == handle);
-            if events.is_empty() || !is_live || drained.is_some() {
-                if let Some(mut connection) = drained
-                    && is_live
-                {
-                    self.lose(&mut connection);
-                }
+            if !is_live {
+                return;
+            }
+            if let Some(mut connection) = drained {
+                self.counts.tunnel.add(&mut connection);
+                let lost = events.iter().find_map(|event| match event {
+                    Event::ConnectionLost { reason } => Some(reason.to_string()),
+                    _ => None,
+                });
+                self.error = lost.or(self.error.take());
+                self.forget();
+                return;
+            }
+            if events.is_empty() {
                 return;
             }
             // Datagrams alone change nothing about requests.
@@ -335,11 +343,6 @@ impl Client {
         if let Some(entry) = self.endpoint.get(handle) {
             self.counts.tunnel.add(&mut entry.connection);
         }
-        self.forget();
-    }
-
-    fn lose(&mut self, connection: &mut Connection) {
-        self.counts.tunnel.add(connection);
         self.forget();
     }
 

@@ -18,6 +18,9 @@ use crate::requests::{Requested, Requests, serve};
 use crate::target::Target;
 use crate::tunnel::{Counts, Tunnel};
 
+/// Datagrams of a flow that wait for its socket; further ones are lost.
+const MOST_HELD: usize = 64;
+
 /// The number of a flow: a request that succeeded, and its socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u64);
@@ -41,11 +44,21 @@ pub struct Proxy {
     endpoint: SideEndpoint<()>,
     /// By the handles of their connections.
     clients: BTreeMap<usize, Client>,
-    flows: BTreeMap<FlowId, (usize, Shared)>,
+    flows: BTreeMap<FlowId, Flow>,
     latest_flow: u64,
     outputs: VecDeque<Output>,
     counts: Counts,
     is_draining: bool,
+}
+
+/// A request, and its socket once there is one.
+struct Flow {
+    /// The handle of its client's connection.
+    client: usize,
+    channel: Shared,
+    is_open: bool,
+    /// Datagrams that wait for the socket.
+    held: VecDeque<Bytes>,
 }
 
 /// A client's connection.
@@ -86,10 +99,10 @@ impl Proxy {
 
     /// A datagram of a flow's target has come.
     pub fn handle_reply(&mut self, now: Duration, flow: FlowId, payload: &[u8]) {
-        let Some((handle, channel)) = self.flows.get(&flow) else {
+        let Some(Flow { client, channel, .. }) = self.flows.get(&flow) else {
             return;
         };
-        let handle = *handle;
+        let handle = *client;
         if let (Some(client), Some(entry)) =
             (self.clients.get_mut(&handle), self.endpoint.get(handle))
         {
@@ -102,26 +115,27 @@ impl Proxy {
 
     /// Says whether there is a socket for a flow, or the status of the answer.
     pub fn answer(&mut self, now: Duration, flow: FlowId, answer: Result<(), StatusCode>) {
-        let Some((handle, channel)) = self.flows.get(&flow) else {
+        let Some(asked) = self.flows.get_mut(&flow) else {
             return;
         };
-        let handle = *handle;
-        let mut channel = channel.borrow_mut();
-        match answer {
-            Ok(()) => channel.decide(StatusCode::OK),
-            Err(status) => channel.decide(status),
+        let handle = asked.client;
+        let status = answer.err().unwrap_or(StatusCode::OK);
+        asked.channel.borrow_mut().decide(status);
+        if answer.is_ok() {
+            asked.is_open = true;
+            let held = asked.held.drain(..);
+            self.outputs.extend(held.map(|it| Output::Send(flow, it)));
         }
-        drop(channel);
         self.progress(now, handle);
         self.settle(now, handle);
     }
 
     /// A flow's socket is of no use any more.
     pub fn fail(&mut self, now: Duration, flow: FlowId, why: &str) {
-        let Some((handle, channel)) = self.flows.get(&flow) else {
+        let Some(Flow { client, channel, .. }) = self.flows.get(&flow) else {
             return;
         };
-        let handle = *handle;
+        let handle = *client;
         let mut channel = channel.borrow_mut();
         channel.leave(Ok(()));
         channel.end(Ending::Failed(why.to_owned()));
@@ -263,9 +277,14 @@ impl Proxy {
         let connection = &mut entry.connection;
         match event {
             Event::DatagramReceived => {
-                let (flows, outputs) = (&client.flows, &mut self.outputs);
+                let (ids, flows) = (&client.flows, &mut self.flows);
+                let outputs = &mut self.outputs;
                 let taken = client.tunnel.receive(connection, &mut self.counts, |id, payload| {
-                    outputs.extend(flows.get(&id).map(|flow| Output::Send(*flow, payload)));
+                    if let Some(id) = ids.get(&id)
+                        && let Some(flow) = flows.get_mut(id)
+                    {
+                        outputs.extend(flow.pass(*id, payload));
+                    }
                 });
                 if let Err(code) = taken {
                     client.tunnel.session.transport().lock().close = Some(code.value());
@@ -303,21 +322,29 @@ impl Proxy {
             let stream = channel.borrow().stream.expect("a request has a stream");
             let id = stream.into_inner();
             client.flows.insert(id, flow);
-            self.flows.insert(flow, (handle, channel.clone()));
-            let outputs = &mut self.outputs;
-            client.tunnel.add(id, channel, &mut self.counts, |payload| {
-                outputs.push_back(Output::Send(flow, payload));
-            });
+            let mut held = VecDeque::new();
+            let counts = &mut self.counts;
+            client.tunnel.add(id, channel.clone(), counts, |payload| held.push_back(payload));
+            let asked = Flow {
+                client: handle,
+                channel,
+                is_open: false,
+                held,
+            };
+            self.flows.insert(flow, asked);
         }
         let mut over = Vec::new();
         for (stream, flow) in &client.flows {
-            let (_, channel) = &self.flows[flow];
-            let mut channel = channel.borrow_mut();
-            for payload in channel.arrived.drain(..) {
+            let Some(there) = self.flows.get_mut(flow) else {
+                continue;
+            };
+            let arrived = std::mem::take(&mut there.channel.borrow_mut().arrived);
+            for payload in arrived {
                 self.counts.received_capsules += 1;
                 self.counts.received_bytes += payload.len() as u64;
-                self.outputs.push_back(Output::Send(*flow, payload));
+                self.outputs.extend(there.pass(*flow, payload));
             }
+            let channel = there.channel.borrow();
             if let Phase::Ended(ending) = &channel.phase {
                 match ending {
                     Ending::Closed => {}
@@ -356,6 +383,7 @@ impl Proxy {
         }
     }
 
+    /// A connection is no more: neither are its flows.
     fn forget(&mut self, handle: usize) {
         let Some(client) = self.clients.remove(&handle) else {
             return;
@@ -364,5 +392,18 @@ impl Proxy {
             self.flows.remove(&flow);
             self.outputs.push_back(Output::Close(flow));
         }
+    }
+}
+
+impl Flow {
+    /// What is to be done with a datagram: before there is a socket it waits.
+    fn pass(&mut self, id: FlowId, payload: Bytes) -> Option<Output> {
+        if self.is_open {
+            return Some(Output::Send(id, payload));
+        }
+        if self.held.len() < MOST_HELD {
+            self.held.push_back(payload);
+        }
+        None
     }
 }

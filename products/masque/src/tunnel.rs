@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bentpipe_endpoint::contract::Statistics;
-use bytes::{Buf, Bytes};
+use bytes::{BufMut, Bytes, BytesMut};
 use h3::error::Code;
 use h3::quic::StreamId;
-use h3_datagram::datagram::Datagram;
-use noq_proto::{Connection, SendDatagramError};
+use noq_proto::coding::{Decodable, Encodable};
+use noq_proto::{Connection, SendDatagramError, VarInt};
 
 use crate::capsule::{CONTEXT, udp_payload};
 use crate::channel::Shared;
@@ -200,9 +200,8 @@ impl Tunnel {
         mut take: impl FnMut(u64, Bytes),
     ) -> Result<(), Code> {
         while let Some(datagram) = connection.datagrams().recv() {
-            let datagram = Datagram::decode(datagram).map_err(|_| Code::H3_DATAGRAM_ERROR)?;
-            let stream = datagram.stream_id().into_inner();
-            let Some(payload) = udp_payload(datagram.into_payload()) else {
+            let (stream, datagram) = decode(datagram).ok_or(Code::H3_DATAGRAM_ERROR)?;
+            let Some(payload) = udp_payload(datagram) else {
                 counts.unknown_datagrams += 1;
                 continue;
             };
@@ -240,8 +239,19 @@ impl Tunnel {
     }
 }
 
-/// An HTTP datagram with a UDP payload (RFC 9297, section 2.1; RFC 9298, section 5).
+/// A UDP payload as an HTTP datagram (RFC 9297, section 2.1; RFC 9298, section 5).
 fn encode(stream: StreamId, payload: &[u8]) -> Bytes {
-    let mut datagram = Datagram::new(stream, CONTEXT.chain(payload)).encode();
-    datagram.copy_to_bytes(datagram.remaining())
+    let mut datagram = BytesMut::with_capacity(VarInt::MAX_SIZE + CONTEXT.len() + payload.len());
+    let quarter = VarInt::from_u64(stream.into_inner() / 4);
+    quarter.expect("a quarter of an integer of QUIC is one").encode(&mut datagram);
+    datagram.put_slice(&CONTEXT);
+    datagram.put_slice(payload);
+    datagram.freeze()
+}
+
+/// The stream of an HTTP datagram, and what follows; `None`: it is of no stream that can be.
+fn decode(mut datagram: Bytes) -> Option<(u64, Bytes)> {
+    let quarter = VarInt::decode(&mut datagram).ok()?.into_inner();
+    let stream = quarter.checked_mul(4).filter(|id| *id <= VarInt::MAX.into_inner())?;
+    Some((stream, datagram))
 }
