@@ -96,7 +96,9 @@ impl CapsuleReader {
                     }
                 }
                 State::Skipped(length) => {
-                    let there = bytes.remaining().min(usize::try_from(length).unwrap_or(usize::MAX));
+                    let there = bytes
+                        .remaining()
+                        .min(usize::try_from(length).unwrap_or(usize::MAX));
                     bytes.advance(there);
                     let left = length - there as u64;
                     if left > 0 {

@@ -227,7 +227,9 @@ impl Client {
                 return;
             }
             // Datagrams alone change nothing about requests.
-            let is_more = events.iter().any(|it| !matches!(it, Event::DatagramReceived));
+            let is_more = events
+                .iter()
+                .any(|it| !matches!(it, Event::DatagramReceived));
             while let Some(event) = events.pop_front() {
                 self.handle_event(handle, &event);
             }
@@ -245,9 +247,11 @@ impl Client {
         match event {
             Event::DatagramReceived => {
                 let (clients, arrived) = (&live.clients, &mut self.arrived);
-                let taken = live.tunnel.receive(connection, &mut self.counts, |id, payload| {
-                    arrived.extend(clients.get(&id).map(|client| (*client, payload)));
-                });
+                let taken = live
+                    .tunnel
+                    .receive(connection, &mut self.counts, |id, payload| {
+                        arrived.extend(clients.get(&id).map(|client| (*client, payload)));
+                    });
                 if let Err(code) = taken {
                     live.tunnel.session.transport().lock().close = Some(code.value());
                 }
@@ -452,8 +456,7 @@ impl Live {
         if !self.tunnel.channels.contains_key(&id) {
             self.clients.insert(id, client);
             // Nothing comes before the request is sent.
-            self.tunnel
-                .add(id, flow.channel.clone(), counts, |_| ());
+            self.tunnel.add(id, flow.channel.clone(), counts, |_| ());
         }
         flow.early_bytes = 0;
         for payload in flow.early.drain(..) {

@@ -99,7 +99,10 @@ impl Proxy {
 
     /// A datagram of a flow's target has come.
     pub fn handle_reply(&mut self, now: Duration, flow: FlowId, payload: &[u8]) {
-        let Some(Flow { client, channel, .. }) = self.flows.get(&flow) else {
+        let Some(Flow {
+            client, channel, ..
+        }) = self.flows.get(&flow)
+        else {
             return;
         };
         let handle = *client;
@@ -132,7 +135,10 @@ impl Proxy {
 
     /// A flow's socket is of no use any more.
     pub fn fail(&mut self, now: Duration, flow: FlowId, why: &str) {
-        let Some(Flow { client, channel, .. }) = self.flows.get(&flow) else {
+        let Some(Flow {
+            client, channel, ..
+        }) = self.flows.get(&flow)
+        else {
             return;
         };
         let handle = *client;
@@ -258,7 +264,9 @@ impl Proxy {
                 return;
             }
             // Datagrams alone change nothing about requests.
-            let is_more = events.iter().any(|it| !matches!(it, Event::DatagramReceived));
+            let is_more = events
+                .iter()
+                .any(|it| !matches!(it, Event::DatagramReceived));
             while let Some(event) = events.pop_front() {
                 self.handle_event(handle, &event);
             }
@@ -279,13 +287,15 @@ impl Proxy {
             Event::DatagramReceived => {
                 let (ids, flows) = (&client.flows, &mut self.flows);
                 let outputs = &mut self.outputs;
-                let taken = client.tunnel.receive(connection, &mut self.counts, |id, payload| {
-                    if let Some(id) = ids.get(&id)
-                        && let Some(flow) = flows.get_mut(id)
-                    {
-                        outputs.extend(flow.pass(*id, payload));
-                    }
-                });
+                let taken = client
+                    .tunnel
+                    .receive(connection, &mut self.counts, |id, payload| {
+                        if let Some(id) = ids.get(&id)
+                            && let Some(flow) = flows.get_mut(id)
+                        {
+                            outputs.extend(flow.pass(*id, payload));
+                        }
+                    });
                 if let Err(code) = taken {
                     client.tunnel.session.transport().lock().close = Some(code.value());
                 }
@@ -311,7 +321,10 @@ impl Proxy {
         client.tunnel.session.pump(connection);
         for request in client.requests.borrow_mut().drain(..) {
             if self.is_draining {
-                request.channel.borrow_mut().decide(StatusCode::SERVICE_UNAVAILABLE);
+                request
+                    .channel
+                    .borrow_mut()
+                    .decide(StatusCode::SERVICE_UNAVAILABLE);
                 continue;
             }
             self.latest_flow += 1;
@@ -324,7 +337,9 @@ impl Proxy {
             client.flows.insert(id, flow);
             let mut held = VecDeque::new();
             let counts = &mut self.counts;
-            client.tunnel.add(id, channel.clone(), counts, |payload| held.push_back(payload));
+            client.tunnel.add(id, channel.clone(), counts, |payload| {
+                held.push_back(payload);
+            });
             let asked = Flow {
                 client: handle,
                 channel,

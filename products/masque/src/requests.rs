@@ -77,9 +77,8 @@ async fn answer(
     let status = decided.await;
     let sent = stream.send_response(response(status)).await;
     if status != StatusCode::OK || sent.is_err() {
-        let mut channel = channel.borrow_mut();
-        channel.end(Ending::Refused(status.as_u16()));
-        drop(channel);
+        let ending = Ending::Refused(status.as_u16());
+        channel.borrow_mut().end(ending);
         sent?;
         return stream.finish().await;
     }

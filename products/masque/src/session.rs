@@ -123,9 +123,7 @@ fn carry(queues: &mut Queues, connection: &mut Connection) -> bool {
     }
     for (id, code) in queues.stops.drain(..) {
         // A stream that is closed already needs no stop.
-        let _ = connection
-            .recv_stream(stream_id(id))
-            .stop(error_code(code));
+        let _ = connection.recv_stream(stream_id(id)).stop(error_code(code));
     }
     goes_on
 }

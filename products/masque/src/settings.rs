@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use bentpipe_endpoint::{EndpointError, Options, Surroundings};
 use bentpipe_noq_options::{RememberedPaths, Report, apply, log_to, with_own_sender};
-use noq_proto::congestion::{Controller, ControllerFactory};
 use noq_proto::TransportConfig;
+use noq_proto::congestion::{Controller, ControllerFactory};
 
 use crate::tunnel::{Carriage, Carry};
 
@@ -42,7 +42,12 @@ pub struct Settings {
 
 impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { carriage, nested, warm, .. } = self;
+        let Self {
+            carriage,
+            nested,
+            warm,
+            ..
+        } = self;
         write!(f, "{carriage:?}, nested: {nested}, warm: {warm}")
     }
 }
@@ -101,15 +106,14 @@ impl Settings {
 }
 
 /// What makes no sense without congestion control of the tunnel's own.
-fn refuse_nested(
-    options: &BTreeMap<String, String>,
-    carry: Carry,
-) -> Result<(), EndpointError> {
+fn refuse_nested(options: &BTreeMap<String, String>, carry: Carry) -> Result<(), EndpointError> {
     if carry == Carry::Streams {
         let problem = "streams need congestion control: leave out nested or carry";
         return Err(EndpointError::option("nested", "off", problem));
     }
-    for name in ["cc", "ss", "iw", "resume", "saved", "memory", "rate", "cwnd"] {
+    for name in [
+        "cc", "ss", "iw", "resume", "saved", "memory", "rate", "cwnd",
+    ] {
         if let Some(value) = options.get(name) {
             let problem = "with nested=off there is no congestion control to set";
             return Err(EndpointError::option(name, value, problem));

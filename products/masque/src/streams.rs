@@ -115,7 +115,9 @@ impl Sending {
             match stream.write_chunks(&mut std::slice::from_mut(&mut self.unsent)) {
                 Ok(_) => {}
                 Err(WriteError::Blocked) => return false,
-                Err(WriteError::Stopped(code)) => self.failed = Some(End::ByPeer(code.into_inner())),
+                Err(WriteError::Stopped(code)) => {
+                    self.failed = Some(End::ByPeer(code.into_inner()));
+                }
                 Err(WriteError::ClosedStream) => self.failed = Some(End::NotOpen),
             }
         }

@@ -330,9 +330,7 @@ impl quic::BidiStream<Bytes> for Stream {
     type RecvStream = Self;
 
     fn split(self) -> (Self, Self) {
-        let other = self
-            .transport
-            .stream(&mut self.transport.lock(), self.id);
+        let other = self.transport.stream(&mut self.transport.lock(), self.id);
         (other, self)
     }
 }

@@ -243,7 +243,9 @@ impl Tunnel {
 fn encode(stream: StreamId, payload: &[u8]) -> Bytes {
     let mut datagram = BytesMut::with_capacity(VarInt::MAX_SIZE + CONTEXT.len() + payload.len());
     let quarter = VarInt::from_u64(stream.into_inner() / 4);
-    quarter.expect("a quarter of an integer of QUIC is one").encode(&mut datagram);
+    quarter
+        .expect("a quarter of an integer of QUIC is one")
+        .encode(&mut datagram);
     datagram.put_slice(&CONTEXT);
     datagram.put_slice(payload);
     datagram.freeze()
@@ -252,6 +254,8 @@ fn encode(stream: StreamId, payload: &[u8]) -> Bytes {
 /// The stream of an HTTP datagram, and what follows; `None`: it is of no stream that can be.
 fn decode(mut datagram: Bytes) -> Option<(u64, Bytes)> {
     let quarter = VarInt::decode(&mut datagram).ok()?.into_inner();
-    let stream = quarter.checked_mul(4).filter(|id| *id <= VarInt::MAX.into_inner())?;
+    let stream = quarter
+        .checked_mul(4)
+        .filter(|id| *id <= VarInt::MAX.into_inner())?;
     Some((stream, datagram))
 }

@@ -185,14 +185,13 @@ impl<M: Middlebox> Life<M> {
             self.timer_floor = self.now + TIMER_RESOLUTION;
         }
         let (ran, now) = (&mut self.ran, nanos(self.now));
-        self.middlebox
-            .depart(self.now, &mut |side, ecn, payload| {
-                let place = match side {
-                    Side::Client => 0,
-                    Side::Server => SERVER_SIDE,
-                };
-                ran.push(now, ecn | place, payload);
-            });
+        self.middlebox.depart(self.now, &mut |side, ecn, payload| {
+            let place = match side {
+                Side::Client => 0,
+                Side::Server => SERVER_SIDE,
+            };
+            ran.push(now, ecn | place, payload);
+        });
     }
 }
 

@@ -38,7 +38,10 @@ fn other_capsules_and_contexts_are_skipped() {
     bytes.extend(capsule(0, 0, b""));
     bytes.extend(capsule(0, 2, &[0, 7]));
     let (payloads, end) = read_all(&bytes, 3);
-    assert_eq!((&payloads[..], end), (&[Bytes::from_static(&[7])][..], Ok(())));
+    assert_eq!(
+        (&payloads[..], end),
+        (&[Bytes::from_static(&[7])][..], Ok(()))
+    );
 }
 
 #[test]
@@ -46,9 +49,15 @@ fn what_is_too_long_for_udp_is_an_error_before_it_comes() {
     let most = MOST_UDP_PAYLOAD as u64;
     let (_, end) = read_all(&capsule(0, 1 << 60, b""), 1);
     assert_eq!(end, Err(CapsuleError::TooLong(1 << 60)));
-    let (payloads, end) = read_all(&capsule(0, most + 1, &vec![0; MOST_UDP_PAYLOAD + 1]), 1 << 20);
+    let (payloads, end) = read_all(
+        &capsule(0, most + 1, &vec![0; MOST_UDP_PAYLOAD + 1]),
+        1 << 20,
+    );
     assert_eq!((payloads.len(), end), (1, Ok(())));
-    let (_, end) = read_all(&capsule(0, most + 2, &vec![0; MOST_UDP_PAYLOAD + 2]), 1 << 20);
+    let (_, end) = read_all(
+        &capsule(0, most + 2, &vec![0; MOST_UDP_PAYLOAD + 2]),
+        1 << 20,
+    );
     assert_eq!(end, Err(CapsuleError::TooLong(most + 1)));
 }
 

@@ -3,9 +3,7 @@
 use std::net::SocketAddr;
 
 use bentpipe_endpoint::contract::{CONTRACT, H3, ProxyHello};
-use bentpipe_endpoint::{
-    Clock, EndpointError, LogFile, LogFolder, Role, Surroundings, Tls,
-};
+use bentpipe_endpoint::{Clock, EndpointError, LogFile, LogFolder, Role, Surroundings, Tls};
 use bentpipe_masque::{Client, ClientSettings, Proxy, ProxySettings, Settings, Target, Template};
 
 use super::end::{End, Kind};

@@ -126,7 +126,8 @@ impl Sockets {
     fn receive(&mut self) -> Result<(), EndpointError> {
         let now = self.tick();
         let (end, received) = (&mut self.end, &mut self.received);
-        self.near.receive_to(&mut self.landing, |it| received.push(it))?;
+        self.near
+            .receive_to(&mut self.landing, |it| received.push(it))?;
         for datagram in received.drain(..) {
             match &mut end.kind {
                 Kind::Client(client) => client.send(now, datagram.remote, &datagram.payload),

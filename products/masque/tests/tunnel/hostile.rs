@@ -56,13 +56,21 @@ fn request(method: &str, protocol: &str, path: &str) -> Vec<u8> {
     if !protocol.is_empty() {
         fields.push((":protocol", protocol));
     }
-    let rest = [(":scheme", "https"), (":authority", "server"), (":path", path)];
+    let rest = [
+        (":scheme", "https"),
+        (":authority", "server"),
+        (":path", path),
+    ];
     fields.extend(rest);
     headers(&fields)
 }
 
 fn regular() -> Vec<u8> {
-    request("CONNECT", "connect-udp", "/.well-known/masque/udp/192.0.2.6/443/")
+    request(
+        "CONNECT",
+        "connect-udp",
+        "/.well-known/masque/udp/192.0.2.6/443/",
+    )
 }
 
 /// A DATA frame.
@@ -120,9 +128,24 @@ fn a_regular_request_by_hand_succeeds_and_its_contexts_are_bounded() {
 #[test]
 fn a_request_for_anything_else_is_answered_with_an_error() {
     for (method, protocol, path, status) in [
-        ("CONNECT", "connect-udp", "/.well-known/masque/udp/192.0.2.6/0/", "400"),
-        ("CONNECT", "connect-udp", "/{target_host}/{target_port}/", "400"),
-        ("CONNECT", "connect-udp", "/.well-known/masque/udp/%zz/443/", "400"),
+        (
+            "CONNECT",
+            "connect-udp",
+            "/.well-known/masque/udp/192.0.2.6/0/",
+            "400",
+        ),
+        (
+            "CONNECT",
+            "connect-udp",
+            "/{target_host}/{target_port}/",
+            "400",
+        ),
+        (
+            "CONNECT",
+            "connect-udp",
+            "/.well-known/masque/udp/%zz/443/",
+            "400",
+        ),
         ("CONNECT", "webtransport", "/", "501"),
         ("GET", "", "/.well-known/masque/udp/192.0.2.6/443/", "405"),
     ] {
@@ -148,7 +171,11 @@ fn a_capsule_that_is_too_long_or_cut_short_ends_its_stream_alone() {
             raw.finish(id);
         }
         world.run_raw(6 * SECOND);
-        assert!(raw.resets().contains(&H3_MESSAGE_ERROR), "{:x?}", raw.resets());
+        assert!(
+            raw.resets().contains(&H3_MESSAGE_ERROR),
+            "{:x?}",
+            raw.resets()
+        );
         assert_eq!(raw.closed_with(), None);
         assert_eq!(world.closed, world.flows);
         serves_others(world);

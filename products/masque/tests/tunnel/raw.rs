@@ -13,9 +13,7 @@ use bentpipe_endpoint::{Clock, Received, Transmit};
 use bentpipe_noq_options::RememberedPaths;
 use bytes::Bytes;
 use noq_proto::crypto::rustls::QuicClientConfig;
-use noq_proto::{
-    ClientConfig, Connection, ConnectionError, Dir, EndpointConfig, Event, StreamId,
-};
+use noq_proto::{ClientConfig, Connection, ConnectionError, Dir, EndpointConfig, Event, StreamId};
 
 use crate::world::{Peer, address, tls};
 
@@ -69,7 +67,10 @@ impl Raw {
     /// Opens a stream and writes as much of this as goes; says what is left.
     pub fn write(&self, dir: Dir, bytes: &[u8]) -> StreamId {
         self.act(|connection| {
-            let id = connection.streams().open(dir).expect("there may be one more");
+            let id = connection
+                .streams()
+                .open(dir)
+                .expect("there may be one more");
             let mut bytes = [Bytes::copy_from_slice(bytes)];
             // Stopped or blocked: whoever stops or blocks has an end of its own for that.
             let _ = connection.send_stream(id).write_chunks(&mut &mut bytes[..]);

@@ -69,12 +69,18 @@ fn a_datagram_fits_up_to_the_size_that_the_manual_says() {
         world.run(world.now + SECOND, &mut client);
     }
     let sizes: Vec<usize> = world.at_target.iter().map(|it| it.2.len()).collect();
-    assert_eq!((sizes, client.counts().too_large_datagrams), (vec![1412], 1));
+    assert_eq!(
+        (sizes, client.counts().too_large_datagrams),
+        (vec![1412], 1)
+    );
 }
 
 #[test]
 fn what_comes_when_the_queue_is_full_is_dropped() {
-    for words in ["queue=20000 cc=newreno", "queue=20000 cc=newreno carry=streams"] {
+    for words in [
+        "queue=20000 cc=newreno",
+        "queue=20000 cc=newreno carry=streams",
+    ] {
         let (mut world, mut client) = pair(words, "mode=warm");
         world.run(5 * SECOND, &mut client);
         for _ in 0..20_000 {
@@ -114,7 +120,10 @@ fn a_target_that_is_not_allowed_is_refused_and_so_is_who_shows_no_token() {
             world.run(5 * SECOND, &mut client);
             assert_eq!(world.at_target.len(), 1);
         } else {
-            assert!(refused(&mut world, &mut client).contains("407"), "{token:?}");
+            assert!(
+                refused(&mut world, &mut client).contains("407"),
+                "{token:?}"
+            );
             assert!(world.flows.is_empty());
         }
     }

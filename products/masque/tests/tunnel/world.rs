@@ -6,9 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bentpipe_endpoint::{
-    Clock, Options, Received, Role, Surroundings, Tls, Transmit,
-};
+use bentpipe_endpoint::{Clock, Options, Received, Role, Surroundings, Tls, Transmit};
 use bentpipe_masque::{
     Client, ClientSettings, FlowId, Output, Proxy, ProxySettings, Settings, Template,
 };

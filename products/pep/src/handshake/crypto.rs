@@ -6,8 +6,7 @@ use bentpipe_connections::WallClock;
 use bentpipe_endpoint::Clock;
 use noq_proto::crypto::rustls::{HandshakeData, QuicClientConfig, QuicServerConfig};
 use noq_proto::{
-    ClientConfig, Connection, ServerConfig, TokenMemoryCache, TokenStore,
-    TransportConfig,
+    ClientConfig, Connection, ServerConfig, TokenMemoryCache, TokenStore, TransportConfig,
 };
 
 use rustls::client::Resumption;
