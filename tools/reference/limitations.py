@@ -48,6 +48,7 @@ GROUPS = {
         "docs/reference/tcp-pep.md",
         "docs/design/vpn.md",
         "docs/design/fec.md",
+        "docs/design/masque.md",
     ),
     "Installation": ("docs/how-to/install.md",),
 }

@@ -1,10 +1,10 @@
 //! The common parts of programs that operators run: settings, command line, log, metrics, limits
-//! and signals.
+//! and signals; and what drives them in a trial in virtual time.
 //!
 //! It knows nothing of what such a program does. Its parts: [`settings`], from a TOML file and
 //! flags that change it, read strictly; [`command_line`], those flags; [`log`] and [`http`], what
 //! it says; [`metrics`], what it counts; [`quota`], how many clients it takes; [`supervisor`], its
-//! threads and what signals do to them; [`inbox`], messages to these.
+//! threads and what signals do to them; [`inbox`], messages to these; [`virtual_time`], trials.
 
 pub mod command_line;
 mod error;
@@ -16,5 +16,6 @@ pub mod quota;
 mod reading;
 pub mod settings;
 pub mod supervisor;
+pub mod virtual_time;
 
 pub use error::{Failure, SettingsError, exit};

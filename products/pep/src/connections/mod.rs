@@ -1,12 +1,9 @@
 //! The QUIC library's endpoints and their connections, one endpoint for each side of the proxy.
 //!
-//! Promises: nothing looks at all connections, and a handle is a connection's until that has
-//! drained. Knows the library; must not know what a connection is for, nor which others belong to
-//! it.
+//! Promises what `bentpipe-connections` does. Knows the library; must not know what a connection
+//! is for, nor which others belong to it.
 
-mod endpoint;
-
-pub use endpoint::{ConnectionEntry, DatagramOwner, SideEndpoint};
+pub use bentpipe_connections::DatagramOwner;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -17,6 +14,9 @@ use bentpipe_endpoint::Transmit;
 use noq_proto::{Connection, EndpointConfig, Event, PathId, ServerConfig};
 
 use crate::events::ConnectionNumber;
+
+type ConnectionEntry = bentpipe_connections::ConnectionEntry<ConnectionNumber>;
+type SideEndpoint = bentpipe_connections::SideEndpoint<ConnectionNumber>;
 
 /// One of the two sides of the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -60,7 +60,9 @@ impl Connector {
         let to = (next_hop, name.unwrap_or(&address));
         let endpoint = self.endpoints.of(Side::Server);
         let handle = endpoint.connect(now, connecting, to, &self.config.server.peers);
-        handle.ok()
+        let handle = handle.ok()?;
+        endpoint.allow_no_streams(handle);
+        Some(handle)
     }
 
     /// Accepts a client, to speak one of the protocols; says why that is not possible.
@@ -73,6 +75,8 @@ impl Connector {
     ) -> Result<usize, ConnectionError> {
         let accepting = self.crypto.to_accept(protocols);
         let endpoint = self.endpoints.of(Side::Client);
-        endpoint.accept(now, incoming, accepting, peers)
+        let handle = endpoint.accept(now, incoming, accepting, peers)?;
+        endpoint.allow_no_streams(handle);
+        Ok(handle)
     }
 }

@@ -1,13 +1,12 @@
 //! TLS of both sides, with what each connection needs of it.
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
+use bentpipe_connections::WallClock;
 use bentpipe_endpoint::Clock;
 use noq_proto::crypto::rustls::{HandshakeData, QuicClientConfig, QuicServerConfig};
 use noq_proto::{
-    ClientConfig, Connection, ServerConfig, TimeSource, TokenMemoryCache, TokenStore,
-    TransportConfig,
+    ClientConfig, Connection, ServerConfig, TokenMemoryCache, TokenStore, TransportConfig,
 };
 
 use rustls::client::Resumption;
@@ -34,15 +33,6 @@ pub struct Crypto {
     tickets: SessionTickets,
     /// Address validation tokens of next hops (RFC 9000, section 8.1.3).
     tokens: Arc<dyn TokenStore>,
-}
-
-/// The proxy's time, in which a token's age is counted.
-struct WallClock(Clock);
-
-impl TimeSource for WallClock {
-    fn now(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + self.0.unix()
-    }
 }
 
 impl Crypto {

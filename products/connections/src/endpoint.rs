@@ -1,4 +1,4 @@
-//! One side of the proxy: an endpoint of the library and its connections.
+//! One side of a program: an endpoint of the library and its connections.
 //!
 //! Nothing here looks at all connections: timers are in a set by time, and those that may have
 //! something to send stand in a queue.
@@ -16,8 +16,6 @@ use noq_proto::{
     Endpoint, EndpointConfig, Event, FourTuple, Incoming, PathId, ServerConfig, VarInt,
 };
 
-use crate::events::ConnectionNumber;
-
 /// The time over which a burst is spread at least.
 const BURST: Duration = Duration::from_millis(1);
 /// The datagrams that may leave at once at least.
@@ -26,11 +24,11 @@ const LEAST: NonZeroUsize = NonZeroUsize::new(10).unwrap();
 const MOST_RESPONSES: usize = 1024;
 
 /// A connection of the library, and what belongs to it on its side.
-pub struct ConnectionEntry {
+pub struct ConnectionEntry<Owner> {
+    /// The library's connection.
     pub connection: Connection,
-    /// The client's connection that it is part of; `None`: it is only there until it has drained,
-    /// or is kept ready.
-    pub owner: Option<ConnectionNumber>,
+    /// What it is part of; `None`: it is only there until it has drained, or is kept ready.
+    pub owner: Option<Owner>,
     /// The store for its path's values when it ends.
     peers: RememberedPaths,
     /// The time under which it is in the set of timers.
@@ -40,10 +38,10 @@ pub struct ConnectionEntry {
 }
 
 /// The library's endpoint of one side, with its connections.
-pub struct SideEndpoint {
+pub struct SideEndpoint<Owner> {
     endpoint: Endpoint,
     /// By their handles; `None`: drained.
-    by_handle: Vec<Option<ConnectionEntry>>,
+    by_handle: Vec<Option<ConnectionEntry<Owner>>>,
     count: usize,
     timers: BTreeSet<(Instant, usize)>,
     senders: VecDeque<usize>,
@@ -61,8 +59,9 @@ pub enum DatagramOwner {
     Nobody,
 }
 
-impl SideEndpoint {
+impl<Owner> SideEndpoint<Owner> {
     /// An endpoint without a connection; `server`: how it accepts any.
+    #[must_use]
     pub fn new(config: EndpointConfig, server: Option<ServerConfig>) -> Self {
         Self {
             endpoint: Endpoint::new(Arc::new(config), server.map(Arc::new), true),
@@ -75,17 +74,19 @@ impl SideEndpoint {
     }
 
     /// Connections that have not drained.
+    #[must_use]
     pub fn count(&self) -> usize {
         self.count
     }
 
     /// Timers, queued senders and queued responses: for the proof that nothing is left behind.
+    #[must_use]
     pub fn entries(&self) -> usize {
         self.timers.len() + self.senders.len() + self.responses.len()
     }
 
     /// The connection of this handle.
-    pub fn get(&mut self, handle: usize) -> Option<&mut ConnectionEntry> {
+    pub fn get(&mut self, handle: usize) -> Option<&mut ConnectionEntry<Owner>> {
         self.by_handle.get_mut(handle)?.as_mut()
     }
 
@@ -156,6 +157,17 @@ impl SideEndpoint {
         }
     }
 
+    /// Has a stream of the peer's that ends not allow another: the program says when there may be
+    /// more.
+    pub fn allow_no_streams(&mut self, handle: usize) {
+        if let Some(entry) = self.get(handle) {
+            for dir in [Dir::Bi, Dir::Uni] {
+                let none = VarInt::from_u32(0);
+                entry.connection.set_max_concurrent_streams(dir, none);
+            }
+        }
+    }
+
     /// Turns a client away with `CONNECTION_REFUSED`.
     pub fn refuse(&mut self, incoming: Incoming) {
         let mut buffer = Vec::new();
@@ -188,13 +200,9 @@ impl SideEndpoint {
     fn add(
         &mut self,
         handle: ConnectionHandle,
-        mut connection: Connection,
+        connection: Connection,
         peers: &RememberedPaths,
     ) -> usize {
-        // One that ends does not allow another: the other side's limits do (`StreamOpener::allow`).
-        for dir in [Dir::Bi, Dir::Uni] {
-            connection.set_max_concurrent_streams(dir, VarInt::from_u32(0));
-        }
         if self.by_handle.len() <= handle.0 {
             self.by_handle.resize_with(handle.0 + 1, || None);
         }
@@ -277,6 +285,7 @@ impl SideEndpoint {
     }
 
     /// When a connection wants to be called.
+    #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         self.timers.first().map(|(time, _)| *time)
     }

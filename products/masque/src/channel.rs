@@ -1,0 +1,221 @@
+//! A request for UDP, between the task that reads its stream, the task that writes it, and who has
+//! the datagrams.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use bytes::{Buf, Bytes, BytesMut};
+use h3::error::{Code, StreamError};
+use h3::quic::StreamId;
+use h3::{client, server};
+use http::StatusCode;
+
+use crate::capsule::{CapsuleReader, put_datagram};
+use crate::transport::{Stream, Transport, wake};
+
+/// A channel; clones share it.
+pub type Shared = Rc<RefCell<Channel>>;
+
+/// A request for UDP.
+#[derive(Default)]
+pub struct Channel {
+    /// Its stream, once that is open.
+    pub stream: Option<StreamId>,
+    pub phase: Phase,
+    /// UDP payloads that came in capsules.
+    pub arrived: VecDeque<Bytes>,
+    /// Capsules that are to be sent.
+    outgoing: BytesMut,
+    /// How the sending side is to end, and with what code if that is an error.
+    leaving: Option<Result<(), Code>>,
+    writer: Option<Waker>,
+    /// What a proxy answers, and who waits for that.
+    decided: Option<StatusCode>,
+    decider: Option<Waker>,
+}
+
+/// How far a request is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// It was sent, or came, and there is no answer.
+    #[default]
+    Asked,
+    /// It succeeded.
+    Open,
+    /// It was refused, or is over.
+    Ended(Ending),
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// The peer ended it.
+    Closed,
+    /// The answer had this status.
+    Refused(u16),
+    /// An error, in words.
+    Failed(String),
+}
+
+impl Channel {
+    /// One whose stream is open.
+    pub fn of(stream: StreamId) -> Self {
+        Self {
+            stream: Some(stream),
+            ..Self::default()
+        }
+    }
+
+    /// A proxy answers with this status.
+    pub fn decide(&mut self, status: StatusCode) {
+        self.decided.get_or_insert(status);
+        wake(&mut self.decider);
+    }
+
+    pub fn poll_decided(&mut self, context: &Context<'_>) -> Poll<StatusCode> {
+        if let Some(status) = self.decided {
+            return Poll::Ready(status);
+        }
+        self.decider = Some(context.waker().clone());
+        Poll::Pending
+    }
+
+    /// Bytes of capsules that wait.
+    pub fn waiting(&self) -> usize {
+        self.outgoing.len()
+    }
+
+    /// Adds a capsule to those that are to be sent.
+    pub fn push(&mut self, payload: &[u8]) {
+        put_datagram(&mut self.outgoing, payload);
+        wake(&mut self.writer);
+    }
+
+    /// Ends the sending side.
+    pub fn leave(&mut self, how: Result<(), Code>) {
+        self.leaving.get_or_insert(how);
+        wake(&mut self.writer);
+    }
+
+    pub fn has_ended(&self) -> bool {
+        matches!(self.phase, Phase::Ended(_))
+    }
+
+    pub fn end(&mut self, ending: Ending) {
+        if !self.has_ended() {
+            self.phase = Phase::Ended(ending);
+        }
+    }
+
+    fn poll_outgoing(&mut self, context: &Context<'_>) -> Poll<Result<Bytes, Result<(), Code>>> {
+        if let Some(Err(code)) = self.leaving {
+            return Poll::Ready(Err(Err(code)));
+        }
+        if !self.outgoing.is_empty() {
+            return Poll::Ready(Ok(self.outgoing.split().freeze()));
+        }
+        if let Some(how) = self.leaving {
+            return Poll::Ready(Err(how));
+        }
+        self.writer = Some(context.waker().clone());
+        Poll::Pending
+    }
+}
+
+/// The receiving side of a request's stream: a client's or a server's.
+pub trait Incoming {
+    async fn data(&mut self) -> Result<Option<Bytes>, StreamError>;
+    fn stop(&mut self, code: Code);
+}
+
+/// The sending side of it.
+pub trait Outgoing {
+    async fn send(&mut self, data: Bytes) -> Result<(), StreamError>;
+    async fn finish(&mut self) -> Result<(), StreamError>;
+    fn reset(&mut self, code: Code);
+}
+
+macro_rules! request_stream {
+    ($kind:ident) => {
+        impl Incoming for $kind::RequestStream<Stream, Bytes> {
+            async fn data(&mut self) -> Result<Option<Bytes>, StreamError> {
+                let data = self.recv_data().await?;
+                Ok(data.map(|mut data| data.copy_to_bytes(data.remaining())))
+            }
+
+            fn stop(&mut self, code: Code) {
+                self.stop_sending(code);
+            }
+        }
+
+        impl Outgoing for $kind::RequestStream<Stream, Bytes> {
+            async fn send(&mut self, data: Bytes) -> Result<(), StreamError> {
+                self.send_data(data).await
+            }
+
+            async fn finish(&mut self) -> Result<(), StreamError> {
+                self.finish().await
+            }
+
+            fn reset(&mut self, code: Code) {
+                self.stop_stream(code);
+            }
+        }
+    };
+}
+
+request_stream!(client);
+request_stream!(server);
+
+/// Reads a request's capsules until its stream ends.
+pub async fn read(mut stream: impl Incoming, id: StreamId, channel: Shared, transport: Transport) {
+    let mut capsules = CapsuleReader::default();
+    let ended = loop {
+        let data = match stream.data().await {
+            Ok(Some(data)) => data,
+            Ok(None) => break capsules.finish().map_err(|error| error.to_string()),
+            Err(error) => break Err(error.to_string()),
+        };
+        transport.used(id);
+        let arrived = &mut channel.borrow_mut().arrived;
+        let read = capsules.read(data, |payload| arrived.push_back(payload));
+        if let Err(error) = read {
+            break Err(error.to_string());
+        }
+    };
+    let mut channel = channel.borrow_mut();
+    if let Err(error) = ended {
+        // Malformed (RFC 9297, section 3.3), or abandoned by the peer.
+        stream.stop(Code::H3_MESSAGE_ERROR);
+        channel.leave(Err(Code::H3_MESSAGE_ERROR));
+        channel.end(Ending::Failed(error));
+    } else {
+        channel.leave(Ok(()));
+        channel.end(Ending::Closed);
+    }
+}
+
+/// Writes a request's capsules until it is left.
+pub async fn write(mut stream: impl Outgoing, channel: Shared) {
+    loop {
+        let next = std::future::poll_fn(|context| channel.borrow_mut().poll_outgoing(context));
+        let sent = match next.await {
+            Ok(capsules) => stream.send(capsules).await,
+            Err(Ok(())) => {
+                // One that is reset already needs no end.
+                let _ = stream.finish().await;
+                return;
+            }
+            Err(Err(code)) => {
+                stream.reset(code);
+                return;
+            }
+        };
+        if let Err(error) = sent {
+            channel.borrow_mut().end(Ending::Failed(error.to_string()));
+            return;
+        }
+    }
+}

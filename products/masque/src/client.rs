@@ -1,0 +1,506 @@
+//! A client: takes datagrams of those behind it, and has a proxy send them to one target.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bentpipe_connections::{DatagramOwner, SideEndpoint};
+use bentpipe_endpoint::{Clock, EndpointError, Received, Transmit};
+use bytes::Bytes;
+use h3::client::SendRequest;
+use h3::{ConnectionState, client};
+use http::{Method, Request, Uri};
+use noq_proto::{ClientConfig, Connection, EndpointConfig, Event};
+
+use crate::channel::{Channel, Ending, Phase, Shared, read, write};
+use crate::config::{ClientSettings, NO_ERROR};
+use crate::session::spawn;
+use crate::transport::Transport;
+use crate::tunnel::{Counts, Tunnel};
+
+/// Datagrams of a flow that are kept until its request is on its way, and their bytes.
+const MOST_EARLY: (usize, usize) = (256, 256 << 10);
+/// Those behind it that it serves at a time.
+const MOST_FLOWS: usize = 4096;
+/// A flow without datagrams for so long is over (RFC 9298, section 3.1: two minutes at least).
+const IDLE: Duration = Duration::from_secs(120);
+/// A request that is not answered for so long has failed; there is no other before that.
+const ANSWER: Duration = Duration::from_secs(10);
+
+type Asker = SendRequest<Transport, Bytes>;
+
+/// A client of one proxy, for one target.
+pub struct Client {
+    settings: ClientSettings,
+    connecting: ClientConfig,
+    uri: Uri,
+    clock: Clock,
+    endpoint: SideEndpoint<()>,
+    live: Option<Live>,
+    /// By the addresses of those behind it.
+    flows: BTreeMap<SocketAddr, Flow>,
+    arrived: VecDeque<(SocketAddr, Bytes)>,
+    counts: Counts,
+    /// Why the latest request or connection failed.
+    error: Option<String>,
+    next_sweep: Duration,
+}
+
+/// The connection to the proxy.
+struct Live {
+    handle: usize,
+    tunnel: Tunnel,
+    asker: Rc<RefCell<Option<Asker>>>,
+    /// By their streams.
+    clients: BTreeMap<u64, SocketAddr>,
+}
+
+/// The datagrams of one of those behind it.
+struct Flow {
+    channel: Shared,
+    is_asked: bool,
+    early: VecDeque<Bytes>,
+    early_bytes: usize,
+    started: Duration,
+    touched: Duration,
+}
+
+impl Client {
+    /// A client; where it is `warm` it connects at once.
+    pub fn new(settings: ClientSettings, clock: Clock) -> Result<Self, EndpointError> {
+        let uri = settings.template.expand(&settings.target);
+        let mut client = Self {
+            connecting: settings.connecting()?,
+            uri: uri.map_err(EndpointError::failed)?,
+            settings,
+            clock,
+            endpoint: SideEndpoint::new(EndpointConfig::default(), None),
+            live: None,
+            flows: BTreeMap::new(),
+            arrived: VecDeque::new(),
+            counts: Counts::default(),
+            error: None,
+            next_sweep: IDLE,
+        };
+        if client.settings.tunnel.warm {
+            client.connect(Duration::ZERO);
+        }
+        Ok(client)
+    }
+
+    /// A datagram of the proxy's has come.
+    pub fn handle_datagram(&mut self, now: Duration, datagram: Received) {
+        let instant = self.clock.instant(now);
+        if let DatagramOwner::Connection(handle) = self.endpoint.handle(instant, datagram) {
+            self.settle(now, handle);
+        }
+    }
+
+    /// Sends a datagram of one behind it to the target.
+    pub fn send(&mut self, now: Duration, from: SocketAddr, payload: &[u8]) {
+        if self.flows.len() >= MOST_FLOWS && !self.flows.contains_key(&from) {
+            self.counts.unknown_datagrams += 1;
+            return;
+        }
+        if self.live.is_none() {
+            self.connect(now);
+        }
+        let flow = self.flows.entry(from).or_insert_with(|| Flow::new(now));
+        flow.touched = now;
+        let is_sent = flow.channel.borrow().stream.is_some();
+        let Some(live) = self.live.as_mut() else {
+            return;
+        };
+        let handle = live.handle;
+        if !is_sent {
+            flow.keep(payload, &mut self.counts);
+            self.progress(now, handle);
+        } else if let Some(entry) = self.endpoint.get(handle) {
+            let connection = &mut entry.connection;
+            let tunnel = &mut live.tunnel;
+            tunnel.send(connection, &flow.channel, payload, &mut self.counts);
+        }
+        self.settle(now, handle);
+    }
+
+    /// The next datagram of the target's, and whom it is for.
+    pub fn poll_arrived(&mut self) -> Option<(SocketAddr, Bytes)> {
+        self.arrived.pop_front()
+    }
+
+    /// When [`Self::handle_timeout`] wants to be called.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Duration> {
+        let timer = self.endpoint.next_timeout();
+        let timer = timer.map(|at| self.clock.since_start(at));
+        let sweep = (!self.flows.is_empty()).then_some(self.next_sweep);
+        timer.into_iter().chain(sweep).min()
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Duration) {
+        let instant = self.clock.instant(now);
+        while let Some(handle) = self.endpoint.handle_timeout(instant) {
+            self.settle(now, handle);
+        }
+        if now >= self.next_sweep {
+            self.sweep(now);
+        }
+    }
+
+    /// The next datagrams to the proxy.
+    pub fn poll_transmit(
+        &mut self,
+        now: Duration,
+        most: NonZeroUsize,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Transmit> {
+        let instant = self.clock.instant(now);
+        let (mut transmit, handle) = self.endpoint.poll_transmit(instant, most, buffer)?;
+        if let Some(handle) = handle {
+            self.settle(now, handle);
+        }
+        self.settings.tunnel.mark(&mut transmit);
+        Some(transmit)
+    }
+
+    /// Its counts, with those of the connection that is there.
+    pub fn counts(&mut self) -> Counts {
+        let mut counts = self.counts;
+        if let Some(live) = &self.live
+            && let Some(entry) = self.endpoint.get(live.handle)
+        {
+            counts.tunnel.add(&mut entry.connection);
+        }
+        counts
+    }
+
+    /// Why the latest request or connection failed, if one did.
+    #[must_use]
+    pub fn error(&self) -> Option<&str> {
+        self.error.as_deref()
+    }
+
+    /// The congestion controller's report, to be asked when the client is gone.
+    pub fn take_report(&mut self) -> Option<bentpipe_noq_options::Report> {
+        self.settings.tunnel.report.take()
+    }
+
+    fn connect(&mut self, now: Duration) {
+        let to = (self.settings.proxy, self.settings.proxy_name.as_str());
+        let peers = &self.settings.tunnel.peers;
+        let instant = self.clock.instant(now);
+        let config = self.connecting.clone();
+        match self.endpoint.connect(instant, config, to, peers) {
+            Ok(handle) => {
+                self.counts.connections += 1;
+                self.live = Some(Live::new(handle, self.settings.tunnel.carriage));
+                self.settle(now, handle);
+            }
+            Err(error) => self.error = Some(error),
+        }
+    }
+
+    /// Has everything follow from what was done to the connection, until nothing more does.
+    fn settle(&mut self, now: Duration, handle: usize) {
+        let mut events = VecDeque::new();
+        loop {
+            let drained = self.endpoint.drive(handle, &mut events);
+            let is_live = self.live.as_ref().is_some_and(|live| live.handle == handle);
+            if !is_live {
+                return;
+            }
+            if let Some(mut connection) = drained {
+                self.counts.tunnel.add(&mut connection);
+                let lost = events.iter().find_map(|event| match event {
+                    Event::ConnectionLost { reason } => Some(reason.to_string()),
+                    _ => None,
+                });
+                self.error = lost.or(self.error.take());
+                self.forget();
+                return;
+            }
+            if events.is_empty() {
+                return;
+            }
+            // Datagrams alone change nothing about requests.
+            let is_more = events
+                .iter()
+                .any(|it| !matches!(it, Event::DatagramReceived));
+            while let Some(event) = events.pop_front() {
+                self.handle_event(handle, &event);
+            }
+            if is_more {
+                self.progress(now, handle);
+            }
+        }
+    }
+
+    fn handle_event(&mut self, handle: usize, event: &Event) {
+        let (Some(live), Some(entry)) = (self.live.as_mut(), self.endpoint.get(handle)) else {
+            return;
+        };
+        let connection = &mut entry.connection;
+        match event {
+            Event::DatagramReceived => {
+                let (clients, arrived) = (&live.clients, &mut self.arrived);
+                let taken = live
+                    .tunnel
+                    .receive(connection, &mut self.counts, |id, payload| {
+                        arrived.extend(clients.get(&id).map(|client| (*client, payload)));
+                    });
+                if let Err(code) = taken {
+                    live.tunnel.session.transport().lock().close = Some(code.value());
+                }
+            }
+            Event::ConnectionLost { reason } => {
+                self.error = Some(reason.to_string());
+                live.tunnel.session.handle(connection, event);
+                live.tunnel.session.pump(connection);
+                self.lose_handle(handle);
+            }
+            _ => live.tunnel.session.handle(connection, event),
+        }
+    }
+
+    /// Lets requests go on: sends those that can be, and what has waited for them.
+    fn progress(&mut self, now: Duration, handle: usize) {
+        let (Some(live), Some(entry)) = (self.live.as_mut(), self.endpoint.get(handle)) else {
+            return;
+        };
+        let connection = &mut entry.connection;
+        live.tunnel.session.pump(connection);
+        if live.may_ask() {
+            for flow in self.flows.values_mut().filter(|flow| !flow.is_asked) {
+                flow.is_asked = true;
+                flow.started = now;
+                self.counts.requests += 1;
+                live.ask(request(&self.uri, &self.settings), flow.channel.clone());
+            }
+            live.tunnel.session.pump(connection);
+        }
+        let mut over = Vec::new();
+        for (client, flow) in &mut self.flows {
+            live.flush((*client, flow), connection, &mut self.counts);
+            let mut channel = flow.channel.borrow_mut();
+            for payload in channel.arrived.drain(..) {
+                self.counts.received_capsules += 1;
+                self.counts.received_bytes += payload.len() as u64;
+                self.arrived.push_back((*client, payload));
+            }
+            if let Phase::Ended(ending) = &channel.phase {
+                match ending {
+                    Ending::Closed => {}
+                    Ending::Refused(status) => {
+                        self.counts.refused_requests += 1;
+                        self.error = Some(format!("the proxy answered with status {status}"));
+                    }
+                    Ending::Failed(error) => {
+                        self.counts.failed_requests += 1;
+                        self.error = Some(error.clone());
+                    }
+                }
+                over.push((*client, channel.stream));
+            }
+        }
+        for (client, stream) in over {
+            self.flows.remove(&client);
+            if let Some(stream) = stream {
+                live.tunnel.channels.remove(&stream.into_inner());
+                live.clients.remove(&stream.into_inner());
+            }
+        }
+        live.tunnel.session.pump(connection);
+        if let Some(code) = live.tunnel.session.wants_to_close() {
+            self.error = Some(format!("HTTP/3: closed with error {code:#x}"));
+            self.counts.tunnel.add(connection);
+            let instant = self.clock.instant(now);
+            self.endpoint.close(instant, handle, code, b"");
+            self.forget();
+        }
+    }
+
+    /// Ends flows that have been silent, and requests that nobody answers.
+    fn sweep(&mut self, now: Duration) {
+        self.next_sweep = now + ANSWER;
+        for flow in self.flows.values_mut() {
+            let mut channel = flow.channel.borrow_mut();
+            let is_unanswered = channel.phase == Phase::Asked && now >= flow.started + ANSWER;
+            if is_unanswered {
+                channel.leave(Err(h3::error::Code::H3_REQUEST_CANCELLED));
+                channel.end(Ending::Failed("the proxy does not answer".to_owned()));
+            } else if now >= flow.touched + IDLE {
+                channel.leave(Ok(()));
+                channel.end(Ending::Closed);
+            }
+        }
+        if let Some(handle) = self.live.as_ref().map(|live| live.handle) {
+            self.progress(now, handle);
+            self.settle(now, handle);
+        }
+    }
+
+    fn lose_handle(&mut self, handle: usize) {
+        if let Some(entry) = self.endpoint.get(handle) {
+            self.counts.tunnel.add(&mut entry.connection);
+        }
+        self.forget();
+    }
+
+    /// There is no connection any more: what comes next begins another.
+    fn forget(&mut self) {
+        self.live = None;
+        self.flows.clear();
+    }
+
+    /// Says goodbye to the proxy.
+    pub fn close(&mut self, now: Duration) {
+        if let Some(live) = &self.live {
+            let handle = live.handle;
+            self.lose_handle(handle);
+            let instant = self.clock.instant(now);
+            self.endpoint.close(instant, handle, NO_ERROR, b"");
+            self.settle(now, handle);
+        }
+    }
+}
+
+impl Flow {
+    fn new(now: Duration) -> Self {
+        Self {
+            channel: Rc::new(RefCell::new(Channel::default())),
+            is_asked: false,
+            early: VecDeque::new(),
+            early_bytes: 0,
+            started: now,
+            touched: now,
+        }
+    }
+
+    fn keep(&mut self, payload: &[u8], counts: &mut Counts) {
+        let (packets, bytes) = MOST_EARLY;
+        if self.early.len() >= packets || self.early_bytes + payload.len() > bytes {
+            counts.queue_full_datagrams += 1;
+            return;
+        }
+        self.early_bytes += payload.len();
+        self.early.push_back(Bytes::copy_from_slice(payload));
+    }
+}
+
+impl Live {
+    fn new(handle: usize, carriage: crate::tunnel::Carriage) -> Self {
+        let tunnel = Tunnel::new(carriage);
+        let asker: Rc<RefCell<Option<Asker>>> = Rc::default();
+        let (transport, spawner) = (
+            tunnel.session.transport().clone(),
+            tunnel.session.spawner().clone(),
+        );
+        let asking = asker.clone();
+        tunnel.session.spawn(async move {
+            let mut builder = client::builder();
+            // Values drawn at random would not repeat.
+            builder.send_grease(false).enable_datagram(true);
+            builder.enable_extended_connect(true);
+            if let Ok((mut driver, sender)) = builder.build::<_, _, Bytes>(transport).await {
+                *asking.borrow_mut() = Some(sender);
+                spawn(&spawner, async move {
+                    driver.wait_idle().await;
+                });
+            }
+        });
+        Self {
+            handle,
+            tunnel,
+            asker,
+            clients: BTreeMap::new(),
+        }
+    }
+
+    /// Whether the proxy has said that it takes such requests (RFC 9220, section 3).
+    fn may_ask(&self) -> bool {
+        let asker = self.asker.borrow();
+        asker
+            .as_ref()
+            .is_some_and(|it| it.settings().enable_extended_connect())
+    }
+
+    fn ask(&self, request: Request<()>, channel: Shared) {
+        let Some(asker) = self.asker.borrow().clone() else {
+            return;
+        };
+        let transport = self.tunnel.session.transport().clone();
+        let spawner = self.tunnel.session.spawner().clone();
+        self.tunnel.session.spawn(async move {
+            let exchanged = exchange(asker, request, &channel, transport, spawner).await;
+            if let Err(error) = exchanged {
+                channel.borrow_mut().end(Ending::Failed(error));
+            }
+        });
+    }
+
+    /// Sends what has waited for a request's stream.
+    fn flush(
+        &mut self,
+        (client, flow): (SocketAddr, &mut Flow),
+        connection: &mut Connection,
+        counts: &mut Counts,
+    ) {
+        let Some(stream) = flow.channel.borrow().stream else {
+            return;
+        };
+        let id = stream.into_inner();
+        if !self.tunnel.channels.contains_key(&id) {
+            self.clients.insert(id, client);
+            // Nothing comes before the request is sent.
+            self.tunnel.add(id, flow.channel.clone(), counts, |_| ());
+        }
+        flow.early_bytes = 0;
+        for payload in flow.early.drain(..) {
+            self.tunnel
+                .send(connection, &flow.channel, &payload, counts);
+        }
+    }
+}
+
+/// The request for a target (RFC 9298, section 3.4).
+fn request(uri: &Uri, settings: &ClientSettings) -> Request<()> {
+    let mut request = Request::builder()
+        .method(Method::CONNECT)
+        .uri(uri.clone())
+        .header("capsule-protocol", "?1")
+        .extension(h3::ext::Protocol::CONNECT_UDP);
+    if let Some(token) = &settings.token {
+        request = request.header(http::header::PROXY_AUTHORIZATION, format!("Bearer {token}"));
+    }
+    request.body(()).expect("its parts were checked")
+}
+
+async fn exchange(
+    mut asker: Asker,
+    request: Request<()>,
+    channel: &Shared,
+    transport: Transport,
+    spawner: futures_executor::LocalSpawner,
+) -> Result<(), String> {
+    let words = |error: h3::error::StreamError| error.to_string();
+    let stream = asker.send_request(request).await.map_err(words)?;
+    let id = stream.id();
+    let (sender, mut receiver) = stream.split();
+    channel.borrow_mut().stream = Some(id);
+    spawn(&spawner, write(sender, channel.clone()));
+    let response = receiver.recv_response().await.map_err(words)?;
+    transport.used(id);
+    if !response.status().is_success() {
+        let mut channel = channel.borrow_mut();
+        channel.end(Ending::Refused(response.status().as_u16()));
+        channel.leave(Ok(()));
+        return Ok(());
+    }
+    channel.borrow_mut().phase = Phase::Open;
+    read(receiver, id, channel.clone(), transport).await;
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! A client or a proxy between two hops, each of which has one address.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use bentpipe_endpoint::contract::ProxyBye;
+use bentpipe_endpoint::driver::MAX_DATAGRAMS;
+use bentpipe_endpoint::{EndpointError, Received, Transmit};
+use bentpipe_masque::{Client, FlowId, Proxy, Target};
+use bentpipe_noq_options::Report;
+
+use super::job::Job;
+
+/// An end of a trial.
+pub struct End {
+    pub job: Job,
+    pub kind: Kind,
+    report: Option<Report>,
+}
+
+/// Which of the two it is.
+pub enum Kind {
+    /// The client, at the terminal.
+    Client(Client),
+    /// The proxy, at the gateway, and the only target that it lets datagrams go to.
+    Proxy(Proxy, Target),
+}
+
+impl End {
+    pub fn new(job: Job, mut kind: Kind) -> Self {
+        let report = match &mut kind {
+            Kind::Client(client) => client.take_report(),
+            Kind::Proxy(proxy, _) => proxy.take_report(),
+        };
+        Self { job, kind, report }
+    }
+
+    /// A packet of the tunnel has come.
+    pub fn handle_datagram(&mut self, now: Duration, datagram: Received) {
+        match &mut self.kind {
+            Kind::Client(client) => client.handle_datagram(now, datagram),
+            Kind::Proxy(proxy, _) => proxy.handle_datagram(now, datagram),
+        }
+    }
+
+    pub fn next_timeout(&self) -> Option<Duration> {
+        match &self.kind {
+            Kind::Client(client) => client.next_timeout(),
+            Kind::Proxy(proxy, _) => proxy.next_timeout(),
+        }
+    }
+
+    pub fn handle_timeout(&mut self, now: Duration) {
+        match &mut self.kind {
+            Kind::Client(client) => client.handle_timeout(now),
+            Kind::Proxy(proxy, _) => proxy.handle_timeout(now),
+        }
+    }
+
+    /// The next packets of the tunnel.
+    pub fn poll_transmit(
+        &mut self,
+        now: Duration,
+        most: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Transmit> {
+        let most = NonZeroUsize::new(most.min(MAX_DATAGRAMS)).expect("a poll returns a datagram");
+        buffer.clear();
+        match &mut self.kind {
+            Kind::Client(client) => client.poll_transmit(now, most, buffer),
+            Kind::Proxy(proxy, _) => proxy.poll_transmit(now, most, buffer),
+        }
+    }
+
+    /// Completes all files and says what happened.
+    pub fn finish(self) -> Result<ProxyBye, EndpointError> {
+        let (counts, error) = match self.kind {
+            Kind::Client(mut client) => (client.counts(), client.error().map(str::to_owned)),
+            Kind::Proxy(mut proxy, _) => (proxy.counts(), None),
+        };
+        let mut statistics = counts.statistics();
+        let report = self.report.iter().flat_map(|it| it().into_entries());
+        for (name, value) in report {
+            statistics.say(&format!("tunnel_{name}"), value);
+        }
+        if let Some(qlog) = &self.job.qlog {
+            qlog.complete()?;
+        }
+        if let Some(keylog) = &self.job.keylog {
+            keylog.complete()?;
+        }
+        Ok(ProxyBye {
+            error,
+            statistics,
+            ..ProxyBye::default()
+        })
+    }
+}
+
+/// Answers a request of the trial's client: there is a socket for its server alone.
+pub fn answer(proxy: &mut Proxy, now: Duration, (flow, asked, target): (FlowId, &Target, &Target)) {
+    let answer = if asked == target {
+        Ok(())
+    } else {
+        Err(http::StatusCode::FORBIDDEN)
+    };
+    proxy.answer(now, flow, answer);
+}

@@ -1,0 +1,201 @@
+//! Real time: an end is told its place on standard input, and says at SIGTERM what it did, as the
+//! last line of standard output.
+
+use std::collections::BTreeMap;
+use std::io::{Write, read_to_string, stdin, stdout};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use bentpipe_endpoint::contract::ProxyHello;
+use bentpipe_endpoint::driver::{Port, ReceiveBuffer};
+use bentpipe_endpoint::{Clock, EndpointError, Received, Transmit};
+use bentpipe_masque::{FlowId, Output};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use signal_hook::consts::SIGTERM;
+
+use super::end::{End, Kind, answer};
+use super::job;
+use crate::VERSION;
+
+/// Serves until SIGTERM.
+pub fn run() -> Result<(), EndpointError> {
+    bentpipe_endpoint::keep_freed_memory();
+    let text = read_to_string(stdin()).map_err(EndpointError::io("reading standard input"))?;
+    let hello: ProxyHello = serde_json::from_str(&text)?;
+    let clock = Clock::start_now();
+    let (ended, signal) = UnixStream::pair().map_err(EndpointError::io("making a pipe"))?;
+    signal_hook::low_level::pipe::register(SIGTERM, signal)
+        .map_err(EndpointError::io("handling SIGTERM"))?;
+    let end = job::make(hello, &clock, true)?;
+    let mut sockets = Sockets {
+        near: Port::open(end.job.listen, &[])?,
+        far: BTreeMap::new(),
+        end,
+        clock,
+        received: Vec::new(),
+        landing: ReceiveBuffer::default(),
+        buffer: Vec::new(),
+        blocked: None,
+    };
+    if matches!(sockets.end.kind, Kind::Client(_)) {
+        sockets.open(PROXY)?;
+    }
+    say("ready")?;
+    while !sockets.wait(&ended)? {
+        sockets.live()?;
+    }
+    let mut bye = sockets.end.finish()?;
+    VERSION.clone_into(&mut bye.version);
+    say(&serde_json::to_string(&bye)?)
+}
+
+fn say(line: &str) -> Result<(), EndpointError> {
+    let mut out = stdout().lock();
+    let written = writeln!(out, "{line}").and_then(|()| out.flush());
+    written.map_err(EndpointError::io("writing to standard output"))
+}
+
+/// The number of a client's only socket on the server side.
+const PROXY: FlowId = FlowId(0);
+
+struct Sockets {
+    end: End,
+    clock: Clock,
+    /// The socket towards the client.
+    near: Port,
+    /// Those towards the server: a client has one to the proxy, a proxy one for each flow.
+    far: BTreeMap<FlowId, Port>,
+    received: Vec<Received>,
+    landing: ReceiveBuffer,
+    /// What is being sent of the tunnel, while its socket takes no more.
+    buffer: Vec<u8>,
+    blocked: Option<Transmit>,
+}
+
+impl Sockets {
+    fn open(&mut self, flow: FlowId) -> Result<(), EndpointError> {
+        let port = Port::open(self.end.job.local, &[])?;
+        self.far.insert(flow, port);
+        Ok(())
+    }
+
+    /// Waits for datagrams or a timer; true: for the signal, which came.
+    fn wait(&self, ended: &UnixStream) -> Result<bool, EndpointError> {
+        let timeout = self.end.next_timeout();
+        let timeout = timeout.map(|at| at.saturating_sub(self.clock.elapsed()));
+        let timeout = timeout.and_then(|it| Timespec::try_from(it).ok());
+        let wait = |descriptor, flags| PollFd::from_borrowed_fd(descriptor, flags);
+        let is_client = matches!(self.end.kind, Kind::Client(_));
+        let flags = |is_tunnel: bool| match self.blocked {
+            Some(_) if is_tunnel => PollFlags::IN | PollFlags::OUT,
+            _ => PollFlags::IN,
+        };
+        let mut descriptors = vec![
+            wait(ended.as_fd(), PollFlags::IN),
+            wait(self.near.as_fd(), flags(!is_client)),
+        ];
+        let far = self.far.values().map(AsFd::as_fd);
+        descriptors.extend(far.map(|it: BorrowedFd<'_>| wait(it, flags(is_client))));
+        match poll(&mut descriptors, timeout.as_ref()) {
+            Ok(_) => Ok(!descriptors[0].revents().is_empty()),
+            Err(Errno::INTR) => Ok(false),
+            Err(error) => Err(EndpointError::io("waiting for datagrams")(error.into())),
+        }
+    }
+
+    /// Takes what came, does what is due, and sends what leaves.
+    fn live(&mut self) -> Result<(), EndpointError> {
+        self.receive()?;
+        let now = self.tick();
+        if self.end.next_timeout().is_some_and(|at| at <= now) {
+            self.end.handle_timeout(now);
+        }
+        self.hand_on(now)?;
+        self.transmit(now)
+    }
+
+    /// Real time since the start, made known to TLS.
+    fn tick(&self) -> Duration {
+        let now = self.clock.elapsed();
+        self.clock.set(now);
+        now
+    }
+
+    fn receive(&mut self) -> Result<(), EndpointError> {
+        let now = self.tick();
+        let (end, received) = (&mut self.end, &mut self.received);
+        self.near
+            .receive_to(&mut self.landing, |it| received.push(it))?;
+        for datagram in received.drain(..) {
+            match &mut end.kind {
+                Kind::Client(client) => client.send(now, datagram.remote, &datagram.payload),
+                Kind::Proxy(..) => end.handle_datagram(now, datagram),
+            }
+        }
+        for (flow, port) in &mut self.far {
+            port.receive_to(&mut self.landing, |it| received.push(it))?;
+            for datagram in received.drain(..) {
+                match &mut end.kind {
+                    Kind::Client(_) => end.handle_datagram(now, datagram),
+                    Kind::Proxy(proxy, _) => proxy.handle_reply(now, *flow, &datagram.payload),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands on what has come out of the tunnel. Its packets have no ECN bits (RFC 9298, section
+    /// 6.2), and a full socket buffer is a full queue: what it does not take is lost.
+    fn hand_on(&mut self, now: Duration) -> Result<(), EndpointError> {
+        let next_hop = self.end.job.next_hop;
+        loop {
+            match &mut self.end.kind {
+                Kind::Client(client) => {
+                    let Some((to, payload)) = client.poll_arrived() else {
+                        return Ok(());
+                    };
+                    self.near.send(&Transmit::to(to, None), &payload)?;
+                }
+                Kind::Proxy(proxy, target) => match proxy.poll_output() {
+                    None => return Ok(()),
+                    Some(Output::Open(flow, asked)) => {
+                        answer(proxy, now, (flow, &asked, target));
+                        self.open(flow)?;
+                    }
+                    Some(Output::Send(flow, payload)) => {
+                        if let Some(port) = self.far.get_mut(&flow) {
+                            port.send(&Transmit::to(next_hop, None), &payload)?;
+                        }
+                    }
+                    Some(Output::Close(flow)) => {
+                        self.far.remove(&flow);
+                    }
+                },
+            }
+        }
+    }
+
+    /// Sends packets of the tunnel until there are none or its socket takes no more.
+    fn transmit(&mut self, now: Duration) -> Result<(), EndpointError> {
+        let Some(port) = (match self.end.kind {
+            Kind::Client(_) => self.far.get_mut(&PROXY),
+            Kind::Proxy(..) => Some(&mut self.near),
+        }) else {
+            return Ok(());
+        };
+        let most = port.most_segments();
+        loop {
+            let waiting = self.blocked.take();
+            let next = waiting.or_else(|| self.end.poll_transmit(now, most, &mut self.buffer));
+            let Some(transmit) = next else {
+                return Ok(());
+            };
+            if !port.send(&transmit, &self.buffer)? {
+                self.blocked = Some(transmit);
+                return Ok(());
+            }
+        }
+    }
+}

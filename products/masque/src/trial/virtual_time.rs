@@ -1,0 +1,123 @@
+//! Virtual time: what a trial's packets are to an end.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bentpipe_endpoint::contract::{ProxyBye, ProxyHello};
+use bentpipe_endpoint::driver::MAX_DATAGRAMS;
+use bentpipe_endpoint::{Clock, EndpointError, Received};
+use bentpipe_masque::{FlowId, Output};
+use bentpipe_service::virtual_time::{self, Middlebox, Program, Side};
+use bytes::BytesMut;
+
+use super::end::{End, Kind, answer};
+use super::job;
+use crate::VERSION;
+
+const PROGRAM: Program = Program {
+    name: "bentpipe-masque",
+    version: VERSION,
+    driver: "at each instant: all arrivals, then timers, then polls of up to 10 datagrams",
+};
+
+/// Exchanges messages with the coordinator until FINISH, or until it goes away.
+pub fn run() -> Result<(), EndpointError> {
+    virtual_time::run(PROGRAM, VirtualTime::new)
+}
+
+struct VirtualTime {
+    end: End,
+    /// Where datagrams on the client side come from.
+    previous_hop: SocketAddr,
+    /// The latest flow of a proxy: all of them would have one address.
+    flow: Option<FlowId>,
+    buffer: Vec<u8>,
+}
+
+impl VirtualTime {
+    fn new(hello: ProxyHello, clock: &Clock) -> Result<Self, EndpointError> {
+        let end = job::make(hello, clock, false)?;
+        let previous_hop = end.job.previous_hop.ok_or_else(|| EndpointError::Field {
+            field: "previous_hop",
+            value: "null".into(),
+            problem: "in virtual time datagrams do not say where they come from".into(),
+        })?;
+        Ok(Self {
+            end,
+            previous_hop,
+            flow: None,
+            buffer: Vec::new(),
+        })
+    }
+}
+
+impl Middlebox for VirtualTime {
+    fn arrive(&mut self, now: Duration, side: Side, ecn: u8, payload: &[u8]) {
+        let remote = match (&mut self.end.kind, side) {
+            (Kind::Client(client), Side::Client) => {
+                return client.send(now, self.previous_hop, payload);
+            }
+            (Kind::Proxy(proxy, _), Side::Server) => {
+                if let Some(flow) = self.flow {
+                    proxy.handle_reply(now, flow, payload);
+                }
+                return;
+            }
+            (Kind::Client(_), Side::Server) => self.end.job.next_hop,
+            (Kind::Proxy(..), Side::Client) => self.previous_hop,
+        };
+        // A copy for each: what the library holds on to is then no more than it needs.
+        let datagram = Received {
+            remote,
+            local_ip: None,
+            ecn,
+            payload: BytesMut::from(payload),
+        };
+        self.end.handle_datagram(now, datagram);
+    }
+
+    fn next_timeout(&mut self) -> Option<Duration> {
+        self.end.next_timeout()
+    }
+
+    fn handle_timeout(&mut self, now: Duration) {
+        self.end.handle_timeout(now);
+    }
+
+    fn depart(&mut self, now: Duration, leave: &mut dyn FnMut(Side, u8, &[u8])) {
+        // What leaves the tunnel has no ECN bits (RFC 9298, section 6.2).
+        let tunnel = match &mut self.end.kind {
+            Kind::Client(client) => {
+                while let Some((_, payload)) = client.poll_arrived() {
+                    leave(Side::Client, 0, &payload);
+                }
+                Side::Server
+            }
+            Kind::Proxy(proxy, target) => {
+                while let Some(output) = proxy.poll_output() {
+                    match output {
+                        Output::Open(flow, asked) => {
+                            self.flow = Some(flow);
+                            answer(proxy, now, (flow, &asked, target));
+                        }
+                        Output::Send(flow, payload) if self.flow == Some(flow) => {
+                            leave(Side::Server, 0, &payload);
+                        }
+                        Output::Send(..) | Output::Close(_) => {}
+                    }
+                }
+                Side::Client
+            }
+        };
+        while let Some(transmit) = self.end.poll_transmit(now, MAX_DATAGRAMS, &mut self.buffer) {
+            let segment = transmit.segment_size.unwrap_or(self.buffer.len()).max(1);
+            for payload in self.buffer.chunks(segment) {
+                leave(tunnel, transmit.ecn, payload);
+            }
+        }
+    }
+
+    fn finish(self) -> Result<ProxyBye, EndpointError> {
+        self.end.finish()
+    }
+}

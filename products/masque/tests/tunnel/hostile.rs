@@ -1,0 +1,272 @@
+//! Clients that break rules: an error that RFC 9114 or RFC 9297 names, in bounded memory, and
+//! others are served as before.
+
+use std::time::Duration;
+
+use noq_proto::Dir;
+use proptest::prelude::*;
+
+use crate::raw::Raw;
+use crate::world::{World, address, client, clock, proxy};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+// RFC 9114, section 8.1, and RFC 9297, section 5.2.
+const H3_DATAGRAM_ERROR: u64 = 0x33;
+const H3_FRAME_UNEXPECTED: u64 = 0x105;
+const H3_EXCESSIVE_LOAD: u64 = 0x107;
+const H3_MESSAGE_ERROR: u64 = 0x10e;
+
+/// The control stream: SETTINGS with `SETTINGS_H3_DATAGRAM = 1`.
+const CONTROL: [u8; 5] = [0x00, 0x04, 0x02, 0x33, 0x01];
+
+fn with_raw() -> (World, Raw) {
+    let clock = clock();
+    let mut world = World::new(clock.clone(), proxy(&clock, "", &[]));
+    let raw = Raw::connect(&clock);
+    world.peers.insert(Raw::from(), Box::new(raw.clone()));
+    world.run_raw(2 * SECOND);
+    (world, raw)
+}
+
+/// A HEADERS frame, its fields literal (RFC 9204, section 4.5.6).
+fn headers(fields: &[(&str, &str)]) -> Vec<u8> {
+    let mut section = vec![0, 0];
+    for (name, value) in fields {
+        // Names of 7 bytes and more: 3 bits of the length, and what is left of it.
+        match u8::try_from(name.len()).unwrap() {
+            short @ 0..7 => section.push(0x20 | short),
+            long => section.extend([0x27, long - 7]),
+        }
+        section.extend(name.bytes());
+        match u8::try_from(value.len()).unwrap() {
+            short @ 0..127 => section.push(short),
+            long => section.extend([0x7f, long - 127]),
+        }
+        section.extend(value.bytes());
+    }
+    let mut frame = vec![0x01];
+    frame.extend((0x4000 | u16::try_from(section.len()).unwrap()).to_be_bytes());
+    frame.extend(section);
+    frame
+}
+
+fn request(method: &str, protocol: &str, path: &str) -> Vec<u8> {
+    let mut fields = vec![(":method", method)];
+    if !protocol.is_empty() {
+        fields.push((":protocol", protocol));
+    }
+    let rest = [
+        (":scheme", "https"),
+        (":authority", "server"),
+        (":path", path),
+    ];
+    fields.extend(rest);
+    headers(&fields)
+}
+
+fn regular() -> Vec<u8> {
+    request(
+        "CONNECT",
+        "connect-udp",
+        "/.well-known/masque/udp/192.0.2.6/443/",
+    )
+}
+
+/// A DATA frame.
+fn data(bytes: &[u8]) -> Vec<u8> {
+    let mut frame = vec![0x00];
+    frame.extend((0x4000 | u16::try_from(bytes.len()).unwrap()).to_be_bytes());
+    frame.extend(bytes);
+    frame
+}
+
+/// Somebody else is served.
+fn serves_others(mut world: World) {
+    let mut client = client(&world.clock.clone(), "", None);
+    let before = world.at_target.len();
+    client.send(world.now, address(7), b"hello");
+    let until = world.now + 3 * SECOND;
+    world.run(until, &mut client);
+    assert_eq!(world.at_target[before..].len(), 1, "{:?}", client.error());
+}
+
+/// Whether an answer has this status.
+fn has_status(raw: &Raw, status: &str) -> bool {
+    let wanted = match status {
+        // In the static table (RFC 9204, appendix A).
+        "200" => vec![0xc0 | 25],
+        "400" => vec![0xff, 67 - 63],
+        // Not in the table: three digits in Huffman's code (RFC 7541, appendix B).
+        "405" => vec![0x83, 0x68, 0x0d, 0xff],
+        "501" => vec![0x82, 0x6c, 0x01],
+        other => panic!("{other}"),
+    };
+    let answers = raw.answers();
+    answers.windows(wanted.len()).any(|it| it == wanted)
+}
+
+#[test]
+fn a_regular_request_by_hand_succeeds_and_its_contexts_are_bounded() {
+    let (mut world, raw) = with_raw();
+    raw.write(Dir::Uni, &CONTROL);
+    raw.write(Dir::Bi, &regular());
+    world.run_raw(4 * SECOND);
+    assert!(has_status(&raw, "200"), "{:x?}", raw.answers());
+    // Stream 0, contexts that nobody registered, then one payload.
+    for context in 0..2000_u16 {
+        let [high, low] = (0x4000 | context).to_be_bytes();
+        raw.datagram(&[0, high, low, 1, 2, 3]);
+    }
+    world.run_raw(10 * SECOND);
+    let payloads: Vec<_> = world.at_target.iter().map(|it| &it.2[..]).collect();
+    assert_eq!(payloads, [&[1, 2, 3][..]], "context 0, in two bytes");
+    assert_eq!(world.proxy.counts().unknown_datagrams, 1999);
+    assert_eq!(raw.closed_with(), None);
+}
+
+#[test]
+fn a_request_for_anything_else_is_answered_with_an_error() {
+    for (method, protocol, path, status) in [
+        (
+            "CONNECT",
+            "connect-udp",
+            "/.well-known/masque/udp/192.0.2.6/0/",
+            "400",
+        ),
+        (
+            "CONNECT",
+            "connect-udp",
+            "/{target_host}/{target_port}/",
+            "400",
+        ),
+        (
+            "CONNECT",
+            "connect-udp",
+            "/.well-known/masque/udp/%zz/443/",
+            "400",
+        ),
+        ("CONNECT", "webtransport", "/", "501"),
+        ("GET", "", "/.well-known/masque/udp/192.0.2.6/443/", "405"),
+    ] {
+        let (mut world, raw) = with_raw();
+        raw.write(Dir::Uni, &CONTROL);
+        raw.write(Dir::Bi, &request(method, protocol, path));
+        world.run_raw(4 * SECOND);
+        assert!(has_status(&raw, status), "{path}: {:x?}", raw.answers());
+        assert!(world.flows.is_empty(), "{path}");
+        serves_others(world);
+    }
+}
+
+#[test]
+fn a_capsule_that_is_too_long_or_cut_short_ends_its_stream_alone() {
+    let too_long = data(&[0x00, 0xc1, 0, 0, 0, 0, 0, 0, 0, 0x00]);
+    let cut_short = data(&[0x00, 0x40, 0x64, 0x00, 1, 2, 3]);
+    for (bytes, finishes) in [(too_long, false), (cut_short, true)] {
+        let (mut world, raw) = with_raw();
+        raw.write(Dir::Uni, &CONTROL);
+        let id = raw.write(Dir::Bi, &[regular(), bytes].concat());
+        if finishes {
+            raw.finish(id);
+        }
+        world.run_raw(6 * SECOND);
+        assert!(
+            raw.resets().contains(&H3_MESSAGE_ERROR),
+            "{:x?}",
+            raw.resets()
+        );
+        assert_eq!(raw.closed_with(), None);
+        assert_eq!(world.closed, world.flows);
+        serves_others(world);
+    }
+}
+
+#[test]
+fn a_frame_without_end_is_an_excessive_load() {
+    // Of an unknown type, of HEADERS, and on the control stream: 2^60 bytes are to come.
+    let endless = |kind: u8| [&[kind, 0xd0, 0, 0, 0, 0, 0, 0, 0][..], &[7; 400_000]].concat();
+    for (dir, bytes) in [
+        (Dir::Bi, endless(0x21)),
+        (Dir::Bi, endless(0x01)),
+        (Dir::Uni, [&CONTROL[..], &endless(0x21)].concat()),
+    ] {
+        let (mut world, raw) = with_raw();
+        raw.write(dir, &bytes);
+        world.run_raw(20 * SECOND);
+        assert_eq!(raw.closed_with(), Some(H3_EXCESSIVE_LOAD), "{dir:?}");
+        serves_others(world);
+    }
+}
+
+#[test]
+fn a_datagram_of_no_stream_and_a_frame_out_of_place_close_the_connection() {
+    let (mut world, raw) = with_raw();
+    raw.write(Dir::Uni, &CONTROL);
+    raw.datagram(&[0xff; 8]); // a quarter of no stream ID
+    world.run_raw(4 * SECOND);
+    assert_eq!(raw.closed_with(), Some(H3_DATAGRAM_ERROR));
+    serves_others(world);
+
+    let (mut world, raw) = with_raw();
+    raw.write(Dir::Uni, &CONTROL);
+    raw.write(Dir::Bi, &data(b"before any headers"));
+    world.run_raw(4 * SECOND);
+    assert_eq!(raw.closed_with(), Some(H3_FRAME_UNEXPECTED));
+    serves_others(world);
+}
+
+#[test]
+fn datagrams_of_requests_that_never_come_take_bounded_memory() {
+    let (mut world, raw) = with_raw();
+    raw.write(Dir::Uni, &CONTROL);
+    for _ in 0..1000 {
+        raw.datagram(&[&[0x3f, 0][..], &[7; 1000]].concat());
+        let next = world.now + Duration::from_millis(5);
+        world.run_raw(next);
+    }
+    world.run_raw(world.now + 60 * SECOND);
+    assert!(world.proxy.counts().unknown_datagrams > 800);
+    serves_others(world);
+}
+
+#[test]
+fn there_are_no_more_connections_than_are_allowed() {
+    let (mut world, _raw) = with_raw();
+    for last in 100..110 {
+        let raw = Raw::connect(&world.clock.clone());
+        world.peers.insert(address(last), Box::new(raw));
+    }
+    world.run_raw(world.now + 5 * SECOND);
+    assert_eq!(world.proxy.busy().0, 4);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_bytes_do_no_harm(
+        streams in prop::collection::vec(
+            (any::<bool>(), any::<bool>(), prop::collection::vec(any::<u8>(), 0..200)), 0..4),
+        datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..20),
+        capsules in prop::collection::vec(any::<u8>(), 0..200),
+    ) {
+        let (mut world, raw) = with_raw();
+        raw.write(Dir::Uni, &CONTROL);
+        raw.write(Dir::Bi, &[regular(), data(&capsules)].concat());
+        for (is_request, follows, bytes) in streams {
+            let (dir, start) = match (is_request, follows) {
+                (true, true) => (Dir::Bi, regular()),
+                (true, false) => (Dir::Bi, Vec::new()),
+                (false, true) => (Dir::Uni, vec![0x54]),
+                (false, false) => (Dir::Uni, Vec::new()),
+            };
+            raw.write(dir, &[start, bytes].concat());
+        }
+        for bytes in datagrams {
+            raw.datagram(&bytes);
+        }
+        world.run_raw(8 * SECOND);
+        serves_others(world);
+    }
+}
