@@ -70,6 +70,16 @@ def test_a_large_initial_window_at_the_gateway_is_faster_and_repeats(bentpipe: C
 
 
 @pytest.mark.virtual_time
+def test_without_options_a_short_queue_overflows_later_than_without_proxies(bentpipe: Command) -> None:
+    """The queue of `sat` takes 25 packets: what the kernel sends at once overflows it."""
+    words = ["--scenario", "sat", "--bytes", "1MB", "--treatment", "direct,tcp-pep"]
+    words += ["--treatment", "tcp-pep=terminal:pacing=off,gateway:pacing=off"]
+    direct, paced, unpaced = run(bentpipe, *words)
+    assert paced["forward_queue_drops"] == 0 < direct["forward_queue_drops"] < unpaced["forward_queue_drops"]
+    assert paced["completion_s"] < 0.7 * direct["completion_s"]
+
+
+@pytest.mark.virtual_time
 def test_test_cases_loss_and_ip_versions(bentpipe: Command) -> None:
     cases = "upload:100kB,resumption:2x20kB,handshake:1kB,duration:2s"
     words = ["--scenario", "goodput", "--set", "forward.loss=2 %", "--set", "return.loss=2 %", "--ip", "6"]
