@@ -13,7 +13,8 @@ use h3::{client, server};
 use http::StatusCode;
 
 use crate::capsule::{CapsuleReader, put_datagram};
-use crate::transport::{Stream, Transport, wake};
+use crate::streams::wake;
+use crate::transport::{Stream, Transport};
 
 /// A channel; clones share it.
 pub type Shared = Rc<RefCell<Channel>>;

@@ -6,8 +6,6 @@ use bentpipe_endpoint::Reassembly;
 use bytes::Bytes;
 use noq_proto::{Connection, FinishError, ReadError, StreamId, VarInt, WriteError};
 
-use crate::transport::wake;
-
 /// What a stream may bring that is of no use yet, in bytes: the library of HTTP/3 keeps a frame
 /// until it is whole, and a frame may be said to be of any length.
 const MOST_UNUSED: usize = 256 << 10;
@@ -46,6 +44,13 @@ pub struct Sending {
     /// Nobody will send more, nor ask what became of it.
     pub is_left: bool,
     pub waiting: Option<Waker>,
+}
+
+/// Has a task go on that waits.
+pub fn wake(waiting: &mut Option<Waker>) {
+    if let Some(waker) = waiting.take() {
+        waker.wake();
+    }
 }
 
 pub fn stream_id(id: u64) -> StreamId {

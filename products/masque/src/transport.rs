@@ -12,7 +12,7 @@ use bytes::{Buf, Bytes};
 use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, WriteBuf};
 
-use crate::streams::{End, Receiving, Sending};
+use crate::streams::{End, Receiving, Sending, wake};
 
 /// Streams that tasks wait for and events that have arrived, until they are handed over.
 #[derive(Default)]
@@ -108,12 +108,6 @@ impl Queues {
     fn lost_stream(&self) -> Option<StreamErrorIncoming> {
         let connection_error = self.lost.clone()?;
         Some(StreamErrorIncoming::ConnectionErrorIncoming { connection_error })
-    }
-}
-
-pub fn wake(waiting: &mut Option<Waker>) {
-    if let Some(waker) = waiting.take() {
-        waker.wake();
     }
 }
 
