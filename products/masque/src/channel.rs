@@ -32,7 +32,7 @@ pub struct Channel {
     /// How the sending side is to end, and with what code if that is an error.
     leaving: Option<Result<(), Code>>,
     writer: Option<Waker>,
-    /// What a proxy answers, and who waits for that.
+    /// The status of a proxy's answer, and who waits for that.
     decided: Option<StatusCode>,
     decider: Option<Waker>,
 }

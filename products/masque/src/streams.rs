@@ -6,11 +6,11 @@ use bentpipe_endpoint::Reassembly;
 use bytes::Bytes;
 use noq_proto::{Connection, FinishError, ReadError, StreamId, VarInt, WriteError};
 
-/// What a stream may bring that is of no use yet, in bytes: the library of HTTP/3 keeps a frame
+/// The bytes that a stream may bring that are of no use yet: the library of HTTP/3 keeps a frame
 /// until it is whole, and a frame may be said to be of any length.
 const MOST_UNUSED: usize = 256 << 10;
 
-/// What may wait of a stream behind a gap, or until it is taken, in bytes.
+/// The bytes of a stream that may wait behind a gap, or until they are taken.
 const MOST_HELD: usize = 64 << 20;
 
 /// The reason for which a stream cannot be used any longer.

@@ -127,7 +127,7 @@ impl Transport {
         self.0.borrow_mut()
     }
 
-    /// What has been handed over of a stream so far has been made use of.
+    /// Notes that all that was handed over of a stream so far has been made use of.
     pub fn used(&self, stream: StreamId) {
         if let Some(receiving) = self.lock().receiving.get_mut(&stream.into_inner()) {
             receiving.unused = 0;
