@@ -41,7 +41,7 @@ pub struct Sending {
     pub finish: bool,
     pub reset: Option<u64>,
     pub failed: Option<End>,
-    /// Nobody will send more, nor ask what became of it.
+    /// Set where nobody will send more, nor ask what became of it.
     pub is_left: bool,
     pub waiting: Option<Waker>,
 }

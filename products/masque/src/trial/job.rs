@@ -8,7 +8,7 @@ use bentpipe_masque::{Client, ClientSettings, Proxy, ProxySettings, Settings, Ta
 
 use super::end::{End, Job, Kind};
 
-/// What a proxy of a trial lets a client have: there is one client.
+/// The limits of a proxy of a trial, which has one client.
 const CONNECTIONS: usize = 16;
 const REQUESTS: u32 = 64;
 

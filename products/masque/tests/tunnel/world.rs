@@ -112,7 +112,7 @@ pub struct World {
     sent: usize,
     /// Whether the packet of this number is lost.
     pub loses: fn(usize) -> bool,
-    /// What came out at the target, and when.
+    /// The datagrams that came out at the target, and when.
     pub at_target: Vec<(Duration, FlowId, Bytes)>,
     pub flows: Vec<FlowId>,
     pub closed: Vec<FlowId>,
