@@ -26,7 +26,12 @@ def masque_go(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("there is no Go to build masque-go with")
     program = tmp_path_factory.mktemp("masque-go") / "masque-go"
     done = subprocess.run(
-        [go, "build", "-o", program, "."], cwd=SOURCES, capture_output=True, text=True, timeout=300, check=False
+        [go, "build", "-o", program, "."],
+        cwd=SOURCES,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     if done.returncode:
         pytest.skip(f"masque-go cannot be built here: {done.stderr.strip()[-300:]}")
@@ -101,7 +106,13 @@ def test_their_client_has_our_proxy_send_datagrams_on(masque_go: Path) -> None:
     listen = free_port()
     with echo() as target, ours("gateway", listen, target, said):
         for asked, answer in [("server", "200\necho of ping\n"), ("other", "server responded with 403\n")]:
-            words = [masque_go, "client", CERTS / "ca.pem", f"127.0.0.1:{listen}", f"{asked}:{target}"]
+            words = [
+                str(masque_go),
+                "client",
+                str(CERTS / "ca.pem"),
+                f"127.0.0.1:{listen}",
+                f"{asked}:{target}",
+            ]
             done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
             assert (done.stdout or done.stderr.removeprefix("masque: ")) == answer
     counts = said["statistics"]

@@ -1,4 +1,4 @@
-"""Trials through `masque`: connections pass as they are, in both testbeds; options and what is in the record."""
+"""Trials through `masque`: connections pass as they are, in both testbeds."""
 
 from typing import Any
 
@@ -34,7 +34,9 @@ def test_the_first_byte_comes_a_round_trip_later_and_none_later_where_it_is_warm
 
 
 @pytest.mark.virtual_time
-def test_datagrams_go_in_streams_or_without_congestion_control_if_that_is_asked_for(bentpipe: Command) -> None:
+def test_datagrams_go_in_streams_or_without_congestion_control_if_asked_for(
+    bentpipe: Command,
+) -> None:
     installed_or_skip("noq")
     treatments = ["masque=terminal:carry=streams,gateway:carry=streams", "masque=terminal,gateway:nested=off"]
     words = [*WORDS, "--set", "forward.loss=2%"]
@@ -59,7 +61,8 @@ def test_probes_for_a_larger_mtu_do_not_fit_and_are_counted(bentpipe: Command) -
 
 @pytest.mark.virtual_time
 @pytest.mark.parametrize(
-    "option", ["carry=pigeons", "queue=10", "mode=hot", "cc=vegas", "mtu=9000", "nested=off:cc=cubic", "window=x"]
+    "option",
+    ["carry=pigeons", "queue=10", "mode=hot", "cc=vegas", "mtu=9000", "nested=off:cc=cubic", "window=x"],
 )
 def test_an_option_that_there_is_not_is_unsupported(option: str, bentpipe: Command) -> None:
     installed_or_skip("noq")

@@ -27,7 +27,7 @@ const MOST_RESPONSES: usize = 1024;
 pub struct ConnectionEntry<Owner> {
     /// The library's connection.
     pub connection: Connection,
-    /// What it is part of; `None`: it is only there until it has drained, or is kept ready.
+    /// The owner; `None`: it is only there until it has drained, or is kept ready.
     pub owner: Option<Owner>,
     /// The store for its path's values when it ends.
     peers: RememberedPaths,

@@ -136,7 +136,7 @@ impl CapsuleReader {
     }
 }
 
-/// What is to come of a capsule.
+/// The part of a capsule that is to come.
 fn of(kind: u64, length: u64) -> Result<State, CapsuleError> {
     if kind != DATAGRAM {
         return Ok(State::Skipped(length));

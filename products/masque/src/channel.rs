@@ -13,7 +13,8 @@ use h3::{client, server};
 use http::StatusCode;
 
 use crate::capsule::{CapsuleReader, put_datagram};
-use crate::transport::{Stream, Transport, wake};
+use crate::streams::wake;
+use crate::transport::{Stream, Transport};
 
 /// A channel; clones share it.
 pub type Shared = Rc<RefCell<Channel>>;
@@ -31,7 +32,7 @@ pub struct Channel {
     /// How the sending side is to end, and with what code if that is an error.
     leaving: Option<Result<(), Code>>,
     writer: Option<Waker>,
-    /// What a proxy answers, and who waits for that.
+    /// The status of a proxy's answer, and who waits for that.
     decided: Option<StatusCode>,
     decider: Option<Waker>,
 }

@@ -1,4 +1,4 @@
-//! What a client and a proxy are made with.
+//! The settings that a client and a proxy are made with.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub struct ClientSettings {
     pub template: Template,
     /// Where datagrams are to go.
     pub target: Target,
-    /// What shows the proxy that it may.
+    /// The token that shows the proxy that it may.
     pub token: Option<String>,
     /// Whom it trusts.
     pub tls: rustls::ClientConfig,

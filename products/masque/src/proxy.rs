@@ -25,7 +25,7 @@ const MOST_HELD: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u64);
 
-/// What the driver is to do.
+/// A task for the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
     /// Open a socket for this target, and [answer](Proxy::answer).
@@ -150,7 +150,7 @@ impl Proxy {
         self.settle(now, handle);
     }
 
-    /// What the driver is to do next.
+    /// The next task for the driver.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
@@ -411,7 +411,7 @@ impl Proxy {
 }
 
 impl Flow {
-    /// What is to be done with a datagram: before there is a socket it waits.
+    /// The task that a datagram leads to: before there is a socket it waits.
     fn pass(&mut self, id: FlowId, payload: Bytes) -> Option<Output> {
         if self.is_open {
             return Some(Output::Send(id, payload));

@@ -105,7 +105,7 @@ impl Settings {
     }
 }
 
-/// What makes no sense without congestion control of the tunnel's own.
+/// Refuses options that make no sense without congestion control of the tunnel's own.
 fn refuse_nested(options: &BTreeMap<String, String>, carry: Carry) -> Result<(), EndpointError> {
     if carry == Carry::Streams {
         let problem = "streams need congestion control: leave out nested or carry";

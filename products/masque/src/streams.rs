@@ -6,13 +6,11 @@ use bentpipe_endpoint::Reassembly;
 use bytes::Bytes;
 use noq_proto::{Connection, FinishError, ReadError, StreamId, VarInt, WriteError};
 
-use crate::transport::wake;
-
-/// What a stream may bring that is of no use yet, in bytes: the library of HTTP/3 keeps a frame
+/// The bytes that a stream may bring that are of no use yet: the library of HTTP/3 keeps a frame
 /// until it is whole, and a frame may be said to be of any length.
 const MOST_UNUSED: usize = 256 << 10;
 
-/// What may wait of a stream behind a gap, or until it is taken, in bytes.
+/// The bytes of a stream that may wait behind a gap, or until they are taken.
 const MOST_HELD: usize = 64 << 20;
 
 /// The reason for which a stream cannot be used any longer.
@@ -43,9 +41,16 @@ pub struct Sending {
     pub finish: bool,
     pub reset: Option<u64>,
     pub failed: Option<End>,
-    /// Nobody will send more, nor ask what became of it.
+    /// Set where nobody will send more, nor ask what became of it.
     pub is_left: bool,
     pub waiting: Option<Waker>,
+}
+
+/// Has a task go on that waits.
+pub fn wake(waiting: &mut Option<Waker>) {
+    if let Some(waker) = waiting.take() {
+        waker.wake();
+    }
 }
 
 pub fn stream_id(id: u64) -> StreamId {

@@ -42,7 +42,7 @@ pub enum TargetError {
     Template {
         /// The template.
         template: String,
-        /// What is wrong with it.
+        /// The flaw, in words.
         problem: &'static str,
     },
 }

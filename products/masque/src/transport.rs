@@ -12,7 +12,7 @@ use bytes::{Buf, Bytes};
 use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, WriteBuf};
 
-use crate::streams::{End, Receiving, Sending};
+use crate::streams::{End, Receiving, Sending, wake};
 
 /// Streams that tasks wait for and events that have arrived, until they are handed over.
 #[derive(Default)]
@@ -111,12 +111,6 @@ impl Queues {
     }
 }
 
-pub fn wake(waiting: &mut Option<Waker>) {
-    if let Some(waker) = waiting.take() {
-        waker.wake();
-    }
-}
-
 fn ended(end: End) -> StreamErrorIncoming {
     match end {
         End::ByPeer(error_code) => StreamErrorIncoming::StreamTerminated { error_code },
@@ -133,7 +127,7 @@ impl Transport {
         self.0.borrow_mut()
     }
 
-    /// What has been handed over of a stream so far has been made use of.
+    /// Notes that all that was handed over of a stream so far has been made use of.
     pub fn used(&self, stream: StreamId) {
         if let Some(receiving) = self.lock().receiving.get_mut(&stream.into_inner()) {
             receiving.unused = 0;

@@ -1,15 +1,30 @@
 //! A client or a proxy between two hops, each of which has one address.
 
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use bentpipe_endpoint::contract::ProxyBye;
 use bentpipe_endpoint::driver::MAX_DATAGRAMS;
-use bentpipe_endpoint::{EndpointError, Received, Transmit};
+use bentpipe_endpoint::{EndpointError, LogFile, LogFolder, Received, Transmit};
 use bentpipe_masque::{Client, FlowId, Proxy, Target};
 use bentpipe_noq_options::Report;
 
-use super::job::Job;
+/// Where an end is, and its files.
+pub struct Job {
+    /// Where datagrams on the client side come from, in virtual time.
+    pub previous_hop: Option<SocketAddr>,
+    /// Where clients send to.
+    pub listen: SocketAddr,
+    /// Where it sends from on the server side.
+    pub local: SocketAddr,
+    /// Where it sends to.
+    pub next_hop: SocketAddr,
+    /// The file for secrets.
+    pub keylog: Option<LogFile>,
+    /// The folder for qlog files.
+    pub qlog: Option<LogFolder>,
+}
 
 /// An end of a trial.
 pub struct End {
@@ -21,9 +36,9 @@ pub struct End {
 /// Which of the two it is.
 pub enum Kind {
     /// The client, at the terminal.
-    Client(Client),
+    Client(Box<Client>),
     /// The proxy, at the gateway, and the only target that it lets datagrams go to.
-    Proxy(Proxy, Target),
+    Proxy(Box<Proxy>, Target),
 }
 
 impl End {

@@ -6,27 +6,11 @@ use bentpipe_endpoint::contract::{CONTRACT, H3, ProxyHello};
 use bentpipe_endpoint::{Clock, EndpointError, LogFile, LogFolder, Role, Surroundings, Tls};
 use bentpipe_masque::{Client, ClientSettings, Proxy, ProxySettings, Settings, Target, Template};
 
-use super::end::{End, Kind};
+use super::end::{End, Job, Kind};
 
-/// What a proxy of a trial lets a client have: there is one client.
+/// The limits of a proxy of a trial, which has one client.
 const CONNECTIONS: usize = 16;
 const REQUESTS: u32 = 64;
-
-/// Where an end is, and its files.
-pub struct Job {
-    /// Where datagrams on the client side come from, in virtual time.
-    pub previous_hop: Option<SocketAddr>,
-    /// Where clients send to.
-    pub listen: SocketAddr,
-    /// Where it sends from on the server side.
-    pub local: SocketAddr,
-    /// Where it sends to.
-    pub next_hop: SocketAddr,
-    /// The file for secrets.
-    pub keylog: Option<LogFile>,
-    /// The folder for qlog files.
-    pub qlog: Option<LogFolder>,
-}
 
 /// The end that `hello` asks for.
 pub fn make(hello: ProxyHello, clock: &Clock, real_time: bool) -> Result<End, EndpointError> {
@@ -71,7 +55,7 @@ pub fn make(hello: ProxyHello, clock: &Clock, real_time: bool) -> Result<End, En
                 token: None,
                 tls: tls.client()?,
             };
-            Kind::Client(Client::new(settings, clock.clone())?)
+            Kind::Client(Box::new(Client::new(settings, clock.clone())?))
         }
         "gateway" => {
             let settings = ProxySettings {
@@ -81,7 +65,7 @@ pub fn make(hello: ProxyHello, clock: &Clock, real_time: bool) -> Result<End, En
                 connections: CONNECTIONS,
                 requests: REQUESTS,
             };
-            Kind::Proxy(Proxy::new(settings, clock.clone())?, target)
+            Kind::Proxy(Box::new(Proxy::new(settings, clock.clone())?), target)
         }
         other => return Err(field("place", other, "want terminal or gateway")),
     };

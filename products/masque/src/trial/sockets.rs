@@ -69,7 +69,7 @@ struct Sockets {
     far: BTreeMap<FlowId, Port>,
     received: Vec<Received>,
     landing: ReceiveBuffer,
-    /// What is being sent of the tunnel, while its socket takes no more.
+    /// The packets of the tunnel that are being sent, while its socket takes no more.
     buffer: Vec<u8>,
     blocked: Option<Transmit>,
 }

@@ -105,7 +105,7 @@ impl Raw {
         self.0.borrow().resets.clone()
     }
 
-    /// What came on bidirectional streams.
+    /// The bytes that came on bidirectional streams.
     pub fn answers(&self) -> Vec<u8> {
         self.0.borrow().answers.clone()
     }

@@ -112,7 +112,7 @@ pub struct World {
     sent: usize,
     /// Whether the packet of this number is lost.
     pub loses: fn(usize) -> bool,
-    /// What came out at the target, and when.
+    /// The datagrams that came out at the target, and when.
     pub at_target: Vec<(Duration, FlowId, Bytes)>,
     pub flows: Vec<FlowId>,
     pub closed: Vec<FlowId>,
@@ -172,8 +172,10 @@ impl World {
     }
 
     fn receive(&mut self, client: &mut Option<&mut Client>) {
-        while let Some((_, at_proxy, other, bytes)) =
-            self.flying.pop_front_if(|it| it.0 <= self.now)
+        let now = self.now;
+        let is_due = |flying: &Flying| flying.0 <= now;
+        while self.flying.front().is_some_and(is_due)
+            && let Some((_, at_proxy, other, bytes)) = self.flying.pop_front()
         {
             let datagram = Received {
                 remote: if at_proxy { other } else { address(2) },
