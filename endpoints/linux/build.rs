@@ -1,4 +1,5 @@
-//! Says what version of rustls is locked, for what `--version` prints.
+//! Says what version of rustls is locked, for what `--version` prints, and has the program be at a
+//! fixed address: in a guest, each page that a start would relocate is a fault.
 
 use std::fs;
 use std::path::Path;
@@ -13,4 +14,5 @@ fn main() {
         .and_then(|it| it.split("version = \"").nth(1)?.split('"').next())
         .expect("rustls is locked");
     println!("cargo::rustc-env=RUSTLS_VERSION={version}");
+    println!("cargo::rustc-link-arg-bins=-no-pie");
 }
