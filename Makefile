@@ -74,6 +74,7 @@ bench-needs:
 
 bench: bench-needs setup
 	$(BIN)/bentpipe stacks install linux # TCP, beside iperf3: not one of the four that `make setup` installs
+	$(BIN)/python benches/explore.py $(SMALL)
 	$(BIN)/python benches/pairs.py $(SMALL)
 	$(BIN)/python benches/cost.py $(SMALL)
 	$(BIN)/python benches/reference.py $(SMALL)

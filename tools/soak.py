@@ -65,6 +65,7 @@ def searches(seed: int) -> Iterator[Search]:
     yield Search("refusals", [*PYTEST, "tests/python/test_conformance.py", "-m", "soak"], soak)
     yield Search("memory", [*PYTEST, "tests/python/test_pep_command.py", "-m", "soak"], soak)
     yield Search("crowds", [*CARGO, "-p", "bentpipe-pep", "--", "--ignored"])
+    yield Search("explore", [*PYTEST, "tests/python/test_explore.py", "-m", "soak"], soak)
     yield Search("storms", [*PYTEST, "tests/python/test_soak_storms.py", "-m", "soak"], soak)
 
 

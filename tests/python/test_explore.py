@@ -64,10 +64,19 @@ def server(tmp_path: Path) -> Iterator[Server]:
     yield from started(tmp_path)
 
 
-def started(tmp_path: Path, *words: str, **environment: str) -> Iterator[Server]:
+# The command, whose tokens are this one: as a server that has come back.
+WITH_TOKEN = """import secrets, sys
+token = sys.argv.pop(1)
+secrets.token_urlsafe = lambda _length: token
+from bentpipe.cli import main
+main()"""
+
+
+def started(tmp_path: Path, *words: str, token: str = "", **environment: str) -> Iterator[Server]:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    command = [sys.executable, "-m", "bentpipe", "explore", "--no-browser", *words]
+    program = ["-c", WITH_TOKEN, token] if token else ["-m", "bentpipe"]
+    command = [sys.executable, *program, "explore", "--no-browser", *words]
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -160,13 +169,13 @@ def test_a_page_and_its_assets_need_the_token_and_the_host(server: Server) -> No
 
 def test_the_websocket_needs_token_host_and_origin(server: Server) -> None:
     wrong = server.address.replace(server.address.split("/")[3], "wrong")
-    for address, given in (
+    for address, options in (
         (wrong, {"origin": f"http://{server.host}"}),
         (server.address, {"origin": "https://evil.example"}),
         (server.address, {"origin": None}),
     ):
         with pytest.raises(InvalidStatus) as refused:
-            connect(f"{address.replace('http', 'ws')}live", **given)  # type: ignore[arg-type]
+            connect(f"{address.replace('http', 'ws')}live", **options)  # type: ignore[arg-type]
         assert refused.value.response.status_code == 403
 
 
@@ -201,9 +210,8 @@ def test_a_state_is_bounded(changed: dict[str, Any]) -> None:
 
 
 def test_suggestions_are_the_words_of_an_option() -> None:
-    assert suggested("congestion control: newreno, cubic (default), bbr3 of noq; bentpipe, Bentpipe's own") == [
-        "newreno", "cubic", "bbr3", "bentpipe",
-    ]  # fmt: skip
+    meaning = "congestion control: newreno, cubic (default), bbr3 of noq; bentpipe, Bentpipe's own"
+    assert suggested(meaning) == ["newreno", "cubic", "bbr3", "bentpipe"]
     assert suggested("initial window in packets (default 10)") == []
 
 
@@ -305,7 +313,8 @@ def test_a_failing_and_a_silent_stack_are_shown_and_ended(tmp_path: Path) -> Non
             (failed,) = [one for one in replies(socket, 1) if one["kind"] == "trial" and one["sender"] == 0]
             assert failed["trial"]["outcome"] == "crashed" and failed["trial"]["detail"]
             ask(socket, 2, state("hangs"))
-            children.wait_for("the silent trial runs", lambda: len(children_of(server.process.pid)) > 1)
+            process = server.process.pid
+            children.wait_for("the silent trial", lambda process=process: len(children_of(process)) > 1)
             ask(socket, 3, state("noq"))
             assert [one["kind"] for one in replies(socket, 3)].count("trial") == 1
         assert server.end() == 0

@@ -18,6 +18,7 @@ GROUPS = {
         "docs/design/real-time.md",
         "docs/how-to/measure-real-links.md",
     ),
+    "In the browser": ("docs/how-to/explore.md",),
     "Many trials": ("docs/how-to/run-on-many-machines.md", "docs/design/scale.md"),
     "Paths and workloads": (
         "docs/how-to/write-a-scenario.md",

@@ -101,15 +101,14 @@ def explore(
 
 def _senders(given: dict[str, Any]) -> list[ExploredSender]:
     servers = given["server"] or SERVERS
-    count = max(len(given[name] or ()) for name in ("client", "server", "treatment", "workload", "protocol"))
-    count = count or len(servers)
     columns = {
         "client": given["client"] or tuple(one.partition(":")[0] for one in servers),
-        "server": servers if given["server"] or count == len(servers) else servers[:1],
+        "server": servers,
         "treatment": given["treatment"] or (DIRECT,),
         "workload": given["workload"] or (WORKLOAD,),
         "protocol": given["protocol"] or ("",),
     }
+    count = max(map(len, columns.values()))
     for name, values in columns.items():
         if len(values) > 2:
             raise UsageError(f"--{name}: {len(values)} are given", "the page has two senders")

@@ -35,6 +35,7 @@ RUN = "run "
 _LEAST_S = 1.0  # between two builds
 _SHARE = 4  # a build pauses for so many times what it took
 _LEAVING_S = 3.0  # a page that is loaded again has left for a moment
+_COMING_S = 20.0  # a browser may have to start first
 _LOWER = 10  # priority
 
 
@@ -47,7 +48,7 @@ class Watched:
     finished: bool = False
     version: int = 0  # of the site; grows with each build
     pages: int = 0  # that are open
-    left_at: float = field(default_factory=time.monotonic)
+    awaited_until: float = 0.0  # none has to be open before
     _built: tuple[Path, int, int] | None = None
     _changed: anyio.Event = field(default_factory=anyio.Event)
 
@@ -143,7 +144,7 @@ class WatchServer:
             pass
         finally:
             self.watched.pages -= 1
-            self.watched.left_at = time.monotonic()
+            self.watched.awaited_until = time.monotonic() + _LEAVING_S
 
     async def _tell(self, socket: WebSocket) -> None:
         while True:
@@ -157,7 +158,7 @@ class WatchServer:
 async def _serve(opens: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="bentpipe-", ignore_cleanup_errors=True) as scratch:
         access = Access()
-        watched = Watched(Path(scratch))
+        watched = Watched(Path(scratch), awaited_until=time.monotonic() + _COMING_S if opens else 0.0)
         server = LocalServer(WatchServer(watched, access.token).app(), access)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watched.keep_built)
@@ -192,7 +193,7 @@ async def _listen(watched: Watched, end: Callable[[], None]) -> None:
 
 async def _end_when_left(watched: Watched, end: Callable[[], None]) -> None:
     """End once all is finished and no page is open, nor was a moment ago."""
-    while not (watched.finished and watched.pages == 0 and time.monotonic() - watched.left_at > _LEAVING_S):
+    while not (watched.finished and watched.pages == 0 and time.monotonic() > watched.awaited_until):
         await anyio.sleep(0.1)
     end()
 

@@ -39,8 +39,8 @@ def build(run: Path) -> Path:
 
 def build_under_way(run: Path, site: Path) -> int:
     """Build the site of a run that may be under way at `site`, elsewhere than in the run's own folder: with
-    all cells that are planned, and without traces, which the run may still remove. How many trials have ended.
-    Errors are those of `build`.
+    all cells that are planned, and without traces, which the run may still remove. How many trials have
+    ended. Errors are those of `build`.
     """
     return _build(run, site, site.with_name(f"{site.name}.partial"), under_way=True)
 
