@@ -26,7 +26,7 @@ from bentpipe.explore.generation import Generation, PlayedTrial, SenderTrials
 from bentpipe.explore.replies import reply
 from bentpipe.plan.trial import Trial
 from bentpipe.runs.records import Record
-from bentpipe.schema.explore import PathOfState, Problem, Reply, ReplyKind, ExploreRequest
+from bentpipe.schema.explore import ExploreRequest, PathOfState, Problem, Reply, ReplyKind
 
 T = TypeVar("T")
 
