@@ -22,6 +22,7 @@ from pathlib import Path
 
 import settings
 from websockets.sync.client import connect
+from websockets.typing import Origin
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "python"))
 
@@ -83,7 +84,8 @@ def moved(page: open_page.OpenPage, number: int) -> float:
     """Milliseconds from a change of the slider until both senders' plots are drawn."""
     before = page.ask("window.bentpipeExplore.drawn")
     page.ask(f"""(() => {{
-        const knob = [...document.querySelectorAll(".knob")].find((one) => one.textContent.startsWith("Queue"));
+        const knobs = [...document.querySelectorAll(".knob")];
+        const knob = knobs.find((one) => one.textContent.startsWith("Queue"));
         const range = knob.querySelector("input[type=range]");
         range.value = {150 + 5 * number};
         range.dispatchEvent(new Event("input"));
@@ -97,7 +99,7 @@ def to_data(address: str, changes: int) -> list[float]:
     """Milliseconds from each change until the first trials of both senders have come."""
     found = []
     origin = "/".join(address.split("/")[:3])
-    with connect(f"{address.replace('http', 'ws')}live", origin=origin, max_size=None) as socket:  # type: ignore[arg-type]
+    with connect(f"{address.replace('http', 'ws')}live", origin=Origin(origin), max_size=None) as socket:
         state = json.loads(socket.recv())["offer"]["state"]
         for number in range(1, changes + 1):
             state["settings"] = [f"forward.queue={40 + number} packets"]

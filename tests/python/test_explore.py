@@ -15,6 +15,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,8 @@ class Server:
 
     def connect(self, **changed: Any) -> ClientConnection:
         given = {"origin": f"http://{self.host}", "max_size": None, **changed}
-        return connect(f"{self.address.replace('http', 'ws')}live", **given)
+        made: ClientConnection = connect(f"{self.address.replace('http', 'ws')}live", **given)
+        return made
 
     def end(self) -> int:
         self.process.send_signal(signal.SIGINT)
@@ -108,7 +110,7 @@ def ask(socket: ClientConnection, number: int, wanted: dict[str, Any]) -> None:
 
 def replies(socket: ClientConnection, number: int) -> list[dict[str, Any]]:
     """What the server says to a request, to its end."""
-    found = []
+    found: list[dict[str, Any]] = []
     while not found or found[-1]["kind"] != "done":
         one = json.loads(socket.recv(timeout=PATIENCE_S))
         found += [one] if one["number"] == number else []
@@ -169,13 +171,14 @@ def test_a_page_and_its_assets_need_the_token_and_the_host(server: Server) -> No
 
 def test_the_websocket_needs_token_host_and_origin(server: Server) -> None:
     wrong = server.address.replace(server.address.split("/")[3], "wrong")
-    for address, options in (
+    cases: tuple[tuple[str, dict[str, Any]], ...] = (
         (wrong, {"origin": f"http://{server.host}"}),
         (server.address, {"origin": "https://evil.example"}),
         (server.address, {"origin": None}),
-    ):
+    )
+    for address, options in cases:
         with pytest.raises(InvalidStatus) as refused:
-            connect(f"{address.replace('http', 'ws')}live", **options)  # type: ignore[arg-type]
+            connect(f"{address.replace('http', 'ws')}live", **options)
         assert refused.value.response.status_code == 403
 
 
@@ -279,6 +282,11 @@ def test_of_many_changes_the_last_one_wins_and_nothing_is_left(server: Server) -
     assert list(server.scratch.iterdir()) == []
 
 
+def has_trial(server: int) -> bool:
+    """Whether a server has a process beside its watchdog."""
+    return len(children_of(server)) > 1
+
+
 def children_of(parent: int) -> list[int]:
     tasks = Path(f"/proc/{parent}/task").glob("*/children")
     return [int(one) for task in tasks for one in task.read_text().split()]
@@ -314,7 +322,7 @@ def test_a_failing_and_a_silent_stack_are_shown_and_ended(tmp_path: Path) -> Non
             assert failed["trial"]["outcome"] == "crashed" and failed["trial"]["detail"]
             ask(socket, 2, state("hangs"))
             process = server.process.pid
-            children.wait_for("the silent trial", lambda process=process: len(children_of(process)) > 1)
+            children.wait_for("the silent trial", partial(has_trial, process))
             ask(socket, 3, state("noq"))
             assert [one["kind"] for one in replies(socket, 3)].count("trial") == 1
         assert server.end() == 0

@@ -44,7 +44,8 @@ def move(page: OpenPage, knob: str, place: int) -> None:
     """Move a slider, as a key would, and wait for what comes of it."""
     before = page.ask(DRAWN)
     page.ask(f"""(() => {{
-        const knob = [...document.querySelectorAll(".knob")].find((one) => one.textContent.startsWith("{knob}"));
+        const knobs = [...document.querySelectorAll(".knob")];
+        const knob = knobs.find((one) => one.textContent.startsWith("{knob}"));
         const range = knob.querySelector("input[type=range]");
         range.value = {place};
         range.dispatchEvent(new Event("input"));
@@ -135,7 +136,7 @@ def test_a_page_finds_its_server_again(tmp_path: Path, server: Server) -> None:
 
 @pytest.mark.virtual_time
 def test_a_run_is_watched_until_its_page_is_closed(tmp_path: Path) -> None:
-    """Cells fill in; when all are there, the page has the run's own report, and closing it ends the command."""
+    """Cells fill in; then the page has the run's own report, and closing it ends the command."""
     installed_or_skip("noq")
     words = ["run", "--scenario", "sat,goodput", "--client", "noq", "--server", "noq,quinn", "--bytes", "1MB"]
     words += ["--iterations", "3", "--jobs", "1", "--watch", "--out", str(tmp_path / "run")]

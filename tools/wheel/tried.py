@@ -85,6 +85,7 @@ class Try:
 TRIES = (
     Try(f"run {SAT} --qlog --trace all --out run", about=r"1 of 1|ok"),
     Try(f"run {SAT} --bundles bundles"),
+    Try("explore --server noq --server noq --server noq", wants="the page has two senders"),
     Try(
         "run --scenario sat --workload page:kosek:h3 --client noq --server noq --iterations 1 --out page-run"
     ),

@@ -80,7 +80,7 @@ def _curve(times: npt.NDArray[np.generic], values: npt.NDArray[np.generic], step
 
 
 def band(records: Sequence[Record], found: Sequence[TrialCurves]) -> Band:
-    """The range of the curves of trials, and what their records came to."""
+    """The range of the curves of trials, and the results in their records."""
     return Band(
         trials=len(records),
         completion_s=sorted(one.completion_s for one in records if one.ok and one.completion_s is not None),

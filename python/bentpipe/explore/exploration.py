@@ -23,7 +23,7 @@ from bentpipe.plan import campaign, treatments
 from bentpipe.plan.request import DEFAULT_CAMPAIGN, PlanRequest
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.schema import reading
-from bentpipe.schema.explore import FORMAT, ExploredSender, ExploredState, Request
+from bentpipe.schema.explore import FORMAT, ExploredSender, ExploredState, ExploreRequest
 
 MOST_SEEDS = 100
 MOST_SENDERS = 2
@@ -32,13 +32,13 @@ _LONGEST = 2000  # characters of a text
 _LARGEST_SEED = 2**53 - 1  # the largest integer that a page can hold
 
 
-def read_request(text: str) -> Request:
+def read_request(text: str) -> ExploreRequest:
     """A message of a page. ValueError, in words, for anything that no page sends."""
     try:
         values = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValueError("it is no JSON") from error
-    request = reading.convert(values, Request, FORMAT, numbered=True)
+    request = reading.convert(values, ExploreRequest, FORMAT, numbered=True)
     state = request.state
     texts = [state.scenario, *state.settings]
     texts += [part for sender in state.senders for part in msgspec.structs.astuple(sender)]

@@ -30,7 +30,7 @@ KINDS = ("offset", "rate", "in_flight", "rtt", "queue")  # the plots of the page
 
 @dataclass(frozen=True)
 class PlayedTrial:
-    """What a trial came to; with its plots if they were asked for."""
+    """The result of a trial, with its plots if they were asked for."""
 
     record: Record
     shown: ExploredTrial | None

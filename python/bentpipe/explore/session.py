@@ -26,7 +26,7 @@ from bentpipe.explore.generation import Generation, PlayedTrial, SenderTrials
 from bentpipe.explore.replies import reply
 from bentpipe.plan.trial import Trial
 from bentpipe.runs.records import Record
-from bentpipe.schema.explore import PathOfState, Problem, Reply, ReplyKind, Request
+from bentpipe.schema.explore import ExploreRequest, PathOfState, Problem, Reply, ReplyKind
 
 T = TypeVar("T")
 
@@ -56,10 +56,10 @@ class Session:
     say: Callable[[Reply], Awaitable[None]]
 
     def __post_init__(self) -> None:
-        self._newest: Request | None = None
+        self._newest: ExploreRequest | None = None
         self._asked = anyio.Event()
 
-    def ask(self, request: Request) -> None:
+    def ask(self, request: ExploreRequest) -> None:
         """Play this request; the one before is of no interest any more."""
         self._newest = request
         self._asked.set()
@@ -101,7 +101,7 @@ class _Play:
 
     workshop: Workshop
     say: Callable[[Reply], Awaitable[None]]
-    request: Request
+    request: ExploreRequest
     found: list[_Found] = field(default_factory=list)  # for each sender
 
     def __post_init__(self) -> None:

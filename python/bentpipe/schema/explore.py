@@ -146,7 +146,7 @@ class PathOfState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class ExploredTrial(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a trial came to."""
+    """The result of a trial."""
 
     # Its name, as in records.
     trial: str
@@ -168,7 +168,7 @@ class ExploredTrial(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class Band(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The range of a sender's trials, over their seeds, and what they came to."""
+    """The range of a sender's trials, over their seeds, and their results."""
 
     # How many have ended.
     trials: int
@@ -202,7 +202,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     hint: str
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ExploreRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the page says: the state that its reader has chosen."""
 
     # The number of this format, as at the top of this page.

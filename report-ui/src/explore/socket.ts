@@ -1,7 +1,7 @@
 // The connection with the server: requests with growing numbers, replies to the newest alone, and a new connection when
 // one is lost.
 
-import type { ExploredState, Reply, Request } from "../schema/explore";
+import type { ExploredState, ExploreRequest, Reply } from "../schema/explore";
 
 /** Of messages (schemas/explore.toml). */
 const FORMAT = 1;
@@ -55,7 +55,7 @@ export class Connection {
 
   private send(): void {
     if (!this.wanted || this.socket?.readyState !== WebSocket.OPEN) return;
-    const request: Request = { format: FORMAT, number: ++this.number, state: this.wanted };
+    const request: ExploreRequest = { format: FORMAT, number: ++this.number, state: this.wanted };
     this.onSend(this.wanted);
     this.wanted = null;
     this.busy = true;

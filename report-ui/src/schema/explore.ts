@@ -6,7 +6,7 @@ import type { Json } from "../model";
 export type ReplyKind = "offer" | "path" | "trial" | "band" | "problem" | "done";
 
 /** What the page says: the state that its reader has chosen. */
-export type Request = {
+export type ExploreRequest = {
   /** The number of this format, as at the top of this page. */
   format: number;
   /** Its number; those of a page grow. */
@@ -125,7 +125,7 @@ export type PathOfState = {
   file: string;
 };
 
-/** What a trial came to. */
+/** The result of a trial. */
 export type ExploredTrial = {
   /** Its name, as in records. */
   trial: string;
@@ -145,7 +145,7 @@ export type ExploredTrial = {
   trace: { [key: string]: Json };
 };
 
-/** The range of a sender's trials, over their seeds, and what they came to. */
+/** The range of a sender's trials, over their seeds, and their results. */
 export type Band = {
   /** How many have ended. */
   trials: number;
