@@ -126,7 +126,10 @@ def _main(arguments: list[str]) -> int:
     parser.add_argument("--link", type=Path)
     parser.add_argument("--qlog", action="append")
     parser.add_argument("-o", dest="out", type=Path, required=True)
+    parser.add_argument("--progress", action="store_true")
     given = parser.parse_args(arguments)
+    if given.progress:
+        print("reading 300 1000\nmeasuring 0 1", flush=True)
     content = given.files[0].read_text()
     if content == "no capture":
         print(f"error: {given.files[0]}: not a capture\nhint: pcapng or pcap", file=sys.stderr)

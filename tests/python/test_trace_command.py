@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import subprocess
 from pathlib import Path
 from typing import get_args
@@ -15,7 +16,7 @@ from conftest import Command
 from msgspec.structs import fields
 
 from bentpipe.analysis import link_facts, traces
-from bentpipe.cli import invoke
+from bentpipe.cli import invoke, reading_progress
 from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.runs import trial_files
 from bentpipe.schema.analysis import Metrics, OneWay
@@ -172,6 +173,18 @@ def test_qlogs_are_left_to_the_program(capfd: pytest.CaptureFixture[str]) -> Non
     assert capfd.readouterr().out == "qlog a.qlog b.qlog --out c.qlog --epoch 2000-01-01T00:00:00Z\n"
     assert invoke(["qlog", "--json", "--", "-x.qlog"]) == 1
     assert capfd.readouterr().out == "qlog ./-x.qlog --json\n"
+
+
+def test_a_long_analysis_shows_on_a_terminal_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    path, (master, slave) = capture(), pty.openpty()
+    monkeypatch.setattr(reading_progress, "SHOWN_AFTER_S", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    with os.fdopen(slave, "w") as terminal:
+        monkeypatch.setattr("sys.stderr", terminal)
+        assert invoke(["trace", str(path)]) == 0
+        shown = os.read(master, 100_000).decode()
+    os.close(master)
+    assert "measuring" in shown, shown
 
 
 def test_it_leaves_what_it_found(bentpipe: Command) -> None:

@@ -290,3 +290,49 @@ fn many_random_changes() {
     let first = number("BENTPIPE_FUZZ_SEED").unwrap_or(0);
     rounds(first, number("BENTPIPE_FUZZ_ROUNDS").unwrap_or(ROUNDS));
 }
+
+/// The blocks of a little-endian pcapng file, with their types.
+fn blocks(mut file: &[u8]) -> Vec<(u32, &[u8])> {
+    let mut blocks = Vec::new();
+    while let Some((head, _)) = file.split_first_chunk::<8>() {
+        let word = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().unwrap());
+        let (block, rest) = file.split_at(word(4) as usize);
+        blocks.push((word(0), block));
+        file = rest;
+    }
+    blocks
+}
+
+#[test]
+fn secrets_may_stand_behind_the_packets_that_need_them() {
+    const SECRETS: u32 = 10;
+    for name in [
+        "v1-key-update.pcapng",
+        "v1-midway.pcapng",
+        "v2-retry.pcapng",
+    ] {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+        let file = fs::read(corpus.join(name)).unwrap();
+        let (secrets, others): (Vec<_>, Vec<_>) =
+            blocks(&file).into_iter().partition(|it| it.0 == SECRETS);
+        assert!(!secrets.is_empty(), "{name}");
+        let connections = |blocks: &[(u32, &[u8])]| {
+            let bytes: Vec<u8> = blocks.iter().flat_map(|it| it.1).copied().collect();
+            let input = Input::Memory(bytes.into());
+            Captured::read(&[CaptureFile { name, input }], KeyLog::default(), &|_| {}).connections
+        };
+        let usual = connections(&blocks(&file));
+        assert!(
+            usual
+                .iter()
+                .any(|it| it.packets.iter().any(|it| it.decoded))
+        );
+        let half = others.len() / 2;
+        let late = [&others[..], &secrets].concat();
+        let between = [&others[..half], &secrets, &others[half..]].concat();
+        assert!(
+            connections(&late) == usual && connections(&between) == usual,
+            "{name}"
+        );
+    }
+}

@@ -43,7 +43,7 @@ pub fn run(job: &Analyze) -> Result<ExitCode, Box<dyn Error>> {
     let progress = Progress::new(job.progress, &job.files);
     let (captured, errors) =
         captures::read(&job.files, job.key_log.as_deref(), &names, &|bytes| {
-            progress.read(bytes)
+            progress.read(bytes);
         })?;
     let mut analysis = AnalysisFile::new(names, &captured, errors);
     let connections = captured.connections;

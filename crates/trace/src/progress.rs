@@ -4,12 +4,11 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 use bentpipe_wire::capture::Input;
 
-/// The least time between two lines.
-const INTERVAL: Duration = Duration::from_millis(100);
+/// Lines that reading has.
+const LINES: u64 = 200;
 
 /// The progress of an analysis.
 #[derive(Debug)]
@@ -24,8 +23,8 @@ pub struct Progress {
 struct Reading {
     /// Bytes that were read.
     done: u64,
-    /// When the last line was written.
-    told: Instant,
+    /// How many of them the last line told.
+    told: u64,
 }
 
 impl Progress {
@@ -39,10 +38,7 @@ impl Progress {
             } else {
                 0
             },
-            reading: Mutex::new(Reading {
-                done: 0,
-                told: Instant::now(),
-            }),
+            reading: Mutex::new(Reading { done: 0, told: 0 }),
         }
     }
 
@@ -53,8 +49,8 @@ impl Progress {
         }
         let mut reading = self.reading.lock().expect("no thread panics with it");
         reading.done = (reading.done + bytes).min(self.size);
-        if reading.told.elapsed() >= INTERVAL {
-            reading.told = Instant::now();
+        if reading.done - reading.told >= self.size / LINES {
+            reading.told = reading.done;
             tell("reading", reading.done, self.size);
         }
     }

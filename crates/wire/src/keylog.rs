@@ -56,11 +56,11 @@ impl KeyLog {
     }
 
     fn add_line(&mut self, line: &[u8]) -> Option<()> {
-        if let Some(LogLine {
+        if let LogLine::Secret {
             random,
             kind,
             secret,
-        }) = LogLine::read(line)?
+        } = LogLine::read(line)?
         {
             self.connections.entry(random).or_default()[kind as usize]
                 .get_or_insert_with(|| secret.into_boxed_slice());
@@ -73,8 +73,8 @@ impl KeyLog {
     pub fn lacks(&self, text: &[u8]) -> bool {
         let mut lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
         lines.any(|line| {
-            let read = LogLine::read(line).flatten();
-            read.is_some_and(|it| self.secret(&it.random, it.kind).is_none())
+            matches!(LogLine::read(line), Some(LogLine::Secret { random, kind, .. })
+                if self.secret(&random, kind).is_none())
         })
     }
 
@@ -110,26 +110,30 @@ impl KeyLog {
     }
 }
 
-/// A line with a secret.
-struct LogLine {
-    random: [u8; 32],
-    kind: SecretKind,
-    secret: Vec<u8>,
+/// A line of a key log.
+enum LogLine {
+    Secret {
+        random: [u8; 32],
+        kind: SecretKind,
+        secret: Vec<u8>,
+    },
+    /// It has none of the secrets that are kept.
+    Other,
 }
 
 impl LogLine {
-    /// None if the line is damaged. Some(None) if it has none of the secrets that are kept.
-    fn read(line: &[u8]) -> Option<Option<Self>> {
+    /// None if the line is damaged.
+    fn read(line: &[u8]) -> Option<Self> {
         let mut words = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
         let (label, random, secret) = (words.next()?, words.next()?, words.next()?);
         let Some(kind) = SecretKind::from_label(label) else {
-            return Some(None);
+            return Some(Self::Other);
         };
-        Some(Some(Self {
+        Some(Self::Secret {
             random: from_hex(random)?.try_into().ok()?,
             kind,
             secret: from_hex(secret).filter(|secret| matches!(secret.len(), 32 | 48))?,
-        }))
+        })
     }
 }
 

@@ -141,7 +141,6 @@ enum Entry {
 
 impl Piece {
     /// The items in it, in order.
-    #[must_use]
     pub fn items(&self) -> impl Iterator<Item = Item<'_>> {
         self.entries.iter().map(|entry| match entry {
             Entry::Packet {

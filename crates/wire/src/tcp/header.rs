@@ -1,5 +1,8 @@
 //! The fields of a segment that are kept until it is translated into frames.
 
+/// SACK blocks, as many as the options of a header have room for.
+pub type SackBlocks = [Option<(u32, u32)>; 4];
+
 /// The header of a segment, as far as it matters here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(
@@ -35,7 +38,7 @@ pub struct Header {
     pub timestamps: Option<(u32, u32)>,
     /// SACK blocks, RFC 2018: from the first byte to the one behind the last. Few segments have
     /// some.
-    pub sack: Option<Box<[Option<(u32, u32)>; 4]>>,
+    pub sack: Option<Box<SackBlocks>>,
 }
 
 impl Header {

@@ -5,5 +5,5 @@
 mod header;
 mod segment;
 
-pub use header::Header;
+pub use header::{Header, SackBlocks};
 pub use segment::Segment;
