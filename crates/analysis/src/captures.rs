@@ -146,7 +146,8 @@ fn record_all(
 struct FileRecorder<'k> {
     secrets: &'k KeyLog,
     /// By the number of the interface; None until a packet was captured there.
-    places: Vec<Option<Recorders<'k>>>,
+    /// By interface; None: nothing passed there. A file may declare many that it has no packet of.
+    places: Vec<Option<Box<Recorders<'k>>>>,
     /// The memory that all of them share.
     scratch: Scratch,
     /// The number of the last captured packet.
@@ -213,7 +214,7 @@ impl<'k> FileRecorder<'k> {
             self.places.resize_with(packet.interface + 1, || None);
         }
         let place = &mut self.places[packet.interface];
-        let place = place.get_or_insert_with(|| Recorders::new(self.secrets));
+        let place = place.get_or_insert_with(|| Box::new(Recorders::new(self.secrets)));
         place.quic.exchange_scratch(&mut self.scratch);
         place.note(self.frame, packet);
         place.quic.exchange_scratch(&mut self.scratch);

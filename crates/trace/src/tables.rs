@@ -365,6 +365,8 @@ impl<T: DataType> Column<T> {
 #[derive(Default)]
 struct TextColumn {
     words: Vec<Cow<'static, str>>,
+    /// Those of the program, each with its place among all.
+    known: Vec<(&'static str, usize)>,
     /// Each value is the index of a word.
     column: Column<Int32Type>,
 }
@@ -391,17 +393,17 @@ impl TextColumn {
 
     /// The index of a word. Those of the program are few; others are kept one by one.
     fn index(&mut self, word: Cow<'static, str>) -> i32 {
-        let known = match &word {
-            Cow::Borrowed(word) => self.words.iter().position(|it| match it {
-                Cow::Borrowed(known) => std::ptr::eq(*known, *word),
-                Cow::Owned(_) => false,
-            }),
+        let own = match word {
+            Cow::Borrowed(word) => Some(word),
             Cow::Owned(_) => None,
         };
-        let index = known.unwrap_or_else(|| {
+        let known = self.known.iter();
+        let mut known = known.filter(|(it, _)| own.is_some_and(|own| std::ptr::eq(*it, own)));
+        let index = known.next().map_or(self.words.len(), |(_, index)| *index);
+        if index == self.words.len() {
+            self.known.extend(own.map(|own| (own, index)));
             self.words.push(word);
-            self.words.len() - 1
-        });
+        }
         i32::try_from(index).expect("fewer than 2^31 words in a row group")
     }
 
@@ -409,6 +411,7 @@ impl TextColumn {
         &mut self,
         group: &mut SerializedRowGroupWriter<'_, W>,
     ) -> Result<(), ParquetError> {
+        self.known.clear();
         let words = self.words.drain(..).map(|word| match word {
             Cow::Borrowed(word) => Bytes::from_static(word.as_bytes()),
             Cow::Owned(word) => word.into(),

@@ -54,6 +54,11 @@ impl Blocks {
         None
     }
 
+    /// Whether no block is being filled.
+    pub fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
     /// Takes the blocks that are not full.
     pub fn close(&mut self) -> impl Iterator<Item = Block> {
         std::mem::take(&mut self.open).into_iter()

@@ -31,7 +31,7 @@ pub struct Sender {
     store: Store,
     /// Repairs that are due, in millionths.
     due: i64,
-    /// Whether a symbol is in no repair so far.
+    /// Whether a symbol of the window is in no repair so far.
     is_uncovered: bool,
     /// The time at which a repair is sent even if none is due, since nothing else was sent.
     flush_at: Option<Duration>,
@@ -187,10 +187,10 @@ impl Sender {
     /// Whether a pause is filled with a repair: if some are due, and something is in none so far.
     fn may_flush(&self) -> bool {
         let is_due = match &self.latest {
-            Latest::Window(_) => self.due > 0,
-            Latest::Blocks(_) => true, // blocks count when they are closed
+            Latest::Window(_) => self.is_uncovered && self.due > 0,
+            Latest::Blocks(blocks) => !blocks.is_empty(), // each counts when it is closed
         };
-        self.is_uncovered && is_due && self.per_packet() > 0
+        is_due && self.per_packet() > 0
     }
 
     /// Repairs for each datagram, in millionths.

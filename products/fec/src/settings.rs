@@ -6,6 +6,7 @@ use bentpipe_endpoint::{EndpointError, Options};
 
 use crate::coefficients::MOST_OF_BLOCK;
 use crate::packet::{MOST_OVERHEAD, MOST_SYMBOLS};
+use crate::store;
 
 /// The largest packet that is sent: an Ethernet frame's, without headers of IPv6 and UDP.
 const MOST_PACKET: usize = 1500 - 48;
@@ -107,6 +108,18 @@ impl Settings {
         if let Some(window) = options.take_number("window", 1..=most)? {
             settings.window = window;
         }
+        if let Code::ReedSolomon { stride } = settings.code
+            && settings.window * usize::from(stride) > store::MOST
+        {
+            let most = store::MOST / settings.window;
+            let problem =
+                format!("write at most {most}, or a smaller window: symbols are forgotten");
+            return Err(EndpointError::option(
+                "interleave",
+                &stride.to_string(),
+                &problem,
+            ));
+        }
         for (name, place, most) in [
             ("age_ms", &mut settings.age, 60_000),
             ("flush_ms", &mut settings.flush, 1000),
@@ -172,6 +185,10 @@ mod tests {
             ("code=rlc interleave=4", "write code=reed-solomon too"),
             ("code=reed-solomon interleave=0", "from 1 to 255"),
             ("code=reed-solomon window=129", "from 1 to 128"),
+            (
+                "code=reed-solomon window=128 interleave=129",
+                "write at most 128, or a smaller window",
+            ),
             ("stride=1", "unknown"),
         ] {
             let said = of(text).unwrap_err();
