@@ -105,7 +105,7 @@ fn add_leading_secrets(file: &CaptureFile<'_>, secrets: &mut KeyLog) {
     }
 }
 
-/// What was recorded of a file.
+/// The recordings of a file.
 struct RecordedFile {
     /// The interfaces on which packets were captured, by number: names, and what passed.
     places: Vec<(String, Recording)>,

@@ -19,7 +19,7 @@ pub(super) struct Matches<'a> {
     rest: Vec<u32>,
 }
 
-/// What was observed of a packet here and there: something at one place at least.
+/// The observations of a packet here and there: one at least.
 #[derive(Clone, Copy)]
 pub(super) struct Observed<'a> {
     pub(super) here: Option<&'a PacketObservation>,
@@ -63,7 +63,7 @@ impl<'a> Matches<'a> {
         self.here.len() + self.rest.len()
     }
 
-    /// What was observed of the packet of this number.
+    /// The observations of the packet of this number.
     pub(super) fn observed(&self, number: usize) -> Observed<'a> {
         let there = |at: usize| &self.there[at];
         match number.checked_sub(self.here.len()) {

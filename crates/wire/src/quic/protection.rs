@@ -81,7 +81,7 @@ struct Memory {
     last: Option<Decrypted>,
 }
 
-/// What else the decryption of a packet depended on, and where its outcome is.
+/// The rest of what the decryption of a packet depended on, and the place of its outcome.
 #[derive(Debug, Clone)]
 struct Decrypted {
     key: KeyIdentity,
