@@ -1,6 +1,6 @@
-//! CPU time per datagram of the tunnel, at both its ends, and of `cu-fec`, another implementation of
-//! RFC 8681: one datagram in a hundred is lost, a fifth more packets are repairs over a window of
-//! 100.
+//! CPU time per datagram of the tunnel, at both its ends, and of `cu-fec`, another implementation
+//! of RFC 8681: one datagram in a hundred is lost, a fifth more packets are repairs over a window
+//! of 100.
 
 use std::hint::black_box;
 use std::time::Duration;

@@ -16,8 +16,8 @@ pub const INITIAL_WINDOWS: RangeInclusive<u64> = 1..=1000;
 /// Bits per second that one connection may be held to.
 pub const RATES: RangeInclusive<u64> = 1000..=100_000_000_000;
 
-/// The initial window towards the satellite, in packets, where no configuration is named: with 10, as
-/// the kernel has it, a proxy gains nothing over a satellite (docs/design/tcp-pep.md).
+/// The initial window towards the satellite, in packets, where no configuration is named: with 10,
+/// as the kernel has it, a proxy gains nothing over a satellite (docs/design/tcp-pep.md).
 const SATELLITE_WINDOW: u64 = 100;
 
 /// Connections of a pool.
@@ -139,7 +139,7 @@ fn accept(word: Option<&str>) -> Result<Accept, EndpointError> {
     }
 }
 
-/// What a side has where no option says otherwise.
+/// The settings of a side where no option says otherwise.
 struct Defaults {
     initial_window: Option<u64>,
     is_paced: bool,
