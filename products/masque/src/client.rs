@@ -24,7 +24,7 @@ use crate::tunnel::{Counts, Tunnel};
 
 /// Datagrams of a flow that are kept until its request is on its way, and their bytes.
 const MOST_EARLY: (usize, usize) = (256, 256 << 10);
-/// Those behind it that it serves at a time.
+/// Those behind it that it serves at a time; its requests, also those that wait for a stream.
 const MOST_FLOWS: usize = 4096;
 /// A flow without datagrams for so long is over (RFC 9298, section 3.1: two minutes at least).
 const IDLE: Duration = Duration::from_secs(120);
@@ -58,6 +58,8 @@ struct Live {
     asker: Rc<RefCell<Option<Asker>>>,
     /// By their streams.
     clients: BTreeMap<u64, SocketAddr>,
+    /// Each request's task has a clone, also one that has failed and still waits for a stream.
+    tasks: Rc<()>,
 }
 
 /// The datagrams of one of those behind it.
@@ -286,7 +288,9 @@ impl Client {
         let connection = &mut entry.connection;
         live.tunnel.session.pump(connection);
         if live.may_ask() {
-            for flow in self.flows.values_mut().filter(|flow| !flow.is_asked) {
+            let places = MOST_FLOWS.saturating_sub(Rc::strong_count(&live.tasks) - 1);
+            let waiting = self.flows.values_mut().filter(|flow| !flow.is_asked);
+            for flow in waiting.take(places) {
                 flow.is_asked = true;
                 flow.started = now;
                 self.counts.requests += 1;
@@ -430,6 +434,7 @@ impl Live {
             tunnel,
             asker,
             clients: BTreeMap::new(),
+            tasks: Rc::default(),
         }
     }
 
@@ -447,6 +452,7 @@ impl Live {
         };
         let transport = self.tunnel.session.transport().clone();
         let spawner = self.tunnel.session.spawner().clone();
+        let counted = self.tasks.clone();
         self.tunnel.session.spawn(async move {
             let exchanged = exchange(asker, request, &channel, transport, spawner).await;
             if let Err(error) = exchanged {
@@ -454,6 +460,7 @@ impl Live {
                 channel.leave(Err(Code::H3_REQUEST_CANCELLED));
                 channel.end(Ending::Failed(error));
             }
+            drop(counted);
         });
     }
 

@@ -252,11 +252,11 @@ fn who_grants_no_credit_for_answers_cannot_fill_the_memory() {
     let (mut world, raw) = with_raw_and("", transport);
     raw.write(Dir::Uni, &CONTROL);
     let streams = [(); 4].map(|()| raw.write(Dir::Bi, &regular()));
-    let mut written = 0;
+    let (piece, mut written) = (vec![0; 64 << 10], 0);
     while raw.closed_with().is_none() {
         assert!(written < 64 << 20, "{written}");
         for id in streams {
-            written += raw.append(id, &[0; 64 << 10]);
+            written += raw.append(id, &piece);
         }
         let next = world.now + Duration::from_millis(100);
         world.run_raw(next);
