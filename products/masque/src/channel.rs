@@ -37,7 +37,7 @@ pub struct Channel {
     decider: Option<Waker>,
 }
 
-/// How far a request is.
+/// The progress of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Phase {
     /// It was sent, or came, and there is no answer.
@@ -49,7 +49,7 @@ pub enum Phase {
     Ended(Ending),
 }
 
-/// How a request ended.
+/// The way in which a request ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
     /// The peer ended it.

@@ -16,7 +16,7 @@ use crate::session::Session;
 /// Datagrams of a connection that are kept until the request that they are of has come; the latest.
 const MOST_EARLY: usize = 64;
 
-/// How UDP payloads are carried.
+/// The ways in which UDP payloads are carried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carry {
     /// In DATAGRAM frames of QUIC (RFC 9221).
@@ -25,7 +25,7 @@ pub enum Carry {
     Streams,
 }
 
-/// How much is carried, and how.
+/// The way in which payloads are carried, and the room for those that wait.
 #[derive(Debug, Clone, Copy)]
 pub struct Carriage {
     /// How, if the peer can take datagrams; else in capsules.

@@ -10,7 +10,7 @@ use bentpipe_endpoint::{EndpointError, LogFile, LogFolder, Received, Transmit};
 use bentpipe_masque::{Client, Proxy, Target};
 use bentpipe_noq_options::Report;
 
-/// Where an end is, and its files.
+/// The addresses and the files of an end.
 pub struct Job {
     /// Where datagrams on the client side come from, in virtual time.
     pub previous_hop: Option<SocketAddr>,

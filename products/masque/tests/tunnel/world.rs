@@ -116,7 +116,7 @@ pub struct World {
     pub at_target: Vec<(Duration, FlowId, Bytes)>,
     pub flows: Vec<FlowId>,
     pub closed: Vec<FlowId>,
-    /// What requests are answered with, if they are.
+    /// The answer to requests, if there is one.
     pub answer: Option<Result<(), StatusCode>>,
 }
 
