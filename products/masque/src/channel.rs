@@ -37,7 +37,7 @@ pub struct Channel {
     decider: Option<Waker>,
 }
 
-/// How far a request is.
+/// The progress of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Phase {
     /// It was sent, or came, and there is no answer.
@@ -49,7 +49,7 @@ pub enum Phase {
     Ended(Ending),
 }
 
-/// How a request ended.
+/// The way in which a request ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
     /// The peer ended it.
@@ -102,6 +102,13 @@ impl Channel {
 
     pub fn has_ended(&self) -> bool {
         matches!(self.phase, Phase::Ended(_))
+    }
+
+    /// The request succeeded, unless it has ended already.
+    pub fn open(&mut self) {
+        if self.phase == Phase::Asked {
+            self.phase = Phase::Open;
+        }
     }
 
     pub fn end(&mut self, ending: Ending) {
@@ -179,9 +186,14 @@ pub async fn read(mut stream: impl Incoming, id: StreamId, channel: Shared, tran
             Ok(None) => break capsules.finish().map_err(|error| error.to_string()),
             Err(error) => break Err(error.to_string()),
         };
+        let mut channel = channel.borrow_mut();
+        if channel.has_ended() {
+            // Nobody takes any more what arrives.
+            stream.stop(Code::H3_REQUEST_CANCELLED);
+            return;
+        }
         transport.used(id);
-        let arrived = &mut channel.borrow_mut().arrived;
-        let read = capsules.read(data, |payload| arrived.push_back(payload));
+        let read = capsules.read(data, |payload| channel.arrived.push_back(payload));
         if let Err(error) = read {
             break Err(error.to_string());
         }
@@ -215,6 +227,8 @@ pub async fn write(mut stream: impl Outgoing, channel: Shared) {
             }
         };
         if let Err(error) = sent {
+            // Who is asked to stop has to reset the stream (RFC 9000, section 3.5).
+            stream.reset(Code::H3_REQUEST_CANCELLED);
             channel.borrow_mut().end(Ending::Failed(error.to_string()));
             return;
         }

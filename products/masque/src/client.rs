@@ -11,9 +11,10 @@ use bentpipe_connections::{DatagramOwner, SideEndpoint};
 use bentpipe_endpoint::{Clock, EndpointError, Received, Transmit};
 use bytes::Bytes;
 use h3::client::SendRequest;
+use h3::error::Code;
 use h3::{ConnectionState, client};
 use http::{Method, Request, Uri};
-use noq_proto::{ClientConfig, Connection, EndpointConfig, Event};
+use noq_proto::{ClientConfig, Connection, ConnectionError, EndpointConfig, Event};
 
 use crate::channel::{Channel, Ending, Phase, Shared, read, write};
 use crate::config::{ClientSettings, NO_ERROR};
@@ -23,11 +24,12 @@ use crate::tunnel::{Counts, Tunnel};
 
 /// Datagrams of a flow that are kept until its request is on its way, and their bytes.
 const MOST_EARLY: (usize, usize) = (256, 256 << 10);
-/// Those behind it that it serves at a time.
+/// Those behind it that it serves at a time; its requests, also those that wait for a stream.
 const MOST_FLOWS: usize = 4096;
 /// A flow without datagrams for so long is over (RFC 9298, section 3.1: two minutes at least).
 const IDLE: Duration = Duration::from_secs(120);
-/// A request that is not answered for so long has failed; there is no other before that.
+/// A request that is not answered for so long has failed; there is no other before that. It is
+/// looked at as often.
 const ANSWER: Duration = Duration::from_secs(10);
 
 type Asker = SendRequest<Transport, Bytes>;
@@ -56,6 +58,8 @@ struct Live {
     asker: Rc<RefCell<Option<Asker>>>,
     /// By their streams.
     clients: BTreeMap<u64, SocketAddr>,
+    /// Each request's task has a clone, also one that has failed and still waits for a stream.
+    tasks: Rc<()>,
 }
 
 /// The datagrams of one of those behind it.
@@ -83,7 +87,7 @@ impl Client {
             arrived: VecDeque::new(),
             counts: Counts::default(),
             error: None,
-            next_sweep: IDLE,
+            next_sweep: ANSWER,
         };
         if client.settings.tunnel.warm {
             client.connect(Duration::ZERO);
@@ -122,6 +126,10 @@ impl Client {
             let connection = &mut entry.connection;
             let tunnel = &mut live.tunnel;
             tunnel.send(connection, &flow.channel, payload, &mut self.counts);
+            // Writing shows that the proxy has asked to stop.
+            if flow.channel.borrow().has_ended() {
+                self.progress(now, handle);
+            }
         }
         self.settle(now, handle);
     }
@@ -216,7 +224,7 @@ impl Client {
             if let Some(mut connection) = drained {
                 self.counts.tunnel.add(&mut connection);
                 let lost = events.iter().find_map(|event| match event {
-                    Event::ConnectionLost { reason } => Some(reason.to_string()),
+                    Event::ConnectionLost { reason } => why(reason),
                     _ => None,
                 });
                 self.error = lost.or(self.error.take());
@@ -233,10 +241,16 @@ impl Client {
             while let Some(event) = events.pop_front() {
                 self.handle_event(handle, &event);
             }
-            if is_more {
+            if is_more || self.wants_to_close() {
                 self.progress(now, handle);
             }
         }
+    }
+
+    /// Whether the proxy has broken HTTP/3, which a datagram alone can do.
+    fn wants_to_close(&self) -> bool {
+        let live = self.live.as_ref();
+        live.is_some_and(|it| it.tunnel.session.wants_to_close().is_some())
     }
 
     fn handle_event(&mut self, handle: usize, event: &Event) {
@@ -257,7 +271,7 @@ impl Client {
                 }
             }
             Event::ConnectionLost { reason } => {
-                self.error = Some(reason.to_string());
+                self.error = why(reason).or(self.error.take());
                 live.tunnel.session.handle(connection, event);
                 live.tunnel.session.pump(connection);
                 self.lose_handle(handle);
@@ -274,7 +288,9 @@ impl Client {
         let connection = &mut entry.connection;
         live.tunnel.session.pump(connection);
         if live.may_ask() {
-            for flow in self.flows.values_mut().filter(|flow| !flow.is_asked) {
+            let places = MOST_FLOWS.saturating_sub(Rc::strong_count(&live.tasks) - 1);
+            let waiting = self.flows.values_mut().filter(|flow| !flow.is_asked);
+            for flow in waiting.take(places) {
                 flow.is_asked = true;
                 flow.started = now;
                 self.counts.requests += 1;
@@ -328,9 +344,10 @@ impl Client {
         self.next_sweep = now + ANSWER;
         for flow in self.flows.values_mut() {
             let mut channel = flow.channel.borrow_mut();
-            let is_unanswered = channel.phase == Phase::Asked && now >= flow.started + ANSWER;
+            let is_unanswered =
+                flow.is_asked && channel.phase == Phase::Asked && now >= flow.started + ANSWER;
             if is_unanswered {
-                channel.leave(Err(h3::error::Code::H3_REQUEST_CANCELLED));
+                channel.leave(Err(Code::H3_REQUEST_CANCELLED));
                 channel.end(Ending::Failed("the proxy does not answer".to_owned()));
             } else if now >= flow.touched + IDLE {
                 channel.leave(Ok(()));
@@ -417,6 +434,7 @@ impl Live {
             tunnel,
             asker,
             clients: BTreeMap::new(),
+            tasks: Rc::default(),
         }
     }
 
@@ -434,11 +452,15 @@ impl Live {
         };
         let transport = self.tunnel.session.transport().clone();
         let spawner = self.tunnel.session.spawner().clone();
+        let counted = self.tasks.clone();
         self.tunnel.session.spawn(async move {
             let exchanged = exchange(asker, request, &channel, transport, spawner).await;
             if let Err(error) = exchanged {
-                channel.borrow_mut().end(Ending::Failed(error));
+                let mut channel = channel.borrow_mut();
+                channel.leave(Err(Code::H3_REQUEST_CANCELLED));
+                channel.end(Ending::Failed(error));
             }
+            drop(counted);
         });
     }
 
@@ -463,6 +485,18 @@ impl Live {
             self.tunnel
                 .send(connection, &flow.channel, &payload, counts);
         }
+    }
+}
+
+/// Why a connection was lost, unless the proxy ended it in peace.
+fn why(reason: &ConnectionError) -> Option<String> {
+    match reason {
+        ConnectionError::ApplicationClosed(closed)
+            if closed.error_code.into_inner() == NO_ERROR =>
+        {
+            None
+        }
+        other => Some(other.to_string()),
     }
 }
 
@@ -500,7 +534,7 @@ async fn exchange(
         channel.leave(Ok(()));
         return Ok(());
     }
-    channel.borrow_mut().phase = Phase::Open;
+    channel.borrow_mut().open();
     read(receiver, id, channel.clone(), transport).await;
     Ok(())
 }

@@ -112,6 +112,10 @@ impl Proxy {
             let connection = &mut entry.connection;
             let tunnel = &mut client.tunnel;
             tunnel.send(connection, channel, payload, &mut self.counts);
+            // Writing shows that a client has asked to stop.
+            if channel.borrow().has_ended() {
+                self.progress(now, handle);
+            }
             self.settle(now, handle);
         }
     }
@@ -270,10 +274,16 @@ impl Proxy {
             while let Some(event) = events.pop_front() {
                 self.handle_event(handle, &event);
             }
-            if is_more {
+            if is_more || self.wants_to_close(handle) {
                 self.progress(now, handle);
             }
         }
+    }
+
+    /// Whether a client has broken HTTP/3, which a datagram alone can do.
+    fn wants_to_close(&self, handle: usize) -> bool {
+        let client = self.clients.get(&handle);
+        client.is_some_and(|it| it.tunnel.session.wants_to_close().is_some())
     }
 
     fn handle_event(&mut self, handle: usize, event: &Event) {

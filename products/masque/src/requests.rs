@@ -9,7 +9,7 @@ use h3::error::StreamError;
 use h3::server::RequestResolver;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 
-use crate::channel::{Channel, Ending, Phase, Shared, read, write};
+use crate::channel::{Channel, Ending, Shared, read, write};
 use crate::session::{Session, spawn};
 use crate::target::Target;
 use crate::transport::Transport;
@@ -82,7 +82,7 @@ async fn answer(
         sent?;
         return stream.finish().await;
     }
-    channel.borrow_mut().phase = Phase::Open;
+    channel.borrow_mut().open();
     let (sender, receiver) = stream.split();
     spawn(&spawner, write(sender, channel.clone()));
     read(receiver, id, channel, transport).await;

@@ -5,7 +5,7 @@ use futures_util::task::LocalSpawnExt;
 use h3::quic::ConnectionErrorIncoming;
 use noq_proto::{Connection, ConnectionError, Dir, Event, StreamEvent};
 
-use crate::streams::{Receiving, error_code, stream_id};
+use crate::streams::{MOST_HELD, Receiving, error_code, stream_id};
 use crate::transport::{Queues, Transport, Wanted};
 
 /// The tasks of a connection, and its queues.
@@ -88,9 +88,11 @@ pub fn spawn(spawner: &LocalSpawner, task: impl Future<Output = ()> + 'static) {
 }
 
 fn read(queues: &mut Queues, connection: &mut Connection, id: u64) {
+    let others = queues.receiving.iter().filter(|(other, _)| **other != id);
+    let held: usize = others.map(|(_, it)| it.held()).sum();
     // Nobody reads one that was let go; it was stopped.
     if let Some(receiving) = queues.receiving.get_mut(&id) {
-        receiving.read(connection, id);
+        receiving.read(connection, id, MOST_HELD.saturating_sub(held));
         if receiving.is_excessive() {
             queues.refuse_load();
         }

@@ -2,7 +2,7 @@
 
 use std::task::Waker;
 
-use bentpipe_endpoint::Reassembly;
+use bentpipe_endpoint::{Reassembly, ReassemblyError};
 use bytes::Bytes;
 use noq_proto::{Connection, FinishError, ReadError, StreamId, VarInt, WriteError};
 
@@ -10,8 +10,15 @@ use noq_proto::{Connection, FinishError, ReadError, StreamId, VarInt, WriteError
 /// until it is whole, and a frame may be said to be of any length.
 const MOST_UNUSED: usize = 256 << 10;
 
-/// The bytes of a stream that may wait behind a gap, or until they are taken.
-const MOST_HELD: usize = 64 << 20;
+/// The bytes of a connection's streams that may wait behind a gap, or until they are taken: four
+/// times what the other end of a tunnel has under way.
+pub const MOST_HELD: usize = 32 << 20;
+
+/// The bytes that keeping a piece of a stream costs besides its content.
+const PIECE_OVERHEAD: usize = 128;
+
+/// A piece of fewer bytes is copied: it would keep the whole datagram in which it came.
+const WORTH_ITS_DATAGRAM: usize = 512;
 
 /// The reason for which a stream cannot be used any longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +33,8 @@ pub enum End {
 #[derive(Default)]
 pub struct Receiving {
     pieces: Reassembly,
+    /// How many pieces there are.
+    count: usize,
     /// Bytes that were handed over since something came of them.
     pub unused: usize,
     /// How it ends behind what has come; what is there comes first.
@@ -62,8 +71,8 @@ pub fn error_code(code: u64) -> VarInt {
 }
 
 impl Receiving {
-    /// Takes out what has come.
-    pub fn read(&mut self, connection: &mut Connection, id: u64) {
+    /// Takes out what has come, as long as this holds no more than `most` bytes.
+    pub fn read(&mut self, connection: &mut Connection, id: u64, most: usize) {
         if self.end.is_some() {
             return;
         }
@@ -77,8 +86,7 @@ impl Receiving {
         let end = loop {
             match chunks.next(usize::MAX) {
                 Ok(Some(chunk)) => {
-                    let taken = self.pieces.insert(chunk.offset, chunk.bytes);
-                    if taken.is_err() || self.pieces.occupied() > MOST_HELD {
+                    if self.insert(chunk.offset, chunk.bytes).is_err() || self.held() > most {
                         self.is_too_much = true;
                         break None;
                     }
@@ -94,9 +102,28 @@ impl Receiving {
         wake(&mut self.waiting);
     }
 
+    fn insert(&mut self, offset: u64, bytes: Bytes) -> Result<(), ReassemblyError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let bytes = if bytes.len() < WORTH_ITS_DATAGRAM {
+            Bytes::copy_from_slice(&bytes)
+        } else {
+            bytes
+        };
+        self.count += 1;
+        self.pieces.insert(offset, bytes)
+    }
+
+    /// The bytes that this keeps, with what keeping them costs.
+    pub fn held(&self) -> usize {
+        self.pieces.occupied() + self.count * PIECE_OVERHEAD
+    }
+
     /// The bytes that come next in order.
     pub fn take(&mut self) -> Option<Bytes> {
         let bytes = self.pieces.pop()?;
+        self.count -= 1;
         self.unused += bytes.len();
         Some(bytes)
     }

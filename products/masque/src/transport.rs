@@ -134,6 +134,13 @@ impl Transport {
         }
     }
 
+    /// Bytes of a stream that the connection has not taken.
+    pub fn unsent(&self, stream: StreamId) -> usize {
+        let queues = self.lock();
+        let sending = queues.sending.get(&stream.into_inner());
+        sending.map_or(0, |it| it.unsent.len())
+    }
+
     fn stream(&self, queues: &mut Queues, id: u64) -> Stream {
         *queues.handles.entry(id).or_default() += 1;
         Stream {

@@ -13,10 +13,10 @@ use crate::capsule::{CONTEXT, udp_payload};
 use crate::channel::Shared;
 use crate::session::Session;
 
-/// Datagrams of a connection that are kept until the request that they are of has come.
+/// Datagrams of a connection that are kept until the request that they are of has come; the latest.
 const MOST_EARLY: usize = 64;
 
-/// How UDP payloads are carried.
+/// The ways in which UDP payloads are carried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carry {
     /// In DATAGRAM frames of QUIC (RFC 9221).
@@ -25,7 +25,7 @@ pub enum Carry {
     Streams,
 }
 
-/// How much is carried, and how.
+/// The way in which payloads are carried, and the room for those that wait.
 #[derive(Debug, Clone, Copy)]
 pub struct Carriage {
     /// How, if the peer can take datagrams; else in capsules.
@@ -166,7 +166,7 @@ impl Tunnel {
         };
         let takes_datagrams = connection.datagrams().max_size().is_some();
         if self.carriage.carry == Carry::Streams || !takes_datagrams {
-            let waiting = channel.waiting();
+            let waiting = channel.waiting() + self.session.transport().unsent(stream);
             if waiting + payload.len() > self.carriage.queue {
                 counts.queue_full_datagrams += 1;
                 return;
@@ -209,10 +209,13 @@ impl Tunnel {
                 counts.received_datagrams += 1;
                 counts.received_bytes += payload.len() as u64;
                 take(stream, payload);
-            } else if self.early.len() < MOST_EARLY {
-                self.early.push_back((stream, payload));
             } else {
-                counts.unknown_datagrams += 1;
+                self.early.push_back((stream, payload));
+                // The oldest: its request may be over.
+                if self.early.len() > MOST_EARLY {
+                    self.early.pop_front();
+                    counts.unknown_datagrams += 1;
+                }
             }
         }
         Ok(())

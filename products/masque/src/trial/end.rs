@@ -7,10 +7,10 @@ use std::time::Duration;
 use bentpipe_endpoint::contract::ProxyBye;
 use bentpipe_endpoint::driver::MAX_DATAGRAMS;
 use bentpipe_endpoint::{EndpointError, LogFile, LogFolder, Received, Transmit};
-use bentpipe_masque::{Client, FlowId, Proxy, Target};
+use bentpipe_masque::{Client, Proxy, Target};
 use bentpipe_noq_options::Report;
 
-/// Where an end is, and its files.
+/// The addresses and the files of an end.
 pub struct Job {
     /// Where datagrams on the client side come from, in virtual time.
     pub previous_hop: Option<SocketAddr>,
@@ -30,6 +30,8 @@ pub struct Job {
 pub struct End {
     pub job: Job,
     pub kind: Kind,
+    /// Why a proxy's latest socket failed.
+    pub error: Option<String>,
     report: Option<Report>,
 }
 
@@ -47,7 +49,12 @@ impl End {
             Kind::Client(client) => client.take_report(),
             Kind::Proxy(proxy, _) => proxy.take_report(),
         };
-        Self { job, kind, report }
+        Self {
+            job,
+            kind,
+            error: None,
+            report,
+        }
     }
 
     /// A packet of the tunnel has come.
@@ -87,11 +94,19 @@ impl End {
         }
     }
 
+    /// Ends all connections; what says so to the peers is still to be sent.
+    pub fn close(&mut self, now: Duration) {
+        match &mut self.kind {
+            Kind::Client(client) => client.close(now),
+            Kind::Proxy(proxy, _) => proxy.close(now),
+        }
+    }
+
     /// Completes all files and says what happened.
     pub fn finish(self) -> Result<ProxyBye, EndpointError> {
         let (counts, error) = match self.kind {
             Kind::Client(mut client) => (client.counts(), client.error().map(str::to_owned)),
-            Kind::Proxy(mut proxy, _) => (proxy.counts(), None),
+            Kind::Proxy(mut proxy, _) => (proxy.counts(), self.error),
         };
         let mut statistics = counts.statistics();
         let report = self.report.iter().flat_map(|it| it().into_entries());
@@ -110,14 +125,4 @@ impl End {
             ..ProxyBye::default()
         })
     }
-}
-
-/// Answers a request of the trial's client: there is a socket for its server alone.
-pub fn answer(proxy: &mut Proxy, now: Duration, (flow, asked, target): (FlowId, &Target, &Target)) {
-    let answer = if asked == target {
-        Ok(())
-    } else {
-        Err(http::StatusCode::FORBIDDEN)
-    };
-    proxy.answer(now, flow, answer);
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{Write, read_to_string, stdin, stdout};
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -10,12 +11,13 @@ use std::time::Duration;
 use bentpipe_endpoint::contract::ProxyHello;
 use bentpipe_endpoint::driver::{Port, ReceiveBuffer};
 use bentpipe_endpoint::{Clock, EndpointError, Received, Transmit};
-use bentpipe_masque::{FlowId, Output};
+use bentpipe_masque::{FlowId, Output, Target};
+use http::StatusCode;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use signal_hook::consts::SIGTERM;
 
-use super::end::{End, Kind, answer};
+use super::end::{End, Job, Kind};
 use super::job;
 use crate::VERSION;
 
@@ -30,7 +32,7 @@ pub fn run() -> Result<(), EndpointError> {
         .map_err(EndpointError::io("handling SIGTERM"))?;
     let end = job::make(hello, &clock, true)?;
     let mut sockets = Sockets {
-        near: Port::open(end.job.listen, &[])?,
+        near: open(end.job.listen)?,
         far: BTreeMap::new(),
         end,
         clock,
@@ -40,15 +42,47 @@ pub fn run() -> Result<(), EndpointError> {
         blocked: None,
     };
     if matches!(sockets.end.kind, Kind::Client(_)) {
-        sockets.open(PROXY)?;
+        let port = open(sockets.end.job.local)?;
+        sockets.far.insert(PROXY, port);
     }
     say("ready")?;
     while !sockets.wait(&ended)? {
         sockets.live()?;
     }
+    let now = sockets.tick();
+    sockets.end.close(now);
+    // Where the path is gone already, nobody is told; what was counted is still said.
+    let _ = sockets.transmit(now);
     let mut bye = sockets.end.finish()?;
     VERSION.clone_into(&mut bye.version);
     say(&serde_json::to_string(&bye)?)
+}
+
+/// A socket; the signal is waited for elsewhere.
+fn open(local: SocketAddr) -> Result<Port, EndpointError> {
+    let socket = UdpSocket::bind(local).map_err(EndpointError::io("binding the socket"))?;
+    Port::over(socket)
+}
+
+/// A socket that takes datagrams of `remote` alone (RFC 9298, section 3.1).
+fn open_towards(local: SocketAddr, remote: SocketAddr) -> Result<Port, EndpointError> {
+    let port = open(local)?;
+    port.connect(remote)?;
+    Ok(port)
+}
+
+/// The socket of a flow: there is one for the trial's server alone. Else the status of the answer,
+/// and what went wrong here.
+fn open_for(
+    job: &Job,
+    asked: &Target,
+    target: &Target,
+) -> Result<Port, (StatusCode, Option<String>)> {
+    if asked != target {
+        return Err((StatusCode::FORBIDDEN, None));
+    }
+    open_towards(job.local, job.next_hop)
+        .map_err(|error| (StatusCode::SERVICE_UNAVAILABLE, Some(error.to_string())))
 }
 
 fn say(line: &str) -> Result<(), EndpointError> {
@@ -75,12 +109,6 @@ struct Sockets {
 }
 
 impl Sockets {
-    fn open(&mut self, flow: FlowId) -> Result<(), EndpointError> {
-        let port = Port::open(self.end.job.local, &[])?;
-        self.far.insert(flow, port);
-        Ok(())
-    }
-
     /// Waits for datagrams or a timer; true: for the signal, which came.
     fn wait(&self, ended: &UnixStream) -> Result<bool, EndpointError> {
         let timeout = self.end.next_timeout();
@@ -135,7 +163,16 @@ impl Sockets {
             }
         }
         for (flow, port) in &mut self.far {
-            port.receive_to(&mut self.landing, |it| received.push(it))?;
+            let taken = port.receive_to(&mut self.landing, |it| received.push(it));
+            match (&mut end.kind, taken) {
+                (_, Ok(())) => {}
+                (Kind::Client(_), Err(error)) => return Err(error),
+                (Kind::Proxy(proxy, _), Err(error)) => {
+                    let error = error.to_string();
+                    proxy.fail(now, *flow, &error);
+                    end.error = Some(error);
+                }
+            }
             for datagram in received.drain(..) {
                 match &mut end.kind {
                     Kind::Client(_) => end.handle_datagram(now, datagram),
@@ -161,12 +198,21 @@ impl Sockets {
                 Kind::Proxy(proxy, target) => match proxy.poll_output() {
                     None => return Ok(()),
                     Some(Output::Open(flow, asked)) => {
-                        answer(proxy, now, (flow, &asked, target));
-                        self.open(flow)?;
+                        let opened = open_for(&self.end.job, &asked, target);
+                        let answer = opened.map(|port| drop(self.far.insert(flow, port)));
+                        let answer = answer.map_err(|(status, error)| {
+                            self.end.error = error.or(self.end.error.take());
+                            status
+                        });
+                        proxy.answer(now, flow, answer);
                     }
                     Some(Output::Send(flow, payload)) => {
-                        if let Some(port) = self.far.get_mut(&flow) {
-                            port.send(&Transmit::to(next_hop, None), &payload)?;
+                        if let Some(port) = self.far.get_mut(&flow)
+                            && let Err(error) = port.send(&Transmit::to(next_hop, None), &payload)
+                        {
+                            let error = error.to_string();
+                            proxy.fail(now, flow, &error);
+                            self.end.error = Some(error);
                         }
                     }
                     Some(Output::Close(flow)) => {
@@ -197,5 +243,26 @@ impl Sockets {
                 return Ok(());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flows_socket_takes_datagrams_of_its_target_alone() {
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let [target, stranger] = [(); 2].map(|()| UdpSocket::bind(any).unwrap());
+        let mut port = open_towards(any, target.local_addr().unwrap()).unwrap();
+        let to = port.local_address().unwrap();
+        // Over loopback a datagram is there when the call returns. The kernel may tell the stranger
+        // that nobody listens.
+        stranger.send_to(b"stranger", to).unwrap();
+        target.send_to(b"target", to).unwrap();
+        let mut came = Vec::new();
+        port.receive_to(&mut ReceiveBuffer::default(), |it| came.push(it.payload))
+            .unwrap();
+        assert_eq!(came, [&b"target"[..]]);
     }
 }

@@ -9,8 +9,9 @@ use bentpipe_endpoint::{Clock, EndpointError, Received};
 use bentpipe_masque::{FlowId, Output};
 use bentpipe_service::virtual_time::{self, Middlebox, Program, Side};
 use bytes::BytesMut;
+use http::StatusCode;
 
-use super::end::{End, Kind, answer};
+use super::end::{End, Kind};
 use super::job;
 use crate::VERSION;
 
@@ -29,7 +30,7 @@ struct VirtualTime {
     end: End,
     /// Where datagrams on the client side come from.
     previous_hop: SocketAddr,
-    /// The latest flow of a proxy: all of them would have one address.
+    /// The latest flow of a proxy that is allowed: all of them would have one address.
     flow: Option<FlowId>,
     buffer: Vec<u8>,
 }
@@ -97,8 +98,13 @@ impl Middlebox for VirtualTime {
                 while let Some(output) = proxy.poll_output() {
                     match output {
                         Output::Open(flow, asked) => {
-                            self.flow = Some(flow);
-                            answer(proxy, now, (flow, &asked, target));
+                            let answer = if asked == *target {
+                                self.flow = Some(flow);
+                                Ok(())
+                            } else {
+                                Err(StatusCode::FORBIDDEN)
+                            };
+                            proxy.answer(now, flow, answer);
                         }
                         Output::Send(flow, payload) if self.flow == Some(flow) => {
                             leave(Side::Server, 0, &payload);

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use noq_proto::Dir;
+use noq_proto::{Dir, TransportConfig};
 use proptest::prelude::*;
 
 use crate::raw::Raw;
@@ -15,15 +15,21 @@ const SECOND: Duration = Duration::from_secs(1);
 const H3_DATAGRAM_ERROR: u64 = 0x33;
 const H3_FRAME_UNEXPECTED: u64 = 0x105;
 const H3_EXCESSIVE_LOAD: u64 = 0x107;
+const H3_REQUEST_CANCELLED: u64 = 0x10c;
 const H3_MESSAGE_ERROR: u64 = 0x10e;
 
 /// The control stream: SETTINGS with `SETTINGS_H3_DATAGRAM = 1`.
 const CONTROL: [u8; 5] = [0x00, 0x04, 0x02, 0x33, 0x01];
 
 fn with_raw() -> (World, Raw) {
+    with_raw_and("", TransportConfig::default())
+}
+
+/// With these options of the proxy, and this configuration of the peer.
+fn with_raw_and(words: &str, transport: TransportConfig) -> (World, Raw) {
     let clock = clock();
-    let mut world = World::new(clock.clone(), proxy(&clock, "", &[]));
-    let raw = Raw::connect(&clock);
+    let mut world = World::new(clock.clone(), proxy(&clock, words, &[]));
+    let raw = Raw::connect_with(&clock, transport);
     world.peers.insert(Raw::from(), Box::new(raw.clone()));
     world.run_raw(2 * SECOND);
     (world, raw)
@@ -203,8 +209,9 @@ fn a_frame_without_end_is_an_excessive_load() {
 fn a_datagram_of_no_stream_and_a_frame_out_of_place_close_the_connection() {
     let (mut world, raw) = with_raw();
     raw.write(Dir::Uni, &CONTROL);
-    raw.datagram(&[0xff; 8]); // a quarter of no stream ID
-    world.run_raw(4 * SECOND);
+    world.run_raw(3 * SECOND);
+    raw.datagram(&[0xff; 8]); // a quarter of no stream ID, and nothing else comes
+    world.run_raw(5 * SECOND);
     assert_eq!(raw.closed_with(), Some(H3_DATAGRAM_ERROR));
     serves_others(world);
 
@@ -214,6 +221,67 @@ fn a_datagram_of_no_stream_and_a_frame_out_of_place_close_the_connection() {
     world.run_raw(4 * SECOND);
     assert_eq!(raw.closed_with(), Some(H3_FRAME_UNEXPECTED));
     serves_others(world);
+}
+
+#[test]
+fn capsules_of_a_request_that_has_ended_are_stopped() {
+    let (mut world, raw) = with_raw_and("carry=streams", TransportConfig::default());
+    raw.write(Dir::Uni, &CONTROL);
+    let id = raw.write(Dir::Bi, &regular());
+    world.run_raw(4 * SECOND);
+    raw.stop(id);
+    world.run_raw(5 * SECOND);
+    let flow = world.flows[0];
+    world.proxy.handle_reply(world.now, flow, b"a reply");
+    world.run_raw(6 * SECOND);
+    assert_eq!(world.closed, [flow]);
+    assert!(raw.stops().is_empty());
+    let capsule = data(&[&[0x00, 0x40, 101, 0x00][..], &[7; 100]].concat());
+    raw.append(id, &capsule);
+    world.run_raw(8 * SECOND);
+    assert_eq!(raw.stops(), [H3_REQUEST_CANCELLED]);
+    assert!(world.at_target.is_empty());
+    assert_eq!(raw.closed_with(), None);
+    serves_others(world);
+}
+
+#[test]
+fn who_grants_no_credit_for_answers_cannot_fill_the_memory() {
+    let mut transport = TransportConfig::default();
+    transport.stream_receive_window(0_u32.into());
+    let (mut world, raw) = with_raw_and("", transport);
+    raw.write(Dir::Uni, &CONTROL);
+    let streams = [(); 4].map(|()| raw.write(Dir::Bi, &regular()));
+    let (piece, mut written) = (vec![0; 64 << 10], 0);
+    while raw.closed_with().is_none() {
+        assert!(written < 64 << 20, "{written}");
+        for id in streams {
+            written += raw.append(id, &piece);
+        }
+        let next = world.now + Duration::from_millis(100);
+        world.run_raw(next);
+    }
+    // No stream alone has reached what is allowed to all of them.
+    assert_eq!(raw.closed_with(), Some(H3_EXCESSIVE_LOAD));
+    assert!(written > 30 << 20, "{written}");
+    serves_others(world);
+}
+
+#[test]
+fn stale_datagrams_leave_room_for_those_that_come_before_their_request() {
+    let (mut world, raw) = with_raw();
+    raw.write(Dir::Uni, &CONTROL);
+    for _ in 0..64 {
+        raw.datagram(&[0x3f, 0, 7]); // of a request that never comes
+    }
+    world.run_raw(world.now + SECOND);
+    raw.datagram(&[0, 0, 1, 2, 3]);
+    world.run_raw(world.now + SECOND);
+    raw.write(Dir::Bi, &regular());
+    world.run_raw(world.now + SECOND);
+    let payloads: Vec<_> = world.at_target.iter().map(|it| &it.2[..]).collect();
+    assert_eq!(payloads, [&[1, 2, 3][..]]);
+    assert_eq!(world.proxy.counts().unknown_datagrams, 1);
 }
 
 #[test]

@@ -13,7 +13,10 @@ use bentpipe_endpoint::{Clock, Received, Transmit};
 use bentpipe_noq_options::RememberedPaths;
 use bytes::Bytes;
 use noq_proto::crypto::rustls::QuicClientConfig;
-use noq_proto::{ClientConfig, Connection, ConnectionError, Dir, EndpointConfig, Event, StreamId};
+use noq_proto::{
+    ClientConfig, Connection, ConnectionError, Dir, EndpointConfig, Event, StreamId,
+    TransportConfig,
+};
 
 use crate::world::{Peer, address, tls};
 
@@ -27,14 +30,20 @@ struct Inner {
     handle: usize,
     closed: Option<ConnectionError>,
     resets: Vec<u64>,
+    stops: Vec<u64>,
     answers: Vec<u8>,
 }
 
 impl Raw {
     pub fn connect(clock: &Clock) -> Self {
+        Self::connect_with(clock, TransportConfig::default())
+    }
+
+    pub fn connect_with(clock: &Clock, transport: TransportConfig) -> Self {
         let mut tls = tls(clock).0;
         tls.alpn_protocols = vec![b"h3".to_vec()];
-        let config = ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).unwrap()));
+        let mut config = ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).unwrap()));
+        config.transport_config(Arc::new(transport));
         let mut endpoint = SideEndpoint::new(EndpointConfig::default(), None);
         let peers = RememberedPaths::default();
         let now = clock.instant(Duration::ZERO);
@@ -45,6 +54,7 @@ impl Raw {
             handle: handle.unwrap(),
             closed: None,
             resets: Vec::new(),
+            stops: Vec::new(),
             answers: Vec::new(),
         };
         inner.settle();
@@ -64,18 +74,24 @@ impl Raw {
         done
     }
 
-    /// Opens a stream and writes as much of this as goes; says what is left.
+    /// Opens a stream and writes as much of this as goes.
     pub fn write(&self, dir: Dir, bytes: &[u8]) -> StreamId {
-        self.act(|connection| {
-            let id = connection
-                .streams()
-                .open(dir)
-                .expect("there may be one more");
-            let mut bytes = [Bytes::copy_from_slice(bytes)];
-            // Stopped or blocked: whoever stops or blocks has an end of its own for that.
-            let _ = connection.send_stream(id).write_chunks(&mut &mut bytes[..]);
-            id
-        })
+        let opened = self.act(|connection| connection.streams().open(dir));
+        let id = opened.expect("there may be one more");
+        self.append(id, bytes);
+        id
+    }
+
+    /// Writes as much of this as goes, and says how much that is.
+    pub fn append(&self, id: StreamId, bytes: &[u8]) -> usize {
+        // Stopped or blocked: whoever stops or blocks has an end of its own for that.
+        self.act(|connection| connection.send_stream(id).write(bytes).unwrap_or(0))
+    }
+
+    /// Asks the proxy to send no more on a stream.
+    pub fn stop(&self, id: StreamId) {
+        self.act(|connection| connection.recv_stream(id).stop(0_u32.into()))
+            .unwrap();
     }
 
     pub fn finish(&self, id: StreamId) {
@@ -98,6 +114,11 @@ impl Raw {
             Some(other) => panic!("{other}"),
             None => None,
         }
+    }
+
+    /// The codes with which the proxy asked to stop streams.
+    pub fn stops(&self) -> Vec<u64> {
+        self.0.borrow().stops.clone()
     }
 
     /// The codes with which streams were reset.
@@ -144,7 +165,7 @@ impl Inner {
                         let _ = chunks.finalize();
                     }
                     Event::Stream(noq_proto::StreamEvent::Stopped { error_code, .. }) => {
-                        self.resets.push(error_code.into_inner());
+                        self.stops.push(error_code.into_inner());
                     }
                     _ => {}
                 }

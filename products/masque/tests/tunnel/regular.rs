@@ -105,7 +105,7 @@ fn a_target_that_is_not_allowed_is_refused_and_so_is_who_shows_no_token() {
         client.error().expect("it is said").to_owned()
     };
     let (mut world, mut client) = pair("", "");
-    world.answer = Err(StatusCode::FORBIDDEN);
+    world.answer = Some(Err(StatusCode::FORBIDDEN));
     assert!(refused(&mut world, &mut client).contains("403"));
     assert!(world.at_target.is_empty());
     assert_eq!(world.closed.len(), 1);
@@ -144,6 +144,59 @@ fn after_a_lost_connection_the_next_datagram_begins_another() {
     assert_eq!(payloads, [&b"one"[..], b"two"]);
     assert_eq!(client.counts().connections, 2);
     assert_eq!(world.proxy.busy(), (1, 1));
+}
+
+#[test]
+fn a_request_that_nobody_answers_has_failed_and_a_late_answer_changes_nothing() {
+    let (mut world, mut client) = pair("", "");
+    world.answer = None;
+    client.send(world.now, address(7), b"one");
+    world.run(25 * SECOND, &mut client);
+    assert!(client.error().unwrap().contains("does not answer"));
+    assert_eq!(client.counts().failed_requests, 1);
+    let [flow] = world.flows[..] else {
+        panic!("{:?}", world.flows);
+    };
+    world.proxy.answer(world.now, flow, Ok(()));
+    world.answer = Some(Ok(()));
+    client.send(world.now, address(7), b"two");
+    world.run(30 * SECOND, &mut client);
+    assert_eq!(world.closed, [flow]);
+    assert_eq!(world.proxy.busy(), (1, 1));
+    assert_eq!(client.counts().failed_requests, 1);
+    assert_eq!(world.at_target.last().unwrap().2, &b"two"[..]);
+}
+
+#[test]
+fn a_flow_whose_socket_fails_ends_and_the_next_datagram_begins_another() {
+    let (mut world, mut client) = pair("", "");
+    client.send(world.now, address(7), b"one");
+    world.run(5 * SECOND, &mut client);
+    let flow = world.flows[0];
+    world.proxy.fail(world.now, flow, "no route");
+    world.run(6 * SECOND, &mut client);
+    assert_eq!(world.closed, [flow]);
+    assert_eq!(world.proxy.counts().failed_requests, 1);
+    client.send(world.now, address(7), b"two");
+    world.run(10 * SECOND, &mut client);
+    let payloads: Vec<_> = world.at_target.iter().map(|it| it.2.clone()).collect();
+    assert_eq!(payloads, [&b"one"[..], b"two"]);
+}
+
+#[test]
+fn who_closes_says_so_and_that_is_no_error() {
+    for by_client in [true, false] {
+        let (mut world, mut client) = pair("", "mode=warm");
+        world.run(5 * SECOND, &mut client);
+        if by_client {
+            client.close(world.now);
+        } else {
+            world.proxy.close(world.now);
+        }
+        world.run(6 * SECOND, &mut client);
+        assert_eq!(world.proxy.busy(), (0, 0));
+        assert_eq!(client.error(), None);
+    }
 }
 
 #[test]

@@ -116,7 +116,8 @@ pub struct World {
     pub at_target: Vec<(Duration, FlowId, Bytes)>,
     pub flows: Vec<FlowId>,
     pub closed: Vec<FlowId>,
-    pub answer: Result<(), StatusCode>,
+    /// The answer to requests, if there is one.
+    pub answer: Option<Result<(), StatusCode>>,
 }
 
 impl World {
@@ -132,7 +133,7 @@ impl World {
             at_target: Vec::new(),
             flows: Vec::new(),
             closed: Vec::new(),
-            answer: Ok(()),
+            answer: Some(Ok(())),
         }
     }
 
@@ -198,7 +199,9 @@ impl World {
             match output {
                 Output::Open(flow, _) => {
                     self.flows.push(flow);
-                    self.proxy.answer(self.now, flow, self.answer);
+                    if let Some(answer) = self.answer {
+                        self.proxy.answer(self.now, flow, answer);
+                    }
                 }
                 Output::Send(flow, payload) => self.at_target.push((self.now, flow, payload)),
                 Output::Close(flow) => self.closed.push(flow),
