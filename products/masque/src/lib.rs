@@ -1,6 +1,6 @@
 //! UDP over HTTP/3 (RFC 9298): a client and a proxy, without sockets and clocks.
 //!
-//! A [`Client`] takes datagrams of those behind it, and has a [`Proxy`] send them to a target.
+//! A [`Client`] takes datagrams of those behind it, and has a [`UdpProxy`] send them to a target.
 //! Between the two is a connection of QUIC, in whose DATAGRAM frames (RFC 9221) they go as HTTP
 //! datagrams (RFC 9297), or in capsules on a stream. What they carry stays as it is.
 //!
@@ -24,7 +24,7 @@ mod tunnel;
 pub use capsule::{CapsuleError, CapsuleReader, MOST_UDP_PAYLOAD};
 pub use client::Client;
 pub use config::{ClientSettings, ProxySettings};
-pub use proxy::{FlowId, Output, Proxy};
+pub use proxy::{FlowId, Output, UdpProxy};
 pub use settings::Settings;
 pub use target::{Target, TargetError, Template};
 pub use tunnel::{Carriage, Carry, Counts, TunnelCounts};

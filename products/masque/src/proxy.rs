@@ -28,7 +28,7 @@ pub struct FlowId(pub u64);
 /// A task for the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// Open a socket for this target, and [answer](Proxy::answer).
+    /// Open a socket for this target, and [answer](UdpProxy::answer).
     Open(FlowId, Target),
     /// Send a datagram to the flow's target.
     Send(FlowId, Bytes),
@@ -37,7 +37,7 @@ pub enum Output {
 }
 
 /// A proxy and its clients' connections.
-pub struct Proxy {
+pub struct UdpProxy {
     settings: ProxySettings,
     accepting: Arc<ServerConfig>,
     clock: Clock,
@@ -69,7 +69,7 @@ struct Client {
     flows: BTreeMap<u64, FlowId>,
 }
 
-impl Proxy {
+impl UdpProxy {
     /// A proxy without clients.
     pub fn new(settings: ProxySettings, clock: Clock) -> Result<Self, EndpointError> {
         let accepting = settings.accepting(&clock)?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bentpipe_endpoint::contract::ProxyBye;
 use bentpipe_endpoint::driver::MAX_DATAGRAMS;
 use bentpipe_endpoint::{EndpointError, LogFile, LogFolder, Received, Transmit};
-use bentpipe_masque::{Client, Proxy, Target};
+use bentpipe_masque::{Client, Target, UdpProxy};
 use bentpipe_noq_options::Report;
 
 /// The addresses and the files of an end.
@@ -40,7 +40,7 @@ pub enum Kind {
     /// The client, at the terminal.
     Client(Box<Client>),
     /// The proxy, at the gateway, and the only target that it lets datagrams go to.
-    Proxy(Box<Proxy>, Target),
+    Proxy(Box<UdpProxy>, Target),
 }
 
 impl End {

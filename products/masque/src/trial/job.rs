@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 
 use bentpipe_endpoint::contract::{CONTRACT, H3, ProxyHello};
 use bentpipe_endpoint::{Clock, EndpointError, LogFile, LogFolder, Role, Surroundings, Tls};
-use bentpipe_masque::{Client, ClientSettings, Proxy, ProxySettings, Settings, Target, Template};
+use bentpipe_masque::{
+    Client, ClientSettings, ProxySettings, Settings, Target, Template, UdpProxy,
+};
 
 use super::end::{End, Job, Kind};
 
@@ -65,7 +67,7 @@ pub fn make(hello: ProxyHello, clock: &Clock, real_time: bool) -> Result<End, En
                 connections: CONNECTIONS,
                 requests: REQUESTS,
             };
-            Kind::Proxy(Box::new(Proxy::new(settings, clock.clone())?), target)
+            Kind::Proxy(Box::new(UdpProxy::new(settings, clock.clone())?), target)
         }
         other => return Err(field("place", other, "want terminal or gateway")),
     };

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bentpipe_endpoint::{Clock, Options, Received, Role, Surroundings, Tls, Transmit};
 use bentpipe_masque::{
-    Client, ClientSettings, FlowId, Output, Proxy, ProxySettings, Settings, Template,
+    Client, ClientSettings, FlowId, Output, ProxySettings, Settings, Template, UdpProxy,
 };
 use bytes::{Bytes, BytesMut};
 use http::StatusCode;
@@ -48,7 +48,7 @@ pub fn tunnel(clock: &Clock, role: Role, words: &str) -> Settings {
     Settings::take(Options::parse(words).unwrap().into_map(), &around).unwrap()
 }
 
-pub fn proxy(clock: &Clock, words: &str, tokens: &[&str]) -> Proxy {
+pub fn proxy(clock: &Clock, words: &str, tokens: &[&str]) -> UdpProxy {
     let settings = ProxySettings {
         tunnel: tunnel(clock, Role::Server, words),
         tls: tls(clock).1,
@@ -56,7 +56,7 @@ pub fn proxy(clock: &Clock, words: &str, tokens: &[&str]) -> Proxy {
         connections: 4,
         requests: 8,
     };
-    Proxy::new(settings, clock.clone()).unwrap()
+    UdpProxy::new(settings, clock.clone()).unwrap()
 }
 
 pub fn client(clock: &Clock, words: &str, token: Option<&str>) -> Client {
@@ -106,7 +106,7 @@ type Flying = (Duration, bool, SocketAddr, Vec<u8>);
 pub struct World {
     pub now: Duration,
     pub clock: Clock,
-    pub proxy: Proxy,
+    pub proxy: UdpProxy,
     pub peers: BTreeMap<SocketAddr, Box<dyn Peer>>,
     flying: VecDeque<Flying>,
     sent: usize,
@@ -121,7 +121,7 @@ pub struct World {
 }
 
 impl World {
-    pub fn new(clock: Clock, proxy: Proxy) -> Self {
+    pub fn new(clock: Clock, proxy: UdpProxy) -> Self {
         Self {
             now: Duration::ZERO,
             clock,
