@@ -6,12 +6,15 @@ import "./waterfall.css";
 import { cellPage } from "./cellPage";
 import { fail } from "./fail";
 import { indexPage } from "./indexPage";
-import { watch } from "./watch";
+import { watch, watched } from "./watch";
 
 const root = document.getElementById("report");
 const { bentpipeRun: run, bentpipeCell: cell } = window;
-if (root && document.body.dataset.live) watch(root, run ?? null);
+const { live, page } = document.body.dataset;
+if (root && live && page !== "cell") watch(root, run ?? null, Number(live));
 else if (!root || !run) fail("data/run.js is missing; make the report again");
-else if (document.body.dataset.page === "index") indexPage(root, run);
-else if (cell) cellPage(root, run, cell);
-else fail(`data/cells/${document.body.dataset.slug}.js is missing; make the report again`);
+else if (page === "index") indexPage(root, run);
+else if (cell) {
+  cellPage(root, run, cell);
+  if (live) watched("../live");
+} else fail(`data/cells/${document.body.dataset.slug}.js is missing; make the report again`);

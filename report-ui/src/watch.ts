@@ -12,8 +12,15 @@ interface State {
   run: string;
 }
 
-/** Draw the page of a run, or (null) of one without a trial yet, and keep it as the run is. */
-export function watch(root: HTMLElement, first: Run | null): void {
+/** Tell the server, by a connection to this place, that its page is open. */
+export function watched(place: string): WebSocket {
+  const address = new URL(place, location.href.split("#")[0]);
+  address.protocol = "ws:";
+  return new WebSocket(address);
+}
+
+/** Draw the page of a run, or (null) of one without a trial yet, and keep it as the run is; it is of this version. */
+export function watch(root: HTMLElement, first: Run | null, version: number): void {
   const status = h("p", { class: "watching", role: "status" });
   root.before(status);
   let stop = first ? indexPage(root, first) : waiting(root);
@@ -21,7 +28,7 @@ export function watch(root: HTMLElement, first: Run | null): void {
   const show = async (state: State) => {
     const before = shown;
     shown = state;
-    if (before && before.run !== state.run) return location.reload();
+    if (before ? before.run !== state.run : version !== state.version) return location.reload();
     status.textContent = state.finished
       ? "The run is complete."
       : "The run is under way: this page follows it.";
@@ -34,9 +41,7 @@ export function watch(root: HTMLElement, first: Run | null): void {
     press(root, chosen);
     scrollTo({ top: at, behavior: "instant" });
   };
-  const address = new URL("live", location.href.split("#")[0]);
-  address.protocol = "ws:";
-  const socket = new WebSocket(address);
+  const socket = watched("live");
   socket.addEventListener("message", ({ data }) => void show(JSON.parse(String(data)) as State));
   socket.addEventListener("close", () => {
     status.textContent =

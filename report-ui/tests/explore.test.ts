@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { median } from "../src/collection/samples";
 import {
   BITS_PER_SYMBOL,
   clearRate,
@@ -25,6 +26,7 @@ import {
   setting,
   stateOf,
   variant,
+  withFurther,
   withOption,
   withSetting,
 } from "../src/explore/state";
@@ -61,6 +63,18 @@ test("settings are changed in their place, and left to the scenario again", () =
   assert.deepEqual(changed.settings, ["forward.queue=25 packets", "forward.loss=1 %"]);
   assert.deepEqual(withSetting(changed, "forward.queue", null).settings, ["forward.loss=1 %"]);
   assert.deepEqual(withSetting(STATE, "return.loss", "none").settings.at(-1), "return.loss=none");
+});
+
+test("of several settings of a key the last one holds, and a change leaves one", () => {
+  const twice = { ...STATE, settings: ["a.x=1", "b=2", "a.x=3"] };
+  assert.equal(setting(twice, "a.x"), "3");
+  assert.deepEqual(withSetting(twice, "a.x", "4").settings, ["b=2", "a.x=4"]);
+  assert.deepEqual(withSetting(twice, "a.x", null).settings, ["b=2"]);
+  const slid = { ...STATE, settings: ["forward.loss=1 %", "old=1", "forward.queue=1 BDP"] };
+  assert.deepEqual(
+    withFurther(slid, ["new=2", "forward.loss=5 %"], ["forward.loss", "forward.queue"]).settings,
+    ["forward.queue=1 BDP", "new=2", "forward.loss=5 %"],
+  );
 });
 
 test("variants keep their options, in their order", () => {
@@ -191,8 +205,8 @@ test("both senders stand in one plot, what belongs to the path once", () => {
     ranges: [{ kind: "rate", times: [0, 1], low: [1, 2], high: [3, 4] }],
   };
   const both = [
-    { trace: trace(4), band },
-    { trace: trace(7), band: null },
+    { trace: trace(4), band, stale: false },
+    { trace: trace(7), band: null, stale: false },
   ];
   const made = overlay(both, pin(both))!;
   assert.equal(made.end_s, 7);
@@ -204,10 +218,40 @@ test("both senders stand in one plot, what belongs to the path once", () => {
     rate: ["A, 3 seeds", "A, pinned", "B, pinned", "bottleneck, forward", "A", "B"],
     capacity: ["capacity"],
   });
-  assert.equal(overlay([{ trace: null, band: null }], []), null);
+  assert.equal(overlay([{ trace: null, band: null, stale: false }], []), null);
   const [pinned] = pin(both);
   assert.deepEqual([...pinned!.series.times], [0, 1, 1]);
   assert.deepEqual([...pinned!.series.values], [0, 0, 4]);
+});
+
+test("a sender whose trial still runs is pale, and says nothing about the path", () => {
+  const changed = trace(7);
+  changed.plots[1]!.series[1]!.values.fill(3);
+  const made = overlay(
+    [
+      { trace: trace(4), band: null, stale: true },
+      { trace: changed, band: null, stale: false },
+    ],
+    [],
+  )!;
+  const marks = made.plots[0]!.series.map(({ name, mark }) => [name, mark]);
+  assert.deepEqual(marks, [
+    ["ideal sender", "guide"],
+    ["A, before", "pale"],
+    ["B", "steps"],
+    ["B, lost", "loss"],
+  ]);
+  const levels = made.plots[1]!.series.filter(({ mark }) => mark === "level");
+  assert.deepEqual(
+    levels.map(({ values }) => values[0]),
+    [3],
+  );
+});
+
+test("the median of an even number of times lies between the middle two", () => {
+  assert.equal(median([1]), 1);
+  assert.equal(median([1, 2, 9]), 2);
+  assert.equal(median([1, 2, 4, 9]), 3);
 });
 
 test("a plot as CSV has a line for each point, and its names quoted", () => {

@@ -14,13 +14,16 @@ import tomllib
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import chance
 import children
+import numpy as np
 import pytest
 from conftest import Command, installed_or_skip
 from hypothesis import given
@@ -28,11 +31,15 @@ from hypothesis import strategies as st
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+from bentpipe.cli.explore import _senders, explore
+from bentpipe.execution.process_watchdog import GroupWatchdog
 from bentpipe.explore.access import Access
-from bentpipe.explore.exploration import Exploration, read_request
+from bentpipe.explore.curves import Curve, TrialCurves, _ranges
+from bentpipe.explore.exploration import Exploration, RefusedRequest, read_request
 from bentpipe.explore.offer import suggested
+from bentpipe.explore.session import Session, Workshop
 from bentpipe.plan import scenarios
-from bentpipe.schema.explore import ExploredSender, ExploredState
+from bentpipe.schema.explore import ExploredSender, ExploredState, Reply
 
 SEED = 20260401
 PATIENCE_S = 60.0
@@ -148,6 +155,13 @@ def test_only_pages_of_the_server_itself_may_speak_with_it(
         assert access.refusal(kind, path, headers) is not None
 
 
+def test_browsers_leave_the_port_80_out() -> None:
+    address = {"host": "127.0.0.1", "origin": "http://127.0.0.1"}
+    for port, passes in ((80, True), (8000, False)):
+        refusal = Access(token="secret", port=port).refusal("websocket", "/secret/live", address)
+        assert (refusal is None) is passes
+
+
 def test_a_page_and_its_assets_need_the_token_and_the_host(server: Server) -> None:
     root = f"http://{server.host}/"
     for place in ("", "assets/explore.js"):
@@ -204,12 +218,13 @@ def test_whatever_a_page_sends_is_a_request_or_refused_in_words(text: str) -> No
 @pytest.mark.parametrize(
     "changed",
     [{"seeds": 0}, {"seeds": 101}, {"senders": []}, {"seed": -1}, {"settings": ["x=1"] * 65},
-     {"scenario": "x" * 2001}, {"scenario": "a\0b"}],
+     {"scenario": "x" * 16_001}, {"scenario": "a\0b"}],
 )  # fmt: skip
 def test_a_state_is_bounded(changed: dict[str, Any]) -> None:
     read_request(json.dumps({"format": 1, "number": 1, "state": state()}))
-    with pytest.raises(ValueError, match=r"\w"):
-        read_request(json.dumps({"format": 1, "number": 1, "state": state(**changed)}))
+    with pytest.raises(RefusedRequest, match=r"\w") as refused:
+        read_request(json.dumps({"format": 1, "number": 7, "state": state(**changed)}))
+    assert refused.value.number == 7, "the page is waiting for an answer to this one"
 
 
 def test_suggestions_are_the_words_of_an_option() -> None:
@@ -237,9 +252,72 @@ def explored(*senders: ExploredSender, settings: tuple[str, ...] = ()) -> Explor
 
 def test_senders_that_differ_in_more_than_their_servers_are_two_commands() -> None:
     both = explored(sender(), sender(server="noq:iw=100"))
-    assert len(both.commands()) == 1
+    assert len(both.commands(both.state.senders)) == 1
     two = explored(sender(), sender(treatment="quic-pep=terminal:iw=100,gateway:iw=100"))
-    assert len(two.commands()) == 2 and "--treatment" in two.commands()[1]
+    commands = two.commands(two.state.senders)
+    assert len(commands) == 2 and "--treatment" in commands[1]
+
+
+@pytest.mark.parametrize(
+    "senders",
+    [
+        [sender()],
+        [sender(), sender()],
+        [sender(), sender(workload="page:kosek", protocol="h3")],
+        [sender(workload="page:kosek", protocol="h2"), sender(workload="page:kosek")],
+        [sender(server="noq:iw=100"), sender(client="quinn", treatment="quic-pep")],
+    ],
+)
+def test_the_second_command_opens_the_same_state(senders: list[ExploredSender]) -> None:
+    command = explored(*senders, settings=("forward.loss=1 %",)).again()
+    words = shlex.split(command)[2:]
+    assert _senders(explore.make_context("explore", words).params) == senders
+
+
+def test_no_trial_leaves_the_band_of_all_trials() -> None:
+    """Between its times as at them, whatever the curve: steps, lines, and what is known for a while only."""
+    drawn = np.random.default_rng(SEED)
+    for steps, after in ((True, "hold"), (True, "zero"), (False, "zero"), (False, "nothing")):
+        trials = []
+        for _ in range(3):
+            times = np.sort(drawn.uniform(0.1, drawn.uniform(2, 9), 2000))
+            values = drawn.pareto(1.5, len(times)) * 1000  # peaks between the times of the band
+            trials.append(TrialCurves(10.0, {"queue": Curve(times, values, steps, after)}))
+        (found,) = _ranges(trials)
+        for trial in trials:
+            curve = trial.curves["queue"]
+            for times in (curve.times, drawn.uniform(0, 10, 5000)):
+                values = curve.at(times)
+                low = np.interp(times, found.times, found.low, left=np.nan, right=np.nan)
+                high = np.interp(times, found.times, found.high, left=np.nan, right=np.nan)
+                known = ~np.isnan(values)
+                # Rounded to tenths of a unit, and to microseconds, in which a bound can be steep.
+                slack = 0.1 + 1e-5 * np.max(found.high)
+                assert known.any() and np.all(values[known] >= low[known] - slack)
+                assert np.all(values[known] <= high[known] + slack)
+
+
+def test_what_nobody_foresaw_is_said_and_the_next_request_is_played(tmp_path: Path) -> None:
+    said: list[Reply] = []
+
+    async def ask_twice() -> None:
+        async def say(one: Reply) -> None:
+            said.append(one)
+
+        with closing(GroupWatchdog(tmp_path / "watched")) as watchdog:
+            session = Session(Workshop(tmp_path / "missing", watchdog, 10, ()), say)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(session.follow)
+                for number in (1, 2):
+                    values = {"format": 1, "number": number, "state": state()}
+                    session.ask(read_request(json.dumps(values)))
+                    while not said or (said[-1].kind, said[-1].number) != ("done", number):
+                        await anyio.sleep(0.001)
+                tasks.cancel_scope.cancel()
+
+    anyio.run(ask_twice)
+    assert [one.kind for one in said] == ["problem", "done"] * 2
+    assert said[0].problem is not None and "missing" in said[0].problem.error
 
 
 @pytest.mark.virtual_time
@@ -300,10 +378,16 @@ def test_a_state_that_cannot_be_played_is_said_in_words(server: Server) -> None:
         assert problems and all("many" in one["error"] for one in problems)
         ask(socket, 2, state("noq", "nonesuch"))
         said = replies(socket, 2)
+        (path,) = [one["path"] for one in said if one["kind"] == "path"]
+        assert "nonesuch" not in " ".join(path["commands"]), "only what can be run"
         assert [one["sender"] for one in said if one["kind"] == "problem"] == [1]
         assert [one["sender"] for one in said if one["kind"] == "trial"] == [0]
         socket.send("{}")
         assert "cannot be read" in json.loads(socket.recv(timeout=PATIENCE_S))["problem"]["error"]
+        ask(socket, 3, state(seeds=1000))
+        assert [one["kind"] for one in replies(socket, 3)] == ["problem", "done"]
+        ask(socket, 4, state())
+        assert [one["kind"] for one in replies(socket, 4)].count("trial") == 2
 
 
 @pytest.mark.virtual_time

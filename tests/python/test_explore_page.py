@@ -112,9 +112,28 @@ def test_an_error_is_said_on_the_page_and_a_dead_server_too(server: Server, page
     })()""")
     said = page.wait_for("document.querySelector('.summary .failure')?.textContent")
     assert "nonsense" in said
+    busy = ".results[aria-busy=true]"
+    assert page.wait_for(f"!document.querySelector('{busy}')")
+    # Nothing is offered for a state that has no path.
+    assert page.ask("document.querySelector('.commands').textContent") == ""
+    assert page.ask("document.querySelector('.diagram').classList.contains('stale')")
+    press(page, "As the scenario has it")
+    assert page.wait_for("document.querySelector('.commands').textContent")
+    assert page.wait_for("document.querySelectorAll('.result').length === 2")
+    assert not page.ask("document.querySelector('.diagram').classList.contains('stale')")
     assert server.end() == 0
     assert page.wait_for("!document.querySelector('.banner').hidden")
     assert "does not answer" in page.ask("document.querySelector('.banner').textContent")
+
+
+def test_a_link_out_of_bounds_is_refused_once_and_in_words(page: OpenPage) -> None:
+    before = page.ask(DONE)
+    page.ask("location.hash = location.hash.replace('seeds=3', 'seeds=1000')")
+    page.wait_for(f"{DONE} > {before}")
+    assert "1 to 100" in page.ask("document.querySelector('.summary .failure').textContent")
+    assert page.ask("document.querySelector('.banner').hidden")
+    press(page, "Undo")
+    page.wait_for("document.querySelectorAll('.result').length === 2")
 
 
 def test_a_page_finds_its_server_again(tmp_path: Path, server: Server) -> None:
@@ -136,7 +155,7 @@ def test_a_page_finds_its_server_again(tmp_path: Path, server: Server) -> None:
 
 @pytest.mark.virtual_time
 def test_a_run_is_watched_until_its_page_is_closed(tmp_path: Path) -> None:
-    """Cells fill in; then the page has the run's own report, and closing it ends the command."""
+    """Cells fill in; then the page has the run's own report, and closing that ends the command."""
     installed_or_skip("noq")
     words = ["run", "--scenario", "sat,goodput", "--client", "noq", "--server", "noq,quinn", "--bytes", "1MB"]
     words += ["--iterations", "3", "--jobs", "1", "--watch", "--out", str(tmp_path / "run")]
@@ -154,6 +173,9 @@ def test_a_run_is_watched_until_its_page_is_closed(tmp_path: Path) -> None:
         page.open(address)
         page.wait_for("document.querySelector('.watching')?.textContent.includes('complete')")
         page.wait_for("document.querySelectorAll('a.cell').length === 4")
-        assert process.poll() is None, "somebody looks at it"
+        page.ask("document.querySelector('a.cell').click()")
+        page.wait_for("document.body?.dataset.page === 'cell'")
+        with pytest.raises(subprocess.TimeoutExpired):  # somebody looks at it
+            process.wait(5)
     assert process.wait(children.PATIENCE_S) == 0
     assert (tmp_path / "run/report/index.html").is_file()

@@ -24,6 +24,11 @@ def _of_senders(name: str, metavar: str, text: str) -> Callable[[Any], Any]:
     return click.option(f"--{name}", multiple=True, metavar=metavar, help=text)
 
 
+def _servers(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """As `split`, but both senders may have the same."""
+    return tuple(one for value in values for one in split(context, parameter, (value,)))
+
+
 @click.command(short_help="Move a path's sliders in the browser and see the transfer change.")
 @click.option(
     "--scenario", default=SCENARIO, show_default=True, metavar="NAME", help="A scenario, or a .toml file."
@@ -39,13 +44,15 @@ def _of_senders(name: str, metavar: str, text: str) -> Callable[[Any], Any]:
 @click.option(
     "--server",
     multiple=True,
-    callback=split,
+    callback=_servers,
     metavar="STACK",
     help=f"As in bentpipe run; twice for two senders. Default: {' and '.join(SERVERS)}.",
 )
 @_of_senders("treatment", "WHAT", "As in bentpipe run; twice for two senders. Default: direct.")
 @_of_senders("workload", "WHAT", f"As in bentpipe run; twice for two senders. Default: {WORKLOAD}.")
-@_of_senders("protocol", "HTTP", "Of pages and live streams: h1, h2 or h3; twice for two senders.")
+@_of_senders(
+    "protocol", "HTTP", "Of pages and live streams: h1, h2 or h3, empty for none; twice for two senders."
+)
 @click.option(
     "--seeds", type=click.IntRange(1, 100), default=SEEDS, show_default=True, help="Trials of each sender."
 )

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 ADDRESS = "127.0.0.1"
 _NAMES = (ADDRESS, "localhost")
 _TOKEN_BYTES = 24
+_HTTP_PORT = 80
 
 # Nothing is loaded from elsewhere, shown inside another page, or told where a link came from.
 _HEADERS = {
@@ -50,6 +51,8 @@ class Access:
     def refusal(self, kind: str, path: str, headers: Mapping[str, str]) -> str | None:
         """Why a request is refused, in words; None if it may pass. `kind` is `http` or `websocket`."""
         hosts = [f"{name}:{self.port}" for name in _NAMES]
+        if self.port == _HTTP_PORT:
+            hosts += _NAMES  # which browsers leave out
         if headers.get("host") not in hosts:
             return "The host of this request is not this server's address."
         origin = headers.get("origin")

@@ -17,7 +17,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from bentpipe.execution.process_watchdog import GroupWatchdog
 from bentpipe.explore.access import Access
-from bentpipe.explore.exploration import read_request
+from bentpipe.explore.exploration import RefusedRequest, read_request
 from bentpipe.explore.offer import offer
 from bentpipe.explore.replies import encoded, reply
 from bentpipe.explore.serving import LocalServer
@@ -26,7 +26,6 @@ from bentpipe.report.pages import ThinPage
 from bentpipe.report.site import bundle
 from bentpipe.schema.explore import ExploredState, Problem, Reply
 
-_POLICY_VIOLATION = 1008
 ASSETS = ("explore.js", "explore.css")
 
 
@@ -90,11 +89,19 @@ class _Pages:
                 session.ask(read_request(await socket.receive_text()))
             except WebSocketDisconnect:
                 return
-            except (ValueError, KeyError) as error:
-                problem = Problem(error=f"The page sent what cannot be read: {error}", hint="load it again")
-                await _send(socket, reply(0, "problem", problem=problem))
-                await socket.close(_POLICY_VIOLATION)
-                return
+            except RefusedRequest as error:
+                await _refuse(socket, error)
+            except KeyError:
+                await _refuse(socket, RefusedRequest("The page sent bytes, which cannot be read."))
+
+
+async def _refuse(socket: WebSocket, refused: RefusedRequest) -> None:
+    """Say why, under the number that the page waits for. It keeps its connection: over a new one it would
+    ask the same again.
+    """
+    problem = Problem(error=str(refused), hint="change it, or load the page again")
+    await _send(socket, reply(refused.number, "problem", problem=problem))
+    await _send(socket, reply(refused.number, "done"))
 
 
 async def _send(socket: WebSocket, one: Reply) -> None:

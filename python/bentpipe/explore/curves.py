@@ -14,7 +14,7 @@ from bentpipe.report.drawings import Plots
 from bentpipe.runs.records import Record
 from bentpipe.schema.explore import Band, BandRange
 
-_POINTS = 160  # of a range over time
+_INTERVALS = 160  # of a range over time
 _DIGITS = 6  # of a time in it
 _Floats = npt.NDArray[np.float64]
 
@@ -41,6 +41,18 @@ class Curve:
         if self.after != "hold":
             found = np.where(times > self.times[-1], 0.0 if self.after == "zero" else np.nan, found)
         return found
+
+    def extremes(self, bounds: _Floats) -> tuple[_Floats, _Floats]:
+        """The least and the greatest value in each interval between neighbouring bounds, these included; NaN
+        where nothing is known.
+        """
+        ends = self.at(bounds)
+        low, high = np.fmin(ends[:-1], ends[1:]), np.fmax(ends[:-1], ends[1:])
+        places = np.searchsorted(bounds, self.times, side="right") - 1
+        within = (places >= 0) & (places < len(low))
+        np.fmin.at(low, places[within], self.values[within])
+        np.fmax.at(high, places[within], self.values[within])
+        return low, high
 
 
 @dataclass(frozen=True)
@@ -90,19 +102,25 @@ def band(records: Sequence[Record], found: Sequence[TrialCurves]) -> Band:
 
 
 def _ranges(found: Sequence[TrialCurves]) -> list[BandRange]:
-    times = np.linspace(0, max(one.end_s for one in found), _POINTS)
+    """The range of each kind of curve. No curve leaves it between two times, either: at each time it has the
+    extremes of both intervals beside that.
+    """
+    times = np.linspace(0, max(one.end_s for one in found), _INTERVALS + 1)
     made = []
     for kind in found[0].curves:
-        values = np.array([one.curves[kind].at(times) for one in found])
-        known = ~np.isnan(values).all(axis=0)
+        lows, highs = zip(*(one.curves[kind].extremes(times) for one in found), strict=True)
+        low, high = np.fmin.reduce(lows), np.fmax.reduce(highs)
+        low = np.fmin(np.append(low, np.nan), np.insert(low, 0, np.nan))
+        high = np.fmax(np.append(high, np.nan), np.insert(high, 0, np.nan))
+        known = ~np.isnan(low)
         if not known.any():
             continue
         made.append(
             BandRange(
                 kind=kind,
                 times=_rounded(times[known], _DIGITS),
-                low=_rounded(np.nanmin(values[:, known], axis=0), 1),
-                high=_rounded(np.nanmax(values[:, known], axis=0), 1),
+                low=_rounded(low[known], 1),
+                high=_rounded(high[known], 1),
             )
         )
     return made

@@ -28,29 +28,53 @@ from bentpipe.schema.explore import FORMAT, ExploredSender, ExploredState, Explo
 MOST_SEEDS = 100
 MOST_SENDERS = 2
 _MOST_SETTINGS = 64
-_LONGEST = 2000  # characters of a text
+_LONGEST = 16_000  # characters of a text
 _LARGEST_SEED = 2**53 - 1  # the largest integer that a page can hold
 
 
+class RefusedRequest(ValueError):
+    """Why a message of a page is no request that is played, in words."""
+
+    def __init__(self, reason: str, number: int = 0) -> None:
+        super().__init__(reason)
+        self.number = number  # of the request; 0 if it cannot be read
+
+
 def read_request(text: str) -> ExploreRequest:
-    """A message of a page. ValueError, in words, for anything that no page sends."""
+    """A message of a page. RefusedRequest for what cannot be read, or is out of bounds."""
+    try:
+        request = _converted(text)
+    except ValueError as error:
+        raise RefusedRequest(f"The page sent what cannot be read: {error}") from error
+    if reason := _out_of_bounds(request.state):
+        raise RefusedRequest(reason, request.number)
+    return request
+
+
+def _converted(text: str) -> ExploreRequest:
     try:
         values = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValueError("it is no JSON") from error
-    request = reading.convert(values, ExploreRequest, FORMAT, numbered=True)
-    state = request.state
+    request: ExploreRequest = reading.convert(values, ExploreRequest, FORMAT, numbered=True)
+    return request
+
+
+def _out_of_bounds(state: ExploredState) -> str:
+    """What of a state is more than a page may ask for, in words; empty if nothing is."""
     texts = [state.scenario, *state.settings]
     texts += [part for sender in state.senders for part in msgspec.structs.astuple(sender)]
     if not 1 <= len(state.senders) <= MOST_SENDERS:
-        raise ValueError(f"senders: one or two, not {len(state.senders)}")
+        return f"senders: one or two, not {len(state.senders)}"
     if not 1 <= state.seeds <= MOST_SEEDS:
-        raise ValueError(f"seeds: 1 to {MOST_SEEDS}, not {state.seeds}")
+        return f"seeds: 1 to {MOST_SEEDS}, not {state.seeds}"
     if not 0 <= state.seed <= _LARGEST_SEED:
-        raise ValueError(f"seed: 0 to {_LARGEST_SEED}, not {state.seed}")
-    if len(state.settings) > _MOST_SETTINGS or any(len(one) > _LONGEST or "\0" in one for one in texts):
-        raise ValueError("its texts are too many, too long, or hold a NUL")
-    return request
+        return f"seed: 0 to {_LARGEST_SEED}, not {state.seed}"
+    if len(state.settings) > _MOST_SETTINGS:
+        return f"settings: {_MOST_SETTINGS} at most, not {len(state.settings)}"
+    if (longest := max(map(len, texts))) > _LONGEST:
+        return f"a text has {longest} characters: {_LONGEST} at most"
+    return "a text holds a NUL" if any("\0" in one for one in texts) else ""
 
 
 def default_seed() -> int:
@@ -87,15 +111,15 @@ class Exploration:
             changes["set"] = tuple(state.settings)
         return PlanRequest(None, changes, (sender.protocol,) if sender.protocol else ())
 
-    def commands(self) -> list[str]:
-        """`bentpipe run …`, so many as it takes for the trials of all senders: one where these differ in
-        their servers alone.
+    def commands(self, senders: Sequence[ExploredSender]) -> list[str]:
+        """`bentpipe run …`, so many as it takes for the trials of these senders, of which no plan is refused:
+        one where they differ in their servers alone.
         """
-        first, *others = self.state.senders
+        first, *others = senders
         if all(msgspec.structs.replace(one, server=first.server) == first for one in others):
-            servers = dict.fromkeys(one.server for one in self.state.senders)
+            servers = dict.fromkeys(one.server for one in senders)
             return [self._run(first, list(servers))]
-        return [self._run(one, [one.server]) for one in self.state.senders]
+        return [self._run(one, [one.server]) for one in senders]
 
     def _run(self, sender: ExploredSender, servers: Sequence[str]) -> str:
         words = [*self._common(), "--iterations", str(self.state.seeds), *_of(sender)]
@@ -116,7 +140,7 @@ class Exploration:
                 continue
             shared = len(set(values)) == 1 and option != "server"
             for value in values[:1] if shared else values:
-                if value:
+                if value or not shared:  # one that has none says so: else it would have that of the other
                     yield from (f"--{option}", value)
 
     def _common(self) -> Iterator[str]:

@@ -7,6 +7,7 @@ import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Thread
 
 import anyio
 import uvicorn
@@ -15,7 +16,7 @@ from starlette.types import ASGIApp
 from bentpipe.errors import UsageError
 from bentpipe.explore.access import ADDRESS, Access, Doorkeeper
 
-_LARGEST_REQUEST = 64 * 1024  # bytes of a WebSocket message: a state takes a few hundred
+_LARGEST_REQUEST = 8 * 1024**2  # bytes of a WebSocket message: any state that is not refused is smaller
 _GRACE_S = 2  # for what is being sent when the server ends
 
 
@@ -44,8 +45,8 @@ class LocalServer:
         self._server = _Quiet(config)
 
     async def serve(self, on_ready: Callable[[str], None]) -> None:
-        """Serve until `end` is called or a signal comes; `on_ready` is told the address. UsageError if the
-        port is taken.
+        """Serve until `end` is called or a signal comes; `on_ready` is told the address, in a thread of
+        its own. UsageError if the port is taken.
         """
         try:
             sockets = [self._server.config.bind_socket()]
@@ -75,7 +76,8 @@ class LocalServer:
     async def _tell_when_ready(self, on_ready: Callable[[str], None]) -> None:
         while not self._server.started:
             await anyio.sleep(0.005)
-        on_ready(self.access.address)
+        # A browser of the terminal holds whoever opens it; the server neither waits for it nor ends with it.
+        Thread(target=on_ready, args=(self.access.address,), daemon=True).start()
 
 
 class _Quiet(uvicorn.Server):

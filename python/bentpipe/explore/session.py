@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import traceback
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,16 +71,33 @@ class Session:
             await self._asked.wait()
             self._asked = anyio.Event()
             assert self._newest is not None
-            await self._play(_Play(self.workshop, self.say, self._newest))
+            request = self._newest
+            try:
+                await self._play(request)
+            except Exception as error:  # whatever it is, the page is told and can ask for something else
+                await self._tell(request.number, error)
 
-    async def _play(self, play: _Play) -> None:
+    async def _tell(self, number: int, error: Exception) -> None:
+        """Say why a request was not played to its end; what nobody foresaw stands on the terminal, too."""
+        cause: BaseException = error
+        while isinstance(cause, BaseExceptionGroup):
+            cause = cause.exceptions[0]
+        if isinstance(cause, BentpipeError):
+            problem = Problem(error=str(cause), hint=cause.hint)
+        elif isinstance(cause, OSError):
+            problem = Problem(error=str(cause), hint="is there room, and may files be written and opened?")
+        else:
+            traceback.print_exception(error)
+            problem = Problem(error=f"{type(cause).__name__}: {cause}", hint="the terminal says where")
+        await self.say(reply(number, "problem", problem=problem))
+        await self.say(reply(number, "done"))
+
+    async def _play(self, request: ExploreRequest) -> None:
+        play = _Play(self.workshop, self.say, request)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._end, play, tasks.cancel_scope)
-                try:
-                    await play.run()
-                except BentpipeError as error:
-                    await play.report(error)
+                await play.run()
                 tasks.cancel_scope.cancel()
         finally:
             with anyio.CancelScope(shield=True):
@@ -117,7 +135,7 @@ class _Play:
             checked[place] = await self._prepared(place)
 
         await _together(prepare, len(senders))
-        await self._say_path(next((one for one in checked if one is not None), None))
+        await self._say_path(checked)
         ready = [
             None if one is None else await self._thread(SenderTrials, self.generation, one) for one in checked
         ]
@@ -149,16 +167,19 @@ class _Play:
             return None
         return checked
 
-    async def _say_path(self, checked: CheckedRun | None) -> None:
-        if checked is None:
+    async def _say_path(self, checked: list[CheckedRun | None]) -> None:
+        """Say the path, and the commands for the senders that are not refused; nothing if all are."""
+        accepted = [place for place, one in enumerate(checked) if one is not None]
+        run = next((one for one in checked if one is not None), None)
+        if run is None:
             return
-        ((label, state),) = checked.manifest.scenarios.items()
+        ((label, state),) = run.manifest.scenarios.items()
         explored = self._exploration
         path = PathOfState(
             label=label,
             scenario=state.scenario,
             summary=state.summary,
-            commands=explored.commands(),
+            commands=explored.commands([self.request.state.senders[place] for place in accepted]),
             again=explored.again(),
             file=scenario_text.text({key: one for key, one in state.scenario.items() if key != "name"}),
         )

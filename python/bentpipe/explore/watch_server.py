@@ -41,15 +41,17 @@ _LOWER = 10  # priority
 
 @dataclass
 class Watched:
-    """The run that is shown, and the site that is built of it again and again."""
+    """The run that is shown, and the sites that are built of runs again and again: one for each run."""
 
     scratch: Path
     run: Path | None = None
-    finished: bool = False
-    version: int = 0  # of the site; grows with each build
+    finished: bool = False  # all runs are complete, and so is the site
+    version: int = 0  # of what is shown; grows with each change
     pages: int = 0  # that are open
     awaited_until: float = 0.0  # none has to be open before
+    _sites: dict[Path, Path] = field(default_factory=dict)  # of the runs of which one is built
     _built: tuple[Path, int, int] | None = None
+    _ending: anyio.Event = field(default_factory=anyio.Event)
     _changed: anyio.Event = field(default_factory=anyio.Event)
 
     @property
@@ -57,11 +59,28 @@ class Watched:
         """The folder that is served: once the run is complete, its own report, if there is one."""
         if self.run is None:
             return None
-        own = self.run / "report"
-        if self.finished and (own / "index.html").is_file():
-            return own
-        site = self.scratch / "site"
-        return site if self.version and site.is_dir() else None
+        own = self._own(self.run)
+        return own if self.finished and own is not None else self._sites.get(self.run)
+
+    @staticmethod
+    def _own(run: Path) -> Path | None:
+        """The report that a run has made of itself."""
+        report = run / "report"
+        return report if (report / "index.html").is_file() else None
+
+    def show(self, run: Path) -> None:
+        """Show this run from now on."""
+        self.run = run
+        self.tell()
+
+    def end(self) -> None:
+        """All runs are complete: build what is missing, then say so."""
+        self._ending.set()
+
+    @property
+    def ends(self) -> bool:
+        """Whether no run grows any more."""
+        return self._ending.is_set()
 
     def tell(self) -> None:
         """Wake all who wait for a change."""
@@ -74,20 +93,40 @@ class Watched:
         """The next change."""
         return self._changed
 
+    def expect(self, seconds: float) -> None:
+        """Somebody looks at a page, or is about to: wait for so long at least."""
+        self.awaited_until = max(self.awaited_until, time.monotonic() + seconds)
+
     async def keep_built(self) -> None:
-        """Build the site whenever the run has grown."""
-        while not self.finished:
+        """Build the site whenever the run has grown, and once more when all runs are complete."""
+        while not self.ends:
             begin = time.monotonic()
-            if self.run is not None and (state := _state(self.run)) not in (None, self._built):
-                try:
-                    await to_thread.run_sync(build_under_way, self.run, self.scratch / "site")
-                except (BentpipeError, OSError):
-                    pass  # a file is being replaced: the next time it is there
-                else:
-                    self._built = state
-                    self.tell()
-            took = time.monotonic() - begin
-            await anyio.sleep(max(_LEAST_S, _SHARE * took))
+            await self._build()
+            with anyio.move_on_after(max(_LEAST_S, _SHARE * (time.monotonic() - begin))):
+                await self._ending.wait()
+        if self.run is not None and self._own(self.run) is None and (failure := await self._build()):
+            say(f"the last trials of {self.run} are not on the page: {failure}")
+        self.finished = True
+        self.tell()
+
+    async def _build(self) -> str:
+        """Build the site of the run if that has grown; why that failed, empty if it did not."""
+        run = self.run
+        if run is None:
+            return ""
+        try:
+            if (state := _state(run)) in (None, self._built):
+                return ""
+            site = self._sites.get(run, self.scratch / f"site-{len(self._sites)}")
+            await to_thread.run_sync(build_under_way, run, site)
+        except (BentpipeError, OSError) as error:
+            return str(error)  # while it runs, a file is being replaced: the next time it is there
+        except Exception as error:  # the run goes on, and so does what is there of the page
+            say(f"the page of {run} is not built anew: {type(error).__name__}: {error}")
+            return str(error)
+        self._built, self._sites[run] = state, site
+        self.tell()
+        return ""
 
 
 def _state(run: Path) -> tuple[Path, int, int] | None:
@@ -97,6 +136,11 @@ def _state(run: Path) -> tuple[Path, int, int] | None:
     except FileNotFoundError:
         return None
     return run, found.st_ino, found.st_size
+
+
+def say(text: str) -> None:
+    """Say something on the terminal of the run."""
+    print(f"watch: {text}", file=sys.stderr, flush=True)
 
 
 @dataclass
@@ -112,24 +156,27 @@ class WatchServer:
 
     async def _file(self, request: HttpRequest) -> Response:
         path = request.path_params["path"] or "index.html"
-        site = self.watched.site
+        version, site = self.watched.version, self.watched.site
+        self.watched.expect(_LEAVING_S)
         if site is None:
-            return self._waiting(path)
+            return self._waiting(path, version)
         file = (site / path).resolve()
         if not file.is_relative_to(site.resolve()) or not file.is_file():
             return PlainTextResponse("There is no such page in this report.\n", 404)
-        if path != "index.html":
-            return FileResponse(file)
-        return HTMLResponse(file.read_text().replace("<body ", '<body data-live="live" ', 1))
+        return (
+            HTMLResponse(_live_page(file.read_text(), version))
+            if file.suffix == ".html"
+            else FileResponse(file)
+        )
 
     @staticmethod
-    def _waiting(path: str) -> Response:
+    def _waiting(path: str, version: int) -> Response:
         """The page that waits for the first trial; it loads itself again."""
         known = {f"assets/{file.name}": file for file in bundle(ASSETS)}
         if path in known:
             return FileResponse(known[path])
         page = ThinPage(title="Bentpipe", page="waiting", data=[])
-        return HTMLResponse(page.html.replace("<body ", '<body data-live="live" ', 1))
+        return HTMLResponse(_live_page(page.html, version))
 
     async def _live(self, socket: WebSocket) -> None:
         """Tell a page the version of the site, at once and whenever there is another."""
@@ -144,7 +191,7 @@ class WatchServer:
             pass
         finally:
             self.watched.pages -= 1
-            self.watched.awaited_until = time.monotonic() + _LEAVING_S
+            self.watched.expect(_LEAVING_S)
 
     async def _tell(self, socket: WebSocket) -> None:
         while True:
@@ -155,22 +202,29 @@ class WatchServer:
             await change.wait()
 
 
+def _live_page(page: str, version: int) -> str:
+    """A page that speaks with this server, and knows which version of the site it is of."""
+    return page.replace("<body ", f'<body data-live="{version}" ', 1)
+
+
 async def _serve(opens: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="bentpipe-", ignore_cleanup_errors=True) as scratch:
         access = Access()
-        watched = Watched(Path(scratch), awaited_until=time.monotonic() + _COMING_S if opens else 0.0)
+        watched = Watched(Path(scratch))
+        if opens:
+            watched.expect(_COMING_S)
         server = LocalServer(WatchServer(watched, access.token).app(), access)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watched.keep_built)
             tasks.start_soon(_listen, watched, server.end)
-            tasks.start_soon(_end_when_left, watched, server.end)
+            tasks.start_soon(_end_when_left, watched, server)
             await server.serve(_ready(opens))
             tasks.cancel_scope.cancel()
 
 
 def _ready(opens: bool) -> Callable[[str], None]:
     def ready(address: str) -> None:
-        print(f"watch: {address}", file=sys.stderr, flush=True)
+        say(address)
         if opens:
             open_browser(address)
 
@@ -182,20 +236,23 @@ async def _listen(watched: Watched, end: Callable[[], None]) -> None:
     async for line in anyio.wrap_file(sys.stdin):
         said = line.rstrip("\n")
         if said == FINISHED:
-            watched.finished = True
-            watched.tell()
+            watched.end()
         elif said.startswith(RUN):
-            watched.run, watched.version = Path(said.removeprefix(RUN)), 0
-            watched.tell()
-    if not watched.finished:
+            watched.show(Path(said.removeprefix(RUN)))
+    if not watched.ends:
         end()
 
 
-async def _end_when_left(watched: Watched, end: Callable[[], None]) -> None:
+async def _end_when_left(watched: Watched, server: LocalServer) -> None:
     """End once all is finished and no page is open, nor was a moment ago."""
-    while not (watched.finished and watched.pages == 0 and time.monotonic() > watched.awaited_until):
+    told = False
+    while not watched.finished or watched.pages > 0 or time.monotonic() < watched.awaited_until:
+        if watched.finished and not told:
+            address = server.access.address
+            say(f"the report stays at {address} until its page is closed; Ctrl-C ends it")
+            told = True
         await anyio.sleep(0.1)
-    end()
+    server.end()
 
 
 if __name__ == "__main__":

@@ -181,13 +181,15 @@ class Band(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class BandRange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The least and the greatest value of all trials over time."""
+    """The least and the greatest value of all trials over time: between two times, all trials are between
+    these.
+    """
 
     # The kind of the plot.
     kind: str
     # The times, s.
     times: list[float]
-    # The least value at each time, in the unit of the plot.
+    # The least value from the time before to the one after, in the unit of the plot.
     low: list[float]
     # The greatest.
     high: list[float]

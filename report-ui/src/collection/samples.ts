@@ -92,7 +92,7 @@ export function quantile(sorted: ArrayLike<number>, share: number): number {
 }
 
 /** The median of values in ascending order: of an even number the mean of the two in the middle. */
-function median(sorted: ArrayLike<number>): number {
+export function median(sorted: ArrayLike<number>): number {
   const middle = (sorted.length - 1) / 2;
   return ((sorted[Math.floor(middle)] ?? NaN) + (sorted[Math.ceil(middle)] ?? NaN)) / 2;
 }

@@ -12,12 +12,16 @@ const TOP = 34;
 
 export function diagram(): {
   element: HTMLElement;
-  show: (state: ExploredState, path: PathOfState | null) => void;
+  /** Draw this path; it is pale where it is not (yet) that of the state. */
+  show: (state: ExploredState, path: PathOfState | null, isCurrent: boolean) => void;
 } {
   const element = h("div", { class: "diagram" });
   return {
     element,
-    show: (state, path) => element.replaceChildren(drawn(state, path), told(path)),
+    show: (state, path, isCurrent) => {
+      element.classList.toggle("stale", !isCurrent);
+      element.replaceChildren(drawn(state, path), told(path));
+    },
   };
 }
 

@@ -33,6 +33,7 @@ function start(root: HTMLElement): void {
   const results = new Results();
   let page: Page | null = null;
   let changedAt = 0;
+  let played: ExploredState | null = null; // what the newest request asked for
   let missing = 0; // first trials of the newest request that have not come
   const address = new URL("live", location.href.split("#")[0]);
   address.protocol = "ws:";
@@ -52,7 +53,6 @@ function start(root: HTMLElement): void {
 
   const ask = (state: ExploredState, atOnce: boolean) => {
     measured.asked++;
-    changedAt = performance.now();
     connection.ask(state, atOnce);
   };
 
@@ -65,17 +65,15 @@ function start(root: HTMLElement): void {
       page.play();
       return;
     }
-    if (!page) return;
-    const state = page.state();
-    if (reply.path) page.path(reply.path);
+    if (!page || !played) return;
+    if (reply.path) page.path(reply.path, played);
     if (reply.trial && reply.sender !== null) {
-      const asked = measured.asked;
-      await results.trial(reply.sender, reply.trial, () => measured.asked === asked);
-      arrived();
+      const isCurrent = () => connection.isNewest(reply.number);
+      if (await results.trial(reply.sender, reply.trial, isCurrent)) arrived();
     }
     if (reply.problem) {
       results.problem(reply.sender, reply.problem);
-      for (let i = reply.sender === null ? state.senders.length : 1; i > 0; i--) arrived();
+      for (let i = reply.sender === null ? played.senders.length : 1; i > 0; i--) arrived();
     }
     if (reply.band && reply.sender !== null) results.band(reply.sender, reply.band);
     if (reply.kind === "done") {
@@ -86,7 +84,7 @@ function start(root: HTMLElement): void {
 
   /** The first trial of a sender is drawn; with that of the last, once the browser has painted, time is taken. */
   function arrived(): void {
-    if (--missing > 0) return;
+    if (missing === 0 || --missing > 0) return; // a further seed's problem was not waited for
     connection.settled();
     requestAnimationFrame(() => {
       measured.latency_ms = performance.now() - changedAt;
@@ -94,7 +92,9 @@ function start(root: HTMLElement): void {
     });
   }
 
-  connection.onSend = (state) => {
+  connection.onSend = (state, askedAt) => {
+    played = state;
+    changedAt = askedAt;
     missing = state.senders.length;
     results.begin(state.senders.map(({ server, treatment, workload }) => named(server, treatment, workload)));
   };
@@ -105,8 +105,8 @@ function named(server: string, treatment: string, workload: string): string {
 }
 
 interface Page {
-  state: () => ExploredState;
-  path: (path: PathOfState) => void;
+  /** The path of this state has come. */
+  path: (path: PathOfState, of: ExploredState) => void;
   /** Play the present state. */
   play: () => void;
   /** The address has changed: take its state. */
@@ -121,7 +121,9 @@ function build(
   ask: (state: ExploredState, atOnce: boolean) => void,
 ): Page {
   const history = new History(stateOf(location.hash) ?? offer.state);
-  let path: PathOfState | null = null;
+  let path: PathOfState | null = null; // the newest of the present scenario
+  let pathOf = ""; // the state that has it
+  const current = () => (fragment(history.now) === pathOf ? path : null);
   let moved = false; // a slider is held
   const drawing = diagram();
   const change = (next: (state: ExploredState) => ExploredState, moving: boolean) => {
@@ -146,22 +148,26 @@ function build(
   const bar = toolbar({
     undo: () => to(history.undo()),
     redo: () => to(history.redo()),
-    pin: () => (results.pin(), bar.show(history, path, results.isPinned)),
+    pin: () => (results.pin(), bar.show(history, current(), results.isPinned)),
     seeds: (seeds) => change((state) => ({ ...state, seeds }), false),
     second: () => change(withSecond, false),
-    save: () => path && saveFile(fileName(path.label), "application/toml", path.file),
+    save: () => {
+      const saved = current();
+      if (saved) saveFile(fileName(saved.label), "application/toml", saved.file);
+    },
   });
   const show = () => {
     const state = history.now;
     window.history.replaceState(null, "", fragment(state));
+    if (stateOf(pathOf)?.scenario !== state.scenario) path = null;
     panel.show(state, path);
     senders.forEach((one, i) => {
       const mine = state.senders[i];
       one.element.hidden = mine === undefined;
       if (mine) one.show(mine);
     });
-    drawing.show(state, path);
-    bar.show(history, path, results.isPinned);
+    drawing.show(state, path, current() !== null);
+    bar.show(history, current(), results.isPinned);
   };
   const controls = h(
     "details",
@@ -178,9 +184,8 @@ function build(
   );
   show();
   return {
-    state: () => history.now,
-    path: (found) => {
-      path = found;
+    path: (found, of) => {
+      [path, pathOf] = [found, fragment(of)];
       show();
     },
     play: () => ask(history.now, true),

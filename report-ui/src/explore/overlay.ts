@@ -19,6 +19,8 @@ const CURVE: Partial<Record<Kind, RegExp>> = {
 
 /** What the senders have come to; null where nothing is known yet. */
 export interface Played {
+  /** They are of a state before the present one. */
+  stale: boolean;
   trace: Trace | null;
   band: Band | null;
 }
@@ -34,7 +36,9 @@ export interface Pinned {
 /** One trace for both senders; null if neither has one. */
 export function overlay(played: Played[], pinned: Pinned[]): Trace | null {
   const traces = played.map(({ trace }) => trace);
-  const first = traces.find((one) => one !== null);
+  const fresh = played.flatMap(({ trace, stale }) => (trace && !stale ? [trace] : []));
+  const ofPaths = fresh.length > 0 ? fresh : traces.filter((one) => one !== null);
+  const first = ofPaths[0];
   if (!first) return null;
   const links = first.plots.filter(({ kind }) => !KINDS.includes(kind));
   const plots = KINDS.map((kind) => ({
@@ -42,8 +46,8 @@ export function overlay(played: Played[], pinned: Pinned[]): Trace | null {
     series: [
       ...played.flatMap(({ band }, i) => ranges(band, kind, i)),
       ...pinned.filter((one) => one.kind === kind).map(({ series }) => series),
-      ...once(traces.flatMap((trace) => (trace ? ofPath(trace, kind) : []))),
-      ...traces.flatMap((trace, i) => (trace ? ofSender(trace, kind, i) : [])),
+      ...once(ofPaths.flatMap((trace) => ofPath(trace, kind))),
+      ...traces.flatMap((trace, i) => (trace ? ofSender(trace, kind, i, played[i]!.stale) : [])),
     ],
   })).filter(({ series }) => series.length > 0);
   const ends = [...traces.map((trace) => trace?.end_s ?? 0), ...pinned.map(({ end_s }) => end_s)];
@@ -66,10 +70,14 @@ function curve(trace: Trace, kind: Kind): Series | undefined {
   return series(trace, kind).find(({ name }) => CURVE[kind]?.test(name));
 }
 
-function ofSender(trace: Trace, kind: Kind, sender: number): Series[] {
+function ofSender(trace: Trace, kind: Kind, sender: number, stale: boolean): Series[] {
   const own = curve(trace, kind);
   const losses = series(trace, kind).filter(({ mark }) => mark === "loss");
   const [name, colour] = [SENDERS[sender]!, COLOURS[sender]!];
+  if (stale) {
+    const before = own && (own.mark === "steps" ? stepped(own) : own);
+    return before ? [{ ...before, name: `${name}, before`, colour, mark: "pale" }] : [];
+  }
   return [
     ...(own ? [{ ...own, name, colour }] : []),
     ...losses.map((one) => ({ ...one, name: `${name}, ${one.name}`, colour })),

@@ -21,7 +21,7 @@ import {
   type QueueUnit,
   type Rain,
 } from "./knobs";
-import { keyOf, setting, withSetting } from "./state";
+import { keyOf, setting, withFurther, withSetting } from "./state";
 
 type Change = (next: (state: ExploredState) => ExploredState, moving: boolean) => void;
 type Way = "forward" | "return";
@@ -63,6 +63,8 @@ export function pathPanel(scenarios: Choice[], change: Change): Panel {
     change((state) => withRain(state, wanted, link(shown?.path ?? null, "forward")["rate"]), moving),
   );
   const further = furtherPart(change);
+  // What a slider changes is part of a value of the scenario: without that it would change another one's.
+  const knobs = h("fieldset", { class: "knobs" }, ...parts.map((part) => part.element), weather.element);
   const back = h("button", { type: "button" }, "As the scenario has it");
   back.addEventListener("click", () => change((state) => ({ ...state, settings: [] }), false));
   const element = h(
@@ -70,8 +72,7 @@ export function pathPanel(scenarios: Choice[], change: Change): Panel {
     { class: "panel" },
     h("legend", {}, "Path"),
     scenario.element,
-    ...parts.map((part) => part.element),
-    weather.element,
+    knobs,
     further.element,
     h("div", { class: "actions" }, back),
   );
@@ -80,6 +81,7 @@ export function pathPanel(scenarios: Choice[], change: Change): Panel {
     show: (state, path) => {
       shown = { state, path };
       scenario.show(state.scenario);
+      knobs.disabled = path === null;
       for (const part of [...parts, weather, further]) part.show(state, path);
       back.disabled = state.settings.length === 0;
     },
@@ -227,10 +229,7 @@ function furtherPart(change: Change): Panel {
       .split("\n")
       .map((line) => line.trim())
       .filter(Boolean);
-    change((state) => {
-      const kept = state.settings.filter((one) => OF_KNOBS.includes(keyOf(one)));
-      return { ...state, settings: [...kept, ...lines] };
-    }, false);
+    change((state) => withFurther(state, lines, OF_KNOBS), false);
   });
   const label = h("label", { for: area.id }, "Further settings, ", h("code", {}, "KEY=VALUE"), " each line");
   return {

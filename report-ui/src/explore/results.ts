@@ -1,6 +1,7 @@
 // What the senders came to: their times, the linked plots, and the findings.
 
 import { h } from "../dom";
+import { median } from "../collection/samples";
 import { duration, goodput, percent } from "../format";
 import type { Band, ExploredTrial, Problem } from "../schema/explore";
 import { findings } from "../trace/findings";
@@ -16,9 +17,11 @@ interface Sender {
   trace: Trace | null;
   band: Band | null;
   problem: Problem | null;
+  /** What is there is of a state before: its first trial still runs. */
+  stale: boolean;
 }
 
-const NOTHING: Sender = { trial: null, trace: null, band: null, problem: null };
+const NOTHING: Sender = { trial: null, trace: null, band: null, problem: null, stale: true };
 
 export class Results {
   readonly element: HTMLElement;
@@ -37,6 +40,7 @@ export class Results {
     this.views.onChange((view) => {
       this.view = view;
       this.draw();
+      this.listFindings();
     });
     this.element = h(
       "div",
@@ -52,19 +56,21 @@ export class Results {
   /** A new state is played: what is there stays, paler, until something new comes. */
   begin(names: string[]): void {
     this.names = names;
-    this.senders = names.map((_, i) => ({ ...(this.senders[i] ?? NOTHING), band: null, problem: null }));
-    this.element.setAttribute("aria-busy", "true");
+    const begun = { band: null, problem: null, stale: true };
+    this.senders = names.map((_, i) => ({ ...(this.senders[i] ?? NOTHING), ...begun }));
     this.views.element.hidden = names.length < 2;
     this.summarise();
   }
 
-  async trial(sender: number, trial: ExploredTrial, isCurrent: () => boolean): Promise<void> {
+  /** Show the first trial of a sender; false if it is not current any more once it can be drawn. */
+  async trial(sender: number, trial: ExploredTrial, isCurrent: () => boolean): Promise<boolean> {
     const script = trial.trace as unknown as TraceScript;
     const trace = "plots" in script ? await read(script) : null;
-    if (!isCurrent()) return;
-    this.change(sender, { trial, trace });
+    if (!isCurrent()) return false;
+    this.change(sender, { trial, trace, stale: false });
     this.draw();
     this.listFindings();
+    return true;
   }
 
   band(sender: number, band: Band): void {
@@ -75,7 +81,8 @@ export class Results {
   /** What went wrong with a sender, or (null) with both. */
   problem(sender: number | null, problem: Problem): void {
     this.senders.forEach((_, i) => {
-      if (sender === null || sender === i) this.change(i, { problem, trial: null, trace: null });
+      if (sender === null || sender === i)
+        this.change(i, { problem, trial: null, trace: null, stale: false });
     });
     this.draw();
     this.listFindings();
@@ -83,7 +90,6 @@ export class Results {
 
   /** All trials have ended. */
   done(): void {
-    this.element.setAttribute("aria-busy", "false");
     this.spoken.textContent = this.senders
       .map((one, i) => `${SENDERS[i]}: ${one.problem?.error ?? inWords(one)}`)
       .join("; ");
@@ -104,11 +110,16 @@ export class Results {
   }
 
   private summarise(): void {
+    this.element.setAttribute("aria-busy", String(this.senders.some((one) => one.stale)));
+    this.fade();
     this.summaries.replaceChildren(
       ...this.senders.map((one, i) =>
         h(
           "div",
-          { class: `summary ${one.problem ? "failed" : ""}`, style: `--sender:var(--${COLOURS[i]})` },
+          {
+            class: `summary ${one.problem ? "failed" : ""} ${one.stale ? "stale" : ""}`,
+            style: `--sender:var(--${COLOURS[i]})`,
+          },
           h("h2", {}, h("b", {}, SENDERS[i]!), " ", h("small", {}, this.names[i] ?? "")),
           ...body(one),
         ),
@@ -116,8 +127,19 @@ export class Results {
     );
   }
 
+  /** The sender that is shown alone. */
+  private get alone(): Sender | null {
+    return this.view === "both" ? null : (this.senders[this.view === "A" ? 0 : 1] ?? null);
+  }
+
+  /** Plots are pale while nothing in them is of the present state. */
+  private fade(): void {
+    this.stage.classList.toggle("stale", this.alone?.stale ?? this.senders.every((one) => one.stale));
+  }
+
   private draw(): void {
-    const one = this.view === "both" ? null : this.senders[this.view === "A" ? 0 : 1];
+    this.fade();
+    const one = this.alone;
     const trace = one?.trace ?? overlay(this.senders, this.pinned);
     if (trace === null) {
       this.drawn?.plots.stop();
@@ -150,8 +172,13 @@ export class Results {
     this.found.replaceChildren(...lists);
   }
 
-  /** Findings whose links lead into the plots, and leave the address as it is. */
+  /** Findings whose links lead into the plots, and leave the address as it is; none to a plot that is not drawn. */
   private linked(list: HTMLElement): HTMLElement {
+    const kinds = this.drawn?.kinds.split(",") ?? [];
+    for (const link of list.querySelectorAll("a")) {
+      const plot = place(link.hash)?.plot;
+      if (plot && !kinds.includes(plot)) link.replaceWith(link.textContent ?? "");
+    }
     list.addEventListener("click", (event) => {
       const link = event.target instanceof Element && event.target.closest("a");
       const named = link && place(link.hash);
@@ -163,7 +190,7 @@ export class Results {
   }
 }
 
-function body({ trial, band, problem }: Sender): HTMLElement[] {
+function body({ trial, band, problem, stale }: Sender): HTMLElement[] {
   if (problem) {
     return [
       h("p", { class: "failure", role: "alert" }, problem.error),
@@ -191,7 +218,7 @@ function body({ trial, band, problem }: Sender): HTMLElement[] {
           ]),
     ),
     ...(failed && trial.detail ? [h("p", { class: "note" }, trial.detail)] : []),
-    h("p", { class: "note seeds" }, band ? seeds(band) : "first seed"),
+    h("p", { class: "note seeds" }, stale ? "running …" : band ? seeds(band) : "first seed"),
   ];
 }
 
@@ -200,11 +227,10 @@ function seeds({ trials, completion_s: times, failed }: Band): string {
   const failures = failed > 0 ? `, ${failed} failed` : "";
   const [least, most] = [times[0], times.at(-1)];
   if (least === undefined || most === undefined) return `${trials} seeds${failures}`;
-  const median = times[(times.length - 1) >> 1]!;
   const range =
     duration(least) === duration(most)
       ? `all ${duration(least)}`
-      : `${duration(least)} to ${duration(most)}, median ${duration(median)}`;
+      : `${duration(least)} to ${duration(most)}, median ${duration(median(times))}`;
   return `${trials} seeds: ${range}${failures}`;
 }
 

@@ -43,19 +43,26 @@ function number(text: string | null): number | null {
 
 /** The value of a setting; null where the scenario has it as it is. */
 export function setting(state: ExploredState, key: string): string | null {
-  const found = state.settings.find((one) => keyOf(one) === key);
+  const found = state.settings.findLast((one) => keyOf(one) === key); // of several the last one holds
   return found === undefined ? null : found.slice(found.indexOf("=") + 1).trim();
 }
 
 /** The state with a setting changed; null leaves it to the scenario. */
 export function withSetting(state: ExploredState, key: string, value: string | null): ExploredState {
-  const place = state.settings.findIndex((one) => keyOf(one) === key);
-  const settings = [...state.settings];
-  if (value === null) {
-    if (place >= 0) settings.splice(place, 1);
-  } else if (place >= 0) settings[place] = `${key}=${value}`;
-  else settings.push(`${key}=${value}`);
-  return { ...state, settings };
+  const last = state.settings.findLastIndex((one) => keyOf(one) === key);
+  const changed = value === null ? [] : [`${key}=${value}`];
+  const settings = state.settings.flatMap((one, i) => {
+    if (i === last) return changed;
+    return keyOf(one) === key ? [] : [one];
+  });
+  return { ...state, settings: last < 0 ? [...settings, ...changed] : settings };
+}
+
+/** The state with these further settings: those of other keys go, except what sliders (`ofKnobs`) have set. */
+export function withFurther(state: ExploredState, lines: string[], ofKnobs: string[]): ExploredState {
+  const typed = lines.map(keyOf);
+  const kept = state.settings.map(keyOf).map((key) => ofKnobs.includes(key) && !typed.includes(key));
+  return { ...state, settings: [...state.settings.filter((_, i) => kept[i]), ...lines] };
 }
 
 export function keyOf(setting: string): string {

@@ -17,6 +17,7 @@ export interface Acts {
 
 export interface Toolbar {
   element: HTMLElement;
+  /** Show what can be done; `path` is null until that of the present state has come. */
   show: (history: History<ExploredState>, path: PathOfState | null, isPinned: boolean) => void;
 }
 

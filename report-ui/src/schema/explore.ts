@@ -157,13 +157,13 @@ export type Band = {
   ranges: BandRange[];
 };
 
-/** The least and the greatest value of all trials over time. */
+/** The least and the greatest value of all trials over time: between two times, all trials are between these. */
 export type BandRange = {
   /** The kind of the plot. */
   kind: string;
   /** The times. */
   times: number[];
-  /** The least value at each time, in the unit of the plot. */
+  /** The least value from the time before to the one after, in the unit of the plot. */
   low: number[];
   /** The greatest. */
   high: number[];
