@@ -9,7 +9,6 @@ import base64
 import itertools
 import json
 import subprocess
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,9 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import browser
+import children
 from websockets.sync.client import ClientConnection, connect
 
 _PATIENCE_S = 60.0
+
+
+class NavigatedError(Exception):
+    """The page that was asked went away meanwhile."""
 
 
 class OpenPage:
@@ -35,6 +39,8 @@ class OpenPage:
         while True:
             answer = json.loads(self._socket.recv(timeout=_PATIENCE_S))
             if answer.get("id") == number:
+                if "navigated" in answer.get("error", {}).get("message", ""):
+                    raise NavigatedError
                 assert "error" not in answer, answer["error"]
                 return answer["result"]
 
@@ -44,13 +50,19 @@ class OpenPage:
         assert "exceptionDetails" not in got, got["exceptionDetails"]
         return got["result"].get("value")
 
-    def wait_for(self, expression: str, patience_s: float = _PATIENCE_S) -> Any:
+    def wait_for(self, expression: str) -> Any:
         """The value of an expression once it is true."""
-        deadline = time.monotonic() + patience_s
-        while not (value := self.ask(expression)):
-            assert time.monotonic() < deadline, f"{expression} does not come true"
-            time.sleep(0.02)
-        return value
+        values: list[Any] = []
+
+        def has_come() -> bool:
+            try:
+                values.append(self.ask(expression))
+            except NavigatedError:  # the next page is asked
+                return False
+            return bool(values[-1])
+
+        children.wait_for(expression, has_come)
+        return values[-1]
 
     def open(self, address: str) -> None:
         self.call("Page.navigate", url=address)
@@ -91,8 +103,5 @@ def opened(profile: Path, *options: str) -> Iterator[OpenPage]:
 
 
 def _port(file: Path) -> int:
-    deadline = time.monotonic() + _PATIENCE_S
-    while not file.is_file() or not (lines := file.read_text().splitlines()):
-        assert time.monotonic() < deadline, "the browser does not start"
-        time.sleep(0.02)
-    return int(lines[0])
+    children.wait_for("the browser", lambda: file.is_file() and file.read_text().splitlines())
+    return int(file.read_text().splitlines()[0])

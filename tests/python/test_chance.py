@@ -27,8 +27,10 @@ CHANCE = {
     },
     r"\bmax_examples\b": {"chance.py"},
     r"default_rng\(\)|\bRandom\(\)|\brandom\.(random|randint|choice|shuffle|randbytes)\(|SystemRandom": set(),
-    r"\bimport secrets\b": {"children.py"},
-    r"127\.0\.0\.1:[1-9]\d+|\.bind\(\(\"127\.0\.0\.1\", [1-9]": set(),
+    # A program of test_explore.py puts a fixed token in their place.
+    r"\bimport secrets\b": {"children.py", "test_explore.py"},
+    # test_explore.py has ports in headers of requests alone.
+    r"127\.0\.0\.1:[1-9]\d+|\.bind\(\(\"127\.0\.0\.1\", [1-9]": {"test_explore.py"},
 }
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import children
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -136,7 +137,7 @@ def test_our_client_has_their_proxy_send_datagrams_on(masque_go: Path) -> None:
                 ours("terminal", listen, port, said),
                 socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client,
             ):
-                client.settimeout(10)
+                client.settimeout(children.PATIENCE_S)
                 for size in (4, 1200):
                     client.sendto(b"x" * size, ("127.0.0.1", listen))
                     assert client.recv(2000) == b"echo of " + b"x" * size

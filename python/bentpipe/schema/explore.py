@@ -139,7 +139,7 @@ class PathOfState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     summary: dict[str, Any]
     # `bentpipe run …`, one or two of them: together they run these trials.
     commands: list[str]
-    # `bentpipe explore …`, which opens this state.
+    # The command that opens this state.
     again: str
     # The path as a scenario file.
     file: str

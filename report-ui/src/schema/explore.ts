@@ -119,7 +119,7 @@ export type PathOfState = {
   summary: { [key: string]: Json };
   /** `bentpipe run …`, one or two of them: together they run these trials. */
   commands: string[];
-  /** `bentpipe explore …`, which opens this state. */
+  /** The command that opens this state. */
   again: string;
   /** The path as a scenario file. */
   file: string;
