@@ -156,4 +156,5 @@ def test_our_client_has_their_proxy_send_datagrams_on(masque_go: Path) -> None:
         finally:
             theirs.terminate()
     assert said["error"] is None
-    assert (said["statistics"]["sent_datagrams"], said["statistics"]["received_datagrams"]) == (2, 2)
+    counts = said["statistics"]
+    assert counts["sent_datagrams"] >= counts["received_datagrams"] >= 2
