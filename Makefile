@@ -5,7 +5,8 @@
 # make test-crate CRATE=link   the tests of one crate, and of the crates that use it
 # make products   builds and tests what operators run, the proxies and perf, without the laboratory
 # make soak MINUTES=10   looks for what no test has shown: new seeds, many cases, every pair, storms
-# make docs    every study with all of its runs, its pages, and what of the reference is generated; takes three hours
+# make docs    every study with all of its runs, its pages, and what of the reference is generated; some eleven hours
+# make site    the documentation as a site in site/, by a generator of its own; a link that leads nowhere fails it
 # make wheel   the package in dist/, with programs and two stacks inside, to be installed where no compiler is
 # make wheel-check   installs it into a fresh environment, tries every command there, and says how long the first run took;
 #              PROFILE=release makes it of the programs that `make setup` built, as CI does
@@ -26,7 +27,7 @@ BIN := .venv/bin
 PRODUCTS := $(patsubst products/%/Cargo.toml,--package bentpipe-%,$(wildcard products/*/Cargo.toml))
 SMALL := $(if $(SMALLEST),--smallest)
 
-.PHONY: setup demo test test-times test-crate products soak smoke docs wheel wheel-check bench-needs bench lint fmt schemas clean
+.PHONY: setup demo test test-times test-crate products soak smoke docs site wheel wheel-check bench-needs bench lint fmt schemas clean
 .DEFAULT_GOAL := setup
 
 setup:
@@ -53,13 +54,16 @@ soak: setup
 	@$(BIN)/python tools/soak.py $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(if $(SEARCH),--search $(SEARCH))
 
 smoke: setup
-	$(BIN)/python -m pytest --quiet -m "smoke and not emulated" -n 2 tests/python/test_targets.py
+	$(BIN)/python -m pytest --quiet -m "smoke and not emulated" -n 2 tests/python/test_targets.py tests/python/test_documentation_site.py
 	$(BIN)/python -m pytest --quiet -m "smoke and emulated" tests/python/test_targets.py
 
 docs: setup
 	$(BIN)/bentpipe stacks install --all
 	$(BIN)/bentpipe study all --skip real-links # whose link is the laboratory's: bentpipe lab -- bentpipe study real-links
 	$(MAKE) schemas
+
+site:
+	@sh tools/site.sh $(PYTHON)
 
 wheel: $(if $(filter release,$(PROFILE)),setup)
 	@sh tools/wheel.sh $(PYTHON) $(PROFILE)
@@ -85,13 +89,14 @@ bench: bench-needs setup
 	cargo bench --quiet --locked --workspace --bench per_packet $(if $(SMALL),-- --test)
 	$(BIN)/python benches/perf.py $(SMALL)
 	$(BIN)/python benches/pep.py $(SMALL)
+	$(BIN)/python benches/masque.py $(SMALL)
 	$(BIN)/python benches/tcp_pep.py $(SMALL)
 	$(BIN)/python benches/iperf3.py $(SMALL)
 	$(BIN)/python benches/real_time.py $(SMALL)
 
 lint:
 	cargo fmt --all --check
-	cargo clippy --release --workspace --exclude bentpipe-noq-proto --all-targets --features bentpipe-endpoint/interposed-clock --quiet -- -D warnings
+	cargo clippy --release --workspace --exclude bentpipe-noq-proto --exclude bentpipe-h3 --all-targets --features bentpipe-endpoint/interposed-clock --quiet -- -D warnings
 	@sh tools/lint-stacks.sh
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -109,4 +114,4 @@ fmt:
 
 clean:
 	cargo clean
-	rm -rf .venv dist
+	rm -rf .venv dist site

@@ -23,8 +23,16 @@ ROLES = ("client", "server")
 RESUMPTION, ZERORTT = "resumption", "zerortt"
 UPLOAD = "upload"
 PAGE = "page"
+MIGRATE = "migrate"  # the option that says when a client migrates
 HQ, H3 = "hq-interop", "h3"  # application protocols
 TESTCASES = ("transfer", "handshake", "longrtt", "multiplexing", RESUMPTION, ZERORTT, UPLOAD, PAGE)
+
+
+class Path(NamedTuple):
+    """One of several paths: the addresses of both ends on it."""
+
+    local: tuple[str, int]
+    remote: tuple[str, int]
 
 
 class Job(NamedTuple):
@@ -41,11 +49,25 @@ class Job(NamedTuple):
     alpn: str = HQ
     page: tuple[discovery.Resource, ...] = ()  # of a client, for each request
     report: str | None = None  # in socket mode the file for a page's BYE
+    paths: tuple[Path, ...] = ()  # where there are several; in socket mode without ports
 
     @property
     def tickets(self) -> bool:
         """True if the test case is about session tickets."""
         return self.testcase in (RESUMPTION, ZERORTT)
+
+    @property
+    def migrates_ns(self) -> int | None:
+        """When a client migrates to the second path; None: never."""
+        at = self.options.get(MIGRATE)
+        return None if at is None else int(at)
+
+    @property
+    def follows_paths(self) -> bool:
+        """Whether datagrams take the paths of their addresses: those of a client that migrates, and of a
+        server, which answers to wherever the client is.
+        """
+        return len(self.paths) > 1 and (self.role == "server" or MIGRATE in self.options)
 
     @property
     def upload(self) -> bool:
@@ -72,11 +94,15 @@ def from_hello(hello: Mapping[str, object]) -> Job:
     folder = hello.get(name)
     if not isinstance(folder, str):
         raise Failed(f'HELLO: "{name}" is missing, but a {role} needs it')
+    given = hello.get("paths") or []
+    assert isinstance(given, list)
+    paths = tuple(Path(address_of(str(one["local"])), address_of(str(one["remote"]))) for one in given)
     return Job(
         role=role,
         testcase=testcase,
         requests=tuple(path_of(url) for url in requests),
-        options=parse(options, dialect.OPTIONS),
+        options=_options(options, role, paths),
+        paths=paths,
         folder=folder,
         certs=str(hello["certs"]),
         keylog=_text(hello.get("keylog")),
@@ -96,11 +122,14 @@ def from_environment() -> Job:
         name, _, value = pair.partition("=")
         options[name] = value
     requests = tuple(path_of(url) for url in os.environ.get("REQUESTS", "").split())
+    clients = (word.partition("=")[2] for word in os.environ.get("BENTPIPE_PATHS", "").split())
+    paths = tuple(Path((client, 0), ("", 0)) for client in clients)
     return Job(
         role=role,
         testcase=testcase,
         requests=requests,
-        options=parse(options, dialect.OPTIONS),
+        options=_options(options, role, paths),
+        paths=paths,
         folder=os.environ.get(folder_name(role, testcase).upper(), ""),
         certs=os.environ.get("CERTS", ""),
         keylog=os.environ.get("SSLKEYLOGFILE") or None,
@@ -109,6 +138,24 @@ def from_environment() -> Job:
         page=_page(_page_file(os.environ.get("PAGE")), role, testcase, len(requests)),
         report=os.environ.get("REPORT") or None,
     )
+
+
+def _options(given: Mapping[str, str], role: str, paths: tuple[Path, ...]) -> Options:
+    """The values of options; of a client that is to migrate there must be a path to go to."""
+    options = parse(given, dialect.OPTIONS)
+    if MIGRATE in options and role == "server":
+        raise Unsupported(f"option {MIGRATE}: it is of a client")
+    if MIGRATE in options and len(paths) < 2:
+        raise Unsupported(
+            f"option {MIGRATE}: there is one path; choose a scenario with several, such as terrestrial-leo"
+        )
+    return options
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """Host and port of `192.0.2.1:443` or `[2001:db8::1]:443`."""
+    host, _, port = text.rpartition(":")
+    return host.strip("[]"), int(port)
 
 
 def authority_of(url: str) -> str:

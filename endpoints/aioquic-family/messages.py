@@ -21,6 +21,7 @@ _HEADER = struct.Struct("<IB")
 _RUN = struct.Struct("<QI")
 _RAN = struct.Struct("<IBQBI")
 _DATAGRAM = struct.Struct("<QBH")
+_PATH_BITS, _PATH_SHIFT = 0x30, 4  # of the byte with the ECN bits
 
 
 class ContractBroken(Failed):
@@ -44,38 +45,41 @@ def write_json(kind: int, content: object) -> None:
     _write(_HEADER.pack(len(body), kind) + body)
 
 
-def arrivals(body: bytes, now: int) -> tuple[int, Iterator[tuple[int, bytes]]]:
-    """The `until` of a RUN that begins at `now`, and its datagrams as (time, payload); without ECN, of which
-    neither library takes notice.
+def arrivals(body: bytes, now: int, paths: int) -> tuple[int, Iterator[tuple[int, int, bytes]]]:
+    """The `until` of a RUN that begins at `now`, and its datagrams as (time, number of the path, payload);
+    without ECN, of which neither library takes notice.
     """
     if len(body) < _RUN.size:
         raise ContractBroken(f"RUN of {len(body)} bytes, where at least {_RUN.size} are due")
     until, count = _RUN.unpack_from(body)
     if until < now:
         raise ContractBroken(f"RUN until {until} ns, but it is {now} ns already")
-    return until, _datagrams(body, count, now, until)
+    return until, _datagrams(body, count, (now, until), paths)
 
 
-def _datagrams(body: bytes, count: int, now: int, until: int) -> Iterator[tuple[int, bytes]]:
+def _datagrams(body: bytes, count: int, run: tuple[int, int], paths: int) -> Iterator[tuple[int, int, bytes]]:
+    now, until = run
     at, size = _RUN.size, len(body)
     for _ in range(count):
         if at + _DATAGRAM.size > size:
             raise ContractBroken("RUN ends within a datagram")
-        time, _ecn, length = _DATAGRAM.unpack_from(body, at)
+        time, mark, length = _DATAGRAM.unpack_from(body, at)
         at += _DATAGRAM.size + length
         if at > size:
             raise ContractBroken("RUN ends within a datagram")
         if not now <= time < until:
             raise ContractBroken(f"an arrival at {time} ns, which is not within [{now}, {until})")
-        now = time
-        yield time, body[at - length : at]
+        now, path = time, (mark & _PATH_BITS) >> _PATH_SHIFT
+        if path >= paths:
+            raise ContractBroken(f"a datagram on path {path}, of {paths}")
+        yield time, path, body[at - length : at]
     if at != size:
         raise ContractBroken(f"RUN has {size - at} bytes behind its datagrams")
 
 
-def datagram(time: int, payload: bytes) -> bytes:
-    """A departing datagram, Not-ECT: neither library sets ECN bits."""
-    return _DATAGRAM.pack(time, 0, len(payload)) + payload
+def datagram(time: int, payload: bytes, path: int = 0) -> bytes:
+    """A datagram that departs over the path with that number, Not-ECT: neither library sets ECN bits."""
+    return _DATAGRAM.pack(time, path << _PATH_SHIFT, len(payload)) + payload
 
 
 def write_ran(next_wake: int, done: bool, departures: list[bytes]) -> None:

@@ -59,7 +59,7 @@ class Setting(NamedTuple):
 
     configuration: QuicConfiguration
     clock: WallClock  # to be kept at the time of the trial
-    remote: tuple[str, int]  # where every datagram comes from and goes to
+    remotes: list[tuple[str, int]]  # where datagrams come from and go to, on each path
 
 
 class Peer:
@@ -79,9 +79,16 @@ class Peer:
         self.connection.connect(self.address, now)
         self._turn(now_ns, now)
 
-    def receive(self, payload: bytes, now_ns: int) -> None:
+    def receive(self, payload: bytes, now_ns: int, address: tuple[str, int]) -> None:
         now = self._node.set_clock(now_ns)
-        self.connection.receive_datagram(payload, self.address, now)
+        self.connection.receive_datagram(payload, address, now)
+        self._turn(now_ns, now)
+
+    def migrate(self, now_ns: int) -> None:
+        """Goes on with another connection ID; whoever has the socket sends from another address."""
+        now = self._node.set_clock(now_ns)
+        self.connection.change_connection_id()
+        self.connection.send_ping(0)
         self._turn(now_ns, now)
 
     def fire(self, now_ns: int) -> None:
@@ -102,8 +109,8 @@ class Peer:
         datagrams = dialect.datagrams_to_send(connection, now)
         if datagrams is None:
             return
-        for payload, _ in datagrams:
-            node.departures.append(messages.datagram(now_ns, payload))
+        for payload, address in datagrams:
+            node.departures.append(messages.datagram(now_ns, payload, node.path_to(address)))
         while events:  # connection ids that have just been sent
             node.handle(self, events.popleft(), now_ns)
         self.wake_ns = nanos(connection.get_timer())
@@ -146,25 +153,34 @@ class Node:
         self.setting.clock.now_ns = now_ns
         return seconds(now_ns)
 
+    def path_to(self, address: tuple[str, int]) -> int:
+        """The number of the path to an address of the other side."""
+        remotes = self.setting.remotes
+        return remotes.index(address) if len(remotes) > 1 else 0
+
     def run(self, start_ns: int, body: bytes) -> int:
         """Lives from `start_ns` until the time that a RUN says, and returns it."""
-        until, arrivals = messages.arrivals(body, start_ns)
-        for now_ns, payload in arrivals:
+        remotes = self.setting.remotes
+        until, arrivals = messages.arrivals(body, start_ns, len(remotes))
+        for now_ns, path, payload in arrivals:
             if self.next_wake < now_ns:
                 self._fire(start_ns, now_ns)
             start_ns = now_ns
-            self.arrive(payload, now_ns)
+            self.arrive(payload, now_ns, remotes[path])
         self._fire(start_ns, until)
         return until
 
     def _fire(self, start_ns: int, until_ns: int) -> None:
         """Fires every timer that is due before `until_ns`, in order of time."""
-        while self.next_wake < until_ns:
-            peer = min(self.peers, key=lambda each: each.wake_ns)
-            start_ns = max(start_ns, peer.wake_ns)
-            peer.fire(start_ns)
+        while (wake_ns := self.next_wake) < until_ns:
+            start_ns = max(start_ns, wake_ns)
+            self.fire(start_ns)
 
-    def arrive(self, payload: bytes, now_ns: int) -> None:
+    def fire(self, now_ns: int) -> None:
+        """Fires the first timer, which is due."""
+        min(self.peers, key=lambda each: each.wake_ns).fire(now_ns)
+
+    def arrive(self, payload: bytes, now_ns: int, address: tuple[str, int]) -> None:
         raise NotImplementedError
 
     def after_end(self, now_ns: int) -> None:
@@ -174,7 +190,7 @@ class Node:
         raise NotImplementedError
 
     def add(self, session: stack.Session) -> Peer:
-        peer = Peer(session, self.setting.remote, self)
+        peer = Peer(session, self.setting.remotes[0], self)
         self.peers.append(peer)
         self.routes[session.connection.host_cid] = peer
         return peer
@@ -195,10 +211,31 @@ class ClientNode(Node):
         super().__init__(setting)
         self.client = Client(job, setting.configuration)
         self._connected = False
+        self._path = 0  # that it is on
+        at_ns = job.migrates_ns
+        self._migrates_ns = messages.NEVER if at_ns is None else at_ns
+        self._may_migrate = False  # the time has come
 
     @property
     def next_wake(self) -> int:
-        return super().next_wake if self._connected else 0
+        return min(super().next_wake, self._migrates_ns) if self._connected else 0
+
+    def path_to(self, address: tuple[str, int]) -> int:
+        return self._path
+
+    def fire(self, now_ns: int) -> None:
+        if self._migrates_ns > now_ns:
+            super().fire(now_ns)
+            return
+        self._migrates_ns, self._may_migrate = messages.NEVER, True
+        self._migrate(now_ns)
+
+    def _migrate(self, now_ns: int) -> None:
+        """Migrates if the time has come and the handshake is confirmed (RFC 9000 section 9)."""
+        peer = self.peers[-1]
+        if self._may_migrate and peer.connection._handshake_confirmed:
+            self._may_migrate, self._path = False, 1
+            peer.migrate(now_ns)
 
     @property
     def error(self) -> str | None:
@@ -210,11 +247,13 @@ class ClientNode(Node):
             self._connect(start_ns)
         return super().run(start_ns, body)
 
-    def arrive(self, payload: bytes, now_ns: int) -> None:
+    def arrive(self, payload: bytes, now_ns: int, address: tuple[str, int]) -> None:
         peers = self.peers
         peer = peers[0] if len(peers) == 1 else self.routes.get(self._destination(payload))
         if peer is not None:
-            peer.receive(payload, now_ns)
+            peer.receive(payload, now_ns, address)
+        if self._may_migrate:
+            self._migrate(now_ns)
 
     def after_end(self, now_ns: int) -> None:
         self._connect(now_ns)
@@ -241,7 +280,7 @@ class ServerNode(Node):
         super().__init__(setting)
         self.server = Server(job, setting.configuration)
 
-    def arrive(self, payload: bytes, now_ns: int) -> None:
+    def arrive(self, payload: bytes, now_ns: int, address: tuple[str, int]) -> None:
         if not payload:
             return
         if payload[0] & LONG_HEADER:
@@ -249,7 +288,7 @@ class ServerNode(Node):
         else:
             peer = self.routes.get(payload[1 : 1 + self.setting.configuration.connection_id_length])
         if peer is not None:
-            peer.receive(payload, now_ns)
+            peer.receive(payload, now_ns, address)
 
     def close_files(self) -> None:
         self.server.close_files()

@@ -15,6 +15,7 @@ LARGEST_WINDOW = 2**62 - 1
 # RFC 9000 section 14.1, and what an IPv4 packet of 1500 bytes carries.
 SMALLEST_MTU, LARGEST_MTU = 1200, 1472
 MOST_DIGITS = 20
+LATEST_NS = 3600 * 1_000_000_000
 
 
 class Words(NamedTuple):
@@ -43,10 +44,27 @@ class WholeNumber(NamedTuple):
         return int(value)
 
 
+class Time(NamedTuple):
+    """A time since the start of the program, in nanoseconds."""
+
+    def parse(self, name: str, value: str) -> int:
+        for unit, factor in (("ms", 1_000_000), ("s", 1_000_000_000)):
+            digits = value.removesuffix(unit)
+            if digits != value and digits.isascii() and digits.isdigit() and len(digits) <= MOST_DIGITS:
+                ns = int(digits) * factor
+                if ns <= LATEST_NS:
+                    return ns
+                break
+        raise Unsupported(
+            f"option {name}={value}: write a time since the start up to an hour, such as 2s or 1500ms"
+        )
+
+
 Options = Mapping[str, str | int]  # those that were given, by name
+Kind = Words | WholeNumber | Time
 
 
-def parse(given: Mapping[str, str], known: Mapping[str, Words | WholeNumber]) -> Options:
+def parse(given: Mapping[str, str], known: Mapping[str, Kind]) -> Options:
     """The values of the options that were given."""
     unknown = sorted(set(given) - set(known))
     if unknown:

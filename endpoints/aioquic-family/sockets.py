@@ -24,6 +24,8 @@ from job import Job, authority_of, folder_name, from_environment
 from server import Server
 from wall_clock import NANOS
 
+BEGAN = time.monotonic()  # the clock of asyncio's loop
+
 
 class SessionProtocol(QuicConnectionProtocol):
     """Hands events to a session, and says when the connection has ended, before its closing period."""
@@ -53,6 +55,22 @@ class SessionProtocol(QuicConnectionProtocol):
         if self._session.wake_ns is not None:
             self._waking = self._loop.call_at(self._session.wake_ns / NANOS, self.transmit)
 
+    async def migrate(self, job: Job) -> None:
+        """Goes on from the client's address on the second path when it is time, as aioquic's program for the
+        interop runner does: with another socket and another connection ID.
+        """
+        assert job.migrates_ns is not None
+        await self.wait_connected()
+        await asyncio.sleep(max(0.0, BEGAN + job.migrates_ns / NANOS - self._loop.time()))
+        self.close_socket()
+        await self._loop.create_datagram_endpoint(lambda: self, local_addr=(job.paths[1].local[0], 0))
+        self._session.connection.change_connection_id()
+        await self.ping()
+
+    def close_socket(self) -> None:
+        assert self._transport is not None
+        self._transport.close()
+
 
 def main() -> int:
     """The exit code of the role that the environment names."""
@@ -71,7 +89,7 @@ async def _client(job: Job) -> None:
     client = Client(job, configuration)
     family, address = await _resolve("REQUESTS", authority_of(url))
     while (session := client.next_session()) is not None:
-        await _converse(session, family, address)
+        await _converse(session, job, family, address)
     client.close_files()
     stack.finish_logs(configuration)
     why = client.explain()
@@ -96,15 +114,18 @@ def _later(report: dict[str, Any], by_ns: int) -> dict[str, Any]:
     return {key: value + by_ns if is_time[key] else value for key, value in report.items()}
 
 
-async def _converse(session: ClientSession, family: int, address: Any) -> None:
+async def _converse(session: ClientSession, job: Job, family: int, address: Any) -> None:
     """One connection, from a port of its own, until it has ended."""
     local = ("::" if family == socket.AF_INET6 else "0.0.0.0", 0)
-    transport, protocol = await asyncio.get_running_loop().create_datagram_endpoint(
+    _, protocol = await asyncio.get_running_loop().create_datagram_endpoint(
         lambda: SessionProtocol(session), local_addr=local
     )
     protocol.connect(address)
+    migration = asyncio.create_task(protocol.migrate(job)) if job.migrates_ns is not None else None
     await protocol.ended.wait()
-    transport.close()
+    if migration is not None:
+        migration.cancel()
+    protocol.close_socket()
 
 
 async def _server(job: Job) -> None:

@@ -10,7 +10,7 @@ import determinism
 import dialect
 import messages
 import stack
-from job import Job, from_hello
+from job import Job, address_of, from_hello
 from nodes import ClientNode, Node, ServerNode, Setting
 from wall_clock import WallClock
 
@@ -53,6 +53,7 @@ def _trial() -> None:
         "version": f"{dialect.NAME} {dialect.VERSION}",
         "driver": DRIVER,
         "next_wake": 0 if job.role == "client" else None,
+        "paths": job.follows_paths,
     }
     messages.write_json(messages.READY, ready)
     _serve(node)
@@ -79,9 +80,8 @@ def _create(job: Job, hello: Mapping[str, object]) -> Node:
     clock = WallClock(int(str(hello["epoch_unix_s"])))
     determinism.replace_clocks(clock)
     determinism.replace_randomness(str(hello["seed"]), job.role)
-    host, _, port = str(hello["remote"]).rpartition(":")
-    host = host.strip("[]")  # of IPv6
-    setting = Setting(stack.configure(job), clock, (host, int(port)))
+    remotes = [path.remote for path in job.paths] if job.follows_paths else [address_of(str(hello["remote"]))]
+    setting = Setting(stack.configure(job), clock, remotes)
     return ClientNode(setting, job) if job.role == "client" else ServerNode(setting, job)
 
 

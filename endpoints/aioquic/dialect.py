@@ -22,7 +22,7 @@ from aioquic.quic.events import (
 from aioquic.quic.logger import QLOG_VERSION, QuicFileLogger, QuicLoggerTrace
 from aioquic.quic.packet import QuicPacketType, encode_quic_version_negotiation, pull_quic_header
 from aioquic.tls import SessionTicket
-from options import LARGEST_MTU, LARGEST_WINDOW, SMALLEST_MTU, Options, WholeNumber, Words
+from options import LARGEST_MTU, LARGEST_WINDOW, SMALLEST_MTU, Kind, Options, Time, WholeNumber, Words
 from shortcut import nothing_to_send
 
 __all__ = [
@@ -59,13 +59,14 @@ ALPN = ("hq-interop", "h3")
 BEFORE_END = (QuicConnectionState.FIRSTFLIGHT, QuicConnectionState.CONNECTED)
 # The contract's words for congestion control, and aioquic's.
 CONGESTION_CONTROLS = {"newreno": "reno", "cubic": "cubic"}
-OPTIONS: dict[str, Words | WholeNumber] = {
+OPTIONS: dict[str, Kind] = {
     "cc": Words(tuple(CONGESTION_CONTROLS)),
     # The connection works with integers of any size; this keeps a typing error from being a memory problem.
     "iw": WholeNumber("packets", 1, 1_000_000),
     "window": WholeNumber("bytes", 1, LARGEST_WINDOW),
     "mtu": WholeNumber("bytes", SMALLEST_MTU, LARGEST_MTU),
     "pto": Words(("probe", "loss")),
+    "migrate": Time(),
 }
 
 

@@ -7,7 +7,7 @@
 /* A timer that is due again right after it was handled waits this number of nanoseconds, so that time goes on. */
 #define TIMER_RESOLUTION 1000
 
-struct family family;
+struct family family = {.migrate_after = EP_NEVER};
 
 static uint64_t timer_floor; /* timers are not handled before */
 static uint64_t handshake_at = EP_NEVER;
@@ -34,9 +34,9 @@ void family_receive(const struct ep_address *from, uint8_t ecn, uint8_t *payload
 uint64_t family_wake(void) {
     if (!family.started) return family.now;
     uint64_t tick = family.stack->tick, timer = family.stack->next_timer(ticks());
-    if (timer > (EP_NEVER - 1) / tick) return EP_NEVER;
-    uint64_t wake = timer * tick;
+    uint64_t wake = timer > (EP_NEVER - 1) / tick ? EP_NEVER : timer * tick, migration = migration_wake();
     if (wake < timer_floor) wake = timer_floor;
+    if (wake > migration) wake = migration;
     return wake < family.now ? family.now : wake;
 }
 
@@ -47,6 +47,7 @@ void family_act(void) {
         if (family.stack->on_timer(ticks())) timer_floor = family.now + TIMER_RESOLUTION;
         client_act();
     }
+    migration_act();
     family.stack->poll_send(ticks());
 }
 
@@ -66,7 +67,11 @@ json_t *family_report(void) {
 }
 
 void ep_send(const struct ep_address *to, uint8_t ecn, const uint8_t *payload, size_t size) {
-    family.depart(to, ecn, payload, size);
+    family.depart(0, to, ecn, payload, size);
+}
+
+void ep_send_on(size_t path, const struct ep_address *to, uint8_t ecn, const uint8_t *payload, size_t size) {
+    family.depart(path, to, ecn, payload, size);
 }
 
 void ep_handshake_complete(void) {

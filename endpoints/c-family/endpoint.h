@@ -28,6 +28,14 @@ struct ep_address {
     socklen_t length;
 };
 
+/* The most paths between a client and a server. */
+#define EP_MOST_PATHS 4
+
+/* One of several paths: the addresses of both ends on it. */
+struct ep_path {
+    struct ep_address local, remote;
+};
+
 /* How a client's connection begins. */
 enum ep_resume {
     EP_AFRESH,
@@ -43,6 +51,10 @@ struct ep_job {
     bool tickets; /* the server issues session tickets, accepts 0-RTT, and the client comes twice */
     bool virtual_time;
     struct ep_address local, remote; /* in socket mode a server does not know the other side */
+    struct ep_path paths[EP_MOST_PATHS]; /* where there are several (endpoints/contract/paths.md), by number; the first
+                                            has the addresses above */
+    size_t path_count;                   /* 0: there is one, and nothing is known of its number */
+    bool migrates;                       /* a client is to migrate from the first to the second: it has one at a time */
     const char *certs;               /* a folder with cert.pem and priv.key */
     const char *www, *downloads;     /* folders; NULL where the role has none */
     const char *keylog;              /* a file for TLS secrets; NULL: none are wanted */
@@ -107,6 +119,11 @@ struct ep_stack {
     /* A client's latest connection was closed and CONNECTION_CLOSE sent, or it is lost; of a server all were, and there
      * was one. */
     bool (*is_done)(void);
+    /* Whether it takes the further paths of the job, after `init`: it sends by `ep_send_on`. NULL: no stack here does. */
+    bool (*knows_paths)(void);
+    /* A client's latest connection, which is open, migrates to a path of the job (RFC 9000, section 9); false if it
+     * cannot yet, and is asked again. NULL: the option `migrate`, which the family takes, is not supported. */
+    bool (*migrate)(size_t path, uint64_t now);
     /* Completes logs; nothing else is called any more. */
     void (*finish)(void);
 };
@@ -147,6 +164,14 @@ void ep_secret(const char *label, const uint8_t *client_random, size_t random_si
 
 /* A datagram departs; only from within `poll_send`. The length of the address is not needed. */
 void ep_send(const struct ep_address *to, uint8_t ecn, const uint8_t *payload, size_t size);
+
+/* The same over one of the job's paths, by number. */
+void ep_send_on(size_t path, const struct ep_address *to, uint8_t ecn, const uint8_t *payload, size_t size);
+/* The number of the path over which the datagram came that `receive` has. */
+size_t ep_arrival_path(void);
+/* The number of the job's path between these addresses, whose ports do not count; the first if it is none of them, or
+ * they are not known yet. */
+size_t ep_path_between(const struct sockaddr *local, const struct sockaddr *remote);
 
 /* The handshake of a connection is complete. */
 void ep_handshake_complete(void);

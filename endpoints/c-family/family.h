@@ -21,8 +21,10 @@ extern struct family {
     uint64_t now;       /* the time at which the stack lives */
     bool started;       /* a server has nothing to start */
     const char *error;  /* why a connection ended early; NULL: none did */
+    size_t arrival_path; /* of the datagram that is being received */
+    uint64_t migrate_after; /* nanoseconds from `zero_time` on; EP_NEVER: a client stays where it is */
     /* Where datagrams go. */
-    void (*depart)(const struct ep_address *to, uint8_t ecn, const uint8_t *payload, size_t size);
+    void (*depart)(size_t path, const struct ep_address *to, uint8_t ecn, const uint8_t *payload, size_t size);
 } family;
 
 /* Sets up the stack and its side of hq-interop. */
@@ -43,6 +45,19 @@ void job_from_hello(const char *hello, size_t size);
 void job_from_environment(void);
 /* Reads an IP address and a port, such as 127.0.0.1:4433. `field` says where it comes from. */
 struct ep_address parse_address(const char *text, const char *field);
+
+/* paths.c */
+
+/* Takes the option that says when a client migrates, if the stack can; else false. */
+bool migration_option(const char *name, const char *value);
+/* Fails if a client is to migrate, and there is one path. */
+void migration_check(void);
+/* When the stack is asked to migrate, if that was not yet; else EP_NEVER. */
+uint64_t migration_wake(void);
+/* Asks it, if that is due. */
+void migration_act(void);
+/* Reads BENTPIPE_PATHS: the names and the client's addresses. */
+void paths_from_environment(char *list);
 
 /* client.c and server.c: events of streams. */
 

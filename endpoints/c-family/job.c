@@ -11,7 +11,7 @@
 
 static void take_option(const char *name, const char *value) {
     const struct ep_stack *stack = family.stack;
-    if (stack->options && stack->option(name, value)) return;
+    if (migration_option(name, value) || (stack->options && stack->option(name, value))) return;
     ep_unsupported("option \"%s\"; there are %s", name, stack->options ? stack->options : "none");
 }
 
@@ -112,6 +112,18 @@ static void read_lists(json_t *hello) {
     json_object_foreach(options, name, value) take_option(name, needed_string(options, name));
 }
 
+/* The paths between client and server, where there are several. */
+static void read_paths(const json_t *hello) {
+    size_t index;
+    json_t *path, *paths = json_object_get(hello, "paths");
+    if (json_array_size(paths) > EP_MOST_PATHS) ep_fail("HELLO: \"paths\" has more than %d", EP_MOST_PATHS);
+    json_array_foreach(paths, index, path) {
+        family.job.paths[index].local = parse_address(needed_string(path, "local"), "local of a path");
+        family.job.paths[index].remote = parse_address(needed_string(path, "remote"), "remote of a path");
+        family.job.path_count++;
+    }
+}
+
 static void share_memory(const json_t *hello) {
     const json_t *memory = json_object_get(hello, "shared_memory");
     if (!memory || json_is_null(memory)) return;
@@ -135,6 +147,8 @@ void job_from_hello(const char *text, size_t size) {
     read_lists(hello);
     job->local = parse_address(needed_string(hello, "local"), "local");
     job->remote = parse_address(needed_string(hello, "remote"), "remote");
+    read_paths(hello);
+    migration_check();
     job->www = optional_string(hello, "www");
     job->downloads = optional_string(hello, "downloads");
     job->certs = needed_string(hello, "certs");
@@ -189,6 +203,9 @@ void job_from_environment(void) {
     } else {
         read_requests();
     }
+    char *paths = variable("BENTPIPE_PATHS");
+    if (paths) paths_from_environment(paths);
+    migration_check();
     job->www = variable("WWW");
     job->downloads = variable("DOWNLOADS");
     job->certs = needed("CERTS");

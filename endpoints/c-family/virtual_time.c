@@ -7,11 +7,16 @@
 #define DATAGRAM_HEADER 11
 #define RUN_HEADER 12
 #define RAN_HEADER 13
+/* In the byte of a datagram with its ECN bits: the number of its path. */
+#define ECN_BITS 0x03
+#define PATH_BITS 0x30
+#define PATH_SHIFT 4
 
 /* A datagram in the body of RUN. Its time is in nanoseconds since the start of the trial, as all times of messages. */
 struct arrival {
     uint64_t time;
     uint8_t ecn;
+    size_t path;
     uint8_t *payload;
     size_t size;
 };
@@ -26,10 +31,12 @@ struct arrivals {
 static struct bytes ran;
 static uint32_t departure_count;
 
-static void depart(const struct ep_address *to, uint8_t ecn, const uint8_t *payload, size_t size) {
+static void depart(size_t path, const struct ep_address *to, uint8_t ecn, const uint8_t *payload, size_t size) {
     (void)to;
+    if (path && path >= family.job.path_count) ep_fail("a datagram to be sent on path %zu", path);
     uint64_t time = family.now - family.zero_time;
-    uint8_t header[DATAGRAM_HEADER] = {[8] = ecn, [9] = (uint8_t)size, [10] = (uint8_t)(size >> 8)};
+    uint8_t mark = (uint8_t)(ecn | path << PATH_SHIFT);
+    uint8_t header[DATAGRAM_HEADER] = {[8] = mark, [9] = (uint8_t)size, [10] = (uint8_t)(size >> 8)};
     for (size_t i = 0; i < 8; i++) header[i] = (uint8_t)(time >> 8 * i);
     bytes_append(&ran, header, sizeof header);
     bytes_append(&ran, payload, size);
@@ -41,7 +48,15 @@ static struct arrival next_arrival(struct arrivals *left) {
     if (left->count == 0) return (struct arrival){.time = EP_NEVER};
     if (left->end - left->at < DATAGRAM_HEADER) ep_fail("RUN ends within a datagram");
     uint8_t *at = left->at;
-    struct arrival arrival = {read_integer(at, 8), at[8], at + DATAGRAM_HEADER, read_integer(at + 9, 2)};
+    struct arrival arrival = {
+        .time = read_integer(at, 8),
+        .ecn = at[8] & ECN_BITS,
+        .path = (at[8] & PATH_BITS) >> PATH_SHIFT,
+        .payload = at + DATAGRAM_HEADER,
+        .size = read_integer(at + 9, 2),
+    };
+    if (at[8] & ~(ECN_BITS | PATH_BITS)) ep_fail("RUN has a datagram with ecn %d", at[8]);
+    if (arrival.path && arrival.path >= family.job.path_count) ep_fail("RUN has a datagram on path %zu", arrival.path);
     if ((size_t)(left->end - arrival.payload) < arrival.size) ep_fail("RUN ends within a datagram");
     if (arrival.time < left->earliest || arrival.time >= left->until) {
         ep_fail("RUN until %" PRIu64 " has a datagram at %" PRIu64 ", out of order", left->until, arrival.time);
@@ -86,7 +101,10 @@ static void live(uint8_t *run, size_t size) {
         if (next >= left.until) break;
         family.now = family.zero_time + next;
         for (; arrival.time == next; arrival = next_arrival(&left)) {
-            family_receive(&family.job.remote, arrival.ecn, arrival.payload, arrival.size);
+            family.arrival_path = arrival.path;
+            const struct ep_job *job = &family.job;
+            const struct ep_address *from = job->path_count ? &job->paths[arrival.path].remote : &job->remote;
+            family_receive(from, arrival.ecn, arrival.payload, arrival.size);
         }
         family_act();
     }
@@ -95,9 +113,10 @@ static void live(uint8_t *run, size_t size) {
 }
 
 static json_t *ready(void) {
-    return json_pack("{s:s, s:s, s:s, s:o, s:b}", "stack", family.stack->name, "version", family.stack->version(),
+    bool paths = family.job.path_count && family.stack->knows_paths && family.stack->knows_paths();
+    return json_pack("{s:s, s:s, s:s, s:o, s:b, s:b}", "stack", family.stack->name, "version", family.stack->version(),
                      "driver", family.stack->driver, "next_wake", family.job.server ? json_null() : json_integer(0),
-                     "shared_memory", messages_shared());
+                     "shared_memory", messages_shared(), "paths", paths);
 }
 
 void run_virtual_time(void) {

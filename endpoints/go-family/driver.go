@@ -22,11 +22,13 @@ const never = math.MaxUint64
 // that waits for something outside, and as the only one that touches files: a system call gives the processor away for
 // a time that depends on the machine, and would let others overtake.
 type driver struct {
-	pipes  *pipes
-	clock  *clock
-	socket *VirtualSocket
-	logs   *Logs
-	role   role
+	pipes   *pipes
+	clock   *clock
+	sockets []*VirtualSocket // by the number of the path; a server has one for all
+	paths   int
+	leaving *leaving
+	logs    *Logs
+	role    role
 
 	started bool
 	asleep  bool   // nothing can happen but an arrival
@@ -35,29 +37,24 @@ type driver struct {
 
 // runVirtual answers HELLO and then every question until FINISH.
 func (stack *Stack) runVirtual(p *pipes, h *Hello) error {
-	// Addresses of four bytes: to x/net/quic, one written as IPv6 is another path.
-	local, err := netip.ParseAddrPort(h.Local)
-	if err != nil {
-		return fmt.Errorf("HELLO: local %q: %w", h.Local, err)
+	d := &driver{pipes: p, clock: &clock{start: time.Now()}, leaving: &leaving{}, logs: &Logs{}, asleep: h.Role == "server"}
+	followsPaths := h.followsPaths(stack)
+	if err := d.openSockets(h, followsPaths); err != nil {
+		return err
 	}
-	remote, err := netip.ParseAddrPort(h.Remote)
-	if err != nil {
-		return fmt.Errorf("HELLO: remote %q: %w", h.Remote, err)
-	}
-	clock := &clock{start: time.Now()}
-	socket := &VirtualSocket{
-		local: net.UDPAddrFromAddrPort(local), Remote: net.UDPAddrFromAddrPort(remote),
-		clock: clock, arriving: make(chan Datagram),
-	}
-	d := &driver{pipes: p, clock: clock, socket: socket, logs: &Logs{}, asleep: h.Role == "server"}
 	if err := d.logs.keylog(h, false); err != nil {
 		return err
 	}
-	env := Environment{Hello: h, Socket: socket, Remote: socket.Remote, Logs: d.logs, Now: clock.now, stack: stack}
+	first := d.sockets[0]
+	env := Environment{
+		Hello: h, Socket: first, Remote: first.Remote, Logs: d.logs, Now: d.clock.now, stack: stack,
+		second: func() (net.PacketConn, error) { return d.sockets[1], nil },
+	}
+	var err error
 	if d.role, err = env.newRole(); err != nil {
 		return err
 	}
-	hi := Ready{Stack: stack.Name, Version: stack.Version, Driver: driverText}
+	hi := Ready{Stack: stack.Name, Version: stack.Version, Driver: driverText, Paths: followsPaths}
 	if !d.asleep {
 		hi.NextWake = new(uint64)
 	}
@@ -68,6 +65,45 @@ func (stack *Stack) runVirtual(p *pipes, h *Hello) error {
 		return err
 	}
 	return d.serve()
+}
+
+// openSockets makes the sockets that the program has, with the addresses of HELLO.
+func (d *driver) openSockets(h *Hello, followsPaths bool) error {
+	paths := []Path{{Local: h.Local, Remote: h.Remote}}
+	if followsPaths {
+		paths = h.Paths
+	}
+	var remotes []*net.UDPAddr
+	for number, path := range paths {
+		local, err := virtualAddress("local", path.Local)
+		if err != nil {
+			return err
+		}
+		remote, err := virtualAddress("remote", path.Remote)
+		if err != nil {
+			return err
+		}
+		remotes = append(remotes, remote)
+		d.sockets = append(d.sockets, &VirtualSocket{
+			local: local, Remote: remote, path: number, clock: d.clock, arriving: make(chan Datagram), leaving: d.leaving,
+		})
+	}
+	d.paths = len(paths)
+	if h.Role == "server" {
+		d.sockets = d.sockets[:1]
+		d.sockets[0].remotes = remotes
+	}
+	return nil
+}
+
+// virtualAddress reads an address of HELLO. One of four bytes stays so: to x/net/quic, one written as IPv6 is another
+// path.
+func virtualAddress(key, text string) (*net.UDPAddr, error) {
+	address, err := netip.ParseAddrPort(text)
+	if err != nil {
+		return nil, fmt.Errorf("HELLO: %s %q: %w", key, text, err)
+	}
+	return net.UDPAddrFromAddrPort(address), nil
 }
 
 // serve answers RUNs until FINISH.
@@ -100,7 +136,7 @@ func (d *driver) answerRun(body []byte) error {
 	if r.until < d.now || r.until > math.MaxInt64/2 {
 		return fmt.Errorf("RUN: until %d, after a run that ended at %d", r.until, d.now)
 	}
-	d.socket.beginRun()
+	d.leaving.beginRun()
 	if !d.started && r.until > 0 {
 		d.started = true
 		if err := d.role.start(); err != nil {
@@ -118,7 +154,7 @@ func (d *driver) answerRun(body []byte) error {
 	if done || d.asleep {
 		wake = never
 	}
-	return d.pipes.write(MessageRan, d.socket.endRun(wake, done))
+	return d.pipes.write(MessageRan, d.leaving.endRun(wake, done))
 }
 
 // live hands over the arrivals of a RUN and ends with every event before until behind it.
@@ -133,11 +169,22 @@ func (d *driver) live(r run) error {
 			d.sleepUntil(arrival.time)
 		}
 		d.clock.arrival.Store(arrival.time)
-		d.socket.arriving <- arrival
+		if err := d.arrive(arrival); err != nil {
+			return err
+		}
 		d.now = arrival.time
 	}
 	d.sleepUntil(r.until)
 	d.now = r.until
+	return nil
+}
+
+// arrive hands a datagram to the socket of its path.
+func (d *driver) arrive(datagram Datagram) error {
+	if datagram.path >= d.paths {
+		return fmt.Errorf("RUN: a datagram on path %d, of %d", datagram.path, d.paths)
+	}
+	d.sockets[min(datagram.path, len(d.sockets)-1)].arrive(datagram)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // bubbleEpoch is the wall-clock time at which every synctest bubble starts, in Unix seconds: 1 January 2000.
@@ -56,7 +57,10 @@ type Hello struct {
 	ALPN      string            `json:"alpn"`
 	Page      []Resource        `json:"page"`
 	Memory    *SharedMemory     `json:"shared_memory"`
-	Report    string            `json:"-"` // in socket mode a file for BYE
+	Paths     []Path            `json:"paths"` // none where there is one; in socket mode without ports of clients
+	Report    string            `json:"-"`     // in socket mode a file for BYE
+
+	migrateAfter *time.Duration // since the start; nil: a client stays where it is
 }
 
 // SharedMemory is memory for the bodies of messages: those to the program in its first half, from it in its second.
@@ -72,6 +76,7 @@ type Ready struct {
 	Driver   string  `json:"driver"`
 	NextWake *uint64 `json:"next_wake"`
 	Memory   bool    `json:"shared_memory"` // whether it has mapped that of HELLO
+	Paths    bool    `json:"paths,omitempty"`
 }
 
 // Bye is the body of BYE; times are in nanoseconds since the start of the trial, nil for what never happened.
@@ -142,6 +147,9 @@ func (h *Hello) check(stack *Stack) error {
 	}
 	if h.ALPN == HQ && h.Loads() {
 		return Unsupported{"test case page in hq-interop: it is of h3"}
+	}
+	if err := h.takeMigration(stack); err != nil {
+		return err
 	}
 	for name, value := range h.Options {
 		if err := stack.CheckOption(name, value); err != nil {

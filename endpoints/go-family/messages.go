@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"slices"
 	"syscall"
@@ -126,6 +127,8 @@ type run struct {
 type Datagram struct {
 	ECN   byte
 	Bytes []byte
+	From  *net.UDPAddr // its sender
+	path  int
 	time  uint64 // ns since the start of the trial
 }
 
@@ -143,7 +146,10 @@ func parseRun(body []byte) (run, error) {
 		if len(rest) < end {
 			return run{}, fmt.Errorf("RUN: datagram %d is cut short", i)
 		}
-		r.arrivals = append(r.arrivals, Datagram{rest[8], rest[datagramHeadLen:end], binary.LittleEndian.Uint64(rest)})
+		r.arrivals = append(r.arrivals, Datagram{
+			ECN: rest[8] &^ pathBits, Bytes: rest[datagramHeadLen:end],
+			path: int(rest[8]&pathBits) >> pathShift, time: binary.LittleEndian.Uint64(rest),
+		})
 		rest = rest[end:]
 	}
 	if len(rest) > 0 {

@@ -30,6 +30,9 @@ type Stack struct {
 	NewClient func(*Client) (func(), error)
 	// NewServer prepares a server. What it returns begins to listen; it must not block.
 	NewServer func(*Server) (func() error, error)
+	// Migrates says that a client can migrate to another path, for which it asks by [Client.AwaitMigration], and that a
+	// server follows one that does.
+	Migrates bool
 	// Describe says in the contract's words why a connection ended; nil for an end without error.
 	Describe func(error) *string
 }
@@ -41,6 +44,8 @@ type Environment struct {
 	Remote *net.UDPAddr   // client: the server
 	Logs   *Logs
 	Now    func() uint64 // ns since the start of the trial
+
+	second func() (net.PacketConn, error) // a client that migrates: its socket on the second path
 
 	eager bool // files are written as they come, not when save is called
 	stack *Stack

@@ -32,6 +32,9 @@ func socketHello() (*Hello, error) {
 	if err := h.readPage(os.Getenv("PAGE")); err != nil {
 		return nil, err
 	}
+	if err := h.readPaths(os.Getenv("BENTPIPE_PATHS")); err != nil {
+		return nil, err
+	}
 	for _, pair := range strings.Fields(os.Getenv("BENTPIPE_OPTIONS")) {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok {
@@ -67,7 +70,7 @@ func (stack *Stack) runSockets() error {
 		return err
 	}
 	start := time.Now()
-	env := Environment{Hello: h, Logs: &Logs{}, eager: true, stack: stack,
+	env := Environment{Hello: h, Logs: &Logs{}, eager: true, stack: stack, second: h.listenSecond,
 		Now: func() uint64 { return uint64(time.Since(start)) }}
 	if err := env.Logs.keylog(h, true); err != nil {
 		return err

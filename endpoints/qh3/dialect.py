@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from options import LARGEST_MTU, LARGEST_WINDOW, SMALLEST_MTU, Options, WholeNumber, Words
+from options import LARGEST_MTU, LARGEST_WINDOW, SMALLEST_MTU, Kind, Options, Time, WholeNumber, Words
 from qh3 import __version__ as VERSION
 from qh3._hazmat import Buffer
 from qh3.quic.configuration import QuicConfiguration
@@ -58,10 +58,11 @@ __all__ = [
 ]
 NAME = "qh3"
 ALPN = ("hq-interop",)
-OPTIONS: dict[str, Words | WholeNumber] = {
+OPTIONS: dict[str, Kind] = {
     "cc": Words(("cubic",)),  # the native core has no other
     "window": WholeNumber("bytes", 1, LARGEST_WINDOW),
     "mtu": WholeNumber("bytes", SMALLEST_MTU, LARGEST_MTU),  # qh3's own discovery ends at the largest
+    "migrate": Time(),
 }
 # The defaults of qh3 2.1.0 (`tls.Context`), and Ed25519: the contract's certificate has such a key.
 SIGNATURES: list[int] = [

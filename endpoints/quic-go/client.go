@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"sync"
 
@@ -36,7 +37,7 @@ func newClient(c *family.Client) (func(), error) {
 	if early && c.Logs.Keylog != nil {
 		session.tickets.early = &earlySecrets{keylog: c.Logs.Keylog}
 	}
-	transport := newTransport(&c.Environment, session.tickets.secrets())
+	transport := newTransport(c.Socket, session.tickets.secrets())
 	dial := transport.Dial
 	if early {
 		dial = transport.DialEarly
@@ -61,6 +62,9 @@ func (c *client) connect(requests []*family.Request, last bool) error {
 		return err
 	}
 	c.Connected()
+	if c.Migrates() {
+		go c.migrate(conn)
+	}
 	c.ask(conn, requests)
 	if !last {
 		select {
@@ -71,6 +75,29 @@ func (c *client) connect(requests []*family.Request, last bool) error {
 	err = context.Cause(conn.Context())
 	conn.CloseWithError(c.noError(), "")
 	return err
+}
+
+// migrate moves the connection to the second path when it is time. Where the library cannot, the connection ends.
+func (c *client) migrate(conn *quic.Conn) {
+	socket, due, err := c.AwaitMigration(conn.Context().Done())
+	if due {
+		err = switchPath(conn, socket)
+	}
+	if err != nil {
+		conn.CloseWithError(family.Refused, "migration: "+err.Error())
+	}
+}
+
+// switchPath is how an application migrates: the library switches to a path once that is validated, not before.
+func switchPath(conn *quic.Conn, socket net.PacketConn) error {
+	path, err := conn.AddPath(newTransport(socket, nil))
+	if err != nil {
+		return err
+	}
+	if err := path.Probe(conn.Context()); err != nil {
+		return err
+	}
+	return path.Switch()
 }
 
 // noError is the code with which a connection is closed that has done its work.

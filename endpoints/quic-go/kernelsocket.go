@@ -18,11 +18,10 @@ import (
 type kernelSocket struct {
 	*family.VirtualSocket
 	early *earlySecrets // nil: nobody wants them
-	from  *net.UDPAddr  // the peer, as a socket of both IP versions says it: this decides how long a NEW_TOKEN is
 }
 
 func newKernelSocket(s *family.VirtualSocket, early *earlySecrets) *kernelSocket {
-	return &kernelSocket{s, early, &net.UDPAddr{IP: s.Remote.IP.To16(), Port: s.Remote.Port}}
+	return &kernelSocket{s, early}
 }
 
 var _ quic.OOBCapablePacketConn = &kernelSocket{}
@@ -30,7 +29,9 @@ var _ quic.OOBCapablePacketConn = &kernelSocket{}
 // ReadMsgUDP waits for the next arrival. Its ECN bits are in oob, as the control message that Linux passes.
 func (s *kernelSocket) ReadMsgUDP(b, oob []byte) (n, oobn, flags int, addr *net.UDPAddr, err error) {
 	d := s.Receive()
-	return copy(b, d.Bytes), s.putECN(oob, d.ECN), 0, s.from, nil
+	// The peer, as a socket of both IP versions says it: this decides how long a NEW_TOKEN is.
+	from := &net.UDPAddr{IP: d.From.IP.To16(), Port: d.From.Port}
+	return copy(b, d.Bytes), putECN(oob, d.ECN, from), 0, from, nil
 }
 
 // ReadBatch is how quic-go reads where it can; it finds one datagram at a time.
@@ -43,7 +44,7 @@ func (s *kernelSocket) ReadBatch(messages []ipv4.Message, _ int) (int, error) {
 
 // WriteMsgUDP lets datagrams depart now. Control messages say how they are marked, and how long each of them is
 // when b holds several.
-func (s *kernelSocket) WriteMsgUDP(b, oob []byte, _ *net.UDPAddr) (n, oobn int, err error) {
+func (s *kernelSocket) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (n, oobn int, err error) {
 	ecn, segment, err := parseControl(oob)
 	if err != nil {
 		return 0, 0, err
@@ -52,7 +53,7 @@ func (s *kernelSocket) WriteMsgUDP(b, oob []byte, _ *net.UDPAddr) (n, oobn int, 
 		segment = len(b)
 	}
 	s.early.sent(b, segment)
-	s.Send(b, segment, ecn)
+	s.Send(b, segment, ecn, to)
 	return len(b), len(oob), nil
 }
 
@@ -72,9 +73,9 @@ func (noSocket) Read(func(fd uintptr) bool) error  { return errNoSocket }
 func (noSocket) Write(func(fd uintptr) bool) error { return errNoSocket }
 
 // putECN writes the control message that carries the ECN bits of a received datagram, and returns its length.
-func (s *kernelSocket) putECN(oob []byte, ecn byte) int {
+func putECN(oob []byte, ecn byte, from *net.UDPAddr) int {
 	level, kind, size := int32(unix.IPPROTO_IP), int32(unix.IP_TOS), 1
-	if s.from.IP.To4() == nil {
+	if from.IP.To4() == nil {
 		level, kind, size = unix.IPPROTO_IPV6, unix.IPV6_TCLASS, 4
 	}
 	if len(oob) < unix.CmsgSpace(size) {

@@ -26,6 +26,7 @@ var program = &family.Stack{
 	Version:     "quic-go " + family.Version(goMod, "github.com/quic-go/quic-go"),
 	Testcases:   []string{"transfer", "handshake", "longrtt", "multiplexing", "resumption", "zerortt", "upload", "page"},
 	ALPN:        []string{family.H3},
+	Migrates:    true,
 	CheckOption: func(name, value string) error { return setOption(&quic.Config{}, name, value) },
 	NewClient:   newClient,
 	NewServer:   newServer,
@@ -64,7 +65,7 @@ func setOption(config *quic.Config, name, value string) error {
 		config.InitialPacketSize = uint16(size)
 		config.DisablePathMTUDiscovery = true
 	default:
-		return family.Unsupported{What: fmt.Sprintf("option %s: quic-go takes cc, window and mtu", name)}
+		return family.Unsupported{What: fmt.Sprintf("option %s: quic-go takes cc, window and mtu, of a client also migrate", name)}
 	}
 	return nil
 }
@@ -80,10 +81,10 @@ func configure(env *family.Environment) (*quic.Config, error) {
 	return config, nil
 }
 
-// newTransport is quic-go on the socket of the trial. Its connection IDs have four bytes, with which several
+// newTransport is quic-go on a socket of the trial. Its connection IDs have four bytes, with which several
 // connections can share the socket. Departures are passed to the secrets of 0-RTT, unless these are nil.
-func newTransport(env *family.Environment, early *earlySecrets) *quic.Transport {
-	switch socket := env.Socket.(type) {
+func newTransport(socket net.PacketConn, early *earlySecrets) *quic.Transport {
+	switch socket := socket.(type) {
 	case *family.VirtualSocket:
 		return &quic.Transport{Conn: newKernelSocket(socket, early)}
 	case *net.UDPConn:
@@ -91,7 +92,7 @@ func newTransport(env *family.Environment, early *earlySecrets) *quic.Transport 
 			return &quic.Transport{Conn: &watchedSocket{socket, early}}
 		}
 	}
-	return &quic.Transport{Conn: env.Socket}
+	return &quic.Transport{Conn: socket}
 }
 
 func clientTLS(env *family.Environment) *tls.Config {

@@ -17,7 +17,7 @@ func newServer(s *family.Server) (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport := newTransport(&s.Environment, nil)
+	transport := newTransport(s.Socket, nil)
 	// Connections are counted from the first Initial packet on, so that one whose handshake fails counts too.
 	transport.ConnContext = func(ctx context.Context, _ *quic.ClientInfo) (context.Context, error) {
 		s.Begun()

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 
 VPN = "vpn"  # the treatment that is a tunnel
 OVER = "+"  # before the proxies that a tunnel leads through
 _QUEUE = "forward.queue"
+_KEPT = 4096  # labels whose parts are remembered; to a slider of explore there is no end of them
 
 
 @dataclass(frozen=True)
@@ -82,14 +83,14 @@ class TreatmentLabel:
         return f"{self.kind}={first}{plus}{under.replace(' ', '=', 1)}"
 
 
-@cache
+@lru_cache(_KEPT)
 def variant(text: str) -> VariantLabel:
     """The label of a variant."""
     stack, *settings = text.split(":")
     return VariantLabel(stack, tuple(settings))
 
 
-@cache
+@lru_cache(_KEPT)
 def scenario(text: str) -> ScenarioLabel:
     """The label of a scenario; the value of a setting may have commas in it, as tables and lists do."""
     name, *parts = text.split(",")
@@ -108,7 +109,7 @@ def _is_open(text: str) -> bool:
     return any(text.count(opening) > text.count(closing) for opening, closing in ("{}", "[]"))
 
 
-@cache
+@lru_cache(_KEPT)
 def treatment(text: str) -> TreatmentLabel:
     """The label of a treatment."""
     kind, _, chain = text.partition(" ")

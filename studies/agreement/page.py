@@ -22,29 +22,45 @@ from bentpipe.analysis.comparison import (
     compare,
     remarks,
 )
+from bentpipe.analysis.inference import CONFIDENCE, equivalence, exact_test
 from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
-from bentpipe.study import closing, markdown
-from bentpipe.study.markdown import code, literal, number, path, percent, several, table
+from bentpipe.study import closing, forest, markdown
+from bentpipe.study.claims import AGREES, CANNOT_TELL, CONTRADICTS, MARGIN, EqualMeans
+from bentpipe.study.front import Front, Picture, fitting, folded
+from bentpipe.study.markdown import code, listed, literal, number, path, percent, several, table, trials
 from bentpipe.study.quantiles import median, quantile
 from bentpipe.study.source import Source
 
 EXPLANATIONS = Path(__file__).with_name("explanations.toml")
-_TITLES = {
-    "agreement": "Virtual time against real time",
-    "agreement-losses": "Virtual time against real time, with losses",
-    "agreement-queues": "Virtual time against real time: queue disciplines",
-    "agreement-satellites": "Virtual time against real time: carriers and low orbits",
-    "agreement-tcp": "Virtual time against real time: Linux's TCP",
+# Of each page: what its title begins with.
+_SUBJECTS = {
+    "agreement": "Real time equals virtual time",
+    "agreement-losses": "With losses, real time equals virtual time",
+    "agreement-queues": "Behind queue disciplines, real time equals virtual time",
+    "agreement-satellites": "Over carriers and low orbits, real time equals virtual time",
+    "agreement-tcp": "Linux's TCP in real time equals that in virtual time",
 }
-_SHARE = 0.05  # a difference beyond it wants an explanation where nothing is lost at random
 
 _HOW = """Goodputs, completion times and shares of the limit are geometric means over the trials that
-succeeded. The ratio, real / virtual, is that of the goodputs, with the interval that contains the truth in
-95 % of cases (Welch's t on logarithms); -, where a side has one trial. In bold, ratios that
-differ significantly from 1, by Benjamini and Hochberg over all rows of the page: at most 5 % of these
-differ by chance, on average. *ok*: trials that succeeded, of all."""
+succeeded. The ratio, real / virtual, is that of the goodputs. The verdict is that of [a test of
+equivalence](../../docs/reference/study-verdicts.md#equal-means), two one-sided t tests at 5 % on logarithms,
+with its interval, of 90 %: *agrees* within 5 %, *contradicts* that, or *cannot tell*; - where a side has one
+trial. It contradicts, too, where the shares of trials that succeed differ (Fisher's exact test, 5 %), and
+never agrees where a trial failed. *ok*: trials that succeeded, of all."""
+_CAPTION = """Goodput in real time / in virtual time, with the interval of the test of equivalence. The grey
+band is within 5 %."""
+_ADVICE = {  # verdict → what to do, where the runs have it
+    AGREES: "- Where it agrees, virtual time stands for real time: run thousands of trials there.",
+    CONTRADICTS: """- Where it contradicts, do not read one testbed's number as the other's. {causes} of
+  {differ} in the table below {have} a cause that was tried by experiment.""",
+    CANNOT_TELL: """- Where it cannot tell, a difference of some trials is no finding in either testbed: run
+  tens of trials with jitter.""",
+}
 
+_UNTESTED = "Untested:"  # before a reason that no experiment showed
+_TESTED = f"""A cause counts as tried where an experiment changed that one thing, and the difference came or
+went; what else is said of one begins with *{_UNTESTED}*."""
 _FIDELITY = """How well the emulated links kept to the model. The release error is by how much a packet came
 out later than the model says: medians over the trials, of each trial's percentiles, and the largest of all.
 *CPU pressure*: the share of the time in which some task waited for a processor, the median. *Invalid* trials
@@ -57,7 +73,13 @@ class Explanation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stack: str
     scenarios: tuple[str, ...]
     real_time_is: Literal["slower", "faster", "either"]
+    tried: bool  # whether an experiment in which one thing was changed shows it
     reason: str
+
+    @property
+    def shown(self) -> str:
+        """The reason as the page has it: with a mark if it is none that was tried."""
+        return self.reason if self.tried else f"{_UNTESTED} {self.reason}"
 
     def fits(self, cell: ComparedCell) -> bool:
         label = cell.key.scenario
@@ -116,6 +138,25 @@ class Page:
     def is_lossless(self, scenario: str) -> bool:
         return _is_lossless(self.virtual, scenario)
 
+    @cached_property
+    def equal(self) -> dict[ComparedKey, EqualMeans]:
+        """Each cell as the claim that it is equal in both."""
+        return {
+            cell.key: EqualMeans(_label(self, cell), equivalence(cell.a.values, cell.b.values))
+            for cell in self.goodput.cells
+        }
+
+    def verdict(self, cell: ComparedCell) -> str:
+        """That claim's. A cell that succeeds on one side alone, or whose shares of success differ by Fisher's
+        exact test, is contradicted; none agrees of which a trial failed.
+        """
+        a, b = cell.a, cell.b
+        differ = exact_test((a.ok, a.trials), (b.ok, b.trials)) < 1 - CONFIDENCE
+        if differ or bool(a.ok) != bool(b.ok):
+            return CONTRADICTS
+        found = self.equal[cell.key].verdict
+        return CANNOT_TELL if found == AGREES and _failed(cell) else found
+
     @property
     def apart(self) -> list[ComparedCell]:
         """Cells over paths without random loss that differ by more than 5 %, or succeed on one side alone."""
@@ -123,8 +164,13 @@ class Page:
             cell
             for cell in self.goodput.cells
             if self.is_lossless(cell.key.scenario)
-            and (bool(cell.a.ok) != bool(cell.b.ok) or (cell.ratio is not None and _far(cell.ratio.value)))
+            and (self.verdict(cell) == CONTRADICTS or (cell.ratio is not None and _far(cell.ratio.value)))
         ]
+
+
+def _failed(cell: ComparedCell) -> bool:
+    """Whether a trial of either side failed."""
+    return cell.a.ok + cell.b.ok < cell.a.trials + cell.b.trials
 
 
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
@@ -134,12 +180,103 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     """
     pages = {
         name: Page(*_both(mine), explanations())
-        for name in _TITLES
+        for name in _SUBJECTS
         if (mine := [one for one in runs if _page_of(one) == name])
     }
+    files = []
     for name, page in pages.items():
-        (folder / f"{name}.md").write_text(markdown.page([f"# {_TITLES[name]}", *_sections(page)]))
-    return [folder / f"{name}.md" for name in pages]
+        front = _front(page, name, folder)
+        files += [folder / f"{name}.md", *([] if front.picture is None else [front.picture.file])]
+        (folder / f"{name}.md").write_text(markdown.page([*front.parts(), *_sections(page)]))
+    return files
+
+
+def _front(page: Page, name: str, folder: Path) -> Front:
+    """The front of a page; it draws its picture into `folder`."""
+    shown = forest.drawable([page.equal[cell.key] for cell in _by_scenario(page)])
+    picture = None
+    if shown:
+        file = folder / f"{name}.svg"
+        unit, title = "goodput, real time / virtual time", "real time against virtual time"
+        forest.draw(shown, file, unit, title, margin=MARGIN)
+        picture = Picture(file, "Goodput in real time / in virtual time, of each pair", _CAPTION)
+    verdicts = [page.verdict(cell) for cell in page.goodput.cells]
+    agree, untold = verdicts.count(AGREES), verdicts.count(CANNOT_TELL)
+    begin = f"{_SUBJECTS[name]} within 5 % in {agree} of {several(len(verdicts), 'comparison')}"
+    return Front(fitting(f"{begin}; {untold} cannot be told", begin), _answer(page), picture, _advice(page))
+
+
+def _advice(page: Page) -> str:
+    """A line for each verdict that the comparisons have."""
+    known = {page.verdict(cell) for cell in page.goodput.cells}
+    tried = [cell for cell in page.apart if any(one.fits(cell) and one.tried for one in page.explanations)]
+    words = {"causes": str(len(tried)), "differ": several(len(page.apart), "difference"),
+             "have": "has" if len(tried) == 1 else "have"}  # fmt: skip
+    lines = [text.format(**words) for verdict, text in _ADVICE.items() if verdict in known]
+    if not page.apart:  # over paths with losses alone there is no table of causes
+        lines = [one for one in lines if "table below" not in one]
+    return "\n".join(lines)
+
+
+def _answer(page: Page) -> list[str]:
+    """Over each path how many agree; then which differ, and which cannot be told."""
+    counts = []
+    for scenario in page.scenarios:
+        mine = page.over(scenario)
+        agree = sum(page.verdict(cell) == AGREES for cell in mine)
+        counts.append(f"{agree} of {several(len(mine), 'comparison')} over {_heading(page, scenario)}")
+    sentences = [f"Goodput is equal within 5 % in {listed(counts)}."]
+    both = {
+        word: [cell for cell in _by_scenario(page) if page.verdict(cell) == word]
+        for word in (CONTRADICTS, CANNOT_TELL)
+    }
+    if both[CONTRADICTS]:
+        named = listed(_named(page, cell) for cell in both[CONTRADICTS])
+        sentences.append(f"It differs by more, or one side fails more often, in {named}.")
+    by_reason: dict[str, list[str]] = {}
+    for cell in both[CANNOT_TELL]:
+        by_reason.setdefault(_untold(page, cell), []).append(_named(page, cell))
+    if by_reason:
+        reasons = "; ".join(f"{reason}: {listed(names)}" for reason, names in by_reason.items())
+        sentences.append(f"It cannot be told in the others, {reasons}.")
+    return sentences
+
+
+def _untold(page: Page, cell: ComparedCell) -> str:
+    """Why a comparison has no verdict."""
+    one = page.equal[cell.key].measured
+    if one is None:
+        return "which no trial decides"
+    if one.low is None or one.high is None:
+        return "of single trials"
+    if _failed(cell):
+        return "of which trials failed"
+    is_tight = one.high <= (1 + MARGIN) * one.low
+    return "whose interval lies on the margin" if is_tight else "whose trials differ too much"
+
+
+def _by_scenario(page: Page) -> list[ComparedCell]:
+    return [cell for scenario in page.scenarios for cell in page.over(scenario)]
+
+
+def _named(page: Page, cell: ComparedCell) -> str:
+    """A pair over its path, with the interval if it has one."""
+    one = page.equal[cell.key].measured
+    interval = "" if one is None else f" ({one.written()})"
+    return f"{_short_pair(page, cell)} over {_heading(page, cell.key.scenario)}{interval}"
+
+
+def _short_pair(page: Page, cell: ComparedCell) -> str:
+    """A stack with itself by its name alone; any other pair in full."""
+    both = (cell.key.client, cell.key.server)
+    several_workloads = len({one.key.workload for one in page.goodput.cells}) > 1
+    what = f", {workload.title(cell.key.workload)}" if several_workloads else ""
+    return literal((both[0] if both[0] == both[1] else " → ".join(both)) + what)
+
+
+def _label(page: Page, cell: ComparedCell) -> str:
+    """In the picture: plain, without escapes."""
+    return f"{_short_pair(page, cell)}, {_heading(page, cell.key.scenario)}".replace("\\", "")
 
 
 def _page_of(source: Source) -> str:
@@ -183,9 +320,9 @@ def _both(mine: Sequence[Source]) -> tuple[Source, Source]:
                 f"bentpipe run {source.manifest.campaign} --testbed {testbed}",
             )
     if len(mine) != len(wanted):
-        listed = ", ".join(str(one.folder) for one in mine)
+        folders = ", ".join(str(one.folder) for one in mine)
         raise BentpipeError(
-            f"{listed}: wanted are two runs of one campaign, in virtual and in real time",
+            f"{folders}: wanted are two runs of one campaign, in virtual and in real time",
             "give --run twice for those of QUIC, twice for those of TCP, twice for those with losses, "
             "twice for those with queue disciplines, twice for those with carriers and handovers",
         )
@@ -194,14 +331,15 @@ def _both(mine: Sequence[Source]) -> tuple[Source, Source]:
 
 
 def _sections(page: Page) -> list[str]:
-    parts = [_opening(page), _HOW]
+    parts = ["## What was run", _opening(page), _HOW]
     notes = [f"- {literal(one)}" for one in remarks(page.goodput)]
     if notes:
         parts.append("Of the two runs (A is virtual, B is real time):\n\n" + "\n".join(notes))
     if any(map(page.is_lossless, page.scenarios)):
         parts += _apart(page)
     for scenario in page.scenarios:
-        parts += [f"## {_heading(page, scenario)}", _facts(page, scenario), _rows(page, scenario)]
+        shown = folded(several(len(page.over(scenario)), "comparison"), _rows(page, scenario))
+        parts += [f"## {_heading(page, scenario)}", _facts(page, scenario), *shown]
     parts += ["## How exact real time was", _FIDELITY, _fidelity(page)]
     for source, name in ((page.virtual, "virtual time"), (page.real, "real time")):
         heading, *said = closing.failures(source.records)
@@ -215,33 +353,18 @@ def _sections(page: Page) -> list[str]:
 def _opening(page: Page) -> str:
     shown = page.goodput.cells
     stacks = {labels.variant(name).stack for cell in shown for name in (cell.key.client, cell.key.server)}
-    ratios = [cell.ratio.value for cell in shown if cell.ratio and page.is_lossless(cell.key.scenario)]
-    within = sum(not _far(one) for one in ratios)
+    counts = [
+        trials([side.trials for side in sides]) for sides in zip(*((c.a, c.b) for c in shown), strict=True)
+    ]
+    ratios = [cell.ratio.value for cell in shown if cell.ratio]
+    middle = f" The median ratio of goodputs is {statistics.median(ratios):.3f}." if ratios else ""
     text = (
         f"{several(len(stacks), 'stack')} over {several(len(page.scenarios), 'path')}, each pair in virtual "
-        "time and as real processes behind an emulated link, with the same seeds."
+        f"time, {counts[0]}, and as real processes behind an emulated link, {counts[1]}.{middle}"
     )
-    if ratios:
-        text += (
-            f" Over paths that lose nothing at random, {within} of {several(len(ratios), 'pair')} are as "
-            f"fast in real time as in virtual time within 5 %; the median ratio of goodputs is "
-            f"{statistics.median(ratios):.3f}."
-        )
-    else:
-        text += _with_losses([cell for cell in shown if cell.ratio])
+    if not any(map(page.is_lossless, page.scenarios)):
+        text += " Losses are at random, so trials differ by chance."
     return text
-
-
-def _with_losses(compared: Sequence[ComparedCell]) -> str:
-    """A summary of these cells, all over paths that lose at random."""
-    if not compared:
-        return ""
-    apart = sum(cell.significant for cell in compared)
-    median = statistics.median(cell.ratio.value for cell in compared if cell.ratio)
-    return (
-        f" Losses are at random, so trials differ by chance. {apart} of {several(len(compared), 'pair')} "
-        f"differ significantly; the median ratio of goodputs is {median:.3f}."
-    )
 
 
 def _apart(page: Page) -> list[str]:
@@ -251,17 +374,22 @@ def _apart(page: Page) -> list[str]:
     for cell in page.apart:
         why = [one for one in page.explanations if one.fits(cell)]
         used.update(why)
-        reasons = " ".join(one.reason for one in why) or "not explained yet"
-        rows.append([path(cell.key.scenario), _pair(page, cell), _ratio(cell), _ok(cell), literal(reasons)])
+        reasons = " ".join(one.shown for one in why) or "not explained yet"
+        rows.append(
+            [path(cell.key.scenario), _pair(page, cell), *_judged(page, cell), _ok(cell), literal(reasons)]
+        )
     shown = {name for cell in page.goodput.cells for name in _names(cell)}
     idle = [one for one in page.explanations if one not in used and one.stack in shown]
     parts = [
         heading,
-        "None." if not rows else table(["path", "client → server", "ratio", "ok", "why"], rows, 5),
+        "None."
+        if not rows
+        else table(["path", "client → server", "ratio", "90 % interval", "verdict", "ok", "why"], rows, 7),
+        *([_TESTED] if used else []),
     ]
     if idle:
-        listed = "; ".join(f"{one.stack}, {one.real_time_is}, {', '.join(one.scenarios)}" for one in idle)
-        parts.append(f"Explanations on file of differences that these runs do not show: {literal(listed)}.")
+        unused = "; ".join(f"{one.stack}, {one.real_time_is}, {', '.join(one.scenarios)}" for one in idle)
+        parts.append(f"Explanations on file of differences that these runs do not show: {literal(unused)}.")
     return parts
 
 
@@ -276,14 +404,13 @@ def _rows(page: Page, scenario: str) -> str:
                 _pair(page, cell),
                 goodput.text(cell.a.mean),
                 goodput.text(cell.b.mean),
-                _ratio(cell),
-                _interval(cell),
+                *_judged(page, cell),
                 " / ".join(MEASURES["completion_s"].text(side.mean) for side in (times.a, times.b)),
                 " / ".join(percent(side.mean) for side in (shares.a, shares.b)),
                 _ok(cell),
             ]
         )
-    head = ["client → server", "virtual, Mbit/s", "real, Mbit/s", "ratio", "95 % interval"]
+    head = ["client → server", "virtual, Mbit/s", "real, Mbit/s", "ratio", "90 % interval", "verdict"]
     return table([*head, "completion, s", "share of the limit", "ok"], rows)
 
 
@@ -338,19 +465,16 @@ def _direction(cell: ComparedCell) -> str | None:
 
 
 def _far(ratio: float) -> bool:
-    return not 1 / (1 + _SHARE) <= ratio <= 1 + _SHARE
+    return not 1 / (1 + MARGIN) <= ratio <= 1 + MARGIN
 
 
-def _ratio(cell: ComparedCell) -> str:
-    if cell.ratio is None:
-        return "-"
-    text = f"{cell.ratio.value:.3f}"
-    return f"**{text}**" if cell.significant else text
-
-
-def _interval(cell: ComparedCell) -> str:
-    one = cell.ratio
-    return "-" if one is None or one.low is None or one.high is None else f"{one.low:.3f} to {one.high:.3f}"
+def _judged(page: Page, cell: ComparedCell) -> list[str]:
+    """The ratio, its interval, and the verdict."""
+    one = page.equal[cell.key].ratio
+    value = "-" if one is None else f"{one.value:.3f}"
+    has_interval = one is not None and one.low is not None and one.high is not None
+    interval = f"{one.low:.3f} to {one.high:.3f}" if one is not None and has_interval else "-"
+    return [value, interval, page.verdict(cell)]
 
 
 def _ok(cell: ComparedCell) -> str:

@@ -69,7 +69,7 @@ def both() -> None:
 
 def page(bentpipe: Command) -> str:
     done = bentpipe("study", "agreement", "--run", "sim", "--run", "emu", "-o", "out")
-    assert (done.code, done.out) == (0, "out/agreement.md\n"), done.err
+    assert (done.code, done.out) == (0, "out/agreement.md\nout/agreement.svg\n"), done.err
     return Path("out/agreement.md").read_text()
 
 
@@ -92,12 +92,21 @@ def test_each_path_has_both_goodputs_and_their_ratio(bentpipe: Command, on_file:
     text = page(bentpipe)
     assert "3 stacks over 3 paths" in text
     said = " ".join(text.split())
-    assert "2 of 3 pairs are as fast in real time as in virtual time within 5 %" in said
+    assert text.startswith(
+        "# Real time equals virtual time within 5 % in 2 of 5 comparisons; 0 cannot be told\n"
+    )
+    assert (
+        "Goodput is equal within 5 % in 1 of 1 comparison over goodput, 1 of 3 comparisons over sat and 0 of"
+        in said
+    )
+    assert (
+        "It differs by more, or one side fails more often, in aioquic over sat, quinn over sat (0.90" in said
+    )
     (row,) = [line for line in section(text, "goodput").splitlines() if "noq" in line]
-    assert row.startswith("| noq → noq | 9.00 | 9.02 | 1.002 | 1.000 to 1.004 | 8.889 / 8.869 |")
+    assert row.startswith("| noq → noq | 9.00 | 9.02 | 1.002 | 1.000 to 1.004 | agrees | 8.889 / 8.869 |")
     assert row.endswith("| 45 % / 45 % | 3 of 3 / 3 of 3 |")
-    assert "| quinn → quinn | 4.00 | 2.00 | **0.500** |" in section(text, "satloss")
-    assert "| quinn → quinn (h3 in real time) | 10.00 | 9.00 | **0.900** |" in section(text, "sat")
+    assert "| quinn → quinn | 4.00 | 2.00 | 0.500 |" in section(text, "satloss")
+    assert "| quinn → quinn (h3 in real time) | 10.00 | 9.00 | 0.900 |" in section(text, "sat")
     assert "- 1 cell with different application protocols" in text
 
 
@@ -106,23 +115,31 @@ def test_differences_without_loss_stand_apart_and_want_a_reason(bentpipe: Comman
     apart = section(page(bentpipe), "Differences beyond 5 % where nothing is lost at random")
     rows = [line for line in apart.splitlines() if "→" in line][1:]
     assert rows == [
-        "| sat | aioquic → aioquic | - | 3 of 3 / 0 of 3 | not explained yet |",
-        "| sat | quinn → quinn (h3 in real time) | **0.900** | 3 of 3 / 3 of 3 | not explained yet |",
+        "| sat | aioquic → aioquic | - | - | contradicts | 3 of 3 / 0 of 3 | not explained yet |",
+        "| sat | quinn → quinn (h3 in real time) | 0.900 | 0.898 to 0.902 | contradicts | 3 of 3 / 3 of 3 "
+        "| not explained yet |",
     ]
 
 
 def test_a_reason_on_file_stands_beside_its_difference(bentpipe: Command, on_file: Path) -> None:
     both()
     entry = (
-        '[[explanation]]\nstack = "{}"\nscenarios = ["sat"]\nreal_time_is = "{}"\nreason = "It _waits_."\n'
+        '[[explanation]]\nstack = "{}"\nscenarios = ["sat"]\nreal_time_is = "{}"\ntried = true\n'
+        'reason = "It _waits_."\n'
     )
     on_file.write_text(entry.format("quinn", "slower") + entry.format("quinn", "faster"))
     text = page(bentpipe)
-    assert "| **0.900** | 3 of 3 / 3 of 3 | It \\_waits\\_. |" in text
-    assert "| - | 3 of 3 / 0 of 3 | not explained yet |" in text
+    advice = " ".join(text.partition("## What to do with it")[2].partition("\n## ")[0].split())
+    assert "1 of 2 differences in the table below has a cause that was tried by experiment." in advice
+    assert "| contradicts | 3 of 3 / 3 of 3 | It \\_waits\\_. |" in text
+    assert "| - | - | contradicts | 3 of 3 / 0 of 3 | not explained yet |" in text
     assert "that these runs do not show: quinn, faster, sat." in text
+    on_file.write_text(entry.format("quinn", "slower").replace("true", "false"))
+    text = page(bentpipe)
+    assert "| contradicts | 3 of 3 / 3 of 3 | Untested: It \\_waits\\_. |" in text
+    assert "0 of 2 differences in the table below have" in " ".join(text.split())
     on_file.write_text(entry.format("quinn", "either"))
-    assert "| **0.900** | 3 of 3 / 3 of 3 | It \\_waits\\_. |" in page(bentpipe)
+    assert "| contradicts | 3 of 3 / 3 of 3 | It \\_waits\\_. |" in page(bentpipe)
 
 
 def test_runs_of_tcp_alone_have_a_page_of_their_own(bentpipe: Command, on_file: Path) -> None:
@@ -135,14 +152,21 @@ def test_runs_of_tcp_alone_have_a_page_of_their_own(bentpipe: Command, on_file: 
         write(name, make("sat", "linux", mbit, **cubic), make("sat", "linux", mbit, **other))
     on_file.write_text(
         '[[explanation]]\nstack = "linux:cc=cubic"\nscenarios = ["sat"]\n'
-        'real_time_is = "slower"\nreason = "It."\n'
-        '[[explanation]]\nstack = "quinn"\nscenarios = ["sat"]\nreal_time_is = "slower"\nreason = "No."\n'
+        'real_time_is = "slower"\ntried = true\nreason = "It."\n'
+        '[[explanation]]\nstack = "quinn"\nscenarios = ["sat"]\nreal_time_is = "slower"\ntried = true\n'
+        'reason = "No."\n'
     )
     done = bentpipe("study", "agreement", "--run", "sim", "--run", "emu", "-o", "out")
-    assert (done.code, done.out) == (0, "out/agreement-tcp.md\n"), done.err
+    assert (done.code, done.out) == (0, "out/agreement-tcp.md\nout/agreement-tcp.svg\n"), done.err
     text = Path("out/agreement-tcp.md").read_text()
-    assert "| sat | linux → linux:cc=cubic | **0.800** | 3 of 3 / 3 of 3 | It. |" in text
-    assert "| sat | linux → linux:cc=bbr | **0.800** | 3 of 3 / 3 of 3 | not explained yet |" in text
+    assert (
+        "| sat | linux → linux:cc=cubic | 0.800 | 0.799 to 0.801 | contradicts | 3 of 3 / 3 of 3 | It. |"
+        in text
+    )
+    assert (
+        "| sat | linux → linux:cc=bbr | 0.800 | 0.799 to 0.801 | contradicts | 3 of 3 / 3 of 3 "
+        "| not explained yet |" in text
+    )
     assert "quinn" not in text.partition("\n## sat")[0]
 
 
@@ -152,13 +176,13 @@ def test_runs_with_losses_alone_have_a_page_of_their_own(bentpipe: Command, on_f
     for name, make, mbit in (("sim", trials, 4), ("emu", emu, 2)):
         write(name, make("satloss", "quinn", mbit), make("satloss", "linux", 4, **linux))
     done = bentpipe("study", "agreement", "--run", "sim", "--run", "emu", "-o", "out")
-    assert (done.code, done.out) == (0, "out/agreement-losses.md\n"), done.err
+    assert (done.code, done.out) == (0, "out/agreement-losses.md\nout/agreement-losses.svg\n"), done.err
     text = Path("out/agreement-losses.md").read_text()
-    assert text.startswith("# Virtual time against real time, with losses\n")
+    assert text.startswith("# With losses, real time equals virtual time within 5 % in 1 of 2 comparisons; 0")
     said = " ".join(text.split())
-    assert "1 of 2 pairs differ significantly; the median ratio of goodputs is 0.750." in said
+    assert "The median ratio of goodputs is 0.750. Losses are at random" in said
     assert "Differences beyond 5 %" not in text
-    assert "| quinn → quinn | 4.00 | 2.00 | **0.500** |" in section(text, "satloss")
+    assert "| quinn → quinn | 4.00 | 2.00 | 0.500 |" in section(text, "satloss")
 
 
 def test_runs_behind_queue_disciplines_have_a_page_of_their_own(bentpipe: Command, on_file: Path) -> None:
@@ -169,10 +193,15 @@ def test_runs_behind_queue_disciplines_have_a_page_of_their_own(bentpipe: Comman
             goodput = manifest["scenarios"]["goodput"]
             goodput["summary"] = goodput["summary"] | {"forward_queue": "size 1 BDP, aqm codel"}
     done = bentpipe("study", "agreement", "--run", "sim", "--run", "emu", "-o", "out")
-    assert (done.code, done.out) == (0, "out/agreement-queues.md\n"), done.err
+    assert (done.code, done.out) == (0, "out/agreement-queues.md\nout/agreement-queues.svg\n"), done.err
     text = Path("out/agreement-queues.md").read_text()
-    assert text.startswith("# Virtual time against real time: queue disciplines\n")
-    assert "| goodput | quinn → quinn | **0.800** | 3 of 3 / 3 of 3 | not explained yet |" in text
+    assert text.startswith(
+        "# Behind queue disciplines, real time equals virtual time within 5 % in 1 of 2 comparisons"
+    )
+    assert (
+        "| goodput | quinn → quinn | 0.800 | 0.799 to 0.801 | contradicts | 3 of 3 / 3 of 3 "
+        "| not explained yet |" in text
+    )
     assert "| quinn → quinn | 10.00 | 10.00 |" in section(text, "sat")
 
 
@@ -184,7 +213,9 @@ def test_carriers_and_handovers_have_a_page_of_their_own(bentpipe: Command, on_f
             del ways["forward"]["rate"]  # as in full, where a direction has none
             ways["return"]["rate"] = {"standard": "rcs2"}
     done = bentpipe("study", "agreement", "--run", "sim", "--run", "emu", "-o", "out")
-    assert (done.code, done.out) == (0, "out/agreement-satellites.md\n"), done.err
+    assert (done.code, done.out) == (0, "out/agreement-satellites.md\nout/agreement-satellites.svg\n"), (
+        done.err
+    )
 
 
 def test_the_links_of_real_time_are_judged(bentpipe: Command, on_file: Path) -> None:
@@ -232,7 +263,8 @@ def test_what_comes_along_can_be_read() -> None:
 )
 def test_mistakes_in_explanations_are_named(tmp_path: Path, old: str, new: str, message: str) -> None:
     file = tmp_path / "explanations.toml"
-    text = '[[explanation]]\nstack = "quinn"\nscenarios = ["sat"]\nreal_time_is = "slower"\nreason = "It."\n'
+    text = '[[explanation]]\nstack = "quinn"\nscenarios = ["sat"]\nreal_time_is = "slower"\n'
+    text += 'tried = true\nreason = "It."\n'
     assert [one.stack for one in _read(file, text)] == ["quinn"]
     with pytest.raises(BentpipeError) as error:
         _read(file, text.replace(old, new))
@@ -251,3 +283,54 @@ def test_a_run_is_compared_with_what_its_manifest_says(bentpipe: Command, on_fil
     values["versions"]["stacks"]["noq"] = "2.0"
     path.write_text(json.dumps(values))
     assert "- noq is 1.2.3 in A, 2.0 in B" in page(bentpipe)
+
+
+def test_what_varies_too_much_cannot_be_told(bentpipe: Command, on_file: Path) -> None:
+    """Two courses, as of a program that chance decides: the means are equal, and the interval is wide."""
+    both = [fake_run.change(one, goodput_bps=one.iteration * 5e6) for one in emu("sat", "noq", 10)]
+    write("sim", trials("sat", "noq", 10))
+    write("emu", both)
+    text = page(bentpipe)
+    assert text.startswith(
+        "# Real time equals virtual time within 5 % in 0 of 1 comparison; 1 cannot be told\n"
+    )
+    assert "It cannot be told in the others, whose trials differ too much: noq over sat" in " ".join(
+        text.split()
+    )
+    assert "| cannot tell |" in section(text, "sat")
+
+
+@pytest.mark.parametrize(
+    ("mbit", "kept", "verdict", "why"),
+    [
+        (10.0, 3, "agrees", ""),
+        (10.0, 2, "cannot tell", "of which trials failed: noq over sat"),
+        (10.0, 1, "cannot tell", "of single trials: noq over sat"),
+        (10.5, 3, "cannot tell", "whose interval lies on the margin: noq over sat"),
+    ],
+)
+def test_why_nothing_can_be_told(
+    bentpipe: Command, on_file: Path, mbit: float, kept: int, verdict: str, why: str
+) -> None:
+    failed = {"outcome": "transfer_timeout", "detail": "120 s passed", "goodput_bps": None}
+    real = emu("sat", "noq", mbit)
+    write("sim", trials("sat", "noq", 10))
+    write("emu", [one if place < kept else fake_run.change(one, **failed) for place, one in enumerate(real)])
+    text = page(bentpipe)
+    assert f"| {verdict} |" in section(text, "sat")
+    assert why in " ".join(text.split())
+
+
+def test_shares_of_success_that_differ_contradict(bentpipe: Command, on_file: Path) -> None:
+    """Though those that succeed are as fast: 9 of 9 and 2 of 9."""
+    failed = {"outcome": "transfer_timeout", "detail": "120 s passed", "goodput_bps": None}
+
+    def nine(made: list[Record]) -> list[Record]:
+        many = [(one, 3 * turn + one.iteration) for turn in range(3) for one in made]
+        return [fake_run.change(one, iteration=n, trial=f"{one.trial}{n}", seed=str(n)) for one, n in many]
+
+    real = nine(emu("sat", "noq", 10))
+    write("sim", nine(trials("sat", "noq", 10)))
+    write("emu", [one if place < 2 else fake_run.change(one, **failed) for place, one in enumerate(real)])
+    text = page(bentpipe)
+    assert "| contradicts | 8.000 / 8.000 | 50 % / 50 % | 9 of 9 / 2 of 9 |" in section(text, "sat")

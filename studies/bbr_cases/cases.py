@@ -112,9 +112,9 @@ CASES = (
 )  # fmt: skip
 
 HIDDEN = {
-    6: "UP that ends on loss, limited by the application: it paces all phases alike, and UP does not show.",
+    6: "UP that ends on loss, limited by the application: it paces all phases equally, and UP does not show.",
     9: "DOWN that ends in time: the rate would have to fall as DOWN begins, when it does differs from cycle "
-    "to cycle, and behind a rate of 0.9 DOWN and CRUISE with a full window look alike.",
+    "to cycle, and behind a rate of 0.9 DOWN and CRUISE with a full window look the same.",
     22: "REFILL, limited by the application: REFILL is paced as CRUISE is, and only the sender knows when to "
     "pause.",
 }

@@ -1,7 +1,7 @@
 """Senders with less to send than the path carries: appendices A.2, A.7 and A.11 of draft-ietf-ccwg-bbr-06.
 
-STARTUP and PROBE_BW look alike while the application limits the rate. They differ as soon as there is enough
-to send: in STARTUP the rate doubles in a round trip, in PROBE_BW it waits for a probe.
+STARTUP and PROBE_BW look the same while the application limits the rate. They differ as soon as there is
+enough to send: in STARTUP the rate doubles in a round trip, in PROBE_BW it waits for a probe.
 """
 
 from __future__ import annotations

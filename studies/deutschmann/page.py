@@ -13,12 +13,14 @@ from bentpipe import labels
 from bentpipe.analysis.cells import Cell
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs.manifest import stack_versions
+from bentpipe.study import claims as study_claims
 from bentpipe.study import closing, markdown
+from bentpipe.study.front import folded
 from bentpipe.study.markdown import bytes_as, literal, number, several, table
 from bentpipe.study.quantiles import median_of
 from bentpipe.study.source import Source, pooled, single_transfers, title
 
-from . import drawn, published
+from . import answer, drawn, published
 from .published import Slides
 
 _TEXT = """How long it takes until a connection is set up, and until an object is there, from 1 kB to 100 MB.
@@ -28,8 +30,8 @@ what can be set beside ours is what they say of set-up."""
 _DIFFERS = """- **The links** are nominal: rates that the slides state, 600 ms of round trip, a queue of 1
   BDP, no losses. The real ones share their capacity, and are assigned it on demand.
 - **The proxies.** TCP over the real links goes through the operator's proxies, of which the slides say
-  nothing, unless a VPN hides it. Here both are told apart: TCP as its ends have it, which is what proxies
-  leave that see nothing of it, and TCP behind proxies at both ends of the satellite.
+  nothing, unless a VPN hides it. Here both are shown separately: TCP as its ends have it, which is what
+  proxies leave that see nothing of it, and TCP behind proxies at both ends of the satellite.
 - **The stacks.** The slides have picoquic and quicly of January 2021, with their defaults; here quicly is not
   available, and picoquic is of today. The defaults that picoquic had there were those of its own program,
   picoquicdemo, whose server has BBR; the library by itself has NewReno. Both are here: `cc=bbr1` is the BBR
@@ -38,8 +40,9 @@ _HOW = """Seconds since the client's first packet: the median over the trials, w
 *Set-up* ends when the client sends its Finished. In **bold** the least of a column, and what is within 2 % of
 it; nothing where trials of one sender differ by more than that, or each is the only one."""
 
-_REAL = """With real programs, sockets and clock, and so with a VPN: OpenVPN over UDP and over TCP, from the
-client to the server, set up before a trial begins. The kernel's TCP is this machine's, not a guest's."""
+_REAL = """With real programs, sockets and clock, and so with VPNs: OpenVPN over UDP and over TCP, and
+WireGuard, from the client to the server, set up before a trial begins; beside them TCP behind proxies, which
+a VPN hides it from. The kernel's TCP is this machine's, not a guest's."""
 _NEAR = 1.02
 
 
@@ -112,10 +115,34 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
         )
     figure = folder / "deutschmann.svg"
     panels = [(labels.scenario(link).name, _curves(page, link)) for link in page.links]
+    panels += [(f"{labels.scenario(link).name}, real time", _curves(real, link)) for link in real.links]
     drawn.draw(panels, figure)
     file = folder / "deutschmann.md"
-    file.write_text(markdown.page(_sections(page, real, figure.name)))
+    file.write_text(markdown.page([*_head(page, figure), *_sections(page, real)]))
     return [file, figure]
+
+
+def _head(page: Page, figure: Path) -> list[str]:
+    """The front of the page, and what the slides say."""
+    known, link = published.load(), page.links[0]
+    cells = [(name, one) for name in page.senders if (one := page.by_key.get((link, name, page.sizes[0])))]
+    claims = answer.claims(cells, page.rtt_s(link), known)
+    name = labels.scenario(link).name
+
+    def times(sender: str, size: int) -> list[float]:
+        cell = page.by_key.get((link, sender, size))
+        return [] if cell is None or cell.failures else cell.values("completion_s")
+
+    front = answer.front(name, times, page.senders, claims, figure, page.sizes)
+    return [
+        *front.parts(),
+        "## What was run",
+        _TEXT,
+        "## The slides' claims",
+        study_claims.rows([*claims], "the slides say"),
+        study_claims.RULE,
+        answer.HOW,
+    ]
 
 
 def _curves(page: Page, link: str) -> dict[str, drawn.Curve]:
@@ -129,20 +156,16 @@ def _curves(page: Page, link: str) -> dict[str, drawn.Curve]:
     return found
 
 
-def _sections(page: Page, real: Page, figure: str) -> list[str]:
+def _sections(page: Page, real: Page) -> list[str]:
     known = published.load()
     parts = [
-        "# Object size against set-up and download time",
-        _TEXT,
-        "## At a glance",
-        _glance(page, known),
+        "## Sizes at which TCP is as fast",
+        _as_fast(page),
         "The implementations of QUIC of the slides:",
         _implementations(page, known),
-        "What differs from the source:",
+        "## Differences from the source",
         _DIFFERS,
         "## Set-up and download",
-        f"![Download time and set-up of objects of every size, over each link]({figure})",
-        "Lines are download times, with set-up in them; marks at the left are set-up alone.",
         _HOW,
     ]
     parts += _links(page)
@@ -158,29 +181,23 @@ def _links(page: Page) -> list[str]:
         parts += [
             f"### {labels.scenario(link).name}",
             f"{literal(title(page.sources, link))}.",
-            _times(page, link),
+            *folded("Times of each sender", _times(page, link)),
         ]
     return parts
 
 
-def _glance(page: Page, known: Slides) -> str:
-    rows = []
-    link = page.links[0]
-    for name in page.senders:
-        up = page.time_s(link, name, page.sizes[0], "handshake_s")
-        if up is None:
-            continue
-        trips = known.tcp_round_trips if name.startswith("TCP") else known.quic_round_trips
-        what = f"{labels.scenario(link).name}: set-up, {name}"
-        here = f"{up:.3f} s, {up / page.rtt_s(link):.2f} round trips"
-        rows.append([literal(what), here, several(trips, "round trip")])
+def _as_fast(page: Page) -> str:
+    """Of each link, the sizes at which TCP takes no longer than one stack of QUIC."""
+    quic = answer.one_quic(page.senders)
     tcp = [name for name in page.senders if name.startswith("TCP")]
-    for link in page.links:
-        told = "; ".join(f"{literal(name)}: {_as_soon(page, link, name)}" for name in tcp)
-        rows.append(
-            [f"{labels.scenario(link).name}: sizes at which TCP is as soon as QUIC's best", told, "-"]
-        )
-    return table(["", "here", "published"], rows, left=3)
+    if quic is None:
+        return "No stack of QUIC is in these runs."
+    rows = [
+        [labels.scenario(link).name, *(_as_soon(page, link, name, quic) for name in tcp)]
+        for link in page.links
+    ]
+    text = f"One stack with one: TCP beside {literal(quic.removeprefix('QUIC, '))}, within 2 %."
+    return f"{text}\n\n{table(['', *map(literal, tcp)], rows, left=1 + len(tcp))}"
 
 
 def _implementations(page: Page, known: Slides) -> str:
@@ -200,14 +217,12 @@ def _implementations(page: Page, known: Slides) -> str:
     return table(["", "version there", "version here", "set-up here", "published"], rows, left=5)
 
 
-def _as_soon(page: Page, link: str, name: str) -> str:
-    """The sizes at which it takes no longer than the fastest of QUIC, but for 2 %."""
+def _as_soon(page: Page, link: str, name: str, quic: str) -> str:
+    """The sizes at which it takes no longer than that stack of QUIC, but for 2 %."""
     found = []
     for size in page.sizes:
-        mine = page.time_s(link, name, size)
-        quic = [one for other in page.senders if other.startswith("QUIC")
-                if (one := page.time_s(link, other, size)) is not None]  # fmt: skip
-        if mine is not None and quic and mine <= _NEAR * min(quic):
+        mine, other = page.time_s(link, name, size), page.time_s(link, quic, size)
+        if mine is not None and other is not None and mine <= _NEAR * other:
             found.append(bytes_as(size))
     return ", ".join(found) or "none"
 

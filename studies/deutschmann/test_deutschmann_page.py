@@ -55,9 +55,24 @@ def test_each_sender_has_its_times_and_the_least_is_bold(bentpipe: Command) -> N
     text = page(bentpipe, ends())
     assert "| TCP | 1.20 | 1.80 | 5.00 | **60.00** |" in text
     assert "| QUIC, noq | 0.60 | **1.20** | **4.00** | 70.00 |" in text
-    assert "| sat: set-up, TCP | 1.200 s, 2.00 round trips | 2 round trips |" in text
-    assert "| sat: set-up, QUIC, noq | 0.600 s, 1.00 round trips | 1 round trip |" in text
-    assert "| sat: sizes at which TCP is as soon as QUIC's best | TCP: 100 MB | - |" in text
+    tcp, quic = "Set-up takes 2 round trips: TCP", "Set-up takes 1 round trip: QUIC, noq"
+    assert f"| {tcp} | 2 round trips | 2.00 round trips | agrees |" in text
+    assert f"| {quic} | 1 round trip | 1.00 round trips | agrees |" in text
+    assert "| sat | 100 MB |" in text.partition("## Sizes at which TCP is as fast")[2]
+    assert text.startswith("# 100 MB over sat: TCP 60.0 s and QUIC 70.0 s\n")
+    advice = " ".join(text.partition("## What to do with it")[2].partition("\n## ")[0].split())
+    less, more = "noq takes less time than TCP for 1 kB and 1 MB.", "noq takes more time than TCP for 100 MB."
+    assert advice == f"- Over sat {less} - Over sat {more}"
+
+
+def test_what_intervals_do_not_show_is_no_advice(bentpipe: Command) -> None:
+    records = [
+        trial(stack, size, done, iteration=number, seed=f"{stack}{size}{number}")
+        for stack in ("linux", "noq")
+        for size in SIZES
+        for number, done in enumerate((2.0, 3.0, 4.0), start=1)
+    ]
+    assert "## What to do with it" not in page(bentpipe, write("wide", records))
 
 
 def test_the_implementations_of_the_slides_have_their_versions(bentpipe: Command) -> None:

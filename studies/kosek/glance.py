@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from bentpipe.plan.treatments import DIRECT
-from bentpipe.study.markdown import table
 
 from .open_questions import first_bytes
 from .published import Kosek
@@ -18,15 +17,19 @@ _EARLY_S = 5  # where the source sees the most of the benefit
 _SMALL = 1e4  # mean bytes without proxies, before which a ratio says nothing
 
 
-def rows(study: KosekRuns, chains: dict[str, str], known: Kosek) -> str:
-    found = []
+HEAD = ("", "here", "published")
+
+
+def rows(study: KosekRuns, chains: dict[str, str], known: Kosek) -> list[list[str]]:
+    """The rows of the table: what is read from the runs, and what was published."""
+    found: list[list[str]] = []
     for name in study.scenarios:
         for transport, chain in chains.items():
             found += _of(study, name, transport, chain, known)
         if TCP in chains:
             found += _beside(study, name, chains, known)
     found += first_bytes(study, chains, known)
-    return table(["", "here", "published"], found, left=3)
+    return found
 
 
 def highest(proxied: Arrivals, direct: Arrivals) -> tuple[float, float]:

@@ -9,11 +9,14 @@ from pathlib import Path
 
 from bentpipe import labels
 from bentpipe.schema.manifest import ScenarioState
-from bentpipe.study import catalogue, closing, markdown
+from bentpipe.study import catalogue, closing, markdown, sheets
+from bentpipe.study import claims as study_claims
+from bentpipe.study.claims import Claim
+from bentpipe.study.front import folded
 from bentpipe.study.markdown import code, literal, table, trials
 from bentpipe.study.source import Source
 
-from . import causes, claims, drawn, glance, published, tables
+from . import answer, causes, claims, drawn, glance, published, tables
 from . import open_questions as opened
 from .drawn import Drawing
 from .published import Kosek
@@ -25,7 +28,7 @@ _DIFFERS = """- **The stacks.** The source's QUIC is quicly of 2022, ends and pr
   Linux 6.12's, a file in the clear, and Bentpipe's proxies.
 - **The clock** of all figures and tables begins with the first byte of the file. The source's begins about
   there: it counts bytes in its first second, where over GEO the first one comes more than a second after the
-  client's first packet. What handshakes cost is told apart, below.
+  client's first packet. What handshakes cost has a section of its own.
 - **The link.** The source's satellite is OpenSAND, with 20 Mbit/s at the link layer and frames of its own;
   here it is a model with 19.6 Mbit/s of IP packets and a fixed delay. The source states no queue: here it
   holds one bandwidth-delay product of the whole path. Its satellite adds some {quic_ms:g} ms to QUIC's
@@ -48,7 +51,7 @@ _COUNTED = [
      "its differences between whole seconds since `ttfb_s`, times 8; means over the trials"),
     ("ratio of bytes received, PEP to Non-PEP", "the same curves", "the mean curve with proxies / without"),
     ("slow start threshold reached, read off the figure", "`received_bytes`",
-     "the first second with 90 % of the highest rate of the next two, of both alike"),
+     "the first second with 90 % of the highest rate of the next two, of both by the same rule"),
     ("connection establishment time", "`handshake_s`", "the same"),
     ("time to first byte", "`ttfb_s`", "the same; both since the client's first packet"),
     ("Response Start in Chromium", "`ttfb_s` of a file",
@@ -66,6 +69,10 @@ _HOW = f"""**Slow start ends**, as a receiver sees it, when the rate over {WINDO
 {NEAR:.0%} of the highest of the next {AHEAD_S:g} s: until then it doubles each round trip. Times are medians
 over the trials. **The link is full** when that rate first reaches {FULL:.0%} of the link's. The source reads
 both off its figure."""
+_ABOVE_RATE = """A second may have more than the link's 19.6 Mbit/s. Goodput is of bytes that the program can
+read: after the overshoot of slow start thousands of packets wait behind those that were lost, and count all
+at once when these arrive. Over the whole time no mean is above the rate."""
+_READ_FROM = "The figures that these are read from, and first bytes"
 _FIGURE = """The mean rate of each second, as the source's inner plots have it."""
 
 
@@ -83,8 +90,24 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     known = published.load()
     figures = Drawing(study, chains, known).draw(folder)
     path = folder / "kosek.md"
-    path.write_text(markdown.page(_sections(study, chains, runs, known, figures)))
-    return [path, *figures.values()]
+    found = claims.of(study, chains, known, causes.tried(_of_causes(runs), study.until_s))
+    front = answer.front(study, chains, found, folder)
+    rows = glance.rows(study, chains, known)
+    read, sheet = sheets.folded_table(_READ_FROM, glance.HEAD, rows, folder / "kosek-figures.csv", 3)
+    parts = [*front.parts(), *_claimed(study, chains, known, found), *read]
+    path.write_text(markdown.page([*parts, *_sections(study, chains, runs, known, figures)]))
+    picture = [] if front.picture is None else [front.picture.file]
+    return [path, *picture, *figures.values(), *sheet]
+
+
+def _claimed(study: KosekRuns, chains: dict[str, str], known: Kosek, found: Sequence[Claim]) -> list[str]:
+    """What was run, and each claim of the paper."""
+    return [
+        "## What was run",
+        _opening(study, chains, known),
+        "## The paper's claims",
+        *([study_claims.rows(found, "the paper says"), study_claims.RULE, claims.HOW] if found else []),
+    ]
 
 
 def _sections(
@@ -98,32 +121,27 @@ def _sections(
     figures = {name: f"![{drawn.NAMES[name]}]({path.name})" for name, path in files.items()}
     records = [record for one in runs for record in one.records]
     return [
-        "# QUIC and TCP with proxies around a satellite hop",
-        _opening(study, chains, known),
-        "## At a glance",
-        claims.rows(study, chains, known, causes.tried(_of_causes(runs), study.until_s)),
-        claims.HOW,
-        "The figures that these are read from, and first bytes:",
-        glance.rows(study, chains, known),
-        "What differs from the source, and so limits what its numbers and these say of each other:",
+        "## Differences from the source",
         _DIFFERS.format(
             quic_ms=known.quic_satellite_ms, tcp_ms=known.tcp_satellite_ms, iterations=known.iterations
         ),
         "## Metrics",
         _METRICS,
-        table(["of the source", "here", "how one comes from the other"], _COUNTED, left=3),
+        *folded(
+            "Metrics", table(["of the source", "here", "how one comes from the other"], _COUNTED, left=3)
+        ),
         "## Bytes over time",
         tables.times_as_many(study, chains, _RENO),
         figures["ratio"],
-        tables.multiples(study, chains, known),
-        tables.MULTIPLES,
+        *folded("Multiples by second", tables.multiples(study, chains, known), tables.MULTIPLES),
         tables.growth(study, chains, known),
         "## Goodput, and the end of slow start",
         _FIGURE,
         figures["goodput"],
-        tables.goodputs(study, chains, known),
+        _ABOVE_RATE,
+        *folded("Goodputs", tables.goodputs(study, chains, known)),
         _HOW,
-        tables.ends(study, chains),
+        *folded("Ends of slow start", tables.ends(study, chains)),
         *causes.sections(_of_causes(runs), study, chains[QUIC], known),
         *(tables.more_loss(lossier, chains[QUIC], known) if lossier.sources else []),
         *opened.sections(study, chains[QUIC]),

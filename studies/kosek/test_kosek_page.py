@@ -230,7 +230,7 @@ def test_the_page_has_the_multiples_of_the_records(bentpipe: Command) -> None:
     assert "By 15 s that of QUIC is below 1, and its interval too, each by itself, in: leo-tum, 1 %." in said
     assert "3 trials of each setting, where the source has 100" in said
     assert {path.name for path in Path("out").iterdir()} == {
-        "kosek.md", "kosek-ratio.svg", "kosek-goodput.svg"
+        "kosek.md", "kosek-claims.svg", "kosek-ratio.svg", "kosek-goodput.svg"
     }  # fmt: skip
 
 

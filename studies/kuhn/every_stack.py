@@ -9,7 +9,9 @@ import statistics
 from collections.abc import Sequence
 
 from bentpipe.analysis.cells import Cell
+from bentpipe.plan import treatments
 from bentpipe.plan.treatments import DIRECT
+from bentpipe.study.front import folded
 from bentpipe.study.markdown import literal, several, table
 
 from . import drawn, losses
@@ -21,7 +23,9 @@ OBJECTIVES, LOSSES = "kuhn-stacks", "kuhn-satellite-stacks"
 _MARKS = {2: 1, 10: 3, 100: 6}
 _OBJECTIVES = """Seconds from the client's first packet until the first 2, 10 and 100 MB of one file are
 there: medians of {trials} each; a dash, most trials had not come so far after 120 s. **Bold**: every trial
-is within the objective. *Proxies*: quic-pep with CUBIC (`cc=cubic`) at the terminal and at the gateway.
+is within the objective. *Proxies*: quic-pep with CUBIC (`cc=cubic`) at the terminal and at the gateway, in
+the configurations of TCP's: A and B with flow control windows of 6 MB, C and D of 33 MB, A and C with an
+initial window of 10 packets, B and D of 100.
 Stacks are as their libraries begin, each with itself; noq with `cc=tolerant:ss=trains` has a sender of
 Bentpipe's own. The objectives of the source are from the request on; these times have the handshake in them,
 which is one round trip of 0.6 s."""
@@ -49,22 +53,37 @@ def _objectives(runs: KuhnRuns, known: Kuhn) -> list[str]:
     return parts
 
 
+def configuration(treatment: str) -> str:
+    """A to D, by a proxy's window and initial window; `none`; or the treatment if it is none of them."""
+    if treatment == DIRECT:
+        return "none"
+    options = _options(treatment)
+    buffers = {"6000000": "AB", "33000000": "CD"}.get(options.get("window", ""))
+    place = {"10": 0, "100": 1}.get(options.get("iw", ""))
+    return treatment if buffers is None or place is None else buffers[place]
+
+
+def _options(treatment: str) -> dict[str, str]:
+    """The options of its first proxy."""
+    return dict(treatments.parse(treatment, "the run").proxies[0].options)
+
+
 def _path(cells: Sequence[Cell], wanted: Objectives) -> list[str]:
     """The table of one path, and who meets all its objectives."""
-    head = ["", *(f"{size} MB" for size in SIZES), *(f"{size} MB, proxies" for size in SIZES)]
-    rows = [["objective", *(f"{wanted.of(size):g}" for _ in range(2) for size in SIZES)]]
+    rows = [["objective", "", *(f"{wanted.of(size):g}" for size in SIZES)]]
     met = []
-    for server in dict.fromkeys(one.key.server for one in cells):
-        row = [literal(server)]
-        for is_direct in (True, False):
-            of_stack = (one for one in cells if one.key.server == server)
-            cell = next((one for one in of_stack if (one.key.treatment == DIRECT) is is_direct), None)
-            row += ["-" if cell is None else _shown(cell, size, wanted) for size in SIZES]
-            if cell is not None and all(_within(cell, size, wanted) for size in SIZES):
-                met.append(server if is_direct else f"{server} behind proxies")
-        rows.append(row)
+    for cell in cells:
+        word = configuration(cell.key.treatment)
+        rows.append(
+            [literal(cell.key.server), literal(word), *(_shown(cell, size, wanted) for size in SIZES)]
+        )
+        if all(_within(cell, size, wanted) for size in SIZES):
+            met.append(cell.key.server + ("" if word == "none" else f" behind proxies {word}"))
     said = literal("; ".join(met)) if met else "none"
-    return [table(head, rows), f"All three are met by: {said}.", *_broken(cells)]
+    shown = folded(
+        "Times of each stack", table(["", "proxies", *(f"{size} MB" for size in SIZES)], rows, left=2)
+    )
+    return [f"All three are met by: {said}.", *shown, *_broken(cells)]
 
 
 def _broken(cells: Sequence[Cell]) -> list[str]:

@@ -59,18 +59,6 @@ def with_interval(values: Sequence[float]) -> str:
     return with_ends(mean, mean - reach, mean + reach)
 
 
-def glance(runs: KuhnRuns, known: Kuhn) -> list[list[str]]:
-    """Table II in one row; none without its run."""
-    found = [(row, _of(row.loss, runs.losing(TABLE))) for row in known.losses.rows]
-    there = [(row, one) for row, one in found if one is not None]
-    if not there:
-        return []
-    lost = ", ".join(f"{100 * row.loss:g}" for row, _ in there)
-    here = ", ".join(f"{statistics.fmean(one.goodputs):.2f}" for _, one in there)
-    then = ", ".join(f"{row.goodput_mbps:g}" for row, _ in there)
-    return [[f"10 Mbit/s: goodput of CUBIC at {lost} % of loss", f"{here} Mbit/s", f"{then} Mbit/s"]]
-
-
 def sections(runs: KuhnRuns, known: Kuhn) -> list[str]:
     rows = {one.loss: one for one in runs.losing(TABLE)}
     if not rows:
@@ -223,6 +211,12 @@ def _bursts(runs: KuhnRuns, known: Kuhn) -> list[str]:
     head = ["loss", "published", "here, one by one", "of published", "here, two at a time", "of published"]
     said = f"What was published lies between the two at: {', '.join(between) or 'no loss'}."
     return ["### Losses two at a time", _BURSTS, table(head, lines), said]
+
+
+def at(loss: float, found: Sequence[LossyGoodputs]) -> list[float]:
+    """The goodputs of the trials at about this loss, in Mbit/s."""
+    one = _of(loss, found)
+    return [] if one is None else one.goodputs
 
 
 def _of(loss: float, found: Sequence[LossyGoodputs]) -> LossyGoodputs | None:

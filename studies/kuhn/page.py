@@ -9,12 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
+from bentpipe.study import claims as study_claims
 from bentpipe.study import closing, markdown
+from bentpipe.study.front import folded
 from bentpipe.study.markdown import code, literal, number, several, table
 from bentpipe.study.source import Source
 
-from . import drawn, every_stack, losses, published
-from .published import Kuhn, Objectives
+from . import answer, drawn, every_stack, first_window, losses, published
+from .published import Kuhn
 from .runs import ACCESS, CLEAN, PLACES, SATELLITE, SIZES, KuhnRuns, Sender, Transfers, rate
 
 _OPENING = """A satellite operator splits TCP at both ends of the hop. A paper of 2020 measures what that
@@ -30,7 +32,7 @@ _CONFIGURATIONS = [
 ]
 _CONFIGURED = """The source's table III: the proxies' settings. The ends keep their kernel's defaults, there
 and here; here the client's kernel allows 32 MiB to receive and the server's 4 MiB to send. *CORE_RMEM_MAX*
-of the table is not told apart: sockets of the proxies are sized by the kernel, within the TCP limits."""
+of the table has no effect: sockets of the proxies are sized by the kernel, within the TCP limits."""
 _DIFFERS = """- **The clock.** The source's tool is iperf3: no TLS, and its time begins when its connection is
   there. Here a file is asked for over TLS 1.3: two round trips, of TCP and of TLS, are over before the
   request. So each table has both: the time since the client's first packet, and that since the request.
@@ -68,18 +70,23 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     then = published.load()
     files = drawn.draw(known, then.objectives, folder)
     path = folder / "kuhn.md"
-    path.write_text(markdown.page(_sections(known, then, files)))
-    return [path, *files.values()]
+    found = answer.claims(known, then)
+    front = answer.front(known, then, found, folder)
+    claimed = [
+        "## The paper's claims",
+        study_claims.rows(found, "the paper says"),
+        study_claims.RULE,
+        answer.HOW,
+    ]
+    head = [*front.parts(), "## What was run", _OPENING, *claimed, *_met(known, then)]
+    path.write_text(markdown.page([*head, *_sections(known, then, files)]))
+    return [path, *([] if front.picture is None else [front.picture.file]), *files.values()]
 
 
 def _sections(runs: KuhnRuns, known: Kuhn, files: dict[str, Path]) -> list[str]:
     figures = [f"![{drawn.NAMES[name]}]({path.name})" for name, path in files.items()]
     parts = [
-        "# TCP proxies around a satellite hop, and QUIC beside them",
-        _OPENING,
-        "## At a glance",
-        _glance(runs, known),
-        "What differs from the source:",
+        "## Differences from the source",
         _DIFFERS,
         "## The configurations",
         table(["", "sender's buffer (MB)", "receiver's (MB)", "initial window (packets)"], _CONFIGURATIONS),
@@ -93,6 +100,7 @@ def _sections(runs: KuhnRuns, known: Kuhn, files: dict[str, Path]) -> list[str]:
     parts += ["## Over time", _FIGURES, *figures]
     parts += _order(runs, known)
     parts += _changes(runs)
+    parts += first_window.sections(runs, known)
     parts += losses.sections(runs, known)
     parts += every_stack.sections(runs, known)
     parts += ["## What is left out", _LEFT_OUT, *_failed(runs)]
@@ -108,59 +116,8 @@ the terminal waited for packets that the queue had dropped, and then handed on o
 meanwhile; rates above the link's are cut off."""
 
 
-def _objectives(place: str, known: Kuhn) -> Objectives:
-    return known.objectives["clean" if place == CLEAN else "lossy"]
-
-
 def _middle(found: Transfers | None) -> float | None:
     return None if found is None else found.middle_s
-
-
-def _glance(runs: KuhnRuns, known: Kuhn) -> str:
-    rows = []
-    for place in PLACES:
-        best = runs.configured(place).get("D")
-        if best is None:
-            continue
-        wanted = _objectives(place, known)
-        sizes = [one for one in SIZES if runs.transfer(place, best, one) is not None]
-        told = [_seconds(runs.transfer(place, best, one), from_request=True) for one in sizes]
-        rows.append(
-            [
-                f"{drawn.TITLES[place]}: {', '.join(map(str, sizes))} MB with proxies D, from the request",
-                ", ".join(told) + " s",
-                ", ".join(f"{wanted.of(one):g}" for one in sizes) + " s",
-            ]
-        )
-    rows += [[words, here, then] for words, here, then in _claims(runs, known)]
-    rows += _met(runs, known)
-    rows += losses.glance(runs, known)
-    return table(["", "here", "published"], rows, left=3)
-
-
-def _claims(runs: KuhnRuns, known: Kuhn) -> list[tuple[str, str, str]]:
-    """Rows with the source's statements on its configurations, and our numbers beside them."""
-    found = []
-    mine = runs.configured(CLEAN)
-    base = _middle(runs.transfer(CLEAN, mine.get("none"), 100))
-    for words, letters, then in (
-        ("50/10, 100 MB: time with A, B / without proxies", "AB", "A and B hardly better"),
-        ("50/10, 100 MB: time with C, D / without proxies", "CD", "C and D reach the link's rate"),
-    ):
-        times = [_middle(runs.transfer(CLEAN, mine.get(letter), 100)) for letter in letters]
-        if base is not None and None not in times:
-            found.append((words, ", ".join(f"{one / base:.2f}" for one in times if one is not None), then))
-    gains = [_gain(runs, CLEAN, pair, size) for pair in (("A", "B"), ("C", "D")) for size in (2, 10, 100)]
-    if all(one is not None for one in gains):
-        told = [f"{one:.2f}" for one in gains if one is not None]
-        found.append(
-            (
-                "50/10: sooner by an initial window of 100, for 2, 10, 100 MB",
-                f"A to B {', '.join(told[:3])} s; C to D {', '.join(told[3:])} s",
-                f"C to D approximately {known.initial_window_gain_s:g} s",
-            )
-        )
-    return found
 
 
 def _gain(runs: KuhnRuns, place: str, pair: tuple[str, str], size: int) -> float | None:
@@ -168,8 +125,8 @@ def _gain(runs: KuhnRuns, place: str, pair: tuple[str, str], size: int) -> float
     return None if slow is None or fast is None else slow - fast
 
 
-def _met(runs: KuhnRuns, known: Kuhn) -> list[list[str]]:
-    """Rows with the senders that meet all objectives of a path."""
+def _met(runs: KuhnRuns, known: Kuhn) -> list[str]:
+    """The section on the senders that meet all objectives of a path."""
     rows = []
     for place in PLACES:
         senders = runs.senders(place)
@@ -180,32 +137,28 @@ def _met(runs: KuhnRuns, known: Kuhn) -> list[list[str]]:
             for way in (False, True)
         )
         sizes = [size for size in SIZES if any(runs.transfer(place, one, size) for one in senders)]
-        told = names if names == since else f"{names or 'none'}; from the request: {since}"
+        shown = names if names == since else f"{names or 'none'}; from the request: {since}"
         rows.append(
             [
-                f"{drawn.TITLES[place]}: meets the objectives for {', '.join(map(str, sizes))} MB",
-                literal(told) or "none",
+                f"{drawn.TITLES[place]}, {', '.join(map(str, sizes))} MB",
+                literal(shown) or "none",
                 "TCP with proxies D",
             ]
         )
-    return rows
+    return ["## Who meets the objectives", table(["", "here", "published"], rows, left=3)]
 
 
 def _meets(runs: KuhnRuns, place: str, sender: Sender, known: Kuhn, *, from_request: bool) -> bool:
-    wanted = _objectives(place, known)
+    wanted = answer.objectives(place, known)
     found = {size: runs.transfer(place, sender, size) for size in SIZES}
     there = {size: one for size, one in found.items() if one is not None}
-    return bool(there) and all(_within(one, wanted.of(size), from_request) for size, one in there.items())
-
-
-def _within(found: Transfers, wanted: float | None, from_request: bool) -> bool:
-    """Whether every trial is within the objective: a median of a few might be by chance."""
-    times = found.from_request_s if from_request else found.times_s
-    return found.is_whole and wanted is not None and bool(times) and times[-1] <= wanted
+    return bool(there) and all(
+        one.is_within(wanted.of(size), from_request=from_request) for size, one in there.items()
+    )
 
 
 def _place(runs: KuhnRuns, place: str, known: Kuhn) -> list[str]:
-    wanted = _objectives(place, known)
+    wanted = answer.objectives(place, known)
     senders = [one for one in runs.senders(place) if one.configuration or not one.is_tcp]
     sizes = [one for one in SIZES if any(runs.transfer(place, sender, one) for sender in senders)]
     head = ["", *(text for size in sizes for text in (f"{size} MB", "from the request"))]
@@ -216,14 +169,15 @@ def _place(runs: KuhnRuns, place: str, known: Kuhn) -> list[str]:
             found = runs.transfer(place, sender, size)
             row += [_cell(found, wanted.of(size), from_request=since) for since in (False, True)]
         rows.append(row)
-    parts = [f"Objectives: {wanted.place}.", table(head, rows), _trials(runs, place, senders)]
+    times = folded("Times of each sender", table(head, rows))
+    parts = [f"Objectives: {wanted.place}.", *times, _trials(runs, place, senders)]
     return [*parts, *([_PLACE[place]] if place in _PLACE else [])]
 
 
 _PLACE = {
-    ACCESS: """Losses are between terminal and client, both ways, where 0.1 ms lie between them: proxies mend
-them there, and the satellite does not see them. QUIC is not split, so that to it they are losses of the
-whole path.""",
+    ACCESS: """Losses are between terminal and client, both ways, where 0.1 ms lie between them: proxies
+repair them there, and the satellite does not see them. QUIC is not split, so that to it they are losses of
+the whole path.""",
     SATELLITE: """Losses are on the satellite, both ways. Proxies end nothing but what lies beside it: the
 connection between them has the losses and nearly the whole round trip, as without them. Larger buffers do
 not help; a larger initial window helps the first megabytes alone. What helps is a congestion control that
@@ -235,7 +189,7 @@ def _cell(found: Transfers | None, wanted: float | None, *, from_request: bool) 
     if found is None:
         return "-"
     text = _seconds(found, from_request=from_request)
-    return f"**{text}**" if _within(found, wanted, from_request) else text
+    return f"**{text}**" if found.is_within(wanted, from_request=from_request) else text
 
 
 def _seconds(found: Transfers | None, *, from_request: bool) -> str:
@@ -319,7 +273,11 @@ _ORDER = """- **A and B** are hardly better than no proxies in the source, and s
 
 def _changes(runs: KuhnRuns) -> list[str]:
     """One change at a time, without losses."""
-    changed = [one for one in runs.senders(CLEAN) if one.is_tcp and not one.configuration]
+    changed = [
+        one
+        for one in runs.senders(CLEAN)
+        if one.is_tcp and not one.configuration and one.first_buffer is None
+    ]
     if not changed:
         return []
     mine = runs.configured(CLEAN)
@@ -343,10 +301,10 @@ _CHANGES = """Time since the client's first packet, in seconds, one trial each: 
 
 - **The server's settings** alone do as much as proxies that have them. What proxies bring over this path is
   large buffers and a large first window where the server has none; that they split brings nothing more.
-- **The initial window** ends to count near 45 packets. A receiving kernel's first window is 64 KiB, which is
-  45 packets of 1448 bytes: a sender may not send more, whatever its own window. To double from 10 to 45
-  takes 2.2 round trips, 1.3 s. For the source's 2 s a receiver has to allow 100 packets at once, and its
-  table has no setting for that.
+- **The initial window** ceases to matter near 45 packets. A receiving kernel's first window is 64 KiB, which
+  is 45 packets of 1448 bytes: a sender may not send more, whatever its own window. To double from 10 to 45
+  takes 2.2 round trips, 1.3 s. For the source's 2 s a receiver has to allow 100 packets at once, by a larger
+  middle value of `tcp_rmem` (`rmem`), for which the source's table has no setting.
 - **One proxy** at the gateway does as much as two, and what may wait inside a proxy changes nothing."""
 
 

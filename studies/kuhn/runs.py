@@ -1,13 +1,14 @@
 """The runs of the page: transfers by where losses are, by sender and by size; and goodputs under losses.
 
-A time is told twice. From the client's first packet on it has the handshakes of TCP and of TLS in it. From
-the request on, which is the end of the handshake, it has not: the source's tool has no TLS, and its clock
-starts when its connection is there.
+Each time is shown twice. From the client's first packet on it has the handshakes of TCP and of TLS in it.
+From the request on, which is the end of the handshake, it has not: the source's tool has no TLS, and its
+clock starts when its connection is there.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +31,7 @@ PLACES = (CLEAN, ACCESS, SATELLITE)
 SIZES = (2, 10, 100)  # MB
 TCP = "linux"
 _BASE = "linux:cc=cubic"
+_FIRST_BUFFER = re.compile(r":rmem=(\d+)")
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,17 @@ class Sender:
             return "none"
         word = proxies(self.treatment).removeprefix(", proxies ")
         return word if len(word) == 1 else ""
+
+    @property
+    def letter(self) -> str:
+        """A to D, whatever else is changed of the proxies; "" without one."""
+        return proxies(self.treatment).removeprefix(", proxies ").partition(" ")[0]
+
+    @property
+    def first_buffer(self) -> int | None:
+        """The bytes with which the proxies' receivers begin, `rmem`; None: as the kernel has it."""
+        found = _FIRST_BUFFER.search(self.treatment)
+        return None if found is None else int(found[1])
 
 
 def proxies(treatment: str) -> str:
@@ -105,6 +118,21 @@ class Transfers:
     def is_whole(self) -> bool:
         """Whether every trial came to its end."""
         return len(self.times_s) == len(self.cell.records)
+
+    def is_within(self, objective_s: float | None, *, from_request: bool = True) -> bool:
+        """Whether every trial is within it: a median of a few might be by chance."""
+        times = self.from_request_s if from_request else self.times_s
+        return self.is_whole and objective_s is not None and bool(times) and times[-1] <= objective_s
+
+    @property
+    def at_least_s(self) -> float | None:
+        """The time from the request on that every trial takes at least, where the timeout cut them all."""
+        if not self.cell.records or any(one.outcome != "transfer_timeout" for one in self.cell.records):
+            return None
+        return min(
+            len(one.received_bytes) * one.received_step_s - (one.handshake_s or 0.0)
+            for one in self.cell.records
+        )
 
     @property
     def reached_mb(self) -> float | None:

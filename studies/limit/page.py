@@ -1,23 +1,25 @@
-"""The page on how near each variant comes to an ideal sender, over sizes and paths."""
+"""The page on how close each variant comes to an ideal sender, over sizes and paths."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
-from bentpipe import labels, workload
-from bentpipe.analysis.cells import Cell
-from bentpipe.schema.manifest import ScenarioState
-from bentpipe.study import closing, figures, markdown
-from bentpipe.study.grid import Grid, is_reference
-from bentpipe.study.markdown import bytes_as, literal, percent, several, table, trials
-from bentpipe.study.source import Source, pooled, single_transfers, title
-from bentpipe.study.variants import definitions, short_names
+from bentpipe import labels
+from bentpipe.study import closing, figures, markdown, sheets
+from bentpipe.study.front import folded
+from bentpipe.study.grid import Grid, dropped
+from bentpipe.study.markdown import literal, percent, several, table, trials
+from bentpipe.study.source import Source, title
+from bentpipe.study.variants import definitions
+
+from . import answer
+from .runs import LimitRuns
 
 _FIGURE = "limit.svg"
-_HOW = """Shares are medians over the trials that succeeded, of `limit_s` / `completion_s`: 100 % is a
+_MEASURES = {"share_of_limit": lambda one: one.share_of_limit, "dropped_share": dropped}
+_BEST = "The best of each; *or*: those that chance could have put behind it."
+_HOW = """Shares are geometric means over the trials that succeeded, of `limit_s` / `completion_s`: 100 % is a
 sender that knows the path, waits a round trip for the handshake and one for the request, and then
 fills the link with 5 % for headers; a share may exceed it where headers take less. In brackets
 how many trials failed; a word, the most frequent outcome, where all did. *dropped*: what the
@@ -30,62 +32,14 @@ its file is there a round trip later. Linux's own buffers, 4 MiB of a sender, ho
 paths: `window` makes them larger."""
 _BOLD = """the best of a column, and what equals it to the percent, where the interval (95 %, t on logarithms)
 is above that of all others"""
-_KEY = "Numbers are percent; `!`: some trials failed, the median is over the others; `x`: no trial succeeded."
-
-
-@dataclass(frozen=True)
-class Page:
-    """The runs of the page, and their cells."""
-
-    sources: tuple[Source, ...]
-
-    @cached_property
-    def cells(self) -> list[Cell]:
-        return single_transfers(pooled(self.sources))
-
-    @cached_property
-    def variants(self) -> dict[str, str]:
-        return short_names(list(dict.fromkeys(one.key.server for one in self.cells)))
-
-    @cached_property
-    def scenarios(self) -> list[str]:
-        return list(dict.fromkeys(one.key.scenario for one in self.cells))
-
-    @cached_property
-    def sizes(self) -> list[str]:
-        found = {workload.parse(one.key.workload, "the run").size_bytes for one in self.cells}
-        return [bytes_as(one) for one in sorted(found)]
-
-    @cached_property
-    def clients(self) -> list[str]:
-        """One for each stack."""
-        return list(dict.fromkeys(one.key.client for one in self.cells))
-
-    def state(self, scenario: str) -> ScenarioState:
-        known = (one.manifest.scenarios for one in self.sources)
-        return next(one[scenario] for one in known if scenario in one)
-
-    def over(self, scenario: str) -> Grid:
-        """Variants against sizes."""
-        mine = [one for one in self.cells if one.key.scenario == scenario]
-        found = {(one.key.server, bytes_as(one.records[0].size_bytes)): one for one in mine}
-        return Grid(self.variants, [size for size in self.sizes if any(s == size for _, s in found)], found)
-
-    def of_size(self, size: str) -> Grid:
-        """Variants against scenarios."""
-        mine = [one for one in self.cells if bytes_as(one.records[0].size_bytes) == size]
-        return Grid(self.variants, self.scenarios, {(one.key.server, one.key.scenario): one for one in mine})
-
-    @cached_property
-    def reference(self) -> str | None:
-        return next((one for one in self.variants if is_reference(one)), None)
+_KEY = "Numbers are percent; `!`: some trials failed, the mean is over the others; `x`: no trial succeeded."
 
 
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
-    """Write the page and its figure to `folder`; the files, the page first. BentpipeError if the runs have
-    no transfers of one file with several variants, of each stack with one client.
+    """Write the page, its figures and its sheet to `folder`; the files, the page first. BentpipeError if the
+    runs have no transfers of one file with several variants, of each stack with one client.
     """
-    page = Page(tuple(runs))
+    page = LimitRuns(tuple(runs))
     stacks = {labels.variant(one).stack for one in page.clients}
     if len(page.variants) < 2 or len(page.clients) != len(stacks):
         raise runs[0].refused(
@@ -95,12 +49,15 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
             "run limit",
         )
     _draw(page, folder / _FIGURE)
+    front = answer.front(page, folder)
+    sheet = folder / "limit.csv"
+    line = sheets.of_cells(page.cells, _MEASURES, sheet)
     path = folder / "limit.md"
-    path.write_text(markdown.page(_sections(page)))
-    return [path, folder / _FIGURE]
+    path.write_text(markdown.page([*front.parts(), *_sections(page, line)]))
+    return [path, folder / answer.PICTURE, folder / _FIGURE, sheet]
 
 
-def _draw(page: Page, path: Path) -> None:
+def _draw(page: LimitRuns, path: Path) -> None:
     grids = [(size, page.of_size(size)) for size in page.sizes]
     panels = [
         (f"{size}: share of the limit, percent", grid.squares(list(page.variants))) for size, grid in grids
@@ -109,19 +66,17 @@ def _draw(page: Page, path: Path) -> None:
     figures.grids(panels, list(page.variants.values()), columns, path, "share of the limit")
 
 
-def _sections(page: Page) -> list[str]:
-    parts = ["# How near to the limit", _opening(page), _HOW, _best(page)]
-    parts += [f"![Share of the limit of every variant, size and path, in percent]({_FIGURE})", _KEY]
-    for scenario in page.scenarios:
-        parts += [
-            f"## {labels.scenario(scenario).name}",
-            _facts(page, scenario),
-            page.over(scenario).markdown("server"),
-        ]
+def _sections(page: LimitRuns, sheet: str) -> list[str]:
+    parts = ["## What was run", _opening(page), _HOW, answer.HOW, "## Every variant", _BEST]
+    parts += folded("The best of each path and size", _best(page))
+    parts += [f"![Share of the limit of every variant, size and path, in percent]({_FIGURE})", _KEY, sheet]
+    for scenario, grid in page.over.items():
+        parts += [f"## {labels.scenario(scenario).name}", _facts(page, scenario)]
+        parts += folded(several(len(grid.variants), "variant"), grid.markdown("server"))
     return [*parts, *closing.of_all(page.sources, definitions(list(page.variants)))]
 
 
-def _opening(page: Page) -> str:
+def _opening(page: LimitRuns) -> str:
     count = {len(one.records) for one in page.cells}
     same = " of the same stack" if len(page.clients) > 1 else ""
     text = (
@@ -133,7 +88,7 @@ def _opening(page: Page) -> str:
     )
     if any(record.transport == "tcp" for one in page.cells for record in one.records):
         text += f" {_TCP}"
-    text += f" In bold, {_BOLD}"
+    text += f" In bold, in the tables, {_BOLD}"
     if page.reference is None:
         return f"{text}. Look at what is dropped beside it: speed that is bought with loss is no gain."
     return (
@@ -143,17 +98,16 @@ def _opening(page: Page) -> str:
     )
 
 
-def _best(page: Page) -> str:
+def _best(page: LimitRuns) -> str:
     """Scenarios against sizes: who is best."""
     rows = []
     for scenario in page.scenarios:
-        grid = page.over(scenario)
+        grid = page.over[scenario]
         rows.append([labels.scenario(scenario).name, *(_winner(page, grid, size) for size in page.sizes)])
-    text = "The best of each; *or*: those that chance could have put behind it."
-    return f"{text}\n\n{table(['', *page.sizes], rows, left=1 + len(page.sizes))}"
+    return table(["", *page.sizes], rows, left=1 + len(page.sizes))
 
 
-def _winner(page: Page, grid: Grid, size: str) -> str:
+def _winner(page: LimitRuns, grid: Grid, size: str) -> str:
     best = grid.best(size) if size in grid.settings else set()
     if not best:
         return "-"
@@ -163,12 +117,12 @@ def _winner(page: Page, grid: Grid, size: str) -> str:
     return f"{text}; or {_listed(page, rivals)}" if rivals else text
 
 
-def _listed(page: Page, variants: set[str]) -> str:
+def _listed(page: LimitRuns, variants: set[str]) -> str:
     names = [name for one, name in page.variants.items() if one in variants]
     return literal(", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else ""))
 
 
-def _facts(page: Page, scenario: str) -> str:
+def _facts(page: LimitRuns, scenario: str) -> str:
     summary = page.state(scenario).summary
     known = [
         ("queue", summary.get("forward_queue")),

@@ -10,9 +10,10 @@ from bentpipe import workload
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs.records import Record
-from bentpipe.study import closing, markdown
+from bentpipe.study import closing, markdown, sheets
+from bentpipe.study.front import folded
 from bentpipe.study.intervals import with_quantiles
-from bentpipe.study.markdown import number, path, table, trials
+from bentpipe.study.markdown import number, path, several, table, trials
 from bentpipe.study.quantiles import median, median_of
 from bentpipe.study.source import Source, pooled
 from bentpipe.workload import shown_time
@@ -20,6 +21,16 @@ from bentpipe.workload.frames import FrameViewing
 from bentpipe.workload.http import TITLES
 from bentpipe.workload.live import LiveSession
 
+from . import answer
+from .answer import MediaCells
+
+_MEASURES = {
+    "startup_s": lambda one: one.startup_s,
+    "stalled_s": lambda one: one.stalled_s,
+    "media_rate_bps": lambda one: one.media_rate_bps,
+    "latency_s": lambda one: one.latency_s,
+    "missed_percent": answer.missed,
+}
 _TEXT = """What a viewer sees behind a satellite: a live stream in segments of 2 s at four rates, from which
 a player chooses by what comes through ([rules](../../docs/reference/live-streams.md)), and frames, 30 a
 second, each of use for a time ([rules](../../docs/reference/frames.md)). In virtual time, with real
@@ -32,19 +43,24 @@ are no older. A dash: so many of them never came whole."""
 
 
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
-    """Write the page to `folder`. BentpipeError if the runs have neither live streams nor frames."""
+    """Write the page, its picture and its sheet to `folder`; the files, the page first. BentpipeError if the
+    runs have neither live streams nor frames.
+    """
     known = cells(pooled(runs))
     live = [one for one in known if isinstance(_workload(one), LiveSession) and _is_started(one)]
     frames = [one for one in known if isinstance(_workload(one), FrameViewing) and _is_started(one)]
     if not live and not frames:
         raise runs[0].refused("it has neither live streams nor frames", "study media")
-    parts = ["# Live streams and frames with deadlines", _TEXT]
+    front = answer.front(MediaCells(live, frames), folder)
+    sheet = folder / "media.csv"
+    line = sheets.of_cells([*live, *frames], _MEASURES, sheet)
+    parts = [*front.parts(), "## What was run", _TEXT, answer.HOW, line]
     parts += _tables("Live streams", _LIVE, live, _live_row, _LIVE_HEAD)
     parts += _tables("Frames", _FRAMES, frames, _frames_row, _FRAMES_HEAD)
     parts += closing.of_all(runs)
     file = folder / "media.md"
     file.write_text(markdown.page(parts))
-    return [file]
+    return [file, *([] if front.picture is None else [front.picture.file]), sheet]
 
 
 def _workload(one: Cell) -> workload.Workload | None:
@@ -65,7 +81,8 @@ def _tables(
     yield text.format(trials({len(one.records) for one in shown}))
     for scenario in dict.fromkeys(one.key.scenario for one in shown):
         yield f"### {title}: {path(scenario)}"
-        yield table(head, [row(one) for one in shown if one.key.scenario == scenario], left=_LEFT)
+        rows = [row(one) for one in shown if one.key.scenario == scenario]
+        yield from folded(several(len(rows), "setting"), table(head, rows, left=_LEFT))
 
 
 _LEFT = 2  # columns of words

@@ -80,6 +80,6 @@ def _agreement(name: str, virtual: dict[Row, Cell], real: dict[Row, Cell]) -> st
 
 
 def _order(cells: dict[Row, Cell], page: str, both: dict[Row, Cell]) -> list[str]:
-    """The versions of HTTP, the soonest first."""
+    """The versions of HTTP, fastest first."""
     versions = [version for one, version in both if one == page]
     return sorted(versions, key=lambda version: median_of(cells[page, version], "plt_s") or 0.0)

@@ -24,7 +24,7 @@ _NO_MEASUREMENT = """What is nearest is the best of these settings on two times 
 drawn here, and it is another one over each orbit: so it shows how much hangs on requests at once, and
 measures nothing of the source's browser."""
 _AT_LOSS = """Over GEO with 1 % of loss the source's proxies bring the page sooner: after {} without them,
-after {} with them. Here those with NewReno in the table above do not. What is changed is what the client
+after {} with them. What is changed here is what the client
 has under way at once, from a server with an initial window of 32 packets, and the congestion control of the
 proxies. Medians and quartiles in seconds, of {} of each. The last column is how many times as long the page
 takes as without proxies, of geometric means, with its 95 % interval (Welch's t on logarithms). One that

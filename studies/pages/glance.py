@@ -75,7 +75,7 @@ def _operators(runs: PageRuns) -> Iterator[str]:
         times = {TITLES[version]: _times(mine, TITLES[version]) for version in ("h1", "h2", "h3")}
         if all(times.values()):
             shown = [f"{name} {_range(times[name])}" for name in sorted(times, key=lambda it: min(times[it]))]
-            yield f"Over operators' GEO links, TCP {words}, the soonest first: {', '.join(shown)}."
+            yield f"Over operators' GEO links, TCP {words}, fastest first: {', '.join(shown)}."
 
 
 def _times(cells: Sequence[Cell], version: str) -> list[float]:

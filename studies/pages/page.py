@@ -7,12 +7,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from bentpipe.study import claims as study_claims
 from bentpipe.study import closing, markdown
-from bentpipe.study.markdown import table, trials
+from bentpipe.study.front import folded
+from bentpipe.study.markdown import several, table, trials
 from bentpipe.study.source import Source
 from bentpipe.workload.http import TITLES
 
-from . import browsers, experiments, glance, published, senders
+from . import answer, browsers, experiments, glance, published, senders
 from .published import Published, TableRow
 from .runs import H1, H3, QUIC, TCP, PageRuns, seconds
 
@@ -37,7 +39,13 @@ _DIFFERS = """- **The page.** The source's is the ETSI Kepler reference page: 75
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     """Write the page to `folder`. BentpipeError unless the runs are those of the study."""
     found, said = PageRuns.of(runs), published.load()
-    parts = ["# Pages over satellites", _TEXT, *glance.section(found, said), *_table_two(found, said)]
+    known = answer.claims(found, said)
+    front = answer.front(found, said, known, folder)
+    parts = [*front.parts(), "## What was run", _TEXT]
+    if known:
+        parts += ["## The paper's claims", study_claims.RULE, answer.HOW]
+        parts += folded(several(len(known), "ratio"), study_claims.rows(known, "of the paper's table"))
+    parts += [*glance.section(found, said), *_table_two(found, said)]
     parts += experiments.at_once(found, said)
     parts += experiments.at_loss(found, said)
     parts += senders.section(found, QUIC, "Other senders and proxies of QUIC")
@@ -47,7 +55,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     parts += closing.of_all(runs, {"Kosek": said.source, "Deutschmann": said.slides})
     file = folder / "pages.md"
     file.write_text(markdown.page(parts))
-    return [file]
+    return [file, *([] if front.picture is None else [front.picture.file])]
 
 
 def _table_two(runs: PageRuns, said: Published) -> Iterator[str]:
@@ -61,7 +69,8 @@ def _table_two(runs: PageRuns, said: Published) -> Iterator[str]:
     yield _DIFFERS
     for column, title in _MEASURES.items():
         head = [title, *said.losses]
-        yield table(head, [[_row_title(row), *_row(runs, said, row, column)] for row in said.table])
+        rows = [[_row_title(row), *_row(runs, said, row, column)] for row in said.table]
+        yield from folded(title, table(head, rows))
 
 
 def _row_title(row: TableRow) -> str:

@@ -1,7 +1,7 @@
 """The page of trials over real links: the links, pairs, days and hours, the weather, and the emulation.
 
 What the thesis of Endres (2022) has of its two satellite accesses: table 4.4, section 5.7.4 with figures 5.23
-and 5.24. Whether anything depends on time is told as there, by a regression line, and here with an interval.
+and 5.24. Whether anything depends on time is shown as there, by a regression line, and here with an interval.
 """
 
 from __future__ import annotations

@@ -3,12 +3,13 @@
 A share has Wilson's interval (E. B. Wilson, J. Am. Stat. Assoc. 22, 1927); two shares are compared by
 Fisher's exact test (R. A. Fisher, J. R. Stat. Soc. 85, 1922). A shift is the middle of all differences
 between a trial of one kind and one of the other, and its interval that of Mann and Whitney's test turned
-round (J. L. Hodges, E. L. Lehmann, Ann. Math. Stat. 34, 1963): it assumes that the two are distributed alike
-but for the shift, nothing else, and takes trials that never came so far as later than all others.
+round (J. L. Hodges, E. L. Lehmann, Ann. Math. Stat. 34, 1963): it assumes that the two are distributed
+equally but for the shift, nothing else, and takes trials that never came so far as later than all others.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -79,6 +80,7 @@ def shift(then: Sequence[float], now: Sequence[float]) -> ShiftInterval | None:
     return ShiftInterval(middle, gaps[outer - 1], gaps[len(gaps) - outer])
 
 
+@functools.lru_cache
 def _outer(first: int, second: int) -> int:
     """Which of the ordered differences the interval begins with, counted from 1; 0: there are too few."""
     counts = _arrangements(first, second)

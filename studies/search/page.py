@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bentpipe.errors import BentpipeError
+from bentpipe.study import claims as study_claims
 from bentpipe.study import closing, markdown
+from bentpipe.study.front import folded
 from bentpipe.study.markdown import literal, percent, several, table
 from bentpipe.study.quantiles import median, quantile, share_of
 from bentpipe.study.slow_starts import BASELINE, MB
 from bentpipe.study.source import Source
 
+from . import answer, arms, beside, hybla, on_demand, published, varied, windows
 from . import drawn as search_figures
-from . import hybla, on_demand, published, varied, windows
-from .intervals import share_above
 from .published import PublishedCounts
 from .study import QUARTILES, ArrivalComparison, PublishedComparison
 
@@ -41,16 +42,15 @@ _COUNTS = """- **The first round trip.** A tenth to a quarter of the source's ru
   they come, whatever is missing before them. So both are below.
 - **Quartiles.** The source's are of the runs that reach the given MB before they are cut. Here they are of
   all clean runs, and those that do not reach it count as later than all others."""
-_GLANCE = """Shares have Wilson's 95 % interval in parentheses. *At best* and *at worst* are of all sizes, by
-the MB: that chance favours them, no interval says."""
+_GLANCE = """*At best* and *at worst* are of all sizes, by the MB: chance favours them."""
 _REPETITION = """- **Repetition.** The source has {there} runs of a kind, here there are {here}."""
 _ENDS = """What the source's figures 1 and 3 sketch, measured: slow start may end before the path is full,
 when it is, or when the queue has overflowed; and SEARCH sees from arrivals that fall behind what is
 expected that it is full. The second picture is of one run, that of the median lead, by what reached the
 client; SEARCH itself counts acknowledgments, half a round trip later."""
-_VERSIONS = """`search`, `search-keep` and `search-log` are SEARCH 2.0, as the source has it; `search4` is
-SEARCH 4.0, of draft-chung-ccwg-search-09. Version 10 of that draft is out. It is not implemented, and
-what it changes is not known here: its text was not available."""
+_VERSIONS = """`search` and the slow starts whose names begin with `search-` are SEARCH 2.0, as the source has
+it; `search4` is SEARCH 4.0, of draft-chung-ccwg-search-09. Version 10 of that draft is out. It is not
+implemented, and what it changes is not known here: its text was not available."""
 _OLD = "records of this run do not say what the client could read: it was made by an earlier version"
 
 
@@ -74,20 +74,27 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     if windows.draw(runs, flow_control):
         files["windows"] = flow_control
     path = folder / "search.md"
-    path.write_text(markdown.page(_sections(study, runs, files)))
-    return [path, *files.values()]
+    known = answer.claims(study)
+    later = arms.proposed(runs)
+    front = answer.front(study, known, answer.Tried(varied.settings(runs)[1:], later), folder)
+    claimed = ["## The report's claims", study_claims.rows(known, "the report says"), study_claims.RULE]
+    head = [*front.parts(), "## What was run", _opening(study), *claimed, answer.HOW]
+    path.write_text(markdown.page([*head, *_sections(study, runs, later, files)]))
+    return [path, *([] if front.picture is None else [front.picture.file]), *files.values()]
 
 
-def _sections(study: PublishedComparison, runs: Sequence[Source], drawn: dict[str, Path]) -> list[str]:
+def _sections(
+    study: PublishedComparison,
+    runs: Sequence[Source],
+    later: Sequence[arms.ProposedChange],
+    drawn: dict[str, Path],
+) -> list[str]:
     def shown(*names: str) -> list[str]:
         return [f"![{search_figures.NAMES[one]}]({drawn[one].name})" for one in names if one in drawn]
 
     return [
-        "# SEARCH in QUIC, the paper again",
-        _opening(study),
-        "## At a glance",
-        _glance(study),
-        "What differs from the source, and so limits what its numbers and these say of each other:",
+        *folded("Times saved, by the medians of all sizes", _glance(study)),
+        "## Differences from the source",
         _differs(study),
         "## The runs",
         *_runs(study),
@@ -107,6 +114,8 @@ def _sections(study: PublishedComparison, runs: Sequence[Source], drawn: dict[st
         _window(study),
         *shown("window"),
         *varied.sections(runs, study.known),
+        *arms.sections(later),
+        *beside.sections(runs),
         *on_demand.sections(runs),
         *hybla.sections(runs),
         *windows.sections(runs, drawn),
@@ -143,14 +152,6 @@ def _of_kinds(study: PublishedComparison) -> list[PublishedCounts]:
 
 def _glance(study: PublishedComparison) -> str:
     known, rows = study.known, []
-    if study.leads is not None:
-        before = [lead for lead in study.leads if lead > 0]
-        rows += [
-            ["runs in which SEARCH's exit comes before the first loss",
-             share_above(study.leads, 0).written(), f"{known.exit_first:g} %"],
-            ["of these, by more than a round trip", share_above(before, 1).written(),
-             f"{known.exit_a_round_trip_before:g} %"],
-        ]  # fmt: skip
     for one in study.others:
         end_mb = study.sizes_mb[-1]
         far_mb = known.saved_beyond_mb
@@ -170,12 +171,7 @@ def _glance(study: PublishedComparison) -> str:
         [f"at best, by bytes as they arrive: {study.name(one)}", _at_size(arrivals.most_saved(one)), "-"]
         for one in study.others
     ]
-    for one, cuts in study.cuts:
-        few = share_above(cuts, known.beta_cut).written()
-        rows.append(
-            [f"runs in which more is taken off than by CUBIC: {study.name(one)}", few, '"a small fraction"']
-        )
-    return f"{table(['', 'here', 'published'], rows)}\n\n{_GLANCE}"
+    return f"{_GLANCE}\n\n{table(['', 'here', 'published'], rows)}"
 
 
 def _at_size(found: tuple[float, int] | None) -> str:
@@ -186,7 +182,7 @@ def _sooner(seconds: float | None) -> str:
     if seconds is None:
         return "-"
     if abs(seconds) < 0.05:
-        return "alike"
+        return "equal"
     return f"{abs(seconds):.1f} s {'sooner' if seconds > 0 else 'later'}"
 
 
@@ -214,8 +210,8 @@ def _runs(study: PublishedComparison) -> list[str]:
     line = (
         "As in the source, runs whose slow start ended with a loss before the link was full are left out of "
         f"what follows. The source draws that line at {study.known.threshold_s:g} s. Here it is "
-        f"{study.baseline.earliest_s:.1f} s: when the first of the runs without any loss on the medium "
-        "noticed a loss."
+        f"{study.baseline.earliest_s:.1f} s: when the first of the baseline's runs without any loss on the "
+        "medium noticed a loss. Of any other slow start it is the first of its own such runs."
     )
     return [table(head, rows), line]
 
@@ -286,20 +282,20 @@ def _compared(study: PublishedComparison) -> list[str]:
     rows = []
     for one in study.others:
         gaps = study.gaps(one, _COMPARED_MB)
-        alike, sooner = (
-            sum(abs(gap) <= varied.ALIKE_S for gap in gaps),
-            sum(gap > varied.ALIKE_S for gap in gaps),
+        equal, sooner = (
+            sum(abs(gap) <= varied.EQUAL_S for gap in gaps),
+            sum(gap > varied.EQUAL_S for gap in gaps),
         )
         known = study.known
-        then = [known.alike, known.sooner, known.later] if one.slow_start == "search-keep" else []
-        shares = [f"{count} %" for count in (alike, sooner, len(gaps) - alike - sooner)]
+        then = [known.equal, known.sooner, known.later] if one.slow_start == "search-keep" else []
+        shares = [f"{count} %" for count in (equal, sooner, len(gaps) - equal - sooner)]
         rows.append([study.name(one), *shares, " / ".join(f"{share:g} %" for share in then) or "-"])
     text = (
         f"The distributions of the time to {_COMPARED_MB} MB compared with the baseline's, percentile by "
         f"percentile; "
-        f"alike are those that differ by less than {varied.ALIKE_S:g} s (the source has no number for this):"
+        f"equal are those that differ by less than {varied.EQUAL_S:g} s (the source has no number for this):"
     )
-    return [text, table(["", "alike", "sooner", "later", "published"], rows)]
+    return [text, table(["", "equal", "sooner", "later", "published"], rows)]
 
 
 def _window(study: PublishedComparison) -> str:

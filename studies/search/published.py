@@ -27,7 +27,7 @@ class Search(Table, frozen=True):
     exit_a_round_trip_before: float
     saved_s: float
     saved_beyond_mb: int
-    alike: float
+    equal: float
     sooner: float
     later: float
     beta_cut: float

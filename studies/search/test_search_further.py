@@ -110,6 +110,83 @@ def test_what_turns_the_result_is_said(bentpipe: Command) -> None:
     assert f"SEARCH is later {beyond} Reno in place of CUBIC (-1.0 s)" in said
 
 
+def arm(name: str, begins_s: float, scenario: str = "sat", drops: int = 5) -> list[Record]:
+    """Runs of a change of SEARCH, which leaves slow start by itself after 7 s, and drops some packets."""
+    said = {"slow_start_left_s": 7.0, "slow_start_left_by": "search"}
+    server = f"noq:cc=cubic:ss={name}:pacing=off"
+    return [
+        record(server, n, begins_s + n / 100, scenario, server_statistics=said, forward_queue_drops=drops)
+        for n in range(1, RUNS + 1)
+    ]
+
+
+def test_what_the_source_proposes_stands_beside_the_baseline(bentpipe: Command) -> None:
+    """One change saves 3 s, one is 1 s late, and one saves 3 s with a faster link of the server alone."""
+    base = [fake_run.change(one, forward_queue_drops=10) for one in pair(4, 1.5)]
+    write("run", base)
+    assert "leaves to later" not in page(bentpipe, "run")
+    capped = "sat,ground.forward.rate=300Mbit/s"
+    fast = [*pair(4, None, capped), *arm("search-rtt", 1.0, capped)]
+    write("more", [*arm("search-below", 1.0), *arm("search-jump", 5.0, drops=0), *fast])
+    text = page(bentpipe, "run", "more")
+    said = " ".join(text.split())
+    assert "| `search-below` | the base | 8 | 100 % (68 to 100) | 5 | 10 | 3.0 s (" in text
+    assert "| `search-rtt` | the server's own link at 300 Mbit/s | 8 | 100 % (68 to 100) | 5 |" in text
+    assert "`search-below` is 3.0 s earlier, with 0.50 times the packets dropped" in said
+    assert "`search-jump` is 1.0 s later, with 0 packets dropped" in said
+    tried = "tried were 1 setting that it leaves open, changed one at a time, and 3 changes of SEARCH"
+    gains = "search-below and search-rtt with the server's own link at 300 Mbit/s"
+    assert f"{tried} that it proposes, and a gain of 3 s appears with {gains}." in said
+
+
+def test_two_flows_over_a_deep_queue_have_a_row_each(bentpipe: Command) -> None:
+    write("run", pair(4, 1.5))
+    deep, further = "sat,forward.queue=4BDP", "start=5s"
+
+    def trial(first: str, second: str, jain: float, iteration: int, *, named: bool = True) -> Record:
+        server = f"noq:cc=cubic:ss={first}"
+        beside = f"server=noq:cc=cubic:ss={second},{further}" if named else further
+        made = fake_run.record("sat", "noq", server, iteration)
+        counts = {
+            f"{way}_{what}": 0
+            for way in ("forward", "return")
+            for what in ("packets", "queue_drops", "losses")
+        }
+        waits = {f"{way}_queueing_{it}_ms": 0.0 for way in ("forward", "return") for it in ("median", "p99")}
+        ends = {"client": "noq", "server": server, "start_s": 0.0, "end_s": 60.0, "outcome": "ok"}
+        sent = {"goodput_bps": 8e6, "forward_packets": 1000, "forward_queue_drops": 20}
+        flow = {**ends, "detail": "", "received_bytes": [], **counts, **waits, **sent}
+        return fake_run.change(
+            made, scenario=deep, workload=f"duration:60s + {beside}", jain_index=jain,
+            trial=f"{first}{second}{iteration}{named}", seed=f"{first}{second}{iteration}{named}",
+            flows=[flow, flow], in_order_bytes=[1],
+        )  # fmt: skip
+
+    records = [
+        trial(first, second, jain + n / 100, n)
+        for first, second, jain in (("standard", "standard", 0.8), ("standard", "search", 0.6))
+        for n in (1, 2, 3)
+    ]
+    # The same pair, with the second flow's server left out, and a trial that says nothing of the flows.
+    records += [trial("standard", "standard", 0.8 + n / 100, n, named=False) for n in (1, 2, 3)]
+    invalid = trial("standard", "search", 0.1, 4)
+    records += [fake_run.change(invalid, outcome="invalid", detail="the host was too slow")]
+    text = bentpipe.page(
+        "search", *fake_run.named(["run"]), *fake_run.write_campaign("search-fairness", records)
+    )
+    assert "| standard | standard | 0.82 (0.81) |" in text and text.count("| standard | standard |") == 1
+    assert "| standard | search | 0.62 (0.61) | 8.00 | 8.00 | 2 % |" in text
+    said = " ".join(text.split())
+    assert "The second flow begins 5 s after the first" in said
+    assert "Least fair are `standard` and then `search`, 0.62 (0.60 to 0.64), most `standard` and" in said
+    assert "then `standard`, 0.82 (0.81 to 0.83). Two flows without SEARCH have 0.82 (0.81 to 0.83)." in said
+    near = [fake_run.change(one, jain_index=0.9 - 0.3 * (one.iteration % 2)) for one in records]
+    text = bentpipe.page(
+        "search", *fake_run.named(["run"]), *fake_run.write_campaign("search-fairness", near)
+    )
+    assert "That pairs differ in fairness is not shown" in " ".join(text.split())
+
+
 def test_without_further_runs_nothing_is_said_of_them(bentpipe: Command) -> None:
     write("run", pair(4, 1.5))
     text = page(bentpipe, "run")

@@ -21,7 +21,7 @@ from .published import Search
 from .study import ArrivalComparison, SlowStartComparison
 
 COMPARED = "search-keep"
-ALIKE_S = 0.25  # times that differ by less are alike
+EQUAL_S = 0.25  # times that differ by less are equal
 _CHANCE = 0.05
 _BY_CHANCE = 0.05  # of intervals that hold the truth in 95 % of cases
 _EACH_MB = 5
@@ -90,7 +90,7 @@ def settings(runs: Sequence[Source]) -> list[OpenSetting]:
     ]
     found: dict[str, list[Record]] = {}
     for record in here:
-        found.setdefault(_changed(record, first), []).append(record)
+        found.setdefault(changed(record, first), []).append(record)
     line_s = SlowStartComparison(found.get("", [])).groups[0].earliest_s if "" in found else 0.0
     made = [
         OpenSetting(words, SlowStartComparison(records, otherwise_s=line_s))
@@ -100,7 +100,7 @@ def settings(runs: Sequence[Source]) -> list[OpenSetting]:
     return sorted(usable, key=lambda one: one.words != "")
 
 
-def _changed(record: Record, base: Record) -> str:
+def changed(record: Record, base: Record) -> str:
     """In words, what a record's path and server have that those of the base have not; "" if it is one."""
     told = []
     path = record.scenario.removeprefix(base.scenario).lstrip(",")
@@ -154,7 +154,7 @@ def sections(runs: Sequence[Source], known: Search) -> list[str]:
         "at least",
         *(f"saved at {mb} MB" for mb in _AT_MB),
     ]
-    head += ["alike", "sooner", "later", "takes more off"]
+    head += ["equal", "sooner", "later", "takes more off"]
     said = [_of_exits(found[0], found[1:], known.exit_first), _of_times(found[0], found[1:], arriving)]
     return [
         "## What the source leaves open",
@@ -169,7 +169,7 @@ def _row(one: OpenSetting, beta: float) -> list[str]:
     runs, other = one.runs, one.runs.others[0]
     counts = dict.fromkeys((len(runs.baseline.clean), len(other.clean)))
     gaps = runs.gaps(other, _AT_MB[0])
-    alike, sooner = sum(abs(gap) <= ALIKE_S for gap in gaps), sum(gap > ALIKE_S for gap in gaps)
+    equal, sooner = sum(abs(gap) <= EQUAL_S for gap in gaps), sum(gap > EQUAL_S for gap in gaps)
     return [
         one.words or "the base",
         " and ".join(map(str, counts)),
@@ -177,8 +177,8 @@ def _row(one: OpenSetting, beta: float) -> list[str]:
         one.by_a_round_trip.written(),
         _at_size(one.most),
         _at_size(one.least),
-        *(_shifted(one.sooner(size)) for size in _AT_MB),
-        *(f"{count} %" for count in (alike, sooner, len(gaps) - alike - sooner)),
+        *(shifted(one.sooner(size)) for size in _AT_MB),
+        *(f"{count} %" for count in (equal, sooner, len(gaps) - equal - sooner)),
         one.takes_more(beta).written(),
     ]
 
@@ -187,7 +187,8 @@ def _at_size(found: tuple[float, int] | None) -> str:
     return "-" if found is None else f"{found[0]:.1f} s at {found[1]} MB".replace("-0.0", "0.0")
 
 
-def _shifted(one: ShiftInterval | None) -> str:
+def shifted(one: ShiftInterval | None) -> str:
+    """Seconds saved, with the interval; a dash where there is none."""
     if one is None or not math.isfinite(one.value):
         return "-"
     ends = f"{one.low:.1f} to {one.high:.1f}" if math.isfinite(one.low) else "too few"
@@ -220,11 +221,11 @@ def _of_times(base: OpenSetting, others: Sequence[OpenSetting], arriving: OpenSe
     sooner = [one for one in named if _surely(one, size) > 0]
     later = [one for one in named if _surely(one, size) < 0]
     told = [
-        f"SEARCH is {word} at {size} MB by more than {ALIKE_S:g} s, with {_timed(some)}"
+        f"SEARCH is {word} at {size} MB by more than {EQUAL_S:g} s, with {_timed(some)}"
         for word, some in (("sooner", sooner), ("later", later))
         if some
     ]
-    text = "; ".join(told) or f"In no row is SEARCH sooner or later at {size} MB by more than {ALIKE_S:g} s"
+    text = "; ".join(told) or f"In no row is SEARCH sooner or later at {size} MB by more than {EQUAL_S:g} s"
     judged = sum(1 for one in named if (found := one.sooner(size)) and math.isfinite(found.low))
     text += (
         f", with an interval that leaves out 0. Each is judged by itself: of the {judged} rows with an "
@@ -237,7 +238,7 @@ def _of_times(base: OpenSetting, others: Sequence[OpenSetting], arriving: OpenSe
     ]
     sizes = [mb for mb in range(_EACH_MB, _AT_MB[1] + 1, _EACH_MB) if _surely(base, mb) > 0]
     where = (
-        f" In order, the base is sooner by more than {ALIKE_S:g} s at {len(sizes)} of "
+        f" In order, the base is sooner by more than {EQUAL_S:g} s at {len(sizes)} of "
         f"{_AT_MB[1] // _EACH_MB} sizes, each judged by itself, the first {sizes[0]} MB, the last "
         f"{sizes[-1]} MB."
         if sizes
@@ -247,9 +248,9 @@ def _of_times(base: OpenSetting, others: Sequence[OpenSetting], arriving: OpenSe
 
 
 def _surely(one: OpenSetting, size_mb: int) -> int:
-    """1: SEARCH is sooner; -1: later; 0: alike, or chance can have made it."""
+    """1: SEARCH is sooner; -1: later; 0: equal, or chance can have made it."""
     found = one.sooner(size_mb)
-    if found is None or abs(found.value) <= ALIKE_S:
+    if found is None or abs(found.value) <= EQUAL_S:
         return 0
     return int(found.low > 0) - int(found.high < 0)
 

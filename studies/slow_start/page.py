@@ -6,22 +6,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
-from bentpipe.analysis.cells import Cell, cells
+from bentpipe.analysis.cells import Cell
 from bentpipe.schema.manifest import ScenarioState
-from bentpipe.study import closing, figures, markdown
-from bentpipe.study.grid import Grid
+from bentpipe.study import closing, figures, markdown, sheets
+from bentpipe.study.front import folded
+from bentpipe.study.grid import Grid, dropped
 from bentpipe.study.markdown import literal, several, table, trials
 from bentpipe.study.slow_starts import MB, SlowStartTrial
-from bentpipe.study.source import Source, pooled
-from bentpipe.study.variants import definitions, short_names, slow_start
+from bentpipe.study.source import Source
+from bentpipe.study.variants import definitions
+
+from . import answer
+from .runs import SlowStartRuns, is_tcp
 
 _FIGURE = "slow-start.svg"
-_HOW = """Share of the limit, medians of `limit_s` / `completion_s`: 100 % is a sender that knows the path.
-*dropped*: what the queue dropped, in percent of the file. In bold, the best of a column among
+_MEASURES = {"share_of_limit": lambda one: one.share_of_limit, "dropped_share": dropped}
+_HOW = """Share of the limit, geometric means of `limit_s` / `completion_s`: 100 % is a sender that knows
+the path. *dropped*: what the queue dropped, in percent of the file. In bold, the best of a column among
 those that drop no more than CUBIC with HyStart++ does there, and what equals it to the percent, where the
 interval (95 %, t on logarithms) is above that of all others."""
 _TCP = """Of TCP the limit has a round trip more, its handshake and that of TLS being apart: at equal shares
@@ -35,65 +38,18 @@ _ACTS = """The least queue from which on a slow start acts before the first loss
 first slows down, as HyStart++ does:"""
 
 
-@dataclass(frozen=True)
-class Page:
-    """The runs of the page, and their cells."""
-
-    sources: tuple[Source, ...]
-
-    @cached_property
-    def cells(self) -> list[Cell]:
-        return [
-            one
-            for one in cells(pooled(self.sources))
-            if one.key.scenario_label.queue and (slow_start(one.key.server) or _is_tcp(one))
-        ]
-
-    @property
-    def has_tcp(self) -> bool:
-        return any(_is_tcp(one) for one in self.cells)
-
-    @cached_property
-    def variants(self) -> dict[str, str]:
-        return short_names(list(dict.fromkeys(one.key.server for one in self.cells)))
-
-    @cached_property
-    def paths(self) -> list[tuple[str, str]]:
-        """Scenario, without its queue, and workload."""
-        return list(
-            dict.fromkeys((str(one.key.scenario_label.without_queue), one.key.workload) for one in self.cells)
-        )
-
-    @property
-    def tells(self) -> bool:
-        """Whether any server said how it left slow start."""
-        return any(SlowStartTrial(record).left_by for cell in self.cells for record in cell.records)
-
-    def over(self, path: tuple[str, str]) -> Grid:
-        """Slow starts against queues."""
-        mine = [
-            one for one in self.cells if (str(one.key.scenario_label.without_queue), one.key.workload) == path
-        ]
-        settings = list(dict.fromkeys(one.key.scenario_label.queue for one in mine))
-        return Grid(
-            self.variants,
-            settings,
-            {(one.key.server, one.key.scenario_label.queue): one for one in mine},
-        )
-
-
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
-    """Write the page and its figure to `folder`; the files, the page first. BentpipeError if the run has
-    not several slow starts and a sweep of the forward queue.
+    """Write the page, its figures and its sheet to `folder`; the files, the page first. BentpipeError if
+    the run has not several slow starts and a sweep of the forward queue.
     """
-    page = Page(tuple(runs))
+    page = SlowStartRuns(tuple(runs))
     if len(page.variants) < 2:
         raise runs[0].refused(
             "wanted are servers with ss=, and a sweep of forward.queue; the run has "
             f"{several(len(page.variants), 'server')} with both",
             "run slow-start",
         )
-    grids = [(path, page.over(path)) for path in page.paths]
+    grids = page.over.items()
     figures.grids(
         [
             (f"{path[0]}: share of the limit, percent", grid.squares(list(page.variants)))
@@ -104,45 +60,44 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
         folder / _FIGURE,
         "share of the limit over queues",
     )
+    front = answer.front(page, folder)
+    sheet = folder / "slow-start.csv"
+    line = sheets.of_cells(page.cells, _MEASURES, sheet)
     written = folder / "slow-start.md"
-    written.write_text(markdown.page(_sections(page)))
-    return [written, folder / _FIGURE]
+    written.write_text(markdown.page([*front.parts(), *_sections(page, line)]))
+    return [written, folder / answer.PICTURE, folder / _FIGURE, sheet]
 
 
-def _sections(page: Page) -> list[str]:
-    parts = ["# Slow starts side by side", _opening(page), _HOW, *([_TCP] if page.has_tcp else [])]
-    parts += [_LEFT] if page.tells else []
-    parts.append(f"![Share of the limit of every slow start, over queues, in percent]({_FIGURE})")
+def _sections(page: SlowStartRuns, sheet: str) -> list[str]:
+    parts = ["## What was run", _opening(page), _HOW, answer.HOW, *([_TCP] if page.tcp else [])]
+    parts += ["## Every slow start"]
+    parts += [f"![Share of the limit of every slow start, over queues, in percent]({_FIGURE})", sheet]
     if page.tells:
-        parts += [_ACTS, _acting(page)]
-    for path in page.paths:
-        grid = page.over(path)
-        parts += [f"## {path[0]}", _title(page, path[0]), grid.markdown("server")]
-        parts += [_left(page, grid)] if page.tells else []
+        parts += ["## When slow starts act", _ACTS, _acting(page), _LEFT]
+    for path, grid in page.over.items():
+        parts += [f"## {path[0]}", _title(page, path[0])]
+        parts += folded("Shares of the limit, and what is dropped", grid.markdown("server"))
+        parts += folded("What ended slow start, and when", _left(page, grid)) if page.tells else []
     return [*parts, *closing.of_all(page.sources, definitions(list(page.variants)))]
 
 
-def _opening(page: Page) -> str:
+def _opening(page: SlowStartRuns) -> str:
     count = {len(one.records) for one in page.cells}
     sizes = ", ".join(
         f"{size / MB:g} MB" for size in sorted({one.records[0].size_bytes for one in page.cells})
     )
     return (
         f"{several(len(page.variants), 'variant')} as the server, each over "
-        f"{several(len(page.paths), 'path')} with queues from a tenth of "
+        f"{several(len(page.over), 'path')} with queues from a tenth of "
         f"what the path holds to several times that; files of {sizes}, {trials(count)} each."
     )
 
 
-def _is_tcp(cell: Cell) -> bool:
-    return any(one.transport == "tcp" for one in cell.records)
-
-
-def _acting(page: Page) -> str:
+def _acting(page: SlowStartRuns) -> str:
     """Slow starts against paths: the least queue."""
-    grids = [page.over(path) for path in page.paths]
+    grids = list(page.over.values())
     rows = [[literal(name), *(_from(grid, one) for grid in grids)] for one, name in page.variants.items()]
-    return table(["", *(path[0] for path in page.paths)], rows, left=1 + len(grids))
+    return table(["", *(path[0] for path in page.over)], rows, left=1 + len(grids))
 
 
 def _from(grid: Grid, variant: str) -> str:
@@ -162,25 +117,25 @@ def _from(grid: Grid, variant: str) -> str:
 def _says(grid: Grid, variant: str) -> bool:
     """Whether it is a stack that says how its slow start ends."""
     mine = (cell for (one, _), cell in grid.cells.items() if one == variant)
-    return not any(map(_is_tcp, mine))
+    return not any(map(is_tcp, mine))
 
 
 def _acts(cell: Cell) -> bool:
     return sum(SlowStartTrial(one).acted for one in cell.records) > len(cell.records) / 2
 
 
-def _title(page: Page, scenario: str) -> str:
+def _title(page: SlowStartRuns, scenario: str) -> str:
     label = next(
         one.key.scenario for one in page.cells if str(one.key.scenario_label.without_queue) == scenario
     )
     return f"{literal(str(_state(page, label).summary.get('title', scenario)))}."
 
 
-def _state(page: Page, label: str) -> ScenarioState:
+def _state(page: SlowStartRuns, label: str) -> ScenarioState:
     return next(one.manifest.scenarios[label] for one in page.sources if label in one.manifest.scenarios)
 
 
-def _left(page: Page, grid: Grid) -> str:
+def _left(page: SlowStartRuns, grid: Grid) -> str:
     rows = [
         [literal(page.variants[one]), *(_ended(grid.cells.get((one, setting))) for setting in grid.settings)]
         for one in grid.variants
@@ -194,7 +149,7 @@ def _ended(cell: Cell | None) -> str:
     runs = [SlowStartTrial(one) for one in cell.records]
     ((word, count),) = Counter(one.left_by for one in runs).most_common(1)
     if word is None:
-        return "not told" if _is_tcp(cell) else "not left"
+        return "not told" if is_tcp(cell) else "not left"
     times = sorted(one.left_s for one in runs if one.left_by == word and one.left_s is not None)
     said = literal(word.replace("_", " "))
     text = f"{said} {times[len(times) // 2]:.1f} s" if times else said

@@ -24,7 +24,7 @@ those that had been sent before, medians."""
 
 
 def short(scenario: str) -> str:
-    """The name of a scenario without what was set in it: the timeout, alike over all."""
+    """The name of a scenario without what was set in it: the timeout, the same over all."""
     return labels.scenario(scenario).name
 
 
@@ -154,7 +154,7 @@ def _servers(found: Controlled) -> str:
         "In brackets [ ] how many of the trials failed, which are in no mean.",
     ]
     if undecided:
-        lines.append(f"Over {', '.join(undecided)} no server is told from all others.")
+        lines.append(f"Over {', '.join(undecided)} no server differs from all others.")
     return "\n\n".join(lines)
 
 

@@ -22,7 +22,7 @@ from bentpipe.runs.records import Record
 from bentpipe.study import figures
 from bentpipe.study.figures import HeatSquare
 from bentpipe.study.intervals import span
-from bentpipe.study.markdown import literal, percent, several, table
+from bentpipe.study.markdown import listed, literal, percent, several, table
 from bentpipe.study.quantiles import median_of
 
 from .published import LongRtt
@@ -145,10 +145,18 @@ def in_short(found: Handshakes) -> str:
         return f"{text}."
     clients = {one.record.client for one in found.traced}
     again = {one.record.client for one in found.traced if one.client_hellos > 1}
-    return (
-        f"{text}; {len(again)} of {several(len(clients), 'client')} repeat their first packet, needlessly. "
-        "Who fails or is late, and why, [is said](#what-is-late-and-why)."
-    )
+    return f"{text}; {len(again)} of {several(len(clients), 'client')} repeat their first packet, needlessly."
+
+
+def advice(found: Handshakes) -> list[str]:
+    """Which clients to give a longer first probe timeout, where some repeat their first packet."""
+    again = sorted({one.record.client for one in found.traced if one.client_hellos > 1})
+    if not again:
+        return []
+    return [
+        f"- Give these clients a first probe timeout above the path's round trip, which is {found.rtt_s:g} s "
+        f"here, or they send their first packet again: {listed(map(literal, again))}."
+    ]
 
 
 def section(found: Handshakes, known: LongRtt) -> list[str]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bentpipe.study import closing, markdown
+from bentpipe.study.front import Front, Picture, fitting
 from bentpipe.study.source import Source
 
 from . import causes, control, drawn, handshakes, late_pairs, packets, published, return_link, variance_shares
@@ -56,6 +57,36 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     path = folder / "stacks.md"
     end = closing.failures([one for source in mine.sources for one in source.records])
     end += closing.made(mine.sources[0], mine.known.sources, mine.sources[1:])
-    opening = ["# What each stack does with a connection", _TEXT, "\n".join(f"- {one}" for one in short)]
+    front = _front(shown, servers, short, made)
+    opening = [*front.parts(), "## What was run", _TEXT, "\n".join(f"- {one}" for one in short)]
     path.write_text(markdown.page([*opening, *parts, *end]))
     return [path, *made]
+
+
+def _front(
+    shown: Handshakes | None, servers: Controlled, short: Sequence[str], made: Sequence[Path]
+) -> Front:
+    """The front of the page; its picture is that of what its title says."""
+    names = {one.name: one for one in made}
+    if servers.cells and (title := variance_shares.finding(servers)):
+        picture, caption = names[control.FIGURE], "Goodput of each server, by its congestion control."
+        text = "Goodput of every stack with each of its congestion controls"
+    elif shown:
+        title, _, _ = short[0].partition(";")
+        title = fitting(title.removesuffix("."), "How many round trips the handshake of every pair takes")
+        picture, caption = (
+            names[handshakes.FIGURE],
+            "Round trips of every pair until a file of 1 kB is complete.",
+        )
+        text = "Round trips of every pair"
+    else:
+        title, text = "What each stack puts on the wire besides the data", "Rates of both links"
+        picture, caption = made[0], "Rates of both links, of one trial of each client."
+    answer = [one for one in short if not one.startswith(variance_shares.LOSSY)][:3]
+    return Front(title, answer or short[:1], Picture(picture, text, caption), _advice(shown, servers))
+
+
+def _advice(shown: Handshakes | None, servers: Controlled) -> str:
+    """The lines that these runs show."""
+    lines = list(variance_shares.advice(servers)) if servers.cells else []
+    return "\n".join([*lines, *(handshakes.advice(shown) if shown else [])])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from bentpipe import labels
 from bentpipe.analysis.cells import Cell
+from bentpipe.study.front import folded
 from bentpipe.study.markdown import literal, several, table
 from bentpipe.study.means import GeometricMean
 
-from .packets import Transfers, over
+from .packets import TracedTransfer, Transfers, over
 from .published import Published
 from .runs import PACKETS, in_order
 
@@ -24,9 +26,25 @@ _WIDER = """The thesis concludes that the rate of ACKs should not matter. The sa
 their 95 % intervals (t on logarithms)."""
 
 
+# How often quiche acknowledges depends on how often its program asks it for packets: its own server's loop
+# first reads all datagrams that wait, the endpoint here asks after each. So its rate is not its own alone.
+_POLLED = "quiche"
+_NOT_COUNTED = """quiche's client is not counted: how often it acknowledges depends on how often its program
+asks it for packets, and the endpoint here asks after each datagram, where the library's own programs read all
+that wait."""
+
+
+def _counted(found: Transfers) -> list[TracedTransfer]:
+    """The trials whose rate of ACKs is the stack's own."""
+    return [one for one in found.all if labels.variant(one.record.client).stack != _POLLED]
+
+
 def in_short(found: Transfers, known: Published) -> str:
     """The summary in a line."""
-    largest = [one.largest_return_bps / 1e3 for one in found.all]
+    counted = _counted(found)
+    if not counted:
+        return f"What clients send towards the return link is not known. {_NOT_COUNTED}"
+    largest = [one.largest_return_bps / 1e3 for one in counted]
     above = sum(one > known.return_link.largest_kbps for one in largest)
     return (
         f"Clients send up to {max(largest):.0f} kbit/s in a second towards the return link, and in {above} "
@@ -44,7 +62,7 @@ def section(found: Transfers, known: Published) -> list[str]:
         f"{several(len(found.all), 'trial')}. Blue: the return link, kbit/s, left; orange: the forward link, "
         "Mbit/s, right; both as they are sent, before the queue, in bins of 1 s.",
         _ACKS,
-        _clients(found),
+        *folded("Rates and ACKs of each client", _clients(found)),
         _range(found, known),
         *_wider(found),
     ]
@@ -70,9 +88,12 @@ def _clients(found: Transfers) -> str:
 
 def _range(found: Transfers, known: Published) -> str:
     """Beside what was published of the return link."""
-    largest = sorted(one.largest_return_bps / 1e3 for one in found.all)
+    of_stacks = _counted(found)
+    if not of_stacks:
+        return _NOT_COUNTED
+    largest = sorted(one.largest_return_bps / 1e3 for one in of_stacks)
     above = sum(one > known.return_link.largest_kbps for one in largest)
-    top = max(found.all, key=lambda one: one.largest_return_bps)
+    top = max(of_stacks, key=lambda one: one.largest_return_bps)
     text = (
         f"Published: from {known.return_link.least} to {known.return_link.largest_kbps:g} kbit/s "
         f"({known.return_link.source}), and no uniform pattern. Here the largest bin of a trial has "
@@ -82,7 +103,8 @@ def _range(found: Transfers, known: Published) -> str:
     counted = [n for one in found.all if (n := one.record.return_queue_drops) is not None]
     dropped = several(sum(one > 0 for one in counted), "trial")
     some = f" of the {len(counted)} in which they were counted" if len(counted) < len(found.all) else ""
-    return f"{text}The return link's own queue dropped packets in {dropped}{some}."
+    polled = f" {_NOT_COUNTED}" if len(of_stacks) < len(found.all) else ""
+    return f"{text}The return link's own queue dropped packets in {dropped}{some}.{polled}"
 
 
 def _wider(found: Transfers) -> list[str]:

@@ -15,7 +15,7 @@ from stacks import published
 from stacks.control import Controlled, far
 from stacks.controllers import family, is_plain, named
 from stacks.runs import BURSTS, CAUSES, CONTROLLERS, HANDSHAKES, PACKETS, QUEUE, StackRuns
-from stacks.variance_shares import splits
+from stacks.variance_shares import advice, splits
 
 from bentpipe.plan import campaign
 from bentpipe.runs.records import Record
@@ -126,6 +126,43 @@ def test_the_variance_is_split_over_stacks_that_have_all_controllers(controlled:
     assert lossy.shares.server > lossy.shares.client  # the controllers stand where clients meet servers
     assert math.isclose(sum((lossy.shares.client, lossy.shares.server, lossy.shares.pair,
                              lossy.shares.chance)), 1)  # fmt: skip
+
+
+def test_what_to_choose_first_is_said_where_the_shares_lie_apart(controlled: Controlled) -> None:
+    """By the intervals of each path: where they overlap, nothing is said."""
+    said = " ".join(advice(controlled))
+    for scenario, families, one in splits(controlled):
+        if families == ("NewReno", "CUBIC", "BBR"):
+            assert (f"Over {scenario} choose the congestion control first" in said) == (
+                one.low.server > one.high.client
+            )
+            assert (f"Over {scenario} choose the stack first" in said) == (one.low.client > one.high.server)
+
+
+def test_the_share_that_is_surely_larger_is_chosen_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every stack is as fast as the others with the same controller; then the other way around."""
+    monkeypatch.chdir(tmp_path)
+    stacks = ("noq", "quinn", "quiche", "picoquic")
+    words = {"noq": "bbr3", "quinn": "bbr", "quiche": "bbr2", "picoquic": "bbr"}
+    for first in ("congestion control", "stack"):
+        made = [
+            trial(
+                f"{one}:cc={word}", "sat", 10.0 ** (stack if first == "stack" else place) * times, iteration
+            )
+            for stack, one in enumerate(stacks)
+            for place, word in enumerate(("newreno", "cubic", words[one]))
+            for iteration, times in enumerate(SPREAD, start=1)
+        ]
+        folder = Path(first)
+        folder.mkdir()
+        monkeypatch.chdir(tmp_path / folder)
+        fake_run.write_campaign(CONTROLLERS, made)
+        found = Controlled(StackRuns((Source.read(Path(CONTROLLERS), ""),), published.load()))
+        (line,) = advice(found)
+        assert line.startswith(f"- Over sat choose the {first} first")
+        monkeypatch.chdir(tmp_path)
 
 
 def handshakes() -> list[str]:

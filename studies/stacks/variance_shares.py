@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from bentpipe import labels
 from bentpipe.analysis import inference, variance
 from bentpipe.analysis.variance import VarianceSplit
+from bentpipe.study.front import fitting
 from bentpipe.study.intervals import with_ends
 from bentpipe.study.markdown import literal, mbit, percent, several, table
 from bentpipe.study.means import GeometricMean
@@ -51,13 +52,46 @@ def in_short(found: Controlled) -> Iterator[str]:
     for scenario, families, one in splits(found):
         if families == FAMILIES:
             yield (
-                f"Over {short(scenario)} the congestion control has {_told(one, 'server')} of the variance "
-                f"of log goodput, the stack {_told(one, 'client')}, and how the two suit each other "
-                f"{_told(one, 'pair')}."
+                f"Over {short(scenario)} the congestion control has {_part(one, 'server')} of the variance "
+                f"of log goodput, the stack {_part(one, 'client')}, and how the two suit each other "
+                f"{_part(one, 'pair')}."
             )
 
 
-def _told(one: VarianceSplit, part: str) -> str:
+def advice(found: Controlled) -> Iterator[str]:
+    """What to choose first over each path on which the intervals of both shares lie apart."""
+    for scenario, families, one in splits(found):
+        if families != FAMILIES:
+            continue
+        control, stack = _part(one, "server"), _part(one, "client")
+        if one.low.server > one.high.client:
+            yield (
+                f"- Over {short(scenario)} choose the congestion control first, and the stack after it: it "
+                f"has {control} of goodput's variance, the stack {stack}."
+            )
+        elif one.low.client > one.high.server:
+            yield (
+                f"- Over {short(scenario)} choose the stack first, and its congestion control after it: the "
+                f"stack has {stack} of goodput's variance, the congestion control {control}."
+            )
+
+
+LOSSY = "Over satloss"
+
+
+def finding(found: Controlled) -> str:
+    """The title of the page: the shares over the path with losses; "" without them."""
+    for scenario, families, one in splits(found):
+        if families == FAMILIES and short(scenario) == "satloss":
+            begin = "With 1 % of loss congestion control has"
+            return fitting(
+                f"{begin} {_part(one, 'server')} of goodput's variance, the stack {_part(one, 'client')}",
+                f"{begin} {_part(one, 'server')} of the variance of goodput",
+            )
+    return ""
+
+
+def _part(one: VarianceSplit, part: str) -> str:
     return _share(*(getattr(each, part) for each in (one.shares, one.low, one.high)))
 
 
@@ -68,7 +102,7 @@ def _share(value: float, low: float, high: float) -> str:
 def section(found: Controlled, known: Published) -> list[str]:
     """The part of the page."""
     return [
-        "### Whose the variance is",
+        "### How much of the variance is due to stack and controller",
         *_split(found),
         "### One stack, several controllers",
         *_within(found),
@@ -95,7 +129,7 @@ def _whose(one: VarianceSplit) -> str:
         return "the controller has more of it than the stack."
     if one.low.client > one.high.server:
         return "the stack has more of it than the controller."
-    return "stack and controller are not told apart."
+    return "stack and controller cannot be separated."
 
 
 def _within(found: Controlled) -> list[str]:
@@ -173,7 +207,9 @@ def _published(found: Controlled, known: Published) -> list[str]:
         *(t for name in found.scenarios for t in (f"{short(name)}, 2021", "here")),
     ]
     text = (
-        f"Mbit/s, published with {known.servers_client} as the client. {known.servers_source}. Versions and "
+        f"Mbit/s, published with {known.servers_client} as the client. {known.servers_source}. The queue of "
+        "sat and satloss is a fifth of that of 2021; [like with like](../thesis/thesis.md#then-and-now) is "
+        "another page's. Versions and "
         "clients are others, so no more than the order of size can be compared: which of today's controllers "
         "comes to what the server did then."
     )

@@ -11,9 +11,9 @@ from bentpipe.analysis.cells import Cell
 from bentpipe.analysis.inference import geometric_mean
 from bentpipe.study.markdown import literal, mbit, several, table
 
-from . import initial_windows, intervals, runner_queue
+from . import initial_windows, intervals, runner_queue, short_queue
 from .controllers import BBR, controller
-from .runs import CONTROLLERS, QUEUE, START, ThesisRuns
+from .runs import CONTROLLERS, QUEUE, SAT, SATLOSS, START, ThesisRuns
 
 _BURST = """### quic-go's server starts with a loss
 
@@ -37,13 +37,12 @@ trip."""
 _CONTROL = """### Congestion control
 
 Same stacks, same clients; only the server's congestion control is another one. Geometric means over clients
-and iterations, in Mbit/s; 2021 is aioquic → the server. Over satloss today's defaults of ngtcp2, CUBIC, and
-of picoquic, NewReno, are far from it."""
+and iterations, in Mbit/s; 2021 is aioquic → the server. The default of ngtcp2 today is CUBIC, that of
+picoquic NewReno."""
 _CONTROL_THEN = """picoquic's own program, picoquicdemo, has its server use BBR unless told otherwise, where
-the library by itself has NewReno; under these losses today's CUBIC of picoquic would be [as
-fast](../stacks/stacks.md#causes). What ngtcp2's program of 2021 used is not known: table 4.2 of the thesis
-lists four. Its CUBIC and NewReno of today do not come near what it reached, its BBR does. Of the servers
-published over satloss """
+the library by itself has NewReno; its CUBIC is [tried, too](../stacks/stacks.md#causes). What ngtcp2's
+program of 2021 used is not known: table 4.2 of the thesis lists four. Of the servers published over
+SATLOSS """
 _HALF = """### The queue, and what a BDP is
 
 The thesis computes its BDP from half of the round trip (`RTT / 2 · r`, section 4.2.1.2), and its table 4.3
@@ -55,7 +54,14 @@ ours, 2 of the thesis's. With half of the queue, and nothing else changed, pairs
 
 def sections(runs: ThesisRuns) -> list[str]:
     """The sections of those experiments that were run."""
-    parts = [*runner_queue.section(runs), *_bursts(runs), *_probes(runs), *_controllers(runs), *_queues(runs)]
+    parts = [
+        *runner_queue.section(runs),
+        *short_queue.section(runs),
+        *_bursts(runs),
+        *_probes(runs),
+        *_controllers(runs),
+        *_queues(runs),
+    ]
     heading = ["## Causes", "Each is an experiment in which one thing is changed."]
     return [*heading, *parts] if parts else []
 
@@ -110,7 +116,7 @@ def _probes(runs: ThesisRuns) -> list[str]:
     clients = list(dict.fromkeys(client for _, client, _ in known))
     all_servers = dict.fromkeys(server for _, _, server in known)
     servers = [one for one in all_servers if one.startswith("aioquic") and "iw=" not in one]
-    then = runs.known.pairs["sat"].bps
+    then = runs.known.pairs[SAT].bps
     rows = [
         [
             literal(client),
@@ -147,7 +153,7 @@ def _controllers(runs: ThesisRuns) -> list[str]:
         if any(past):
             rows.append([f"2021: {stack}", "-", *(text for one in past for text in ("-", mbit(one)))])
     ratios = [f"{one}: {_gain(known, one, clients)}" for one in scenarios]
-    fast = [server for server in runs.known.pairs["satloss"].servers if _mean_of(runs, server) > 1e6]
+    fast = [server for server in runs.known.pairs[SATLOSS].servers if _mean_of(runs, server) > 1e6]
     return [
         *_titled(_CONTROL),
         table(head, rows, left=2),
@@ -155,7 +161,7 @@ def _controllers(runs: ThesisRuns) -> list[str]:
         f"the same "
         f"client, geometric mean with its interval (t on logarithms of stacks): "
         f"{'; '.join(ratios)}.",
-        f"{_CONTROL_THEN}{len(fast)} of {len(runs.known.pairs['satloss'].servers)} had more than 1 Mbit/s "
+        f"{_CONTROL_THEN}{len(fast)} of {len(runs.known.pairs[SATLOSS].servers)} had more than 1 Mbit/s "
         f"in the mean, "
         f"{', '.join(sorted(fast))}; here tquic alone uses BBR by default. {_replaced(known, clients)}",
     ]
@@ -171,7 +177,7 @@ def _replaced(known: dict[tuple[str, str, str], Cell], clients: Sequence[str]) -
     }
     means = []
     for wanted in (stacks, chosen.values()):
-        cells = [known.get(("satloss", client, server)) for client in clients for server in wanted]
+        cells = [known.get((SATLOSS, client, server)) for client in clients for server in wanted]
         found = [cell.goodput_mean_bps for cell in cells if cell is not None and cell.goodput_mean_bps]
         if not found:
             return ""
@@ -184,12 +190,19 @@ def _replaced(known: dict[tuple[str, str, str], Cell], clients: Sequence[str]) -
 
 
 def _mean_of(runs: ThesisRuns, server: str) -> float:
-    return statistics.fmean(runs.known.pairs["satloss"].of_server(server).values())
+    return statistics.fmean(runs.known.pairs[SATLOSS].of_server(server).values())
 
 
 def _gain(known: dict[tuple[str, str, str], Cell], scenario: str, clients: Sequence[str]) -> str:
-    """BBR against CUBIC of the same stack and with the same client. A stack counts once, however many clients
-    it has: they are not independent.
+    """BBR against CUBIC, with the interval and the number of stacks."""
+    logs = _logs(known, scenario, clients)
+    found = intervals.over_ratios(logs)
+    return "-" if found is None else f"{found.written(1)} over {several(len(logs), 'stack')}"
+
+
+def _logs(known: dict[tuple[str, str, str], Cell], scenario: str, clients: Sequence[str]) -> list[float]:
+    """Logarithms of BBR against CUBIC, of the same stack and with the same client. A stack counts once,
+    however many clients it has: they are not independent.
     """
     logs = []
     by_stack: dict[str, dict[str, str]] = {}
@@ -210,8 +223,16 @@ def _gain(known: dict[tuple[str, str, str], Cell], scenario: str, clients: Seque
                 of_clients.append(math.log(fast / slow))
         if of_clients:
             logs.append(statistics.fmean(of_clients))
-    found = intervals.over_ratios(logs)
-    return "-" if found is None else f"{found.written(1)} over {several(len(logs), 'stack')}"
+    return logs
+
+
+def gains(runs: ThesisRuns) -> dict[str, intervals.Estimate]:
+    """Scenario → goodput with BBR / with CUBIC of the same stacks, where there is an interval."""
+    known = runs.cells_beside(CONTROLLERS)
+    clients = list(dict.fromkeys(client for _, client, _ in known))
+    names = dict.fromkeys(scenario for scenario, _, _ in known)
+    found = {name: intervals.over_ratios(_logs(known, name, clients)) for name in names}
+    return {name: one for name, one in found.items() if one is not None}
 
 
 def _queues(runs: ThesisRuns) -> list[str]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bentpipe.analysis import variance
@@ -17,16 +18,16 @@ from . import drawn, intervals
 from .controllers import controller
 from .drawn import Boxed, Roles
 from .intervals import Estimate
-from .runs import ThesisRuns, made_of, short
+from .runs import SAT, SATLOSS, ThesisRuns, made_of, short
 
 _BOXES, _SWARMS, _RELATIONS, _CONTROLLERS = (
     f"thesis-{word}.svg" for word in ("boxes", "swarms", "relations", "controllers")
 )
 _PANELS = {
-    "thesis-violins.svg": ("sat", "satloss"),
+    "thesis-violins.svg": (SAT, SATLOSS),
     "thesis-violins-others.svg": ("goodput", "astra", "eutelsat"),
 }
-_WHICH = (("goodput", "sat"), ("sat", "satloss"))
+_WHICH = (("goodput", SAT), (SAT, SATLOSS))
 
 _TEXT = """The pictures of the thesis's chapter 5 and appendix B, from the trials of [the main
 page](thesis.md). Each says how many trials it stands on; the commands that make it again stand at the end."""
@@ -36,8 +37,10 @@ common are not independent, so stacks are drawn, not pairs."""
 
 _VARIANCE = """The thesis assumed that the server alone decides over goodput, drew these pictures, and
 concluded by eye that both ends contribute (section 5.4). Here the variance of the logarithm of goodput is
-split: two-way random effects with replication, of the clients and servers without a gap. *Pair* is what a
-client and a server do together that neither does with all others; *chance* is between trials of one pair. """
+split: two-way random effects with replication, with the same stacks at both ends, those of which no pair has
+a gap. *Pair* is what a client and a server do together that neither does with all others; *chance* is
+between trials of one pair. It is not said of the thesis's own pairs: its clients and servers are different
+stacks, and what a split says depends on which are left out. """
 
 _MEASURES = {"client": "client", "server": "server", "pair": "pair", "chance": "chance"}
 
@@ -58,7 +61,11 @@ def write(runs: ThesisRuns, folder: Path) -> list[Path]:
             parts.append(f"![Goodput by stack and role over {', '.join(n for n, _ in panels)}]({file})")
             records = [one for one in runs.records if one.scenario in dict(panels) and one.ok]
             parts.append(f"{made_of(records)} that succeeded.")
-    parts += ["## Whose the variance is", _VARIANCE + _INTERVALS, *_split_table(runs)]
+    parts += [
+        "## How much of the variance is due to client and server",
+        _VARIANCE + _INTERVALS,
+        *_split_table(runs),
+    ]
     made, sections = _relations(runs, names, folder)
     parts += [*sections, *_not_done(), *closing.made(runs.source, runs.known.sources, runs.sources[1:])]
     page = folder / "thesis-distributions.md"
@@ -112,30 +119,51 @@ def splits(runs: ThesisRuns) -> dict[str, VarianceSplit]:
             (cell.key.client, cell.key.server): [math.log(one) for one in cell.values("goodput_bps")]
             for cell in matrix.cells
         }
-        split = variance.split(variance.without_gaps(values))
+        split = variance.split(at_both_ends(values))
         if split is not None:
             found[name] = split
     return found
 
 
+def at_both_ends(
+    values: Mapping[tuple[str, str], Sequence[float]],
+) -> dict[tuple[str, str], Sequence[float]]:
+    """The pairs among the stacks that are client and server, all of them with values: with one that is at one
+    end alone, what is due to that end would depend on it.
+    """
+    kept = dict(values)
+    while True:
+        clients, servers = ({pair[place] for pair in kept} for place in (0, 1))
+        if clients == servers:
+            whole = variance.without_gaps(kept)
+            if whole.keys() == kept.keys():
+                return whole
+            kept = whole
+        else:
+            both = clients & servers
+            kept = {pair: some for pair, some in kept.items() if both.issuperset(pair)}
+
+
 def _split_table(runs: ThesisRuns) -> list[str]:
     known = splits(runs)
     if not known:
-        return ["No scenario has two clients and two servers of which all pairs have two trials."]
+        return ["No scenario has two stacks at both ends of which all pairs have two trials."]
     rows = [
         [
             name,
             *(
-                Estimate(share, low, high).written(0, 100, " %")
-                for _, share, low, high in variance.rows(split)
+                "deterministic"
+                if not split.shares.chance and part == _MEASURES["chance"]
+                else Estimate(share, low, high).written(0, 100, " %")
+                for part, share, low, high in variance.rows(split)
             ),
             f"{math.sqrt(split.variance):.2f}",
-            f"{split.clients} by {split.servers}",
+            str(split.clients),
             str(split.trials),
         ]
         for name, split in known.items()
     ]
-    head = ["scenario", *variance.names(), "spread of log goodput", "clients by servers", "trials"]
+    head = ["scenario", *variance.names(), "spread of log goodput", "stacks at both ends", "trials"]
     return [table(head, rows), _verdict(known)]
 
 
@@ -178,7 +206,7 @@ def _relations(runs: ThesisRuns, names: dict[str, str], folder: Path) -> tuple[l
         "## Relations of scenarios",
         f"![Efficiency of pairs over one scenario against another]({_RELATIONS})",
         "Figure 5.5: a dot is a pair that never failed over either, its mean efficiencies in percent; "
-        "grey: alike "
+        "grey: equal "
         "over both. In the upper triangle Spearman's coefficient of the panel below, and its interval. "
         + _INTERVALS,
         table(["", "and", "rank correlation", "pairs"], rows, left=2),

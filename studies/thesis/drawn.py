@@ -37,7 +37,7 @@ _LOOKS = list(
     )
 )
 _STEP = 0.055  # of a category: how far dots of a swarm move aside
-_WIDEST = 7  # steps to either side; where more dots are alike, some lie upon others
+_WIDEST = 7  # steps to either side; where more dots are equal, some lie upon others
 _POINTS = 60  # of the outline of a violin
 
 
@@ -165,7 +165,7 @@ def violins(panels: Sequence[tuple[str, Sequence[Roles]]], path: Path) -> None:
 
 
 def _violin(axes: Axes, place: int, values: Sequence[float], colour: str, side: int) -> None:
-    """Half of one, from the least value to the largest; a stroke where all are alike."""
+    """Half of one, from the least value to the largest; a stroke where all are equal."""
     if not values:
         return
     quartiles = np.quantile(values, [0.25, 0.5, 0.75])

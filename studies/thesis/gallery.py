@@ -27,7 +27,7 @@ iterations of the pair had received, half a round trip earlier. At the right the
 that left, blue, and of new stream bytes, orange; pale the rates of the other iterations. The trace is that
 of the iteration with the median goodput. Of the thesis's stacks mvfst, quant and xquic are not available
 here, nor neqo as a server; kwik and lsquic run in emulation only. Where a stack is missing, or does not do it
-today, the pair is the nearest that shows the same, or one whose picture alone is alike, as is said."""
+today, the pair is the nearest that shows the same, or one whose picture alone is similar, as is said."""
 _RULES = """*Findings* are of [the rules](../../docs/reference/findings.md) that say yes."""
 _ABSENT = """- **Data sent out of order** (figures 5.14 and 5.15, lsquic): the rule `sent_out_of_order` says
   yes for none of three clients with nine servers over three links, once each, by the first command below;
@@ -35,7 +35,7 @@ _ABSENT = """- **Data sent out of order** (figures 5.14 and 5.15, lsquic): the r
   third; two of these nine trials, over goodput, came late and are `invalid`, so these are not known.
 - **The last packets again and again** (figure 5.16, msquic and xquic over GOODPUT): nor does the rule
   `long_tail` say yes over goodput. msquic of today to itself is the trace of figure 5.7, whose findings are
-  told there; xquic is not available here.
+  listed there; xquic is not available here.
 - **The same packet number throughout** (section 5.6.9.2, mvfst): nor does the rule
   `non_monotonic_packet_numbers` say yes.
 - **picoquic that sends all of it again and again** (figure 5.17; the trace above is another stack's): the
@@ -170,4 +170,4 @@ def _likeness(one: ShownTrace) -> list[str]:
     rule = one.plan.rule
     if not rule or any(finding.rule == rule for finding in one.findings):
         return []
-    return [f"The rule that names this flaw, `{rule}`, does not say yes: only the picture is alike."]
+    return [f"The rule that names this flaw, `{rule}`, does not say yes: only the picture is similar."]

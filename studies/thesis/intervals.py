@@ -48,6 +48,32 @@ def over_ratios(logarithms: Sequence[float]) -> Estimate | None:
     return Estimate(found.value, found.low, found.high)
 
 
+def over_pairs(ratios: Pairs) -> Estimate | None:
+    """The geometric mean of the ratios of pairs: by a bootstrap over stacks where several clients and servers
+    are among them, and as independent where one side alone varies.
+    """
+    found = over_stacks([ratios], _geometric) if ratios else None
+    if found is not None or _varies(ratios):
+        return found
+    return over_ratios([math.log(one) for one in ratios.values()])
+
+
+def scope(ratios: Pairs) -> str:
+    """What an interval of `over_pairs` does not cover: `, of one client`; "" if both sides vary."""
+    sides = [{pair[place] for pair in ratios} for place in (0, 1)]
+    words = [word for word, one in zip(("client", "server"), sides, strict=True) if len(one) == 1]
+    return f", of one {' and one '.join(words)}" if words else ""
+
+
+def _varies(ratios: Pairs) -> bool:
+    """Whether several clients and several servers are among the pairs."""
+    return min(len({pair[place] for pair in ratios}) for place in (0, 1)) > 1 if ratios else False
+
+
+def _geometric(ratios: Floats) -> float:
+    return float(np.exp(np.log(ratios).mean()))
+
+
 def over_stacks(tables: Sequence[Pairs], statistic: Callable[..., float]) -> Estimate | None:
     """A statistic of one or more tables of pairs, given as arrays of the pairs that have a value in all of
     them. None if these are less than three, or of one client or server alone.

@@ -10,15 +10,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bentpipe import workload
+from bentpipe.analysis import matrix_marks
 from bentpipe.analysis.cells import Matrix
 from bentpipe.analysis.plots.canvas import GREY
 from bentpipe.errors import BentpipeError
+from bentpipe.study import claims as study_claims
 from bentpipe.study import closing, figures, markdown
+from bentpipe.study.claims import Claim
 from bentpipe.study.figures import Line
 from bentpipe.study.markdown import literal, mbit, pair, percent, several, table
 from bentpipe.study.source import Source
 
 from . import (
+    answer,
     causes,
     claims,
     common,
@@ -63,8 +67,11 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     pairs = folder / "thesis-pairs.md"
     pairs.write_text(markdown.page(_pairs(page)))
     has_gallery = any(one.name == "thesis-gallery.md" for one in further)
-    path.write_text(markdown.page(_sections(page, has_gallery)))
-    return [path, pairs, *drawn, *further]
+    known = [*claims.of(page), *answer.then_and_now(page)]
+    front = answer.front(page, known, folder)
+    path.write_text(markdown.page([*front.parts(), *_sections(page, known, has_gallery)]))
+    picture = [] if front.picture is None else [front.picture.file]
+    return [path, pairs, *picture, *drawn, *further]
 
 
 def _nothing(page: ThesisRuns) -> BentpipeError:
@@ -77,8 +84,10 @@ def _nothing(page: ThesisRuns) -> BentpipeError:
     )
 
 
-def _sections(page: ThesisRuns, gallery: bool) -> list[str]:
-    parts = ["# The thesis's matrix, then and now", _opening(page), _others(gallery), *claims.section(page)]
+def _sections(page: ThesisRuns, known: Sequence[Claim], gallery: bool) -> list[str]:
+    parts = ["## What was run", _opening(page), _others(gallery)]
+    parts += ["## The thesis's claims", study_claims.rows(known, "the thesis says")] if known else []
+    parts += [study_claims.RULE, claims.HOW] if known else []
     parts += ["## Then and now", *common.same_pairs(page)]
     parts += [*real_time.section(page), *common.common_servers(page)]
     parts += common.definitions(page)
@@ -226,6 +235,7 @@ def _of_scenario(page: ThesisRuns, name: str, matrix: Matrix) -> list[str]:
     return [
         f"## {name}",
         f"{literal(title)}. {_facts(summary)}",
+        matrix_marks.mark(matrix.key),
         table(head, rows),
         f"![Goodput of pairs over {name}](thesis-{name}.svg)",
         f"{made_of([one for one in page.records if one.scenario == name])}: a dot for each pair.",

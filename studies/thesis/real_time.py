@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell
+from bentpipe.study.front import folded
 from bentpipe.study.markdown import literal, mbit, number, several, table
 
 from . import intervals
@@ -17,10 +18,10 @@ from .runs import ThesisRuns
 _HOW = """kwik and lsquic run in emulation only. The pairs among kwik, msquic, lsquic, and nginx as a server,
 went through emulated links (`--testbed emu`). msquic and nginx have virtual time, too, but are not in the
 matrix above: they were added after it. By equation 4.1: means of trials that did not fail, where there is
-more than one with the standard deviation; (n!): n trials failed. Pairs that failed once have no ratio."""
-_QUEUE = """The queue held 25 packets. Pairs over SAT went over the [queue of
-then](#the-simulators-queue-held-125-packets), too; not those of nginx, which has what its window of 64 KiB
-allows."""
+more than one with the standard deviation; (n!): n trials failed. Pairs that failed once have no ratio. The
+queue is [that of then](#the-simulators-queue-held-125-packets)."""
+_QUEUE = """Pairs over SAT went over a short queue, too; not those of nginx, which has what its window of 64
+KiB allows."""
 _USUAL = ""  # the scenario's own queue
 
 
@@ -52,7 +53,8 @@ def section(runs: ThesisRuns) -> list[str]:
     head = ["scenario", "client → server", "2021", "now", "now / 2021", *added]
     text = [_HOW, *([_QUEUE] if queues else []), f"{_counted(pairs, queues)}{_told(pairs, queues)}"]
     rows = [_row(pair, [_USUAL, *queues]) for pair in pairs]
-    return ["### The same pairs in real time", " ".join(text), table(head, rows, left=2)]
+    shown = folded(several(len(rows), "pair"), table(head, rows, left=2))
+    return ["### The same pairs in real time", " ".join(text), *shown]
 
 
 def _pairs(runs: ThesisRuns) -> list[_Pair]:

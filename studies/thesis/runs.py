@@ -20,11 +20,13 @@ from .pairs import ScenarioResult, over_pairs
 from .published import Published
 
 WORKLOAD = "transfer:10485760"
-START, CONTROLLERS, QUEUE, RUNNER_QUEUE, LITERATURE = (
+SAT, SATLOSS = "sat-2021", "satloss-2021"  # whose queue is that of the thesis's simulator
+START, CONTROLLERS, QUEUE, RUNNER_QUEUE, SHORT_QUEUE, LITERATURE = (
     "thesis-start",
     "thesis-controllers",
     "thesis-queue",
     "thesis-runner-queue",
+    "thesis-short-queue",
     "thesis-literature",
 )
 EMULATED = ("thesis-emulated", "thesis-emulated-queue")

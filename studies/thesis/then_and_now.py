@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from bentpipe import labels
 from bentpipe.analysis.cells import Matrix
 from bentpipe.runs.manifest import Manifest
+from bentpipe.study.front import folded
 from bentpipe.study.markdown import literal, mbit, table
 
 from .pairs import changes
@@ -17,8 +18,7 @@ Each as a server: mean goodput, by equation 4.1, with its slowest and with its f
 with how many clients no trial failed. Then, these are of the six clients that the picture shows, over satloss
 of five. Most clients are not the same ones now: only where the ranges do not overlap, more than the choice of
 clients must have changed. That may be the stack, but also its settings, which were those of its container,
-or the testbed, whose queue over sat and satloss [held
-more](#the-simulators-queue-held-125-packets). What a server does with its best client is close to what it
+or the testbed. What a server does with its best client is close to what it
 can do."""
 _PICOQUIC = """picoquic's settings were those of its own program, whose server has BBR; here it has NewReno,
 as its library does by itself. [What that changes](#congestion-control) is an experiment."""
@@ -41,7 +41,7 @@ def sections(manifest: Manifest, known: Published, matrices: Mapping[str, Matrix
         heading,
         _HOW,
         *([_PICOQUIC] if has_picoquic else []),
-        table(["scenario", "server", "since then", "2021", "now"], rows, left=3),
+        *folded("Each server", table(["scenario", "server", "since then", "2021", "now"], rows, left=3)),
     ]
     parts.append(f"2021: {origin}.")
     return [*parts, *_versions(manifest, known), *_others(known, compared)]
@@ -81,5 +81,5 @@ def _others(known: Published, compared: Mapping[str, Matrix]) -> list[str]:
     rows = [row for row in rows if set(row[1:]) != {"failed"}]
     if not rows:
         return []
-    text = "Servers of the publication that are not in this run, told in the same way:"
-    return [text, table(["server in 2021", *compared], rows)]
+    text = "Servers of the publication that are not in this run, in the same columns:"
+    return [text, *folded("Servers of 2021", table(["server in 2021", *compared], rows))]

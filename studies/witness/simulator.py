@@ -50,7 +50,7 @@ class Red:
 
 @dataclass(frozen=True)
 class SimulatedPath:
-    """A path and a transfer over it, alike both ways."""
+    """A path and a transfer over it, the same both ways."""
 
     congestion: str
     size_bytes: int

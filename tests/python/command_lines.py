@@ -17,7 +17,7 @@ from pathlib import Path
 import click
 
 from bentpipe.cli.commands import cli
-from bentpipe.cli.programs import pep, perf, tcp_pep
+from bentpipe.cli.programs import masque, pep, perf, tcp_pep
 from bentpipe.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,7 +86,7 @@ def _fault_of_bentpipe(words: list[str]) -> str | None:
     command: click.Command = cli
     context = click.Context(command, info_name="bentpipe")
     while True:
-        if command in (perf, pep, tcp_pep):
+        if command in (perf, pep, tcp_pep, *masque.commands.values()):
             return _fault_of_program(command, words)
         if "--" in words and not isinstance(command, click.Group):
             words = words[: words.index("--")]
@@ -127,7 +127,9 @@ def _fault_of_value(parameter: click.Parameter, given: object) -> str | None:
 
 def _fault_of_program(command: click.Command, words: list[str]) -> str | None:
     """Of a program that reads its options itself: those that its help does not have."""
-    (place,) = (ROOT / "products" / str(command.name) / "src").rglob("help.txt")
+    of_masque = command in masque.commands.values()
+    folder = f"masque/src/program/{command.name}" if of_masque else f"{command.name}/src"
+    (place,) = (ROOT / "products" / folder).rglob("help.txt")
     known = set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", place.read_text()))
     known |= {"--help", "-h"}
     asked = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}

@@ -60,6 +60,9 @@ LINKS = {
     "sat": Link("GEO, 20/2 Mbit/s", 0.6, 20e6, 2e6, 120, 0),
     "satloss": Link("GEO, 20/2 Mbit/s, 1 % loss", 0.6, 20e6, 2e6, 120, 0.01),
 }
+USUAL = tuple(LINKS)
+OF_2021 = ("goodput", "sat-2021", "satloss-2021")  # as those, by the names that stand for the thesis's
+LINKS |= {name: LINKS[name.removesuffix("-2021")] for name in OF_2021}
 
 # What goes wrong: (scenario, client, server, iteration) → outcome and detail; None stands for any.
 FAILURES: list[tuple[tuple[str | None, str | None, str | None, int | None], Outcome, str]] = [
@@ -72,24 +75,30 @@ FAILURES: list[tuple[tuple[str | None, str | None, str | None, int | None], Outc
 ]
 
 
-def write(folder: Path, *, stacks: tuple[str, ...] = STACKS, iterations: int = 3) -> list[Record]:
+def write(
+    folder: Path,
+    *,
+    stacks: tuple[str, ...] = STACKS,
+    iterations: int = 3,
+    links: tuple[str, ...] = USUAL,
+) -> list[Record]:
     """Write a run of `stacks` over three links to `folder` and return its records."""
     records = [
-        _record(label, link, (client, server), iteration)
-        for label, link in LINKS.items()
+        _record(label, LINKS[label], (client, server), iteration)
+        for label in links
         for client in stacks
         for server in stacks
         for iteration in range(1, iterations + 1)
     ]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "records.jsonl").write_text("".join(f"{record.to_json()}\n" for record in records))
-    (folder / "manifest.json").write_text(json.dumps(_manifest(stacks, iterations), indent=1))
+    (folder / "manifest.json").write_text(json.dumps(_manifest(stacks, iterations, links), indent=1))
     return records
 
 
-def write_campaign(name: str, records: Sequence[Record]) -> list[str]:
-    """Write a run of a campaign that came to these records to a folder of its name; words for a study."""
-    write(Path(name))
+def write_campaign(name: str, records: Sequence[Record], links: tuple[str, ...] = USUAL) -> list[str]:
+    """Write a run of a campaign with these records to a folder of its name; words for a study."""
+    write(Path(name), links=links)
     with changed_manifest(Path(name)) as manifest:
         manifest["campaign"] = name
     write_records(Path(name), records)
@@ -136,13 +145,13 @@ def manifest(*scenarios: str, seed: int = 1, **values: Any) -> Manifest:
     return Manifest(**given)
 
 
-def _manifest(stacks: tuple[str, ...], iterations: int) -> dict[str, Any]:
+def _manifest(stacks: tuple[str, ...], iterations: int, links: tuple[str, ...]) -> dict[str, Any]:
     return {
         "campaign": "demo",
         "title": "Four stacks over three links",
         "options": {
             "name": "demo",
-            "scenarios": list(LINKS),
+            "scenarios": list(links),
             "clients": list(stacks),
             "servers": list(stacks),
             "seed": 7,
@@ -174,9 +183,9 @@ def _manifest(stacks: tuple[str, ...], iterations: int) -> dict[str, Any]:
                     },
                     "timeout": "120 s",
                 },
-                "summary": link.summary,
+                "summary": LINKS[label].summary,
             }
-            for label, link in LINKS.items()
+            for label in links
         },
         "stacks": {s: {"title": s.title(), "deterministic": s != "quic-go", "notes": ""} for s in stacks},
         "left_out": {"kwik": "it needs java, which is not on the PATH"},
@@ -188,6 +197,7 @@ def _manifest(stacks: tuple[str, ...], iterations: int) -> dict[str, Any]:
 
 
 def _outcome(coordinates: tuple[str, str, str, int]) -> tuple[Outcome, str]:
+    coordinates = (coordinates[0].removesuffix("-2021"), *coordinates[1:])
     for pattern, outcome, detail in FAILURES:
         if all(want is None or want == have for want, have in zip(pattern, coordinates, strict=True)):
             return outcome, detail
@@ -218,7 +228,7 @@ def _course(link: Link, speed: float, draw: random.Random) -> list[int]:
 
 def _record(label: str, link: Link, pair: tuple[str, str], iteration: int) -> Record:
     client, server = pair
-    draw = random.Random(f"{label} {client} {server} {iteration}")
+    draw = random.Random(f"{label.removesuffix('-2021')} {client} {server} {iteration}")
     base = {"aioquic": 0.28, "noq": 0.93, "quic-go": 0.72, "quinn": 0.86}
     speed = base.get(server, 0.6) * (0.7 + 0.3 * base.get(client, 0.6)) * draw.uniform(0.9, 1.05)
     outcome, detail = _outcome((label, client, server, iteration))

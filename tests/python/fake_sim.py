@@ -145,7 +145,7 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
         "client_version": "toy 1", "server_version": "toy 1", "client_driver": "d", "server_driver": "d",
         "client_statistics": {}, "server_statistics": {},
         "received_step_s": 0.1, "received_bytes": [1, 2, 3], "in_order_bytes": [1, 1, 3],
-        "jain_index": None, "flows": [], "proxies": [], "hops": [], "tunnel": None,
+        "jain_index": None, "flows": [], "proxies": [], "hops": [], "paths": [], "tunnel": None,
         "packet_log_sha256": None,
         "packet_log_hash": hashlib.sha256(f"{job['seed']}{goodput}".encode()).hexdigest(),
         "release_error_p50_ms": None, "release_error_p99_ms": None, "release_error_p999_ms": None,

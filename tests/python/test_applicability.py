@@ -66,6 +66,7 @@ def test_what_can_be_keeps_its_seed_and_its_order() -> None:
         ({"clients": ["noq"], "servers": ["linux"]}, "no common protocol for transfer: noq → linux"),
         ({"clients": ["noq"], "treatments": ["tcp-pep"]}, "tcp-pep with hq-interop (QUIC)"),
         ({"clients": ["s2n-quic"], "workloads": ["zerortt:2x1kB"]}, "s2n-quic does not list zerortt"),
+        ({"clients": ["quinn:migrate=2s"], "servers": ["x-net"]}, "no client can migrate with x-net"),
         ({"clients": ["aioquic"], "testbed": "remote"}, "aioquic cannot be brought to another host: it runs"),
         (
             {

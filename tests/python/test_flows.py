@@ -150,6 +150,8 @@ def test_later_flows_change_nothing_before_they_begin(bentpipe: Command) -> None
         ("workload=transfer", '--flow: workload: "transfer" has no size'),
         ("server=nonesuch", 'unknown stack "nonesuch"'),
         ("start=1s,start=2s", "has start twice"),
+        ("middlebox=rate=0%:rate=1%", '--flow: middlebox: "rate=0%:rate=1%": an option is given twice'),
+        ("middlebox=rate", '--flow: middlebox: "rate": "rate" has no value'),
     ],
 )
 def test_mistakes_are_named(bentpipe: Command, flow: str, message: str) -> None:

@@ -52,10 +52,42 @@ def test_a_single_trial_tells_nothing_from_others() -> None:
     assert grid([trial(one, 1) for one in COMES_TO]).bold("here") == set()
 
 
-def test_a_cell_of_the_grid_is_the_median_of_what_succeeded() -> None:
-    records = [trial(GOOD, number, share_of_limit=0.1 * number) for number in (1, 2, 9)]
+def test_only_what_intervals_show_leads() -> None:
+    def led(shares: dict[str, tuple[float, ...]]) -> set[str]:
+        return grid(
+            [
+                trial(one, number, share_of_limit=share, forward_queue_drops=0)
+                for one, each in shares.items()
+                for number, share in enumerate(each, start=1)
+            ]
+        ).leaders("here")
+
+    narrow, near, far, wide = (0.9, 0.901, 0.902), (0.88, 0.881), (0.8, 0.801), (0.95, 0.5, 0.9)
+    assert led({GOOD: narrow, REFERENCE: near}) == {GOOD, REFERENCE}
+    assert led({GOOD: narrow, REFERENCE: far}) == {GOOD}
+    assert led({GOOD: narrow, REFERENCE: wide}) == {GOOD}, "a wide interval is no tie"
+    assert led({GOOD: (0.95, 0.9, 0.8), REFERENCE: (0.85, 0.9, 0.8)}) == set()
+    assert led({GOOD: (0.9,), REFERENCE: (0.5,)}) == set(), "a single trial has no interval"
+    assert led({GOOD: (0.9,)}) == set()
+    # What does not vary has an interval without width.
+    assert led({GOOD: (0.9, 0.9), REFERENCE: (0.9, 0.9)}) == {GOOD, REFERENCE}
+
+
+def test_variants_are_ranked_by_the_mean_that_is_shown() -> None:
+    shares = {GOOD: (0.8, 0.8, 0.2), REFERENCE: (0.7, 0.7, 0.7)}  # by medians the other way round
+    records = [
+        trial(one, number, share_of_limit=share, forward_queue_drops=0)
+        for one, each in shares.items()
+        for number, share in enumerate(each, start=1)
+    ]
+    assert grid(records).best("here") == {REFERENCE}
+    assert "| 50 % |" in grid(records).markdown("server")
+
+
+def test_a_cell_of_the_grid_is_the_mean_of_what_succeeded() -> None:
+    records = [trial(GOOD, number, share_of_limit=share) for number, share in ((1, 0.1), (2, 0.2), (9, 0.4))]
     (cell,) = cells([*records, fail(trial(GOOD, 10))])
-    assert GridCell(cell).share == 0.2 and GridCell(cell).failed == 1
+    assert round(GridCell(cell).share or 0.0, 9) == 0.2 and GridCell(cell).failed == 1
     assert GridCell(cell).written(best=True) == ["**20 %** (1)", "0 %"]
     (cell,) = cells([fail(trial(GOOD, 1))])
     assert GridCell(cell).written(best=False) == ["transfer timeout", "-"]

@@ -144,6 +144,19 @@ def test_paced_packets_leave_one_by_one(bentpipe: Command) -> None:
     assert bursts["forward_queue_drops"] > 0 == paced["forward_queue_drops"]
 
 
+def test_a_receiver_offers_half_of_the_buffer_with_which_it_begins(bentpipe: Command) -> None:
+    """200 kB are 139 packets: more than 64 KiB, and less than 512 KiB, which one flight carries."""
+    words = ["--scenario", "sat", "--set", "forward.queue=1 BDP", "--bytes", "200kB"]
+    words += ["--server", "linux:iw=200"]
+    clients = "linux,linux:rmem=1048576,linux:rmem=67108864"
+    kernels, wide, larger = run(bentpipe, *words, "--client", clients)
+    assert (kernels["outcome"], wide["outcome"]) == ("ok", "ok")
+    # The handshakes of TCP and TLS, the request, and the packets on the link.
+    assert 1.8 < wide["completion_s"] < 2.0 and kernels["completion_s"] > 2.4
+    assert larger["outcome"] == "unsupported"
+    assert "no more than the largest buffer, 33554432 bytes" in larger["detail"]
+
+
 def test_a_large_window_fits_into_one_run(bentpipe: Command) -> None:
     """More departures than a piece of the kernel's memory holds."""
     words = [

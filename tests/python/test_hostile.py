@@ -32,6 +32,8 @@ SERVERS = {
     "short": ("crashed", "short as server broke the contract"),
     "late": ("crashed", "late as server broke the contract: RAN until"),
     "early": ("crashed", "early as server broke the contract: RAN until"),
+    "astray": ("crashed", "astray as server broke the contract: a datagram on path 1, of 1 (hint: HELLO"),
+    "odd-bits": ("crashed", "odd-bits as server broke the contract: ecn is 0x44; of its bits"),
     "wake-early": ("crashed", "wake-early as server broke the contract: RAN until"),
     "jumbo": ("crashed", "jumbo as server broke the contract: a datagram of 65535 bytes"),
     "no-driver": ("crashed", "READY: missing field `driver`"),

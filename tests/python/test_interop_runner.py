@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import HERE, Command
+from test_emu import trusted
 
 from bentpipe.stacks import catalogue, guest
 
@@ -87,4 +88,5 @@ def test_a_server_that_ends_before_it_listens_is_named(bentpipe: Command, tmp_pa
 def test_one_moves_a_file_in_real_time(bentpipe: Command) -> None:
     ends = ["--client", "of-the-runner,noq", "--server", "of-the-runner", "--iterations", "1"]
     done = bentpipe(*RUN, "--testbed", "emu", *ends, "--trace", "none", "--no-report")
-    assert {record["outcome"] for record in done.records()} == {"ok"}, done.out
+    found = trusted(done.records())
+    assert [one["outcome"] for one in found] == ["ok", "ok"], [one["detail"] for one in found]

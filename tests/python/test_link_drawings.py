@@ -71,7 +71,7 @@ def made_up(folder: Path, testbed: str) -> Analysis:
     trial = folder / "trials" / "t"
     trial.mkdir(parents=True)
     state = SimpleNamespace(scenario=scenarios.resolve("leo-walker").scenario)
-    record = SimpleNamespace(trial="t", testbed=testbed, scenario="s", seed=SEEDS[0], hops=[])
+    record = SimpleNamespace(trial="t", testbed=testbed, scenario="s", seed=SEEDS[0], hops=[], paths=[])
     run = SimpleNamespace(folder=folder, scenarios={"s": state}, records={"t": record})
     return cast(Analysis, SimpleNamespace(run=run, trial="t"))
 

@@ -53,6 +53,19 @@ def test_times_are_those_that_tshark_reads(bentpipe: Command) -> None:
     assert drawn is not None and drawn[1][0] == pytest.approx(0.090), "SYN, TLS, request"
 
 
+@pytest.mark.skipif(TSHARK is None, reason="tshark is not installed (apt install tshark)")
+def test_a_receiver_offers_half_of_the_buffer_with_which_it_begins(bentpipe: Command) -> None:
+    records = run(bentpipe, "--bytes", "1kB", "--trace", "all", "--client", "linux:rmem=1048576")
+    windows = {}
+    for one in records:
+        trace = Path("A/trials") / one["trial"] / "trace.pcapng"
+        # That of a SYN cannot be as large.
+        (first, *_) = tshark(trace, "tcp.dstport == 443 && tcp.flags.syn == 0", "tcp.window_size")
+        windows[one["client"]] = first
+    # The SYN's 16 bits leave a little less than 64 KiB of the kernel's own.
+    assert 63 << 10 <= windows["linux"] <= 64 << 10 and windows["linux:rmem=1048576"] == 512 << 10
+
+
 def test_each_test_case_and_ip_version_proves_itself(bentpipe: Command) -> None:
     cases = f"resumption:2x10kB,upload:{SIZE},handshake:1kB,duration:2s,multiplexing:120x1kB,upload:2x10kB"
     records = run(

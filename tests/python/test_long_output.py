@@ -45,7 +45,7 @@ def big(tmp_path: Path) -> Path:
 
 
 def test_a_comparison_of_many_cells_is_cut_and_machines_have_all(bentpipe: Command, big: Path) -> None:
-    cells = len(MANY) ** 2 * len(fake_run.LINKS)
+    cells = len(MANY) ** 2 * len(fake_run.USUAL)
     shown = lines(bentpipe("compare", big, big).out)
     assert f"… and {cells - layout.ROWS} cells more: --all shows them" in shown
     assert sum("→" in line for line in shown) == layout.ROWS
@@ -64,7 +64,7 @@ def test_a_result_of_many_pairs_is_cut(bentpipe: Command, big: Path) -> None:
 
 def test_a_run_of_many_pairs_ends_with_the_tables_that_tell_most(big: Path) -> None:
     console = Console(file=io.StringIO(), width=80)
-    records = [record for link in fake_run.LINKS for record in _records(link)]
+    records = [record for link in fake_run.USUAL for record in _records(link)]
     records[-1] = fake_run.change(records[-1], outcome="crashed", detail="exit code 134: " + "x " * 300)
     summary.show(records, manifest.read(big).scenarios, console)
     shown = lines(printed(console))

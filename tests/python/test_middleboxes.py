@@ -31,7 +31,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for old, new in (
         ('name = "quic-pep"', 'name = "mine"'),
         ('places = ["terminal", "gateway"]', 'places = ["gateway"]'),
-        ("seconds = 5", "seconds = 0.5"),
+        ("seconds = 5", "seconds = 2"),
     ):
         assert old in text
         text = text.replace(old, new)
@@ -85,7 +85,7 @@ def test_a_run_keeps_the_chain_that_was_meant(bentpipe: Command, mine: Path) -> 
 
 def test_what_a_kind_says_of_itself_counts(mine: Path) -> None:
     kind = middleboxes.discover()["mine"]
-    assert kind.default == "gateway" and kind.lead({"mode": "warm"}) == 0.5 and kind.lead({"iw": "9"}) == 0
+    assert kind.default == "gateway" and kind.lead({"mode": "warm"}) == 2 and kind.lead({"iw": "9"}) == 0
     assert treatments.labels(["direct", "mine", "quic-pep"], []) == [
         "direct",
         "mine gateway",
@@ -114,7 +114,8 @@ def test_what_a_kind_says_of_itself_counts(mine: Path) -> None:
         ('title = "QUIC', 'titel = "QUIC', 'unknown key "titel"'),
         ('title = "QUIC', 'mtu = 1400\ntitle = "QUIC', "mtu: is for middleboxes that encapsulate"),
         ("[commands]", "[commands]\nmoon = []", 'unknown key "commands.moon"'),
-        ("seconds = 0.5", "seconds = -1", "lead.seconds: -1 is not valid"),
+        ("seconds = 2", "seconds = -1", "lead.seconds: -1 is not valid"),
+        ("seconds = 2", "seconds = 0.5", "lead.seconds"),
     ],
 )
 def test_what_is_wrong_with_a_kind_is_said(mine: Path, old: str, new: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""docs/reference/pep.md and tcp-pep.md: what they say of metrics and options is what the proxies have."""
+"""docs/reference of the proxies: what pages say of metrics and options is what the programs have."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from bentpipe import paths
 
 EXAMPLES = paths.root() / "examples"
 REFERENCE = paths.root() / "docs" / "reference"
-PAGE, TCP_PAGE = ((REFERENCE / f"{name}.md").read_text() for name in ("pep", "tcp-pep"))
+PAGE, TCP_PAGE, MASQUE_PAGE = (
+    (REFERENCE / f"{name}.md").read_text() for name in ("pep", "tcp-pep", "masque")
+)
 PRODUCTS = paths.root() / "products"
 SOURCES = PRODUCTS / "pep" / "src"
+MASQUE = PRODUCTS / "masque" / "src"
 
 
 def section(title: str, page: str = PAGE) -> str:
@@ -35,20 +38,25 @@ def test_every_close_code_is_listed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "statistics", "program"),
+    ("page", "statistics", "programs"),
     [
-        (PAGE, SOURCES / "events" / "statistics.rs", SOURCES / "program" / "metrics.rs"),
-        (TCP_PAGE, PRODUCTS / "tcp-pep" / "src" / "statistics.rs", None),
+        (PAGE, SOURCES / "events" / "statistics.rs", [SOURCES / "program" / "metrics.rs"]),
+        (TCP_PAGE, PRODUCTS / "tcp-pep" / "src" / "statistics.rs", []),
+        (
+            MASQUE_PAGE,
+            MASQUE / "counts.rs",
+            [MASQUE / "program" / "proxy" / "metrics.rs", MASQUE / "program" / "client" / "mod.rs"],
+        ),
     ],
 )
 def test_every_metric_is_explained_as_the_program_does(
-    page: str, statistics: Path, program: Path | None
+    page: str, statistics: Path, programs: list[Path]
 ) -> None:
     counted = statistics.read_text().rpartition("statistics! {")[2]
     known = {
         (name, kind.lower()): text for text, name, kind in re.findall(r"/// (.+)\n    (\w+): (\w+),", counted)
     }
-    own = (PRODUCTS / "service" / "src" / "metrics.rs").read_text() + (program.read_text() if program else "")
+    own = "".join(file.read_text() for file in (PRODUCTS / "service" / "src" / "metrics.rs", *programs))
     known |= {
         (name, kind): text for kind, name, text in re.findall(r'(counter|gauge)\(\s*"(\w+)",\s*"(.+)"', own)
     }
@@ -78,6 +86,7 @@ def test_the_examples_let_the_proxy_drain_before_it_is_killed() -> None:
     for name, pattern, config in (
         ("bentpipe-pep.service", r"^TimeoutStopSec=(\d+)s$", "pep.toml"),
         ("bentpipe-tcp-pep.service", r"^TimeoutStopSec=(\d+)s$", "tcp-pep.toml"),
+        ("bentpipe-masque.service", r"^TimeoutStopSec=(\d+)s$", "masque.toml"),
         ("Containerfile", r"--stop-timeout (\d+) ", "pep.toml"),
     ):
         (drain,) = re.findall(r'^drain = "(\d+) s"', (EXAMPLES / config).read_text(), re.MULTILINE)

@@ -29,6 +29,9 @@ class Helper:
             env=environment,
         )
         self.count = 0
+        self.events: list[
+            dict[str, Any]
+        ] = []  # that came before an answer: a short program may end that soon
 
     def ask(self, do: str, data: bytes = b"", **said: Any) -> dict[str, Any]:
         assert self.process.stdin is not None
@@ -40,6 +43,7 @@ class Helper:
             answer = self.read()
             if answer.get("id") == self.count:
                 return answer
+            self.events.append(answer)
 
     def read(self) -> dict[str, Any]:
         assert self.process.stdout is not None
@@ -52,9 +56,10 @@ class Helper:
         return self.ask("start", program={**program, "environment": {}, "ready": None, **said})
 
     def event(self, kind: str) -> dict[str, Any]:
-        while (found := self.read()).get("event") != kind:
-            pass
-        return found
+        while True:
+            found = self.events.pop(0) if self.events else self.read()
+            if found.get("event") == kind:
+                return found
 
     def leave(self) -> int:
         assert self.process.stdin is not None and self.process.stdout is not None

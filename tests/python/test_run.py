@@ -116,7 +116,7 @@ def test_a_folder_that_is_not_empty_is_left_alone(bentpipe: Command, tmp_path: P
         (["--qlog", "--trace", "none"], "--qlog: there is no trace", "--trace median"),
         (["--resume", "nowhere"], "nowhere: there is no such folder", ""),
         (["--out", "/dev/null"], "--out: /dev/null is not a folder", ""),
-        ([""], 'unknown campaign ""', "campaigns: agreement"),
+        ([""], 'unknown campaign ""', "campaigns: after-split"),
         (["--client", "toy:cc=cubic"], 'toy has no option "cc"', "options of toy: speed"),
         (["--set", "bad=1"], "bad: no such key", ""),
         (["--set", "queue"], '"queue" is no setting', "--set KEY=VALUE"),
@@ -207,7 +207,7 @@ def test_other_errors_of_the_system_are_no_full_disk(bentpipe: Command, fake_sim
 def test_a_report_that_is_interrupted_can_be_made_later(
     bentpipe: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(_folder: Path) -> Path:
+    def interrupted(*_given: object) -> Path:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("bentpipe.report.build", interrupted)

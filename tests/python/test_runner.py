@@ -81,6 +81,16 @@ def identity(one: Record) -> tuple[Any, ...]:
     return (*ends, one.outcome, one.goodput_bps, one.client_version)
 
 
+def test_the_rate_of_one_of_several_paths_is_no_maximum(bentpipe: Command) -> None:
+    fake_run.write(Path("mine"))
+    manifest = json.loads(Path("mine/manifest.json").read_text())
+    manifest["scenarios"]["sat"]["summary"]["paths"] = [{"name": "geo"}, {"name": "leo"}]
+    Path("mine/manifest.json").write_text(json.dumps(manifest))
+    tests = json.loads(bentpipe("runner", "export", "mine").out)["tests"]
+    assert tests["SAT"].get("theoretical_max_value") is None
+    assert tests["G"]["theoretical_max_value"] == 10_000
+
+
 def test_the_pages_of_the_runner_find_what_they_read(bentpipe: Command) -> None:
     """Each key that its script and the fork's reader take, with the types that they expect."""
     fake_run.write(Path("mine"))

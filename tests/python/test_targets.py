@@ -28,6 +28,7 @@ SMOKE: dict[str, list[str]] = {
     "test-crate": ["CRATE=interop"],
     "products": [],
 }
+ELSEWHERE = {"site": "tests/python/test_documentation_site.py"}  # the tests that `make smoke` tries them in
 ALONE = {"bench": ["SMALLEST=1"]}
 NOT_TRIED = {
     "bench-needs": "`make bench` begins with it",
@@ -56,7 +57,9 @@ def recipe(target: str) -> str:
 
 
 def test_every_target_is_tried_or_says_why_not() -> None:
-    assert sorted([*CALLED_BY_CI, *SMOKE, *ALONE, *NOT_TRIED]) == sorted(command_lines.TARGETS)
+    assert sorted([*CALLED_BY_CI, *SMOKE, *ELSEWHERE, *ALONE, *NOT_TRIED]) == sorted(command_lines.TARGETS)
+    for target, file in ELSEWHERE.items():
+        assert file in recipe("smoke") and f'"make", "{target}"' in (ROOT / file).read_text()
     phony = re.search(r"^\.PHONY: (.*)$", command_lines.MAKEFILE, re.MULTILINE)
     assert phony is not None and {*phony[1].split()} == command_lines.TARGETS
 

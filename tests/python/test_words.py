@@ -169,6 +169,10 @@ PHRASES = {
     r"\btold one by one\b|\b(rates|steps|times) that are told\b": "printed, listed",
     r"\b(hears?|heard) of (a |the )?(mark|loss)": "is reported to, is acknowledged",
     r"\bfor want of room\b": "because it is full",
+    r"\btakings\b": "bytes received, goodput",
+    r"\bsoonest first\b": "fastest first",
+    r"\bwhat has no (room|space)\b": "packets that do not fit",
+    r"\b(is|are|was|were|looks?|called) alike\b": "equal, the same, similar",
 }
 # The places that keep to them, as globs of git.
 PLACES = (

@@ -13,7 +13,13 @@ from bentpipe.cli.commands import cli
 
 WIDTH = 100
 # Their programs have options, and a --help, of their own.
-PROGRAMS = ("bentpipe perf", "bentpipe pep", "bentpipe tcp-pep")
+PROGRAMS = (
+    "bentpipe perf",
+    "bentpipe pep",
+    "bentpipe tcp-pep",
+    "bentpipe masque proxy",
+    "bentpipe masque client",
+)
 
 
 def write(_root: Path) -> str:

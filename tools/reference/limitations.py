@@ -22,6 +22,7 @@ GROUPS = {
     "Many trials": ("docs/how-to/run-on-many-machines.md", "docs/design/scale.md"),
     "Paths and workloads": (
         "docs/how-to/write-a-scenario.md",
+        "docs/design/multipath.md",
         "docs/how-to/import-measurements.md",
         "docs/reference/campaigns.md",
         "docs/reference/pages.md",
@@ -50,6 +51,7 @@ GROUPS = {
         "docs/design/vpn.md",
         "docs/design/fec.md",
         "docs/design/masque.md",
+        "docs/reference/masque.md",
     ),
     "Installation": ("docs/how-to/install.md",),
 }

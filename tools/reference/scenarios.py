@@ -27,7 +27,12 @@ def _parts(name: str, one: dict[str, Any]) -> Iterator[str]:
     yield _folded(f"Source: {one['source']}.")
     if notes := one.get("notes"):
         yield _folded(notes)
-    yield "\n".join(_table(one))
+    if "paths" not in one:
+        yield "\n".join(_table(one))
+        return
+    for path, segments in [(one["path"], one), *sorted(one["paths"].items())]:
+        yield f"Path `{path}`:"
+        yield "\n".join(_table(segments))
 
 
 def _table(one: dict[str, Any]) -> Iterator[str]:

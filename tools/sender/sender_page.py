@@ -112,6 +112,16 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def changed_since(old: set[str], new: set[str]) -> str:
+    """Which rows are of the crate before its last change: the shorter list."""
+    few = min(old, new, key=len)
+    which = ", ".join(f"`{key}`" for key in sorted(few))
+    if few is old:
+        return f"The crate has changed since {count(len(old), 'constant')} were swept: {which}."
+    but = f" but {which}" if few else ""
+    return f"The crate has changed since all of them{but} were swept."
+
+
 def head(there: list[Constant], found: list[Found], measured: Json) -> str:
     names = {one.row.constant.key for one in found}
     steep = {one.row.constant.key for one in found if one.steep}
@@ -133,9 +143,7 @@ def head(there: list[Constant], found: list[Found], measured: Json) -> str:
         ),
     ]
     if old:
-        which = ", ".join(f"`{key}`" for key in sorted(old))
-        since = f"The crate has changed since {count(len(old), 'constant')} were swept: {which}."
-        lines += ["", *filled(since)]
+        lines += ["", *filled(changed_since(old, names - old))]
     for constant in there:
         if constant.key in NOT_SWEPT:
             lines += ["", *filled(f"Not swept: `{constant.key}`. {NOT_SWEPT[constant.key]}")]

@@ -93,6 +93,7 @@ TRIES = (
         "run --scenario sat --client broken --server noq --iterations 1 --stacks broken --out broken-run",
         about="1 invalid",
     ),
+    Try("completion bash", about="_BENTPIPE_COMPLETE"),
     Try("run --scenario sat --client quic-go --server quic-go", wants="quic-go is not installed"),
     Try("worker bundles/*", about='"outcome"'),
     Try("report run", about="index.html"),
@@ -138,6 +139,8 @@ TRIES = (
     Try("perf client 127.0.0.1 --port 9 --bytes 1kB", wants="nobody listens there"),
     Try("pep --listen 127.0.0.1:0 --next-hop 127.0.0.1:9 --no-verify --check"),
     Try("tcp-pep --listen 127.0.0.1:0 --next-hop 127.0.0.1:9 --check"),
+    Try("masque proxy --anybody --listen 127.0.0.1:0 --check", about="public"),
+    Try("masque client --target 127.0.0.1:9 --proxy 127.0.0.1:9 --no-verify --check", about="target"),
 )
 
 

@@ -97,6 +97,7 @@ impl Job {
                 page: Vec::new(),
                 live: None,
                 frames: None,
+                paths: Vec::new(),
                 shared_memory: None,
             })
         };

@@ -171,6 +171,7 @@ mod tests {
             handshake: Handshake::default(),
             wire_image: WireImage::default(),
             tls: None,
+            subflow: None,
             vantage: Vantage::Both,
             start: 0,
             clock_ahead: 0,
@@ -179,6 +180,7 @@ mod tests {
             ranges: acked.map(|number| (number, number)).into_iter().collect(),
         };
         let ack = Frame::Ack {
+            path_id: None,
             ranges: 0..1,
             delay_us: None,
             ecn: None,
@@ -196,6 +198,7 @@ mod tests {
                 sender,
                 kind: Kind::Quic(kind),
                 number: Some(number),
+                path_id: 0,
                 size: 1200,
                 first_byte: 0xc0,
                 ip_size: Some(1228),

@@ -10,13 +10,16 @@
 //! Of TCP segments, those count that take sequence space, headers without IP included; which of
 //! them give RTT samples is decided by Karn's algorithm and timestamps ([`crate::tcp`]).
 //!
+//! Where a connection has several paths (draft-ietf-quic-multipath-20), each has a packet number
+//! space and an RTT: that of its own packets, whichever path their ACKs come on.
+//!
 //! Times are those at the sender, so the side of the sender must have been captured; of others,
 //! only what was retransmitted is known.
 
 use std::collections::HashMap;
 
 use crate::DecodingGap;
-use crate::connection::{Connection, Frame, Nanos, Packet, Protocol, Vantage};
+use crate::connection::{Connection, Frame, Nanos, Packet, PathSpace, Protocol, Vantage};
 use crate::intervals::Intervals;
 use crate::optional::Optional;
 use bentpipe_wire::quic::{End, Space};
@@ -112,23 +115,39 @@ struct Acknowledgement<'a> {
 struct Sender<'a> {
     connection: &'a Connection,
     end: End,
-    spaces: [SentPackets; 3],
+    /// Those that it sent packets in.
+    spaces: HashMap<PathSpace, SentPackets>,
     in_flight: u64,
-    /// Once known, RFC 9002 section 5.3.
+    /// Of each path.
+    rtts: HashMap<u32, Rtt>,
+}
+
+/// The RTT of a path, once known.
+#[derive(Debug, Clone, Copy, Default)]
+struct Rtt {
     smoothed: Option<Nanos>,
     latest: Option<Nanos>,
 }
 
+impl Rtt {
+    /// Takes a sample: RFC 9002 section 5.3, without the correction for the delay of the ACK.
+    fn sample(&mut self, rtt: Nanos) {
+        self.smoothed = Some(
+            self.smoothed
+                .map_or(rtt, |smoothed| (7 * smoothed + rtt) / 8),
+        );
+        self.latest = Some(rtt);
+    }
+}
+
 impl<'a> Sender<'a> {
     fn new(connection: &'a Connection, end: End) -> Self {
-        let spaces = [Space::Initial, Space::Handshake, Space::Application];
         Self {
             connection,
             end,
-            spaces: spaces.map(|space| SentPackets::of(connection, end, space)),
+            spaces: SentPackets::of(connection, end),
             in_flight: 0,
-            smoothed: None,
-            latest: None,
+            rtts: HashMap::new(),
         }
     }
 
@@ -154,21 +173,29 @@ impl<'a> Sender<'a> {
     }
 
     fn sent(&mut self, at: usize, packet: &Packet, entries: &mut [LedgerEntry]) {
-        if let (Some(_), Some(space)) = (packet.number, packet.space()) {
-            if is_in_flight(self.connection, packet) {
+        if let (Some(_), Some(space)) = (packet.number, packet.path_space()) {
+            if let Some(of_space) = self.spaces.get_mut(&space)
+                && is_in_flight(self.connection, packet)
+            {
                 self.in_flight += u64::from(packet.size);
-                self.spaces[space as usize].in_flight += u64::from(packet.size);
+                of_space.in_flight += u64::from(packet.size);
             }
             entries[at].in_flight = Some(self.in_flight).into();
         }
     }
 
     fn received(&mut self, now: Nanos, at: usize, packet: &Packet, entries: &mut [LedgerEntry]) {
-        let Some(space) = packet.space() else { return };
         for frame in self.connection.frames(packet) {
-            if let Frame::Ack { ranges, .. } = frame {
+            if let Frame::Ack {
+                ranges, path_id, ..
+            } = frame
+            {
+                let space = packet.acknowledged_space(*path_id);
+                let Some(space) = space.filter(|it| self.spaces.contains_key(it)) else {
+                    continue; // of a path that was not seen
+                };
                 let ranges = self.connection.ranges(ranges);
-                if space == Space::Application {
+                if space.0 == Space::Application {
                     self.discard_keys();
                 }
                 let answered = match self.connection.protocol {
@@ -178,13 +205,9 @@ impl<'a> Sender<'a> {
                 let rtt = self.acked(now, space, Acknowledgement { ranges, answered }, entries);
                 entries[at].rtt = entries[at].rtt.nanos().or(rtt).into();
                 if let Some(rtt) = rtt {
-                    // RFC 9002 section 5.3, without the correction for the delay of the ACK.
-                    self.smoothed = Some(
-                        self.smoothed
-                            .map_or(rtt, |smoothed| (7 * smoothed + rtt) / 8),
-                    );
+                    self.rtts.entry(space.1).or_default().sample(rtt);
                 }
-                self.declare_lost(now, space, ranges, rtt, entries);
+                self.declare_lost(now, space, ranges, entries);
             }
         }
     }
@@ -193,14 +216,15 @@ impl<'a> Sender<'a> {
     fn acked(
         &mut self,
         now: Nanos,
-        space: Space,
+        space: PathSpace,
         acked: Acknowledgement<'_>,
         entries: &mut [LedgerEntry],
     ) -> Option<Nanos> {
         let packets = &self.connection.packets;
         let mut newly = Vec::new();
+        let of_space = self.spaces.get_mut(&space)?;
         for (first, last) in acked.ranges {
-            self.spaces[space as usize].take(*first, *last, |at| newly.push(at));
+            of_space.take(*first, *last, |at| newly.push(at));
         }
         let mut eliciting = false;
         for at in &newly {
@@ -226,25 +250,24 @@ impl<'a> Sender<'a> {
     fn declare_lost(
         &mut self,
         now: Nanos,
-        space: Space,
+        space: PathSpace,
         ranges: &[(u64, u64)],
-        latest: Option<Nanos>,
         entries: &mut [LedgerEntry],
     ) {
-        let Some((_, largest)) = ranges.first() else {
+        let (Some((_, largest)), Some(of_space)) = (ranges.first(), self.spaces.get_mut(&space))
+        else {
             return;
         };
         // The largest acknowledged and the latest sample are kept (A.3): an ACK may be overtaken by
         // a later one.
-        let known = &mut self.spaces[space as usize].largest_acked;
-        *known = (*known).max(*largest);
-        let largest = *known;
-        self.latest = latest.or(self.latest);
-        let rtt = self.smoothed.max(self.latest);
+        of_space.largest_acked = of_space.largest_acked.max(*largest);
+        let largest = of_space.largest_acked;
+        let known = self.rtts.get(&space.1).copied().unwrap_or_default();
+        let rtt = known.smoothed.max(known.latest);
         let before = rtt.map(|rtt| now - (rtt + rtt / 8).max(GRANULARITY));
         let packets = &self.connection.packets;
         let mut lost = Vec::new();
-        self.spaces[space as usize].outstanding_below(largest, |at| {
+        of_space.outstanding_below(largest, |at| {
             let packet = &packets[at];
             let sent = packet.seen[self.end as usize];
             let is_behind = packet
@@ -265,14 +288,15 @@ impl<'a> Sender<'a> {
         }
     }
 
-    fn leaves_flight(&mut self, space: Space, packet: &Packet) {
-        if is_in_flight(self.connection, packet) {
+    fn leaves_flight(&mut self, space: PathSpace, packet: &Packet) {
+        if let Some(of_space) = self.spaces.get_mut(&space)
+            && is_in_flight(self.connection, packet)
+        {
             let size = u64::from(packet.size);
             // A packet may be acknowledged twice, or before it was seen; then there is nothing to
             // take off.
-            let of_space = &mut self.spaces[space as usize].in_flight;
-            let taken = size.min(*of_space);
-            *of_space -= taken;
+            let taken = size.min(of_space.in_flight);
+            of_space.in_flight -= taken;
             self.in_flight -= taken;
         }
     }
@@ -281,7 +305,9 @@ impl<'a> Sender<'a> {
     /// sender.
     fn discard_keys(&mut self) {
         for space in [Space::Initial, Space::Handshake] {
-            self.in_flight -= std::mem::take(&mut self.spaces[space as usize].in_flight);
+            if let Some(of_space) = self.spaces.get_mut(&(space, 0)) {
+                self.in_flight -= std::mem::take(&mut of_space.in_flight);
+            }
         }
     }
 }
@@ -300,14 +326,26 @@ struct SentPackets {
 }
 
 impl SentPackets {
-    fn of(connection: &Connection, end: End, of: Space) -> Self {
+    /// Those of each space.
+    fn of(connection: &Connection, end: End) -> HashMap<PathSpace, Self> {
         let packets = connection.packets.iter().enumerate();
         // TCP acknowledges nothing that takes no sequence space: that would seem lost for good.
         let may_be_acked =
             |it: &Packet| connection.protocol != Protocol::Tcp || connection.is_ack_eliciting(it);
         let own = packets.filter(|(_, it)| it.sender == end && !it.copy);
-        let own = own.filter(|(_, it)| it.space() == Some(of) && may_be_acked(it));
-        let mut packets: Vec<_> = own.filter_map(|(at, it)| Some((it.number?, at))).collect();
+        let mut spaces: HashMap<PathSpace, Vec<(u64, usize)>> = HashMap::new();
+        for (at, packet) in own.filter(|(_, it)| may_be_acked(it)) {
+            if let (Some(space), Some(number)) = (packet.path_space(), packet.number) {
+                spaces.entry(space).or_default().push((number, at));
+            }
+        }
+        let spaces = spaces.into_iter();
+        spaces
+            .map(|(space, packets)| (space, Self::new(packets)))
+            .collect()
+    }
+
+    fn new(mut packets: Vec<(u64, usize)>) -> Self {
         packets.sort_unstable();
         Self {
             next: (0..=packets.len()).collect(),

@@ -146,6 +146,7 @@ impl Controller {
             ssthresh: None,
             in_flight: 0,
             sent: 0,
+            burst: 0,
             delivered: 0,
             lost: 0,
             round: 0,
@@ -200,13 +201,48 @@ impl Controller {
     pub fn confirms(&self, known: &SavedPath) -> bool {
         let path = &self.path;
         let is_same = path.rtt.samples == 0 || known.fits(&path.rtt);
+        let is_slower = self.observer.has_slowed_from(known.window);
+        is_same && !is_slower && !self.contradicts() && path.delivered < known.window
+    }
+
+    /// Whether what an earlier connection knew has proved too large.
+    #[must_use]
+    pub fn contradicts(&self) -> bool {
         // A flight never retreats: what it loses shows that it was too fast.
         let is_flight = self
             .settings
             .resume
             .is_some_and(|it| it.jump == Jump::Flight);
-        let is_wrong = self.resumption.retreated || is_flight && Trains::lost_too_much(path);
-        is_same && !is_wrong && path.delivered < known.window
+        self.resumption.retreated || is_flight && Trains::lost_too_much(&self.path)
+    }
+
+    /// Whether it is not too late to tell it of the path as an earlier connection knew it: it knows
+    /// of none, and has sent little.
+    #[must_use]
+    pub fn may_resume(&self) -> bool {
+        let is_new = !self.path.is_used() && self.path.lost == 0;
+        is_new && self.phase == Phase::SlowStart && self.resumption.saved.is_none()
+    }
+
+    /// Withdraws what it was told of the path, unless it has sent by that.
+    pub fn forget(&mut self) {
+        if !self.path.is_used() && self.phase == Phase::SlowStart {
+            self.settings.resume = None;
+            self.resumption.saved = None;
+            self.slow_start.forget_saved();
+        }
+    }
+
+    /// Tells it of the path as an earlier connection knew it, later than its settings could; see
+    /// [`Self::may_resume`], without which nothing happens.
+    pub fn resume(&mut self, resume: Resume) {
+        if !self.may_resume() {
+            return;
+        }
+        self.settings.resume = Some(resume);
+        self.resumption.saved = Some(resume.saved);
+        let slow_start = std::mem::replace(&mut self.slow_start, Box::new(Standard));
+        self.slow_start = resuming(slow_start, Some(resume));
     }
 
     /// The outcome of what an earlier connection knew.
@@ -253,8 +289,7 @@ impl Controller {
     pub fn on_sent(&mut self, now: Time, number: u64, bytes: u64) {
         self.path.now = now;
         self.sent_packets.send(&self.path, number, bytes);
-        self.path.sent += bytes;
-        self.path.in_flight += bytes;
+        self.path.send(bytes);
         if self.phase == Phase::SlowStart {
             self.slow_start.on_sent(&self.path, bytes);
         }

@@ -6,7 +6,7 @@
 //! in the last ten of them. Unlike the congestion window it does not know of slow start's
 //! overshoot: what the path does not carry is not acknowledged. Why not the volume of a whole round
 //! trip: slow start fills a part of one, and overflows the queue in the next; with a short queue
-//! there is none in between.
+//! there is none in between. What was delivered before a link became slower is forgotten.
 
 use std::collections::VecDeque;
 
@@ -25,6 +25,19 @@ const STEPS: u64 = 16;
 /// … but not over less than this, if the round trip is not shorter: ACKs come in bursts.
 const LEAST_SPAN: Span = Span::from_millis(50);
 
+/// A link has become slower if behind a queue it delivers less than so many percent of what it did.
+const STILL: u64 = 80;
+
+/// Behind a queue a link delivers what it can: if that is much less than before, it has become
+/// slower, as by adaptive coding and modulation, or others share it. `volume` is what it delivered
+/// lately, `before` the most that it did. A queue is a round trip that is longer by a quarter.
+fn has_slowed(path: &PathState, volume: u64, before: Option<u64>) -> bool {
+    let rtt = &path.rtt;
+    let is_queued = rtt.latest.as_nanos() > rtt.min.as_nanos() / 4 * 5;
+    let is_less = before.is_some_and(|before| volume < before / 100 * STILL);
+    is_queued && is_less && !path.limited
+}
+
 /// The observer of the bytes that are acknowledged.
 #[derive(Debug, Clone, Default)]
 pub struct Observer {
@@ -32,6 +45,8 @@ pub struct Observer {
     marks: VecDeque<(Time, u64)>,
     /// Rounds, and the largest volume in each of them.
     volumes: VecDeque<(u64, u64)>,
+    /// The largest volume while packets waited in a queue for all of that quarter.
+    queued: Option<u64>,
 }
 
 impl Observer {
@@ -56,10 +71,23 @@ impl Observer {
         }
         let bytes = u128::from(path.delivered - before) * u128::from(rtt.as_nanos());
         let volume = u64::try_from(bytes / u128::from(taken.as_nanos())).unwrap_or(u64::MAX);
+        // The bottleneck was busy all that time, be there more to send now or not.
+        if path.rtt.latest > rtt + span {
+            self.queued = self.queued.max(Some(volume));
+        }
+        if has_slowed(path, volume, self.largest()) {
+            self.volumes.clear();
+        }
         // What was not sent says nothing of the path, nor that it has changed.
         if !path.limited || Some(volume) > self.largest() {
             self.note(path.round, volume);
         }
+    }
+
+    /// Whether queues have shown that the path carries much less than so many bytes in a round
+    /// trip. Other than a sample of the rate, that counts for a file that is over at once.
+    pub fn has_slowed_from(&self, window: u64) -> bool {
+        self.queued.is_some_and(|it| it < window / 100 * STILL)
     }
 
     fn largest(&self) -> Option<u64> {

@@ -58,6 +58,9 @@ pub struct PathState {
     pub in_flight: u64,
     /// Bytes of ack-eliciting packets sent so far.
     pub sent: u64,
+    /// Bytes of them sent since nothing was on its way, until these are more than
+    /// [`PathState::little`].
+    pub burst: u64,
     /// Bytes acknowledged so far.
     pub delivered: u64,
     /// Bytes declared lost so far.
@@ -77,6 +80,29 @@ impl PathState {
     #[must_use]
     pub fn minimum_window(&self) -> u64 {
         2 * self.datagram
+    }
+
+    /// The most that a connection sends before anybody uses it: a handshake, path MTU discovery and
+    /// keep-alives. Two initial windows.
+    #[must_use]
+    pub fn little(&self) -> u64 {
+        2 * self.initial_window
+    }
+
+    /// Whether more has been sent at once than a handshake takes, or a keep-alive.
+    #[must_use]
+    pub fn is_used(&self) -> bool {
+        self.burst > self.little()
+    }
+
+    /// Counts a packet that leaves.
+    pub(crate) fn send(&mut self, bytes: u64) {
+        if self.in_flight == 0 && !self.is_used() {
+            self.burst = 0;
+        }
+        self.burst += bytes;
+        self.sent += bytes;
+        self.in_flight += bytes;
     }
 
     /// Bytes that `rate` (bytes per second) sends in `span`.

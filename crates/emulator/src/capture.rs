@@ -40,6 +40,8 @@ const MOST_PENDING: usize = 100_000;
 /// A packet that passed an end of a hop, or was dropped or lost where it was seen at neither.
 #[derive(Clone, Debug)]
 pub struct HopPacket {
+    /// The number of the path, in the order of the scenario; the first is 0.
+    pub path: usize,
     /// The number of the hop, from the client on.
     pub hop: usize,
     /// The way that it goes.
@@ -346,6 +348,7 @@ impl EventJoiner {
         let arrived = open.left.map(|it| it.at);
         let is_marked = open.outcome.is_some_and(|it| it.is_marked);
         let packet = HopPacket {
+            path: place.path,
             hop: place.hop,
             direction: place.direction,
             sent: place.from_end.then_some(open.sent),

@@ -2,14 +2,13 @@
 //! addresses and a route. Programs that attach to both carry the packets.
 
 pub(crate) mod capture;
-mod tun;
 
 use std::fs;
 use std::net::IpAddr;
 use std::path::Path;
 
 use bentpipe_link::HostName;
-use bentpipe_netlink::{Netlink, Prefix};
+use bentpipe_netlink::{Netlink, Prefix, tun};
 
 use crate::error::{Doing, EmulatorError};
 use crate::hosts::device::wait_until_heard;

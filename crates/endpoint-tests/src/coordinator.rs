@@ -63,6 +63,7 @@ pub fn hello(role: &str, folder: &Path) -> Hello {
         live: None,
         frames: None,
         shared_memory: None,
+        paths: Vec::new(),
     }
 }
 

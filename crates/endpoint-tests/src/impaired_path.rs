@@ -124,6 +124,7 @@ fn hello(role: &str) -> Hello {
         live: None,
         frames: None,
         shared_memory: None,
+        paths: Vec::new(),
     }
 }
 

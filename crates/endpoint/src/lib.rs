@@ -23,6 +23,7 @@ pub mod hq;
 #[cfg(feature = "interposed-clock")]
 mod interposed_clock;
 mod log_file;
+mod migration;
 mod options;
 mod outbox;
 mod page;
@@ -44,12 +45,13 @@ pub use self::{
     files::ServedFolder,
     frames::{Carrier, FrameStream},
     log_file::{LogFile, LogFolder},
+    migration::Migration,
     options::{FLOW_CONTROL_WINDOWS, Options},
     outbox::Outbox,
     page::{HTTP1_CONNECTIONS, LiveStream, PageLoad, Resource, browser_headers},
     program::{run, seed_entropy},
     reassembly::{Reassembly, ReassemblyError},
-    setup::{Role, Setup, Surroundings},
+    setup::{PathEnds, Role, Setup, Surroundings},
     stack::{Closing, ConnectionKey, Event, Read, Received, Stack, StreamEnd, StreamKey, Transmit},
     test_case::TestCase,
     tickets::{Resume, Tickets},

@@ -9,6 +9,7 @@ use crate::driver::{Endpoint, Pipes, Sockets, VirtualTime};
 use crate::entropy;
 use crate::error::EndpointError;
 use crate::memory::keep_freed_memory;
+use crate::migration::Migration;
 use crate::options::Options;
 use crate::setup::{Role, Setup};
 use crate::stack::Stack;
@@ -51,17 +52,21 @@ fn run_virtual_time<S: Stack>() -> Result<(), EndpointError> {
     let shared_memory = pipes.share(hello.shared_memory)?;
     let setup = Setup::from_hello(hello)?;
     let endpoint = new_endpoint::<S>(&setup)?;
+    let knows_paths = !setup.paths.is_empty() && endpoint.stack.knows_paths();
     let ready = Ready {
         stack: S::NAME.into(),
         version: S::VERSION.into(),
         driver: format!("{}{}", VirtualTime::<S>::DRIVER, S::POLLING),
         next_wake: (setup.role == Role::Client).then_some(0),
         shared_memory,
+        paths: knows_paths,
     };
     pipes.send(&encode_message(READY, &serde_json::to_vec(&ready)?))?;
     let remote = setup.remote.expect("HELLO names the other side");
     let ran = RanMessage::with_body_in(pipes.take_shared_out());
+    let paths = if knows_paths { setup.paths } else { Vec::new() };
     VirtualTime::new(endpoint, setup.clock, remote, ran)
+        .over(paths)
         .run(&mut pipes)
         .map(drop)
 }
@@ -92,12 +97,14 @@ fn new_endpoint<S: Stack>(setup: &Setup) -> Result<Endpoint<S>, EndpointError> {
         )));
     }
     let mut options = Options::new(setup.options.clone());
+    let migration = Migration::take::<S>(setup, &mut options)?;
     let stack = S::new(setup, &mut options)?;
     let application = Application::new(setup, &mut options)?;
     options.finish()?;
     Ok(Endpoint {
         stack,
         application,
+        migration,
         keylog: setup.keylog.clone(),
         qlog: setup.qlog.clone(),
     })

@@ -10,13 +10,19 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 
 use crate::clock::Clock;
-use crate::contract::{CONTRACT, Hello, hq_interop};
+use crate::contract::{CONTRACT, Hello, HelloPath, hq_interop};
 use crate::error::EndpointError;
 use crate::frames::FrameStream;
 use crate::log_file::{LogFile, LogFolder};
 use crate::options::Options;
 use crate::page::{LiveStream, Resource};
 use crate::test_case::TestCase;
+
+/// The option that says when a client migrates.
+pub const MIGRATE: &str = "migrate";
+
+/// The client's address on each path, in socket mode.
+const PATHS: &str = "BENTPIPE_PATHS";
 
 /// The side that the program plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +90,9 @@ pub struct Setup {
     pub local: SocketAddr,
     /// The other side's address; unknown to a server in socket mode.
     pub remote: Option<SocketAddr>,
+    /// The paths between both sides, by number, where there are several. In socket mode ports of
+    /// clients are 0, any.
+    pub paths: Vec<PathEnds>,
     /// The folder of a server's files; in `upload` of a client's.
     pub www: Option<PathBuf>,
     /// The folder for a client's replies; in `upload` for what a server receives.
@@ -100,7 +109,66 @@ pub struct Setup {
     pub clock: Clock,
 }
 
+/// The addresses of both ends of one of several paths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathEnds {
+    /// The program's own.
+    pub local: SocketAddr,
+    /// The other side's.
+    pub remote: SocketAddr,
+}
+
+impl PathEnds {
+    fn parse(path: &HelloPath) -> Result<Self, EndpointError> {
+        Ok(Self {
+            local: parse_address("paths.local", &path.local)?,
+            remote: parse_address("paths.remote", &path.remote)?,
+        })
+    }
+
+    /// Reads `BENTPIPE_PATHS`: the client's address on each path, behind the path's name.
+    fn parse_environment(
+        text: &str,
+        role: Role,
+        [local, remote]: [SocketAddr; 2],
+    ) -> Result<Vec<Self>, EndpointError> {
+        let read = |word: &str| {
+            let (_, address) = word.split_once('=')?;
+            let client = SocketAddr::new(address.parse().ok()?, 0);
+            Some(match role {
+                Role::Client => Self {
+                    local: client,
+                    remote,
+                },
+                Role::Server => Self {
+                    local,
+                    remote: client,
+                },
+            })
+        };
+        let each = text.split_whitespace().map(read).collect::<Option<_>>();
+        each.ok_or_else(|| EndpointError::Field {
+            field: PATHS,
+            value: text.to_owned(),
+            problem: "write NAME=ADDRESS for each path, such as geo=192.0.2.1 leo=192.0.2.2".into(),
+        })
+    }
+}
+
 impl Setup {
+    /// Whether a client is to migrate: then it has one path at a time.
+    #[must_use]
+    pub fn migrates(&self) -> bool {
+        self.options.contains_key(MIGRATE)
+    }
+
+    /// Whether datagrams take the paths of their addresses although this end has one at a time:
+    /// that of a client that migrates, and of a server, which answers to wherever its client is.
+    #[must_use]
+    pub fn follows_paths(&self) -> bool {
+        self.paths.len() > 1 && (self.role == Role::Server || self.migrates())
+    }
+
     /// Virtual time: reads HELLO.
     pub fn from_hello(hello: Hello) -> Result<Self, EndpointError> {
         if hello.contract != CONTRACT {
@@ -124,6 +192,11 @@ impl Setup {
             options: hello.options,
             local: parse_address("local", &hello.local)?,
             remote: Some(parse_address("remote", &hello.remote)?),
+            paths: hello
+                .paths
+                .iter()
+                .map(PathEnds::parse)
+                .collect::<Result<_, _>>()?,
             www: hello.www,
             downloads: hello.downloads,
             certs: hello.certs,
@@ -173,6 +246,11 @@ impl Setup {
             options: Options::parse(&env::var("BENTPIPE_OPTIONS").unwrap_or_default())?.into_map(),
             local,
             remote,
+            paths: PathEnds::parse_environment(
+                &env::var(PATHS).unwrap_or_default(),
+                role,
+                [local, remote.unwrap_or(local)],
+            )?,
             www: folder("WWW"),
             downloads: folder("DOWNLOADS"),
             certs: variable("CERTS")?.into(),
@@ -253,4 +331,26 @@ fn remote_address(requests: &[String]) -> Result<SocketAddr, EndpointError> {
                 "write URLs with an IP address and a port, such as https://127.0.0.1:4433/1024"
                     .into(),
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clients_addresses_are_those_of_its_paths() {
+        let ends = ["192.0.2.9:1", "198.51.100.1:443"].map(|text| text.parse().unwrap());
+        let read = |text, role| PathEnds::parse_environment(text, role, ends);
+        let client = read("geo=192.0.2.1 leo=192.0.2.2", Role::Client).unwrap();
+        assert_eq!(client[1].local.to_string(), "192.0.2.2:0");
+        assert_eq!(client[1].remote, ends[1]);
+        let server = read("geo=2001:db8:1::1 leo=2001:db8:1::2", Role::Server).unwrap();
+        assert_eq!(server[1].local, ends[0]);
+        assert_eq!(server[1].remote.to_string(), "[2001:db8:1::2]:0");
+        assert_eq!(read("", Role::Client).unwrap(), []);
+        for wrong in ["192.0.2.1", "geo=moon", "geo=192.0.2.1 leo="] {
+            let error = read(wrong, Role::Client).unwrap_err().to_string();
+            assert!(error.contains("BENTPIPE_PATHS"), "{error}");
+        }
+    }
 }

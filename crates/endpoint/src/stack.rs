@@ -10,7 +10,7 @@ use bytes::{Bytes, BytesMut};
 use crate::contract::Statistics;
 use crate::error::EndpointError;
 use crate::options::Options;
-use crate::setup::Setup;
+use crate::setup::{PathEnds, Setup};
 use crate::test_case::TestCase;
 use crate::tickets::Resume;
 
@@ -154,6 +154,16 @@ pub trait Stack: Sized {
     /// The test cases that it can be in, as in its `stack.toml`. The program refuses all others.
     const TEST_CASES: &'static [TestCase];
 
+    /// Whether a client can migrate ([`Stack::migrate`]): its program then has the option
+    /// `migrate`.
+    const MIGRATES: bool = false;
+
+    /// Whether it uses the paths of its setup: it sends from the local address of one, and a client
+    /// opens further ones itself. One that does not sees the first alone.
+    fn knows_paths(&self) -> bool {
+        false
+    }
+
     /// A client or a server, by `setup.role`; takes its options out of `options`.
     ///
     /// Where the test case [resumes](TestCase::resume), a server issues tickets and accepts early
@@ -168,6 +178,13 @@ pub trait Stack: Sized {
         remote: SocketAddr,
         resume: Resume,
     ) -> Result<ConnectionKey, EndpointError>;
+
+    /// Has a client's connections migrate to another path (RFC 9000, section 9), from which on they
+    /// use that alone; `false`: they cannot yet, for example while the handshake is not complete.
+    fn migrate(&mut self, now: Duration, to: PathEnds) -> bool {
+        let _ = (now, to);
+        false
+    }
 
     /// A datagram has arrived.
     fn handle_datagram(&mut self, now: Duration, datagram: Received);

@@ -1,10 +1,10 @@
 //! HELLO, to an endpoint or to a proxy, as a guest's task.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use bentpipe_endpoint::contract::{CONTRACT, Hello, ProxyHello, SharedMemory};
+use bentpipe_endpoint::contract::{CONTRACT, Hello, HelloPath, ProxyHello, SharedMemory};
 use bentpipe_endpoint::{EndpointError, LiveStream, Resource};
 use serde::Deserialize;
 
@@ -161,9 +161,23 @@ impl Greeting {
             environment: environment(variables),
             folders,
             local: local.ip(),
+            further: self.further_addresses()?,
             epoch_unix_s,
             surroundings: None,
         })
+    }
+
+    /// The client's addresses on the paths beside the first.
+    fn further_addresses(&self) -> Result<Vec<IpAddr>, EndpointError> {
+        let Self::Endpoint(hello) = self else {
+            return Ok(Vec::new());
+        };
+        if hello.role == "server" {
+            return Ok(Vec::new()); // it has one for all
+        }
+        let further = hello.paths.iter().skip(1);
+        let further = further.map(|path| Ok(address("paths.local", &path.local)?.ip()));
+        further.collect()
     }
 
     /// HELLO to an endpoint as socket mode says it (`endpoints/contract/socket-mode.md`).
@@ -191,6 +205,9 @@ impl Greeting {
         } else {
             ("REQUESTS", requests.join(" "))
         });
+        if !hello.paths.is_empty() {
+            given.push(("BENTPIPE_PATHS", paths(hello)?));
+        }
         if !hello.page.is_empty() {
             given.push(("PAGE", format!("{SHARED}/{PAGE}")));
         }
@@ -215,6 +232,21 @@ impl Greeting {
     }
 }
 
+/// The client's address on each path, with the path's name, for either end.
+fn paths(hello: &Hello) -> Result<String, EndpointError> {
+    let pair = |path: &HelloPath| {
+        let client = if hello.role == "server" {
+            address("paths.remote", &path.remote)
+        } else {
+            address("paths.local", &path.local)
+        };
+        let address = client?.ip();
+        Ok(format!("{}={address}", path.name))
+    };
+    let pairs: Result<Vec<String>, EndpointError> = hello.paths.iter().map(pair).collect();
+    Ok(pairs?.join(" "))
+}
+
 /// The task of a command, a program that knows nothing of the contract.
 fn command(
     hello: &Hello,
@@ -233,6 +265,7 @@ fn command(
         environment: surroundings::environment(folder),
         folders: Folders::new(),
         local: ends[0],
+        further: Vec::new(),
         epoch_unix_s: hello.epoch_unix_s,
     })
 }
@@ -289,6 +322,43 @@ fn address(field: &'static str, text: &str) -> Result<SocketAddr, EndpointError>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_client_has_an_address_on_each_path_and_a_server_one_for_all() {
+        let paths = [1, 2].map(|host| {
+            let (client, server) = (format!("192.0.2.{host}:50000"), "198.51.100.1:443");
+            [client, server.to_owned()]
+        });
+        let of = |role: &str, ends: [usize; 2]| {
+            let path = |name: &str, path: &[String; 2]| {
+                let [local, remote] = ends.map(|end| path[end].clone());
+                serde_json::json!({"name": name, "local": local, "remote": remote})
+            };
+            let hello = serde_json::json!({
+                "contract": CONTRACT, "role": role, "testcase": "transfer", "requests": [],
+                "options": {}, "seed": "00f1e2d3c4b5a697", "epoch_unix_s": 946_684_800,
+                "local": paths[0][ends[0]], "remote": paths[0][ends[1]], "www": null,
+                "downloads": null, "certs": "/srv/certs", "keylog": null, "qlog": null,
+                "paths": [path("geo", &paths[0]), path("leo", &paths[1])],
+            });
+            let wanted = Wanted {
+                kernel: "linux".into(),
+                memory_mib: 1,
+                folder: None,
+                command: vec!["/srv/endpoint".to_owned()],
+            };
+            let greeting = Greeting::read(hello.to_string().as_bytes()).unwrap();
+            greeting.task(&wanted).unwrap()
+        };
+        let client = of("client", [0, 1]);
+        assert_eq!(client.further, ["192.0.2.2".parse::<IpAddr>().unwrap()]);
+        let server = of("server", [1, 0]);
+        assert_eq!(server.further, [] as [IpAddr; 0]);
+        for end in [client, server] {
+            let said = end.environment.get("BENTPIPE_PATHS").unwrap();
+            assert_eq!(said, "geo=192.0.2.1 leo=192.0.2.2");
+        }
+    }
 
     fn task([of_host, bin]: [&str; 2]) -> Task {
         let hello = serde_json::json!({

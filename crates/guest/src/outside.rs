@@ -68,6 +68,7 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, EndpointError> {
     };
     let ready = Ready {
         shared_memory,
+        paths: false,
         ..ready
     };
     pipes.send(&encode_message(READY, &serde_json::to_vec(&ready)?))?;
@@ -122,6 +123,7 @@ impl Guest {
                 .to_owned(),
             next_wake: (next_wake != NEVER).then_some(next_wake),
             shared_memory: false,
+            paths: false,
         }))
     }
 

@@ -64,6 +64,8 @@ pub struct Task {
     pub folders: BTreeMap<PathBuf, PathBuf>,
     /// The guest's address; a proxy's, which has none, is that of the server.
     pub local: IpAddr,
+    /// The guest's addresses on further paths.
+    pub further: Vec<IpAddr>,
     /// The wall-clock time of time zero.
     pub epoch_unix_s: u64,
     /// The surroundings of a command; none for a program that keeps the contract.

@@ -130,6 +130,18 @@ impl Entry {
         }
     }
 
+    /// The entries of a table whose names are chosen by its author.
+    pub fn entries(self) -> Result<Vec<(String, Self)>, Problem> {
+        let Value::Table(table) = self.value else {
+            return Err(self.problem("a table is needed here"));
+        };
+        let entry = |(name, value)| {
+            let key = format!("{}.{name}", self.key);
+            (name, Self { key, value })
+        };
+        Ok(table.into_iter().map(entry).collect())
+    }
+
     /// The values of an array, each with its place in it, from 0 on, in its key; None if it is no
     /// array.
     pub fn items(self) -> Option<Vec<Self>> {

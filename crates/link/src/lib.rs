@@ -29,6 +29,9 @@
 //! frame in which it arrives, and what leaves later for the frame's sake counts as sent, not as
 //! waiting.
 //!
+//! Where a scenario has several paths, each is a scenario of its own ([`Scenario::each_path`]) with
+//! a seed of its own ([`path_seed`]).
+//!
 //! A path leads over all segments of a [`Scenario`], of the [`Hop`] between two of its hosts, or
 //! over one link; an [`Ideal`] sender is compared with it. Nothing here reads a clock, and no float
 //! takes part. Packet sizes are those of the IP packet. All randomness is `ChaCha8` keyed with the
@@ -79,6 +82,7 @@ mod scenario;
 mod scheduled;
 mod serving_satellite;
 mod sets;
+mod several_paths;
 mod shaper;
 mod sources;
 mod steps;
@@ -115,7 +119,7 @@ pub use packets::Packets;
 pub use path::Path;
 pub use queue::{Queue, RandomDrop};
 pub use queue_size::QueueSize;
-pub use random::LinkSeed;
+pub use random::{LinkSeed, path_seed};
 pub use rate::{LinkRate, OnDemand, RandomRate, RateSteps};
 pub use reorder::{HoldingTime, Reorder};
 pub use satellite::{
@@ -123,8 +127,9 @@ pub use satellite::{
     Modcod, Rcs2, Reception, ReturnTerminal, Signalling, Terminal, TerminalGroup, Volume,
     WAVEFORMS, Waveform,
 };
-pub use scenario::{DirectionConfig, Scenario, Segment};
+pub use scenario::{DirectionConfig, FurtherPath, Scenario, Segment};
 pub use serving_satellite::ServingSatellite;
+pub use several_paths::PATH_LIMIT;
 pub use shaper::ShaperConfig;
 pub use sources::{Replayed, Source, Traffic, TransferSizes};
 pub use timeline::{Between, LinkTimeline, MOST_POINTS, PARTS, Quantity};

@@ -95,6 +95,31 @@ pub struct Counters {
     pub requests: Option<CapacityRequests>,
 }
 
+impl Counters {
+    /// Those of several paths together. The fullest queue is that of any of them.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let sources = [self.sources, other.sources].into_iter().flatten();
+        let requests = [self.requests, other.requests].into_iter().flatten();
+        Self {
+            packets: self.packets + other.packets,
+            bytes: self.bytes + other.bytes,
+            delivered: self.delivered + other.delivered,
+            delivered_bytes: self.delivered_bytes + other.delivered_bytes,
+            marked: self.marked + other.marked,
+            reordered: self.reordered + other.reordered,
+            reorder_extent: self.reorder_extent.max(other.reorder_extent),
+            reorder_extents: self.reorder_extents + other.reorder_extents,
+            duplicated: self.duplicated + other.duplicated,
+            queue_drops: self.queue_drops + other.queue_drops,
+            losses: self.losses + other.losses,
+            max_queue_bytes: self.max_queue_bytes.max(other.max_queue_bytes),
+            sources: sources.reduce(SourceCounters::and),
+            requests: requests.reduce(CapacityRequests::and),
+        }
+    }
+}
+
 /// The number of requests for capacity that the trial's terminal sent, and what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CapacityRequests {

@@ -46,6 +46,22 @@ pub(crate) enum Purpose {
     Duplicate = 61,
 }
 
+/// The seed of a path, by number, in the trial with this seed: the trial's for the first path, for
+/// others one that is drawn from it. Its generator is `ChaCha8` whose key has the ASCII text
+/// `bentpipe path` in place of `bentpipe link`; the stream is the number.
+#[must_use]
+pub fn path_seed(seed: u64, path: usize) -> u64 {
+    if path == 0 {
+        return seed;
+    }
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&seed.to_le_bytes());
+    key[8..21].copy_from_slice(b"bentpipe path");
+    let mut generator = ChaCha8Rng::from_seed(key);
+    generator.set_stream(path as u64);
+    generator.next_u64()
+}
+
 impl LinkSeed {
     pub(crate) fn stream(self, what: Purpose) -> Dice {
         self.keyed(what, [0; 11])

@@ -23,13 +23,11 @@ use crate::rate::LinkRate;
 use crate::reorder::Reorder;
 use crate::scenario::{DirectionConfig, Scenario, Segment};
 use crate::sets::{self, Set};
+use crate::several_paths::{SATELLITE, read_first_name, read_others};
 use crate::shaper::ShaperConfig;
 use crate::sources::Source;
 use crate::token_bucket::TokenBucketConfig;
 use crate::udp::UdpConfig;
-
-/// The example in the error about a missing satellite.
-const SATELLITE: &str = "{ forward = { delay = \"300 ms\" }, return = { delay = \"300 ms\" } }";
 
 impl Scenario {
     /// Reads a scenario file and makes changes to it, as [`Scenario::parse`] does.
@@ -74,7 +72,7 @@ impl Scenario {
     fn read(table: Table, folder: &Path) -> Result<Self, Problem> {
         let mut fields = Fields::new(table);
         let segment = |entry| Segment::read(entry, folder);
-        let scenario = Self {
+        let mut scenario = Self {
             name: fields.required("name", "\"sat\"")?.text()?,
             title: fields.required("title", "\"GEO, 20/2 Mbit/s\"")?.text()?,
             source: fields
@@ -82,15 +80,29 @@ impl Scenario {
                 .text()?,
             notes: fields.take("notes").map(|entry| entry.text()).transpose()?,
             timeout: fields.required("timeout", "\"120 s\"")?.parse()?,
+            path: None,
             access: fields.take("access").map(segment).transpose()?,
             satellite: segment(fields.required("satellite", SATELLITE)?)?,
             ground: fields.take("ground").map(segment).transpose()?,
+            paths: read_others(fields.take("paths"), folder)?,
         };
+        let name = fields.take("path");
+        scenario.path = read_first_name(name.as_ref(), &scenario.paths)?;
         fields.finish()?;
-        scenario.check_delays()?;
-        scenario.check_timeout()?;
-        scenario.check_ends()?;
+        for (number, path) in scenario.each_path().iter().enumerate() {
+            path.check().map_err(|problem| match number {
+                0 => problem,
+                _ => problem.of_path(scenario.path_names()[number]),
+            })?;
+        }
         Ok(scenario)
+    }
+
+    /// Checks what segments need of each other.
+    fn check(&self) -> Result<(), Problem> {
+        self.check_delays()?;
+        self.check_timeout()?;
+        self.check_ends()
     }
 
     /// No trial lasts longer than its delays are known.
@@ -170,8 +182,21 @@ impl<'de> Deserialize<'de> for Scenario {
     }
 }
 
+impl Problem {
+    /// The problem of a path beside the first: its segments stand below its name, and what is said
+    /// of other keys is said of the path.
+    fn of_path(self, name: &str) -> Self {
+        if self.key.contains('.') {
+            let key = format!("paths.{name}.{}", self.key);
+            return Self { key, ..self };
+        }
+        let message = format!("{} ({name})", self.message);
+        Self { message, ..self }
+    }
+}
+
 impl Segment {
-    fn read(entry: Entry, folder: &Path) -> Result<Self, Problem> {
+    pub(crate) fn read(entry: Entry, folder: &Path) -> Result<Self, Problem> {
         let mut fields = entry.table()?;
         let direction = |entry: Option<Entry>| match entry {
             Some(entry) => DirectionConfig::read(entry, folder),

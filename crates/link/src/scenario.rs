@@ -1,9 +1,9 @@
-//! A named path: its segments, each with two directions.
+//! A named path, or several: its segments, each with two directions.
 
 use std::borrow::Cow;
 
 use bentpipe_units::{Rate, Size, Span};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::aggregate::Aggregate;
 use crate::bit_errors::BitErrorRate;
@@ -26,7 +26,8 @@ use crate::token_bucket::TokenBucketConfig;
 use crate::udp::UdpConfig;
 
 /// A scenario, a named path. Its TOML and JSON forms have the same shape; values are texts with
-/// units.
+/// units. Where it has several paths, its own segments are those of the first, and so is what its
+/// methods say; [`Scenario::each_path`] has all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Scenario {
     /// The name that users type; a file may leave it out, then it is the file's name.
@@ -40,6 +41,32 @@ pub struct Scenario {
     pub notes: Option<String>,
     /// The virtual time after which a trial is given up.
     pub timeout: Span,
+    /// The name of the first path, where there are others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Client to terminal; transparent if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access: Option<Segment>,
+    /// Terminal to gateway.
+    pub satellite: Segment,
+    /// Gateway to server; transparent if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ground: Option<Segment>,
+    /// The paths beside the first, in the order of their names.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "by_name")]
+    pub paths: Vec<FurtherPath>,
+}
+
+fn by_name<S: Serializer>(paths: &[FurtherPath], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(paths.iter().map(|it| (&it.name, it)))
+}
+
+/// A path beside the first of a scenario: its name and its segments.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FurtherPath {
+    /// The name by which settings and records call it.
+    #[serde(skip)]
+    pub name: String,
     /// Client to terminal; transparent if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access: Option<Segment>,

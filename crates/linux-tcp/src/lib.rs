@@ -7,10 +7,12 @@
 //! that would need it are refused.
 
 mod limits;
+mod mptcp;
 mod namespace;
 mod socket;
 
 pub use limits::raise_descriptors;
+pub use mptcp::{LocalPath, Mptcp, Subflows, check_mptcp, mptcp_scheduler};
 pub use namespace::{NamespaceSettings, WINDOWS};
 pub use socket::{
     Instruction, SocketKind, UNBOUNDED, attach_filter, congestion_control, detach_filter, set_mark,

@@ -8,7 +8,7 @@ use std::path::Path;
 use bentpipe_endpoint::EndpointError;
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_reuseaddr, set_tcp_congestion, set_tcp_nodelay};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, ipproto, listen, socket_with};
 
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// A folder that only a guest's kernel has.
@@ -19,6 +19,10 @@ const BACKLOG: i32 = 65_535;
 
 /// A kind of sockets: what is set of each.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the kernel's, on or off"
+)]
 pub struct SocketKind {
     /// The kernel's name of the congestion control.
     pub congestion: String,
@@ -32,6 +36,9 @@ pub struct SocketKind {
     /// Whether a SYN carries what is written first, where the namespace allows it
     /// ([`NamespaceSettings::fast_open`](crate::NamespaceSettings::fast_open)).
     pub fast_open: bool,
+    /// Whether a connection may have several subflows (`IPPROTO_MPTCP`). One whose peer has no
+    /// MPTCP is one of TCP.
+    pub multipath: bool,
 }
 
 /// A bound of pacing that is none. The kernel takes one more for no wish to be paced.
@@ -46,7 +53,8 @@ impl SocketKind {
             SocketAddr::V4(_) => AddressFamily::INET,
             SocketAddr::V6(_) => AddressFamily::INET6,
         };
-        let socket = socket_with(family, SocketType::STREAM, flags, None)
+        let protocol = self.multipath.then_some(ipproto::MPTCP);
+        let socket = socket_with(family, SocketType::STREAM, flags, protocol)
             .map_err(failed("making a socket"))?;
         set_tcp_congestion(&socket, &self.congestion)
             .map_err(failed("choosing the congestion control"))?;

@@ -1,6 +1,10 @@
 //! A network namespace's links, addresses, routes and neighbours, over netlink, each request waited
 //! for.
 
+mod addresses;
+mod mptcp;
+pub mod tun;
+
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -9,7 +13,6 @@ use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkMessage,
     NetlinkPayload,
 };
-use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{
     InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
 };
@@ -26,6 +29,9 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 use rustix::net::netdevice::{index_to_name, name_to_index};
 use rustix::net::{AddressFamily as Family, SocketType, socket};
+
+pub use addresses::OwnWatch;
+pub use mptcp::{MptcpEndpoint, MptcpPathManager};
 
 /// The payload of one Ethernet frame.
 const MTU: u32 = 1500;
@@ -76,7 +82,7 @@ impl Prefix {
     }
 }
 
-/// An interception: packets of TCP that a device brings, to a port or as replies from it.
+/// An interception: packets that a device brings, to a port or as replies from it.
 #[derive(Debug, Clone)]
 pub struct Interception {
     /// The name of the device.
@@ -85,6 +91,8 @@ pub struct Interception {
     pub port: u16,
     /// Whether packets come from the port.
     pub is_reply: bool,
+    /// Whether it is for packets of TCP alone.
+    pub is_tcp: bool,
     /// The prefix of length zero of the version of IP.
     pub everything: Prefix,
     /// The table of routes that they are looked up in.
@@ -159,25 +167,6 @@ impl Netlink {
         self.ask(RouteNetlinkMessage::SetLink(message), 0)
     }
 
-    /// Gives a device an address, and the way to its neighbours with it.
-    pub fn add_address(&mut self, device: &str, prefix: Prefix) -> io::Result<()> {
-        let mut message = AddressMessage::default();
-        message.header.family = family(prefix.address);
-        message.header.prefix_len = prefix.length;
-        message.header.index = index(device)?;
-        // Nodad: with a search for duplicates, even one that is switched off, an IPv6 address works
-        // only after a queue of the kernel's has come to it, which may take longer than anybody
-        // waits.
-        message.header.flags = AddressHeaderFlags::Permanent | AddressHeaderFlags::Nodad;
-        message.attributes = vec![AddressAttribute::Address(prefix.address)];
-        if prefix.address.is_ipv4() {
-            message
-                .attributes
-                .push(AddressAttribute::Local(prefix.address));
-        }
-        self.add(RouteNetlinkMessage::NewAddress(message))
-    }
-
     /// Says what hardware address a neighbour has, so that nobody needs to ask over the link.
     pub fn add_neighbour(&mut self, device: &str, ip: IpAddr, mac: [u8; 6]) -> io::Result<()> {
         let mut message = NeighbourMessage::default();
@@ -195,6 +184,30 @@ impl Netlink {
         self.add(RouteNetlinkMessage::NewNeighbour(message))
     }
 
+    /// Has what this host sends from an address be looked up in a table.
+    pub fn route_from(&mut self, source: IpAddr, table: u8) -> io::Result<()> {
+        let mut message = RuleMessage::default();
+        message.header.family = family(source);
+        message.header.action = RuleAction::ToTable;
+        message.header.table = table;
+        message.header.src_len = if source.is_ipv4() { 32 } else { 128 };
+        message.attributes = vec![priority(table), RuleAttribute::Source(source)];
+        self.add(RouteNetlinkMessage::NewRule(message))
+    }
+
+    /// Routes what goes to `destination` to a device, in a table.
+    pub fn add_device_route_in(
+        &mut self,
+        table: u8,
+        destination: Prefix,
+        device: &str,
+    ) -> io::Result<()> {
+        let way = RouteAttribute::Oif(index(device)?);
+        let mut message = route(destination, way);
+        message.header.table = table;
+        self.add(RouteNetlinkMessage::NewRoute(message))
+    }
+
     /// Routes what goes to `destination`, or everything else with a prefix of length zero, by way
     /// of a neighbour.
     pub fn add_route(&mut self, destination: Prefix, via: IpAddr) -> io::Result<()> {
@@ -208,8 +221,14 @@ impl Netlink {
         self.add(RouteNetlinkMessage::NewRoute(route(destination, way)))
     }
 
-    /// Has what a device brings of TCP to or from a port be this host's own, whoever it is
-    /// addressed to, by way of a table of routes.
+    /// Ends that.
+    pub fn remove_device_route(&mut self, destination: Prefix, device: &str) -> io::Result<()> {
+        let way = RouteAttribute::Oif(index(device)?);
+        self.ask(RouteNetlinkMessage::DelRoute(route(destination, way)), 0)
+    }
+
+    /// Has what a device brings to or from a port be looked up in a table of routes: with a local
+    /// route there it is this host's own, whoever it is addressed to.
     pub fn intercept(&mut self, what: &Interception) -> io::Result<()> {
         self.add(RouteNetlinkMessage::NewRule(rule(what)))
     }
@@ -309,28 +328,56 @@ impl Netlink {
         for family in [AddressFamily::Inet, AddressFamily::Inet6] {
             let mut message = RouteMessage::default();
             message.header.address_family = family;
-            let mut request = NetlinkMessage::from(RouteNetlinkMessage::GetRoute(message));
-            request.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
-            self.send(request)?;
-            while self.take_routes(&mut found)? {}
+            self.dump(
+                RouteNetlinkMessage::GetRoute(message),
+                |answer| match answer {
+                    RouteNetlinkMessage::NewRoute(route) => {
+                        found.push(route);
+                        None
+                    }
+                    other => Some(other),
+                },
+            )?;
         }
         Ok(found)
     }
 
+    /// Asks for all of a kind, each of which `take` gets; it returns what it did not expect.
+    fn dump(
+        &mut self,
+        request: RouteNetlinkMessage,
+        mut take: impl FnMut(RouteNetlinkMessage) -> Option<RouteNetlinkMessage>,
+    ) -> io::Result<()> {
+        let mut request = NetlinkMessage::from(request);
+        request.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
+        self.send(request)?;
+        while self.take_part(&mut take)? {}
+        Ok(())
+    }
+
     /// Takes the next part of a dump; whether more is to come.
-    fn take_routes(&mut self, found: &mut Vec<RouteMessage>) -> io::Result<bool> {
+    fn take_part(
+        &mut self,
+        take: &mut impl FnMut(RouteNetlinkMessage) -> Option<RouteNetlinkMessage>,
+    ) -> io::Result<bool> {
         let (answer, _) = self.0.recv_from_full()?;
         let mut rest = &answer[..];
         while !rest.is_empty() {
             let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest)
                 .map_err(io::Error::other)?;
             let length = (message.header.length as usize).next_multiple_of(4);
-            match message.payload {
-                NetlinkPayload::Done(_) => return Ok(false),
-                NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewRoute(route)) => {
-                    found.push(route);
+            let odd = match message.payload {
+                NetlinkPayload::Done(done) if done.code < 0 => {
+                    return Err(io::Error::from_raw_os_error(-done.code));
                 }
-                other => return Err(unexpected(other)),
+                NetlinkPayload::Done(_) => return Ok(false),
+                NetlinkPayload::InnerMessage(inner) => {
+                    take(inner).map(NetlinkPayload::InnerMessage)
+                }
+                other => Some(other),
+            };
+            if let Some(odd) = odd {
+                return Err(unexpected(odd));
             }
             rest = rest.get(length..).unwrap_or_default();
         }
@@ -398,13 +445,16 @@ fn rule(what: &Interception) -> RuleMessage {
     message.attributes = vec![
         priority(what.table),
         RuleAttribute::Iifname(what.device.clone()),
-        RuleAttribute::IpProtocol(IpProtocol::Tcp),
         if what.is_reply {
             RuleAttribute::SourcePortRange(ports)
         } else {
             RuleAttribute::DestinationPortRange(ports)
         },
     ];
+    if what.is_tcp {
+        let tcp = RuleAttribute::IpProtocol(IpProtocol::Tcp);
+        message.attributes.push(tcp);
+    }
     message
 }
 

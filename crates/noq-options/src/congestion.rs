@@ -87,6 +87,7 @@ fn of_ours(
         settings.maximum_window = bytes;
     }
     let paths = paths.clone();
+    let reported = paths.clone();
     let log = ControllerLog::new(surroundings.qlog.clone());
     let log_of_paths = log.clone();
     let factory = Factory {
@@ -98,7 +99,11 @@ fn of_ours(
     };
     Ok(ChosenController {
         factory: Arc::new(factory),
-        report: Some(Arc::new(move || log.statistics())),
+        report: Some(Arc::new(move || {
+            let mut said = log.statistics();
+            reported.say(&mut said);
+            said
+        })),
         ack: None,
     })
 }

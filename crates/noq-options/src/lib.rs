@@ -6,9 +6,12 @@
 //! paths ([`RememberedPaths`]), what tells of congestion control, and what makes a controller of
 //! `bentpipe-congestion` one of noq's ([`Factory`]).
 
+mod bdp_frames;
 mod congestion;
 mod controller_log;
 mod library;
+mod living_path;
+mod loss_detection;
 mod plugin;
 mod qlog;
 mod remembered_paths;
@@ -21,6 +24,7 @@ pub use bentpipe_noq_adapter::Report;
 use noq_proto::TransportConfig;
 
 pub use library::Noq;
+pub use living_path::LivingPath;
 pub use plugin::{Factory, Plugin};
 pub use remembered_paths::RememberedPaths;
 

@@ -5,16 +5,16 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bentpipe_endpoint::{EndpointError, LogFolder, Options, Received, Surroundings};
+use bentpipe_endpoint::{EndpointError, LogFolder, Options, PathEnds, Received, Surroundings};
 use bentpipe_noq_adapter::{ChosenController, Library, PathMemory, ReadOrder, Tuning};
 use bytes::Bytes;
 use noq_proto::{
-    Connection, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, FourTuple, SendStream,
-    ServerConfig, Transmit, TransportConfig, WriteError,
+    Connection, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, Event, FourTuple,
+    PathStatus, SendStream, ServerConfig, Transmit, TransportConfig, WriteError,
 };
 
 use crate::remembered_paths::RememberedPaths;
-use crate::{congestion, qlog};
+use crate::{congestion, loss_detection, qlog};
 
 /// The library noq.
 #[derive(Debug)]
@@ -32,6 +32,22 @@ impl Library for Noq {
 
     type Paths = RememberedPaths;
 
+    const KNOWS_PATHS: bool = true;
+
+    fn allow_paths(transport: &mut TransportConfig, count: u32) {
+        transport.max_concurrent_multipath_paths(count);
+    }
+
+    fn open_path(connection: &mut Connection, ends: PathEnds, now: Instant) -> bool {
+        let path = FourTuple::new(ends.remote, Some(ends.local.ip()));
+        let opened = connection.open_path_ensure(path, PathStatus::Available, now);
+        opened.is_ok()
+    }
+
+    fn local_address_changed(connection: &mut Connection, now: Instant) {
+        connection.handle_network_change(None, now);
+    }
+
     fn congestion_control(
         tuning: &Tuning,
         surroundings: &Surroundings,
@@ -39,6 +55,16 @@ impl Library for Noq {
         paths: &RememberedPaths,
     ) -> Result<Option<ChosenController>, EndpointError> {
         congestion::congestion_control(tuning, surroundings, options, paths)
+    }
+
+    fn own_options(
+        transport: &mut TransportConfig,
+        surroundings: &Surroundings,
+        options: &mut Options,
+        paths: &RememberedPaths,
+    ) -> Result<(), EndpointError> {
+        loss_detection::take(transport, options)?;
+        paths.take_bdp_frames(transport, surroundings, options)
     }
 
     fn log_to(folder: &LogFolder, start: Instant, transport: &mut TransportConfig) {
@@ -94,6 +120,18 @@ impl PathMemory for RememberedPaths {
 
     fn learn_from(&self, connection: &Connection) {
         Self::learn_from(self, connection);
+    }
+
+    fn begun(&self, connection: &mut Connection) {
+        self.return_frame(connection);
+    }
+
+    fn handle_event(&self, connection: &mut Connection, event: &Event) {
+        Self::handle_event(self, connection, event);
+    }
+
+    fn tend(&self, connection: &mut Connection) {
+        Self::tend(self, connection);
     }
 }
 

@@ -10,12 +10,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bentpipe_congestion::{
-    Algorithms, CongestionEvent, Controller, Resume, Settings, SharedEventLog,
-};
+use bentpipe_congestion::{Algorithms, CongestionEvent, Controller, Settings, SharedEventLog};
 use bentpipe_units::Time;
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{self, ControllerFactory, ControllerMetrics};
+
+use crate::living_path::LivingPath;
 
 /// The factory of a [`Plugin`] for each path.
 #[derive(Clone)]
@@ -26,8 +26,9 @@ pub struct Factory {
     pub settings: Settings,
     /// The instant of time 0.
     pub origin: Instant,
-    /// Gives each path what is remembered of an earlier one; replaces that in the settings.
-    pub resume: Option<Arc<dyn Fn() -> Option<Resume> + Send + Sync>>,
+    /// Gives each path what is remembered of an earlier one, which replaces that in the settings,
+    /// and what it shares with the memory while it lives.
+    pub resume: Option<Arc<dyn Fn() -> Option<LivingPath> + Send + Sync>>,
     /// Makes the log of each path; takes the place of that in the settings.
     pub log: Option<Arc<dyn Fn() -> SharedEventLog + Send + Sync>>,
 }
@@ -42,8 +43,9 @@ impl ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
         let time = since(self.origin, now);
         let mut settings = self.settings.clone();
-        if let Some(resume) = &self.resume {
-            settings.resume = resume();
+        let living = self.resume.as_ref().and_then(|resume| resume());
+        if let Some(living) = &living {
+            settings.resume = living.take_resume();
         }
         if let Some(log) = &self.log {
             settings.log = Some(log());
@@ -54,6 +56,7 @@ impl ControllerFactory for Factory {
         Box::new(Plugin {
             controller,
             origin: self.origin,
+            living,
         })
     }
 }
@@ -68,6 +71,8 @@ fn since(origin: Instant, now: Instant) -> Time {
 pub struct Plugin {
     controller: Controller,
     origin: Instant,
+    /// The state that it shares with the memory of paths; clones share it.
+    living: Option<LivingPath>,
 }
 
 impl Plugin {
@@ -77,6 +82,27 @@ impl Plugin {
         &self.controller
     }
 
+    /// The state that it shares with the memory of paths, if there is one.
+    pub(crate) fn living(&self) -> Option<&LivingPath> {
+        self.living.as_ref()
+    }
+
+    /// Resumes what the memory has found since the controller was made, and nothing for which it is
+    /// too late.
+    fn resume_late(&mut self) {
+        let Some(living) = self.living.as_ref() else {
+            return;
+        };
+        let is_told = self.controller.resumption().saved.is_some();
+        if self.controller.may_resume() {
+            if let Some(resume) = living.take_resume() {
+                self.controller.resume(resume);
+            }
+        } else if is_told && !self.controller.path().is_used() && living.is_late() {
+            self.controller.forget();
+        }
+    }
+
     fn time(&self, now: Instant) -> Time {
         since(self.origin, now)
     }
@@ -84,6 +110,12 @@ impl Plugin {
 
 impl congestion::Controller for Plugin {
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, pn: u64) {
+        self.resume_late();
+        if let Some(living) = &self.living
+            && self.controller.path().is_used()
+        {
+            living.send();
+        }
         self.controller.on_sent(self.time(now), pn, bytes.into());
     }
 
@@ -108,6 +140,9 @@ impl congestion::Controller for Plugin {
     ) {
         self.controller
             .on_acks_end(self.time(now), in_flight, app_limited);
+        if let Some(living) = &self.living {
+            living.publish(&self.controller);
+        }
     }
 
     fn on_packet_lost(&mut self, lost_bytes: u16, pn: u64, now: Instant) {

@@ -2,27 +2,72 @@
 //! Resume.
 //!
 //! noq makes a controller without telling it for whom. So whoever connects says to whom, and shows
-//! each connection when it has ended.
+//! each connection when it has ended, and when one that had waited begins to be used.
+//!
+//! What a living connection sees is known, too ([`LivingPath`]), and of what is known the latest
+//! counts that filled the path. While others are sending to the same peer, the path is not free: a
+//! new connection then resumes no more than its equal share, and only where that makes its first
+//! flight slower than it would be without any knowledge.
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
 
-use bentpipe_congestion::{Controller, Jump, RememberedPath, Resume, SavedPath, SavedPaths};
+use bentpipe_congestion::slow_start::Trains;
+use bentpipe_congestion::{
+    Controller, Jump, LIFETIME, RememberedPath, Resume, SavedPath, SavedPaths,
+};
+use bentpipe_endpoint::contract::Statistics;
 use bentpipe_endpoint::{Clock, EndpointError, Options, Role, Surroundings};
 use bentpipe_units::Span;
-use noq_proto::{Connection, PathId};
+use noq_proto::{BdpFrame, Connection, Event, PathId, TransportConfig};
 
+use crate::bdp_frames::BdpFrames;
+use crate::living_path::LivingPath;
 use crate::plugin::Plugin;
 
 /// A saved window of the options, in bytes: more than a gigabyte is no path's.
 const LARGEST_WINDOW: u64 = 1 << 30;
 
+/// Peers with connections that have ended, before these are looked for.
+const MOST_ENDED: usize = 64;
+
+/// Peers that are given the path of the option `saved`: those that come after these are not.
+const MOST_GIVEN: usize = 4096;
+
 /// The memory of the paths to peers, if there is to be one; clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct RememberedPaths(Arc<Mutex<Option<Memory>>>);
+pub struct RememberedPaths {
+    memory: Arc<Mutex<Option<Memory>>>,
+    /// The thread's own; clones share it.
+    own: Arc<Mutex<Own>>,
+    /// The frames that peers keep; `None`: they are not asked to.
+    frames: Arc<Mutex<Option<BdpFrames>>>,
+    /// The paths of this thread with something to tell their peers.
+    news: Arc<AtomicUsize>,
+    writer: Arc<Writer>,
+}
+
+/// The turn to write the memory's file, which one thread has at a time, without the memory's lock.
+#[derive(Debug, Default)]
+struct Writer {
+    turn: Mutex<()>,
+    /// Something has been learnt that is not in the file.
+    is_due: AtomicBool,
+}
+
+/// The state of one thread among those that share a memory.
+#[derive(Debug, Default)]
+struct Own {
+    /// The peer that the next controller is for.
+    next: Option<NextPeer>,
+    clock: Option<Clock>,
+    role: Option<Role>,
+}
 
 #[derive(Debug)]
 struct Memory {
@@ -33,11 +78,12 @@ struct Memory {
     paths: SavedPaths,
     file: Option<PathBuf>,
     role: Role,
-    clock: Clock,
-    /// The peer that the next controller is for.
-    next: Option<String>,
-    /// The paths that connections have taken out, until these end.
-    taken: BTreeMap<String, RememberedPath>,
+    /// The paths of connections that live, or did when they were looked for last, by peer.
+    living: BTreeMap<String, Vec<LivingPath>>,
+    /// From so many peers with connections on, those that live no more are looked for.
+    sweep_at: usize,
+    /// Peers tell by themselves: nothing of their paths is remembered.
+    is_told: bool,
     /// The peers that `given` has been used for.
     given_to: BTreeSet<String>,
 }
@@ -73,100 +119,418 @@ impl RememberedPaths {
                         saved=BYTES@MILLISECONDSms";
             return Err(EndpointError::Unsupported(what.into()));
         }
-        // A server of many connections has taken options before, and some of these are open.
-        let before = self.lock().take();
-        let (paths, taken) = before.map(|it| (it.paths, it.taken)).unwrap_or_default();
-        let paths = match &file {
-            Some(file) => SavedPaths::load(file).map_err(EndpointError::failed)?,
-            None => paths,
-        };
-        *self.lock() = Some(Memory {
+        // Its paths may be in use, and others may have been learnt since.
+        let before = self.lock().as_ref().and_then(|memory| memory.file.clone());
+        let new = file
+            .as_deref()
+            .filter(|file| before.as_deref() != Some(file));
+        let loaded = new.map(SavedPaths::load).transpose();
+        let loaded = loaded.map_err(EndpointError::failed)?;
+        self.own().clock = Some(surroundings.clock.clone());
+        // A server of many connections has taken options before, and some of these are open; so has
+        // a program whose threads share a memory.
+        let mut memory = self.lock();
+        let before = memory.take();
+        let mut all = before.unwrap_or_else(|| Memory::new(surroundings.role));
+        if let Some(loaded) = loaded {
+            all.paths = loaded;
+        }
+        if all.given != given {
+            all.given_to.clear();
+        }
+        *memory = Some(Memory {
             jump: Some(jump),
             given,
-            paths,
             file,
             role: surroundings.role,
-            clock: surroundings.clock.clone(),
-            next: None,
-            taken,
-            given_to: BTreeSet::new(),
+            ..all
         });
         Ok(())
     }
 
+    /// The same memory, for connections of another thread.
+    #[must_use]
+    pub fn for_another_thread(&self) -> Self {
+        Self {
+            memory: self.memory.clone(),
+            own: Arc::default(),
+            frames: self.frames.clone(),
+            news: Arc::default(),
+            writer: self.writer.clone(),
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Option<Memory>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn own(&self) -> MutexGuard<'_, Own> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that the next connection is with `remote`.
     pub fn connecting_to(&self, remote: SocketAddr) {
-        if let Some(memory) = &mut *self.lock() {
-            memory.next = Some(memory.key(remote.ip()));
-        }
+        self.note_next(remote, false);
     }
 
-    /// The saved path for a controller that is being made.
+    /// Notes that the next connection is with `remote`, and may be used much later: what is known
+    /// is left to others until then, see [`Self::begin`].
+    pub fn preparing(&self, remote: SocketAddr) {
+        self.note_next(remote, true);
+    }
+
+    fn note_next(&self, remote: SocketAddr, asks_later: bool) {
+        let key = self.lock().as_ref().map(|memory| memory.key(remote.ip()));
+        self.own().next = key.map(|key| NextPeer { key, asks_later });
+    }
+
+    /// The path of a connection whose controller is being made, with what is known of it; `None`:
+    /// nothing is remembered.
     #[must_use]
-    pub fn recall(&self) -> Option<Resume> {
+    pub fn recall(&self) -> Option<LivingPath> {
+        let mut own = self.own();
+        let (peer, clock) = (own.next.take(), own.clock.clone()?);
+        drop(own);
         let mut memory = self.lock();
         let memory = memory.as_mut()?;
+        let is_told = self.frames().is_some();
+        let now = clock.unix();
+        let news = is_told.then(|| self.news.clone());
+        let asks_later = peer.as_ref().is_some_and(|peer| peer.asks_later);
+        let living = LivingPath::new(clock, news, asks_later);
         // A path that the connection migrates to is not known.
-        let peer = memory.next.take()?;
-        let jump = memory.jump?;
-        let now = memory.clock.unix();
-        let known = memory.paths.take(&peer, now);
-        let given = memory
-            .given
-            .filter(|_| memory.given_to.insert(peer.clone()));
-        let given = given.map(|path| RememberedPath {
-            path,
-            filled: true,
-            seen: now,
-        });
-        let known = known.or(given)?;
-        memory.taken.insert(peer, known);
-        let is_of_use = known.filled || jump != Jump::Flight;
-        let saved = known.path;
-        is_of_use.then_some(Resume { saved, jump })
+        let Some(peer) = peer else {
+            return Some(living);
+        };
+        memory.is_told = is_told;
+        if !asks_later {
+            memory.resume(&peer.key, now, &living);
+        }
+        memory.add(peer.key, living.clone());
+        Some(living)
+    }
+
+    /// A connection that was made some time ago begins to be used: what has become known since is
+    /// of use to it.
+    pub fn begin(&self, connection: &Connection) {
+        let Some(clock) = self.own().clock.clone() else {
+            return;
+        };
+        let (mut memory, plugin) = (self.lock(), plugin(connection));
+        let (Some(memory), Some(plugin)) = (memory.as_mut(), plugin) else {
+            return;
+        };
+        let (Some(living), Some(ip)) = (plugin.living(), peer(connection)) else {
+            return;
+        };
+        let (peer, now) = (memory.key(ip), clock.unix());
+        let told = living.begin();
+        if !plugin.controller().may_resume() {
+            return;
+        }
+        if !memory.is_told {
+            memory.resume(&peer, now, living);
+        } else if let Some(told) = told
+            && now.saturating_sub(told.seen) <= LIFETIME
+        {
+            memory.offer(&peer, told.path, living);
+        }
     }
 
     /// Learns from a connection that has ended.
     pub fn learn_from(&self, connection: &Connection) {
-        let mut memory = self.lock();
-        let (Some(memory), Some(plugin)) = (memory.as_mut(), plugin(connection)) else {
+        let mut guard = self.lock();
+        let (Some(memory), Some(plugin)) = (guard.as_mut(), plugin(connection)) else {
             return;
         };
-        let Ok(network) = connection.network_path(PathId::ZERO) else {
+        let (Some(ip), Some(living)) = (peer(connection), plugin.living()) else {
             return;
         };
-        memory.learn(network.remote().ip(), plugin.controller());
-        if let Some(file) = &memory.file
-            && let Err(error) = memory.paths.store(file)
-        {
-            eprintln!(
-                "the path to {} is not remembered: {error}",
-                network.remote().ip()
-            );
+        let Some(clock) = self.own().clock.clone() else {
+            return;
+        };
+        memory.end(&memory.key(ip), living);
+        if let Some(frames) = &mut *self.frames() {
+            // The peer keeps it.
+            if let Some(sealed) = living.wrong_frame() {
+                frames.doubt(ip, sealed);
+            }
+            return;
+        }
+        let taken = living.give_taken();
+        memory.learn(ip, plugin.controller(), clock.unix(), taken);
+        let has_file = memory.file.is_some();
+        drop(guard);
+        if has_file {
+            self.store();
+        }
+    }
+
+    /// Writes the file of the memory, if there is one, or leaves that to a thread that is at it.
+    fn store(&self) {
+        self.writer.is_due.store(true, Ordering::SeqCst);
+        while self.writer.is_due.load(Ordering::SeqCst) {
+            let turn = match self.writer.turn.try_lock() {
+                Ok(turn) => turn,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                // It looks again when it is done.
+                Err(TryLockError::WouldBlock) => return,
+            };
+            self.writer.is_due.store(false, Ordering::SeqCst);
+            let memory = self.lock();
+            let copy = memory
+                .as_ref()
+                .map(|it| (it.paths.clone(), it.file.clone()));
+            drop(memory);
+            if let Some((paths, Some(file))) = copy
+                && let Err(error) = paths.store(&file)
+            {
+                eprintln!("what was learnt of paths is not remembered: {error}");
+            }
+            drop(turn);
         }
     }
 }
 
+/// The peer that the next controller is for.
+#[derive(Debug)]
+struct NextPeer {
+    key: String,
+    /// The connection asks for what is known when it begins to be used.
+    asks_later: bool,
+}
+
+/// BDP frames: what a peer keeps for this program.
+impl RememberedPaths {
+    /// Takes the option `bdp-frame`.
+    pub fn take_bdp_frames(
+        &self,
+        transport: &mut TransportConfig,
+        surroundings: &Surroundings,
+        options: &mut Options,
+    ) -> Result<(), EndpointError> {
+        let is_on = options.take_switch("bdp-frame")? == Some(true);
+        transport.bdp_frames(is_on);
+        let mut own = self.own();
+        own.clock = Some(surroundings.clock.clone());
+        own.role = Some(surroundings.role);
+        let mut frames = self.frames();
+        if !is_on {
+            *frames = None;
+        } else if frames.is_none() {
+            let new = BdpFrames::new();
+            let why = || EndpointError::Failed("the system has no random bytes".to_owned());
+            *frames = Some(new.ok_or_else(why)?);
+        }
+        Ok(())
+    }
+
+    fn frames(&self) -> MutexGuard<'_, Option<BdpFrames>> {
+        self.frames.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A client returns what its server told it in an earlier connection.
+    pub fn return_frame(&self, connection: &mut Connection) {
+        if let Some(frames) = &mut *self.frames()
+            && let Some(ip) = peer(connection)
+            && let Some(frame) = frames.give_back(&ip.to_string())
+        {
+            connection.send_bdp_frame(frame);
+        }
+    }
+
+    /// Takes what a peer tells or returns.
+    pub fn handle_event(&self, connection: &Connection, event: &Event) {
+        if let Event::BdpFrame(frame) = event {
+            self.handle_frame(connection, frame);
+        }
+    }
+
+    fn handle_frame(&self, connection: &Connection, frame: &BdpFrame) {
+        let (role, clock) = {
+            let own = self.own();
+            (own.role, own.clock.clone())
+        };
+        // In this order everywhere.
+        let memory = self.lock();
+        let mut frames = self.frames();
+        let (Some(frames), Some(clock)) = (frames.as_mut(), clock) else {
+            return;
+        };
+        let Some(ip) = peer(connection) else { return };
+        if role == Some(Role::Client) {
+            return frames.hold(ip.to_string(), frame.clone());
+        }
+        // A frame is worth a look only as long as it can be used.
+        let plugin = plugin(connection).filter(|it| it.controller().may_resume());
+        if let (Some(plugin), Some(memory)) = (&plugin, &*memory)
+            && let Some(living) = plugin.living().filter(|_| memory.jump.is_some())
+            && let Ok(told) = frames.open(ip, frame, clock.unix())
+            && living.hear(told)
+        {
+            memory.offer(&memory.key(ip), told.path, living);
+        }
+    }
+
+    /// A server tells its client what is new of the path.
+    pub fn tend(&self, connection: &mut Connection) {
+        if self.news.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let (role, clock) = {
+            let own = self.own();
+            (own.role, own.clock.clone())
+        };
+        let jump = self.lock().as_ref().and_then(|memory| memory.jump);
+        let mut frames = self.frames();
+        let (Some(frames), Some(clock), Some(Role::Server)) = (frames.as_mut(), clock, role) else {
+            return;
+        };
+        let (Some(plugin), Some(ip)) = (plugin(connection), peer(connection)) else {
+            return;
+        };
+        let Some(living) = plugin.living().filter(|living| living.take_news()) else {
+            return;
+        };
+        if let Some(sealed) = living.wrong_frame() {
+            frames.doubt(ip, sealed);
+        }
+        if let (Some(seen), Some(jump)) = (living.seen(), jump)
+            && connection.takes_bdp_frames()
+            && (seen.filled || jump != Jump::Flight)
+            && let Some(frame) = frames.seal(ip, seen.path, clock.unix())
+        {
+            connection.send_bdp_frame(frame);
+        }
+    }
+
+    /// Says for the record what became of frames.
+    pub fn say(&self, said: &mut Statistics) {
+        if let Some(frames) = &*self.frames() {
+            frames.say(said);
+        }
+    }
+}
+
+/// The address of a connection's peer.
+fn peer(connection: &Connection) -> Option<IpAddr> {
+    let network = connection.network_path(PathId::ZERO).ok()?;
+    Some(network.remote().ip())
+}
+
 impl Memory {
+    fn new(role: Role) -> Self {
+        Self {
+            jump: None,
+            given: None,
+            paths: SavedPaths::default(),
+            file: None,
+            role,
+            living: BTreeMap::new(),
+            sweep_at: MOST_ENDED,
+            is_told: false,
+            given_to: BTreeSet::new(),
+        }
+    }
+
+    /// Has a connection with `peer`, of which `own` is the path, resume what is known.
+    fn resume(&mut self, peer: &str, now: Duration, own: &LivingPath) {
+        let Some(jump) = self.jump else { return };
+        let known = self.paths.take(peer, now);
+        let given = self
+            .given
+            .filter(|_| self.given_to.len() < MOST_GIVEN)
+            .filter(|_| self.given_to.insert(peer.to_owned()))
+            .map(|path| RememberedPath {
+                path,
+                filled: true,
+                seen: now,
+            });
+        let is_young = |it: &RememberedPath| now.saturating_sub(it.seen) <= LIFETIME;
+        let seen = self.others(peer, own).filter_map(LivingPath::seen);
+        let seen = seen.filter(|it| !self.is_told && is_young(it));
+        let latest = known.or(given).into_iter().chain(seen);
+        let Some(latest) = latest.max_by_key(|it| (it.filled, it.seen)) else {
+            return;
+        };
+        if known.or(given).is_some() {
+            own.keep_taken(latest);
+        }
+        if latest.filled || jump != Jump::Flight {
+            self.offer(peer, latest.path, own);
+        }
+    }
+
+    /// Has a connection with `peer` resume its part of a path that is known. From then on it counts
+    /// as one that sends, so that those that begin at the same moment share.
+    fn offer(&self, peer: &str, path: SavedPath, own: &LivingPath) {
+        if let Some(jump) = self.jump
+            && let Some(saved) = beside(self.busy(peer, own), path, jump)
+        {
+            own.offer(Resume { saved, jump });
+        }
+    }
+
+    /// The paths to `peer` of connections that live, but for one.
+    fn others<'a>(
+        &'a self,
+        peer: &str,
+        own: &'a LivingPath,
+    ) -> impl Iterator<Item = &'a LivingPath> {
+        let all = self.living.get(peer).map_or(&[][..], Vec::as_slice);
+        let is_other = move |it: &&LivingPath| !own.is_that(it);
+        all.iter().filter(|it| !it.is_alone()).filter(is_other)
+    }
+
+    /// The number of connections among them that are sending.
+    fn busy(&self, peer: &str, own: &LivingPath) -> u64 {
+        self.others(peer, own).filter(|it| it.is_busy()).count() as u64
+    }
+
+    /// A connection has ended, though its controller may live until it has drained.
+    fn end(&mut self, peer: &str, path: &LivingPath) {
+        if let Some(paths) = self.living.get_mut(peer) {
+            paths.retain(|it| !it.is_that(path));
+        }
+    }
+
+    fn add(&mut self, peer: String, path: LivingPath) {
+        if self.living.len() >= self.sweep_at {
+            self.living.retain(|_, paths| {
+                paths.retain(|path| !path.is_alone());
+                !paths.is_empty()
+            });
+            self.sweep_at = MOST_ENDED + 2 * self.living.len();
+        }
+        let paths = self.living.entry(peer).or_default();
+        paths.retain(|path| !path.is_alone());
+        paths.push(path);
+    }
+
     /// Learns from the controller of a connection with a peer that has ended. What was known before
-    /// is not forgotten because this connection had little to send, nor is it younger for that.
-    fn learn(&mut self, ip: IpAddr, controller: &Controller) {
+    /// is not forgotten because this connection had little to send, nor is it younger for that; nor
+    /// is what another one has learnt meanwhile. `known` was taken out for it.
+    fn learn(
+        &mut self,
+        ip: IpAddr,
+        controller: &Controller,
+        now: Duration,
+        known: Option<RememberedPath>,
+    ) {
         let peer = self.key(ip);
-        let seen = self.clock.unix();
         let observed = controller.observed().map(|path| RememberedPath {
             path,
             filled: controller.fills(&path),
-            seen,
+            seen: now,
         });
-        let known = self.taken.remove(&peer);
         let known = known.filter(|known| controller.confirms(&known.path));
         let best = observed.into_iter().chain(known);
-        if let Some(best) = best.max_by_key(|it| (it.filled, it.path.window)) {
-            self.paths.put(&peer, best);
+        let best = best.max_by_key(|it| (it.filled, it.path.window));
+        let stored = self.paths.take(&peer, now);
+        // Those with the same time are from the same second.
+        let latest = stored.into_iter().chain(best);
+        if let Some(latest) = latest.max_by_key(|it| (it.filled, it.seen.as_secs())) {
+            self.paths.put(&peer, latest);
         }
     }
 
@@ -178,6 +542,20 @@ impl Memory {
             Role::Server => ip.to_string(),
         }
     }
+}
+
+/// The rest of a path for one more connection beside `busy` ones: an equal share. Only a flight
+/// begins with that, and only if it would be faster without.
+fn beside(busy: u64, path: SavedPath, jump: Jump) -> Option<SavedPath> {
+    if busy == 0 {
+        return Some(path);
+    }
+    let share = SavedPath {
+        window: path.window / (busy + 1),
+        ..path
+    };
+    let is_slower = jump == Jump::Flight && share.rate() < Trains::FLIGHT_RATE;
+    is_slower.then_some(share)
 }
 
 fn plugin(connection: &Connection) -> Option<Box<Plugin>> {
@@ -202,143 +580,4 @@ fn parse(text: &str) -> Result<SavedPath, EndpointError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use bentpipe_congestion::{Algorithms, Settings};
-    use bentpipe_units::Time;
-
-    use super::*;
-
-    const PATH: SavedPath = SavedPath {
-        window: 1_500_000,
-        rtt: Span::from_millis(600),
-    };
-    const NOW: Duration = Duration::from_secs(946_684_800);
-
-    fn seen(at: Duration) -> RememberedPath {
-        RememberedPath {
-            path: PATH,
-            filled: true,
-            seen: at,
-        }
-    }
-
-    fn remembered(given: Option<SavedPath>) -> RememberedPaths {
-        RememberedPaths(Arc::new(Mutex::new(Some(Memory {
-            jump: Some(Jump::Half),
-            given,
-            paths: SavedPaths::default(),
-            file: None,
-            role: Role::Server,
-            clock: Clock::new(Duration::from_secs(946_684_800)),
-            next: None,
-            taken: BTreeMap::new(),
-            given_to: BTreeSet::new(),
-        }))))
-    }
-
-    fn saved(paths: &RememberedPaths) -> Option<SavedPath> {
-        paths.recall().map(|resume| resume.saved)
-    }
-
-    #[test]
-    fn what_is_given_is_for_the_first_connection_with_each_peer() {
-        let paths = remembered(Some(PATH));
-        for port in [1, 2] {
-            for ip in ["192.0.2.1", "192.0.2.2"] {
-                paths.connecting_to(format!("{ip}:{port}").parse().unwrap());
-                assert_eq!(saved(&paths), (port == 1).then_some(PATH));
-                assert_eq!(saved(&paths), None, "nobody new was met");
-            }
-        }
-    }
-
-    #[test]
-    fn what_is_remembered_is_for_one_connection() {
-        let paths = remembered(None);
-        let remote: SocketAddr = "192.0.2.1:1".parse().unwrap();
-        let put = |at: Duration| {
-            let mut memory = paths.lock();
-            let known = &mut memory.as_mut().unwrap().paths;
-            known.put("192.0.2.1", seen(at));
-        };
-        let now = Duration::from_secs(946_684_800);
-        put(now);
-        for expected in [Some(PATH), None] {
-            paths.connecting_to(remote);
-            assert_eq!(saved(&paths), expected);
-        }
-        put(Duration::from_secs(946_684_800 - 3601));
-        paths.connecting_to(remote);
-        assert_eq!(saved(&paths), None, "it is too old");
-    }
-
-    /// A controller that has sent nothing, as of a connection whose handshake failed.
-    fn unused(resume: Option<Resume>) -> Controller {
-        let settings = Settings {
-            resume,
-            ..Settings::default()
-        };
-        let algorithms = Algorithms::new("bentpipe", "flight").unwrap();
-        algorithms.controller(settings, 1200, Time::ZERO)
-    }
-
-    #[test]
-    fn a_connection_that_sends_nothing_leaves_the_path_as_old_as_it_was() {
-        let paths = remembered(None);
-        let remote: SocketAddr = "192.0.2.1:1".parse().unwrap();
-        let old = Duration::from_secs(NOW.as_secs() - 600);
-        let mut memory = paths.lock();
-        memory.as_mut().unwrap().paths.put("192.0.2.1", seen(old));
-        drop(memory);
-        paths.connecting_to(remote);
-        let controller = unused(paths.recall());
-        let mut memory = paths.lock();
-        let memory = memory.as_mut().unwrap();
-        assert!(memory.paths.is_empty());
-        memory.learn(remote.ip(), &controller);
-        assert_eq!(memory.paths.take("192.0.2.1", NOW), Some(seen(old)));
-        assert!(memory.taken.is_empty());
-    }
-
-    #[test]
-    fn a_flight_takes_no_window_that_only_says_how_little_there_was_to_send() {
-        for (jump, of_use) in [(Jump::Flight, false), (Jump::Whole, true)] {
-            let paths = remembered(None);
-            let mut memory = paths.lock();
-            let known = memory.as_mut().unwrap();
-            known.jump = Some(jump);
-            known.paths.put(
-                "192.0.2.1",
-                RememberedPath {
-                    filled: false,
-                    ..seen(NOW)
-                },
-            );
-            drop(memory);
-            paths.connecting_to("192.0.2.1:1".parse().unwrap());
-            assert_eq!(saved(&paths).is_some(), of_use, "{jump:?}");
-        }
-    }
-
-    #[test]
-    fn a_path_in_words() {
-        assert_eq!(parse("1500000@600ms").unwrap(), PATH);
-        let wrong = [
-            "",
-            "1500000",
-            "@ms",
-            "0@600ms",
-            "1@0ms",
-            "-1@600ms",
-            "1500000@600",
-            "1500000@60001ms",
-            "18446744073709551615@600ms",
-            "99999999999999999999@600ms",
-        ];
-        for text in wrong {
-            assert_eq!(parse(text).unwrap_err().exit_code(), 127, "{text}");
-        }
-    }
-}
+mod tests;

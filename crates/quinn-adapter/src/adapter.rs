@@ -1,14 +1,14 @@
 //! The adapter: the calls of the endpoint contract made into those of the library.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use bentpipe_endpoint::contract::Statistics;
 use bentpipe_endpoint::{
-    Clock, Closing, ConnectionKey, EndpointError, Event, Options, Outbox, Read, Received, Resume,
-    Role, Setup, Stack, StreamEnd, StreamKey, TestCase, Transmit,
+    Clock, Closing, ConnectionKey, EndpointError, Event, Options, Outbox, PathEnds, Read, Received,
+    Resume, Role, Setup, Stack, StreamEnd, StreamKey, TestCase, Transmit,
 };
 use bytes::Bytes;
 use proto::crypto::rustls::QuicServerConfig;
@@ -28,6 +28,8 @@ pub struct Adapter<L: Library> {
     client: Option<Client>,
     /// In the order of their handles; `None`: drained.
     connections: Vec<Option<Connection>>,
+    /// Of each of a client's connections, how many of `ends` it has opened, in the same order.
+    opened: Vec<usize>,
     events: VecDeque<Event>,
     /// The data that were read before the application asked for them; `None`: the library keeps it.
     inbox: Option<Inbox>,
@@ -36,11 +38,47 @@ pub struct Adapter<L: Library> {
     /// Datagrams that belong to no connection.
     responses: Outbox,
     paths: L::Paths,
+    /// Those of the setup, by number, if they are used at once.
+    ends: Vec<PathEnds>,
+    addresses: Addresses,
     clock: Clock,
     /// The report of congestion control at the end.
     report: Option<Report>,
     /// The free buffer for DATAGRAM frames to be sent, while none waits.
     datagram_room: usize,
+}
+
+/// The addresses of this end, which the library leaves to whoever has the sockets.
+#[derive(Default)]
+struct Addresses {
+    /// Whether datagrams take the paths of their addresses: else there is one path.
+    decide: bool,
+    /// The local address that a client sends from since it has migrated.
+    own: Option<IpAddr>,
+    /// Whether the library is not told to which local address datagrams were sent.
+    hidden: bool,
+}
+
+impl Addresses {
+    /// Those of a trial, whose endpoint uses `ends` at once.
+    fn of(setup: &Setup, ends: &[PathEnds]) -> Self {
+        Self {
+            decide: ends.len() > 1 || setup.follows_paths(),
+            own: None,
+            // As of a socket that is bound to one address, and after migration to another: what
+            // still comes to the first would otherwise make noq send from there again.
+            hidden: setup.migrates(),
+        }
+    }
+
+    /// The datagrams that a poll has brought, from where this side is now.
+    fn transmit(&self, transmit: &proto::Transmit) -> Transmit {
+        let transmit = to_transmit(transmit);
+        Transmit {
+            source: self.own.or(transmit.source),
+            ..transmit
+        }
+    }
 }
 
 /// A token's age is counted in the trial's time.
@@ -56,12 +94,21 @@ impl<L: Library> Stack for Adapter<L> {
     const NAME: &'static str = L::NAME;
     const VERSION: &'static str = L::VERSION;
     const TEST_CASES: &'static [TestCase] = &TestCase::ALL;
+    const MIGRATES: bool = true;
+
+    fn knows_paths(&self) -> bool {
+        self.addresses.decide
+    }
 
     fn new(setup: &Setup, words: &mut Options) -> Result<Self, EndpointError> {
         let mut transport = TransportConfig::default();
         let paths = L::Paths::default();
         let report = options::apply::<L>(&mut transport, &setup.surroundings(), words, &paths)?;
         let order = inbox::take_read_order::<L>(words)?;
+        let ends = options::take_paths::<L>(setup, words)?;
+        if let Ok(count @ 2..) = u32::try_from(ends.len()) {
+            L::allow_paths(&mut transport, count);
+        }
         if let Some(folder) = &setup.qlog {
             let start = setup.clock.instant(Duration::ZERO);
             L::log_to(folder, start, &mut transport);
@@ -84,11 +131,14 @@ impl<L: Library> Stack for Adapter<L> {
             endpoint: L::endpoint(Arc::new(EndpointConfig::default()), server_config),
             client,
             connections: Vec::new(),
+            opened: Vec::new(),
             events: VecDeque::new(),
             inbox: (order == ReadOrder::Unordered).then(Inbox::default),
             leaving: None,
             responses: Outbox::default(),
             paths,
+            addresses: Addresses::of(setup, &ends),
+            ends,
             clock: setup.clock.clone(),
             report,
             datagram_room: 0,
@@ -105,22 +155,44 @@ impl<L: Library> Stack for Adapter<L> {
         let config = client.config(resume)?;
         let now = self.clock.instant(now);
         self.paths.connecting_to(remote);
-        let (handle, connection) = self
+        let (handle, mut connection) = self
             .endpoint
             .connect(now, config, remote, "server")
             .map_err(EndpointError::failed)?;
+        self.paths.begun(&mut connection);
         self.add(handle, connection);
         Ok(ConnectionKey(handle.0))
     }
 
-    fn handle_datagram(&mut self, now: Duration, datagram: Received) {
+    fn migrate(&mut self, now: Duration, to: PathEnds) -> bool {
         let now = self.clock.instant(now);
+        let mut open: Vec<_> = self.connections.iter_mut().flatten().collect();
+        open.retain(|it| !it.is_closed());
+        if open.is_empty() || open.iter().any(|it| it.is_handshaking()) {
+            return false;
+        }
+        for connection in open {
+            L::local_address_changed(connection, now);
+        }
+        self.addresses.own = Some(to.local.ip());
+        for index in 0..self.connections.len() {
+            self.settle(now, ConnectionHandle(index));
+        }
+        true
+    }
+
+    fn handle_datagram(&mut self, now: Duration, mut datagram: Received) {
+        let now = self.clock.instant(now);
+        if self.addresses.hidden {
+            datagram.local_ip = None;
+        }
         let mut buffer = Vec::new();
         match L::handle(&mut self.endpoint, now, datagram, &mut buffer) {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
                 if let Some(connection) = &mut self.connections[handle.0] {
                     connection.handle_event(event);
                 }
+                self.open_paths(now, handle);
                 self.settle(now, handle);
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
@@ -179,7 +251,7 @@ impl<L: Library> Stack for Adapter<L> {
             if let Some(transmit) = L::poll_transmit(connection, now, max_datagrams, buffer) {
                 buffer.truncate(transmit.size);
                 self.settle(now, ConnectionHandle(index));
-                return Some(to_transmit(&transmit));
+                return Some(self.addresses.transmit(&transmit));
             }
         }
         let (connection, code) = self.leaving.take()?;
@@ -326,6 +398,21 @@ impl<L: Library> Stack for Adapter<L> {
 }
 
 impl<L: Library> Adapter<L> {
+    /// A client opens further paths once its handshake is complete, and the server has given
+    /// connection IDs for them.
+    fn open_paths(&mut self, now: Instant, handle: ConnectionHandle) {
+        let Some(connection) = &mut self.connections[handle.0] else {
+            return;
+        };
+        let may_open = self.client.is_some() && !connection.is_handshaking();
+        while let Some(ends) = self.ends.get(self.opened[handle.0]).filter(|_| may_open) {
+            if !L::open_path(connection, *ends, now) {
+                break;
+            }
+            self.opened[handle.0] += 1;
+        }
+    }
+
     fn connection(&mut self, key: ConnectionKey) -> Option<&mut Connection> {
         self.connections.get_mut(key.0)?.as_mut()
     }
@@ -343,7 +430,9 @@ impl<L: Library> Adapter<L> {
         self.datagram_room = connection.datagrams().send_buffer_space();
         if self.connections.len() <= handle.0 {
             self.connections.resize_with(handle.0 + 1, || None);
+            self.opened.resize(handle.0 + 1, 0);
         }
+        self.opened[handle.0] = 1; // the path of its handshake
         self.connections[handle.0] = Some(connection);
     }
 
@@ -360,9 +449,11 @@ impl<L: Library> Adapter<L> {
                 connection.handle_event(event);
             }
         }
+        self.paths.tend(connection);
         let key = ConnectionKey(handle.0);
         let first = self.events.len();
         while let Some(event) = connection.poll() {
+            self.paths.handle_event(connection, &event);
             if let proto::Event::ConnectionLost { reason } = &event
                 && *reason != ConnectionError::LocallyClosed
             {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bentpipe_endpoint::contract::Statistics;
-use bentpipe_endpoint::{EndpointError, LogFolder, Options, Received, Surroundings};
+use bentpipe_endpoint::{EndpointError, LogFolder, Options, PathEnds, Received, Surroundings};
 use bytes::Bytes;
 use proto::congestion::ControllerFactory;
 use proto::{
-    Connection, DatagramEvent, Endpoint, EndpointConfig, SendStream, ServerConfig, Transmit,
+    Connection, DatagramEvent, Endpoint, EndpointConfig, Event, SendStream, ServerConfig, Transmit,
     TransportConfig, WriteError,
 };
 
@@ -71,6 +71,15 @@ pub trait PathMemory: Default {
 
     /// Learns from a connection that has ended.
     fn learn_from(&self, connection: &Connection);
+
+    /// Sees a client's connection that was just begun.
+    fn begun(&self, _: &mut Connection) {}
+
+    /// Sees an event of a connection.
+    fn handle_event(&self, _: &mut Connection, _: &Event) {}
+
+    /// Sees a connection that was called.
+    fn tend(&self, _: &mut Connection) {}
 }
 
 /// One of the two libraries: its name, its defaults here, and the calls whose signatures are its
@@ -88,6 +97,22 @@ pub trait Library: Sized {
     /// Its memory of paths.
     type Paths: PathMemory;
 
+    /// Whether it has several paths at once (draft-ietf-quic-multipath).
+    const KNOWS_PATHS: bool = false;
+
+    /// Has connections negotiate this many paths.
+    fn allow_paths(_: &mut TransportConfig, _: u32) {}
+
+    /// Opens a further path of a client's connection, from a local address; false: not yet.
+    #[must_use]
+    fn open_path(_: &mut Connection, _: PathEnds, _: Instant) -> bool {
+        false
+    }
+
+    /// Tells a client's connection that from now on it sends from another address: it migrates
+    /// (RFC 9000, section 9).
+    fn local_address_changed(connection: &mut Connection, now: Instant);
+
     /// Takes the options of congestion control; `None`: the library's default.
     fn congestion_control(
         tuning: &Tuning,
@@ -95,6 +120,16 @@ pub trait Library: Sized {
         options: &mut Options,
         paths: &Self::Paths,
     ) -> Result<Option<ChosenController>, EndpointError>;
+
+    /// Takes options that the other library has not.
+    fn own_options(
+        _: &mut TransportConfig,
+        _: &Surroundings,
+        _: &mut Options,
+        _: &Self::Paths,
+    ) -> Result<(), EndpointError> {
+        Ok(())
+    }
 
     /// Has qlog written into `folder`, with times since `start`.
     fn log_to(folder: &LogFolder, start: Instant, transport: &mut TransportConfig);

@@ -1,6 +1,8 @@
 //! The contract's options that both libraries have.
 
-use bentpipe_endpoint::{EndpointError, FLOW_CONTROL_WINDOWS, Options, Surroundings};
+use bentpipe_endpoint::{
+    EndpointError, FLOW_CONTROL_WINDOWS, Options, PathEnds, Setup, Surroundings,
+};
 use proto::{AckFrequencyConfig, TransportConfig, VarInt};
 
 use crate::library::{Library, Report, Tuning};
@@ -24,6 +26,7 @@ pub fn apply<L: Library>(
     options: &mut Options,
     paths: &L::Paths,
 ) -> Result<Option<Report>, EndpointError> {
+    L::own_options(transport, surroundings, options, paths)?;
     let packets = options.take_number("iw", 1..=1_000_000)?;
     let tuning = Tuning {
         cc: options.take("cc"),
@@ -58,6 +61,27 @@ pub fn apply<L: Library>(
         transport.ack_frequency_config(Some(config));
     }
     Ok(report)
+}
+
+/// The paths of the setup that are to be used, by number; none where there is one, or where the
+/// option `multipath` says so, or a client migrates from one to another.
+pub fn take_paths<L: Library>(
+    setup: &Setup,
+    options: &mut Options,
+) -> Result<Vec<PathEnds>, EndpointError> {
+    if !L::KNOWS_PATHS {
+        return Ok(Vec::new());
+    }
+    match options.take("multipath").as_deref() {
+        Some("on") if setup.migrates() => {
+            let problem = "a client that migrates has one path at a time; write off";
+            Err(EndpointError::option("multipath", "on", problem))
+        }
+        None | Some("off") if setup.migrates() => Ok(Vec::new()),
+        None | Some("on") => Ok(setup.paths.clone()),
+        Some("off") => Ok(Vec::new()),
+        Some(other) => Err(EndpointError::option("multipath", other, "write on or off")),
+    }
 }
 
 /// The flow control window in bytes; `None`: the library's own.

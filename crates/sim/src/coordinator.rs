@@ -11,6 +11,8 @@
 //! all would have all programs live in steps of 0.1 ms. So each program has a separate horizon
 //! there, by what its neighbours can do first ([`FlowRun::horizons`]).
 //!
+//! Where a hop has several paths, `L` is the smallest delay of any.
+//!
 //! All flows share the links. What they sent in an epoch meets these in the order of time; of
 //! packets that were sent at the same instant, that of the earlier flow comes first. A packet waits
 //! with that until no other flow can send one before it.
@@ -57,7 +59,7 @@ impl Coordinator {
 
     /// Runs until every flow has come to its end.
     pub fn run(&mut self) {
-        let round_trip: Span = self.delays.iter().flatten().copied().sum();
+        let round_trip: Span = self.hops.iter().map(Links::longest_round_trip).sum();
         loop {
             self.advance_links();
             for (number, flow) in self.flows.iter_mut().enumerate() {
@@ -97,7 +99,7 @@ impl Coordinator {
 
     /// Nothing is sent before `until`.
     fn advance(&mut self, hop: usize, way: Direction, until: Time) {
-        self.hops[hop].path(way).advance(until);
+        self.hops[hop].advance(way, until);
         self.deliver(hop, way);
     }
 
@@ -221,8 +223,8 @@ impl Coordinator {
             Direction::Forward => hop,
         };
         let flows = &mut self.flows;
-        self.hops[hop].settle(way, |flow, at, packet| {
-            flows[flow].nodes()[receiver].expect(way, at, packet);
+        self.hops[hop].settle(way, |flow, path, at, packet| {
+            flows[flow].nodes()[receiver].expect(way, path, at, packet);
         });
     }
 }

@@ -7,12 +7,12 @@ use std::io::{Write, read_to_string, stdin, stdout};
 
 use bentpipe_link::{
     Between, Direction, Interruption, InterruptionKind, LinkRate, LinkTimeline, Quantity, Scenario,
-    SegmentName,
+    SegmentName, path_seed,
 };
 use bentpipe_trial::Seed;
 use bentpipe_units::Time;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// A trial whose timelines are requested.
 #[derive(Deserialize)]
@@ -29,17 +29,50 @@ pub fn from_standard_input() -> Result<(), Box<dyn Error>> {
     let asked: CoursesRequest = serde_json::from_str(&read_to_string(stdin())?)?;
     let CoursesRequest { scenario, seed, .. } = asked;
     let until = Time::from_nanos(asked.until_ns);
+    let (courses, interruptions) = of_all_paths(&scenario, seed.0, Some(until), until);
     writeln!(
         stdout(),
         "{}",
-        json!({ "courses": all(&scenario.timelines_in_trial(seed.0, until), &scenario),
-            "interruptions": interruptions(&scenario.interruptions(seed.0, until)) })
+        json!({ "courses": courses, "interruptions": interruptions })
     )?;
     Ok(())
 }
 
+/// Timelines, of a trial up to a time or as they are without one, and interruptions up to a time,
+/// of all paths. Keys of a path beside the first begin as in its file, with `paths.NAME`.
+pub fn of_all_paths(
+    scenario: &Scenario,
+    seed: u64,
+    length: Option<Time>,
+    until: Time,
+) -> (Value, Value) {
+    let (mut courses, mut interrupted) = (Map::new(), Map::new());
+    let names = scenario.path_names();
+    for (number, path) in scenario.each_path().iter().enumerate() {
+        let seed = path_seed(seed, number);
+        let timelines = match length {
+            Some(length) => path.timelines_in_trial(seed, length),
+            None => path.timelines(),
+        };
+        let prefix = match number {
+            0 => String::new(),
+            _ => format!("paths.{}.", names[number]),
+        };
+        let prefixed = |table: Value| match table {
+            Value::Object(table) => table
+                .into_iter()
+                .map(|(key, value)| (format!("{prefix}{key}"), value))
+                .collect(),
+            _ => Map::new(),
+        };
+        courses.extend(prefixed(all(&timelines, path)));
+        interrupted.extend(prefixed(interruptions(&path.interruptions(seed, until))));
+    }
+    (courses.into(), interrupted.into())
+}
+
 /// The quantities that change with time, each by its key in the scenario; no others.
-pub fn all(timelines: &[LinkTimeline], scenario: &Scenario) -> Value {
+fn all(timelines: &[LinkTimeline], scenario: &Scenario) -> Value {
     let each = timelines.iter().map(|timeline| {
         let mut drawn = json_timeline(timeline);
         if let (Quantity::Rate, Some(modcods)) = (timeline.quantity, modcods(scenario, timeline)) {
@@ -61,7 +94,7 @@ pub fn all(timelines: &[LinkTimeline], scenario: &Scenario) -> Value {
 
 /// The interruptions of links, by key; each with its beginning, its length and the satellite after
 /// it.
-pub fn interruptions(found: &[Interruption]) -> Value {
+fn interruptions(found: &[Interruption]) -> Value {
     let mut by_key: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for one in found {
         let kind = match one.kind {

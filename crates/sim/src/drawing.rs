@@ -11,9 +11,23 @@ use serde_json::{Map, Value, json};
 /// The most parts of a list that are printed one by one.
 const LISTED: usize = 6;
 
+/// All paths, each as [`path`] draws it. Where there are several, the name of each stands before
+/// its directions: `geo forward`.
+pub fn all_paths(scenario: &Scenario) -> Value {
+    if scenario.path_count() == 1 {
+        return path(scenario);
+    }
+    let each = scenario.each_path();
+    let named = scenario.path_names().into_iter().zip(&each);
+    let drawn = named.flat_map(|(name, path)| {
+        Direction::BOTH.map(|it| (format!("{name} {}", it.name()), direction(path, it)))
+    });
+    drawn.collect()
+}
+
 /// Both directions, each a list of hosts and of what is between them: `nodes` in the order in
 /// which packets meet them, and `beside` what has no place among these.
-pub fn path(scenario: &Scenario) -> Value {
+fn path(scenario: &Scenario) -> Value {
     let each = Direction::BOTH.map(|it| (it.name().to_owned(), direction(scenario, it)));
     each.into_iter().collect()
 }

@@ -5,8 +5,9 @@
 //! trial.
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 
-use bentpipe_endpoint::contract::{self, Arrival, Ran, Ready, SERVER_SIDE};
+use bentpipe_endpoint::contract::{self, Arrival, PATH_BITS, PATH_SHIFT, Ran, Ready, SERVER_SIDE};
 use bentpipe_link::{Direction, HostName};
 use bentpipe_trial::SentMessage;
 use bentpipe_units::{Span, Time};
@@ -15,11 +16,28 @@ use bytes::Bytes;
 use crate::child::{Child, ChildError};
 use crate::packet::{DatagramForm, SentPacket};
 
+/// The hint for a program with one path that names another.
+const KNOWS_ONE: &str = "HELLO must list paths, and READY must say \"paths\": true";
+
 /// A packet that a program has sent.
 #[derive(Debug)]
 pub struct Departure {
     pub sent: Time,
     pub packet: SentPacket,
+    /// The number of the path that it takes.
+    pub path: usize,
+}
+
+/// The paths that a program knows of.
+#[derive(Debug)]
+pub enum KnownPaths {
+    /// The first, which is the only one as far as it knows. What comes over others is not for it.
+    First,
+    /// This many: its datagrams say which they take.
+    Numbered(usize),
+    /// It makes whole packets, which take the path of the client's address in them: these are the
+    /// addresses, by number.
+    ByAddress(Vec<IpAddr>),
 }
 
 /// A program, what is on its way to it, and what it has sent that no link has seen yet.
@@ -28,6 +46,7 @@ pub struct Node {
     pub child: Child,
     host: HostName,
     form: DatagramForm,
+    paths: KnownPaths,
     /// How many packets have come, as an IPv4 header counts them.
     come: u16,
     /// Zero of the program's time.
@@ -50,7 +69,7 @@ impl Node {
     pub fn new(
         host: HostName,
         child: Child,
-        form: DatagramForm,
+        (form, paths): (DatagramForm, KnownPaths),
         ready: &Ready,
         start: Time,
     ) -> Self {
@@ -62,6 +81,7 @@ impl Node {
             child,
             host,
             form,
+            paths,
             come: 0,
             zero,
             next_wake,
@@ -84,9 +104,16 @@ impl Node {
 
     /// A packet that goes `way` is on its way to it, and there at `at`. Packets from either side
     /// come in order of time, but not those of both.
-    pub fn expect(&mut self, way: Direction, at: Time, packet: &SentPacket) {
+    pub fn expect(&mut self, way: Direction, path: usize, at: Time, packet: &SentPacket) {
+        if path > 0 && matches!(self.paths, KnownPaths::First) {
+            return;
+        }
         self.come = self.come.wrapping_add(1);
-        let Some(payload) = self.form.write(packet, self.come) else {
+        let form = match &self.paths {
+            KnownPaths::ByAddress(clients) => self.form.over(self.host, clients[path]),
+            KnownPaths::First | KnownPaths::Numbered(_) => self.form,
+        };
+        let Some(payload) = form.write(packet, way, self.come) else {
             return; // of another protocol than the program's
         };
         let mut arrival = Arrival {
@@ -96,6 +123,9 @@ impl Node {
         };
         if self.is_proxy() && way == Direction::Forward {
             arrival.ecn |= SERVER_SIDE;
+        }
+        if let KnownPaths::Numbered(_) = self.paths {
+            arrival.ecn |= u8::try_from(path).unwrap_or(0) << PATH_SHIFT;
         }
         let later = |other: &&Arrival| other.time > arrival.time;
         let behind = self.pending.iter().rev().take_while(later).count();
@@ -195,13 +225,35 @@ impl Node {
             let what = format!("a datagram of {bytes} bytes, more than IPv4 carries");
             return Err(self.child.violation(what));
         }
-        let packet = self.form.read(datagram.ecn & !SERVER_SIDE, payload);
+        let ecn = datagram.ecn & !(SERVER_SIDE | PATH_BITS);
+        let packet = self.form.read(ecn, payload);
         let packet = packet.ok_or_else(|| {
             let what = format!("a datagram of {bytes} bytes that is no IP packet");
             self.child.violation(what)
         })?;
-        self.sent[self.way(datagram.ecn) as usize].push_back(Departure { sent, packet });
+        let way = self.way(datagram.ecn);
+        let path = self.path_of(datagram.ecn, way, &packet)?;
+        self.sent[way as usize].push_back(Departure { sent, packet, path });
         Ok(sent)
+    }
+
+    /// The number of the path that a departure takes.
+    fn path_of(&self, ecn: u8, way: Direction, packet: &SentPacket) -> Result<usize, ChildError> {
+        let number = usize::from((ecn & PATH_BITS) >> PATH_SHIFT);
+        let (count, hint) = match &self.paths {
+            KnownPaths::First => (1, KNOWS_ONE),
+            KnownPaths::Numbered(count) => (*count, "HELLO lists them, from 0 on"),
+            KnownPaths::ByAddress(clients) => {
+                let client = packet.client_address(way);
+                let found = clients.iter().position(|it| client == Some(*it));
+                return Ok(found.unwrap_or(0));
+            }
+        };
+        if number >= count {
+            let what = format!("a datagram on path {number}, of {count} (hint: {hint})");
+            return Err(self.child.violation(what));
+        }
+        Ok(number)
     }
 
     /// Which way a departure goes.

@@ -1,6 +1,8 @@
 //! The programs of a flow, in virtual time: their HELLO and BYE.
 
-use bentpipe_endpoint::contract::{self, Bye, Hello, ProxyBye, ProxyHello, Ready};
+use std::net::SocketAddr;
+
+use bentpipe_endpoint::contract::{self, Bye, Hello, HelloPath, ProxyBye, ProxyHello, Ready};
 use bentpipe_link::HostName;
 use bentpipe_trial::{
     Carries, EPOCH_UNIX_S, FlowEnd, FlowSetup, Outcome, PageResource, ProgramExit, Role,
@@ -11,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::child::{Child, ChildError};
 use crate::flow::{FlowRun, Limits};
-use crate::node::Node;
+use crate::node::{KnownPaths, Node};
 use crate::packet::DatagramForm;
 
 /// Starts all programs.
@@ -71,7 +73,8 @@ pub fn begin(setup: &FlowSetup, children: Vec<Child>, ready: &[Ready]) -> FlowRu
             start
         };
         let form = form(setup, host, variant.carries);
-        Node::new(host, child, form, ready, zero)
+        let paths = known_paths(setup, variant.carries, ready);
+        Node::new(host, child, (form, paths), ready, zero)
     });
     let limits = Limits {
         timeout: Time::ZERO + setup.job().scenario.timeout + lead,
@@ -91,12 +94,46 @@ fn form(setup: &FlowSetup, host: HostName, carries: Carries) -> DatagramForm {
             let [other, own] = setup.addresses(last);
             DatagramForm::Ip { own, other }
         }
-        // A proxy that carries IP speaks to nobody that does not.
-        (Carries::Ip, _) => {
+        (Carries::Ip, HostName::Client) => {
             let [own, other] = setup.addresses(0);
             DatagramForm::Ip { own, other }
         }
+        (Carries::Ip, HostName::Terminal | HostName::Gateway) => {
+            let [client, server] = setup.addresses(0);
+            DatagramForm::Between { client, server }
+        }
     }
+}
+
+fn known_paths(setup: &FlowSetup, carries: Carries, ready: &Ready) -> KnownPaths {
+    let paths = setup.paths(0);
+    match carries {
+        _ if paths.len() == 1 => KnownPaths::First,
+        Carries::Ip => KnownPaths::ByAddress(paths.iter().map(|[client, _]| client.ip()).collect()),
+        Carries::Udp if ready.paths => KnownPaths::Numbered(paths.len()),
+        Carries::Udp => KnownPaths::First,
+    }
+}
+
+/// The paths, as HELLO has them: none where there is one.
+fn hello_paths(setup: &FlowSetup, role: Role) -> Vec<HelloPath> {
+    let names = setup.job().scenario.path_names();
+    if names.len() == 1 {
+        return Vec::new();
+    }
+    let each = names.into_iter().zip(setup.paths(0));
+    let path = |(name, [client, server]): (&str, [SocketAddr; 2])| {
+        let [local, remote] = match role {
+            Role::Client => [client, server],
+            Role::Server => [server, client],
+        };
+        HelloPath {
+            name: name.to_owned(),
+            local: local.to_string(),
+            remote: remote.to_string(),
+        }
+    };
+    each.map(path).collect()
 }
 
 /// The HELLO to the proxy that is the program with that number.
@@ -109,6 +146,16 @@ fn hello_proxy(setup: &FlowSetup, number: usize) -> ProxyHello {
         previous_hop: Some(previous_hop.to_string()),
         ..setup.proxy_hello(host, seed, [listen, local, next_hop])
     }
+}
+
+/// The wall-clock time at which the program's own clock begins, in seconds since 1970. That of a
+/// client begins later by the lead, which is whole seconds: media frames carry such times.
+fn epoch(setup: &FlowSetup, role: Role) -> u64 {
+    let lead = match role {
+        Role::Client => std::time::Duration::from_nanos(setup.job().lead().as_nanos()),
+        Role::Server => std::time::Duration::ZERO,
+    };
+    EPOCH_UNIX_S + lead.as_secs()
 }
 
 fn hello(setup: &FlowSetup, role: Role) -> Hello {
@@ -132,7 +179,7 @@ fn hello(setup: &FlowSetup, role: Role) -> Hello {
             .collect(),
         options: flow.variant(role).options.clone(),
         seed: format!("{:016x}", seed_of(job.seed.0, setup.number(), role.name())),
-        epoch_unix_s: EPOCH_UNIX_S,
+        epoch_unix_s: epoch(setup, role),
         local: local.to_string(),
         remote: remote.to_string(),
         www: setup.www_of(role).map(Into::into),
@@ -148,6 +195,7 @@ fn hello(setup: &FlowSetup, role: Role) -> Hello {
         live: flow.live.clone().filter(|_| role == Role::Client),
         frames: flow.frames.clone(),
         shared_memory: None,
+        paths: hello_paths(setup, role),
     }
 }
 

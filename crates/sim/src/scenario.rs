@@ -18,15 +18,39 @@ use crate::drawing::{self, text};
 pub fn print(file: &Path, sets: &[(String, String)]) -> Result<(), Box<dyn Error>> {
     let scenario = Scenario::load(file, sets)?;
     let end = Time::ZERO + scenario.timeout;
+    let (courses, interruptions) = courses::of_all_paths(&scenario, 0, None, end);
     writeln!(
         stdout(),
         "{}",
-        json!({ "summary": summary(&scenario),
-            "courses": courses::all(&scenario.timelines(), &scenario),
-            "interruptions": courses::interruptions(&scenario.interruptions(0, end)),
-            "path": drawing::path(&scenario), "scenario": scenario })
+        json!({ "summary": summary_of_all_paths(&scenario),
+            "courses": courses,
+            "interruptions": interruptions,
+            "path": drawing::all_paths(&scenario), "scenario": scenario })
     )?;
     Ok(())
+}
+
+/// The figures of the first path; where there are several, `paths` has those of each with its name.
+fn summary_of_all_paths(scenario: &Scenario) -> Value {
+    let mut first = summary(scenario);
+    if scenario.path_count() > 1 {
+        let each = scenario.each_path();
+        let named = scenario.path_names().into_iter().zip(&each);
+        let named = named.map(|(name, path)| {
+            let mut figures = summary(path);
+            figures["name"] = json!(name);
+            for of_scenario in ["title", "source", "notes", "timeout_s"] {
+                drop(
+                    figures
+                        .as_object_mut()
+                        .map(|it| it.shift_remove(of_scenario)),
+                );
+            }
+            figures
+        });
+        first["paths"] = named.collect();
+    }
+    first
 }
 
 /// The figures of a scenario; queue, delay and frame are those of the satellite segment.

@@ -24,6 +24,11 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
+/// The packet number spaces of the paths beside the first that most connections have no more of.
+const PATHS: [&str; 7] = [
+    "path 1", "path 2", "path 3", "path 4", "path 5", "path 6", "path 7",
+];
+
 /// The columns, in the order in which [`Rows::write`] writes them.
 const SCHEMA: &str = "
 message packets {
@@ -181,7 +186,10 @@ impl Rows {
         self.direction
             .push(if is_forward { "forward" } else { "return" });
         self.kind.push(word(packet.kind));
-        self.space.push_optional(packet.space().map(Space::name));
+        match packet.path_id {
+            0 => self.space.push_optional(packet.space().map(Space::name)),
+            path => self.space.push_path(path),
+        }
         self.number.push_optional(packet.number.map(int));
         self.sent_s.push_optional(packet.sent().map(seconds));
         self.received_s
@@ -239,6 +247,12 @@ impl Rows {
             .frames(packet)
             .iter()
             .filter_map(|frame| match frame {
+                // A range is read beside the space of its packet: one of another path's packets
+                // would seem to be of it.
+                Frame::Ack {
+                    path_id: Some(path),
+                    ..
+                } if *path != packet.path_id => None,
                 Frame::Ack {
                     ranges, delay_us, ..
                 } => Some((connection.ranges(ranges), *delay_us)),
@@ -375,6 +389,16 @@ impl TextColumn {
     fn push(&mut self, word: &'static str) {
         let word = self.index(Cow::Borrowed(word));
         self.column.push(word);
+    }
+
+    /// The packet number space of a path beside the first.
+    fn push_path(&mut self, path: u32) {
+        let word = match PATHS.get(path as usize - 1) {
+            Some(name) => Cow::Borrowed(*name),
+            None => Cow::Owned(format!("path {path}")),
+        };
+        let word = self.index(word);
+        self.column.push_optional(Some(word));
     }
 
     fn push_optional(&mut self, word: Option<&'static str>) {

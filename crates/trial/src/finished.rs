@@ -81,7 +81,7 @@ impl FinishedTrial {
                     hosts: [hop.from, hop.to],
                     log: &seen.log,
                     key_log: key_log.as_bytes(),
-                    ends: setups.iter().map(|setup| setup.addresses(number)).collect(),
+                    ends: setups.iter().map(|setup| setup.paths(number)).collect(),
                 };
                 trace.write(&job.folder.join(trace_name(number, hop)))?;
             }
@@ -258,7 +258,7 @@ fn observe(setup: &FlowSetup, hop: usize, log: &PacketLog) -> HopObservation {
         log,
         flow: setup.number(),
         key_log: key_log.as_bytes(),
-        ends: setup.addresses(hop),
+        ends: setup.paths(hop),
     };
     let connections = decoder.connections();
     let is_clear = connections.iter().any(DecodedConnection::is_clear);

@@ -305,7 +305,7 @@ impl<'k> TlsReader<'k> {
                 let opened =
                     protection
                         .key
-                        .open(protection.sequence, &record[..HEADER], &mut payload);
+                        .open(0, protection.sequence, &record[..HEADER], &mut payload);
                 if let Some(length) = opened {
                     protection.sequence += 1;
                     payload.truncate(length);

@@ -1,11 +1,15 @@
 //! The kernel's TCP as options ask for it.
 
 use std::fs;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 
-use bentpipe_endpoint::{EndpointError, Options};
-use bentpipe_linux_tcp::{NamespaceSettings, SocketKind, UNBOUNDED, WINDOWS, congestion_control};
-use rustix::net::connect;
+use bentpipe_endpoint::{EndpointError, Options, Role};
+use bentpipe_linux_tcp::{
+    Mptcp, NamespaceSettings, SocketKind, UNBOUNDED, WINDOWS, congestion_control,
+};
+use rustix::net::{bind, connect};
+
+use crate::multipath;
 
 const RELEASE: &str = "/proc/sys/kernel/osrelease";
 
@@ -13,6 +17,7 @@ const RELEASE: &str = "/proc/sys/kernel/osrelease";
 pub struct Kernel {
     sockets: SocketKind,
     settings: NamespaceSettings,
+    mptcp: Option<Mptcp>,
     is_tls: bool,
     record: Option<usize>,
 }
@@ -25,13 +30,14 @@ const MOST_RECORD: usize = 1 << 14;
 const LEAST_RECORD: usize = 512;
 
 impl Kernel {
-    /// Takes the options.
-    pub fn take(options: &mut Options) -> Result<Self, EndpointError> {
+    /// Takes the options of a client or a server.
+    pub fn take(options: &mut Options, role: Role) -> Result<Self, EndpointError> {
         let congestion = congestion_control(options.take("cc").as_deref().unwrap_or("cubic"))?;
         let mut settings = NamespaceSettings::new();
         if let Some(window) = options.take_number("window", WINDOWS)? {
             settings.window(window, window)?;
         }
+        settings.receive_buffer(options)?;
         if let Some(packets) = options.take_number("iw", 1..=1000)? {
             settings.initial_window(packets)?;
         }
@@ -48,15 +54,23 @@ impl Kernel {
         if fast_open {
             settings.fast_open()?;
         }
+        let mptcp = multipath::take(options, role, &mut settings)?;
+        let pacing = pacing(options, &congestion)?;
+        if pacing.is_some() && mptcp.is_some() {
+            let problem = "with mptcp=on the kernel takes no pacing rate; leave one out";
+            return Err(EndpointError::option("pacing", "on", problem));
+        }
         Ok(Self {
             sockets: SocketKind {
-                pacing: pacing(options, &congestion)?,
+                pacing,
                 congestion,
                 transparent: false,
                 nonblocking: false,
                 fast_open,
+                multipath: mptcp.is_some(),
             },
             settings,
+            mptcp,
             is_tls: options.take_switch("tls")? != Some(false),
             record: options.take_number("record", LEAST_RECORD..=MOST_RECORD)?,
         })
@@ -75,7 +89,12 @@ impl Kernel {
 
     /// Sets up the network namespace, if it is the trial's own.
     pub fn apply(&self) -> Result<(), EndpointError> {
-        self.settings.apply()
+        self.settings.apply()?;
+        match &self.mptcp {
+            // Elsewhere connections have one subflow.
+            Some(mptcp) if self.settings.is_own() => mptcp.apply(),
+            _ => Ok(()),
+        }
     }
 
     /// Its sockets, with calls that do not block.
@@ -89,11 +108,24 @@ impl Kernel {
     /// A connection to `remote`.
     pub fn connect(&self, remote: SocketAddr) -> Result<TcpStream, EndpointError> {
         let socket = self.sockets.make(remote)?;
+        if let Some(first) = self.first_address() {
+            let local = SocketAddr::new(first, 0);
+            bind(&socket, &local).map_err(|error| EndpointError::Io {
+                what: "taking the address on the first path",
+                source: error.into(),
+            })?;
+        }
         connect(&socket, &remote).map_err(|error| EndpointError::Io {
             what: "connecting",
             source: error.into(),
         })?;
         Ok(TcpStream::from(socket))
+    }
+
+    /// The client's address on the first path, where there are several.
+    fn first_address(&self) -> Option<IpAddr> {
+        let paths = self.mptcp.as_ref().map(|it| &it.paths)?;
+        paths.first().map(|it| it.address)
     }
 
     /// A listener for connections to `local`.

@@ -8,6 +8,7 @@ mod client;
 mod files;
 mod http;
 mod kernel;
+mod multipath;
 mod server;
 mod stream;
 
@@ -70,7 +71,7 @@ fn run() -> Result<(), EndpointError> {
         return Err(EndpointError::Unsupported(what));
     }
     let mut options = Options::new(setup.options.clone());
-    let kernel = Kernel::take(&mut options)?;
+    let kernel = Kernel::take(&mut options, setup.role)?;
     let parallel = parallel(&setup, &mut options)?;
     options.finish()?;
     if !kernel.is_tls()

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bentpipe_endpoint::{Closing, ConnectionKey, Event, LogFile, Role, StreamKey};
 use msquic::{
     Addr, Api, Configuration, ConnectionEvent, ConnectionRef, ConnectionShutdownFlags,
-    PARAM_CONN_REMOTE_ADDRESS, PARAM_CONN_RESUMPTION_TICKET, Registration,
-    SEND_RESUMPTION_FLAG_FINAL, Status, StatusCode,
+    PARAM_CONN_LOCAL_ADDRESS, PARAM_CONN_REMOTE_ADDRESS, PARAM_CONN_RESUMPTION_TICKET,
+    Registration, SEND_RESUMPTION_FLAG_FINAL, Status, StatusCode,
 };
 
 use crate::messages::Message;
@@ -83,6 +83,12 @@ impl Connection {
     /// The handle that streams are opened with.
     pub fn handle(&self) -> &msquic::Connection {
         &self.handle
+    }
+
+    /// Has the connection go on from another local address: it migrates. `false`: `MsQuic` does not
+    /// yet, before the handshake is confirmed.
+    pub fn migrate(&self, local: SocketAddr) -> bool {
+        set(&self.handle, PARAM_CONN_LOCAL_ADDRESS, &Addr::from(local)).is_ok()
     }
 
     /// Closes the connection with an application error code; its callback tells when that is done.

@@ -14,7 +14,7 @@ use std::sync::mpsc::Sender;
 use std::thread;
 
 use bentpipe_endpoint::{
-    Application, EndpointError, Options, Role, Setup, Stack, keep_freed_memory,
+    Application, EndpointError, Migration, Options, Role, Setup, Stack, keep_freed_memory,
 };
 use signal_hook::consts::SIGTERM;
 use signal_hook::iterator::Signals;
@@ -48,13 +48,13 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), EndpointError> {
     let setup = Setup::from_environment()?;
-    let (mut stack, mut application) = prepare(&setup)?;
+    let (mut stack, mut application, migration) = prepare(&setup)?;
     terminate(stack.sender()).map_err(EndpointError::io("handling SIGTERM"))?;
     if setup.role == Role::Server {
         stack.listen(setup.local)?;
         println!("ready");
     }
-    let result = live(&setup, &mut stack, &mut application);
+    let result = live(&setup, &mut stack, &mut application, migration);
     stack.leave();
     if let Some(keylog) = &setup.keylog {
         keylog.complete()?;
@@ -67,16 +67,17 @@ fn run() -> Result<(), EndpointError> {
 }
 
 /// All that can be unsupported is found out here, before the first packet.
-fn prepare(setup: &Setup) -> Result<(MsQuic, Application), EndpointError> {
+fn prepare(setup: &Setup) -> Result<(MsQuic, Application, Option<Migration>), EndpointError> {
     if !MsQuic::TEST_CASES.contains(&setup.test_case) {
         let what = format!("test case {:?}", setup.test_case.name());
         return Err(EndpointError::Unsupported(what));
     }
     let mut options = Options::new(setup.options.clone());
+    let migration = Migration::take::<MsQuic>(setup, &mut options)?;
     let stack = MsQuic::new(setup, &mut options)?;
     let application = Application::new(setup, &mut options)?;
     options.finish()?;
-    Ok((stack, application))
+    Ok((stack, application, migration))
 }
 
 /// Passes events of `MsQuic`'s threads to the application, until a client is done or a server is
@@ -85,16 +86,24 @@ fn live(
     setup: &Setup,
     stack: &mut MsQuic,
     application: &mut Application,
+    mut migration: Option<Migration>,
 ) -> Result<(), EndpointError> {
     application.start(stack, setup.clock.elapsed())?;
     while !(setup.role == Role::Client && application.is_done()) {
         stack.start()?;
-        let message = stack.wait();
-        if matches!(message, Message::Terminated) {
-            return Ok(());
+        let wake = migration.as_ref().and_then(Migration::next_wake);
+        let left = wake.map(|time| time.saturating_sub(setup.clock.elapsed()));
+        match stack.wait(left) {
+            Some(Message::Terminated) => return Ok(()),
+            Some(message) => {
+                if let Some(event) = stack.take(message) {
+                    application.handle(stack, setup.clock.elapsed(), &event)?;
+                }
+            }
+            None => {}
         }
-        if let Some(event) = stack.take(message) {
-            application.handle(stack, setup.clock.elapsed(), &event)?;
+        if let Some(migration) = &mut migration {
+            migration.act(stack, setup.clock.elapsed());
         }
     }
     Ok(())

@@ -12,8 +12,8 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 
 use bentpipe_endpoint::{
-    ConnectionKey, EndpointError, Event, Options, Read, Received, Resume, Setup, Stack, StreamEnd,
-    StreamKey, TestCase, Transmit,
+    ConnectionKey, EndpointError, Event, Options, PathEnds, Read, Received, Resume, Setup, Stack,
+    StreamEnd, StreamKey, TestCase, Transmit,
 };
 use bytes::Bytes;
 use msquic::{
@@ -90,10 +90,13 @@ impl MsQuic {
         started.map_err(|status| unreachable(remote, &status))
     }
 
-    /// The next message.
-    pub fn wait(&self) -> Message {
-        let message = self.messages.recv();
-        message.expect("this side keeps a sender, too")
+    /// The next message; `None`: none came in `left`.
+    pub fn wait(&self, left: Option<Duration>) -> Option<Message> {
+        let Some(left) = left else {
+            let message = self.messages.recv();
+            return Some(message.expect("this side keeps a sender, too"));
+        };
+        self.messages.recv_timeout(left).ok()
     }
 
     /// Does what a message asks for, and says what the application should know.
@@ -151,6 +154,7 @@ impl Stack for MsQuic {
     const NAME: &'static str = "msquic";
     const VERSION: &'static str = "msquic 2.5.1-beta";
     const TEST_CASES: &'static [TestCase] = &TestCase::OF_FILES;
+    const MIGRATES: bool = true;
 
     fn new(setup: &Setup, options: &mut Options) -> Result<Self, EndpointError> {
         let config = RegistrationConfig::new().set_app_name("bentpipe".into());
@@ -194,6 +198,11 @@ impl Stack for MsQuic {
         self.connections.insert(key, connection);
         self.unstarted = Some((key, remote));
         Ok(key)
+    }
+
+    fn migrate(&mut self, _now: Duration, to: PathEnds) -> bool {
+        let latest = self.connections.last_key_value();
+        latest.is_some_and(|(_, connection)| connection.migrate(to.local))
     }
 
     fn handle_datagram(&mut self, _now: Duration, _datagram: Received) {}

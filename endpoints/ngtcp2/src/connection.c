@@ -1,6 +1,7 @@
 #include "connection.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "program.h"
 #include "tls.h"
@@ -9,15 +10,23 @@ static ngtcp2_conn *connection_of(ngtcp2_crypto_conn_ref *reference) {
     return ((struct connection *)reference->user_data)->quic;
 }
 
+static ngtcp2_path path_between(const struct ep_address *local, const struct ep_address *remote) {
+    return (ngtcp2_path){
+        .local = {(struct sockaddr *)&local->socket, local->length},
+        .remote = {(struct sockaddr *)&remote->socket, remote->length},
+    };
+}
+
+/* The path that the datagram from `from` came over which is being received. */
+static ngtcp2_path arrival_path(const struct ep_address *from) {
+    const struct ep_job *job = endpoint.job;
+    return path_between(job->path_count ? &job->paths[ep_arrival_path()].local : &job->local, from);
+}
+
 static struct connection *new_connection(const struct ep_address *remote, enum ep_resume resume) {
     struct connection *connection = ep_allocate(sizeof *connection);
     connection->begun = endpoint.now;
-    connection->local = endpoint.job->local;
     connection->remote = *remote;
-    connection->path = (ngtcp2_path){
-        .local = {(struct sockaddr *)&connection->local.socket, connection->local.length},
-        .remote = {(struct sockaddr *)&connection->remote.socket, connection->remote.length},
-    };
     connection->reference = (ngtcp2_crypto_conn_ref){connection_of, connection};
     connection->tls = tls_session(&connection->reference, tickets_flags(resume));
     tickets_enable(connection->tls, resume);
@@ -35,7 +44,8 @@ struct connection *connection_to_server(enum ep_resume resume) {
     ngtcp2_cid destination = random_cid(INITIAL_CID_BYTES), source = random_cid(CLIENT_CID_BYTES);
     ngtcp2_settings settings = settings_for(connection, &destination);
     ngtcp2_transport_params params = params_for_connection();
-    int result = ngtcp2_conn_client_new(&connection->quic, &destination, &source, &connection->path,
+    ngtcp2_path path = path_between(&endpoint.job->local, &connection->remote);
+    int result = ngtcp2_conn_client_new(&connection->quic, &destination, &source, &path,
                                         NGTCP2_PROTO_VER_V1, &client_callbacks, &settings, &params, NULL, connection);
     if (result != 0) ep_fail("ngtcp2_conn_client_new: %s", ngtcp2_strerror(result));
     ngtcp2_conn_set_tls_native_handle(connection->quic, connection->tls);
@@ -59,7 +69,8 @@ struct connection *connection_from(const struct ep_address *remote, const ngtcp2
     }
     params.stateless_reset_token_present = 1;
     ep_random(params.stateless_reset_token, sizeof params.stateless_reset_token);
-    int result = ngtcp2_conn_server_new(&connection->quic, &initial->scid, &source, &connection->path,
+    ngtcp2_path path = arrival_path(remote);
+    int result = ngtcp2_conn_server_new(&connection->quic, &initial->scid, &source, &path,
                                         initial->version, &server_callbacks, &settings, &params, NULL, connection);
     if (result != 0) ep_fail("ngtcp2_conn_server_new: %s", ngtcp2_strerror(result));
     ngtcp2_conn_set_tls_native_handle(connection->quic, connection->tls);
@@ -83,10 +94,20 @@ static void end(struct connection *connection, enum life life) {
     endpoint.had_any = true;
 }
 
+/* Notes where a datagram goes that ngtcp2 has written. */
+static void note_path(struct connection *connection, const ngtcp2_path *path) {
+    memcpy(&connection->remote.socket, path->remote.addr, path->remote.addrlen);
+    connection->remote.length = path->remote.addrlen;
+    connection->path = ep_path_between(path->local.addr, path->remote.addr);
+}
+
 static void send_close(struct connection *connection, const close_error *error) {
     ngtcp2_pkt_info info;
-    ngtcp2_ssize written = ngtcp2_conn_write_connection_close(connection->quic, NULL, &info, connection->close,
+    ngtcp2_path_storage path;
+    ngtcp2_path_storage_zero(&path);
+    ngtcp2_ssize written = ngtcp2_conn_write_connection_close(connection->quic, &path.path, &info, connection->close,
                                                               sizeof connection->close, error, endpoint.now);
+    if (written > 0) note_path(connection, &path.path);
     end(connection, CLOSING);
     connection->close_bytes = written > 0 ? (size_t)written : 0;
     connection->answer = written > 0;
@@ -125,7 +146,8 @@ static void closed_by_peer(struct connection *connection) {
              error.reasonlen ? ", " : "", (int)error.reasonlen, error.reasonlen ? (const char *)error.reason : "");
 }
 
-enum verdict connection_receive(struct connection *connection, uint8_t ecn, const uint8_t *payload, size_t size) {
+enum verdict connection_receive(struct connection *connection, const struct ep_address *from, uint8_t ecn,
+                                const uint8_t *payload, size_t size) {
     if (connection->life == CLOSING) {
         /* Fewer and fewer answers: the first datagram, the second, the fourth and so on. */
         connection->heard++;
@@ -134,7 +156,8 @@ enum verdict connection_receive(struct connection *connection, uint8_t ecn, cons
     }
     if (connection->life == DRAINING) return KEEP;
     ngtcp2_pkt_info info = {.ecn = ecn};
-    int result = ngtcp2_conn_read_pkt(connection->quic, &connection->path, &info, payload, size, endpoint.now);
+    ngtcp2_path path = arrival_path(from);
+    int result = ngtcp2_conn_read_pkt(connection->quic, &path, &info, payload, size, endpoint.now);
     if (result == NGTCP2_ERR_RETRY) return RETRY;
     if (result == NGTCP2_ERR_DROP_CONN) return FORGET;
     if (result == NGTCP2_ERR_DRAINING) {
@@ -147,6 +170,12 @@ enum verdict connection_receive(struct connection *connection, uint8_t ecn, cons
 
 uint64_t connection_expiry(const struct connection *connection) {
     return connection->life == ACTIVE ? ngtcp2_conn_get_expiry(connection->quic) : EP_NEVER;
+}
+
+bool connection_migrate(struct connection *connection, size_t number) {
+    const struct ep_path *to = &endpoint.job->paths[number];
+    ngtcp2_path path = path_between(&to->local, &to->remote);
+    return ngtcp2_conn_initiate_immediate_migration(connection->quic, &path, endpoint.now) == 0;
 }
 
 void connection_timeout(struct connection *connection) {
@@ -205,6 +234,8 @@ static void sent(struct ep_exchange *stream, ngtcp2_ssize taken) {
 /* Writes one datagram: its size, 0 if nothing may be sent now, or an error of ngtcp2. */
 static ngtcp2_ssize write_datagram(struct connection *connection, ngtcp2_pkt_info *info, uint8_t *buffer,
                                    size_t size) {
+    ngtcp2_path_storage path;
+    ngtcp2_path_storage_zero(&path);
     for (;;) {
         bool allowed = connection->first && ngtcp2_conn_get_max_data_left(connection->quic) > 0;
         struct ep_exchange *stream = allowed ? dequeue(connection) : NULL;
@@ -221,7 +252,7 @@ static ngtcp2_ssize write_datagram(struct connection *connection, ngtcp2_pkt_inf
         }
         ngtcp2_ssize taken = -1;
         ngtcp2_ssize written =
-            ngtcp2_conn_writev_stream(connection->quic, NULL, info, buffer, size, &taken, flags,
+            ngtcp2_conn_writev_stream(connection->quic, &path.path, info, buffer, size, &taken, flags,
                                       stream ? stream->id : -1, data, parts, endpoint.now);
         /* A stream that is blocked is queued again when the peer extends its limit. */
         if (written == NGTCP2_ERR_STREAM_DATA_BLOCKED || written == NGTCP2_ERR_STREAM_SHUT_WR ||
@@ -229,7 +260,9 @@ static ngtcp2_ssize write_datagram(struct connection *connection, ngtcp2_pkt_inf
             continue;
         }
         if (stream) sent(stream, taken);
-        if (written != NGTCP2_ERR_WRITE_MORE) return written;
+        if (written == NGTCP2_ERR_WRITE_MORE) continue;
+        if (written > 0) note_path(connection, &path.path);
+        return written;
     }
 }
 
@@ -237,7 +270,7 @@ void connection_send(struct connection *connection) {
     static uint8_t buffer[EP_LARGEST_PAYLOAD];
     if (connection->life != ACTIVE) {
         if (connection->answer) {
-            ep_send(&connection->remote, 0, connection->close, connection->close_bytes);
+            ep_send_on(connection->path, &connection->remote, 0, connection->close, connection->close_bytes);
         }
         connection->answer = false;
         return;
@@ -255,7 +288,7 @@ void connection_send(struct connection *connection) {
             return;
         }
         if (written == 0) break;
-        ep_send(&connection->remote, (uint8_t)info.ecn, buffer, (size_t)written);
+        ep_send_on(connection->path, &connection->remote, (uint8_t)info.ecn, buffer, (size_t)written);
     }
     ngtcp2_conn_update_pkt_tx_time(connection->quic, endpoint.now);
 }

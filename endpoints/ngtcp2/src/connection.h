@@ -25,8 +25,8 @@ struct connection {
     ngtcp2_conn *quic;
     gnutls_session_t tls;
     ngtcp2_crypto_conn_ref reference;
-    struct ep_address local, remote;
-    ngtcp2_path path;
+    struct ep_address remote; /* where the latest datagram went, and over which path of the job */
+    size_t path;
     uint64_t begun;
     bool early_data; /* requests are sent in 0-RTT packets */
     FILE *qlog;
@@ -56,7 +56,8 @@ enum verdict {
     RETRY,  /* as FORGET, and the client is to be asked for a token */
 };
 
-enum verdict connection_receive(struct connection *connection, uint8_t ecn, const uint8_t *payload, size_t size);
+enum verdict connection_receive(struct connection *connection, const struct ep_address *from, uint8_t ecn,
+                                const uint8_t *payload, size_t size);
 
 /* When connection_timeout wants to be called. */
 uint64_t connection_expiry(const struct connection *connection);
@@ -64,6 +65,9 @@ void connection_timeout(struct connection *connection);
 
 /* Sends what congestion control, pacing and flow control allow now. */
 void connection_send(struct connection *connection);
+
+/* Migrates to a path of the job at once, and has ngtcp2 validate it meanwhile; false: it cannot yet. */
+bool connection_migrate(struct connection *connection, size_t path);
 
 /* Closes with an application error code. Not within a callback of ngtcp2. */
 void connection_close(struct connection *connection, uint64_t code);

@@ -118,7 +118,7 @@ static void accept_datagram(const struct ep_address *remote, uint8_t ecn, const 
     ngtcp2_cid original;
     bool retried = retry_answered(remote, &initial, &original);
     struct connection *connection = keep(connection_from(remote, &initial, retried ? &original : NULL));
-    enum verdict verdict = connection_receive(connection, ecn, payload, size);
+    enum verdict verdict = connection_receive(connection, remote, ecn, payload, size);
     if (verdict != KEEP) forget(endpoint.connection_count - 1);
     if (verdict == RETRY) retry_ask(remote, &initial);
 }
@@ -132,7 +132,7 @@ static void receive(const struct ep_address *from, uint8_t ecn, uint8_t *payload
     struct connection *connection = find(&header);
     if (connection) {
         /* Only the first datagram can end in anything but KEEP. */
-        connection_receive(connection, ecn, payload, size);
+        connection_receive(connection, from, ecn, payload, size);
     } else {
         accept_datagram(from, ecn, payload, size);
     }
@@ -183,6 +183,16 @@ static bool is_open(void) {
     return latest && latest->life == ACTIVE && ngtcp2_conn_get_handshake_completed(latest->quic);
 }
 
+/* A server answers to wherever the client is. */
+static bool knows_paths(void) {
+    return endpoint.job->path_count > 1 && (endpoint.job->server || endpoint.job->migrates);
+}
+
+static bool migrate(size_t path, uint64_t now) {
+    endpoint.now = now;
+    return connection_migrate(endpoint.latest, path);
+}
+
 static bool has_ticket(void) {
     return endpoint.tickets.session.size > 0;
 }
@@ -209,7 +219,7 @@ static const struct ep_stack stack = {
     .driver = "at each instant: all arrivals, then timers, then a burst of up to one send quantum, as pacing allows",
     .tick = 1,
     .version = version,
-    .options = "cc, window, mtu, burst, ack",
+    .options = "cc, window, mtu, burst, ack, migrate",
     .option = option,
     .init = init,
     .connect = open_connection,
@@ -224,6 +234,8 @@ static const struct ep_stack stack = {
     .has_ticket = has_ticket,
     .close = close_connection,
     .is_done = is_done,
+    .knows_paths = knows_paths,
+    .migrate = migrate,
     .finish = finish,
 };
 

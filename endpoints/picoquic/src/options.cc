@@ -58,12 +58,17 @@ bool parse_option(const char *name, const char *value) {
     else if (which == "resume") options.resumes = parse_switch(name, value);
     else if (which == "saved") options.saved = parse_saved(value);
     else if (which == "lossbits") options.loss_bits = parse_switch(name, value);
+    else if (which == "multipath") options.multipath = parse_switch(name, value);
+    else if (which == "backup") options.backup = parse_switch(name, value);
     else if (which == "cert") options.rsa = parse_certificate(value);
     else return false;
     return true;
 }
 
-void check_options() {
+void check_options(bool migrates) {
+    if (migrates && options.multipath.value_or(false)) {
+        ep_unsupported("option multipath=on: a client that migrates has one path at a time; write off");
+    }
     if (options.resumes != options.saved.has_value()) {
         ep_unsupported("options resume=on and saved=BYTES@MILLISECONDSms come together");
     }

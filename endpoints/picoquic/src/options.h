@@ -16,6 +16,8 @@ struct Options {
     uint64_t largest_congestion_window = 0;  // 0: none
     bool loss_bits = false;
     bool rsa = false;  // a server shows picoquic's own certificate
+    std::optional<bool> multipath;  // over the further paths of a job that has some; none: unless it migrates
+    bool backup = false;            // these carry data only while the first does not
     bool resumes = false;
     std::optional<SavedPath> saved;
 };
@@ -23,5 +25,5 @@ struct Options {
 extern Options options;
 
 bool parse_option(const char *name, const char *value);
-// Ends the program if one of them lacks another.
-void check_options();
+// Ends the program if one of them lacks another, or a client that migrates is to have several paths at once.
+void check_options(bool migrates);

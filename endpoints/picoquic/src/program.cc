@@ -12,6 +12,7 @@
 #include "options.h"
 #include "picoquic.h"
 #include "picoquic_qlog.h"
+#include "picoquic_utils.h"
 #include "tls.h"
 
 // picoquic_internal.h has these two, and much else.
@@ -38,6 +39,7 @@ static uint8_t ecn_mark;   // of what is sent
 static bool had_connections;
 static picoquic_cnx_t *latest;  // a client's
 static bool is_closing;         // it is closed here
+static size_t opened_paths;     // of it, the first counts
 
 static const char *version() { return "picoquic " PICOQUIC_VERSION; }
 
@@ -74,6 +76,29 @@ static int provide(ep_exchange *stream, void *buffer, size_t room) {
     return 0;
 }
 
+static bool has_all_paths() { return options.multipath.value_or(!job->migrates) && job->path_count > 1; }
+
+// A server answers to wherever the client is.
+static bool knows_paths() { return job->path_count > 1 && (job->server || job->migrates || has_all_paths()); }
+
+static sockaddr *pointer_to(const ep_address &address) {
+    return const_cast<sockaddr *>(reinterpret_cast<const sockaddr *>(&address.socket));
+}
+
+// A client opens the further paths as soon as it may: when the handshake is confirmed, and picoquic has connection IDs
+// of both ends for each. Where it asks picoquic before, that takes the first path for a further one, or finds none. So
+// it asks after each datagram, of which the IDs may be the last part, and not from within an event. With a server that
+// has one path, picoquic would migrate.
+static void open_paths() {
+    if (!has_all_paths() || picoquic_get_cnx_state(latest) != picoquic_state_ready) return;
+    if (picoquic_get_transport_parameters(latest, 0)->initial_max_path_id == 0) return;
+    while (opened_paths < job->path_count) {
+        const ep_path &path = job->paths[opened_paths];
+        if (picoquic_probe_new_path_ex(latest, pointer_to(path.remote), pointer_to(path.local), 0, clock_us, 0) != 0) return;
+        opened_paths++;
+    }
+}
+
 static int on_event(picoquic_cnx_t *connection, uint64_t id, uint8_t *data, size_t size,
                     picoquic_call_back_event_t event, void *, void *stream_context) {
     ep_exchange *stream = static_cast<ep_exchange *>(stream_context);
@@ -100,6 +125,9 @@ static int on_event(picoquic_cnx_t *connection, uint64_t id, uint8_t *data, size
     case picoquic_callback_almost_ready:
     case picoquic_callback_ready:
         ep_handshake_complete();
+        break;
+    case picoquic_callback_path_available:
+        if (options.backup && !job->server && id > 0) picoquic_set_path_status(connection, id, picoquic_path_status_backup);
         break;
     case picoquic_callback_stateless_reset:
     case picoquic_callback_close:
@@ -141,6 +169,11 @@ static void apply_options() {
     ecn_mark = algorithm->ecn_mark;
     // The two bits of draft-ferrieux-hamchaoui-quic-lossbits lie outside of header protection: readers must know of them.
     if (!options.loss_bits) picoquic_set_default_lossbit_policy(context, picoquic_lossbit_none);
+    if (has_all_paths()) {
+        picoquic_set_default_multipath_option(context, 1);
+        picoquic_set_default_tp_value(context, picoquic_tp_initial_max_path_id, EP_MOST_PATHS - 1);
+        picoquic_enable_path_callbacks_default(context, 1);
+    }
     if (options.largest_congestion_window) picoquic_set_cwin_max(context, options.largest_congestion_window);
     if (options.window) {
         picoquic_set_max_data_control(context, options.window);
@@ -159,8 +192,8 @@ static void open_logs() {
 }
 
 static void init(const ep_job *asked, uint64_t now) {
-    check_options();
     job = asked;
+    check_options(job->migrates);
     clock_us = now;
     if (job->virtual_time) tls_seed();
     create();
@@ -180,10 +213,6 @@ static void seed_from_saved(picoquic_cnx_t *connection) {
                             ipv6 ? 16 : 4);
 }
 
-static sockaddr *pointer_to(const ep_address &address) {
-    return const_cast<sockaddr *>(reinterpret_cast<const sockaddr *>(&address.socket));
-}
-
 // The first connection asks at once: streams that may not be opened yet wait in picoquic.
 static void open_connection(ep_resume how, uint64_t now) {
     latest = picoquic_create_cnx(context, {}, {}, pointer_to(job->remote), now, 0, SERVER_NAME, ALPN, 1);
@@ -191,6 +220,7 @@ static void open_connection(ep_resume how, uint64_t now) {
     picoquic_set_callback(latest, on_event, nullptr);
     had_connections = true;
     is_closing = false;
+    opened_paths = 1;
     seed_from_saved(latest);
     if (picoquic_start_client_cnx(latest) != 0) ep_fail("picoquic starts no connection");
     if (how == EP_AFRESH) ep_ask();
@@ -205,18 +235,24 @@ static bool is_open() {
 static void receive(const ep_address *from, uint8_t ecn, uint8_t *payload, size_t size, uint64_t now) {
     clock_us = now;
     picoquic_cnx_t *connection = nullptr;
-    picoquic_incoming_packet_ex(context, payload, size, pointer_to(*from), pointer_to(job->local), 0, ecn, &connection,
-                                now);
+    const ep_address &local = job->path_count ? job->paths[ep_arrival_path()].local : job->local;
+    picoquic_incoming_packet_ex(context, payload, size, pointer_to(*from), pointer_to(local), 0, ecn, &connection, now);
     if (connection) {
         had_connections = true;
         if (job->server) seed_from_saved(connection);
     }
+    if (!job->server) open_paths();
     if (is_open()) ep_ask();
 }
 
 static uint64_t next_timer(uint64_t now) {
     clock_us = now;
     return picoquic_get_next_wake_time(context, now);
+}
+
+// The path between these addresses; the first, where picoquic does not know its own yet.
+static size_t path_between(const sockaddr_storage &local, const sockaddr_storage &remote) {
+    return ep_path_between(reinterpret_cast<const sockaddr *>(&local), reinterpret_cast<const sockaddr *>(&remote));
 }
 
 static void poll_send(uint64_t now) {
@@ -231,7 +267,7 @@ static void poll_send(uint64_t now) {
         int result = picoquic_prepare_next_packet(context, now, buffer, sizeof buffer, &size, &to.socket, &from,
                                                   &interface, nullptr, &last);
         if (result == 0 && size > 0) {
-            ep_send(&to, ecn_mark, buffer, size);
+            ep_send_on(path_between(from, to.socket), &to, ecn_mark, buffer, size);
             empty = 0;
         } else if (++empty > MOST_EMPTY_CALLS) {
             ep_fail("picoquic is awake at %" PRIu64 " us and sends nothing (0x%x)", now, static_cast<unsigned>(result));
@@ -267,6 +303,15 @@ static bool has_ticket() {
     return picoquic_get_stored_ticket(context, SERVER_NAME, sizeof SERVER_NAME - 1, ALPN, sizeof ALPN - 1, 0, 1, 0);
 }
 
+// picoquic looks whether the new path works, and then has it in place of the one before. That alone does not wake it.
+static bool migrate(size_t number, uint64_t now) {
+    clock_us = now;
+    const ep_path &path = job->paths[number];
+    if (picoquic_probe_new_path(latest, pointer_to(path.remote), pointer_to(path.local), now) != 0) return false;
+    picoquic_set_app_wake_time(latest, now);
+    return true;
+}
+
 static void close_connection(uint64_t) {
     is_closing = true;
     picoquic_close(latest, 0);
@@ -294,7 +339,7 @@ static const ep_stack stack = {
               "its clock counts microseconds, rounded down",
     .tick = 1000,
     .version = version,
-    .options = "cc, window, cwnd, resume, saved, lossbits, cert",
+    .options = "cc, window, cwnd, multipath, backup, migrate, resume, saved, lossbits, cert",
     .option = parse_option,
     .init = init,
     .connect = open_connection,
@@ -309,6 +354,8 @@ static const ep_stack stack = {
     .has_ticket = has_ticket,
     .close = close_connection,
     .is_done = is_done,
+    .knows_paths = knows_paths,
+    .migrate = migrate,
     .finish = finish,
 };
 

@@ -56,7 +56,8 @@ pub fn configure(setup: &Setup, options: &mut Options) -> Result<(Config, usize)
     config.set_max_idle_timeout(IDLE_TIMEOUT_MS);
     config.set_initial_max_streams_bidi(STREAMS);
     config.set_initial_max_streams_uni(STREAMS);
-    config.set_disable_active_migration(true);
+    // What quiche's own programs take an option for.
+    config.set_disable_active_migration(setup.paths.len() < 2);
     set_windows(&mut config, options)?;
     set_congestion_control(&mut config, options)?;
     let mtu = options.take_number("mtu", MTU_RANGE)?.unwrap_or(MTU);

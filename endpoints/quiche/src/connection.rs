@@ -4,7 +4,9 @@ use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::time::Instant;
 
-use bentpipe_endpoint::{Closing, ConnectionKey, Event, Read, StreamEnd, StreamKey, Transmit};
+use bentpipe_endpoint::{
+    Closing, ConnectionKey, Event, PathEnds, Read, StreamEnd, StreamKey, Transmit,
+};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use quiche::{BufFactory, ConnectionError, Error, RecvInfo, Shutdown};
 
@@ -115,7 +117,10 @@ impl Connection {
             return None;
         }
         match self.quic.send(buffer) {
-            Ok((size, info)) => Some((size, Transmit::to(info.to, self.source))),
+            Ok((size, info)) => {
+                let from = Some(info.from.ip()).filter(|ip| !ip.is_unspecified());
+                Some((size, Transmit::to(info.to, from.or(self.source))))
+            }
             Err(Error::Done) => {
                 self.acks.sent();
                 None
@@ -127,6 +132,18 @@ impl Connection {
                 None
             }
         }
+    }
+
+    /// Migrates to another path, which the server learns from the first packet there; `false`: it
+    /// cannot yet.
+    pub fn migrate(&mut self, to: PathEnds) -> bool {
+        let migrated = self.connected && self.quic.migrate(to.local, to.remote).is_ok();
+        if migrated {
+            // Else quiche says nothing there before it has something to say. The path exists.
+            let _ = self.quic.send_ack_eliciting();
+            self.acks.send_now();
+        }
+        migrated
     }
 
     /// Collects what the application should know.

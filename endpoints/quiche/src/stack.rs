@@ -1,12 +1,12 @@
 //! quiche behind the contract's [`Stack`].
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use bentpipe_endpoint::{
-    Clock, ConnectionKey, EndpointError, Event, LogFile, LogFolder, Options, Outbox, Read,
-    Received, Resume, Role, Setup, Stack, StreamEnd, StreamKey, TestCase, Transmit,
+    Clock, ConnectionKey, EndpointError, Event, LogFile, LogFolder, Options, Outbox, PathEnds,
+    Read, Received, Resume, Role, Setup, Stack, StreamEnd, StreamKey, TestCase, Transmit,
 };
 use bytes::Bytes;
 use quiche::{Config, Header, RecvInfo, Shutdown, Type};
@@ -25,7 +25,9 @@ pub struct Quiche {
     /// After how many datagrams quiche is asked for an ACK.
     ack_every: u64,
     is_server: bool,
-    local: SocketAddr,
+    follows_paths: bool,
+    /// Its address, of a client that migrates that on each path.
+    locals: Vec<SocketAddr>,
     keylog: Option<LogFile>,
     qlog: Option<LogFolder>,
     clock: Clock,
@@ -46,6 +48,11 @@ impl Stack for Quiche {
     const POLLING: &'static str = "; quiche acknowledges in every poll, and with bbr2 is not \
                                    polled before its pacer lets the next packet go";
     const TEST_CASES: &'static [TestCase] = &TestCase::OF_FILES;
+    const MIGRATES: bool = true;
+
+    fn knows_paths(&self) -> bool {
+        self.follows_paths
+    }
 
     fn new(setup: &Setup, options: &mut Options) -> Result<Self, EndpointError> {
         let (config, mtu) = configure(setup, options)?;
@@ -57,7 +64,12 @@ impl Stack for Quiche {
             mtu,
             ack_every: ack.filter(|_| receives_files).unwrap_or(1),
             is_server: setup.role == Role::Server,
-            local: setup.local,
+            follows_paths: setup.follows_paths(),
+            locals: if setup.migrates() {
+                setup.paths.iter().map(|path| path.local).collect()
+            } else {
+                vec![setup.local]
+            },
             keylog: setup.keylog.clone(),
             qlog: setup.qlog.clone(),
             clock: setup.clock.clone(),
@@ -79,7 +91,7 @@ impl Stack for Quiche {
         let mut connection = quiche::connect_with_buffer_factory(
             Some("server"),
             &quiche::ConnectionId::from_ref(&id),
-            self.local,
+            self.locals[0],
             remote,
             &mut self.config,
         )
@@ -98,6 +110,11 @@ impl Stack for Quiche {
         Ok(key)
     }
 
+    fn migrate(&mut self, _now: Duration, to: PathEnds) -> bool {
+        let latest = self.connections.iter_mut().flatten().last();
+        latest.is_some_and(|connection| connection.migrate(to))
+    }
+
     fn handle_datagram(&mut self, now: Duration, mut datagram: Received) {
         let Ok(header) = Header::from_slice(&mut datagram.payload, quiche::MAX_CONN_ID_LEN) else {
             return;
@@ -106,12 +123,12 @@ impl Stack for Quiche {
         let Some(key) = known.or_else(|| self.accept(&header, &datagram)) else {
             return;
         };
-        let Some(connection) = &mut self.connections[key.0] else {
-            return;
-        };
         let info = RecvInfo {
             from: datagram.remote,
-            to: self.local,
+            to: self.local(datagram.local_ip),
+        };
+        let Some(connection) = &mut self.connections[key.0] else {
+            return;
         };
         let now = self.clock.instant(now);
         connection.receive(now, &mut datagram.payload, info, datagram.local_ip);
@@ -205,6 +222,13 @@ impl Stack for Quiche {
 }
 
 impl Quiche {
+    /// The address that a datagram was sent to, of those that quiche knows.
+    fn local(&self, ip: Option<IpAddr>) -> SocketAddr {
+        let is_it = |local: &&SocketAddr| Some(local.ip()) == ip;
+        let found = self.locals.iter().find(is_it).copied();
+        found.unwrap_or(self.locals[0])
+    }
+
     fn connection(&mut self, key: ConnectionKey) -> Option<&mut Connection> {
         self.connections.get_mut(key.0)?.as_mut()
     }
@@ -255,7 +279,7 @@ impl Quiche {
         let connection = quiche::accept_with_buf_factory(
             &quiche::ConnectionId::from_ref(&id),
             None,
-            self.local,
+            self.locals[0],
             datagram.remote,
             &mut self.config,
         );

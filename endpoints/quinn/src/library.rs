@@ -35,6 +35,10 @@ impl Library for Quinn {
 
     type Paths = NoPathMemory;
 
+    fn local_address_changed(connection: &mut Connection, _: Instant) {
+        connection.local_address_changed();
+    }
+
     fn congestion_control(
         tuning: &Tuning,
         _: &Surroundings,

@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bentpipe_endpoint::{
-    ConnectionKey, EndpointError, Event, Options, Read, Received, Resume, Role, Setup, Stack,
-    StreamEnd, StreamKey, TestCase, Transmit,
+    ConnectionKey, EndpointError, Event, Options, Outbox, Read, Received, Resume, Role, Setup,
+    Stack, StreamEnd, StreamKey, TestCase, Transmit,
 };
 use bytes::Bytes;
 use s2n_quic::client::{Connect, ConnectionAttempt};
@@ -20,7 +20,7 @@ use s2n_quic::{Client, Server};
 use crate::connection::{self, Accepted, Connection, closing};
 use crate::machine::{Handover, Machine};
 use crate::qlog::Qlog;
-use crate::queues::{Arrival, Departures};
+use crate::queues::{Arrival, Departures, Disguise};
 use crate::settings::{CongestionControl, Settings};
 use crate::wakes::{Reason, Wakes};
 
@@ -35,6 +35,7 @@ pub struct Adapter {
     events: VecDeque<Event>,
     departures: Departures,
     local: SocketAddr,
+    follows_paths: bool,
     /// The time of the last call that had one.
     now: Duration,
 }
@@ -63,6 +64,10 @@ impl Stack for Adapter {
         TestCase::Upload,
     ];
 
+    fn knows_paths(&self) -> bool {
+        self.follows_paths
+    }
+
     fn new(setup: &Setup, options: &mut Options) -> Result<Self, EndpointError> {
         let Settings {
             congestion_control,
@@ -86,8 +91,9 @@ impl Stack for Adapter {
             connections: Vec::new(),
             wakes,
             events: VecDeque::new(),
-            departures: Departures::default(),
+            departures: Departures(Outbox::default(), Disguise::worn_if(setup.follows_paths())),
             local,
+            follows_paths: setup.follows_paths(),
             now: Duration::ZERO,
         })
     }
@@ -112,7 +118,7 @@ impl Stack for Adapter {
     fn handle_datagram(&mut self, now: Duration, datagram: Received) {
         self.now = now;
         self.machine
-            .receive(now, Arrival::new(datagram, self.local));
+            .receive(now, Arrival::new(datagram, self.local, self.departures.1));
     }
 
     fn next_timeout(&mut self) -> Option<Duration> {

@@ -1,6 +1,6 @@
 //! The queues by which datagrams get into and out of the endpoint.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use bentpipe_endpoint::{Outbox, Received, Transmit};
 use s2n_quic_core::inet::datagram::Header;
@@ -13,6 +13,37 @@ const CAPACITY: usize = 64;
 /// The buffer of one datagram: the largest UDP payload of an Ethernet frame.
 const LARGEST: usize = 1500 - 28;
 
+/// The addresses of clients, as the endpoint is told them.
+///
+/// s2n-quic follows a client to no address that is set aside for documentation (RFC 5737, RFC
+/// 3849), as those of trials are, and lets no application change that. So where clients may migrate
+/// it is told others, which differ in one bit.
+#[derive(Clone, Copy, Default)]
+pub struct Disguise {
+    is_worn: bool,
+}
+
+impl Disguise {
+    pub fn worn_if(is_worn: bool) -> Self {
+        Self { is_worn }
+    }
+
+    /// From the one to the other, either way.
+    fn change(self, mut address: SocketAddr) -> SocketAddr {
+        if !self.is_worn {
+            return address;
+        }
+        address.set_ip(match address.ip() {
+            IpAddr::V4(ip) => {
+                let [first, rest @ ..] = ip.octets();
+                IpAddr::from([first ^ 1, rest[0], rest[1], rest[2]])
+            }
+            IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() ^ 1 << 96).into(),
+        });
+        address
+    }
+}
+
 /// A datagram that has arrived.
 pub struct Arrival {
     header: Header<Tuple>,
@@ -21,12 +52,12 @@ pub struct Arrival {
 
 impl Arrival {
     /// `local` stands for the local address if that is not known of this datagram.
-    pub fn new(datagram: Received, local: SocketAddr) -> Self {
+    pub fn new(datagram: Received, local: SocketAddr, disguise: Disguise) -> Self {
         let local_ip = datagram.local_ip.unwrap_or(local.ip());
         Self {
             header: Header {
                 path: Tuple {
-                    remote_address: SocketAddress::from(datagram.remote).into(),
+                    remote_address: SocketAddress::from(disguise.change(datagram.remote)).into(),
                     local_address: SocketAddress::from((local_ip, local.port())).into(),
                 },
                 ecn: ExplicitCongestionNotification::new(datagram.ecn),
@@ -65,7 +96,7 @@ impl tx::Queue for NoRoom {
 
 /// The queue of datagrams that the endpoint writes.
 #[derive(Default)]
-pub struct Departures(pub Outbox);
+pub struct Departures(pub Outbox, pub Disguise);
 
 impl tx::Queue for Departures {
     type Handle = Tuple;
@@ -87,7 +118,7 @@ impl tx::Queue for Departures {
         let path = message.path_handle();
         let source = SocketAddr::from(path.local_address()).ip();
         let transmit = Transmit {
-            destination: path.remote_address().into(),
+            destination: self.1.change(path.remote_address().into()),
             source: (!source.is_unspecified()).then_some(source),
             ecn: message.ecn() as u8,
             segment_size: None,
@@ -98,5 +129,24 @@ impl tx::Queue for Departures {
 
     fn capacity(&self) -> usize {
         CAPACITY - self.0.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disguise_is_no_address_of_documentation_and_is_taken_off_again() {
+        let disguise = Disguise::worn_if(true);
+        for (address, told) in [
+            ("192.0.2.2:50000", "193.0.2.2:50000"),
+            ("[2001:db8:1::2]:50000", "[2001:db9:1::2]:50000"),
+        ] {
+            let address: SocketAddr = address.parse().unwrap();
+            assert_eq!(disguise.change(address).to_string(), told);
+            assert_eq!(disguise.change(disguise.change(address)), address);
+            assert_eq!(Disguise::default().change(address), address);
+        }
     }
 }

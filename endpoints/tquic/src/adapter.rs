@@ -36,6 +36,7 @@ pub struct Adapter {
     events: VecDeque<Event>,
     clock: Clock,
     local: SocketAddr,
+    follows_paths: bool,
     /// When something last came from outside.
     now: Duration,
     /// Whether there may be something that the application does not know.
@@ -51,6 +52,10 @@ impl Stack for Adapter {
     const VERSION: &'static str = "tquic 1.6.0";
     const POLLING: &'static str = "; tquic's timers wait whole milliseconds, rounded up";
     const TEST_CASES: &'static [TestCase] = &TestCase::OF_FILES;
+
+    fn knows_paths(&self) -> bool {
+        self.follows_paths
+    }
 
     fn new(setup: &Setup, options: &mut Options) -> Result<Self, EndpointError> {
         let config = config::new(setup, options)?;
@@ -83,6 +88,7 @@ impl Stack for Adapter {
             events: VecDeque::new(),
             clock: setup.clock.clone(),
             local: setup.local,
+            follows_paths: setup.follows_paths(),
             now: Duration::ZERO,
             unseen: false,
             stirred: false,

@@ -13,7 +13,8 @@ use bentpipe_endpoint::{Received, Transmit};
 use bentpipe_noq_options::RememberedPaths;
 use noq_proto::{
     ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint,
-    Endpoint, EndpointConfig, Event, FourTuple, Incoming, PathId, ServerConfig, VarInt,
+    Endpoint, EndpointConfig, Event, FourTuple, Incoming, PathId, ServerConfig, StreamEvent,
+    VarInt,
 };
 
 /// The time over which a burst is spread at least.
@@ -35,6 +36,18 @@ pub struct ConnectionEntry<Owner> {
     timer: Option<Instant>,
     /// It stands in the queue of those that may have something to send.
     is_queued: bool,
+    /// Its peer has opened a bidirectional stream or sent a datagram, or it was taken into use.
+    is_used: bool,
+}
+
+impl<Owner> ConnectionEntry<Owner> {
+    /// The connection begins to be used, perhaps long after it was made: what is known of its path
+    /// by now is of use to it.
+    pub fn begin(&mut self) {
+        if !std::mem::replace(&mut self.is_used, true) {
+            self.peers.begin(&self.connection);
+        }
+    }
 }
 
 /// The library's endpoint of one side, with its connections.
@@ -128,10 +141,34 @@ impl<Owner> SideEndpoint<Owner> {
         peers: &RememberedPaths,
     ) -> Result<usize, String> {
         peers.connecting_to(to.0);
-        let (handle, connection) = self
+        self.start(now, config, to, peers)
+    }
+
+    /// Starts a connection that is kept ready until somebody has a use for it, and says so by
+    /// [`ConnectionEntry::begin`]: before, it takes nothing that is known of the path.
+    pub fn prepare(
+        &mut self,
+        now: Instant,
+        config: ClientConfig,
+        to: (SocketAddr, &str),
+        peers: &RememberedPaths,
+    ) -> Result<usize, String> {
+        peers.preparing(to.0);
+        self.start(now, config, to, peers)
+    }
+
+    fn start(
+        &mut self,
+        now: Instant,
+        config: ClientConfig,
+        to: (SocketAddr, &str),
+        peers: &RememberedPaths,
+    ) -> Result<usize, String> {
+        let (handle, mut connection) = self
             .endpoint
             .connect(now, config, to.0, to.1)
             .map_err(|error| error.to_string())?;
+        peers.return_frame(&mut connection);
         Ok(self.add(handle, connection, peers))
     }
 
@@ -143,7 +180,7 @@ impl<Owner> SideEndpoint<Owner> {
         config: ServerConfig,
         peers: &RememberedPaths,
     ) -> Result<usize, ConnectionError> {
-        peers.connecting_to(incoming.remote_address());
+        peers.preparing(incoming.remote_address());
         let mut buffer = Vec::new();
         let config = Some(Arc::new(config));
         match self.endpoint.accept(incoming, now, &mut buffer, config) {
@@ -212,6 +249,7 @@ impl<Owner> SideEndpoint<Owner> {
             peers: peers.clone(),
             timer: None,
             is_queued: false,
+            is_used: false,
         });
         self.count += 1;
         handle.0
@@ -234,11 +272,18 @@ impl<Owner> SideEndpoint<Owner> {
                 entry.connection.handle_event(event);
             }
         }
+        entry.peers.tend(&mut entry.connection);
         while let Some(event) = entry.connection.poll() {
+            entry.peers.handle_event(&entry.connection, &event);
             if let Event::ConnectionLost { reason } = &event
                 && *reason != ConnectionError::LocallyClosed
             {
                 entry.peers.learn_from(&entry.connection);
+            }
+            // A one-way stream may be the protocol's own, as the control stream of HTTP/3.
+            let opened = matches!(&event, Event::Stream(StreamEvent::Opened { dir: Dir::Bi }));
+            if opened || matches!(&event, Event::DatagramReceived) {
+                entry.begin();
             }
             events.push_back(event);
         }

@@ -17,6 +17,8 @@ const KEPT: u64 = store::MOST as u64;
 const MOST_AHEAD: u64 = 1 << 20;
 /// A report is sent at most so often.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
+/// A repair in time: soon enough for frames with deadlines.
+const IN_TIME: Duration = Duration::from_millis(50);
 /// The most repairs whose delays are kept.
 const MOST_DELAYS: usize = 1 << 16;
 /// Congestion Experienced (RFC 3168 section 5).
@@ -74,6 +76,15 @@ pub struct ReceiverCounts {
     pub answered_packets: u64,
     /// Those of both that were handed on after later ones.
     pub late_packets: u64,
+    /// Those of both that were handed on in their order: whoever receives them can tell of no loss,
+    /// be it by chance or by congestion (RFC 9265).
+    pub hidden_losses: u64,
+    /// Those of both that came within 50 ms after they were found missing.
+    pub in_time_packets: u64,
+    /// Marks of congestion that were handed on.
+    pub marks: u64,
+    /// Datagrams that links marked, and that were dropped since they cannot carry a mark.
+    pub dropped_for_marks: u64,
     /// The times that both took, from when they were found missing.
     pub repair_delays: Vec<Duration>,
     /// The most datagrams that waited behind a gap.
@@ -133,6 +144,7 @@ impl Receiver {
         let missed = self.missed.remove(&esi).filter(|at| *at < now);
         if let Some(missed) = missed {
             self.seen.answered_packets += 1;
+            self.seen.hidden_losses += u64::from(esi >= self.next);
             self.note_delay(now.saturating_sub(missed));
         }
         let known = Known {
@@ -303,6 +315,7 @@ impl Receiver {
                 symbol,
                 is_marked: false,
             };
+            self.seen.hidden_losses += u64::from(esi >= self.next);
             self.know(now, esi, known, false, out);
         }
     }
@@ -325,6 +338,7 @@ impl Receiver {
     }
 
     fn note_delay(&mut self, delay: Duration) {
+        self.seen.in_time_packets += u64::from(delay <= IN_TIME);
         if self.seen.repair_delays.len() < MOST_DELAYS {
             self.seen.repair_delays.push(delay);
         }
@@ -345,8 +359,11 @@ impl Receiver {
             match (known.is_marked, ecn) {
                 (false, ecn) => out(ecn, payload),
                 // RFC 6040 section 4.2: who cannot be told of congestion is told by a loss.
-                (true, 0) => {}
-                (true, _) => out(CE, payload),
+                (true, 0) => self.seen.dropped_for_marks += 1,
+                (true, _) => {
+                    self.seen.marks += 1;
+                    out(CE, payload);
+                }
             }
         }
         self.next = self.next.max(esi + 1);

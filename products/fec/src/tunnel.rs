@@ -136,6 +136,10 @@ impl Tunnel {
         said.say("repaired_packets", seen.repaired_packets);
         said.say("answered_packets", seen.answered_packets);
         said.say("late_packets", seen.late_packets);
+        said.say("hidden_losses", seen.hidden_losses);
+        said.say("repaired_in_50_ms_packets", seen.in_time_packets);
+        said.say("marks", seen.marks);
+        said.say("dropped_for_marks", seen.dropped_for_marks);
         said.say("lost_packets", self.receiver.lost_packets());
         said.say("most_waiting_packets", seen.most_waiting);
         said.say("copied_packets", seen.copied_packets);

@@ -1,18 +1,24 @@
-//! Capsules (RFC 9297, section 3): what a stream carries of a request for UDP, of which only those
-//! of type DATAGRAM mean anything here.
+//! Capsules (RFC 9297, section 3): what a stream carries of a request, of which those of type
+//! DATAGRAM mean something here, and of a request for IP those about addresses.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use noq_proto::VarInt;
 use noq_proto::coding::{Decodable, Encodable};
 use thiserror::Error;
 
+use crate::ip::{Addressing, Malformed};
+
 /// The largest UDP payload (RFC 9298, section 5).
 pub const MOST_UDP_PAYLOAD: usize = 65_527;
+/// The largest IP packet: one of IPv6, whose header does not count.
+pub const MOST_PACKET: usize = 65_575;
+/// The longest capsule about addresses: some hundred of them.
+pub const MOST_ADDRESSING: usize = 4096;
 
 /// The type of a capsule that carries an HTTP datagram.
 const DATAGRAM: u64 = 0;
-/// The context of UDP payloads (RFC 9298, section 4).
-const UDP_PAYLOAD: u64 = 0;
+/// The context of UDP payloads (RFC 9298, section 4) and of IP packets (RFC 9484, section 5).
+const PAYLOAD: u64 = 0;
 /// That type, and that context, as they are sent.
 const CAPSULE_TYPE: [u8; 1] = [0];
 pub const CONTEXT: [u8; 1] = [0];
@@ -25,19 +31,53 @@ pub enum CapsuleError {
     /// The stream ended within a capsule.
     #[error("the stream ends within a capsule")]
     Truncated,
-    /// A UDP payload is longer than one can be.
-    #[error("a UDP payload of {0} bytes, where {MOST_UDP_PAYLOAD} can be")]
-    TooLong(u64),
+    /// A payload, or what is said of addresses, is longer than it can be.
+    #[error("{0} bytes, where {1} can be")]
+    TooLong(u64, usize),
+    /// A capsule about addresses is wrong.
+    #[error("addresses: {0}")]
+    Malformed(#[from] Malformed),
+    /// More is asked for than answers find room.
+    #[error("addresses are asked for too often")]
+    TooMuch,
+}
+
+/// The protocol that a request is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Content {
+    /// UDP payloads (RFC 9298).
+    #[default]
+    Udp,
+    /// IP packets (RFC 9484).
+    Ip,
+}
+
+impl Content {
+    fn most(self) -> usize {
+        match self {
+            Self::Udp => MOST_UDP_PAYLOAD,
+            Self::Ip => MOST_PACKET,
+        }
+    }
+}
+
+/// A capsule that means something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Capsule {
+    /// The payload of an HTTP datagram.
+    Payload(Bytes),
+    /// Something about addresses.
+    Addressing(Addressing),
 }
 
 /// The payload of a datagram behind its context; `None`: it is of a context that nobody registered,
 /// or none at all (RFC 9298, section 4).
 #[must_use]
-pub fn udp_payload(mut datagram: Bytes) -> Option<Bytes> {
-    (integer(&mut datagram)? == UDP_PAYLOAD).then_some(datagram)
+pub fn payload(mut datagram: Bytes) -> Option<Bytes> {
+    (integer(&mut datagram)? == PAYLOAD).then_some(datagram)
 }
 
-/// Appends a capsule with a UDP payload.
+/// Appends a capsule with a payload.
 pub fn put_datagram(buffer: &mut BytesMut, payload: &[u8]) {
     buffer.put_slice(&CAPSULE_TYPE);
     put_integer(buffer, CONTEXT.len() + payload.len());
@@ -45,10 +85,11 @@ pub fn put_datagram(buffer: &mut BytesMut, payload: &[u8]) {
     buffer.put_slice(payload);
 }
 
-/// A reader of one stream's capsules. It keeps one datagram at most; other capsules it skips, of
-/// whatever length they are.
+/// A reader of one stream's capsules. It keeps one of those that mean something at most; others it
+/// skips, of whatever length they are.
 #[derive(Debug, Default)]
 pub struct CapsuleReader {
+    content: Content,
     state: State,
     /// The bytes of the part that is being read.
     kept: BytesMut,
@@ -61,16 +102,27 @@ enum State {
     Header,
     /// This many bytes of a datagram, its context first.
     Datagram(usize),
+    /// This many bytes of a capsule of this type, about addresses.
+    Addressing(u64, usize),
     /// This many bytes of something else.
     Skipped(u64),
 }
 
 impl CapsuleReader {
-    /// Reads on; `take` gets UDP payloads.
+    /// One that has read nothing of a request's stream.
+    #[must_use]
+    pub fn of(content: Content) -> Self {
+        Self {
+            content,
+            ..Self::default()
+        }
+    }
+
+    /// Reads on; `take` gets capsules that mean something, and may refuse one.
     pub fn read(
         &mut self,
         mut bytes: impl Buf,
-        mut take: impl FnMut(Bytes),
+        mut take: impl FnMut(Capsule) -> Result<(), CapsuleError>,
     ) -> Result<(), CapsuleError> {
         loop {
             match self.state {
@@ -78,22 +130,25 @@ impl CapsuleReader {
                     let Some((kind, length)) = self.header(&mut bytes) else {
                         return Ok(());
                     };
-                    self.state = of(kind, length)?;
+                    self.state = self.content.part(kind, length)?;
                 }
                 State::Datagram(length) => {
-                    let missing = length - self.kept.len();
-                    let there = missing.min(bytes.remaining());
-                    self.kept.put((&mut bytes).take(there));
-                    if there < missing {
+                    let Some(value) = self.value(length, &mut bytes) else {
                         return Ok(());
-                    }
-                    self.state = State::Header;
-                    if let Some(payload) = udp_payload(self.kept.split().freeze()) {
-                        if payload.len() > MOST_UDP_PAYLOAD {
-                            return Err(CapsuleError::TooLong(payload.len() as u64));
+                    };
+                    if let Some(payload) = payload(value) {
+                        let most = self.content.most();
+                        if payload.len() > most {
+                            return Err(CapsuleError::TooLong(payload.len() as u64, most));
                         }
-                        take(payload);
+                        take(Capsule::Payload(payload))?;
                     }
+                }
+                State::Addressing(kind, length) => {
+                    let Some(value) = self.value(length, &mut bytes) else {
+                        return Ok(());
+                    };
+                    take(Capsule::Addressing(Addressing::read(kind, value)?))?;
                 }
                 State::Skipped(length) => {
                     let there = bytes
@@ -119,6 +174,18 @@ impl CapsuleReader {
         }
     }
 
+    /// A capsule's value of this length, once it is there.
+    fn value(&mut self, length: usize, bytes: &mut impl Buf) -> Option<Bytes> {
+        let missing = length - self.kept.len();
+        let there = missing.min(bytes.remaining());
+        self.kept.put(bytes.take(there));
+        if there < missing {
+            return None;
+        }
+        self.state = State::Header;
+        Some(self.kept.split().freeze())
+    }
+
     /// Type and length, once they are there.
     fn header(&mut self, bytes: &mut impl Buf) -> Option<(u64, u64)> {
         loop {
@@ -136,15 +203,19 @@ impl CapsuleReader {
     }
 }
 
-/// The part of a capsule that is to come.
-fn of(kind: u64, length: u64) -> Result<State, CapsuleError> {
-    if kind != DATAGRAM {
-        return Ok(State::Skipped(length));
-    }
-    // The context may be written in as many bytes as an integer takes at most.
-    match usize::try_from(length) {
-        Ok(length) if length <= MOST_UDP_PAYLOAD + MOST_INTEGER => Ok(State::Datagram(length)),
-        _ => Err(CapsuleError::TooLong(length)),
+impl Content {
+    /// The part of a capsule that is to come.
+    fn part(self, kind: u64, length: u64) -> Result<State, CapsuleError> {
+        let (most, state): (_, fn(u64, usize) -> State) = match (kind, self) {
+            // The context may be written in as many bytes as an integer takes at most.
+            (DATAGRAM, _) => (self.most() + MOST_INTEGER, |_, it| State::Datagram(it)),
+            (_, Self::Ip) if Addressing::is_type(kind) => (MOST_ADDRESSING, State::Addressing),
+            _ => return Ok(State::Skipped(length)),
+        };
+        match usize::try_from(length) {
+            Ok(length) if length <= most => Ok(state(kind, length)),
+            _ => Err(CapsuleError::TooLong(length, most)),
+        }
     }
 }
 

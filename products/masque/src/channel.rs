@@ -1,5 +1,5 @@
-//! A request for UDP, between the task that reads its stream, the task that writes it, and who has
-//! the datagrams.
+//! A request for UDP or IP, between the task that reads its stream, the task that writes it, and
+//! who has the datagrams.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -10,30 +10,36 @@ use bytes::{Buf, Bytes, BytesMut};
 use h3::error::{Code, StreamError};
 use h3::quic::StreamId;
 use h3::{client, server};
-use http::StatusCode;
 
-use crate::capsule::{CapsuleReader, put_datagram};
+use crate::capsule::{Capsule, CapsuleError, CapsuleReader, Content, put_datagram};
+use crate::ip::{Addressing, Route, Sides};
+use crate::refusal::Refusal;
 use crate::streams::wake;
 use crate::transport::{Stream, Transport};
 
 /// A channel; clones share it.
 pub type Shared = Rc<RefCell<Channel>>;
 
-/// A request for UDP.
+/// Bytes of capsules up to which a request for addresses is answered.
+const MOST_ANSWERS: usize = 64 << 10;
+
+/// A request for UDP or IP.
 #[derive(Default)]
 pub struct Channel {
     /// Its stream, once that is open.
     pub stream: Option<StreamId>,
     pub phase: Phase,
-    /// UDP payloads that came in capsules.
+    /// Payloads that came in capsules.
     pub arrived: VecDeque<Bytes>,
+    /// The packets that may pass, of one for IP.
+    pub sides: Option<Sides>,
     /// Capsules that are to be sent.
     outgoing: BytesMut,
     /// How the sending side is to end, and with what code if that is an error.
     leaving: Option<Result<(), Code>>,
     writer: Option<Waker>,
-    /// The status of a proxy's answer, and who waits for that.
-    decided: Option<StatusCode>,
+    /// A proxy's answer, and who waits for that.
+    decided: Option<Result<(), Refusal>>,
     decider: Option<Waker>,
 }
 
@@ -69,15 +75,15 @@ impl Channel {
         }
     }
 
-    /// A proxy answers with this status.
-    pub fn decide(&mut self, status: StatusCode) {
-        self.decided.get_or_insert(status);
+    /// A proxy has decided on its answer.
+    pub fn decide(&mut self, answer: Result<(), Refusal>) {
+        self.decided.get_or_insert(answer);
         wake(&mut self.decider);
     }
 
-    pub fn poll_decided(&mut self, context: &Context<'_>) -> Poll<StatusCode> {
-        if let Some(status) = self.decided {
-            return Poll::Ready(status);
+    pub fn poll_decided(&mut self, context: &Context<'_>) -> Poll<Result<(), Refusal>> {
+        if let Some(answer) = self.decided {
+            return Poll::Ready(answer);
         }
         self.decider = Some(context.waker().clone());
         Poll::Pending
@@ -92,6 +98,43 @@ impl Channel {
     pub fn push(&mut self, payload: &[u8]) {
         put_datagram(&mut self.outgoing, payload);
         wake(&mut self.writer);
+    }
+
+    /// Begins a request for IP: what this end has to say of addresses is to be sent.
+    pub fn begin(&mut self, sides: Sides) {
+        for said in sides.greeting() {
+            said.put(&mut self.outgoing);
+        }
+        self.sides = Some(sides);
+        wake(&mut self.writer);
+    }
+
+    /// Has a proxy carry packets elsewhere, and say so.
+    pub fn reroute(&mut self, routes: &[Route]) {
+        if let Some(said) = self.sides.as_mut().and_then(|it| it.reroute(routes)) {
+            said.put(&mut self.outgoing);
+            wake(&mut self.writer);
+        }
+    }
+
+    /// Takes what the peer says of addresses, and answers.
+    fn hear(&mut self, said: Addressing) -> Result<(), CapsuleError> {
+        if let Some(answer) = self.sides.as_mut().and_then(|it| it.hear(said)) {
+            if self.outgoing.len() > MOST_ANSWERS {
+                return Err(CapsuleError::TooMuch);
+            }
+            answer.put(&mut self.outgoing);
+            wake(&mut self.writer);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, capsule: Capsule) -> Result<(), CapsuleError> {
+        match capsule {
+            Capsule::Payload(payload) => self.arrived.push_back(payload),
+            Capsule::Addressing(said) => self.hear(said)?,
+        }
+        Ok(())
     }
 
     /// Ends the sending side.
@@ -179,7 +222,11 @@ request_stream!(server);
 
 /// Reads a request's capsules until its stream ends.
 pub async fn read(mut stream: impl Incoming, id: StreamId, channel: Shared, transport: Transport) {
-    let mut capsules = CapsuleReader::default();
+    let content = match channel.borrow().sides {
+        Some(_) => Content::Ip,
+        None => Content::Udp,
+    };
+    let mut capsules = CapsuleReader::of(content);
     let ended = loop {
         let data = match stream.data().await {
             Ok(Some(data)) => data,
@@ -193,7 +240,7 @@ pub async fn read(mut stream: impl Incoming, id: StreamId, channel: Shared, tran
             return;
         }
         transport.used(id);
-        let read = capsules.read(data, |payload| channel.arrived.push_back(payload));
+        let read = capsules.read(data, |capsule| channel.take(capsule));
         if let Err(error) = read {
             break Err(error.to_string());
         }

@@ -1,4 +1,5 @@
-//! A client: takes datagrams of those behind it, and has a proxy send them to one target.
+//! A client: takes datagrams of those behind it, and has a proxy send them to one target, or
+//! takes their IP packets.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -17,20 +18,28 @@ use http::{Method, Request, Uri};
 use noq_proto::{ClientConfig, Connection, ConnectionError, EndpointConfig, Event};
 
 use crate::channel::{Channel, Ending, Phase, Shared, read, write};
-use crate::config::{ClientSettings, NO_ERROR};
+use crate::config::{ClientSettings, NO_ERROR, Purpose};
+use crate::counts::Statistics;
+use crate::ip::Sides;
 use crate::session::spawn;
 use crate::transport::Transport;
-use crate::tunnel::{Counts, Tunnel};
+use crate::tunnel::Tunnel;
+
+mod ip;
+
+use ip::HostAddresses;
 
 /// Datagrams of a flow that are kept until its request is on its way, and their bytes.
 const MOST_EARLY: (usize, usize) = (256, 256 << 10);
 /// Those behind it that it serves at a time; its requests, also those that wait for a stream.
 const MOST_FLOWS: usize = 4096;
 /// A flow without datagrams for so long is over (RFC 9298, section 3.1: two minutes at least).
-const IDLE: Duration = Duration::from_secs(120);
+const IDLE: Duration = Duration::from_mins(2);
 /// A request that is not answered for so long has failed; there is no other before that. It is
 /// looked at as often.
 const ANSWER: Duration = Duration::from_secs(10);
+/// A connection is begun at most as often: a proxy that refuses is not asked for each datagram.
+const AGAIN: Duration = Duration::from_secs(1);
 
 type Asker = SendRequest<Transport, Bytes>;
 
@@ -39,16 +48,21 @@ pub struct Client {
     settings: ClientSettings,
     connecting: ClientConfig,
     uri: Uri,
+    /// The packets that may pass before the proxy says which may, of requests for IP.
+    sides: Option<Sides>,
     clock: Clock,
     endpoint: SideEndpoint<()>,
     live: Option<Live>,
     /// By the addresses of those behind it.
     flows: BTreeMap<SocketAddr, Flow>,
     arrived: VecDeque<(SocketAddr, Bytes)>,
-    counts: Counts,
+    counts: Statistics,
     /// Why the latest request or connection failed.
     error: Option<String>,
     next_sweep: Duration,
+    next_connection: Duration,
+    /// The addresses that the proxy assigns, where the client takes whichever these are.
+    host: Option<HostAddresses>,
 }
 
 /// The connection to the proxy.
@@ -75,21 +89,31 @@ struct Flow {
 impl Client {
     /// A client; where it is `warm` it connects at once.
     pub fn new(settings: ClientSettings, clock: Clock) -> Result<Self, EndpointError> {
-        let uri = settings.template.expand(&settings.target);
+        let sides = match &settings.wanted {
+            Purpose::Udp { .. } => None,
+            Purpose::Ip { clients, .. } => Some(match clients {
+                Some(clients) => Sides::of_client(clients.clone()),
+                None => Sides::of_any_client(),
+            }),
+        };
+        let is_host = matches!(settings.wanted, Purpose::Ip { clients: None, .. });
         let mut client = Self {
             connecting: settings.connecting()?,
-            uri: uri.map_err(EndpointError::failed)?,
+            uri: settings.wanted.uri()?,
+            sides,
             settings,
             clock,
             endpoint: SideEndpoint::new(EndpointConfig::default(), None),
             live: None,
             flows: BTreeMap::new(),
             arrived: VecDeque::new(),
-            counts: Counts::default(),
+            counts: Statistics::default(),
             error: None,
             next_sweep: ANSWER,
+            next_connection: Duration::ZERO,
+            host: is_host.then(HostAddresses::default),
         };
-        if client.settings.tunnel.warm {
+        if client.settings.tunnel.warm && !is_host {
             client.connect(Duration::ZERO);
         }
         Ok(client)
@@ -106,18 +130,20 @@ impl Client {
     /// Sends a datagram of one behind it to the target.
     pub fn send(&mut self, now: Duration, from: SocketAddr, payload: &[u8]) {
         if self.flows.len() >= MOST_FLOWS && !self.flows.contains_key(&from) {
-            self.counts.unknown_datagrams += 1;
+            self.counts.unknown_datagrams_total += 1;
             return;
         }
         if self.live.is_none() {
             self.connect(now);
         }
-        let flow = self.flows.entry(from).or_insert_with(|| Flow::new(now));
-        flow.touched = now;
-        let is_sent = flow.channel.borrow().stream.is_some();
         let Some(live) = self.live.as_mut() else {
+            self.counts.unknown_datagrams_total += 1;
             return;
         };
+        let flow = self.flows.entry(from);
+        let flow = flow.or_insert_with(|| Flow::new(now, self.sides.clone()));
+        flow.touched = now;
+        let is_sent = flow.channel.borrow().stream.is_some();
         let handle = live.handle;
         if !is_sent {
             flow.keep(payload, &mut self.counts);
@@ -145,7 +171,8 @@ impl Client {
         let timer = self.endpoint.next_timeout();
         let timer = timer.map(|at| self.clock.since_start(at));
         let sweep = (!self.flows.is_empty()).then_some(self.next_sweep);
-        timer.into_iter().chain(sweep).min()
+        let asking = self.next_asking();
+        timer.into_iter().chain(sweep).chain(asking).min()
     }
 
     /// Does what is due.
@@ -156,6 +183,9 @@ impl Client {
         }
         if now >= self.next_sweep {
             self.sweep(now);
+        }
+        if self.next_asking().is_some_and(|at| at <= now) {
+            self.ask_for_addresses(now);
         }
     }
 
@@ -176,14 +206,22 @@ impl Client {
     }
 
     /// Its counts, with those of the connection that is there.
-    pub fn counts(&mut self) -> Counts {
-        let mut counts = self.counts;
+    pub fn counts(&mut self) -> Statistics {
+        let mut counts = self.counts.clone();
         if let Some(live) = &self.live
             && let Some(entry) = self.endpoint.get(live.handle)
         {
-            counts.tunnel.add(&mut entry.connection);
+            counts.add_packets(&mut entry.connection);
         }
+        counts.connections = self.live.is_some().into();
+        counts.requests = self.flows.len() as u64;
         counts
+    }
+
+    /// Whether the proxy is connected, and takes requests.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.live.as_ref().is_some_and(Live::may_ask)
     }
 
     /// Why the latest request or connection failed, if one did.
@@ -198,13 +236,17 @@ impl Client {
     }
 
     fn connect(&mut self, now: Duration) {
+        if now < self.next_connection {
+            return;
+        }
+        self.next_connection = now + AGAIN;
         let to = (self.settings.proxy, self.settings.proxy_name.as_str());
         let peers = &self.settings.tunnel.peers;
         let instant = self.clock.instant(now);
         let config = self.connecting.clone();
         match self.endpoint.connect(instant, config, to, peers) {
             Ok(handle) => {
-                self.counts.connections += 1;
+                self.counts.connections_total += 1;
                 self.live = Some(Live::new(handle, self.settings.tunnel.carriage));
                 self.settle(now, handle);
             }
@@ -222,7 +264,7 @@ impl Client {
                 return;
             }
             if let Some(mut connection) = drained {
-                self.counts.tunnel.add(&mut connection);
+                self.counts.add_packets(&mut connection);
                 let lost = events.iter().find_map(|event| match event {
                     Event::ConnectionLost { reason } => why(reason),
                     _ => None,
@@ -293,7 +335,7 @@ impl Client {
             for flow in waiting.take(places) {
                 flow.is_asked = true;
                 flow.started = now;
-                self.counts.requests += 1;
+                self.counts.requests_total += 1;
                 live.ask(request(&self.uri, &self.settings), flow.channel.clone());
             }
             live.tunnel.session.pump(connection);
@@ -303,19 +345,19 @@ impl Client {
             live.flush((*client, flow), connection, &mut self.counts);
             let mut channel = flow.channel.borrow_mut();
             for payload in channel.arrived.drain(..) {
-                self.counts.received_capsules += 1;
-                self.counts.received_bytes += payload.len() as u64;
+                self.counts.received_capsules_total += 1;
+                self.counts.received_bytes_total += payload.len() as u64;
                 self.arrived.push_back((*client, payload));
             }
             if let Phase::Ended(ending) = &channel.phase {
                 match ending {
                     Ending::Closed => {}
                     Ending::Refused(status) => {
-                        self.counts.refused_requests += 1;
+                        self.counts.refused_requests_total += 1;
                         self.error = Some(format!("the proxy answered with status {status}"));
                     }
                     Ending::Failed(error) => {
-                        self.counts.failed_requests += 1;
+                        self.counts.failed_requests_total += 1;
                         self.error = Some(error.clone());
                     }
                 }
@@ -332,7 +374,7 @@ impl Client {
         live.tunnel.session.pump(connection);
         if let Some(code) = live.tunnel.session.wants_to_close() {
             self.error = Some(format!("HTTP/3: closed with error {code:#x}"));
-            self.counts.tunnel.add(connection);
+            self.counts.add_packets(connection);
             let instant = self.clock.instant(now);
             self.endpoint.close(instant, handle, code, b"");
             self.forget();
@@ -342,6 +384,7 @@ impl Client {
     /// Ends flows that have been silent, and requests that nobody answers.
     fn sweep(&mut self, now: Duration) {
         self.next_sweep = now + ANSWER;
+        let takes_none = self.live.as_ref().is_some_and(Live::may_not_ask);
         for flow in self.flows.values_mut() {
             let mut channel = flow.channel.borrow_mut();
             let is_unanswered =
@@ -349,7 +392,10 @@ impl Client {
             if is_unanswered {
                 channel.leave(Err(Code::H3_REQUEST_CANCELLED));
                 channel.end(Ending::Failed("the proxy does not answer".to_owned()));
-            } else if now >= flow.touched + IDLE {
+            } else if takes_none && !flow.is_asked && now >= flow.started + ANSWER {
+                let why = "the proxy takes no such requests: no extended CONNECT in its SETTINGS";
+                channel.end(Ending::Failed(why.to_owned()));
+            } else if self.host.is_none() && now >= flow.touched + IDLE {
                 channel.leave(Ok(()));
                 channel.end(Ending::Closed);
             }
@@ -362,7 +408,7 @@ impl Client {
 
     fn lose_handle(&mut self, handle: usize) {
         if let Some(entry) = self.endpoint.get(handle) {
-            self.counts.tunnel.add(&mut entry.connection);
+            self.counts.add_packets(&mut entry.connection);
         }
         self.forget();
     }
@@ -375,6 +421,7 @@ impl Client {
 
     /// Says goodbye to the proxy.
     pub fn close(&mut self, now: Duration) {
+        self.stop_asking();
         if let Some(live) = &self.live {
             let handle = live.handle;
             self.lose_handle(handle);
@@ -386,9 +433,13 @@ impl Client {
 }
 
 impl Flow {
-    fn new(now: Duration) -> Self {
+    fn new(now: Duration, sides: Option<Sides>) -> Self {
+        let mut channel = Channel::default();
+        if let Some(sides) = sides {
+            channel.begin(sides);
+        }
         Self {
-            channel: Rc::new(RefCell::new(Channel::default())),
+            channel: Rc::new(RefCell::new(channel)),
             is_asked: false,
             early: VecDeque::new(),
             early_bytes: 0,
@@ -397,10 +448,10 @@ impl Flow {
         }
     }
 
-    fn keep(&mut self, payload: &[u8], counts: &mut Counts) {
+    fn keep(&mut self, payload: &[u8], counts: &mut Statistics) {
         let (packets, bytes) = MOST_EARLY;
         if self.early.len() >= packets || self.early_bytes + payload.len() > bytes {
-            counts.queue_full_datagrams += 1;
+            counts.queue_full_datagrams_total += 1;
             return;
         }
         self.early_bytes += payload.len();
@@ -446,6 +497,11 @@ impl Live {
             .is_some_and(|it| it.settings().enable_extended_connect())
     }
 
+    /// Whether HTTP/3 has begun, and the proxy has not said so.
+    fn may_not_ask(&self) -> bool {
+        self.asker.borrow().is_some() && !self.may_ask()
+    }
+
     fn ask(&self, request: Request<()>, channel: Shared) {
         let Some(asker) = self.asker.borrow().clone() else {
             return;
@@ -469,7 +525,7 @@ impl Live {
         &mut self,
         (client, flow): (SocketAddr, &mut Flow),
         connection: &mut Connection,
-        counts: &mut Counts,
+        counts: &mut Statistics,
     ) {
         let Some(stream) = flow.channel.borrow().stream else {
             return;
@@ -500,13 +556,13 @@ fn why(reason: &ConnectionError) -> Option<String> {
     }
 }
 
-/// The request for a target (RFC 9298, section 3.4).
+/// The request for a target (RFC 9298, section 3.4) or for IP (RFC 9484, section 4.4).
 fn request(uri: &Uri, settings: &ClientSettings) -> Request<()> {
     let mut request = Request::builder()
         .method(Method::CONNECT)
         .uri(uri.clone())
         .header("capsule-protocol", "?1")
-        .extension(h3::ext::Protocol::CONNECT_UDP);
+        .extension(settings.wanted.protocol());
     if let Some(token) = &settings.token {
         request = request.header(http::header::PROXY_AUTHORIZATION, format!("Bearer {token}"));
     }

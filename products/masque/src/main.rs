@@ -1,6 +1,8 @@
-//! The client and the proxy as a program: a middlebox of a trial.
+//! The client and the proxy as a program: for operators, and as a middlebox of a trial.
 
+mod program;
 mod trial;
+mod tun;
 
 use std::process::ExitCode;
 
@@ -12,14 +14,30 @@ const VERSION: &str = concat!(
 );
 
 fn main() -> ExitCode {
-    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let arguments = std::env::args_os()
+        .skip(1)
+        .map(std::ffi::OsString::into_string);
+    let arguments: Vec<String> = match arguments.collect() {
+        Ok(arguments) => arguments,
+        Err(odd) => {
+            let odd = odd.to_string_lossy();
+            eprintln!("error: the command line: {odd:?} is not UTF-8");
+            return ExitCode::from(2);
+        }
+    };
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words[..] {
         ["--virtual-time"] => trial::in_virtual_time(),
         ["trial"] => trial::over_sockets(),
+        ["proxy", ..] => return program::proxy(arguments.into_iter().skip(1)),
+        ["client", ..] => return program::client(arguments.into_iter().skip(1)),
+        ["--version"] => {
+            println!("{VERSION}");
+            return ExitCode::SUCCESS;
+        }
         _ => {
-            eprintln!("usage: bentpipe-masque --virtual-time|trial");
-            eprintln!("endpoints/contract/middleboxes.md says what it does.");
+            eprintln!("error: the command line: it begins with neither proxy nor client");
+            eprintln!("hint: bentpipe masque proxy --help and bentpipe masque client --help");
             return ExitCode::from(2);
         }
     };

@@ -1,90 +1,126 @@
 //! A proxy: sends its clients' datagrams to targets, each flow from a socket of its own, which its
-//! driver has.
+//! driver has, and their IP packets by routes.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bentpipe_connections::{DatagramOwner, SideEndpoint};
 use bentpipe_endpoint::{Clock, EndpointError, Received, Transmit};
-use bytes::Bytes;
+use bentpipe_service::quota::ConnectionPermit;
+use h3::quic::StreamId;
 use http::StatusCode;
-use noq_proto::{Connection, EndpointConfig, Event, Incoming, ServerConfig};
+use noq_proto::{Connection, Event as ConnectionEvent, Incoming, ServerConfig, StreamEvent};
 
-use crate::channel::{Ending, Phase, Shared};
+use crate::channel::{Ending, Phase};
 use crate::config::{NO_ERROR, ProxySettings};
-use crate::requests::{Requested, Requests, serve};
-use crate::target::Target;
-use crate::tunnel::{Counts, Tunnel};
+use crate::counts::Statistics;
+use crate::refusal::Refusal;
+use crate::requests::{RequestKind, Requested, Requests, Tokens, serve};
+use crate::tunnel::Tunnel;
 
-/// Datagrams of a flow that wait for its socket; further ones are lost.
-const MOST_HELD: usize = 64;
+mod flow;
+mod ip;
 
-/// The number of a flow: a request that succeeded, and its socket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FlowId(pub u64);
+pub use flow::{Event, FlowId, Output};
 
-/// A task for the driver.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Output {
-    /// Open a socket for this target, and [answer](UdpProxy::answer).
-    Open(FlowId, Target),
-    /// Send a datagram to the flow's target.
-    Send(FlowId, Bytes),
-    /// Close the flow's socket.
-    Close(FlowId),
-}
+use flow::{DropCounts, Flow};
+use ip::{Errors, begin_ip, free, note};
+
+/// The time within which a client has to show a token where connections are scarce, and the
+/// requests without one after which its connection is ended.
+const PROOF: Duration = Duration::from_secs(10);
+const MOST_UNKNOWN: u32 = 4;
+/// Bytes of the streams of a client that has shown no token which may wait behind a gap.
+const HELD_OF_UNKNOWN: usize = 1 << 20;
+/// Requests without datagrams, and clients without a token, are looked for as often.
+const SWEEP: Duration = Duration::from_secs(1);
 
 /// A proxy and its clients' connections.
-pub struct UdpProxy {
+pub struct MasqueProxy {
     settings: ProxySettings,
+    tokens: Tokens,
     accepting: Arc<ServerConfig>,
     clock: Clock,
     endpoint: SideEndpoint<()>,
     /// By the handles of their connections.
     clients: BTreeMap<usize, Client>,
     flows: BTreeMap<FlowId, Flow>,
+    /// The requests that have addresses of a pool.
+    by_address: BTreeMap<IpAddr, FlowId>,
     latest_flow: u64,
     outputs: VecDeque<Output>,
-    counts: Counts,
+    counts: Statistics,
+    errors: Errors,
     is_draining: bool,
-}
-
-/// A request, and its socket once there is one.
-struct Flow {
-    /// The handle of its client's connection.
-    client: usize,
-    channel: Shared,
-    is_open: bool,
-    /// Datagrams that wait for the socket.
-    held: VecDeque<Bytes>,
+    next_sweep: Duration,
 }
 
 /// A client's connection.
 struct Client {
+    address: SocketAddr,
+    _permit: ConnectionPermit,
     tunnel: Tunnel,
     requests: Requests,
     /// By their streams.
     flows: BTreeMap<u64, FlowId>,
+    /// Streams of requests that were refused, whose answers may not have arrived.
+    refusals: BTreeSet<u64>,
+    /// Bytes that wait for sockets.
+    held_bytes: usize,
+    since: Duration,
+    /// A request of it has been accepted: it has shown a token, or needs none.
+    is_known: bool,
+    /// Requests without a token that is known.
+    unknown: u32,
 }
 
-impl UdpProxy {
+impl MasqueProxy {
     /// A proxy without clients.
     pub fn new(settings: ProxySettings, clock: Clock) -> Result<Self, EndpointError> {
         let accepting = settings.accepting(&clock)?;
         Ok(Self {
-            endpoint: SideEndpoint::new(EndpointConfig::default(), Some(accepting.clone())),
+            endpoint: SideEndpoint::new(settings.endpoint(), Some(accepting.clone())),
             accepting: Arc::new(accepting),
+            tokens: Rc::new(RefCell::new(settings.tokens.as_slice().into())),
             settings,
             clock,
             clients: BTreeMap::new(),
             flows: BTreeMap::new(),
+            by_address: BTreeMap::new(),
             latest_flow: 0,
             outputs: VecDeque::new(),
-            counts: Counts::default(),
+            counts: Statistics::default(),
+            errors: Errors::default(),
             is_draining: false,
+            next_sweep: SWEEP,
         })
+    }
+
+    /// Has connections to come be as these settings say, requests to come need their tokens, and
+    /// packets go where they say; clients are told of that.
+    pub fn reconfigure(
+        &mut self,
+        now: Duration,
+        settings: ProxySettings,
+    ) -> Result<(), EndpointError> {
+        let accepting = settings.accepting(&self.clock)?;
+        self.accepting = Arc::new(accepting);
+        *self.tokens.borrow_mut() = settings.tokens.as_slice().into();
+        self.settings = settings;
+        self.reroute(now);
+        Ok(())
+    }
+
+    /// Where the client of a flow is.
+    #[must_use]
+    pub fn client_of(&self, flow: FlowId) -> Option<SocketAddr> {
+        let flow = self.flows.get(&flow)?;
+        self.clients.get(&flow.client).map(|it| it.address)
     }
 
     /// A client's datagram has come.
@@ -100,11 +136,15 @@ impl UdpProxy {
     /// A datagram of a flow's target has come.
     pub fn handle_reply(&mut self, now: Duration, flow: FlowId, payload: &[u8]) {
         let Some(Flow {
-            client, channel, ..
-        }) = self.flows.get(&flow)
+            client,
+            channel,
+            touched,
+            ..
+        }) = self.flows.get_mut(&flow)
         else {
             return;
         };
+        *touched = now;
         let handle = *client;
         if let (Some(client), Some(entry)) =
             (self.clients.get_mut(&handle), self.endpoint.get(handle))
@@ -120,16 +160,19 @@ impl UdpProxy {
         }
     }
 
-    /// Says whether there is a socket for a flow, or the status of the answer.
-    pub fn answer(&mut self, now: Duration, flow: FlowId, answer: Result<(), StatusCode>) {
+    /// Says whether there is a socket for a flow, or why not.
+    pub fn answer(&mut self, now: Duration, flow: FlowId, answer: Result<(), Refusal>) {
         let Some(asked) = self.flows.get_mut(&flow) else {
             return;
         };
         let handle = asked.client;
-        let status = answer.err().unwrap_or(StatusCode::OK);
-        asked.channel.borrow_mut().decide(status);
+        asked.channel.borrow_mut().decide(answer);
         if answer.is_ok() {
             asked.is_open = true;
+            let bytes = std::mem::take(&mut asked.held_bytes);
+            if let Some(client) = self.clients.get_mut(&handle) {
+                client.held_bytes -= bytes;
+            }
             let held = asked.held.drain(..);
             self.outputs.extend(held.map(|it| Output::Send(flow, it)));
         }
@@ -139,6 +182,10 @@ impl UdpProxy {
 
     /// A flow's socket is of no use any more.
     pub fn fail(&mut self, now: Duration, flow: FlowId, why: &str) {
+        self.end_flow(now, flow, Ending::Failed(why.to_owned()));
+    }
+
+    fn end_flow(&mut self, now: Duration, flow: FlowId, ending: Ending) {
         let Some(Flow {
             client, channel, ..
         }) = self.flows.get(&flow)
@@ -148,7 +195,7 @@ impl UdpProxy {
         let handle = *client;
         let mut channel = channel.borrow_mut();
         channel.leave(Ok(()));
-        channel.end(Ending::Failed(why.to_owned()));
+        channel.end(ending);
         drop(channel);
         self.progress(now, handle);
         self.settle(now, handle);
@@ -162,8 +209,12 @@ impl UdpProxy {
     /// When [`Self::handle_timeout`] wants to be called.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Duration> {
-        let timer = self.endpoint.next_timeout()?;
-        Some(self.clock.since_start(timer))
+        let timer = self.endpoint.next_timeout();
+        let timer = timer.map(|at| self.clock.since_start(at));
+        let is_swept = self.settings.idle.is_some() && !self.flows.is_empty()
+            || !self.settings.tokens.is_empty() && !self.clients.is_empty();
+        let sweep = is_swept.then_some(self.next_sweep);
+        timer.into_iter().chain(sweep).min()
     }
 
     /// Does what is due.
@@ -171,6 +222,43 @@ impl UdpProxy {
         let instant = self.clock.instant(now);
         while let Some(handle) = self.endpoint.handle_timeout(instant) {
             self.settle(now, handle);
+        }
+        if now >= self.next_sweep {
+            self.sweep(now);
+        }
+    }
+
+    /// Ends requests without datagrams for too long, and connections that others may need more.
+    fn sweep(&mut self, now: Duration) {
+        self.next_sweep = now + SWEEP;
+        self.end_unknown(now);
+        let Some(idle) = self.settings.idle else {
+            return;
+        };
+        // Who has an address keeps it as long as the connection.
+        let is_silent = |it: &Flow| it.lease.is_none() && now >= it.touched + idle;
+        let silent = self.flows.iter().filter(|(_, it)| is_silent(it));
+        for flow in silent.map(|(id, _)| *id).collect::<Vec<_>>() {
+            self.end_flow(now, flow, Ending::Closed);
+        }
+    }
+
+    /// Where half of the connections are in use, ends those whose clients have shown no token: they
+    /// may be there to keep others out.
+    fn end_unknown(&mut self, now: Duration) {
+        if self.settings.tokens.is_empty() {
+            return;
+        }
+        let is_late = |it: &Client| !it.is_known && now >= it.since + PROOF;
+        let late = self.clients.iter().filter(|(_, it)| is_late(it));
+        let late: Vec<_> = late
+            .map(|(handle, it)| (*handle, it.address.ip()))
+            .collect();
+        for (handle, ip) in late {
+            let (quota, limits) = (&self.settings.quota, self.settings.connections);
+            if quota.is_half_used(ip, limits) {
+                self.close_client(now, handle, NO_ERROR);
+            }
         }
     }
 
@@ -191,13 +279,15 @@ impl UdpProxy {
     }
 
     /// Its counts, with those of connections that are there.
-    pub fn counts(&mut self) -> Counts {
-        let mut counts = self.counts;
+    pub fn counts(&mut self) -> Statistics {
+        let mut counts = self.counts.clone();
         for handle in self.clients.keys() {
             if let Some(entry) = self.endpoint.get(*handle) {
-                counts.tunnel.add(&mut entry.connection);
+                counts.add_packets(&mut entry.connection);
             }
         }
+        counts.connections = self.clients.len() as u64;
+        counts.requests = self.flows.len() as u64;
         counts
     }
 
@@ -212,9 +302,17 @@ impl UdpProxy {
         self.settings.tunnel.report.take()
     }
 
-    /// Takes no further connections and requests; those that are there go on.
-    pub fn drain(&mut self) {
+    /// Takes no further connections and requests; those that are there go on. A connection
+    /// without requests is ended.
+    pub fn drain(&mut self, now: Duration) {
         self.is_draining = true;
+        for handle in self.clients.keys().copied().collect::<Vec<_>>() {
+            if let Some(client) = self.clients.get(&handle) {
+                client.requests.borrow_mut().drain();
+            }
+            self.progress(now, handle);
+            self.settle(now, handle);
+        }
     }
 
     /// Ends all connections.
@@ -226,31 +324,52 @@ impl UdpProxy {
     }
 
     fn accept(&mut self, now: Duration, incoming: Incoming) {
-        if self.is_draining || self.clients.len() >= self.settings.connections {
-            self.endpoint.refuse(incoming);
-            return;
-        }
+        let address = incoming.remote_address();
+        let (quota, limits) = (&self.settings.quota, self.settings.connections);
         // Half of all places are for those who have shown that they are at their address.
-        if self.clients.len() * 2 >= self.settings.connections
+        if !self.is_draining
             && !incoming.remote_address_validated()
+            && quota.is_half_used(address.ip(), limits)
         {
             self.endpoint.retry(incoming);
             return;
         }
+        let permit = match quota.acquire(address.ip(), limits) {
+            Ok(permit) if !self.is_draining => permit,
+            refused => {
+                self.counts.refused_connections_total += 1;
+                self.tell(Event::Refused(address, refused.err()));
+                self.endpoint.refuse(incoming);
+                return;
+            }
+        };
         let instant = self.clock.instant(now);
         let config = ServerConfig::clone(&self.accepting);
         let peers = &self.settings.tunnel.peers;
         if let Ok(handle) = self.endpoint.accept(instant, incoming, config, peers) {
-            self.counts.connections += 1;
-            let tunnel = Tunnel::new(self.settings.tunnel.carriage);
+            self.counts.connections_total += 1;
+            let carriage = self.settings.tunnel.carriage;
+            let mut tunnel = Tunnel::new(carriage);
+            if !self.settings.tokens.is_empty() {
+                tunnel.session.hold(carriage.held.min(HELD_OF_UNKNOWN));
+            }
             let requests = Requests::default();
-            serve(&tunnel.session, &requests, &self.settings.tokens);
+            let takes_ip = self.settings.ip.is_some();
+            serve(&tunnel.session, (&requests, takes_ip), &self.tokens);
             let client = Client {
+                address,
+                _permit: permit,
                 tunnel,
                 requests,
                 flows: BTreeMap::new(),
+                refusals: BTreeSet::new(),
+                held_bytes: 0,
+                since: now,
+                is_known: false,
+                unknown: 0,
             };
             self.clients.insert(handle, client);
+            self.tell(Event::Connected(address));
             self.settle(now, handle);
         }
     }
@@ -270,9 +389,9 @@ impl UdpProxy {
             // Datagrams alone change nothing about requests.
             let is_more = events
                 .iter()
-                .any(|it| !matches!(it, Event::DatagramReceived));
+                .any(|it| !matches!(it, ConnectionEvent::DatagramReceived));
             while let Some(event) = events.pop_front() {
-                self.handle_event(handle, &event);
+                self.handle_event(now, handle, &event);
             }
             if is_more || self.wants_to_close(handle) {
                 self.progress(now, handle);
@@ -286,7 +405,7 @@ impl UdpProxy {
         client.is_some_and(|it| it.tunnel.session.wants_to_close().is_some())
     }
 
-    fn handle_event(&mut self, handle: usize, event: &Event) {
+    fn handle_event(&mut self, now: Duration, handle: usize, event: &ConnectionEvent) {
         let (Some(client), Some(entry)) =
             (self.clients.get_mut(&handle), self.endpoint.get(handle))
         else {
@@ -294,29 +413,39 @@ impl UdpProxy {
         };
         let connection = &mut entry.connection;
         match event {
-            Event::DatagramReceived => {
+            ConnectionEvent::DatagramReceived => {
                 let (ids, flows) = (&client.flows, &mut self.flows);
-                let outputs = &mut self.outputs;
+                let (outputs, held) = (&mut self.outputs, &mut client.held_bytes);
+                let mut unpassed = DropCounts::default();
                 let taken = client
                     .tunnel
                     .receive(connection, &mut self.counts, |id, payload| {
                         if let Some(id) = ids.get(&id)
                             && let Some(flow) = flows.get_mut(id)
                         {
-                            outputs.extend(flow.pass(*id, payload));
+                            unpassed.add(flow.pass(now, *id, payload, outputs, held));
                         }
                     });
+                unpassed.count(&mut self.counts);
                 if let Err(code) = taken {
                     client.tunnel.session.transport().lock().close = Some(code.value());
                 }
             }
-            Event::ConnectionLost { .. } => {
+            ConnectionEvent::ConnectionLost { .. } => {
                 client.tunnel.session.handle(connection, event);
                 client.tunnel.session.pump(connection);
-                self.counts.tunnel.add(connection);
+                self.counts.add_packets(connection);
                 self.forget(handle);
             }
-            _ => client.tunnel.session.handle(connection, event),
+            _ => {
+                if let ConnectionEvent::Stream(
+                    StreamEvent::Finished { id } | StreamEvent::Stopped { id, .. },
+                ) = event
+                {
+                    client.refusals.remove(&u64::from(*id));
+                }
+                client.tunnel.session.handle(connection, event);
+            }
         }
     }
 
@@ -329,35 +458,58 @@ impl UdpProxy {
         };
         let connection = &mut entry.connection;
         client.tunnel.session.pump(connection);
-        for request in client.requests.borrow_mut().drain(..) {
+        let (requested, refused) = client.requests.borrow_mut().take();
+        for status in refused {
+            self.counts.requests_total += 1;
+            self.counts.refused_requests_total += 1;
+            client.unknown += u32::from(status == StatusCode::PROXY_AUTHENTICATION_REQUIRED);
+            let event = Event::RequestRefused(client.address, status.as_u16());
+            self.outputs.push_back(Output::Tell(event));
+        }
+        if !requested.is_empty() && !std::mem::replace(&mut client.is_known, true) {
+            let held = self.settings.tunnel.carriage.held;
+            client.tunnel.session.hold(held);
+        }
+        for request in requested {
             if self.is_draining {
-                request
-                    .channel
-                    .borrow_mut()
-                    .decide(StatusCode::SERVICE_UNAVAILABLE);
+                self.counts.requests_total += 1;
+                self.counts.refused_requests_total += 1;
+                let mut channel = request.channel.borrow_mut();
+                client
+                    .refusals
+                    .extend(channel.stream.map(StreamId::into_inner));
+                channel.decide(Err(Refusal::Draining));
                 continue;
             }
             self.latest_flow += 1;
             let flow = FlowId(self.latest_flow);
-            self.counts.requests += 1;
-            let Requested { target, channel } = request;
-            self.outputs.push_back(Output::Open(flow, target));
+            self.counts.requests_total += 1;
+            let Requested { kind, channel } = request;
+            let mut lease = Ok(None);
+            match kind {
+                RequestKind::Udp(target) => self.outputs.push_back(Output::Open(flow, target)),
+                RequestKind::Ip(scope) => {
+                    let ip = self.settings.ip.as_ref();
+                    lease = begin_ip(&channel, ip, scope, client.address.ip());
+                }
+            }
             let stream = channel.borrow().stream.expect("a request has a stream");
             let id = stream.into_inner();
             client.flows.insert(id, flow);
-            let mut held = VecDeque::new();
-            let counts = &mut self.counts;
-            client.tunnel.add(id, channel.clone(), counts, |payload| {
-                held.push_back(payload);
+            let mut asked = Flow::new(now, handle, channel.clone());
+            let told = (&mut self.by_address, &mut self.outputs);
+            note(lease, (flow, &mut asked), client.address, told);
+            let (outputs, held) = (&mut self.outputs, &mut client.held_bytes);
+            let mut unpassed = DropCounts::default();
+            client.tunnel.add(id, channel, &mut self.counts, |payload| {
+                unpassed.add(asked.pass(now, flow, payload, outputs, held));
             });
-            let asked = Flow {
-                client: handle,
-                channel,
-                is_open: false,
-                held,
-            };
+            unpassed.count(&mut self.counts);
             self.flows.insert(flow, asked);
         }
+        // Those that are decided already have capsules to read.
+        client.tunnel.session.pump(connection);
+
         let mut over = Vec::new();
         for (stream, flow) in &client.flows {
             let Some(there) = self.flows.get_mut(flow) else {
@@ -365,16 +517,22 @@ impl UdpProxy {
             };
             let arrived = std::mem::take(&mut there.channel.borrow_mut().arrived);
             for payload in arrived {
-                self.counts.received_capsules += 1;
-                self.counts.received_bytes += payload.len() as u64;
-                self.outputs.extend(there.pass(*flow, payload));
+                self.counts.received_capsules_total += 1;
+                self.counts.received_bytes_total += payload.len() as u64;
+                let (outputs, held) = (&mut self.outputs, &mut client.held_bytes);
+                let mut unpassed = DropCounts::default();
+                unpassed.add(there.pass(now, *flow, payload, outputs, held));
+                unpassed.count(&mut self.counts);
             }
             let channel = there.channel.borrow();
             if let Phase::Ended(ending) = &channel.phase {
                 match ending {
                     Ending::Closed => {}
-                    Ending::Refused(_) => self.counts.refused_requests += 1,
-                    Ending::Failed(_) => self.counts.failed_requests += 1,
+                    Ending::Refused(_) => {
+                        self.counts.refused_requests_total += 1;
+                        client.refusals.insert(*stream);
+                    }
+                    Ending::Failed(_) => self.counts.failed_requests_total += 1,
                 }
                 over.push((*stream, *flow));
             }
@@ -382,18 +540,24 @@ impl UdpProxy {
         for (stream, flow) in over {
             client.flows.remove(&stream);
             client.tunnel.channels.remove(&stream);
-            self.flows.remove(&flow);
+            if let Some(gone) = self.flows.remove(&flow) {
+                client.held_bytes -= gone.held_bytes;
+                free(&mut self.by_address, &gone);
+            }
             self.outputs.push_back(Output::Close(flow));
         }
         client.tunnel.session.pump(connection);
-        if let Some(code) = client.tunnel.session.wants_to_close() {
+        let is_left = self.is_draining && client.flows.is_empty() && client.refusals.is_empty();
+        let is_over = is_left || client.unknown >= MOST_UNKNOWN && !client.is_known;
+        let wanted = client.tunnel.session.wants_to_close();
+        if let Some(code) = wanted.or(is_over.then_some(NO_ERROR)) {
             self.close_client(now, handle, code);
         }
     }
 
     fn close_client(&mut self, now: Duration, handle: usize, code: u64) {
         if let Some(entry) = self.endpoint.get(handle) {
-            self.counts.tunnel.add(&mut entry.connection);
+            self.counts.add_packets(&mut entry.connection);
         }
         self.forget(handle);
         let instant = self.clock.instant(now);
@@ -403,9 +567,13 @@ impl UdpProxy {
 
     fn lose(&mut self, handle: usize, connection: &mut Connection) {
         if self.clients.contains_key(&handle) {
-            self.counts.tunnel.add(connection);
+            self.counts.add_packets(connection);
             self.forget(handle);
         }
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.outputs.push_back(Output::Tell(event));
     }
 
     /// A connection is no more: neither are its flows.
@@ -414,21 +582,11 @@ impl UdpProxy {
             return;
         };
         for flow in client.flows.into_values() {
-            self.flows.remove(&flow);
+            if let Some(gone) = self.flows.remove(&flow) {
+                free(&mut self.by_address, &gone);
+            }
             self.outputs.push_back(Output::Close(flow));
         }
-    }
-}
-
-impl Flow {
-    /// The task that a datagram leads to: before there is a socket it waits.
-    fn pass(&mut self, id: FlowId, payload: Bytes) -> Option<Output> {
-        if self.is_open {
-            return Some(Output::Send(id, payload));
-        }
-        if self.held.len() < MOST_HELD {
-            self.held.push_back(payload);
-        }
-        None
+        self.tell(Event::Disconnected(client.address));
     }
 }

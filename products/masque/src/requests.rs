@@ -1,35 +1,87 @@
-//! A proxy's tasks: which requests of a connection are for UDP, and the answers.
+//! A proxy's tasks: which requests of a connection are for UDP or IP, and the answers.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use h3::error::StreamError;
+use h3::ext::Protocol;
 use h3::server::RequestResolver;
-use http::{HeaderMap, Method, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 
 use crate::channel::{Channel, Ending, Shared, read, write};
+use crate::ip::{Scope, ScopeError};
+use crate::refusal::Refusal;
 use crate::session::{Session, spawn};
+use crate::streams::wake;
 use crate::target::Target;
 use crate::transport::Transport;
 
 /// The longest header section that is read, in bytes as RFC 9114, section 4.2.2, counts them.
 const LONGEST_HEADERS: u64 = 16 << 10;
 
-/// A request that may succeed, if there is a socket for it.
+/// A request that may succeed: if there is a socket for it, or a route.
 pub struct Requested {
-    pub target: Target,
+    pub kind: RequestKind,
     pub channel: Shared,
 }
 
-/// The requests of a connection that nobody has looked at.
-pub type Requests = Rc<RefCell<VecDeque<Requested>>>;
+/// The kind of a request, with its limits.
+pub enum RequestKind {
+    /// UDP payloads to a target.
+    Udp(Target),
+    /// IP packets.
+    Ip(Scope),
+}
 
-/// Adds the tasks that take a connection's requests.
-pub fn serve(session: &Session, requests: &Requests, tokens: &[String]) {
+/// The requests of a connection that nobody has looked at.
+#[derive(Default)]
+pub struct Arrivals {
+    pub requested: VecDeque<Requested>,
+    /// The statuses of those that were refused at once.
+    pub refused: Vec<StatusCode>,
+    is_draining: bool,
+    drainer: Option<Waker>,
+}
+
+/// The requests of a connection; its tasks share them.
+pub type Requests = Rc<RefCell<Arrivals>>;
+
+/// The tokens that hold now, one of which a client must show; none: all may.
+pub type Tokens = Rc<RefCell<Rc<[String]>>>;
+
+impl Arrivals {
+    /// Those that nobody has looked at, and the statuses of those that were refused.
+    pub fn take(&mut self) -> (VecDeque<Requested>, Vec<StatusCode>) {
+        let Self {
+            requested, refused, ..
+        } = self;
+        (std::mem::take(requested), std::mem::take(refused))
+    }
+
+    /// Has the client be told that there will be no more.
+    pub fn drain(&mut self) {
+        self.is_draining = true;
+        wake(&mut self.drainer);
+    }
+
+    fn poll_drain(&mut self, context: &Context<'_>) -> Poll<()> {
+        if std::mem::take(&mut self.is_draining) {
+            return Poll::Ready(());
+        }
+        self.drainer = Some(context.waker().clone());
+        Poll::Pending
+    }
+}
+
+/// Adds the tasks that take a connection's requests, those for IP if the proxy takes such.
+pub fn serve(session: &Session, (requests, takes_ip): (&Requests, bool), tokens: &Tokens) {
     let (transport, spawner) = (session.transport().clone(), session.spawner().clone());
-    let (requests, tokens) = (requests.clone(), Rc::<[String]>::from(tokens));
+    let (requests, tokens) = (requests.clone(), tokens.clone());
     session.spawn(async move {
         let mut builder = h3::server::builder();
         builder
@@ -41,12 +93,28 @@ pub fn serve(session: &Session, requests: &Requests, tokens: &[String]) {
         let Ok(mut connection) = built else {
             return;
         };
-        while let Ok(Some(request)) = connection.accept().await {
+        loop {
+            let next = {
+                let mut accepted = pin!(connection.accept());
+                poll_fn(|context| match requests.borrow_mut().poll_drain(context) {
+                    Poll::Ready(()) => Poll::Ready(None),
+                    Poll::Pending => accepted.as_mut().poll(context).map(Some),
+                })
+                .await
+            };
+            let request = match next {
+                // GOAWAY with the first request that is not taken (RFC 9114, section 5.2): those
+                // after it the library rejects, and the proxy that one.
+                None if connection.shutdown(1).await.is_ok() => continue,
+                Some(Ok(Some(request))) => request,
+                None | Some(Ok(None) | Err(_)) => return,
+            };
             let (transport, requests) = (transport.clone(), requests.clone());
             let (tasks, tokens) = (spawner.clone(), tokens.clone());
             spawn(&spawner, async move {
                 // What fails here the client learns from its stream.
-                let _ = answer(request, (transport, requests), &tokens, tasks).await;
+                let around = (transport, requests, takes_ip);
+                let _ = answer(request, around, &tokens, tasks).await;
             });
         }
     });
@@ -54,29 +122,35 @@ pub fn serve(session: &Session, requests: &Requests, tokens: &[String]) {
 
 async fn answer(
     request: RequestResolver<Transport, Bytes>,
-    (transport, requests): (Transport, Requests),
-    tokens: &[String],
+    (transport, requests, takes_ip): (Transport, Requests, bool),
+    tokens: &Tokens,
     spawner: futures_executor::LocalSpawner,
 ) -> Result<(), StreamError> {
     let (request, mut stream) = request.resolve_request().await?;
     let id = stream.id();
     transport.used(id);
-    let target = match judge(&request, tokens) {
-        Ok(target) => target,
+    let valid = tokens.borrow().clone();
+    let kind = match judge(&request, &valid, takes_ip) {
+        Ok(kind) => kind,
         Err(status) => {
+            requests.borrow_mut().refused.push(status);
             stream.send_response(response(status)).await?;
             return stream.finish().await;
         }
     };
     let channel: Shared = Rc::new(RefCell::new(Channel::of(id)));
-    requests.borrow_mut().push_back(Requested {
-        target,
+    requests.borrow_mut().requested.push_back(Requested {
+        kind,
         channel: channel.clone(),
     });
-    let decided = std::future::poll_fn(|context| channel.borrow_mut().poll_decided(context));
-    let status = decided.await;
-    let sent = stream.send_response(response(status)).await;
-    if status != StatusCode::OK || sent.is_err() {
+    let decided = poll_fn(|context| channel.borrow_mut().poll_decided(context));
+    let decided = decided.await;
+    let (status, answer) = match decided {
+        Ok(()) => (StatusCode::OK, response(StatusCode::OK)),
+        Err(refusal) => (refusal.status(), refusal.response()),
+    };
+    let sent = stream.send_response(answer).await;
+    if decided.is_err() || sent.is_err() {
         let ending = Ending::Refused(status.as_u16());
         channel.borrow_mut().end(ending);
         sent?;
@@ -89,29 +163,48 @@ async fn answer(
     Ok(())
 }
 
-/// The target of a request for UDP, or the status of its answer.
-fn judge(request: &Request<()>, tokens: &[String]) -> Result<Target, StatusCode> {
+/// The kind of a request, or the status of its answer.
+fn judge(
+    request: &Request<()>,
+    tokens: &[String],
+    takes_ip: bool,
+) -> Result<RequestKind, StatusCode> {
     if request.method() != Method::CONNECT {
         return Err(StatusCode::METHOD_NOT_ALLOWED);
     }
-    let protocol = request.extensions().get::<h3::ext::Protocol>();
-    if protocol != Some(&h3::ext::Protocol::CONNECT_UDP) {
-        return Err(StatusCode::NOT_IMPLEMENTED);
-    }
+    let protocol = request.extensions().get::<Protocol>();
+    let is_ip = match protocol {
+        Some(&Protocol::CONNECT_UDP) => false,
+        Some(&Protocol::CONNECT_IP) if takes_ip => true,
+        _ => return Err(StatusCode::NOT_IMPLEMENTED),
+    };
     if !tokens.is_empty() && !is_known(request.headers(), tokens) {
         return Err(StatusCode::PROXY_AUTHENTICATION_REQUIRED);
     }
-    Target::of_path(request.uri().path()).map_err(|_| StatusCode::BAD_REQUEST)
+    let path = request.uri().path();
+    if is_ip {
+        let scope = Scope::of_path(path).map_err(|error| match error {
+            ScopeError::Path(_) => StatusCode::BAD_REQUEST,
+            ScopeError::Name(_) => StatusCode::BAD_GATEWAY,
+        });
+        return scope.map(RequestKind::Ip);
+    }
+    let target = Target::of_path(path).map_err(|_| StatusCode::BAD_REQUEST);
+    target.map(RequestKind::Udp)
 }
 
-/// Whether a client shows one of the tokens (RFC 6750, section 2.1).
+/// Whether a client shows one of the tokens (RFC 6750, section 2.1), in whatever case the scheme is
+/// written (RFC 9110, section 11.1).
 fn is_known(headers: &HeaderMap, tokens: &[String]) -> bool {
     let shown = headers.get(header::PROXY_AUTHORIZATION);
-    let shown = shown.and_then(|it| it.to_str().ok()?.strip_prefix("Bearer "));
-    shown.is_some_and(|shown| {
+    let shown = shown.and_then(|it| it.to_str().ok()?.split_once(' '));
+    shown.is_some_and(|(scheme, shown)| {
+        let shown = shown.trim_start_matches(' ');
+        let is_scheme = scheme.eq_ignore_ascii_case("Bearer");
         tokens
             .iter()
             .fold(false, |known, token| known | is_same(shown, token))
+            && is_scheme
     })
 }
 
@@ -119,6 +212,18 @@ fn is_known(headers: &HeaderMap, tokens: &[String]) -> bool {
 fn is_same(one: &str, other: &str) -> bool {
     let differences = one.bytes().zip(other.bytes()).map(|(a, b)| a ^ b);
     one.len() == other.len() && differences.fold(0, |sum, it| sum | it) == 0
+}
+
+impl Refusal {
+    fn response(self) -> Response<()> {
+        let mut response = response(self.status());
+        let headers = response.headers_mut();
+        headers.insert(
+            "proxy-status",
+            HeaderValue::from_static(self.proxy_status()),
+        );
+        response
+    }
 }
 
 fn response(status: StatusCode) -> Response<()> {
@@ -130,4 +235,28 @@ fn response(status: StatusCode) -> Response<()> {
         response = response.header(header::PROXY_AUTHENTICATE, "Bearer");
     }
     response.body(()).expect("its parts are constants")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_known_in_whatever_case_its_scheme_is_written() {
+        let tokens = ["one".to_owned(), "other".to_owned()];
+        for (value, known) in [
+            ("Bearer other", true),
+            ("bearer one", true),
+            ("BEARER  one", true),
+            ("Basic one", false),
+            ("Bearer One", false),
+            ("Bearer", false),
+            ("one", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            let value = HeaderValue::from_static(value);
+            headers.insert(header::PROXY_AUTHORIZATION, value.clone());
+            assert_eq!(is_known(&headers, &tokens), known, "{value:?}");
+        }
+    }
 }

@@ -5,7 +5,7 @@ use futures_util::task::LocalSpawnExt;
 use h3::quic::ConnectionErrorIncoming;
 use noq_proto::{Connection, ConnectionError, Dir, Event, StreamEvent};
 
-use crate::streams::{MOST_HELD, Receiving, error_code, stream_id};
+use crate::streams::{Receiving, error_code, stream_id};
 use crate::transport::{Queues, Transport, Wanted};
 
 /// The tasks of a connection, and its queues.
@@ -13,17 +13,25 @@ pub struct Session {
     tasks: LocalPool,
     spawner: LocalSpawner,
     transport: Transport,
+    /// Bytes of all streams that may wait behind a gap, or until they are taken.
+    most_held: usize,
 }
 
 impl Session {
     /// A connection on which nothing has happened.
-    pub fn new() -> Self {
+    pub fn new(most_held: usize) -> Self {
         let tasks = LocalPool::new();
         Self {
             spawner: tasks.spawner(),
             tasks,
             transport: Transport::default(),
+            most_held,
         }
+    }
+
+    /// Changes how many bytes of all streams may wait.
+    pub fn hold(&mut self, most_held: usize) {
+        self.most_held = most_held;
     }
 
     pub fn transport(&self) -> &Transport {
@@ -47,7 +55,7 @@ impl Session {
                 while let Some(id) = connection.streams().accept(*dir) {
                     let id = u64::from(id);
                     queues.receiving.insert(id, Receiving::default());
-                    read(queues, connection, id);
+                    read(queues, connection, id, self.most_held);
                     match dir {
                         Dir::Bi => queues.accepted.push(id),
                         Dir::Uni => queues.accepted_one_way.push(id),
@@ -55,7 +63,7 @@ impl Session {
                 }
             }
             Event::Stream(StreamEvent::Readable { id }) => {
-                read(queues, connection, u64::from(*id));
+                read(queues, connection, u64::from(*id), self.most_held);
             }
             Event::Stream(StreamEvent::Writable { id } | StreamEvent::Stopped { id, .. }) => {
                 queues.changed.insert(u64::from(*id));
@@ -87,12 +95,12 @@ pub fn spawn(spawner: &LocalSpawner, task: impl Future<Output = ()> + 'static) {
     let _ = spawner.spawn_local(task);
 }
 
-fn read(queues: &mut Queues, connection: &mut Connection, id: u64) {
+fn read(queues: &mut Queues, connection: &mut Connection, id: u64, most_held: usize) {
     let others = queues.receiving.iter().filter(|(other, _)| **other != id);
     let held: usize = others.map(|(_, it)| it.held()).sum();
     // Nobody reads one that was let go; it was stopped.
     if let Some(receiving) = queues.receiving.get_mut(&id) {
-        receiving.read(connection, id, MOST_HELD.saturating_sub(held));
+        receiving.read(connection, id, most_held.saturating_sub(held));
         if receiving.is_excessive() {
             queues.refuse_load();
         }

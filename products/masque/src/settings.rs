@@ -10,14 +10,21 @@ use bentpipe_noq_options::{RememberedPaths, Report, apply, log_to, with_own_send
 use noq_proto::TransportConfig;
 use noq_proto::congestion::{Controller, ControllerFactory};
 
+use crate::capsule::MOST_PACKET;
 use crate::tunnel::{Carriage, Carry};
 
 /// The size of the tunnel's packets where no option says otherwise, as a UDP payload: an Ethernet
 /// frame's with IPv6. With 1200, the least of QUIC, no datagram of 1200 bytes fits into one.
 const PACKET: u16 = 1452;
 
+/// Bytes of the tunnel's packets around a payload, at most.
+const OVERHEAD: usize = 40;
 /// Bytes that may wait for congestion control, where no option says otherwise.
 const QUEUE: usize = 1 << 20;
+/// Bytes of a connection's streams that may wait behind a gap, or until they are taken, where
+/// nobody says otherwise: four times what the other end of a tunnel has under way.
+const HELD: usize = 32 << 20;
+
 /// The least and the most that may.
 const QUEUES: std::ops::RangeInclusive<usize> = 2000..=(1 << 28);
 /// Bytes of a stream that noq keeps until they are acknowledged: what is under way over a
@@ -26,12 +33,14 @@ const SEND_WINDOW: u64 = 8 << 20;
 
 /// The settings of an end.
 pub struct Settings {
-    /// How UDP payloads are carried.
+    /// How payloads are carried.
     pub carriage: Carriage,
     /// Whether the tunnel has congestion control of its own.
     pub nested: bool,
     /// Whether a client connects before there is anything to carry.
     pub warm: bool,
+    /// The largest IP packet that is carried.
+    pub largest_packet: usize,
     /// noq's configuration.
     pub transport: TransportConfig,
     /// The paths that are remembered.
@@ -53,10 +62,20 @@ impl fmt::Debug for Settings {
 }
 
 impl Settings {
-    /// The settings that `options` ask for; refuses what it does not know.
+    /// The settings that `options` ask for, with a memory of paths of their own; refuses what it
+    /// does not know.
     pub fn take(
         options: BTreeMap<String, String>,
         around: &Surroundings,
+    ) -> Result<Self, EndpointError> {
+        Self::take_with(options, around, RememberedPaths::default())
+    }
+
+    /// As [`Self::take`], with a memory of paths that others may share.
+    pub fn take_with(
+        options: BTreeMap<String, String>,
+        around: &Surroundings,
+        peers: RememberedPaths,
     ) -> Result<Self, EndpointError> {
         let mut options = Options::new(options);
         let carry = options.take_word(
@@ -66,6 +85,7 @@ impl Settings {
         let carriage = Carriage {
             carry: carry.unwrap_or(Carry::Datagrams),
             queue: options.take_number("queue", QUEUES)?.unwrap_or(QUEUE),
+            held: HELD,
         };
         let modes = [("cold", false), ("warm", true)];
         let warm = options.take_word("mode", &modes)?.unwrap_or(false);
@@ -78,12 +98,15 @@ impl Settings {
         }
         // Fixed: a burst of losses must not be taken for a path that carries less.
         let mtu = || PACKET.to_string();
-        rest.entry("mtu".to_owned()).or_insert_with(mtu);
+        let mtu = rest.entry("mtu".to_owned()).or_insert_with(mtu).clone();
         let mut options = Options::new(rest);
         let mut transport = TransportConfig::default();
-        let peers = RememberedPaths::default();
         let report = apply(&mut transport, around, &mut options, &peers)?;
         options.finish()?;
+        let largest_packet = match carriage.carry {
+            Carry::Datagrams => mtu.parse::<usize>().map_or(0, |it| it - OVERHEAD),
+            Carry::Streams => MOST_PACKET,
+        };
         transport
             .send_window(SEND_WINDOW)
             .datagram_send_buffer_size(carriage.queue);
@@ -98,6 +121,7 @@ impl Settings {
             carriage,
             nested,
             warm,
+            largest_packet,
             transport,
             peers,
             report,
@@ -112,7 +136,16 @@ fn refuse_nested(options: &BTreeMap<String, String>, carry: Carry) -> Result<(),
         return Err(EndpointError::option("nested", "off", problem));
     }
     for name in [
-        "cc", "ss", "iw", "resume", "saved", "memory", "rate", "cwnd",
+        "cc",
+        "ss",
+        "iw",
+        "pacing",
+        "resume",
+        "saved",
+        "memory",
+        "bdp-frame",
+        "rate",
+        "cwnd",
     ] {
         if let Some(value) = options.get(name) {
             let problem = "with nested=off there is no congestion control to set";

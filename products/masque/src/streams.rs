@@ -10,10 +10,6 @@ use noq_proto::{Connection, FinishError, ReadError, StreamId, VarInt, WriteError
 /// until it is whole, and a frame may be said to be of any length.
 const MOST_UNUSED: usize = 256 << 10;
 
-/// The bytes of a connection's streams that may wait behind a gap, or until they are taken: four
-/// times what the other end of a tunnel has under way.
-pub const MOST_HELD: usize = 32 << 20;
-
 /// The bytes that keeping a piece of a stream costs besides its content.
 const PIECE_OVERHEAD: usize = 128;
 

@@ -11,6 +11,8 @@ use iri_string::template::simple_context::SimpleContext;
 use percent_encoding::percent_decode_str;
 use thiserror::Error;
 
+use crate::ip::Scope;
+
 /// The path of the default template, with which a proxy serves (RFC 9298, section 3).
 const WELL_KNOWN: &str = "/.well-known/masque/udp/";
 /// The longest name of a host in DNS, as a text.
@@ -108,6 +110,19 @@ impl Template {
         format!("https://{authority}{WELL_KNOWN}{{target_host}}/{{target_port}}/").parse()
     }
 
+    /// The proxy's host and port, if it names one.
+    #[must_use]
+    pub fn authority(&self) -> (String, Option<u16>) {
+        let target = Target {
+            host: "a".to_owned(),
+            port: 1,
+        };
+        let uri = self.expand(&target).ok();
+        let authority = uri.and_then(|it| it.into_parts().authority);
+        let authority = authority.expect("its parsing made sure of that");
+        (authority.host().to_owned(), authority.port_u16())
+    }
+
     /// The URI that names a target.
     pub fn expand(&self, target: &Target) -> Result<Uri, TargetError> {
         let mut variables = SimpleContext::new();
@@ -124,6 +139,63 @@ impl Template {
             template: self.0.to_string(),
             problem,
         }
+    }
+}
+
+/// A URI template of a proxy for IP (RFC 9484, section 3), with which everything is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IpTemplate(Uri);
+
+impl IpTemplate {
+    /// The default template of a proxy.
+    pub fn of_proxy(authority: &str) -> Result<Self, TargetError> {
+        format!("https://{authority}{}", Scope::EVERYTHING).parse()
+    }
+
+    /// The proxy's host and port, if it names one.
+    #[must_use]
+    pub fn authority(&self) -> (String, Option<u16>) {
+        let authority = self.0.authority();
+        let authority = authority.expect("its parsing made sure of that");
+        (authority.host().to_owned(), authority.port_u16())
+    }
+
+    /// The URI for packets of any protocol to anywhere.
+    #[must_use]
+    pub fn expand(&self) -> Uri {
+        self.0.clone()
+    }
+}
+
+impl FromStr for IpTemplate {
+    type Err = TargetError;
+
+    /// Refuses what RFC 9484, section 3, does not allow. Both variables may be left out.
+    fn from_str(text: &str) -> Result<Self, TargetError> {
+        let wrong = |problem| TargetError::Template {
+            template: text.to_owned(),
+            problem,
+        };
+        let template = UriTemplateString::try_from(text);
+        let template = template.map_err(|_| wrong("is not one of RFC 6570"))?;
+        let expand = |value: &str| {
+            let mut variables = SimpleContext::new();
+            variables.insert("target", value);
+            variables.insert("ipproto", value);
+            let expanded = template.expand::<UriSpec, _>(&variables);
+            let expanded = expanded.map_err(|_| wrong("cannot be expanded"))?;
+            // An asterisk may stand as it is, as in all examples of the RFC.
+            let text = expanded.to_string().replace("%2A", "*");
+            Uri::from_str(&text).map_err(|_| wrong("does not become a URI"))
+        };
+        let (any, other) = (expand("*")?, expand("1")?);
+        if any.scheme_str() != Some("https") || any.authority().is_none() {
+            return Err(wrong("does not begin with https:// and a host"));
+        }
+        if any.authority() != other.authority() {
+            return Err(wrong("has a variable in its host, where none may be"));
+        }
+        Ok(Self(any))
     }
 }
 
@@ -184,6 +256,42 @@ mod tests {
         let uri = template.expand(&"192.0.2.6:443".parse().unwrap()).unwrap();
         let expected = "https://proxy.example:4443/masque?target_host=192.0.2.6&target_port=443";
         assert_eq!(uri.to_string(), expected);
+    }
+
+    #[test]
+    fn a_template_for_ip_asks_for_everything() {
+        let default = IpTemplate::of_proxy("proxy.example:4443").unwrap();
+        assert_eq!(
+            default.authority(),
+            ("proxy.example".to_owned(), Some(4443))
+        );
+        for (text, expanded) in [
+            (
+                "https://proxy.example:4443/.well-known/masque/ip/{target}/{ipproto}/",
+                "https://proxy.example:4443/.well-known/masque/ip/*/*/",
+            ),
+            (
+                "https://proxy.example/masque/ip?t={target}&i={ipproto}",
+                "https://proxy.example/masque/ip?t=*&i=*",
+            ),
+            (
+                "https://proxy.example/masque{?target,ipproto}",
+                "https://proxy.example/masque?target=*&ipproto=*",
+            ),
+            ("https://proxy.example/vpn", "https://proxy.example/vpn"),
+        ] {
+            let template: IpTemplate = text.parse().unwrap();
+            assert_eq!(template.expand().to_string(), expanded);
+        }
+        for (text, words) in [
+            ("https://a.example/{target", "is not one of RFC 6570"),
+            ("http://a.example/vpn", "https://"),
+            ("/vpn", "https://"),
+            ("https://{target}/vpn", "in its host"),
+        ] {
+            let said = text.parse::<IpTemplate>().unwrap_err().to_string();
+            assert!(said.contains(words), "{text}: {said}");
+        }
     }
 
     #[test]

@@ -2,21 +2,21 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use bentpipe_endpoint::contract::Statistics;
 use bytes::{BufMut, Bytes, BytesMut};
 use h3::error::Code;
 use h3::quic::StreamId;
 use noq_proto::coding::{Decodable, Encodable};
 use noq_proto::{Connection, SendDatagramError, VarInt};
 
-use crate::capsule::{CONTEXT, udp_payload};
+use crate::capsule::{CONTEXT, payload};
 use crate::channel::Shared;
+use crate::counts::Statistics;
 use crate::session::Session;
 
 /// Datagrams of a connection that are kept until the request that they are of has come; the latest.
 const MOST_EARLY: usize = 64;
 
-/// The ways in which UDP payloads are carried.
+/// The ways in which payloads are carried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carry {
     /// In DATAGRAM frames of QUIC (RFC 9221).
@@ -33,102 +33,9 @@ pub struct Carriage {
     /// Bytes of datagrams, or of a request's capsules, that may wait for congestion control. What
     /// comes when it is full is dropped.
     pub queue: usize,
-}
-
-/// The counts of all connections.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Requests for UDP that were sent, or that came.
-    pub requests: u64,
-    /// Those that were answered with another status than 200.
-    pub refused_requests: u64,
-    /// Those that ended with an error.
-    pub failed_requests: u64,
-    /// Connections between client and proxy.
-    pub connections: u64,
-    /// UDP payloads that were sent into the tunnel as datagrams.
-    pub sent_datagrams: u64,
-    /// Those that were sent in capsules.
-    pub sent_capsules: u64,
-    /// The bytes of both.
-    pub sent_bytes: u64,
-    /// UDP payloads that came out of the tunnel as datagrams.
-    pub received_datagrams: u64,
-    /// Those that came in capsules.
-    pub received_capsules: u64,
-    /// The bytes of both.
-    pub received_bytes: u64,
-    /// UDP payloads that do not fit into the tunnel's packets, and were dropped.
-    pub too_large_datagrams: u64,
-    /// Those that were dropped since too much waited already.
-    pub queue_full_datagrams: u64,
-    /// Those of no request, or of a context that nobody registered.
-    pub unknown_datagrams: u64,
-    /// The most bytes that waited to be sent.
-    pub most_queued_bytes: usize,
-    /// Packets between client and proxy.
-    pub tunnel: TunnelCounts,
-}
-
-/// The packets of connections between client and proxy.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TunnelCounts {
-    /// UDP datagrams that were sent.
-    pub sent_packets: u64,
-    /// Their payloads' bytes.
-    pub sent_bytes: u64,
-    /// Packets that were taken for lost.
-    pub lost_packets: u64,
-    /// Their bytes: with `carry=streams` they were sent again.
-    pub lost_bytes: u64,
-    /// How often congestion control was told of loss or of a mark.
-    pub congestion_events: u64,
-}
-
-impl Counts {
-    /// All of them, by name.
-    #[must_use]
-    pub fn statistics(&self) -> Statistics {
-        let mut said = Statistics::default();
-        for (name, value) in [
-            ("requests_total", self.requests),
-            ("refused_requests_total", self.refused_requests),
-            ("failed_requests_total", self.failed_requests),
-            ("connections_total", self.connections),
-            ("sent_datagrams", self.sent_datagrams),
-            ("sent_capsules", self.sent_capsules),
-            ("sent_bytes", self.sent_bytes),
-            ("received_datagrams", self.received_datagrams),
-            ("received_capsules", self.received_capsules),
-            ("received_bytes", self.received_bytes),
-            ("too_large_datagrams", self.too_large_datagrams),
-            ("queue_full_datagrams", self.queue_full_datagrams),
-            ("unknown_datagrams", self.unknown_datagrams),
-            ("most_queued_bytes", self.most_queued_bytes as u64),
-            ("tunnel_packets", self.tunnel.sent_packets),
-            ("tunnel_bytes", self.tunnel.sent_bytes),
-            ("lost_tunnel_packets", self.tunnel.lost_packets),
-            ("lost_tunnel_bytes", self.tunnel.lost_bytes),
-            ("congestion_events", self.tunnel.congestion_events),
-        ] {
-            said.say(name, value);
-        }
-        said
-    }
-}
-
-impl TunnelCounts {
-    /// Adds what a connection came to.
-    pub fn add(&mut self, connection: &mut Connection) {
-        let stats = connection.stats();
-        self.sent_packets += stats.udp_tx.datagrams;
-        self.sent_bytes += stats.udp_tx.bytes;
-        self.lost_packets += stats.lost_packets;
-        self.lost_bytes += stats.lost_bytes;
-        if let Some(path) = connection.path_stats(noq_proto::PathId::ZERO) {
-            self.congestion_events += path.congestion_events;
-        }
-    }
+    /// Bytes of a connection's streams that may wait behind a gap, or until they are taken; more
+    /// ends the connection.
+    pub held: usize,
 }
 
 /// A connection's requests.
@@ -144,77 +51,92 @@ impl Tunnel {
     /// One that nothing has passed yet.
     pub fn new(carriage: Carriage) -> Self {
         Self {
-            session: Session::new(),
+            session: Session::new(carriage.held),
             channels: BTreeMap::new(),
             carriage,
             early: VecDeque::new(),
         }
     }
 
-    /// Sends a UDP payload of a request whose stream is open.
+    /// Sends a payload of a request whose stream is open.
     pub fn send(
         &mut self,
         connection: &mut Connection,
         channel: &Shared,
         payload: &[u8],
-        counts: &mut Counts,
+        counts: &mut Statistics,
     ) {
         let mut channel = channel.borrow_mut();
         let Some(stream) = channel.stream.filter(|_| !channel.has_ended()) else {
-            counts.unknown_datagrams += 1;
+            counts.unknown_datagrams_total += 1;
             return;
         };
         let takes_datagrams = connection.datagrams().max_size().is_some();
         if self.carriage.carry == Carry::Streams || !takes_datagrams {
             let waiting = channel.waiting() + self.session.transport().unsent(stream);
             if waiting + payload.len() > self.carriage.queue {
-                counts.queue_full_datagrams += 1;
+                counts.queue_full_datagrams_total += 1;
                 return;
             }
             channel.push(payload);
             drop(channel);
             self.session.pump(connection);
-            counts.most_queued_bytes = counts.most_queued_bytes.max(waiting + payload.len());
-            counts.sent_capsules += 1;
-            counts.sent_bytes += payload.len() as u64;
+            let queued = (waiting + payload.len()) as u64;
+            counts.most_queued_bytes = counts.most_queued_bytes.max(queued);
+            counts.sent_capsules_total += 1;
+            counts.sent_bytes_total += payload.len() as u64;
             return;
         }
         match connection.datagrams().send(encode(stream, payload), false) {
             Ok(()) => {
-                counts.sent_datagrams += 1;
-                counts.sent_bytes += payload.len() as u64;
+                counts.sent_datagrams_total += 1;
+                counts.sent_bytes_total += payload.len() as u64;
                 let space = connection.datagrams().send_buffer_space();
-                let queued = self.carriage.queue.saturating_sub(space);
+                let queued = self.carriage.queue.saturating_sub(space) as u64;
                 counts.most_queued_bytes = counts.most_queued_bytes.max(queued);
             }
-            Err(SendDatagramError::TooLarge) => counts.too_large_datagrams += 1,
-            Err(_) => counts.queue_full_datagrams += 1,
+            Err(SendDatagramError::TooLarge) => counts.too_large_datagrams_total += 1,
+            Err(_) => counts.queue_full_datagrams_total += 1,
         }
+    }
+
+    /// The largest payload of a request that one datagram carries to the peer; `None`: any, in
+    /// capsules, or it is not known yet.
+    pub fn largest_payload(
+        &self,
+        connection: &mut Connection,
+        stream: Option<StreamId>,
+    ) -> Option<usize> {
+        if self.carriage.carry == Carry::Streams {
+            return None;
+        }
+        let most = connection.datagrams().max_size()?;
+        Some(most.saturating_sub(encode(stream?, &[]).len()))
     }
 
     /// Takes the datagrams that have come; says that the peer breaks HTTP/3 by one of them.
     pub fn receive(
         &mut self,
         connection: &mut Connection,
-        counts: &mut Counts,
+        counts: &mut Statistics,
         mut take: impl FnMut(u64, Bytes),
     ) -> Result<(), Code> {
         while let Some(datagram) = connection.datagrams().recv() {
             let (stream, datagram) = decode(datagram).ok_or(Code::H3_DATAGRAM_ERROR)?;
-            let Some(payload) = udp_payload(datagram) else {
-                counts.unknown_datagrams += 1;
+            let Some(payload) = payload(datagram) else {
+                counts.unknown_datagrams_total += 1;
                 continue;
             };
             if self.channels.contains_key(&stream) {
-                counts.received_datagrams += 1;
-                counts.received_bytes += payload.len() as u64;
+                counts.received_datagrams_total += 1;
+                counts.received_bytes_total += payload.len() as u64;
                 take(stream, payload);
             } else {
                 self.early.push_back((stream, payload));
                 // The oldest: its request may be over.
                 if self.early.len() > MOST_EARLY {
                     self.early.pop_front();
-                    counts.unknown_datagrams += 1;
+                    counts.unknown_datagrams_total += 1;
                 }
             }
         }
@@ -226,14 +148,14 @@ impl Tunnel {
         &mut self,
         stream: u64,
         channel: Shared,
-        counts: &mut Counts,
+        counts: &mut Statistics,
         mut take: impl FnMut(Bytes),
     ) {
         self.channels.insert(stream, channel);
         for (of, payload) in std::mem::take(&mut self.early) {
             if of == stream {
-                counts.received_datagrams += 1;
-                counts.received_bytes += payload.len() as u64;
+                counts.received_datagrams_total += 1;
+                counts.received_bytes_total += payload.len() as u64;
                 take(payload);
             } else {
                 self.early.push_back((of, payload));
@@ -242,7 +164,7 @@ impl Tunnel {
     }
 }
 
-/// A UDP payload as an HTTP datagram (RFC 9297, section 2.1; RFC 9298, section 5).
+/// A payload as an HTTP datagram (RFC 9297, section 2.1; RFC 9298, section 5; RFC 9484, section 6).
 fn encode(stream: StreamId, payload: &[u8]) -> Bytes {
     let mut datagram = BytesMut::with_capacity(VarInt::MAX_SIZE + CONTEXT.len() + payload.len());
     let quarter = VarInt::from_u64(stream.into_inner() / 4);

@@ -21,8 +21,8 @@ mod proxy;
 mod relay;
 
 pub use config::{
-    BypassRule, Config, ConfigContext, ConnectionIds, HandshakeMode, NextHop, PepError, Place,
-    PoolConfig, SideConfig,
+    BypassRule, Config, ConfigContext, HandshakeMode, NextHop, PepError, Place, PoolConfig,
+    SideConfig,
 };
 pub use connections::Socket;
 pub use events::{ClosedBy, ConnectionNumber, Event, Refusal, Statistics};

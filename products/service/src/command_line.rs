@@ -15,8 +15,8 @@ pub const PLACE: &str = "the command line";
 /// An option, and the path of the key that it sets.
 pub type Sets = (&'static str, &'static [&'static str]);
 
-/// The options that every program has, beside `--config`, `--check`, `--workers`, `--set`, `--help`
-/// and `--version`: each sets one key to a text.
+/// The options that every program has, beside `--config`, `--check`, `--set`, `--help` and
+/// `--version`: each sets one key to a text.
 const COMMON: [Sets; 3] = [
     ("metrics", &["metrics", "listen"]),
     ("log-format", &["log", "format"]),
@@ -43,6 +43,8 @@ pub struct CommandLine {
     pub lists: &'static [Sets],
     /// The letters that some of them have, too.
     pub letters: &'static [(&'static str, char)],
+    /// Whether it has several threads, and `--workers`.
+    pub workers: bool,
     /// Flags that ask for something else than to serve.
     pub tasks: &'static [&'static str],
     /// Options of another form.
@@ -117,10 +119,10 @@ impl CommandLine {
             .arg(flag("version").action(ArgAction::Version))
             .arg(flag("check"))
             .arg(option("config").short('c').value_name("FILE"))
-            .arg(option("workers").value_parser(clap::value_parser!(u32)))
             .arg(option("set"))
             .args(named)
             .args(self.tasks.iter().map(|task| flag(task)))
+            .args(self.workers.then(workers))
             .args((self.own)())
     }
 
@@ -169,10 +171,10 @@ impl CommandLine {
         for (place, text) in values(matches, "set") {
             found.push((place, set(text)?));
         }
-        if let (Some(place), Some(count)) = (
-            matches.indices_of("workers").and_then(Iterator::last),
-            matches.get_many::<u32>("workers").and_then(Iterator::last),
-        ) {
+        if self.workers
+            && let Some(place) = matches.indices_of("workers").and_then(Iterator::last)
+            && let Some(count) = matches.get_many::<u32>("workers").and_then(Iterator::last)
+        {
             let workers = Override::new("--workers", &["workers"], i64::from(*count));
             found.push((place, workers));
         }
@@ -202,6 +204,10 @@ impl CommandLine {
 pub fn option(name: &'static str) -> Arg {
     let option = Arg::new(name).long(name).value_name("VALUE");
     option.action(ArgAction::Append).allow_hyphen_values(true)
+}
+
+fn workers() -> Arg {
+    option("workers").value_parser(clap::value_parser!(u32))
 }
 
 /// An option without a value.

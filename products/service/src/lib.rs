@@ -7,6 +7,7 @@
 //! threads and what signals do to them; [`inbox`], messages to these; [`virtual_time`], trials.
 
 pub mod command_line;
+pub mod ending;
 mod error;
 pub mod http;
 pub mod inbox;

@@ -1,5 +1,6 @@
 //! Settings that programs have in common, and how they are checked.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -112,6 +113,43 @@ impl<'de> Deserialize<'de> for HostPort {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         text.parse().map_err(D::Error::custom)
+    }
+}
+
+/// The options of a transport, such as `cc` and `iw`, by name.
+pub type Options = BTreeMap<String, OptionValue>;
+
+/// The value of an option: a text, a number, or whether it is on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OptionValue(
+    /// As the transport reads it.
+    pub String,
+);
+
+impl Serialize for OptionValue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for OptionValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Flag(bool),
+            ConnectionNumber(i64),
+            Text(String),
+        }
+        let hint = "write a text, a whole number, true or false";
+        Ok(Self(
+            match Written::deserialize(deserializer).map_err(|_| D::Error::custom(hint))? {
+                Written::Flag(true) => "on".into(),
+                Written::Flag(false) => "off".into(),
+                Written::ConnectionNumber(number) => number.to_string(),
+                Written::Text(text) => text,
+            },
+        ))
     }
 }
 

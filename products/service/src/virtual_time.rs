@@ -83,6 +83,7 @@ pub fn run<M: Middlebox>(
         driver: program.driver.into(),
         next_wake: Some(0),
         shared_memory,
+        paths: false,
     };
     pipes.send(&encode_message(READY, &serde_json::to_vec(&ready)?))?;
     while let Some((kind, body)) = pipes.receive()? {

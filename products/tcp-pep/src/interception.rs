@@ -121,6 +121,7 @@ impl Interception {
                     device: device.clone(),
                     port: *port,
                     is_reply,
+                    is_tcp: true,
                     everything,
                     table: TABLE,
                 }));

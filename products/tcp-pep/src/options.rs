@@ -82,6 +82,7 @@ impl ProxyOptions {
         if let Some(window) = given.take_number("window", WINDOWS)? {
             settings.window(window, window)?;
         }
+        settings.receive_buffer(&mut given)?;
         let buffer = given.take_number("buffer", BUFFERS)?;
         let accept = accept(given.take("accept").as_deref())?;
         let pool = given.take_number("pool", POOLS)?;
@@ -214,6 +215,7 @@ mod tests {
                 "option rate = \"fast\": write a whole number from 1000",
             ),
             ("window=200000", "window"),
+            ("rmem=33554433", "no more than the largest buffer, 33554432"),
             ("cc=vegan", "this kernel has"),
         ] {
             let error = read(text, true).unwrap_err();

@@ -110,6 +110,7 @@ fn kind(side: &Side, transparent: bool) -> SocketKind {
         nonblocking: true,
         pacing: side.pacing(),
         fast_open: false,
+        multipath: false,
     }
 }
 

@@ -39,7 +39,7 @@ class Ratio:
     p: float | None = None  # of such a difference or a greater one where there is none
 
 
-def ratio(first: Sequence[float], second: Sequence[float]) -> Ratio | None:
+def ratio(first: Sequence[float], second: Sequence[float], confidence: float = CONFIDENCE) -> Ratio | None:
     """The ratio of geometric means, second / first; None where a sample is empty or has a value that is not
     positive and finite.
     """
@@ -54,13 +54,21 @@ def ratio(first: Sequence[float], second: Sequence[float]) -> Ratio | None:
         value = math.exp(difference)
         return Ratio(value, value, value, 1.0 if difference == 0 else 0.0)
     freedom = error**2 / (error_a**2 / (len(first) - 1) + error_b**2 / (len(second) - 1))
-    reach = t_quantile(CONFIDENCE, freedom) * math.sqrt(error)
+    reach = t_quantile(confidence, freedom) * math.sqrt(error)
     return Ratio(
         math.exp(difference),
         _exp(difference - reach),
         _exp(difference + reach),
         t_test(difference / math.sqrt(error), freedom),
     )
+
+
+def equivalence(first: Sequence[float], second: Sequence[float]) -> Ratio | None:
+    """The ratio with the interval of two one-sided tests at 5 %: where it is within a margin, both that the
+    ratio is below the margin and that it is above are rejected at that level, and the means are equal within
+    it (D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987). It is the two-sided interval of 90 %.
+    """
+    return ratio(first, second, 1 - 2 * (1 - CONFIDENCE))
 
 
 def geometric_mean(values: Sequence[float]) -> float | None:
@@ -120,6 +128,16 @@ def t_quantile(confidence: float, freedom: float) -> float:
             break
         low, high = (middle, high) if t_test(middle, freedom) > 1 - confidence else (low, middle)
     return high
+
+
+def exact_test(first: tuple[int, int], second: tuple[int, int]) -> float:
+    """The probability of two shares (successes, trials) as unlikely as these, or more, if both sides succeed
+    equally often: R. A. Fisher's exact test, two-sided (J. R. Stat. Soc. 85, 1922).
+    """
+    (ok_a, all_a), (ok_b, all_b) = first, second
+    ok = ok_a + ok_b
+    ways = [math.comb(all_a, n) * math.comb(all_b, ok - n) for n in range(ok + 1)]
+    return sum(one for one in ways if one <= ways[ok_a]) / sum(ways)
 
 
 def _beta(x: float, rest: float, a: float, b: float) -> float:

@@ -3,6 +3,7 @@
 `bentpipe-trace analyze --link` takes these facts, and figures draw them as lines. They come from the summary
 of the scenario in the run's manifest; runs of earlier versions know fewer. Where proxies split the path, what
 a connection crosses is one hop of it, whose rate and delay are not those of the whole: they are unknown then.
+So they are where a scenario has several paths, and a connection may take all of them.
 """
 
 from __future__ import annotations
@@ -61,6 +62,8 @@ def of_trial(summary: dict[str, Any], record: Record) -> LinkFacts:
     known = {
         name: value for name, value in summary.items() if name in names and (whole or name == "mtu_bytes")
     }
+    if summary.get("paths"):  # rates, delays and queues are those of one of several paths
+        known = {name: value for name, value in known.items() if name == "mtu_bytes"}
     inner = [one.mtu_bytes for one in (*record.proxies, record.tunnel) if one is not None and one.mtu_bytes]
     if inner:
         known["mtu_bytes"] = min(inner)

@@ -3,7 +3,7 @@ chance.
 
 Model: two-way random effects with replication, `value = mean + client + server + pair + trial`, each effect
 drawn at random (S. R. Searle, G. Casella, C. E. McCulloch, Variance Components, 1992, chapter 4). Pairs may
-have unequal numbers of trials: means of pairs are then weighed alike, and the variance of a pair's mean is
+have unequal numbers of trials: means of pairs are then weighed equally, and the variance of a pair's mean is
 the trials' over the harmonic mean of these numbers (the method of unweighted means). An estimate below 0
 counts as 0. Intervals are of a bootstrap over clients and over servers: others might have been chosen. Where
 the servers are all that are meant, it is over clients alone.

@@ -15,7 +15,7 @@ import msgspec
 from rich.console import Console
 
 from bentpipe.analysis.sequential import MOST
-from bentpipe.cli import check_summary, watching
+from bentpipe.cli import check_summary, completing, watching
 from bentpipe.cli.compare import Share
 from bentpipe.cli.run_options import Folder, split
 from bentpipe.cli.stacks import note_replaced
@@ -35,11 +35,14 @@ VERDICTS = "verdicts.json"
 
 
 @click.command(short_help="Check stacks against objectives, or against an earlier run.")
-@click.argument("suite_name", required=False, default=DEFAULT_SUITE, metavar="[SUITE]")
+@click.argument(
+    "suite_name", required=False, default=DEFAULT_SUITE, metavar="[SUITE]", shell_complete=completing.suite
+)
 @click.option(
     "--client",
     "clients",
     multiple=True,
+    shell_complete=completing.stack,
     callback=split,
     metavar="STACK,…",
     help=f"Stacks, as in quinn:cc=bbr; comma-separated, can be repeated (default: {DEFAULT_STACK}).",
@@ -48,6 +51,7 @@ VERDICTS = "verdicts.json"
     "--server",
     "servers",
     multiple=True,
+    shell_complete=completing.stack,
     callback=split,
     metavar="STACK,…",
     help=f"Stacks, as for --client; each client is checked with each (default: {DEFAULT_STACK}).",

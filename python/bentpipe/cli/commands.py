@@ -33,18 +33,30 @@ PLACES = {
     "perf": "programs:perf",
     "pep": "programs:pep",
     "tcp-pep": "programs:tcp_pep",
+    "masque": "programs:masque",
     "worker": "worker:worker",
+    "completion": "completion:completion",
 }
+
+# What to do next, for who types `bentpipe` alone.
+_FIRST = """\
+Bentpipe: real QUIC and TCP stacks over satellite links, in virtual time. What to do next:
+  bentpipe explore       move a path's sliders in the browser, and see the transfer change
+  bentpipe run           stacks against each other over the ground, LEO and GEO, and a report
+  bentpipe stacks        which stacks are installed; bentpipe scenarios: which paths there are
+  bentpipe --help        all commands; bentpipe COMMAND --help has examples"""
 
 
 @click.group(
     cls=LazyGroup,
     places={name: f"{__package__}.{place}" for name, place in PLACES.items()},
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    invoke_without_command=True,
     epilog=f"Pages that help texts name, such as docs/reference/campaigns.md, are in {paths.root()}",
 )
 @click.version_option(bentpipe.__version__, prog_name="bentpipe")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """The laboratory for transport over satellite links.
 
     \b
@@ -58,7 +70,10 @@ def cli() -> None:
       bentpipe perf server                          an iperf3 for QUIC, with `bentpipe perf client`
       bentpipe pep --config pep.toml                a proxy for QUIC over satellites
       bentpipe tcp-pep --config tcp-pep.toml        a proxy for TCP over satellites
+      bentpipe masque proxy --config masque.toml    a proxy for UDP over HTTP/3
     """
+    if context.invoked_subcommand is None:
+        click.echo(_FIRST)
 
 
 def invoke(arguments: list[str]) -> int:

@@ -15,6 +15,7 @@ import click
 from rich.console import Console
 
 from bentpipe import progress
+from bentpipe.cli import completing
 from bentpipe.cli.run_options import Folder, split, split_treatments
 from bentpipe.errors import UsageError
 from bentpipe.objectives import derivation
@@ -31,6 +32,7 @@ _STEP_S = 0.1
     "--scenario",
     "scenarios",
     multiple=True,
+    shell_complete=completing.scenario,
     callback=split,
     required=True,
     metavar="NAME,…",
@@ -40,6 +42,7 @@ _STEP_S = 0.1
     "--treatment",
     multiple=True,
     callback=split_treatments,
+    shell_complete=completing.treatment,
     metavar="WHAT,…",
     help="As in bentpipe run (default: direct,tcp-pep). tcp-pep without a chain is run with each of the "
     "configurations A to D of Kuhn et al. 2020, table III.",

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from bentpipe.cli import completing
 from bentpipe.cli.run_options import Folder, split
 from bentpipe.errors import UsageError
 from bentpipe.plan.treatments import DIRECT
@@ -20,8 +21,10 @@ WORKLOAD = "transfer:1MB"
 SEEDS = 10
 
 
-def _of_senders(name: str, metavar: str, text: str) -> Callable[[Any], Any]:
-    return click.option(f"--{name}", multiple=True, metavar=metavar, help=text)
+def _of_senders(
+    name: str, metavar: str, text: str, completer: completing.Completer | None = None
+) -> Callable[[Any], Any]:
+    return click.option(f"--{name}", multiple=True, metavar=metavar, help=text, shell_complete=completer)
 
 
 def _servers(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -31,7 +34,12 @@ def _servers(context: click.Context, parameter: click.Parameter, values: tuple[s
 
 @click.command(short_help="Move a path's sliders in the browser and see the transfer change.")
 @click.option(
-    "--scenario", default=SCENARIO, show_default=True, metavar="NAME", help="A scenario, or a .toml file."
+    "--scenario",
+    default=SCENARIO,
+    show_default=True,
+    metavar="NAME",
+    shell_complete=completing.scenario,
+    help="A scenario, or a .toml file.",
 )
 @click.option(
     "--set",
@@ -40,15 +48,23 @@ def _servers(context: click.Context, parameter: click.Parameter, values: tuple[s
     metavar="KEY=VALUE",
     help="Change the scenario, as in forward.queue=1BDP; can be repeated.",
 )
-@_of_senders("client", "STACK", "As in bentpipe run; twice for two senders. Default: the server's stack.")
+@_of_senders(
+    "client",
+    "STACK",
+    "As in bentpipe run; twice for two senders. Default: the server's stack.",
+    completing.stack,
+)
 @click.option(
     "--server",
     multiple=True,
     callback=_servers,
+    shell_complete=completing.stack,
     metavar="STACK",
     help=f"As in bentpipe run; twice for two senders. Default: {' and '.join(SERVERS)}.",
 )
-@_of_senders("treatment", "WHAT", "As in bentpipe run; twice for two senders. Default: direct.")
+@_of_senders(
+    "treatment", "WHAT", "As in bentpipe run; twice for two senders. Default: direct.", completing.treatment
+)
 @_of_senders("workload", "WHAT", f"As in bentpipe run; twice for two senders. Default: {WORKLOAD}.")
 @_of_senders(
     "protocol", "HTTP", "Of pages and live streams: h1, h2 or h3, empty for none; twice for two senders."
@@ -85,6 +101,7 @@ def explore(
       bentpipe explore --scenario geo-tum --server noq --treatment direct --treatment quic-pep
       bentpipe explore --scenario satloss --workload transfer:10MiB --no-browser
     """
+    from bentpipe.explore.access import Access
     from bentpipe.explore.app import Explorer
     from bentpipe.explore.exploration import default_seed
     from bentpipe.explore.serving import open_browser
@@ -97,9 +114,9 @@ def explore(
         seed=default_seed() if seed is None else seed,
     )
 
-    def ready(address: str) -> None:
-        click.echo(f"explore: {address}")
-        if not no_browser and not open_browser(address):
+    def ready(access: Access) -> None:
+        click.echo(f"explore: {access.address}")
+        if not no_browser and not open_browser(access):
             click.echo("note: there is no browser here: open this address in one", err=True)
         click.echo("Ctrl-C ends it", err=True)
 

@@ -7,6 +7,7 @@ import subprocess
 import click
 
 from bentpipe import paths
+from bentpipe.cli import completing
 from bentpipe.errors import Interrupted
 from bentpipe.remote.lab import LinkLaboratory
 
@@ -14,7 +15,12 @@ from bentpipe.remote.lab import LinkLaboratory
 @click.command(short_help="Run a link of known properties between two SSH servers, to test real links on.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 @click.option(
-    "--scenario", default="sat", show_default=True, metavar="NAME", help="The scenario of the link."
+    "--scenario",
+    default="sat",
+    show_default=True,
+    metavar="NAME",
+    shell_complete=completing.scenario,
+    help="The scenario of the link.",
 )
 @click.option(
     "--set",

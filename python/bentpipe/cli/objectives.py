@@ -7,6 +7,7 @@ import json
 import click
 
 from bentpipe import workload
+from bentpipe.cli import completing
 from bentpipe.cli.derive import derive
 from bentpipe.cli.layout import folded
 from bentpipe.objectives import suite
@@ -43,7 +44,7 @@ def objectives(context: click.Context, as_json: bool) -> None:
 
 
 @objectives.command()
-@click.argument("name", metavar="SUITE")
+@click.argument("name", metavar="SUITE", shell_complete=completing.suite)
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def show(name: str, as_json: bool) -> None:
     """Show what SUITE, a name or a .toml file, requires of stacks.

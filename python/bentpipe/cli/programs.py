@@ -1,4 +1,4 @@
-"""Commands that are separate programs: `bentpipe perf`, `bentpipe pep` and `bentpipe tcp-pep`."""
+"""Commands that are separate programs, such as `bentpipe perf` and `bentpipe pep`."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ import click
 from bentpipe import paths
 
 
-def _command(name: str, about: str, help_file: str) -> click.Command:
-    """The command that starts `bentpipe-NAME`; the program prints the same help as this one does."""
+def _command(
+    name: str, about: str, help_file: str, program_name: str | None = None, role: tuple[str, ...] = ()
+) -> click.Command:
+    """The command that starts `bentpipe-NAME`, or `program_name` in a role, which prints the same help."""
 
     def start(arguments: tuple[str, ...]) -> None:
         if not arguments or "--help" in arguments or "-h" in arguments:
             click.echo((paths.root() / help_file).read_text(), nl=False)
             return
-        program = paths.program(f"bentpipe-{name}")
+        program = paths.program(program_name or f"bentpipe-{name}")
         sys.stdout.flush()
-        os.execv(program, [str(program), *arguments])  # signals and exit code are the program's own
+        os.execv(program, [str(program), *role, *arguments])  # signals and exit code are the program's own
 
     return click.Command(
         name,
@@ -44,4 +46,26 @@ tcp_pep = _command(
     "tcp-pep",
     "Run a proxy that splits TCP connections at an end of a satellite link.",
     "products/tcp-pep/src/program/help.txt",
+)
+
+_MASQUE = "products/masque/src/program"
+masque = click.Group(
+    "masque",
+    help="Carry UDP over HTTP/3, by way of a proxy (MASQUE, RFC 9298).",
+    commands=[
+        _command(
+            "proxy",
+            "Run a proxy for UDP over HTTP/3: it sends clients' datagrams on to their targets.",
+            f"{_MASQUE}/proxy/help.txt",
+            "bentpipe-masque",
+            ("proxy",),
+        ),
+        _command(
+            "client",
+            "Open a UDP port that leads to a target by way of such a proxy.",
+            f"{_MASQUE}/client/help.txt",
+            "bentpipe-masque",
+            ("client",),
+        ),
+    ],
 )

@@ -6,15 +6,15 @@ import importlib
 import shlex
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 
 from bentpipe import progress
-from bentpipe.cli import run_options, step_ends, summary, watching
+from bentpipe.cli import completing, run_options, step_ends, summary, watching
 from bentpipe.cli.layout import folded
 from bentpipe.errors import BentpipeError, Interrupted, UsageError
 from bentpipe.execution import dask_cluster, preparation
@@ -31,9 +31,12 @@ from bentpipe.runs.records import without_courses
 from bentpipe.stacks.time_limits import silence_s
 from bentpipe.testbed import REMOTE
 
+if TYPE_CHECKING:
+    from bentpipe.report.pages import UsedBy
+
 
 @click.command(short_help="Run a campaign: stacks against each other over satellite paths.")
-@click.argument("name", required=False, metavar="[CAMPAIGN.toml]")
+@click.argument("name", required=False, metavar="[CAMPAIGN.toml]", shell_complete=completing.campaign)
 @run_options.PLAN
 @run_options.EXECUTION
 @watching.OPTION
@@ -185,21 +188,39 @@ def _note(text: str) -> None:
     click.echo(f"note: {text}", err=True)
 
 
-def build_report(folder: Path) -> Path:
+def build_report(folder: Path, used_by: Sequence[UsedBy] | None = None) -> Path:
     """Build the report of a finished run; its first page. If that is interrupted, it can be repeated at any
-    time.
+    time. It names the studies that are made from the run: by its campaign, or `used_by`.
     """
     from bentpipe.report import build
 
     again = f"bentpipe report {shlex.quote(str(folder))}"
     try:
-        return build(folder)
+        return build(folder, _studies_of(folder) if used_by is None else used_by)
     except KeyboardInterrupt:
         hint = f"records are complete; make the report with: {again}"
         raise Interrupted("interrupted while the report was made", hint) from None
     except OSError as error:
         what = f"{error.filename or folder / 'report'}: cannot be written: {error.strerror}"
         raise BentpipeError(what, f"records are complete; make the report with: {again}") from error
+
+
+def _studies_of(folder: Path) -> list[UsedBy]:
+    """The studies with a run of this campaign; none where studies or manifest cannot be read."""
+    from bentpipe.report.pages import UsedBy
+    from bentpipe.runs import manifest
+    from bentpipe.study import catalogue
+
+    try:
+        campaign = manifest.read(folder).campaign
+        known = catalogue.discover().values()
+    except BentpipeError:  # what a report is of is not their matter
+        return []
+    return [
+        UsedBy(one.title, f"bentpipe study {one.name}", None)
+        for one in known
+        if campaign in {planned.campaign.stem for planned in one.runs}
+    ]
 
 
 def _show(execution: RunExecution, console: Console, begin: float) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from bentpipe import paths, workload
+from bentpipe.cli import completing
 from bentpipe.errors import UsageError
 from bentpipe.execution.dask_cluster import DaskSettings
 from bentpipe.plan import campaign, flows, treatments
@@ -69,6 +70,7 @@ PLAN = _options(
         "--scenario",
         multiple=True,
         callback=split,
+        shell_complete=completing.scenario,
         metavar="NAME,…",
         help="Names, or paths to .toml files; comma-separated, can be repeated.",
     ),
@@ -76,6 +78,7 @@ PLAN = _options(
         "--client",
         multiple=True,
         callback=split,
+        shell_complete=completing.stack,
         metavar="STACK,…",
         help="Stacks, as in quinn:cc=bbr:iw=32; comma-separated, can be repeated.",
     ),
@@ -83,6 +86,7 @@ PLAN = _options(
         "--server",
         multiple=True,
         callback=split,
+        shell_complete=completing.stack,
         metavar="STACK,…",
         help="Stacks, as for --client; comma-separated, can be repeated.",
     ),
@@ -116,12 +120,14 @@ PLAN = _options(
         multiple=True,
         metavar="KEY=VALUE,…",
         help="A further flow through the same links, as in server=noq:cc=cubic,start=1s; what it leaves out "
-        "of client, server, workload and start is as in the trial's own flow. Can be repeated.",
+        "of client, server, workload and start is as in the trial's own flow; middlebox=rate=0% gives its "
+        "middleboxes other options. Can be repeated.",
     ),
     click.option(
         "--treatment",
         multiple=True,
         callback=split_treatments,
+        shell_complete=completing.treatment,
         metavar="WHAT,…",
         help="What is between the ends: direct (default: nothing), or a middlebox, such as quic-pep, a "
         "proxy (bentpipe stacks lists them), or, in real time, vpn, a tunnel, which may lead through "

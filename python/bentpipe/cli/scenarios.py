@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from bentpipe.cli import courses, drawing
+from bentpipe.cli import completing, courses, drawing
 from bentpipe.cli.layout import WIDTH, folded
 from bentpipe.cli.scenarios_import import import_
 from bentpipe.cli.scenarios_orbit import orbit
@@ -63,6 +63,11 @@ def _list(summaries: dict[str, dict[str, Any]]) -> None:
         numbers = f"{one['rtt_ms']:>6g}  {rates[name]:>{rate}}  {_loss(one):<6}  {_both(one, 'queue')}"
         line = f"{name:<{column}}  {numbers}"
         click.echo(line if len(line) <= width else f"{line[: width - 1]}…")
+        for path in one.get("paths", [])[1:]:
+            numbers = (
+                f"{path['rtt_ms']:>6g}  {_rates(path):>{rate}}  {_loss(path):<6}  {_both(path, 'queue')}"
+            )
+            click.echo(f"{'  and ' + path['name']:<{column}}  {numbers}")
         click.echo(textwrap.fill(one["title"], width, initial_indent="    ", subsequent_indent="    "))
     click.echo("Rates are forward (server → client) / return, LOWEST-HIGHEST where they change.")
     click.echo("More: bentpipe scenarios show NAME")
@@ -73,7 +78,7 @@ for command in (import_, orbit, rain):
 
 
 @scenarios.command()
-@click.argument("name")
+@click.argument("name", shell_complete=completing.scenario)
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a key first.")
 @click.option("--json", "as_json", is_flag=True, help="Print the scenario in full as JSON.")
 def show(name: str, settings: tuple[str, ...], as_json: bool) -> None:
@@ -111,7 +116,8 @@ def _show(found: Scenario) -> None:
     one = found.summary
     click.echo(folded(f"{found.label}: {one['title']}", further="  "))
     for heading, text in (
-        ("round trip", f"{one['rtt_ms']:g} ms"),
+        ("round trip", _round_trips(one)),
+        ("paths", ", ".join(path["name"] for path in one.get("paths", []))),
         ("timeout", f"{one['timeout_s']:g} s"),
         ("source", one["source"]),
         ("notes", one["notes"]),
@@ -158,6 +164,14 @@ def _one_of(value: Any) -> str:
         at, step = value
         return f"from {at} {step}"
     return str(value)
+
+
+def _round_trips(summary: dict[str, Any]) -> str:
+    """That of the path, or of each path with its name."""
+    each = summary.get("paths")
+    if each is None:
+        return f"{summary['rtt_ms']:g} ms"
+    return ", ".join(f"{path['name']} {path['rtt_ms']:g} ms" for path in each)
 
 
 def _rates(summary: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ from typing import NoReturn
 import click
 
 from bentpipe import paths
+from bentpipe.cli import completing
 from bentpipe.errors import UsageError
 from bentpipe.execution.guest_shell import GuestShell
 from bentpipe.plan import scenarios
@@ -37,7 +38,7 @@ class _Shell(click.Command):
 
 
 @click.command(cls=_Shell, short_help="Run any command behind a satellite link.")
-@click.argument("scenario")
+@click.argument("scenario", shell_complete=completing.scenario)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 @click.option(
     "--testbed",

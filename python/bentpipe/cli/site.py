@@ -66,7 +66,8 @@ def _studies() -> Iterator[ShownStudy]:
 
     for study in catalogue.discover().values():
         if pages := _pages(study):
-            yield ShownStudy(study.name, study.title, study.question, pages)
+            campaigns = frozenset(one.campaign.stem for one in study.runs)
+            yield ShownStudy(study.name, study.title, study.question, pages, campaigns)
 
 
 def _pages(study: Study) -> tuple[Path, ...]:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bentpipe import contract as conformance
+from bentpipe.cli import completing
 from bentpipe.cli import install as installing
 from bentpipe.cli.layout import folded
 from bentpipe.errors import UsageError, one_of
@@ -147,7 +148,7 @@ def note_replaced(known: dict[str, Stack]) -> None:
 
 
 @stacks.command()
-@click.argument("name")
+@click.argument("name", shell_complete=completing.stack)
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 @_extra
 @click.pass_obj
@@ -223,7 +224,7 @@ def _show_rows(*rows: tuple[str, str]) -> None:
 
 
 @stacks.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completing.stack)
 @click.option("--all", "every", is_flag=True, help="Test all stacks, except those whose tools are missing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
 @_extra
@@ -298,7 +299,7 @@ def _tested(stack: Stack, quiet: bool) -> dict[str, object]:
 
 
 @stacks.command()
-@click.argument("names", nargs=-1, metavar="NAME...")
+@click.argument("names", nargs=-1, metavar="NAME...", shell_complete=completing.stack)
 @click.option(
     "--all", "every", is_flag=True, help="Install all stacks, except those whose tools are missing."
 )

@@ -35,13 +35,19 @@ def _lasted_s(record: Record) -> float:
     return record.virtual_s if record.completion_s is None else record.completion_s
 
 
+def _links(path: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The links of a path, both ways."""
+    for segment in ("access", "satellite", "ground"):
+        yield from (path.get(segment) or {}).values()
+
+
 def _ends(scenario: Mapping[str, Any]) -> dict[tuple[float, bool], list[str]]:
     """The ends of steps, whether they then begin again, and the quantities that they are of."""
     found: dict[tuple[float, bool], list[str]] = {}
-    for segment in ("access", "satellite", "ground"):
-        for link in (scenario.get(segment) or {}).values():
+    for path in (scenario, *(scenario.get("paths") or {}).values()):
+        for link in _links(path):
             for quantity in ("rate", "delay", "loss"):
-                value = link.get(quantity)
+                value: Any = link.get(quantity)
                 steps = value.get("steps", []) if isinstance(value, dict) else []
                 if len(steps) <= 1:
                     continue

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import click
 
 from bentpipe.cli import exit_code, watching
-from bentpipe.cli.run import run
+from bentpipe.cli.run import build_report, run
 from bentpipe.errors import BentpipeError, Interrupted
 from bentpipe.runs.manifest import FILE
 from bentpipe.study import catalogue
@@ -66,6 +68,12 @@ def _command(one: Study) -> click.Command:
             type=click.Path(path_type=Path, file_okay=False),
             metavar="DIR",
             help="Where the page goes (default: the study's folder; of a package, the current one).",
+        ),
+        click.Option(
+            ["--site"],
+            type=click.Path(path_type=Path, file_okay=False),
+            metavar="DIR",
+            help="Also build the reports of its runs, and a site of them and the page, with links both ways.",
         ),
         click.Option(["--watch"], is_flag=True, help=watching.HELP),
     ]
@@ -145,7 +153,9 @@ def _say_what_took(took: Mapping[str, float], failed: Mapping[str, BentpipeError
     click.echo(f"{'together':{width}}  {sum(took.values()) / 60:6.1f} min")
 
 
-def _carry_out(one: Study, runs: tuple[Path, ...], every: bool, out: Path | None) -> int:
+def _carry_out(
+    one: Study, runs: tuple[Path, ...], every: bool, out: Path | None, site: Path | None = None
+) -> int:
     folders = list(runs)
     for number, planned in enumerate(one.runs if not runs else ()):
         if planned.optional and not every:
@@ -154,9 +164,29 @@ def _carry_out(one: Study, runs: tuple[Path, ...], every: bool, out: Path | None
         if code := _run_whole(one, planned, folder):
             return code
         folders.append(folder)
-    for file in study_page.write(one, folders, out):
+    files = study_page.write(one, folders, out)
+    for file in files:
         click.echo(file)
+    if site is not None:
+        click.echo(_build_site(one, folders, files, site))
     return 0
+
+
+def _build_site(one: Study, folders: Sequence[Path], files: Sequence[Path], site: Path) -> Path:
+    """Build the reports of a study's runs, and the site of these and of its pages; its first page."""
+    from bentpipe.report import collection
+    from bentpipe.report.pages import UsedBy
+
+    pages = tuple(file for file in files if file.suffix == ".md")
+    campaigns = frozenset(planned.campaign.stem for planned in one.runs)
+    shown = collection.ShownStudy(one.name, one.title, one.question, pages, campaigns)
+    name = collection.page_names([shown])[pages[0].resolve()]
+    for folder in folders:
+        there = os.path.relpath(site.resolve() / "studies" / f"{name}.html", folder.resolve() / "report")
+        used_by = UsedBy(one.title, f"bentpipe study {one.name}", quote(Path(there).as_posix()))
+        build_report(folder, [used_by])
+    collection.build(collection.Collection(folders, one.title, [shown]), site)
+    return site / "studies" / f"{name}.html"
 
 
 def _run_whole(one: Study, planned: PlannedRun, folder: Path) -> int:

@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bentpipe import workload
+from bentpipe import labels, workload
 from bentpipe.analysis.cells import Cell, Matrix, MatrixKey, matrices
 from bentpipe.cli.layout import folded
 from bentpipe.cli.workload_summary import WorkloadTables, is_shown
@@ -78,6 +78,8 @@ def show(records: Sequence[Record], scenarios: Mapping[str, ScenarioState], cons
         console.print(_rest(len(every) - len(shown)))
     if shown:
         console.print(_legend(shown), markup=False)
+    for line in (*path_shares(records), *recoveries(records)):
+        console.print(folded(line, "", "  "), markup=False, highlight=False, soft_wrap=True)
     lines = remarks(records)
     for line in lines[:_LINES]:
         text = folded(line.lstrip(), "  ", "    ")
@@ -114,6 +116,69 @@ def counts(records: Sequence[Record]) -> str:
     found = Counter(record.outcome for record in records)
     unsupported = f", {found['unsupported']} unsupported" if found["unsupported"] else ""
     return f"{found['ok']} ok{unsupported}"
+
+
+def path_shares(records: Sequence[Record]) -> list[str]:
+    """A line per scenario with several paths, workload and treatment: the shares of the bytes that each pair
+    sent over each path, in the direction with more of them, means of successful trials.
+    """
+    several = [record for record in records if record.ok and record.paths]
+    groups: dict[tuple[str, str], dict[str, list[list[float]]]] = {}
+    for record in several:
+        forward = sum(path.forward_bytes for path in record.paths)
+        back = sum(path.return_bytes for path in record.paths)
+        way, shares = "forward", [path.forward_share for path in record.paths]
+        if back > forward:
+            way, shares = "return", [path.return_share for path in record.paths]
+        setting = record.scenario + _apart(record, several)
+        names = " / ".join(path.name for path in record.paths)
+        pairs = groups.setdefault((setting, f"shares of the {way} bytes over {names}"), {})
+        pair = f"{record.client} → {record.server}"
+        pairs.setdefault(pair, []).append([share or 0.0 for share in shares])
+    return [
+        f"{setting}: {what}: {', '.join(f'{pair} {_per_cent(shares)}' for pair, shares in pairs.items())}"
+        for (setting, what), pairs in groups.items()
+    ]
+
+
+def recoveries(records: Sequence[Record]) -> list[str]:
+    """A line per scenario, workload and treatment with clients that left the first path for the second: what
+    each pair needed from the last data over the one to the first over the other, medians of trials that are
+    ok.
+    """
+    moved = [(record, gap) for record in records if (gap := recovery_s(record)) is not None]
+    groups: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for record, gap in moved:
+        setting = record.scenario + _apart(record, [one for one, _ in moved])
+        first, second = (path.name for path in record.paths[:2])
+        what = f"from the last data over {first} to the first over {second}"
+        pairs = groups.setdefault((setting, what), {})
+        pairs.setdefault(f"{record.client} → {record.server}", []).append(gap)
+    return [
+        f"{setting}: {what}: "
+        + ", ".join(f"{pair} {1000 * statistics.median(gaps):.0f} ms" for pair, gaps in pairs.items())
+        for (setting, what), pairs in groups.items()
+    ]
+
+
+def recovery_s(record: Record) -> float | None:
+    """How long no data came while the client of a successful trial went from the first path to the second;
+    0 if data came over the second before the last over the first, None if it did not move, or used both at
+    once.
+    """
+    if not record.ok or len(record.paths) < 2:
+        return None
+    left, came = record.paths[0].data_last_s, record.paths[1].data_first_s
+    if left is None or came is None:
+        return None
+    moves = any(one.startswith("migrate=") for one in labels.variant(record.client).settings)
+    return max(came - left, 0.0) if moves or came >= left else None
+
+
+def _per_cent(shares: Sequence[Sequence[float]]) -> str:
+    """The mean of each path's shares: `48 / 52 %`."""
+    means = [statistics.fmean(of_path) for of_path in zip(*shares, strict=True)]
+    return " / ".join(f"{100 * mean:.0f}" for mean in means) + " %"
 
 
 def remarks(records: Sequence[Record]) -> list[str]:

@@ -8,7 +8,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,7 @@ class TrialRequest:
 
     label: str  # its folder's name
     seed: int = 1
+    scenario: str = SCENARIO
     settings: tuple[str, ...] = ()  # of the scenario
     testcase: str = "transfer"
     requests: tuple[str, ...] = (f"/{SIZE}",)
@@ -54,6 +55,7 @@ class TrialRequest:
     page: tuple[BundleResource, ...] = ()  # for each request of a page, what leads to it
     live: BundleLiveStream | None = None  # the live stream that the requests are of
     frames: BundleFrameStream | None = None  # the stream of frames that they are of
+    client_options: Mapping[str, str] = field(default_factory=dict)
     logs: bool = False
     shared_memory: bool = True  # False: all messages go through the pipes
     aside: Path | None = None  # a file that is not there while the server runs
@@ -84,7 +86,7 @@ raise SystemExit(code if code >= 0 else 128 - code)
 
 @dataclass(frozen=True)
 class StackPair:
-    """A pair of stacks over the scenario goodput."""
+    """A pair of stacks, over the scenario goodput unless another is asked for."""
 
     client: Stack
     server: Stack
@@ -110,10 +112,10 @@ class StackPair:
             own = self.server.command("virtual-time")
             command = (sys.executable, "-I", "-S", "-c", _ASIDE, str(request.aside), *own)
             server = _Shimmed(server.label, server.stack, {}, command)
-        client = Variant(self.client.name, self.client, {})
+        client = Variant(self.client.name, self.client, request.client_options)
         common = protocol.common(self.client, self.server, request.testcase)
         trial = LocalTrial(
-            scenario=scenarios.resolve(SCENARIO, request.settings).scenario,
+            scenario=scenarios.resolve(request.scenario, request.settings).scenario,
             flows=(
                 LocalFlow(
                     request.testcase,

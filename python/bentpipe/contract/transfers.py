@@ -10,10 +10,13 @@ from typing import Any
 from bentpipe.contract.check import PARTNERS, SIZE, SMALLER, Check, partner_of
 from bentpipe.contract.stack_pair import PATH, SCENARIO, StackPair, TrialRequest, misses_packets
 from bentpipe.stacks import catalogue
-from bentpipe.stacks.model import Stack
+from bentpipe.stacks.model import MIGRATE, MULTIPATH, Stack
 from bentpipe.workload import www_file
 
 _UNCHECKED = "aioquic"  # its client asks for any path; others refuse one that they could not store
+_SEVERAL_PATHS, _LARGER = "leo-terrestrial", 5_000_000
+_ENDING, _BEFORE_ITS_END = "terrestrial-leo", "1s"  # its first path ends after 2 s
+_LEAST_SHARE = 0.05  # of the bytes to the client, for each of two paths
 _REFUSES = "the server answers with RESET_STREAM, over TCP by an end without close_notify,"
 PLAIN = f"{SIZE} bytes arrive whole over {SCENARIO} ({PATH})"  # without it, no other trial is made
 
@@ -38,6 +41,8 @@ def checks(stack: Stack, folder: Path) -> Iterator[Check]:
         )
         return
     yield from _transfers(pair)
+    yield from _several_paths(pair)
+    yield from _migration(pair)
     yield from _refused_paths(pair)
     yield _repetition(pair, first)
     yield _pipes_alone(pair, first)
@@ -53,6 +58,49 @@ def _transfers(pair: StackPair) -> Iterator[Check]:
     }
     for name, request in requests.items():
         yield pair.check(name, request, pair.trial(request))
+
+
+def _several_paths(pair: StackPair) -> Iterator[Check]:
+    """Where both ends have several paths at once, each path carries a part of a file."""
+    if not all(MULTIPATH in stack.options for stack in (pair.client, pair.server)):
+        return
+    www_file(pair.folder / "www", _LARGER)
+    yield _both_paths(
+        pair,
+        f"{_LARGER} bytes arrive whole over both paths of {_SEVERAL_PATHS}, {pair.title}",
+        TrialRequest("paths", scenario=_SEVERAL_PATHS, requests=(f"/{_LARGER}",)),
+        "does the client open each when its handshake is complete",
+    )
+
+
+def _migration(pair: StackPair) -> Iterator[Check]:
+    """A client that can migrates from a path before that ends, and the file arrives."""
+    if MIGRATE not in pair.client.options or not pair.server.follows_paths:
+        return
+    www_file(pair.folder / "www", _LARGER)
+    options = {MIGRATE: _BEFORE_ITS_END}
+    yield _both_paths(
+        pair,
+        f"{_LARGER} bytes arrive whole with {MIGRATE}={_BEFORE_ITS_END} over {_ENDING}, {pair.title}",
+        TrialRequest("migration", scenario=_ENDING, requests=(f"/{_LARGER}",), client_options=options),
+        "does the client migrate at that time, and does the server answer to where it is then",
+    )
+
+
+def _both_paths(pair: StackPair, name: str, request: TrialRequest, question: str) -> Check:
+    """Whether a file arrives whole of which each path carries a part."""
+    result = pair.trial(request)
+    if result["outcome"] != "ok":
+        return pair.check(name, request, result)
+    shares = {path["name"]: path["forward_share"] or 0.0 for path in result["paths"]}
+    told = ", ".join(f"{path} had {share:.0%}" for path, share in shares.items())
+    return Check(
+        name,
+        min(shares.values()) >= _LEAST_SHARE,
+        f"of the bytes to the client {told}",
+        f"does READY say that paths are known, {question}, and do datagrams have the number of their path "
+        "(endpoints/contract/paths.md)?",
+    )
 
 
 def _refused_paths(pair: StackPair) -> Iterator[Check]:

@@ -154,6 +154,7 @@ def _flow(flow: BundleFlow, known: Mapping[str, Stack], mode: str) -> LocalFlow:
         page=tuple(flow.page),
         live=flow.live,
         frames=flow.frames,
+        middlebox=flow.middlebox,
         versions=(flow.client.version, flow.server.version),
     )
 

@@ -116,6 +116,7 @@ class Bundler:
             frames=moved.frames,
             start_ns=flow.start_ms * _NS_PER_MS,
             duration_ns=None if lasts_ms is None else lasts_ms * _NS_PER_MS,
+            middlebox=dict(flow.middlebox),
             client=of_stack(client, self._versions.get(client.stack.name)),
             server=of_stack(server, self._versions.get(server.stack.name)),
         )

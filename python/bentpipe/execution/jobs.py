@@ -65,6 +65,7 @@ class LocalFlow:
     page: tuple[BundleResource, ...] = ()  # for each request of a page, what leads to it
     live: BundleLiveStream | None = None  # the live stream that the requests are of
     frames: BundleFrameStream | None = None  # the stream of frames that they are of
+    middlebox: Mapping[str, str] = field(default_factory=dict)  # options of its own middleboxes
     versions: tuple[str | None, str | None] = (None, None)  # of client and server, as far as they are known
 
     def of_job(self, mode: str) -> JobFlow:
@@ -83,6 +84,7 @@ class LocalFlow:
             frames=None if self.frames is None else FrameStream(**msgspec.structs.asdict(self.frames)),
             start_ns=self.start_ns,
             duration_ns=self.duration_ns,
+            middlebox=dict(self.middlebox),
             client=self.client.program(mode, client),
             server=self.server.program(mode, server),
         )

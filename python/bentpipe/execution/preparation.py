@@ -21,7 +21,7 @@ from bentpipe.labels import VPN
 from bentpipe.plan import campaign, flows
 from bentpipe.plan.applicability import not_applicable
 from bentpipe.plan.campaign import Plan, PlanVariants
-from bentpipe.plan.request import PlanRequest
+from bentpipe.plan.request import PlanRequest, check_paths
 from bentpipe.plan.treatments import DIRECT, QUIC_PEP
 from bentpipe.runs import manifest
 from bentpipe.runs.manifest import Manifest
@@ -83,6 +83,7 @@ def prepare(asked: RunRequest, note: Callable[[str], None]) -> CheckedRun:
             note(f"the timeout is {timeout_s} s: so long do the transfers of a given duration take")
             resolved = request.resolve(plan)
     request.check_times(plan, resolved)
+    check_paths(plan, resolved)
     return CheckedRun(manifest.new(plan, resolved, variants, _stack_folders(asked.stack_folders)), variants)
 
 
@@ -160,7 +161,10 @@ def _check_execution(plan: Plan, asked: RunRequest) -> None:
             middleboxes.tunnels()[treatment.tunnel.kind].command(EMU.mode)
             middleboxes.check_device()
         if treatment.proxies:
-            middleboxes.chains()[treatment.kind].command(TESTBEDS[plan.testbed].mode)
+            middlebox = middleboxes.chains()[treatment.kind]
+            middlebox.command(TESTBEDS[plan.testbed].mode)
+            if middlebox.has_devices and plan.testbed == EMU.name:
+                middleboxes.check_device()
 
 
 def _check_executor(plan: Plan, asked: RunRequest) -> None:

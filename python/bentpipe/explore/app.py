@@ -38,7 +38,7 @@ class Explorer:
     silence_s: int
     port: int = 0
 
-    def serve(self, on_ready: Callable[[str], None]) -> None:
+    def serve(self, on_ready: Callable[[Access], None]) -> None:
         """Serve the page until a signal comes. Nothing is left behind."""
         bundle(ASSETS)
         scratch = Path(tempfile.mkdtemp(prefix="bentpipe-"))
@@ -48,7 +48,7 @@ class Explorer:
         finally:
             watchdog.close()
 
-    async def _serve(self, workshop: Workshop, on_ready: Callable[[str], None]) -> None:
+    async def _serve(self, workshop: Workshop, on_ready: Callable[[Access], None]) -> None:
         access = Access()
         pages = _Pages(self.state, workshop)
         await LocalServer(pages.app(access.token), access, self.port).serve(on_ready)

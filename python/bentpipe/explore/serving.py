@@ -44,8 +44,8 @@ class LocalServer:
         )
         self._server = _Quiet(config)
 
-    async def serve(self, on_ready: Callable[[str], None]) -> None:
-        """Serve until `end` is called or a signal comes; `on_ready` is told the address, in a thread of
+    async def serve(self, on_ready: Callable[[Access], None]) -> None:
+        """Serve until `end` is called or a signal comes; `on_ready` is told how to enter, in a thread of
         its own. UsageError if the port is taken.
         """
         try:
@@ -73,11 +73,11 @@ class LocalServer:
                     self._server.force_exit = True
                 self.end()
 
-    async def _tell_when_ready(self, on_ready: Callable[[str], None]) -> None:
+    async def _tell_when_ready(self, on_ready: Callable[[Access], None]) -> None:
         while not self._server.started:
             await anyio.sleep(0.005)
         # A browser of the terminal holds whoever opens it; the server neither waits for it nor ends with it.
-        Thread(target=on_ready, args=(self.access.address,), daemon=True).start()
+        Thread(target=on_ready, args=(self.access,), daemon=True).start()
 
 
 class _Quiet(uvicorn.Server):
@@ -88,6 +88,6 @@ class _Quiet(uvicorn.Server):
         yield
 
 
-def open_browser(address: str) -> bool:
-    """Show a page in the user's browser; whether there is one."""
-    return webbrowser.open(address)
+def open_browser(access: Access) -> bool:
+    """Show the first page of a server in the user's browser; whether there is one."""
+    return webbrowser.open(access.entrance)

@@ -222,11 +222,11 @@ async def _serve(opens: bool) -> None:
             tasks.cancel_scope.cancel()
 
 
-def _ready(opens: bool) -> Callable[[str], None]:
-    def ready(address: str) -> None:
-        say(address)
+def _ready(opens: bool) -> Callable[[Access], None]:
+    def ready(access: Access) -> None:
+        say(access.address)
         if opens:
-            open_browser(address)
+            open_browser(access)
 
     return ready
 

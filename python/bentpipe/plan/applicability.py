@@ -20,7 +20,7 @@ from bentpipe.plan.treatments import Treatment
 from bentpipe.plan.trial import Trial
 from bentpipe.schema.manifest import NotApplicable, NotApplicableCell
 from bentpipe.stacks import middleboxes
-from bentpipe.stacks.model import ROLES, TRANSPORTS
+from bentpipe.stacks.model import MIGRATE, ROLES, TRANSPORTS
 from bentpipe.testbed import TESTBEDS
 
 _NAMED = 3  # of what a reason is about, before the others are counted
@@ -116,6 +116,9 @@ class _Catalogue:
         for stack in ends:
             if wanted is not None and wanted not in stack.alpn:
                 yield Reason(f"{stack.name} does not speak {{}}", wanted)
+        migrates = MIGRATE in flow.client.options and self._testbed.mode == "virtual-time"
+        if migrates and not flow.server.stack.follows_paths:
+            yield Reason("in virtual time no client can migrate with {}", flow.server.stack.name)
         spoken = flow.protocol
         if spoken is None:
             pair = f"{flow.client.stack.name} → {flow.server.stack.name}"

@@ -300,6 +300,7 @@ class PlanVariants:
                 server=self.servers[flow.server or server],
                 workload=flow.workload or own,
                 start_ms=flow.start_ms,
+                middlebox=flow.middlebox_options,
             )
             for flow in (FurtherFlow(), *flows.of(own))
         ]

@@ -1,12 +1,14 @@
 """Further flows: those that share the path with the flow that a trial measures.
 
-A flow is written as `server=noq:cc=cubic,start=1s`, with any of the keys `client`, `server`, `workload` and
-`start`; what is left out is as in the trial's own flow, which starts at 0. Several are joined by ` + `. The
-canonical form, with the keys in this order, is what workloads, records and seeds have.
+A flow is written as `server=noq:cc=cubic,start=1s`, with any of the keys `client`, `server`, `workload`,
+`start` and `middlebox`; what is left out is as in the trial's own flow, which starts at 0. `middlebox` has
+options that the treatment's middleboxes have for this flow, as in `middlebox=rate=0%:hold_ms=0`. Several are
+joined by ` + `. The canonical form, with the keys in this order, is what workloads, records and seeds have.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -16,7 +18,7 @@ from bentpipe.stacks import protocol
 from bentpipe.stacks.model import TRANSPORTS, Transport, Variant
 from bentpipe.workload import Workload
 
-KEYS = ("client", "server", "workload", "start")
+KEYS = ("client", "server", "workload", "start", "middlebox")
 MOST = 63  # further flows: each has its own address
 AND = workload.AND
 
@@ -29,10 +31,12 @@ class FurtherFlow:
     server: str | None = None
     workload: Workload | None = None
     start_ms: int = 0
+    middlebox: str | None = None  # options, as in `rate=0%:hold_ms=0`
 
     def __str__(self) -> str:
         """The canonical form."""
-        values = (self.client, self.server, self.workload, workload.shown_time(self.start_ms))
+        start = workload.shown_time(self.start_ms)
+        values = (self.client, self.server, self.workload, start, self.middlebox)
         return ",".join(f"{key}={value}" for key, value in zip(KEYS, values, strict=True) if value)
 
     @property
@@ -40,6 +44,12 @@ class FurtherFlow:
         """The variants that it names, by role."""
         named = {"client": self.client, "server": self.server}
         return {role: label for role, label in named.items() if label is not None}
+
+    @property
+    def middlebox_options(self) -> dict[str, str]:
+        """The options of its middleboxes, by name."""
+        settings = self.middlebox.split(":") if self.middlebox else []
+        return {key: value for key, _, value in (one.partition("=") for one in settings)}
 
 
 @dataclass(frozen=True)
@@ -50,6 +60,7 @@ class PlannedFlow:
     server: Variant
     workload: Workload
     start_ms: int
+    middlebox: Mapping[str, str]  # options of its own middleboxes
 
     @property
     def protocol(self) -> str | None:
@@ -102,7 +113,21 @@ def from_mapping(values: Mapping[str, object], where: str) -> FurtherFlow:
         server=texts.get("server"),
         workload=None if moved is None else workload.parse(moved, f"{where}: workload"),
         start_ms=workload.milliseconds(start, f"{where}: start"),
+        middlebox=_middlebox(texts.get("middlebox"), f"{where}: middlebox"),
     )
+
+
+def _middlebox(text: str | None, where: str) -> str | None:
+    """The options that `text` has, in order of name. UsageError that names `where` if it has others."""
+    if text is None:
+        return None
+    settings = dict(setting.partition("=")[::2] for setting in text.split(":"))
+    if len(settings) < text.count(":") + 1:
+        raise UsageError(f'{where}: "{text}": an option is given twice', "give each once")
+    for key, value in settings.items():
+        if not key or not value or re.search(r"\s", key + value):
+            raise UsageError(f'{where}: "{text}": "{key}" has no value', "as in rate=0%:hold_ms=0")
+    return ":".join(f"{key}={value}" for key, value in sorted(settings.items()))
 
 
 def canonical(flows: Iterable[FurtherFlow], where: str) -> str:

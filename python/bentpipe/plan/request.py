@@ -14,6 +14,7 @@ from bentpipe.errors import UsageError
 from bentpipe.plan import campaign, flows, scenarios
 from bentpipe.plan.campaign import Plan
 from bentpipe.plan.scenarios import Scenario
+from bentpipe.plan.treatments import DIRECT
 from bentpipe.workload.http import UPGRADE
 
 DEFAULT_CAMPAIGN = "demo"
@@ -126,6 +127,20 @@ class PlanRequest:
                     f"of {timeout_s:g} s",
                     'choose an earlier time, or set a later timeout, as in --set "timeout=300 s"',
                 )
+
+
+def check_paths(plan: Plan, resolved: Sequence[Scenario]) -> None:
+    """UsageError where middleboxes are to stand on one of several paths."""
+    several = next((one for one in resolved if one.summary.get("paths")), None)
+    inside = next((one for one in plan.parsed_treatments if str(one) != DIRECT), None)
+    if several is None or inside is None:
+        return
+    names = ", ".join(path["name"] for path in several.summary["paths"])
+    raise UsageError(
+        f"not applicable: {several.label} with {inside}: it has several paths ({names}), and middleboxes "
+        "stand on one",
+        "run it with --treatment direct, or choose a scenario with one path for the others",
+    )
 
 
 def _with_http(plan: Plan) -> Plan:

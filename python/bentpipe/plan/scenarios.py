@@ -28,7 +28,8 @@ class Scenario:
     summary: dict[str, Any]  # name, title, source, rates, queues …, for people and reports
     courses: dict[str, Any]  # key of what changes with time → how it goes
     interruptions: dict[str, Any]  # key of handovers and outages → each of them
-    path: dict[str, Any]  # direction → what packets meet, in that order
+    # direction → what packets meet, in that order; of several paths each with its name, `geo forward`
+    path: dict[str, Any]
 
 
 class ScenarioError(UsageError):

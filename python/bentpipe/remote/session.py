@@ -200,7 +200,7 @@ class LinkSession:
             return offset(self.on(role).exchanges, told_ms * 1e6)
         except ValueError as error:
             where = f"{self.links.file}: links.{self.name}.{role}.control_asymmetry_ms"
-            hint = "by how much SSH's way to the host takes longer than its way back; leave it out if alike"
+            hint = "by how much SSH's way to the host takes longer than its way back; leave it out if equal"
             raise BentpipeError(f"{where}: {told_ms:g} cannot be: {error}", hint) from None
 
     def forget_clock(self) -> None:

@@ -37,6 +37,7 @@ def cell_data(outline: RunOutline, slug: str, cell: Cell, traces: Mapping[str, R
     first = cell.records[0]
     moved = workload.known(first.workload)  # None: of the interop runner, or of a newer version
     summary = outline.summary(first.scenario)
+    several = "each_path" in summary  # rates and round trips of the summary are those of the first
     upload = moved is not None and TESTCASES[moved.testcase].sender == "client"
     # Over a link whose rate is drawn, each iteration has its own.
     limits = [record.limit_s for record in cell.records if record.limit_s is not None]
@@ -46,9 +47,9 @@ def cell_data(outline: RunOutline, slug: str, cell: Cell, traces: Mapping[str, R
         "slug": slug,
         "measured_bytes": moved.measured_of(first.size_bytes) if moved else first.size_bytes,
         "receiver": "server" if upload else "client",
-        "rate_bps": _number(summary, "return_rate_bps" if upload else "forward_rate_bps"),
+        "rate_bps": None if several else _number(summary, f"{'return' if upload else 'forward'}_rate_bps"),
         "limit_s": limit_s,
-        "ideal": _ideal(moved, limit_s, _number(summary, "rtt_ms"), first),
+        "ideal": None if several else _ideal(moved, limit_s, _number(summary, "rtt_ms"), first),
         "median": median.iteration if median and median.ok else None,
         "command": reproduce(cell, outline.manifest) if moved and first.testbed in TESTBEDS else "",
         "endpoints": [

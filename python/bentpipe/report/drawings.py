@@ -8,6 +8,7 @@ earlier at the server. `report-ui/src/trace/model.ts` declares the shape.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ import pyarrow as pa
 from bentpipe.analysis import ideal_sender
 from bentpipe.analysis.link_facts import LinkFacts
 from bentpipe.analysis.plots import queueing, series
+from bentpipe.analysis.plots.series import OffsetSeries
 from bentpipe.analysis.plots.table import OTHER, SENDER, Direction, Floats, Ints, Side
 from bentpipe.analysis.traces import logged_window
 from bentpipe.report.columns import Columns
@@ -41,6 +43,7 @@ _SECONDS = 1e-6  # what times are rounded to
 _COLOURS = {"forward": "accent", "return": "series-4"}
 _INITIAL = {"forward": "series-6", "return": "series-7"}
 _HANDSHAKE = {"forward": "series-1", "return": "series-5"}
+_PATHS = ("accent", "series-4", "series-6", "series-1")  # of data over each path
 _PAYLOAD = {"forward": "series-3", "return": "series-5"}
 
 
@@ -81,11 +84,18 @@ class Plots:
             self._credit("max_data", "series-7"),
             self._line("acknowledged", "series-8", known.time_s, known.bytes, mark="steps"),
             self._line("received, distinct bytes", "series-3", got.time_s, got.bytes, mark="steps"),
-            self._dots("sent", "accent", sent.time_s[~again], sent.start[~again]),
+            *self._first_sent(sent),
             self._dots("retransmitted", "series-2", sent.time_s[again], sent.start[again], "retransmission"),
             self._dots("lost", "failure", sent.time_s[lost], sent.start[lost], "loss"),
             self._ideal(),
         )
+
+    def _first_sent(self, sent: OffsetSeries) -> Iterator[dict[str, Any] | None]:
+        """What was sent for the first time, by path where there are several."""
+        for path in sorted({0, *sent.path.tolist()}):
+            fresh = ~sent.retransmitted & (sent.path == path)
+            name = "sent" if path == 0 else f"sent, path {path}"
+            yield self._dots(name, _PATHS[path % len(_PATHS)], sent.time_s[fresh], sent.start[fresh])
 
     def _credit(self, frame: Literal["max_data", "max_stream_data"], colour: str) -> dict[str, Any] | None:
         limit = series.credit(self.packets, self.data, frame)

@@ -76,13 +76,13 @@ class LinkPlots:
         """The series of a kind, those of the data's way first; one alone where both ways have the same."""
         mine = [key for key in self.found.courses if _STYLES[key.rpartition(".")[2]].kind == kind]
         for key in sorted(mine, key=lambda key: f".{self.data}." not in key):
-            segment, direction, quantity = key.split(".")
+            link, direction, quantity = key.rsplit(".", 2)
             style = _STYLES[quantity]
-            other = ".".join((segment, "return" if direction == "forward" else "forward", quantity))
+            other = ".".join((link, "return" if direction == "forward" else "forward", quantity))
             both = self.found.courses.get(other) == self.found.courses[key]
             if both and direction != self.data:
                 continue
-            where = "" if segment == "satellite" else f" of {segment}"
+            where = _where(link)
             way = ", both ways" if both else f", {direction}"
             yield self._drawn(f"{style.name}{where}{way}", style, direction, self.found.courses[key])
 
@@ -105,8 +105,8 @@ class LinkPlots:
         """Handovers and outages by time; one that stops both ways of a segment stands there once."""
         seen: dict[tuple[float, float, str, str | None], list[str]] = {}
         for key, each in self.found.interruptions.items():
-            segment, direction, kind = key.split(".")
-            what = kind.removesuffix("s") + ("" if segment == "satellite" else f" of {segment}")
+            link, direction, kind = key.rsplit(".", 2)
+            what = kind.removesuffix("s") + _where(link)
             for one in each:
                 stretch = (one["at_s"], one["at_s"] + one["length_s"], what, one["satellite"])
                 seen.setdefault(stretch, []).append(direction)
@@ -119,6 +119,15 @@ class LinkPlots:
             }
             for (begin, end, what, satellite), ways in sorted(seen.items(), key=lambda one: one[0][:3])
         ]
+
+
+def _where(link: str) -> str:
+    """The words for a link, `ground` or of a further path `paths.leo.satellite`, that is not the satellite
+    segment of the first path, or the only one.
+    """
+    *path, segment = link.split(".")
+    of = "" if segment == "satellite" else f" of {segment}"
+    return f"{of} of path {path[-1]}" if path else of
 
 
 def link_plots(
@@ -140,7 +149,8 @@ def link_plots(
     until_s = begin_s + end_s * _AFTER
     state = run.scenarios[record.scenario]
     found = scenarios.courses_of_trial(state.scenario, record.seed, until_s)
-    if events and not record.hops:  # with middleboxes the events are those of the client's hop alone
+    # With middleboxes the events are those of the client's hop alone, and of several paths of the first.
+    if events and not record.hops and not record.paths:
         found = TrialCourses(found.courses, _as_happened(events, found.interruptions, until_s))
     return LinkPlots(found, begin_s, until_s, data, columns)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -65,9 +65,27 @@ class RunOutline:
         return f"{stacks} over {_named(_distinct(cell.scenario for cell in ordered), 'scenarios')}"
 
     def summary(self, scenario: str) -> dict[str, Any]:
-        """The manifest's summary of a scenario; empty if it has none."""
+        """The manifest's summary of a scenario; empty if it has none. Several paths are told in words, as
+        `each_path`.
+        """
         known = self.manifest.scenarios.get(scenario)
-        return known.summary if known else {}
+        if known is None:
+            return {}
+        summary = dict(known.summary)
+        if paths := summary.pop("paths", None):
+            summary["each_path"] = _told(paths)
+        return summary
+
+
+def _told(paths: Sequence[Mapping[str, Any]]) -> str:
+    """Several paths, each with its name, round trip and rates."""
+    return "; ".join(f"{one['name']}: {one['rtt_ms']:g} ms, {_rates(one)}" for one in paths)
+
+
+def _rates(path: Mapping[str, Any]) -> str:
+    """The rates of a path, forward and return."""
+    both = [path["forward_rate_bps"], path["return_rate_bps"]]
+    return "/".join("unlimited" if one is None else f"{one / 1e6:g}" for one in both) + " Mbit/s"
 
 
 def _place(names: Sequence[str], name: str) -> int:

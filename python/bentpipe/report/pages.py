@@ -71,17 +71,38 @@ class ThinPage:
         )
 
 
-def index(campaign: str) -> str:
+@dataclass(frozen=True)
+class UsedBy:
+    """A study that is made from the run: what the pages of the run's report say of it at their end."""
+
+    title: str
+    command: str  # that makes its page
+    page: str | None  # the address of that page, from the report's folder; None where there is none
+
+    def html(self, root: str) -> str:
+        """The line; `root` leads from the page to the report's folder."""
+        title = html.escape(self.title)
+        if self.page is not None:
+            title = f'<a href="{html.escape(root + self.page)}">{title}</a>'
+        return (
+            f"<footer>This run is part of the study {title}. "
+            f"<code>{html.escape(self.command)}</code> carries it out.</footer>"
+        )
+
+
+def index(campaign: str, used_by: Sequence[UsedBy] = ()) -> str:
     """The page with the matrices."""
-    return ThinPage(title=f"{campaign} · Bentpipe", page="index", data=["data/run.js"]).html
+    body = "\n".join(one.html("") for one in used_by)
+    return ThinPage(title=f"{campaign} · Bentpipe", page="index", data=["data/run.js"], body=body).html
 
 
-def cell(campaign: str, slug: str, key: CellKey) -> str:
+def cell(campaign: str, slug: str, key: CellKey, used_by: Sequence[UsedBy] = ()) -> str:
     """The page of one cell; `slug` names its data."""
     between = "" if key.treatment == DIRECT else f", {key.treatment}"
     title = f"{key.client} to {key.server}, {key.scenario}{between} · {campaign} · Bentpipe"
     data = ["../data/run.js", f"../data/cells/{quote(slug)}.js"]
-    return ThinPage(title=title, page="cell", slug=slug, root="../", data=data).html
+    body = "\n".join(one.html("../") for one in used_by)
+    return ThinPage(title=title, page="cell", slug=slug, root="../", data=data, body=body).html
 
 
 def data_script(name: str, value: Any) -> str:

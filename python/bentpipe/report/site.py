@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from bentpipe.report.analyses import read_traces
 from bentpipe.report.cell_page import cell_data
 from bentpipe.report.outline import RunOutline
 from bentpipe.report.overview import CellSummary, run_json
+from bentpipe.report.pages import UsedBy
 from bentpipe.runs import manifest, trial_files
 from bentpipe.runs.records import CellKey
 from bentpipe.runs.stored_records import RECORDS, RecordsByTrial, StoredRecords
@@ -26,14 +27,15 @@ class ReportError(BentpipeError):
     """A file that the site is made of is not there; the message names it, the hint says what to do."""
 
 
-def build(run: Path) -> Path:
-    """Build the site of the run folder `run` at `run/report` and return its index page.
+def build(run: Path, used_by: Sequence[UsedBy] = ()) -> Path:
+    """Build the site of the run folder `run` at `run/report` and return its index page. `used_by`: the
+    studies that its pages name.
 
     An older site is replaced, and kept if anything goes wrong. BentpipeError for a folder that is not a run
     or a file in it that cannot be read, OSError if the site cannot be written.
     """
     site, partial = run / "report", run / "report.partial"
-    _build(run, site, partial, under_way=False)
+    _build(run, site, partial, under_way=False, used_by=used_by)
     return site / "index.html"
 
 
@@ -45,7 +47,7 @@ def build_under_way(run: Path, site: Path) -> int:
     return _build(run, site, site.with_name(f"{site.name}.partial"), under_way=True)
 
 
-def _build(run: Path, site: Path, partial: Path, under_way: bool) -> int:
+def _build(run: Path, site: Path, partial: Path, under_way: bool, used_by: Sequence[UsedBy] = ()) -> int:
     assets = bundle(ASSETS)
     found = manifest.read(run)
     try:
@@ -59,7 +61,7 @@ def _build(run: Path, site: Path, partial: Path, under_way: bool) -> int:
             planned = [CellKey.of(one) for one in found.trials()] if under_way else []
             cells = dict.fromkeys([*planned, *stored.cells])
             outline = RunOutline(run, found, list(cells), len(planned) if under_way else None)
-            _write(outline, stored, partial, assets)
+            _write(outline, stored, partial, assets, used_by)
             ended = len(stored)
         shutil.rmtree(site, ignore_errors=True)
         partial.rename(site)
@@ -69,7 +71,9 @@ def _build(run: Path, site: Path, partial: Path, under_way: bool) -> int:
     return ended
 
 
-def _write(outline: RunOutline, stored: StoredRecords, site: Path, assets: list[Path]) -> None:
+def _write(
+    outline: RunOutline, stored: StoredRecords, site: Path, assets: list[Path], used_by: Sequence[UsedBy]
+) -> None:
     for folder in ("cells", "data/cells", "data/trials", "assets"):
         (site / folder).mkdir(parents=True)
     traces = read_traces(_traced(outline, stored), site)
@@ -84,10 +88,10 @@ def _write(outline: RunOutline, stored: StoredRecords, site: Path, assets: list[
         summaries[key] = CellSummary.of(cell, slug)
         script = pages.data_script("bentpipeCell", cell_data(outline, slug, cell, traces))
         _write_text(site / "data" / "cells" / f"{slug}.js", script)
-        _write_text(site / "cells" / f"{slug}.html", pages.cell(outline.heading, slug, key))
+        _write_text(site / "cells" / f"{slug}.html", pages.cell(outline.heading, slug, key, used_by))
     run_script = pages.script_of("bentpipeRun", run_json(outline, summaries))
     _write_text(site / "data" / "run.js", run_script)
-    _write_text(site / "index.html", pages.index(outline.heading))
+    _write_text(site / "index.html", pages.index(outline.heading, used_by))
 
 
 def _traced(outline: RunOutline, stored: StoredRecords) -> TracedRun:

@@ -29,6 +29,8 @@ class BundleFlow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     start_ns: int
     # Its duration; null until its files have arrived, ns.
     duration_ns: int | None
+    # Options of this flow's middleboxes, by name, in place of the same ones of `proxies`.
+    middlebox: dict[str, str] = {}
     # The stack that opens the connection.
     client: BundleStack
     # The stack that accepts it.

@@ -34,6 +34,8 @@ class JobFlow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     # Its duration: it is cut then, and its file is made by the testbed, too large to be complete before; null
     # until its files have arrived, ns.
     duration_ns: int | None = None
+    # Options of this flow's middleboxes, by name, in place of the same ones of `proxies`.
+    middlebox: dict[str, str] = {}
     # The program that opens the connection.
     client: Program
     # The program that accepts it.

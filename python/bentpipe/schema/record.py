@@ -101,6 +101,39 @@ class ProxyResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     statistics: dict[str, Any]
 
 
+class PathResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One of several paths: what of the packets of all flows took it."""
+
+    # Its name in the scenario.
+    name: str
+    # Packets sent over it towards the client, packets.
+    forward_packets: int
+    # Bytes of these IP packets.
+    forward_bytes: int
+    # Their share of the bytes that were sent towards the client over all paths; null where none was, share.
+    forward_share: float | None
+    # Those that a queue dropped, packets.
+    forward_queue_drops: int
+    # Those that the link lost, packets.
+    forward_losses: int
+    # Packets sent over it towards the server, packets.
+    return_packets: int
+    # Bytes of these IP packets.
+    return_bytes: int
+    # Their share of the bytes that were sent towards the server over all paths; null where none was, share.
+    return_share: float | None
+    # Those that a queue dropped, packets.
+    return_queue_drops: int
+    # Those that the link lost, packets.
+    return_losses: int
+    # When bytes of the files that were new to their receiver first arrived over it, of the flow that is
+    # measured; from the start, as other times. After a migration, the second path's less the first path's
+    # `data_last_s` is the time to recover; null where none did, or that is not known.
+    data_first_s: float | None
+    # When they last did; null as above.
+    data_last_s: float | None
+
+
 class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A hop, between two neighbours of client, middleboxes and server: the counts of its links for the
     packets of all flows, and the measures of the flow that is measured, as far as it could be decoded.
@@ -605,6 +638,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # The hops between client, middleboxes, a tunnel's end at the gateway, and server; empty where nothing
     # stands between client and server. In a trial with a tunnel only the counts of its links are known.
     hops: list[HopResult] = []
+    # The paths between client and server ([several paths](../design/multipath.md)), by number; empty where
+    # there is one. Counts of the links are of all paths together, `forward_rate_bps` and what is measured by
+    # it too; `findings` are empty where packets took several, since rules are about one.
+    paths: list[PathResult] = []
     # The tunnel that all flows went through ([what measures mean then](../design/vpn.md)); null without one.
     tunnel: TunnelResult | None = None
     # The hash of flow, direction, times, fate, ECN bits and bytes of every packet, behind the name of its
@@ -785,6 +822,7 @@ MEASURED = frozenset(
         "flows",
         "proxies",
         "hops",
+        "paths",
         "tunnel",
         "packet_log_hash",
         "packet_log_sha256",
@@ -1094,6 +1132,7 @@ TYPES: dict[str, dict[str, str]] = {
         "flows": "[FlowResult]",
         "proxies": "[ProxyResult]",
         "hops": "[HopResult]",
+        "paths": "[PathResult]",
         "tunnel": "TunnelResult?",
         "packet_log_hash": "text?",
         "packet_log_sha256": "text?",
@@ -1144,6 +1183,21 @@ TYPES: dict[str, dict[str, str]] = {
         "cpu_s": "number",
         "memory_bytes": "integer",
         "statistics": "object",
+    },
+    "PathResult": {
+        "name": "text",
+        "forward_packets": "integer",
+        "forward_bytes": "integer",
+        "forward_share": "number?",
+        "forward_queue_drops": "integer",
+        "forward_losses": "integer",
+        "return_packets": "integer",
+        "return_bytes": "integer",
+        "return_share": "number?",
+        "return_queue_drops": "integer",
+        "return_losses": "integer",
+        "data_first_s": "number?",
+        "data_last_s": "number?",
     },
     "HopResult": {
         "from": "text",

@@ -60,6 +60,7 @@ class StackFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         msgspec.Meta(description=f"some of {', '.join(LOGS)}, or none"),
     ] = LOGS
     carries: Carries = "udp"
+    paths: bool = False
     weight: Annotated[float, msgspec.Meta(gt=0)] = 1.0
     processors: Annotated[int, msgspec.Meta(ge=0)] = 0
     options: dict[str, str] = {}

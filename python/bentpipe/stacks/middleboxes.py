@@ -52,7 +52,7 @@ class TunnelKind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class LeadTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The table `[lead]` of a middlebox.toml."""
 
-    seconds: Annotated[float, msgspec.Meta(gt=0)]
+    seconds: Annotated[int, msgspec.Meta(gt=0)]  # whole ones: clocks of programs differ by them
     options: tuple[str, ...]
 
 
@@ -125,6 +125,11 @@ class Middlebox(Installable):
     def tunnel_mtu_bytes(self) -> int:
         """That of its tunnels, unless another is asked for: Ethernet's, where it does not say."""
         return self.mtu_bytes or MTUS[-1]
+
+    @property
+    def has_devices(self) -> bool:
+        """Whether it takes IP packets in real time from TUN devices."""
+        return self.is_tunnel or (self.ends == "nothing" and self.carries == "ip")
 
     @property
     def default(self) -> str:

@@ -29,6 +29,8 @@ PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 MODES: tuple[Mode, ...] = get_args(Mode)
 ROLES: tuple[Role, ...] = get_args(Role)
 LOGS: tuple[Log, ...] = ("keylog", "qlog")
+MIGRATE = "migrate"  # the option that says when a client migrates (`endpoints/contract/paths.md`)
+MULTIPATH = "multipath"  # that of stacks that have several paths at once
 OF_THE_RUNNER = "{programs}/bentpipe-interop"  # keeps the contract for programs of the QUIC interop runner
 
 
@@ -53,6 +55,7 @@ class Stack(Installable):
     alpn: tuple[str, ...] = PROTOCOLS[:1]  # application protocols
     logs: tuple[str, ...] = LOGS  # those that it writes when it is asked to
     carries: Carries = "udp"  # what its datagrams are in virtual time
+    paths: bool = False  # its server follows clients that migrate in virtual time, though its own cannot
     # Settings of both ends, as `tls=off`, with which a client waits for fewer round trips: how many.
     saves: Mapping[str, int] = field(default_factory=dict)
     weight: float = 1.0  # how much of a processor it takes in real time, where most take 1
@@ -155,6 +158,11 @@ class Stack(Installable):
         """The application protocol for a single file, unless another one is asked for."""
         files: tuple[str, ...] = TESTCASES["transfer"].protocols
         return next((one for one in files if one in self.alpn), self.alpn[0])
+
+    @property
+    def follows_paths(self) -> bool:
+        """Whether in virtual time its server answers to whichever of several paths the client is on."""
+        return self.paths or self.carries == "ip" or bool({MIGRATE, MULTIPATH} & set(self.options))
 
     @property
     def is_of_the_runner(self) -> bool:

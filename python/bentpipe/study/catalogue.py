@@ -52,7 +52,7 @@ class Study:
 
     def page(self) -> Write:
         """The function that writes its page. Importing it takes a while, because of the plotting library."""
-        place = hashlib.sha256(str(self.folder).encode()).hexdigest()[:12]  # two may be called alike
+        place = hashlib.sha256(str(self.folder).encode()).hexdigest()[:12]  # two may have the same name
         package = f"bentpipe_study_{place}"
         if package not in sys.modules:  # so that the modules of a study find each other: from .runs import …
             module = ModuleType(package)

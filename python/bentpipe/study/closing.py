@@ -10,9 +10,11 @@ from pathlib import Path
 from bentpipe import paths
 from bentpipe.runs.manifest import Manifest
 from bentpipe.runs.records import Record
+from bentpipe.study.front import folded
 from bentpipe.study.markdown import code, literal, several, table
 from bentpipe.study.source import Source
 
+_STUDY = re.compile(r"bentpipe study [\w-]+")
 _PAIRS = 4  # that are named before they are counted
 
 
@@ -66,7 +68,7 @@ def failures(records: Sequence[Record]) -> list[str]:
         "## Failed trials",
         f"{failed} of {several(len(records), 'trial')} failed{also}. Details that differ in numbers alone "
         "share a line.",
-        text,
+        *folded("Failed trials by scenario and outcome", text),
     ]
 
 
@@ -106,6 +108,18 @@ def stacks(sources: Iterable[Source]) -> list[str]:
     return ["Stacks, as they say themselves:", table(["stack", "version"], rows, left=2)]
 
 
+def _trials_behind(source: Source) -> list[str]:
+    """How a reader gets from the page to the trials: a site has links, which would lead nowhere here."""
+    study = _STUDY.match(source.command)
+    if study is None:
+        return []
+    return [
+        f"`{study[0]} --site site` also builds the reports of the runs, and a site in which this page leads "
+        "to them, and each of their cells to its trials and its trace; where a campaign keeps none, to the "
+        "command that makes it."
+    ]
+
+
 def made(source: Source, sources: Mapping[str, str], further: Sequence[Source] = ()) -> list[str]:
     """The section on how the page was made; `further` are its runs beside the first."""
     manifest = source.manifest
@@ -121,6 +135,9 @@ def made(source: Source, sources: Mapping[str, str], further: Sequence[Source] =
     parts = [
         "## How this page was made",
         code("\n".join(_commands((source, *further)))),
+        *_trials_behind(source),
+    ]
+    details = [
         table(["made with", ""], [[name, literal(text)] for name, text in facts], left=2),
         *stacks((source, *further)),
     ]
@@ -131,7 +148,8 @@ def made(source: Source, sources: Mapping[str, str], further: Sequence[Source] =
             f"{one.manifest.plan.seed}, {several(one.manifest.plan.iterations, 'iteration')}"
             for one in further
         )
-        parts.insert(3, f"Further runs: {listed}.")
+        details.insert(1, f"Further runs: {listed}.")
+    parts += folded("Runs and versions", *details)
     if manifest.left_out:
         parts.append("Left out: " + "; ".join(literal(why) for why in manifest.left_out.values()) + ".")
     parts += [

@@ -1,9 +1,11 @@
 """Variants against settings: how near each gets to the ideal sender, and what its overshoot loses.
 
-A square is a variant in a setting. Its share of the limit is the median over the trials that succeeded;
-bytes that a queue dropped are given as a share of the file, by their median. Speed that is bought with
-loss is no gain, so the best of a setting is sought among those that lose no more than CUBIC with
-HyStart++ does, if that is in the run. It is marked only where its interval is above all others'.
+A square is a variant in a setting. Its share of the limit is the geometric mean over the trials that
+succeeded, by which variants are also ranked; bytes that a queue dropped are given as a share of the file, by
+their median. Speed that is bought with loss is no gain, so the best of a setting is sought among those that
+lose no more than CUBIC with HyStart++ does, if that is in the run. It is marked only where its interval is
+above all others'. Who leads, or is as good, is shown by intervals too: that chance could have made a
+difference is no point for anyone.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from functools import cached_property
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell
 from bentpipe.runs.records import Record
+from bentpipe.study.claims import MARGIN
 from bentpipe.study.figures import HeatSquare
 from bentpipe.study.markdown import literal, percent, table
 from bentpipe.study.means import GeometricMean
@@ -39,9 +42,10 @@ class GridCell:
 
     cell: Cell
 
-    @cached_property
+    @property
     def share(self) -> float | None:
-        return median(one.share_of_limit for one in self.cell.ok)
+        """The mean share of the trials that succeeded; None without one."""
+        return None if self.mean is None else self.mean.value
 
     @cached_property
     def mean(self) -> GeometricMean | None:
@@ -120,6 +124,19 @@ class Grid:
         """The best, if their lead is more than chance."""
         return set() if self.rivals(setting) else self.best(setting)
 
+    def leaders(self, setting: str) -> set[str]:
+        """The variants that are shown to be best or as good: the best where its lead is more than chance, and
+        those whose interval lies within 5 % of the best, if its own does. What cannot be told apart, as with
+        wide intervals or a single trial, leads nowhere.
+        """
+        means = {one: mean for one in self._fit(setting) if (mean := self.spots[one, setting].mean)}
+        if not means:
+            return set()
+        top = max(means.values(), key=lambda one: one.value)
+        level = {one for one, mean in means.items() if _is_level(mean, top.value)}
+        sure = {one for one in self.bold(setting) if means[one].low is not None}
+        return sure | (level if _is_level(top, top.value) else set())
+
     def _fit(self, setting: str) -> dict[str, float]:
         """The shares of the variants that qualify as best."""
         here = {one: self.spots[one, setting] for one in self.variants if (one, setting) in self.spots}
@@ -160,6 +177,13 @@ class Grid:
             ]
             for one in variants
         ]
+
+
+def _is_level(mean: GeometricMean, best: float) -> bool:
+    """Whether all of an interval lies within 5 % of the best."""
+    if mean.low is None or mean.high is None:
+        return False
+    return best / (1 + MARGIN) <= mean.low and mean.high <= best * (1 + MARGIN)
 
 
 def is_reference(label: str) -> bool:

@@ -1,16 +1,19 @@
-"""Geometric means of trials with their intervals, and which of several differs by more than chance.
+"""Means of trials with their intervals, and which of several differs by more than chance.
 
-Model: that of `bentpipe.analysis.inference`, logarithms that are about normal, Student's t.
+Model: that of `bentpipe.analysis.inference`, logarithms that are about normal, Student's t; of what may be 0,
+such as a share, the values themselves.
 """
 
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from bentpipe.analysis.inference import CONFIDENCE, on_logarithms, t_quantile
+from bentpipe.study.claims import MeasuredValue
 from bentpipe.study.intervals import with_ends
 
 Key = TypeVar("Key", bound=Hashable)
@@ -43,6 +46,25 @@ class GeometricMean:
     def is_above(self, other: GeometricMean) -> bool:
         """Whether this interval lies above the other one; never without an interval."""
         return self.low is not None and other.high is not None and self.low > other.high
+
+
+def arithmetic(
+    values: Sequence[float], least: float = -math.inf, most: float = math.inf
+) -> MeasuredValue | None:
+    """The arithmetic mean, with Student's interval of 95 %: both ends are the value where nothing varies, and
+    there are none of a single value. The interval ends at what the quantity can be, `least` to `most`. None
+    without values, or if one is not finite.
+    """
+    if not values or not all(map(math.isfinite, values)):
+        return None
+    value = statistics.fmean(values)
+    if len(values) == 1:
+        return MeasuredValue(value, None, None)
+    if min(values) == max(values):
+        return MeasuredValue(values[0], values[0], values[0])
+    error = statistics.stdev(values) / math.sqrt(len(values))
+    reach = t_quantile(CONFIDENCE, len(values) - 1) * error
+    return MeasuredValue(value, max(value - reach, least), min(value + reach, most))
 
 
 def best(means: Mapping[Key, GeometricMean]) -> Key | None:

@@ -1,9 +1,11 @@
 """The trials of the page on SEARCH, with the measures of the source, computed from records.
 
 The source counts a baseline run as clean if its first loss comes later than 9 s, which is when its link
-begins to be full; a loss before that it takes for one of the medium. Here that time is the earliest first
-loss among all runs that lost nothing on the medium. As there, a run of SEARCH that left slow start by
-itself counts, whenever that was.
+begins to be full; a loss before that it takes for one of the medium. Here that time is the earliest loss
+that ended slow start in a run that lost nothing on the medium: of the baseline among its runs alone, and of
+any other slow start among its own, as one that sends more at first fills the queue earlier. One without such
+a run has the baseline's time. As there, a run of SEARCH that left slow start by itself counts, whenever that
+was.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from bentpipe.study.quantiles import median
 from bentpipe.study.variants import slow_start
 
 MB = 1_000_000
+_LOSSES = ("loss", "jump_lost")  # reasons for which slow start ends: the second of packets of a jump start
 BASELINE = (
     "search-log",
     "standard",
@@ -53,9 +56,14 @@ class SlowStartTrial:
         return word if isinstance(word, str) else None
 
     @property
+    def lost_s(self) -> float | None:
+        """The time at which a loss ended slow start; None if something else did."""
+        return self.left_s if self.left_by in _LOSSES else None
+
+    @property
     def acted(self) -> bool:
         """Whether slow start ended by itself, or slowed down, as HyStart++ does, before the first loss."""
-        slowed_s, ended_s = self._said("css_entered_s"), None if self.left_by == "loss" else self.left_s
+        slowed_s, ended_s = self._said("css_entered_s"), None if self.left_by in _LOSSES else self.left_s
         times = [one for one in (slowed_s, ended_s) if one is not None]
         return bool(times) and min(times) <= (math.inf if self.first_loss_s is None else self.first_loss_s)
 
@@ -138,8 +146,7 @@ class VariantTrials:
         return [one for one in self.runs if not self._left_early(one)]
 
     def _left_early(self, run: SlowStartTrial) -> bool:
-        lost = run.left_by == "loss" and run.left_s is not None
-        return lost and (run.left_s or 0) < self.earliest_s
+        return run.lost_s is not None and run.lost_s < self.earliest_s
 
     def times(self, size: int) -> list[float]:
         """The times at which each clean run could read this many bytes."""
@@ -155,14 +162,26 @@ class VariantTrials:
 
 def groups(records: Sequence[Record], otherwise_s: float = 0.0) -> list[VariantTrials]:
     """A group per variant, in the order of the records. Trials without measurements are left out. Where no
-    trial shows when the link is full, a loss before `otherwise_s` counts as one of the medium.
+    trial of a variant or of the baseline shows when the link is full, a loss before `otherwise_s` counts as
+    one of the medium.
     """
     runs = [SlowStartTrial(one) for one in records if one.received_bytes]
     known = [one.overhead for one in runs if one.overhead is not None]
-    clean = [one.left_s for one in runs if one.left_by == "loss" and one.record.forward_losses == 0]
-    earliest_s = min((one for one in clean if one is not None), default=otherwise_s)
     overhead = median(known) or 1.0
-    return [
-        VariantTrials(server, [one for one in runs if one.record.server == server], earliest_s, overhead)
+    each = {
+        server: [one for one in runs if one.record.server == server]
         for server in dict.fromkeys(one.record.server for one in runs)
+    }
+    lines_s = {server: _full_s(mine) for server, mine in each.items()}
+    bases = [lines_s[server] for name in BASELINE for server in each if slow_start(server) == name]
+    base_s = next((one for one in bases[:1] if one is not None), otherwise_s)
+    return [
+        VariantTrials(server, mine, base_s if (line_s := lines_s[server]) is None else line_s, overhead)
+        for server, mine in each.items()
     ]
+
+
+def _full_s(runs: Sequence[SlowStartTrial]) -> float | None:
+    """The earliest loss that ended slow start in a run without losses on the medium; None without one."""
+    found = (one.lost_s for one in runs if one.record.forward_losses == 0)
+    return min((one for one in found if one is not None), default=None)

@@ -8,6 +8,7 @@ from bentpipe import labels
 from bentpipe.labels import VariantLabel
 
 _SEARCH = "SEARCH in QUIC, project report, Worcester Polytechnic Institute, 2024"
+_WHOLE = "bentpipe"  # of `cc`: a sender that is not the stack's, and has its own start
 _HYBLA = "C. Caini, R. Firrincieli, TCP Hybla: a TCP enhancement for heterogeneous networks, 2004"
 # Value of `cc` or `ss` → where it is defined.
 DEFINITIONS = {
@@ -21,6 +22,9 @@ DEFINITIONS = {
     "search-keep": f"{_SEARCH}, section 4.4, without its cut of the window",
     "search4": "draft-chung-ccwg-search-09, 2026",
     "search-hybla": f"{_SEARCH}, section 4.4; {_HYBLA}",
+    "search-below": f"{_SEARCH}, section 7.1.1",
+    "search-rtt": f"{_SEARCH}, section 7.1.2",
+    "search-jump": f"{_SEARCH}, section 7.2.2",
     "rapid-start": "draft-kazuho-ccwg-rapid-start-02, 2026",
     "jump-start": "D. Liu, M. Allman, S. Jin, L. Wang, Congestion Control Without a Startup Phase, 2007",
     "trains": "Bentpipe's own, docs/design/packet-trains.md",
@@ -46,7 +50,7 @@ def definitions(variants: Sequence[str]) -> dict[str, str]:
 
 def short_names(variants: Sequence[str]) -> dict[str, str]:
     """Label → its slow start, its congestion avoidance and what else it chooses, without what all of its
-    stack have in common; the label itself where this would name two of them alike.
+    stack have in common; the label itself where this would give two of them the same name.
     """
     names = {}
     for label in variants:
@@ -60,7 +64,9 @@ def short_names(variants: Sequence[str]) -> dict[str, str]:
 def _short(label: VariantLabel, common: dict[str, str]) -> str:
     stack, chosen = label.stack, dict(label.options)
     avoidance, start = chosen.pop("cc", "default"), chosen.pop("ss", None)
-    if start is None:
+    if start is None and avoidance == _WHOLE:
+        first = f"cc={avoidance}"
+    elif start is None:
         first = f"{stack}'s own {avoidance}"
     else:
         first = start if "cc" in common else f"{start} + {avoidance}"

@@ -35,6 +35,7 @@ function start(root: HTMLElement): void {
   let changedAt = 0;
   let played: ExploredState | null = null; // what the newest request asked for
   let missing = 0; // first trials of the newest request that have not come
+  let drawings: Promise<boolean>[] = []; // of the newest request
   const address = new URL("live", location.href.split("#")[0]);
   address.protocol = "ws:";
   const connection = new Connection(address.href, {
@@ -69,7 +70,9 @@ function start(root: HTMLElement): void {
     if (reply.path) page.path(reply.path, played);
     if (reply.trial && reply.sender !== null) {
       const isCurrent = () => connection.isNewest(reply.number);
-      if (await results.trial(reply.sender, reply.trial, isCurrent)) arrived();
+      const drawing = results.trial(reply.sender, reply.trial, isCurrent);
+      drawings.push(drawing);
+      if (await drawing) arrived();
     }
     if (reply.problem) {
       results.problem(reply.sender, reply.problem);
@@ -77,6 +80,9 @@ function start(root: HTMLElement): void {
     }
     if (reply.band && reply.sender !== null) results.band(reply.sender, reply.band);
     if (reply.kind === "done") {
+      // A trace is unpacked after its reply has come: that of the last trial may still be under way.
+      await Promise.allSettled(drawings);
+      if (!connection.isNewest(reply.number)) return;
       results.done();
       measured.done++;
     }
@@ -96,6 +102,7 @@ function start(root: HTMLElement): void {
     played = state;
     changedAt = askedAt;
     missing = state.senders.length;
+    drawings = [];
     results.begin(state.senders.map(({ server, treatment, workload }) => named(server, treatment, workload)));
   };
 }

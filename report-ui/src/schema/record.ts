@@ -278,6 +278,8 @@ export type TrialRecord = {
   proxies: ProxyResult[];
   /** The hops between client, middleboxes, a tunnel's end at the gateway, and server; empty where nothing stands between client and server. In a trial with a tunnel only the counts of its links are known. */
   hops: HopResult[];
+  /** The paths between client and server ([several paths](../design/multipath.md)), by number; empty where there is one. Counts of the links are of all paths together, `forward_rate_bps` and what is measured by it too; `findings` are empty where packets took several, since rules are about one. */
+  paths: PathResult[];
   /** The tunnel that all flows went through ([what measures mean then](../design/vpn.md)). Null without one. */
   tunnel: TunnelResult | null;
   /** The hash of flow, direction, times, fate, ECN bits and bytes of every packet, behind the name of its function, `xxh3:` for XXH3 with 128 bits: the same seed gives the same hash. With middleboxes it is over the hashes of the hops of links. Null where no packets were seen, and in older runs. */
@@ -378,6 +380,36 @@ export type ProxyResult = {
   memory_bytes: number;
   /** Statistics that it reports at the end. In `records.parquet` as JSON: each program has other names. */
   statistics: { [key: string]: Json };
+};
+
+/** One of several paths: what of the packets of all flows took it. */
+export type PathResult = {
+  /** Its name in the scenario. */
+  name: string;
+  /** Packets sent over it towards the client. */
+  forward_packets: number;
+  /** Bytes of these IP packets. */
+  forward_bytes: number;
+  /** Their share of the bytes that were sent towards the client over all paths. Null where none was. */
+  forward_share: number | null;
+  /** Those that a queue dropped. */
+  forward_queue_drops: number;
+  /** Those that the link lost. */
+  forward_losses: number;
+  /** Packets sent over it towards the server. */
+  return_packets: number;
+  /** Bytes of these IP packets. */
+  return_bytes: number;
+  /** Their share of the bytes that were sent towards the server over all paths. Null where none was. */
+  return_share: number | null;
+  /** Those that a queue dropped. */
+  return_queue_drops: number;
+  /** Those that the link lost. */
+  return_losses: number;
+  /** When bytes of the files that were new to their receiver first arrived over it, of the flow that is measured; from the start, as other times. After a migration, the second path's less the first path's `data_last_s` is the time to recover. Null where none did, or that is not known. */
+  data_first_s: number | null;
+  /** When they last did. Null as above. */
+  data_last_s: number | null;
 };
 
 /** A hop, between two neighbours of client, middleboxes and server: the counts of its links for the packets of all flows, and the measures of the flow that is measured, as far as it could be decoded. */

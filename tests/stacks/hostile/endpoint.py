@@ -128,6 +128,27 @@ class Early(Toy):
         super().answer(ran)
 
 
+def answer_with_ecn(ran: Ran, ecn: int) -> None:
+    body = struct.pack("<QBI", ran.next_wake, ran.done, len(ran.departures))
+    for at, data in ran.departures:
+        body += struct.pack("<QBH", at, ecn, len(data)) + data
+    write(message(RAN, body))
+
+
+class Astray(Toy):
+    """Sends over a path that nobody told it of."""
+
+    def answer(self, ran: Ran) -> None:
+        answer_with_ecn(ran, 0x10)
+
+
+class OddBits(Toy):
+    """Sets a bit beside ECN that has no meaning."""
+
+    def answer(self, ran: Ran) -> None:
+        answer_with_ecn(ran, 0x44)
+
+
 class WakeEarly(Toy):
     def answer(self, ran: Ran) -> None:
         ran.next_wake = ran.until - 1

@@ -175,6 +175,7 @@ fn hello(seed: u64) -> ProxyHello {
         keylog: None,
         qlog: None,
         shared_memory: None,
+        tunnel: None,
     }
 }
 

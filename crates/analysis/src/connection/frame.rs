@@ -23,6 +23,9 @@ pub enum Frame {
         fin: bool,
     },
     Ack {
+        /// The path whose packets it acknowledges, of `PATH_ACK`; None: those of the first path,
+        /// or the only one.
+        path_id: Option<u32>,
         /// Where in [`super::Connection::ranges`] the acknowledged ranges are, the highest first.
         ranges: Range<u32>,
         /// How long its sender says that it waited, in microseconds. None if its transport
@@ -84,14 +87,29 @@ impl Frame {
                 length: length(data),
                 fin: *fin,
             },
+            // A path identifier has 32 bits: this one is about no packets.
+            F::PathAck { path_id, .. } if u32::try_from(*path_id).is_err() => {
+                Self::Other(frame.name())
+            }
             F::Ack {
                 ranges: acked,
                 delay,
                 ecn,
+            }
+            | F::PathAck {
+                ranges: acked,
+                delay,
+                ecn,
+                ..
             } => {
+                let of_path = match frame {
+                    F::PathAck { path_id, .. } => u32::try_from(*path_id).ok(),
+                    _ => None,
+                };
                 let start = index(ranges);
                 ranges.extend(acked.iter().map(|range| (*range.start(), *range.end())));
                 Self::Ack {
+                    path_id: of_path,
                     ranges: start..index(ranges),
                     delay_us: parameters.and_then(|known| known.ack_delay_us(*delay)),
                     ecn: ecn.map(Box::new),
@@ -121,7 +139,8 @@ impl Frame {
         match self {
             Self::Crypto { .. } => "CRYPTO",
             Self::Stream { .. } => "STREAM",
-            Self::Ack { .. } => "ACK",
+            Self::Ack { path_id: None, .. } => "ACK",
+            Self::Ack { .. } => "PATH_ACK",
             Self::MaxData(_) => "MAX_DATA",
             Self::MaxStreamData { .. } => "MAX_STREAM_DATA",
             Self::DataBlocked(_) => "DATA_BLOCKED",
@@ -144,11 +163,14 @@ impl Frame {
     }
 
     /// Whether a QUIC packet with it asks for an acknowledgement: all but ACK, PADDING and
-    /// `CONNECTION_CLOSE` do (RFC 9002 section 2). Of packets of any protocol, ask
-    /// [`super::Connection::is_ack_eliciting`].
+    /// `CONNECTION_CLOSE` do (RFC 9002 section 2), and `PATH_ACK` neither. Of packets of any
+    /// protocol, ask [`super::Connection::is_ack_eliciting`].
     #[must_use]
     pub fn is_ack_eliciting(&self) -> bool {
-        !matches!(self.name(), "ACK" | "PADDING" | "CONNECTION_CLOSE")
+        !matches!(
+            self.name(),
+            "ACK" | "PATH_ACK" | "PADDING" | "CONNECTION_CLOSE"
+        )
     }
 }
 

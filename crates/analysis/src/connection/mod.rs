@@ -59,6 +59,8 @@ pub struct Connection {
     pub wire_image: WireImage,
     /// The TLS records in the streams of TCP, if there are any.
     pub tls: Option<TlsRecords>,
+    /// The part of a connection of TCP in one of MPTCP; none if it is of its own.
+    pub subflow: Option<Subflow>,
     /// The place at which it was captured.
     pub vantage: Vantage,
     /// The time at which its first packet was seen, in nanoseconds since the Unix epoch.
@@ -84,6 +86,21 @@ pub enum Protocol {
     /// the sequence space is stream 0 ([`crate::tcp`]).
     Tcp,
 }
+
+/// The role of a connection of TCP in one of MPTCP (RFC 8684), of which it is a subflow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subflow {
+    /// It set up the connection, and no other was seen to carry data.
+    Only,
+    /// It set up the connection.
+    First,
+    /// It joined.
+    Joined,
+}
+
+/// A packet number space: that of QUIC, and the path that it is of. The application has one for
+/// each path (draft-ietf-quic-multipath-20), the others belong to the first, 0.
+pub type PathSpace = (Space, u32);
 
 /// The type of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,6 +156,9 @@ pub struct Packet {
     pub kind: Kind,
     /// Its number. None if it could not be decrypted, or has none.
     pub number: Option<u64>,
+    /// The identifier of the path whose packet number space that is
+    /// (draft-ietf-quic-multipath-20); 0 of the first, and where there is one.
+    pub path_id: u32,
     /// Bytes of the packet itself.
     pub size: u32,
     /// The first byte of a QUIC packet as it is on the wire; 0 of TCP.
@@ -170,6 +190,20 @@ impl Packet {
             Kind::Quic(kind) => kind.space(),
             Kind::Tcp => Some(Space::Application),
         }
+    }
+
+    /// The packet number space that its number is of.
+    #[must_use]
+    pub fn path_space(&self) -> Option<PathSpace> {
+        Some((self.space()?, self.path_id))
+    }
+
+    /// The packet number space of those that an ACK in it is about, whose path is `path_id` if it
+    /// is a `PATH_ACK`. An ACK is about the first path, whichever it came on
+    /// (draft-ietf-quic-multipath-20).
+    #[must_use]
+    pub fn acknowledged_space(&self, path_id: Option<u32>) -> Option<PathSpace> {
+        Some((self.space()?, path_id.unwrap_or(0)))
     }
 
     /// The time at which it left its sender.
@@ -205,6 +239,18 @@ impl Packet {
 }
 
 impl Connection {
+    /// Whether its packets, or those of the connection that it is a subflow of, took more than one
+    /// path, at once (draft-ietf-quic-multipath-20, RFC 8684) or one after the other: an end went
+    /// to another IP address (RFC 9000 section 9). Another port alone is a NAT's.
+    #[must_use]
+    pub fn has_several_paths(&self) -> bool {
+        let is_one_of_several = self.subflow.is_some_and(|it| it != Subflow::Only);
+        let is_elsewhere = |it: &LaterAddress| it.address.ip() != self.ends[it.end as usize].ip();
+        is_one_of_several
+            || self.wire_image.later_addresses.iter().any(is_elsewhere)
+            || self.packets.iter().any(|it| it.path_id > 0)
+    }
+
     /// The frames of a packet.
     #[must_use]
     pub fn frames(&self, packet: &Packet) -> &[Frame] {

@@ -8,7 +8,7 @@ use bentpipe_wire::quic::{End, Handshake, Identity, InitialCredit};
 
 use super::frame::{Frame, Ranges};
 use super::wire_image::WireImage;
-use super::{Codepoint, Fate, Kind, Nanos, Packet, Protocol};
+use super::{Codepoint, Fate, Kind, Nanos, Packet, Protocol, Subflow};
 use crate::optional::Optional;
 
 /// The observation of a packet at one place.
@@ -26,6 +26,8 @@ pub struct PacketObservation {
     pub kind: Kind,
     /// Its number, if it has one and could be decrypted.
     pub number: Optional,
+    /// The path whose packet number space that is; 0 where the connection has one.
+    pub path_id: u32,
     /// Bytes of the packet.
     pub size: u32,
     /// The first byte of a QUIC packet as it is on the wire; 0 of TCP.
@@ -54,6 +56,7 @@ impl PacketObservation {
             sender: self.sender,
             kind: self.kind,
             number: self.number.count(),
+            path_id: self.path_id,
             size: self.size,
             first_byte: self.first_byte,
             ip_size: self.ip_size,
@@ -92,6 +95,8 @@ pub struct ObservedConnection {
     pub wire_image: WireImage,
     /// The TLS records in the streams of TCP, if there are any.
     pub tls: Option<TlsRecords>,
+    /// The part of a connection of TCP in one of MPTCP; none if it is of its own.
+    pub subflow: Option<Subflow>,
     /// Its packets as they passed.
     pub observations: Vec<PacketObservation>,
     /// The frames of all of them.

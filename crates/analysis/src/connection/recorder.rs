@@ -236,6 +236,7 @@ impl DatagramRecorder<'_> {
         recorded.observations.push(PacketObservation {
             identity: packet.identity,
             number: packet.number.into(),
+            path_id: packet.path_id,
             decoded: true,
             frames: start..index(&recorded.frames),
             first_byte: packet.first_byte,
@@ -317,6 +318,7 @@ impl DatagramRecorder<'_> {
                 handshake: Handshake::default(),  // likewise
                 wire_image: WireImage::default(), // likewise
                 tls: None,
+                subflow: None,
                 observations: Vec::new(),
                 frames: Vec::new(),
                 ranges: Vec::new(),
@@ -350,6 +352,7 @@ impl Origin {
             sender,
             kind: Kind::Quic(kind),
             number: Optional::default(),
+            path_id: 0,
             size: u32::try_from(size).expect("a packet fits a datagram"),
             first_byte: 0,
             ip_size: self.ip_size,
@@ -397,6 +400,7 @@ mod tests {
             sender: End::Client,
             kind: PacketType::OneRtt,
             number: Some(0),
+            path_id: 0,
             size: payload.len() + 29,
             first_byte: 0x40,
             identity: Identity::default(),

@@ -92,6 +92,9 @@ impl<'a> Transfer<'a> {
         if self.gap.misleads() && !self.gap.is_total() {
             return Missing::because(self.gap.to_string());
         }
+        if self.view.connection.has_several_paths() {
+            return Missing::because("its packets took several paths, and rules are about one");
+        }
         Ok(())
     }
 

@@ -1,8 +1,10 @@
 //! The receiver's reports of the marks that it got.
 
-use bentpipe_wire::quic::{End, Space};
+use std::collections::HashMap;
 
-use crate::connection::{Connection, Frame, Nanos, Packet, Protocol};
+use bentpipe_wire::quic::{EcnCounts, End, Space};
+
+use crate::connection::{Connection, Frame, Nanos, Packet, PathSpace, Protocol};
 
 /// The reports of a receiver.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -11,11 +13,12 @@ pub(crate) struct Echo {
     pub acks: u64,
     /// ACKs among them with ECN counts.
     pub with_counts: u64,
-    /// The largest sum of the three counts in one of these.
+    /// The largest sum of the three counts in one of these; of several paths, summed.
     pub most_counted: u64,
     /// Marks reported. QUIC: the largest CE count of each packet number space, summed (RFC 9000
-    /// section 19.3.2). TCP: episodes of ECN-Echo, each from a mark to the sender's CWR (RFC 3168
-    /// section 6.1.3). None: accurate ECN of TCP, whose counters are not read.
+    /// section 19.3.2); each path has one. TCP: episodes of ECN-Echo, each from a mark to the
+    /// sender's CWR (RFC 3168 section 6.1.3). None: accurate ECN of TCP, whose counters are not
+    /// read.
     pub ce: Option<u64>,
 }
 
@@ -32,29 +35,58 @@ impl Echo {
     }
 
     fn of_counts(connection: &Connection, receiver: End) -> Self {
-        let (mut echo, mut largest) = (Self::default(), [0; 3]);
+        let (mut ce, mut all) = (LargestCounts::default(), LargestCounts::default());
+        let (mut acks, mut with_counts) = (0, 0);
         for packet in connection.packets.iter().filter(|it| it.sender == receiver) {
-            let Some(space) = packet.space() else {
-                continue;
-            };
-            for frame in connection.frames(packet) {
-                let Frame::Ack { ecn, .. } = frame else {
-                    continue;
-                };
-                let is_application = space == Space::Application;
-                echo.acks += u64::from(is_application);
-                let Some(counts) = ecn else { continue };
-                let known: &mut u64 = &mut largest[space as usize];
-                *known = (*known).max(counts.ce);
+            for (space, counts) in reported(connection, packet) {
+                let is_application = space.0 == Space::Application;
+                acks += u64::from(is_application);
+                let Some(counts) = counts else { continue };
+                ce.rise(space, counts.ce);
                 if is_application {
+                    with_counts += 1;
                     let sum = counts.ect0.saturating_add(counts.ect1);
-                    echo.with_counts += 1;
-                    echo.most_counted = echo.most_counted.max(sum.saturating_add(counts.ce));
+                    all.rise(space, sum.saturating_add(counts.ce));
                 }
             }
         }
-        echo.ce = Some(largest.into_iter().fold(0, u64::saturating_add));
-        echo
+        Self {
+            acks,
+            with_counts,
+            most_counted: all.sum(),
+            ce: Some(ce.sum()),
+        }
+    }
+}
+
+/// The ACKs in a packet: the packet number space that each is about, and its ECN counts.
+pub(super) fn reported<'a>(
+    connection: &'a Connection,
+    packet: &'a Packet,
+) -> impl Iterator<Item = (PathSpace, Option<&'a EcnCounts>)> {
+    let frames = connection.frames(packet).iter();
+    frames.filter_map(|frame| match frame {
+        Frame::Ack { path_id, ecn, .. } => {
+            Some((packet.acknowledged_space(*path_id)?, ecn.as_deref()))
+        }
+        _ => None,
+    })
+}
+
+/// The largest count of each packet number space.
+#[derive(Debug, Default)]
+pub(super) struct LargestCounts(HashMap<PathSpace, u64>);
+
+impl LargestCounts {
+    /// Takes note of a count; by how much it is above the largest before.
+    pub(super) fn rise(&mut self, space: PathSpace, count: u64) -> u64 {
+        let largest = self.0.entry(space).or_default();
+        let before = std::mem::replace(largest, count.max(*largest));
+        *largest - before
+    }
+
+    fn sum(&self) -> u64 {
+        self.0.values().copied().fold(0, u64::saturating_add)
     }
 }
 

@@ -16,8 +16,8 @@
 
 use bentpipe_wire::quic::{End, Space};
 
-use super::echo::has;
-use crate::connection::{Connection, Frame, Nanos, Packet, Protocol};
+use super::echo::{LargestCounts, has, reported};
+use crate::connection::{Connection, Nanos, Packet, Protocol};
 use crate::ledger::LedgerEntry;
 
 /// A round trip in which marks were reported to a sender.
@@ -87,32 +87,18 @@ fn reports(connection: &Connection, sender: End) -> Vec<(Nanos, u64)> {
     let heard = heard.filter_map(|it| Some((it.received().filter(|_| !it.copy)?, it)));
     let mut heard: Vec<(Nanos, &Packet)> = heard.collect();
     heard.sort_by_key(|(time, _)| *time);
-    let mut known = 0;
+    let mut known = LargestCounts::default();
     let risen = heard.into_iter().filter_map(|(time, packet)| {
         let rise = match connection.protocol {
             Protocol::Tcp => u64::from(has(connection, packet, "ECE")),
-            Protocol::Quic(_) => {
-                let before = known;
-                known = known.max(ce_count(connection, packet).unwrap_or(0));
-                known - before
-            }
+            Protocol::Quic(_) => reported(connection, packet)
+                .filter(|(space, _)| space.0 == Space::Application)
+                .map(|(space, counts)| known.rise(space, counts.map_or(0, |it| it.ce)))
+                .fold(0, u64::saturating_add),
         };
         (rise > 0).then_some((time, rise))
     });
     risen.collect()
-}
-
-/// The CE count in a packet of the application's packet number space.
-fn ce_count(connection: &Connection, packet: &Packet) -> Option<u64> {
-    packet
-        .space()
-        .filter(|space| *space == Space::Application)?;
-    let frames = connection.frames(packet).iter();
-    let counts = frames.filter_map(|frame| match frame {
-        Frame::Ack { ecn, .. } => ecn.as_ref().map(|it| it.ce),
-        _ => None,
-    });
-    counts.max()
 }
 
 /// A packet of the sender that asks for an ACK, in the application's packet number space.

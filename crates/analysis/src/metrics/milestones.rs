@@ -75,6 +75,14 @@ impl Milestones {
         }
     }
 
+    /// The same without a handshake.
+    pub(super) fn without_handshake(self) -> Self {
+        Self {
+            handshake_complete: None,
+            ..self
+        }
+    }
+
     /// With those of another connection: the first handshake, the first byte, the last one of all.
     pub(super) fn joined(self, other: Self) -> Self {
         Self {

@@ -1,5 +1,8 @@
 //! Measurements of one direction.
 
+use std::collections::HashMap;
+use std::hash::Hash;
+
 use serde::Serialize;
 
 use crate::DecodingGap;
@@ -215,9 +218,12 @@ impl Counts {
                 if during.is_some_and(|(at, (first, last))| first < at && at <= last) {
                     counts.during_transfer += u64::from(packet.ip_size.unwrap_or(0));
                 }
-                let arrival = packet.received().zip(packet.space()).zip(packet.number);
+                let arrival = packet
+                    .received()
+                    .zip(packet.path_space())
+                    .zip(packet.number);
                 arrivals.extend(arrival);
-                let (order, space) = (by_sending.len() as u64, Space::Application);
+                let (order, space) = (by_sending.len() as u64, packet.path_id);
                 let both = packet.sent().and(packet.received());
                 by_sending.extend(both.map(|time| ((time, space), order)));
             }
@@ -333,11 +339,11 @@ impl Counts {
 }
 
 /// How many packets arrived after one of their packet number space with a larger number.
-fn reordered(mut arrivals: Vec<((Nanos, Space), u64)>) -> u64 {
+fn reordered<S: Eq + Hash>(mut arrivals: Vec<((Nanos, S), u64)>) -> u64 {
     arrivals.sort_by_key(|((time, _), _)| *time);
-    let (mut reordered, mut largest) = (0, [None; 3]);
+    let (mut reordered, mut largest) = (0, HashMap::new());
     for ((_, space), number) in arrivals {
-        let largest = &mut largest[space as usize];
+        let largest: &mut Option<u64> = largest.entry(space).or_default();
         reordered += u64::from(*largest > Some(number));
         *largest = (*largest).max(Some(number));
     }

@@ -5,6 +5,7 @@ use crate::connection::{Codepoint, Fate, Frame, Kind, Packet, Protocol, Vantage,
 use bentpipe_wire::quic::PacketType;
 
 mod ecn;
+mod paths;
 mod together;
 mod upload;
 
@@ -23,6 +24,7 @@ impl Maker {
             handshake: bentpipe_wire::quic::Handshake::default(),
             wire_image: WireImage::default(),
             tls: None,
+            subflow: None,
             vantage,
             start: 0,
             clock_ahead: 0,
@@ -54,6 +56,7 @@ impl Maker {
             sender,
             kind,
             number: Some(u64::try_from(number).unwrap()),
+            path_id: 0,
             size: 1200,
             first_byte: 0x40,
             ip_size: Some(1228),
@@ -92,6 +95,7 @@ impl Maker {
         let start = u32::try_from(self.0.ranges.len()).unwrap();
         self.0.ranges.push((first, last));
         let frame = Frame::Ack {
+            path_id: None,
             ranges: start..start + 1,
             delay_us: None,
             ecn: None,

@@ -4,7 +4,7 @@
 
 use super::milestones::Milestones;
 use super::reply::Reply;
-use crate::connection::{Connection, Nanos, Protocol};
+use crate::connection::{Connection, Nanos, Protocol, Subflow};
 use crate::ledger::{LedgerEntry, is_in_flight};
 use crate::link_facts::LinkFacts;
 use bentpipe_wire::quic::End;
@@ -30,10 +30,21 @@ pub(super) fn on_one_axis<'a>(all: &[Measured<'a>]) -> Vec<(Nanos, Measured<'a>)
 /// The replies of the client and the server on the streams of all connections, and the milestones
 /// of all.
 pub(super) fn replies(all: &[(Nanos, Measured<'_>)], from: End) -> ([Reply; 2], Milestones) {
-    let of_each = all.iter().map(|(offset, it)| {
+    let of_each = all.iter().filter_map(|(offset, it)| {
         let sent = Reply::both(it.connection, it.entries, from);
+        // A subflow that carried none of it has nothing to end.
+        let is_joined = it.connection.subflow == Some(Subflow::Joined);
+        if is_joined && sent[from as usize].bytes == 0 {
+            return None;
+        }
         let times = Milestones::between(it.connection, &sent, from).later(*offset);
-        (sent.map(|reply| reply.later(*offset)), times)
+        // One that joins finds the handshake of the connection done.
+        let times = if is_joined {
+            times.without_handshake()
+        } else {
+            times
+        };
+        Some((sent.map(|reply| reply.later(*offset)), times))
     });
     let joined = of_each.reduce(|(sent, times), (more, and)| {
         let ([upload, reply], [other_upload, other_reply]) = (sent, more);

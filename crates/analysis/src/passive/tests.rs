@@ -18,6 +18,7 @@ impl Maker {
             handshake: Handshake::default(),
             wire_image: WireImage::default(),
             tls: None,
+            subflow: None,
             vantage,
             start: 0,
             clock_ahead: 0,
@@ -37,6 +38,7 @@ impl Maker {
             sender,
             kind: Kind::Quic(kind),
             number: Some(number),
+            path_id: 0,
             size: 1200,
             first_byte: 0x40,
             ip_size: Some(1228),
@@ -71,6 +73,7 @@ impl Maker {
         self.0.ranges.push((number, number));
         let last = u32::try_from(self.0.ranges.len()).unwrap();
         let ack = Frame::Ack {
+            path_id: None,
             ranges: last - 1..last,
             delay_us: None,
             ecn: None,

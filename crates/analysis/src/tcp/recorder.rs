@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::sequence::Unwrapper;
+use super::subflows::{SubflowState, Tokens, Whole};
 use crate::connection::{
     CaptureInfo, Frame, Kind, ObservedConnection, PacketObservation, Protocol, Recording, WireImage,
 };
@@ -11,7 +12,7 @@ use crate::optional::Optional;
 use bentpipe_wire::quic::{End, Identity};
 use bentpipe_wire::tcp::Header;
 use bentpipe_wire::tcp::Segment;
-use bentpipe_wire::{KeyLog, Path, TlsReader};
+use bentpipe_wire::{KeyLog, Path};
 
 /// A segment is not taken apart into smaller ones; below RFC 9293's default of 536, with options.
 const SMALLEST_PIECE: u32 = 476;
@@ -22,45 +23,59 @@ pub struct Recorder<'k> {
     secrets: &'k KeyLog,
     connections: Vec<ObservedConnection>,
     /// The state of each, beyond its recording.
-    states: Vec<State<'k>>,
+    states: Vec<State>,
+    wholes: Vec<Whole<'k>>,
+    tokens: Tokens,
     /// The latest connection on these addresses and ports, by the path from its client.
     latest: HashMap<Path, usize>,
 }
 
 /// The parameters in the SYNs of a connection, and the content of its streams.
 #[derive(Debug)]
-struct State<'k> {
+struct State {
     /// Initial sequence numbers of client and server.
     initial: [Option<u32>; 2],
     mss: [Option<u16>; 2],
     sequences: [Unwrapper; 2],
-    tls: TlsReader<'k>,
+    subflow: SubflowState,
+    /// The number of the whole whose data it carries.
+    whole: usize,
 }
 
-impl<'k> State<'k> {
-    fn new(secrets: &'k KeyLog) -> Self {
+impl State {
+    fn new(whole: usize) -> Self {
         Self {
             initial: [None; 2],
             mss: [None; 2],
             sequences: [Unwrapper::default(), Unwrapper::default()],
-            tls: TlsReader::new(secrets),
+            subflow: SubflowState::default(),
+            whole,
         }
     }
 
     /// Takes in a segment. Streams count from their SYN.
-    fn take(&mut self, sender: End, header: &Header, payload: &[u8]) {
+    fn take(
+        &mut self,
+        sender: End,
+        (header, payload): (&Header, &[u8]),
+        wholes: &mut [Whole<'_>],
+        tokens: &mut Tokens,
+    ) {
         let end = sender as usize;
         if header.syn {
             self.initial[end] = Some(header.sequence);
             self.mss[end] = header.mss;
         }
+        let known = (&mut *wholes, tokens);
+        self.whole = self.subflow.set_up(sender, header, self.whole, known);
         let Some(initial) = self.initial[end].filter(|_| !header.rst) else {
             return;
         };
         let position = self.sequences[end].sent(header.sequence);
         let first = position + i64::from(header.syn) - i64::from(initial) - 1;
         if let Ok(offset) = u64::try_from(first) {
-            self.tls.read(sender, offset, payload);
+            let whole = &mut wholes[self.whole];
+            self.subflow.read(sender, (header, payload), offset, whole);
         }
     }
 }
@@ -73,6 +88,8 @@ impl<'k> Recorder<'k> {
             secrets,
             connections: Vec::new(),
             states: Vec::new(),
+            wholes: Vec::new(),
+            tokens: Tokens::new(),
             latest: HashMap::new(),
         }
     }
@@ -81,7 +98,8 @@ impl<'k> Recorder<'k> {
     pub fn segment(&mut self, segment: &Segment, payload: &[u8], captured: CaptureInfo) {
         let (number, sender) = self.connection(segment);
         let state = &mut self.states[number];
-        state.take(sender, &segment.header, payload);
+        let said = (&segment.header, payload);
+        state.take(sender, said, &mut self.wholes, &mut self.tokens);
         let recorded = &mut self.connections[number];
         for piece in pieces(segment, state.mss) {
             let at = u32::try_from(recorded.frames.len()).expect("fewer than 2^32 segments");
@@ -93,6 +111,7 @@ impl<'k> Recorder<'k> {
                 sender,
                 kind: Kind::Tcp,
                 number: Optional::default(), // known when all places have been joined
+                path_id: 0,
                 size,
                 first_byte: 0,
                 ip_size: Some(size + if piece.path.source.is_ipv4() { 20 } else { 40 }),
@@ -107,9 +126,20 @@ impl<'k> Recorder<'k> {
 
     /// Adds what was recorded to what else was at this place.
     pub fn finish(self, recording: &mut Recording) {
+        let with_data = self.states.iter().filter(|it| it.subflow.has_data());
+        let mut subflows = vec![0_usize; self.wholes.len()];
+        with_data.for_each(|it| subflows[it.whole] += 1);
+        let wholes = self.wholes.into_iter().map(Whole::finish);
+        let mut wholes: Vec<_> = wholes.collect();
         let read = self.connections.into_iter().zip(self.states);
         let connections = read.map(|(connection, state)| {
-            let tls = state.tls.finish();
+            let whole = &mut wholes[state.whole];
+            let others = subflows[state.whole] - usize::from(state.subflow.has_data());
+            let subflow = state.subflow.role_among(others);
+            let tls = match (subflow, &whole) {
+                (None, _) => whole.take(),
+                (Some(_), whole) => whole.as_ref().map(|it| state.subflow.own_part(it)),
+            };
             ObservedConnection {
                 handshake: tls.as_ref().map(|it| it.handshake).unwrap_or_default(),
                 wire_image: WireImage {
@@ -120,6 +150,7 @@ impl<'k> Recorder<'k> {
                     ..WireImage::default()
                 },
                 tls,
+                subflow,
                 ..connection
             }
         });
@@ -147,7 +178,8 @@ impl<'k> Recorder<'k> {
         let number = self.connections.len();
         self.latest.remove(&path.reversed());
         self.latest.insert(path, number);
-        self.states.push(State::new(self.secrets));
+        self.states.push(State::new(self.wholes.len()));
+        self.wholes.push(Whole::new(self.secrets));
         self.connections.push(ObservedConnection {
             protocol: Protocol::Tcp,
             ends: [path.source, path.destination],
@@ -155,6 +187,7 @@ impl<'k> Recorder<'k> {
             handshake: bentpipe_wire::quic::Handshake::default(), // known when all has been seen
             wire_image: WireImage::default(),                     // likewise
             tls: None,                                            // likewise
+            subflow: None,                                        // likewise
             observations: Vec::new(),
             frames: Vec::new(),
             ranges: Vec::new(),

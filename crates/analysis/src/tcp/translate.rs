@@ -34,7 +34,7 @@ pub(crate) fn translate(connection: &mut Connection) {
         segments.acknowledge(sender, &mut ranges, &mut acks);
     }
     connection.ranges = ranges;
-    let mut translator = FrameTranslator::new(connection, &headers);
+    let mut translator = FrameTranslator::new(connection, &headers, &placements);
     for (at, packet) in connection.packets.iter_mut().enumerate() {
         let start = index(&connection.frames);
         let segment = SegmentFacts {
@@ -200,12 +200,17 @@ struct FrameTranslator {
     windows: [Option<u16>; 2],
     /// None: all of the streams counts as data.
     content: Option<Content>,
+    /// Of a subflow, where the streams of client and server end.
+    ends: Option<[Position; 2]>,
+    /// Whether windows are about data of other subflows, too: RFC 8684 section 3.3.1 counts them
+    /// from the data of the connection that were acknowledged.
+    shares_windows: bool,
     /// Whether the SYNs agreed on accurate ECN, whose flags count marks and echo none.
     has_accurate_ecn: bool,
 }
 
 impl FrameTranslator {
-    fn new(connection: &Connection, headers: &[Header]) -> Self {
+    fn new(connection: &Connection, headers: &[Header], placements: &[Placement]) -> Self {
         let scale_of = |end: End| {
             let mut own = connection.packets.iter().zip(headers);
             let syn = own.find(|(packet, header)| packet.sender == end && header.syn);
@@ -222,6 +227,11 @@ impl FrameTranslator {
             next: [None; 2],
             windows: [None; 2],
             content: Content::of(connection.tls.as_ref()),
+            ends: connection.subflow.map(|_| {
+                let segments: Vec<_> = headers.iter().zip(placements).collect();
+                ends(&connection.packets, &segments)
+            }),
+            shares_windows: connection.has_several_paths(),
             has_accurate_ecn: has_accurate_ecn(headers),
         }
     }
@@ -237,6 +247,7 @@ impl FrameTranslator {
         self.stream(sender, header, placement, frames);
         if !answer.ranges.is_empty() {
             frames.push(Frame::Ack {
+                path_id: None,
                 ranges: answer.ranges.clone(),
                 delay_us: None,
                 ecn: None,
@@ -255,16 +266,22 @@ impl FrameTranslator {
 
     fn stream(&self, sender: End, header: &Header, placement: &Placement, frames: &mut Vec<Frame>) {
         let first = placement.extent.start + Position::from(header.syn) - 1;
-        let payload = offsets(&(first..first + Position::from(header.length)));
+        let payload = first..first + Position::from(header.length);
+        let is_last = self.ends.is_some_and(|ends| {
+            let has_space = header.extent() > u32::from(header.fin);
+            has_space && payload.end == ends[sender as usize]
+        });
+        let fin = header.fin || is_last;
+        let payload = offsets(&payload);
         if let Some(content) = &self.content {
-            return content.frames(sender, &payload, header.fin, frames);
+            return content.frames(sender, &payload, fin, frames);
         }
         let length = u32::try_from(payload.end - payload.start).expect("as the header has it");
-        frames.extend((length > 0 || header.fin).then_some(Frame::Stream {
+        frames.extend((length > 0 || fin).then_some(Frame::Stream {
             id: 0,
             offset: payload.start,
             length,
-            fin: header.fin,
+            fin,
         }));
     }
 
@@ -306,7 +323,7 @@ impl FrameTranslator {
             _ if header.syn => 0,
             scales => scales[sender as usize],
         };
-        if header.rst {
+        if header.rst || self.shares_windows {
             return None;
         }
         let acknowledged = match placement.acknowledgment {
@@ -321,6 +338,18 @@ impl FrameTranslator {
             maximum: content.map_or(maximum, |it| it.position(sender.other(), maximum)),
         })
     }
+}
+
+/// Behind the last byte that client and server sent; 0 if there is none.
+fn ends(packets: &[Packet], segments: &[(&Header, &Placement)]) -> [Position; 2] {
+    let mut ends = [0; 2];
+    for (packet, (header, placement)) in packets.iter().zip(segments) {
+        let end = &mut ends[packet.sender as usize];
+        if header.length > 0 {
+            *end = (*end).max(placement.extent.end - Position::from(header.fin) - 1);
+        }
+    }
+    ends
 }
 
 /// RFC 9768 section 3.1.1: a SYN with all three flags asks for accurate ECN; its answer agrees

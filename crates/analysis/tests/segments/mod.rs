@@ -36,6 +36,8 @@ pub struct Segment {
     length: u16,
     ecn: u8,
     ae: bool,
+    /// Client and server.
+    ports: [u16; 2],
 }
 
 /// A segment with payload.
@@ -59,6 +61,7 @@ impl Segment {
             length: 0,
             ecn: 0,
             ae: false,
+            ports: PORTS,
         }
     }
 
@@ -71,6 +74,12 @@ impl Segment {
             identification,
             ..self
         }
+    }
+
+    /// Of a connection from this port of the client.
+    pub fn client_port(self, port: u16) -> Self {
+        let ports = [port, PORTS[1]];
+        Self { ports, ..self }
     }
 
     pub fn flags(mut self, flags: u8) -> Self {
@@ -107,8 +116,8 @@ impl Segment {
         packet.extend([0x40, 0, 64, 6, 0, 0]);
         packet.extend(ADDRESSES[from]);
         packet.extend(ADDRESSES[to]);
-        packet.extend(PORTS[from].to_be_bytes());
-        packet.extend(PORTS[to].to_be_bytes());
+        packet.extend(self.ports[from].to_be_bytes());
+        packet.extend(self.ports[to].to_be_bytes());
         packet.extend(self.sequence.to_be_bytes());
         packet.extend(self.acknowledgment.to_be_bytes());
         packet.extend([header << 2 | u8::from(self.ae), self.flags]);

@@ -285,6 +285,12 @@ impl SlowStart for CarefulResume {
         self.inner.name()
     }
 
+    fn forget_saved(&mut self) {
+        if self.phase == Phase::Reconnaissance {
+            self.enter(Phase::Normal, "expired");
+        }
+    }
+
     /// In the words of draft-ietf-tsvwg-careful-resume-qlog.
     fn phase(&self) -> &'static str {
         match self.phase {

@@ -16,6 +16,7 @@ mod hystart_plus_plus;
 mod jump_start;
 mod rapid_start;
 mod ring;
+mod rtt_growth;
 mod search;
 mod search4;
 mod standard;
@@ -98,6 +99,9 @@ pub trait SlowStart: Send + Sync + Debug {
     fn on_saved(&mut self, saved: SavedPath) {
         let _ = saved;
     }
+
+    /// Forgets the path that [`SlowStart::on_saved`] told of: it was too old before it was used.
+    fn forget_saved(&mut self) {}
 
     /// A packet of so many bytes has left. `path` counts it already.
     fn on_sent(&mut self, path: &PathState, bytes: u64) {

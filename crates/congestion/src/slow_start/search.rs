@@ -13,7 +13,13 @@
 //! window that it leaves is no smaller than the initial one, which is a departure. `search-keep`
 //! leaves the window as it is, as the listing does. `search-log` never leaves, but notes when it
 //! would have. `search-hybla` is what section 7.1.2 proposes: SEARCH watches while Hybla grows, and
-//! the first to say so ends slow start.
+//! the first to say so ends slow start. Three more follow from what the report leaves to later:
+//! - `search-below` (section 7.1.1) leaves with less than the path holds, so that the queue of slow
+//!   start drains: 80 % of what the last look back of one initial round-trip time delivered, in the
+//!   least RTT. The report names no amount; this one is a choice.
+//! - `search-rtt` (section 7.1.2) grows less while the RTT rises, as [`RttGrowth`] has it.
+//! - `search-jump` (section 7.2.2) watches [`JumpStart`], from its first ACK on: if the jump loses
+//!   nothing, slow start follows it, which SEARCH may end.
 //!
 //! Nothing can be compared before 14 bins have passed, 4.9 round-trip times after the first ACK. By
 //! then Hybla alone, growing eightfold, would have overshot by far: `search-hybla` keeps Hybla's
@@ -21,21 +27,26 @@
 
 use bentpipe_units::{Span, Time};
 
-use crate::acks::Acks;
+use crate::acks::{Acks, CongestionEvent, LostPacket, per_second};
 use crate::log::{LogEvent, Value};
 use crate::pacing::Pacing;
 use crate::path::PathState;
 use crate::slow_start::ring::{EXTRA_BINS, Ring, W, bin_duration};
-use crate::slow_start::{Exit, Hybla, SlowStart, Standard, Step};
+use crate::slow_start::rtt_growth::RttGrowth;
+use crate::slow_start::{Exit, Hybla, JumpStart, Response, SlowStart, Standard, Step};
 
 const NUM_BINS: usize = 25;
 /// Slow start ends beyond a normalised difference of 0.35, in percent.
 const THRESH: u64 = 35;
+/// The share of what the path holds that `search-below` leaves, in percent.
+const BELOW: u64 = 80;
 
 /// The change of the window when SEARCH has found the choke point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
     Lower,
+    /// To less than the path holds.
+    Below,
     Keep,
     /// It is noted, and slow start goes on.
     Log,
@@ -77,6 +88,24 @@ impl Search {
         Self::of("search-hybla", Found::Lower, Box::<Hybla>::default())
     }
 
+    /// Leaves with less than the path holds.
+    #[must_use]
+    pub fn below() -> Self {
+        Self::of("search-below", Found::Below, Box::new(Standard))
+    }
+
+    /// Grows less while the RTT rises.
+    #[must_use]
+    pub fn with_rtt_growth() -> Self {
+        Self::of("search-rtt", Found::Lower, Box::<RttGrowth>::default())
+    }
+
+    /// Begins with Jump Start.
+    #[must_use]
+    pub fn with_jump_start() -> Self {
+        Self::of("search-jump", Found::Lower, Box::<JumpStart>::default())
+    }
+
     fn of(name: &'static str, found: Found, growth: Box<dyn SlowStart>) -> Self {
         Self {
             name,
@@ -88,10 +117,14 @@ impl Search {
         }
     }
 
-    /// The window after slow start: without what has piled up since the path was full.
-    fn lowered(path: &PathState, overshoot: u64) -> u64 {
+    /// The window after slow start. `search` leaves out what has piled up since the path was full.
+    fn left(&self, path: &PathState, bins: &Bins) -> u64 {
         let least = path.initial_window.min(path.window);
-        path.window.saturating_sub(overshoot).max(least)
+        match self.found {
+            Found::Keep => path.window,
+            Found::Lower | Found::Log => path.window.saturating_sub(bins.overshoot()).max(least),
+            Found::Below => (bins.held(path.rtt.min) * BELOW / 100).clamp(least, path.window),
+        }
     }
 
     fn watch(&mut self, path: &PathState, bytes: u64) -> Option<Exit> {
@@ -103,11 +136,8 @@ impl Search {
         let check = bins.roll(path.now, rtt);
         bins.add(bytes);
         let check = check?;
-        let overshoot = bins.overshoot();
-        let window = match self.found {
-            Found::Keep => path.window,
-            _ => Self::lowered(path, overshoot),
-        };
+        let bins = self.bins.as_ref().expect("they are there");
+        let (overshoot, window) = (bins.overshoot(), self.left(path, bins));
         let found = check.is_choke_point() && !self.noted_exit;
         self.noted_exit |= found;
         self.event = Some(check.event(path, found.then_some((overshoot, window))));
@@ -184,6 +214,14 @@ impl Bins {
     /// opened is not among the bins.
     fn overshoot(&self) -> u64 {
         self.sum(self.current - 1, self.closest(self.initial_rtt * 2))
+    }
+
+    /// The bytes that are on the way on a path of this RTT whose queue is empty, if they leave as
+    /// fast as what was delivered in the last initial round-trip time.
+    fn held(&self, min_rtt: Span) -> u64 {
+        let count = self.closest(self.initial_rtt).max(1);
+        let rate = per_second(self.sum(self.current - 1, count), self.duration * count);
+        PathState::bytes_in(rate, min_rtt)
     }
 
     /// Completes bins whose time is over, and looks at the windows that end with the last one.
@@ -270,8 +308,20 @@ impl SlowStart for Search {
         self.name
     }
 
+    fn phase(&self) -> &'static str {
+        self.growth.phase()
+    }
+
     fn on_sent(&mut self, path: &PathState, bytes: u64) {
         self.growth.on_sent(path, bytes);
+    }
+
+    fn on_lost(&mut self, path: &PathState, lost: &LostPacket) {
+        self.growth.on_lost(path, lost);
+    }
+
+    fn on_congestion(&mut self, path: &PathState, event: &CongestionEvent) -> Response {
+        self.growth.on_congestion(path, event)
     }
 
     fn on_acks(&mut self, path: &PathState, acks: &Acks<'_>) -> Step {

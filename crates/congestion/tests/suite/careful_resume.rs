@@ -132,6 +132,25 @@ fn a_first_flight_that_is_told_something_wrong_costs_at_most_as_much_again() {
     }
 }
 
+/// `DualPI2` marks for seconds after the queue of such a flight is gone (RFC 9332, appendix A.1).
+#[test]
+fn marks_that_outlive_the_queue_of_a_flight_are_answered_once() {
+    let at = |ms| Time::ZERO + Span::from_millis(ms);
+    for percent in [120, 150, 200, 300] {
+        let model = Model::sat(1000);
+        let marked = Model {
+            marked: Some((at(1800)..at(4000), Span::ZERO)),
+            ..model.clone()
+        };
+        let time = |model: &Model| {
+            let told = told(model, Some(saved(model, percent)));
+            (told.completion - Time::ZERO).as_nanos()
+        };
+        let longer = time(&marked) * 100 / time(&model);
+        assert!(longer <= 130, "{percent} %: {longer} %");
+    }
+}
+
 #[test]
 fn a_first_flight_is_no_larger_than_the_saved_window_if_the_path_has_become_longer() {
     let model = Model::sat(250);
@@ -427,5 +446,138 @@ proptest! {
             _ => 4,
         };
         prop_assert!(warm.as_nanos() < cold.as_nanos() * halves / 2, "{warm:?} after {cold:?}");
+    }
+}
+
+#[test]
+fn what_is_told_late_is_worth_as_much_as_what_is_told_at_first() {
+    let model = Model::sat(250);
+    let known = saved(&model, 100);
+    for (ss, jump) in [("flight", Jump::Flight), ("standard", Jump::Whole)] {
+        let saved = known;
+        let resume = Resume { saved, jump };
+        let cc = if ss == "flight" { "bentpipe" } else { "cubic" };
+        let algorithms = Algorithms::new(cc, ss).unwrap();
+        let new = |settings| algorithms.controller(settings, DATAGRAM, Time::ZERO);
+        let first = model.run_with(new(Settings {
+            resume: Some(resume),
+            ..Settings::default()
+        }));
+        let mut controller = new(Settings::default());
+        assert!(controller.may_resume());
+        controller.resume(resume);
+        assert!(!controller.may_resume(), "it knows of a path");
+        assert_eq!(controller.resumption().saved, Some(known));
+        assert_eq!(model.run_with(controller).completion, first.completion);
+    }
+}
+
+#[test]
+fn it_is_too_late_after_two_initial_windows() {
+    let algorithms = Algorithms::new("bentpipe", "flight").unwrap();
+    let mut controller = algorithms.controller(Settings::default(), DATAGRAM, Time::ZERO);
+    let little = controller.path().little();
+    for number in 0..=little / DATAGRAM {
+        assert!(controller.may_resume());
+        controller.on_sent(Time::ZERO, number, DATAGRAM);
+    }
+    assert!(!controller.may_resume());
+    let resume = Resume {
+        saved: saved(&Model::sat(25), 100),
+        jump: Jump::Flight,
+    };
+    controller.resume(resume);
+    assert_eq!(controller.resumption().saved, None);
+}
+
+/// A proxy keeps connections ready for hours, with a keep-alive every few seconds.
+#[test]
+fn keep_alives_do_not_make_it_too_late() {
+    let at = |ms: u64| Time::ZERO + Span::from_millis(ms);
+    let resume = Resume {
+        saved: saved(&Model::sat(25), 100),
+        jump: Jump::Flight,
+    };
+    let algorithms = Algorithms::new("bentpipe", "flight").unwrap();
+    let mut controller = algorithms.controller(Settings::default(), DATAGRAM, Time::ZERO);
+    let little = controller.path().little();
+    for number in 0..2 * little / DATAGRAM {
+        assert!(controller.may_resume(), "{number}");
+        controller.on_sent(at(number * 5000), number, DATAGRAM);
+        controller.on_ack(at(number * 5000 + 600), number, at(number * 5000));
+        controller.on_acks_end(at(number * 5000 + 600), 0, true);
+    }
+    assert!(controller.path().sent > little && !controller.path().is_used());
+    controller.resume(resume);
+    assert_eq!(controller.resumption().saved, Some(resume.saved));
+    assert!(!controller.may_resume(), "it knows of one");
+    controller.forget();
+    assert!(controller.may_resume(), "what it knew was too old");
+}
+
+/// A file that is over at once shows how slow the link has become, by the queue that it builds.
+#[test]
+fn a_small_file_over_a_long_queue_does_not_confirm_a_rate_that_is_no_more() {
+    let known = saved(&Model::sat(4000), 100);
+    for (mbit, right) in [(20, true), (5, false)] {
+        let model = Model {
+            rate: Rate::from_bps(mbit * 1_000_000),
+            bytes: 900_000,
+            ..Model::sat(4000)
+        };
+        let history = told(&model, Some(known));
+        assert_eq!(history.confirms, right, "{mbit} Mbit/s");
+    }
+}
+
+/// Adaptive coding and modulation: the link becomes slower, and the connection ends soon after.
+#[test]
+fn a_connection_saves_the_rate_that_the_link_has_come_to() {
+    for (cc, ss) in [("cubic", "standard"), ("bentpipe", "flight")] {
+        for to in [2, 5, 10] {
+            let model = Model {
+                change: Some((
+                    Time::ZERO + Span::from_secs(20),
+                    Rate::from_bps(to * 1_000_000),
+                )),
+                bytes: 1 << 40,
+                until: Time::ZERO + Span::from_secs(23),
+                ..Model::sat(1000)
+            };
+            let saved = model.run(cc, ss).observed.expect("it has filled the path");
+            let percent = saved.rate() * 8 / to / 10_000;
+            let what = format!("{cc}, to {to} Mbit/s: {percent} %");
+            assert!((70..=125).contains(&percent), "{what}");
+        }
+    }
+}
+
+/// A proxy keeps connections ready for clients to come: a flight begins when there is something to
+/// send, however long after the handshake.
+#[test]
+fn a_flight_leaves_late_after_keep_alives() {
+    let at = |ms: u64| Time::ZERO + Span::from_millis(ms);
+    let took = |writes: Vec<(Time, u64)>, saved: Option<SavedPath>| {
+        let begins = writes.last().unwrap().0;
+        let model = Model {
+            writes,
+            ..Model::sat(250)
+        };
+        (told(&model, saved).completion - begins).as_nanos()
+    };
+    for saved in [None, Some(saved(&Model::sat(250), 100))] {
+        let fresh = took(vec![(at(620), 1000)], saved);
+        // More in all than a flight may have sent that is new.
+        for keep_alives in [6, 60] {
+            let mut writes: Vec<_> = (0..keep_alives)
+                .map(|it| (at(620 + 3000 * it), 1))
+                .collect();
+            writes.push((at(20_000 + 3000 * keep_alives), 1000));
+            let waited = took(writes, saved);
+            assert!(
+                waited * 100 <= fresh * 105,
+                "{keep_alives}: {waited} ns for {fresh}"
+            );
+        }
     }
 }

@@ -201,7 +201,7 @@ fn an_outage_says_nothing_of_the_queue() {
 #[test]
 fn marks_reduce_the_window_queue_or_not() {
     let model = Model {
-        marked: Some((at(10_000), Span::ZERO)),
+        marked: Some((at(10_000)..Time::NEVER, Span::ZERO)),
         ..endless(Model::sat(1000), 60)
     };
     let history = run(&model);

@@ -40,6 +40,7 @@ impl<A: ?Sized> Feed<A> {
             ssthresh: None,
             in_flight: 0,
             sent: 0,
+            burst: 0,
             delivered: 0,
             lost: 0,
             round: 0,

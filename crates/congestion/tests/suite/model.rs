@@ -1,5 +1,4 @@
-//! A sender, a bottleneck and a receiver, without QUIC: what a controller does on a path, in
-//! milliseconds of real time.
+//! A sender, a bottleneck and a receiver, without QUIC: what a controller does, in milliseconds.
 //!
 //! The sender has all data at once, a token bucket as noq's, and loss detection by packet and time
 //! threshold (RFC 9002, section 6.1) with a probe timeout. The bottleneck has a fixed rate and a
@@ -8,6 +7,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::ops::Range;
 
 use bentpipe_congestion::{
     Algorithms, CongestionEvent, Controller, Resumption, SavedPath, Settings,
@@ -35,8 +35,8 @@ pub struct Model {
     pub cross_traffic: Rate,
     /// All that is sent between these times is lost.
     pub outage: Option<(Time, Time)>,
-    /// From this time on packets are marked that wait for longer than that.
-    pub marked: Option<(Time, Span)>,
+    /// Between these times packets are marked that wait for as long as that.
+    pub marked: Option<(Range<Time>, Span)>,
     /// When the application writes, and how many packets; empty: everything at once.
     pub writes: Vec<(Time, u64)>,
     /// The run is cut at this time.
@@ -425,8 +425,8 @@ impl<'a> Run<'a> {
         if outage.is_some_and(|(begin, end)| now >= begin && now < end) {
             return;
         }
-        let marked = self.model.marked;
-        if marked.is_some_and(|(begin, above)| now >= begin && waits >= above) {
+        let marked = self.model.marked.as_ref();
+        if marked.is_some_and(|(during, least)| during.contains(&now) && waits >= *least) {
             self.marked.insert(number);
         }
         if !handshake && self.model.loss_one_in > 0 && self.random(self.model.loss_one_in) == 0 {

@@ -1,6 +1,8 @@
 //! Packet trains on all kinds of paths: what each hazard costs, and that none is a disaster.
 
+use crate::feed::{self, Feed};
 use crate::model::{DATAGRAM, History, Model};
+use bentpipe_congestion::slow_start::Trains;
 use bentpipe_units::{Rate, Span, Time};
 
 const TRAINS: &str = "trains";
@@ -276,4 +278,35 @@ fn with_cross_traffic_it_settles_at_what_is_left() {
             "{what}: window {eighth}"
         );
     }
+}
+
+/// A return path that holds the first ACKs up makes two trains agree on a tenth of the rate; what
+/// has arrived since shows that it is wrong.
+#[test]
+fn trains_are_not_believed_when_more_arrives_than_they_explain() {
+    let mut feed = Feed::slow_start(Trains::default(), 600);
+    let mut sent_before = Vec::new();
+    for train in 0..5 {
+        feed.path.now = Time::ZERO + Span::from_millis(60 * train);
+        for _ in 0..20 {
+            sent_before.push(feed.path.sent);
+            feed.send(feed::DATAGRAM);
+        }
+    }
+    let mut ack = |place: usize, at_ms| {
+        feed.sent_before = sent_before[place];
+        feed.ack(at_ms, feed::DATAGRAM, 600);
+        feed.algorithm.phase()
+    };
+    let phases: Vec<_> = (0..42)
+        .map(|place| ack(place, 600 + 5 * place as u64))
+        .collect();
+    assert_eq!(phases[41], "packet_trains_trial");
+    let at_once: Vec<_> = (42..100).map(|place| ack(place, 810)).collect();
+    assert_eq!(at_once[57], "slow_start");
+    assert!(
+        feed.path.window >= 100 * feed::DATAGRAM,
+        "{}",
+        feed.path.window
+    );
 }

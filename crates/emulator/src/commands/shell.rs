@@ -54,7 +54,8 @@ pub fn run(shell: &Shell, scenario: &Scenario) -> Result<ExitCode, Box<dyn Error
     let seen = &running;
     let code = thread::scope(|scope| {
         if shell.meters {
-            scope.spawn(move || link_meters::show(seen, &stopped));
+            let paths = scenario.path_names();
+            scope.spawn(move || link_meters::show(seen, &paths, &stopped));
         }
         let code = run_command(shell, scenario, &topology, &mut children);
         drop(stop);

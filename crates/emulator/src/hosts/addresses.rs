@@ -154,6 +154,21 @@ fn outer_addresses(hop: usize, end: usize) -> [Prefix; 2] {
     [prefix(four, 24), prefix(six, 64)]
 }
 
+/// The client's addresses on a path, IPv4 and IPv6: on the first, that of the table, then those
+/// behind it.
+pub(crate) fn client_addresses(path: usize) -> [IpAddr; 2] {
+    let path = u8::try_from(path).expect("a few paths");
+    outer_addresses(0, 0).map(|first| match first.address {
+        IpAddr::V4(it) => Ipv4Addr::from(u32::from(it) + u32::from(path)).into(),
+        IpAddr::V6(it) => Ipv6Addr::from(u128::from(it) + u128::from(path)).into(),
+    })
+}
+
+/// The server's addresses, IPv4 and IPv6.
+pub(crate) fn server_addresses() -> [IpAddr; 2] {
+    outer_addresses(2, 1).map(|it| it.address)
+}
+
 const HOPS: [(SegmentName, [HostName; 2]); 3] = [
     (SegmentName::Access, [HostName::Client, HostName::Terminal]),
     (

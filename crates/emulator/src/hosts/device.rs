@@ -10,6 +10,7 @@ use crate::error::{Doing, EmulatorError};
 use crate::hosts::addresses::SegmentEnd;
 use crate::hosts::namespace::Namespace;
 use crate::hosts::offload::switch_off;
+use bentpipe_link::SegmentName;
 use bentpipe_netlink::{Netlink, PairEnd};
 
 /// A host's device of a segment.
@@ -47,6 +48,35 @@ impl Device<'_> {
             Ok(())
         })
     }
+}
+
+/// The emulator's two devices of one segment, in the emulator's namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentPorts {
+    /// The number of the path that it is part of, in the order of the scenario; the first is 0.
+    pub path: usize,
+    /// The name of the segment.
+    pub name: SegmentName,
+    /// The device towards the client.
+    pub client_side: String,
+    /// The device towards the server.
+    pub server_side: String,
+}
+
+/// Makes a pair of devices. The kernel asks for rights where it is asked, too, and outside an
+/// ordinary user has none: so it is asked where the emulator is.
+pub(crate) fn pair(
+    emulator: &Namespace,
+    one: PairEnd,
+    other: PairEnd,
+) -> Result<(), EmulatorError> {
+    emulator.within(|| {
+        let mut netlink = Netlink::open().doing("opening netlink")?;
+        netlink.add_pair(one, other).doing(format!(
+            "making the devices {} and {}",
+            one.name, other.name
+        ))
+    })
 }
 
 /// A device of the emulator as one end of a pair.

@@ -2,6 +2,7 @@
 
 pub(crate) mod addresses;
 pub(crate) mod device;
+pub(crate) mod further_path;
 pub(crate) mod host;
 pub(crate) mod namespace;
 pub(crate) mod offload;

@@ -1,18 +1,22 @@
-//! Four hosts in a row, and the emulator between them.
+//! Four hosts in a row, and the emulator between them; where a scenario has several paths, two more
+//! hosts for each further one.
 
 use std::env;
 use std::fs;
 use std::io;
 use std::path::Path;
 
-use bentpipe_link::{HostName, Scenario, SegmentName};
+use bentpipe_link::{HostName, Scenario};
 
 use crate::error::{Doing, EmulatorError};
 use crate::hosts::addresses::{AddressPlan, Block, SegmentAddresses};
-use crate::hosts::device::{Device, bring_up, port, wait_until_heard, wait_until_running};
+use crate::hosts::device::{
+    Device, SegmentPorts, bring_up, pair, port, wait_until_heard, wait_until_running,
+};
+use crate::hosts::further_path::FurtherPath;
 use crate::hosts::host::Host;
 use crate::hosts::namespace::Namespace;
-use bentpipe_netlink::{Netlink, PairEnd};
+use bentpipe_netlink::Netlink;
 
 /// The environment variable of programs on a client with the block of addresses for a shell inside,
 /// as in 10.0.0.0/8.
@@ -28,18 +32,9 @@ pub struct Topology {
     hosts: [Host; 4],
     emulator: Namespace,
     segments: Vec<SegmentPorts>,
+    /// The paths beside the first.
+    others: Vec<FurtherPath>,
     is_inner: bool,
-}
-
-/// The emulator's two devices of one segment, in the emulator's namespace.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SegmentPorts {
-    /// The name of the segment.
-    pub name: SegmentName,
-    /// The device towards the client.
-    pub client_side: String,
-    /// The device towards the server.
-    pub server_side: String,
 }
 
 impl Topology {
@@ -52,6 +47,19 @@ impl Topology {
             topology.connect(hop, scenario, hop.name.name())?;
         }
         topology.finish(&plan)?;
+        for (number, path) in scenario.each_path().iter().enumerate().skip(1) {
+            let hosts = [HostName::Terminal, HostName::Gateway].map(|host| new_host(host, &plan));
+            let [terminal, gateway] = hosts;
+            let further = FurtherPath {
+                number,
+                routers: [terminal?, gateway?],
+            };
+            let ends = [HostName::Client, HostName::Server].map(|it| topology.host(it).network());
+            let ports = further.connect(path, ends, &topology.emulator)?;
+            topology.segments.extend(ports);
+            topology.others.push(further);
+        }
+        topology.wait_for_ports()?;
         Ok(topology)
     }
 
@@ -74,6 +82,11 @@ impl Topology {
     /// The first block that no other shell inside has is ours: each has a device in the outer
     /// client by the block's number.
     fn inside(scenario: &Scenario, block: Block) -> Result<Self, EmulatorError> {
+        if scenario.each_path().len() > 1 {
+            return Err(EmulatorError::NoRoom(
+                "a scenario with several paths does not lie inside another",
+            ));
+        }
         for (index, block) in block.inside().into_iter().enumerate() {
             let plan = AddressPlan::inner(block);
             let outer = Host::here(HostName::Server, Vec::new())?;
@@ -108,6 +121,7 @@ impl Topology {
             ],
             emulator,
             segments: Vec::new(),
+            others: Vec::new(),
             is_inner: false,
         })
     }
@@ -154,19 +168,28 @@ impl Topology {
         let [a, b] = [&near, &beyond].map(|device| self.host(device.end.host).network());
         if is_given {
             let ports = SegmentPorts {
+                path: 0,
                 name: hop.name,
                 client_side: format!("c-{name}"),
                 server_side: format!("s-{name}"),
             };
-            self.pair(near.at(a), port(&ports.client_side, &self.emulator))?;
-            self.pair(beyond.at(b), port(&ports.server_side, &self.emulator))?;
+            pair(
+                &self.emulator,
+                near.at(a),
+                port(&ports.client_side, &self.emulator),
+            )?;
+            pair(
+                &self.emulator,
+                beyond.at(b),
+                port(&ports.server_side, &self.emulator),
+            )?;
             self.emulator.within(|| {
                 bring_up(&ports.client_side)?;
                 bring_up(&ports.server_side)
             })?;
             self.segments.push(ports);
         } else {
-            self.pair(near.at(a), beyond.at(b))?;
+            pair(&self.emulator, near.at(a), beyond.at(b))?;
         }
         let [a, b] = [&near, &beyond].map(|device| self.host(device.end.host).network());
         near.configure(a, &beyond)?;
@@ -175,24 +198,17 @@ impl Topology {
         wait_until_running(b, beyond.name)
     }
 
-    /// Makes a pair of devices. The kernel asks for rights where it is asked, too, and outside an
-    /// ordinary user has none.
-    fn pair(&self, one: PairEnd, other: PairEnd) -> Result<(), EmulatorError> {
-        self.emulator.within(|| {
-            let mut netlink = Netlink::open().doing("opening netlink")?;
-            netlink.add_pair(one, other).doing(format!(
-                "making the devices {} and {}",
-                one.name, other.name
-            ))
-        })
-    }
-
-    /// Adds the routes, and waits until all that has been set up works.
-    fn finish(&self, plan: &AddressPlan) -> Result<(), EmulatorError> {
+    fn wait_for_ports(&self) -> Result<(), EmulatorError> {
         for ports in &self.segments {
             wait_until_running(&self.emulator, &ports.client_side)?;
             wait_until_running(&self.emulator, &ports.server_side)?;
         }
+        Ok(())
+    }
+
+    /// Adds the routes, and waits until all that has been set up works.
+    fn finish(&self, plan: &AddressPlan) -> Result<(), EmulatorError> {
+        self.wait_for_ports()?;
         for end in plan.hops.iter().flat_map(|hop| &hop.ends) {
             let network = self.host(end.host).network();
             for prefix in end.addresses {

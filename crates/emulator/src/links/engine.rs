@@ -36,6 +36,8 @@ pub(crate) struct Anomalies {
 
 /// A segment that is emulated: its two ports, and its link in each direction.
 pub(crate) struct EmulatedSegment<P> {
+    /// The number of the path that it is part of.
+    pub path: usize,
     pub name: SegmentName,
     pub client_side: P,
     pub server_side: P,

@@ -15,7 +15,9 @@ use crate::timing::histogram::Histogram;
 /// milliseconds.
 #[must_use]
 pub fn most_late(scenario: &Scenario) -> Span {
-    let share = Span::from_nanos(scenario.whole().rtt().as_nanos() / 200);
+    let paths = scenario.each_path();
+    let smallest = paths.iter().map(Scenario::rtt).min();
+    let share = Span::from_nanos(smallest.unwrap_or_default().as_nanos() / 200);
     share.max(Span::from_millis(1))
 }
 
@@ -37,6 +39,8 @@ pub struct ReleaseError {
 /// The release error of one direction of one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LinkReleaseError {
+    /// The number of the path, in the order of the scenario; the first is 0.
+    pub path: usize,
     /// The segment.
     pub segment: SegmentName,
     /// The direction.
@@ -100,7 +104,8 @@ impl ReleaseError {
 /// The measurements taken while packets were forwarded.
 #[derive(Debug)]
 pub(crate) struct Measured {
-    pub links: Vec<(SegmentName, Direction, Histogram)>,
+    /// By path, segment and direction.
+    pub links: Vec<((usize, SegmentName, Direction), Histogram)>,
     /// The limit of the release error.
     pub most_late: Span,
     pub anomalies: Anomalies,
@@ -118,7 +123,7 @@ pub(crate) struct Measured {
 impl Measured {
     pub fn judge(self) -> Fidelity {
         let mut all = Histogram::default();
-        for (_, _, late) in &self.links {
+        for (_, late) in &self.links {
             all.merge(late);
         }
         let kernel_drops = self.kernel_drops + self.anomalies.refused;
@@ -179,9 +184,10 @@ impl Measured {
 }
 
 fn link_release_error(
-    (segment, direction, late): &(SegmentName, Direction, Histogram),
+    ((path, segment, direction), late): &((usize, SegmentName, Direction), Histogram),
 ) -> LinkReleaseError {
     LinkReleaseError {
+        path: *path,
         segment: *segment,
         direction: *direction,
         release_error: ReleaseError::of(late),
@@ -221,7 +227,7 @@ mod tests {
         let mut late = Histogram::default();
         late.add(Span::from_nanos(70_000));
         Measured {
-            links: vec![(SegmentName::Satellite, Direction::Forward, late)],
+            links: vec![((0, SegmentName::Satellite, Direction::Forward), late)],
             most_late: Span::from_millis(1),
             anomalies: Anomalies::default(),
             kernel_drops: 0,
@@ -256,7 +262,7 @@ mod tests {
     fn each_limit_makes_a_trial_invalid_and_says_why() {
         let breaks: [(Spoil, &str); 7] = [
             (
-                |it| it.links[0].2.add(Span::from_nanos(1_000_001)),
+                |it| it.links[0].1.add(Span::from_nanos(1_000_001)),
                 "1 packet in 1000 came out more than 1.000001 ms late; 1 ms is the limit",
             ),
             (|it| it.kernel_drops = 2, "2 packets dropped by the kernel"),

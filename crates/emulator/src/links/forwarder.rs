@@ -12,17 +12,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-use bentpipe_link::{Direction, DirectionConfig, HostName, LinkSeed, Path, Scenario, SegmentName};
+use bentpipe_link::{
+    Direction, DirectionConfig, HostName, LinkSeed, Path, Scenario, SegmentName, path_seed,
+};
 use bentpipe_units::{Span, Time};
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::capture::{HopPacket, Record, Recording, Wanted, record};
 use crate::error::{Doing, EmulatorError};
-use crate::hosts::topology::SegmentPorts;
+use crate::hosts::device::SegmentPorts;
 use crate::links::emulated_link::EmulatedLink;
 use crate::links::engine::{EmulatedSegment, Engine, MeteredLink};
 use crate::links::fidelity::{Fidelity, Measured, Pressure, most_late};
-use crate::links::link_positions::link_positions;
+use crate::links::link_positions::{LinkPosition, link_positions};
 use crate::links::segment_counters::{Meter, SegmentCounters};
 use crate::links::wakeup::WakeupSources;
 use crate::packet_socket::packet_port::PacketPort;
@@ -93,16 +95,17 @@ impl Forwarder {
         options: &Options,
     ) -> Result<Running, EmulatorError> {
         let clock = TrialClock::start();
+        let paths = scenario.each_path();
         let mut emulated = Vec::new();
         let mut meters = Vec::new();
         for ports in segments {
-            let segment = emulated_segment(ports, scenario, seed)?;
+            let seed = path_seed(seed, ports.path);
+            let segment = emulated_segment(ports, &paths[ports.path], seed)?;
             meters.extend(segment.1);
             emulated.push(segment.0);
         }
-        let names: Vec<SegmentName> = segments.iter().map(|ports| ports.name).collect();
         let wanted = Wanted {
-            positions: link_positions(&names, &options.stops),
+            positions: positions(segments, &options.stops),
             file: options.capture.as_deref(),
             keep: options.keep_packets,
             unix: clock.unix(),
@@ -175,6 +178,17 @@ impl Running {
     }
 }
 
+/// The places of the links of all paths, in the order of the segments, of which those of a path
+/// stand together.
+fn positions(segments: &[SegmentPorts], stops: &[HostName]) -> Vec<LinkPosition> {
+    let paths = segments.chunk_by(|one, next| one.path == next.path);
+    let of_path = |path: &[SegmentPorts]| {
+        let names: Vec<SegmentName> = path.iter().map(|ports| ports.name).collect();
+        link_positions(path[0].path, &names, stops)
+    };
+    paths.flat_map(of_path).collect()
+}
+
 /// The ports of a segment, with its links between them, and their meters.
 fn emulated_segment(
     ports: &SegmentPorts,
@@ -182,12 +196,13 @@ fn emulated_segment(
     seed: u64,
 ) -> Result<(EmulatedSegment<PacketPort>, [Arc<Meter>; 2]), EmulatorError> {
     let metered = |direction| {
-        let meter = Arc::new(Meter::new(ports.name, direction));
+        let meter = Arc::new(Meter::new(ports.path, ports.name, direction));
         let emulated = EmulatedLink::new(link(scenario, ports.name, direction, seed));
         (MeteredLink::new(emulated, Arc::clone(&meter)), meter)
     };
     let [forward, return_] = Direction::BOTH.map(metered);
     let segment = EmulatedSegment {
+        path: ports.path,
         name: ports.name,
         client_side: PacketPort::open(&ports.client_side)?,
         server_side: PacketPort::open(&ports.server_side)?,
@@ -266,8 +281,7 @@ impl Forwarding {
         let links = self.engine.segments.iter().flat_map(|segment| {
             Direction::BOTH.map(|direction| {
                 (
-                    segment.name,
-                    direction,
+                    (segment.path, segment.name, direction),
                     segment.metered_link(direction).release_delays().clone(),
                 )
             })

@@ -5,6 +5,8 @@ use bentpipe_link::{Direction, HostName, SegmentName};
 /// The place of a link on the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LinkPosition {
+    /// The number of its path.
+    pub path: usize,
     /// The number of its hop, from the client on.
     pub hop: usize,
     pub direction: Direction,
@@ -14,9 +16,13 @@ pub(crate) struct LinkPosition {
     pub to_end: bool,
 }
 
-/// The positions of the links of these segments, if programs on the hosts of `stops` take what
-/// comes, and send packets themselves.
-pub(crate) fn link_positions(segments: &[SegmentName], stops: &[HostName]) -> Vec<LinkPosition> {
+/// The positions of the links of these segments of a path, if programs on the hosts of `stops`
+/// take what comes, and send packets themselves.
+pub(crate) fn link_positions(
+    path: usize,
+    segments: &[SegmentName],
+    stops: &[HostName],
+) -> Vec<LinkPosition> {
     let hop = |segment: SegmentName| {
         let [near, _] = segment.ends();
         stops.iter().filter(|stop| **stop <= near).count()
@@ -36,6 +42,7 @@ pub(crate) fn link_positions(segments: &[SegmentName], stops: &[HostName]) -> Ve
                 Direction::Return => (first, last),
             };
             LinkPosition {
+                path,
                 hop: own,
                 direction,
                 from_end,
@@ -53,7 +60,7 @@ mod tests {
     #[test]
     fn a_hop_ends_where_a_program_takes_the_packets() {
         let ends = |segments: &[SegmentName], stops: &[HostName]| -> Vec<(usize, bool, bool)> {
-            let positions = link_positions(segments, stops).into_iter();
+            let positions = link_positions(0, segments, stops).into_iter();
             let back = positions.filter(|it| it.direction == Direction::Return);
             back.map(|it| (it.hop, it.from_end, it.to_end)).collect()
         };
@@ -80,7 +87,7 @@ mod tests {
             ends(&two, &[HostName::Terminal]),
             [(0, true, true), (1, true, true)]
         );
-        let forward = link_positions(&all, &[HostName::Terminal]);
+        let forward = link_positions(0, &all, &[HostName::Terminal]);
         let forward: Vec<_> = forward
             .iter()
             .filter(|it| it.direction == Direction::Forward)

@@ -12,6 +12,8 @@ use crate::links::emulated_link::EmulatedLink;
 /// losses`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SegmentCounters {
+    /// The number of the path, in the order of the scenario; the first is 0.
+    pub path: usize,
     /// The segment.
     pub segment: SegmentName,
     /// The direction.
@@ -46,6 +48,7 @@ pub struct SegmentCounters {
 /// The counters of one link. Those of one moment may be read with some of the next.
 #[derive(Debug)]
 pub(crate) struct Meter {
+    path: usize,
     segment: SegmentName,
     direction: Direction,
     counts: [AtomicU64; 15],
@@ -53,8 +56,9 @@ pub(crate) struct Meter {
 
 impl Meter {
     /// The counters of a link that nothing has passed yet.
-    pub fn new(segment: SegmentName, direction: Direction) -> Self {
+    pub fn new(path: usize, segment: SegmentName, direction: Direction) -> Self {
         Self {
+            path,
             segment,
             direction,
             counts: Default::default(),
@@ -92,6 +96,7 @@ impl Meter {
     pub fn read(&self) -> SegmentCounters {
         let count = |index: usize| self.counts[index].load(Ordering::Relaxed);
         SegmentCounters {
+            path: self.path,
             segment: self.segment,
             direction: self.direction,
             packets: count(0),

@@ -15,9 +15,9 @@ const SLACK: Span = Span::from_millis(1);
 const CONFIDENCE: f64 = 13.8;
 
 /// The flaws of the packets of a hop in a direction, each in words.
-pub fn flaws(hop: Hop, direction: Direction, packets: &[Packet]) -> Vec<String> {
-    let own = packets.iter().filter(|it| it.direction == direction);
-    let own: Vec<&Packet> = own.collect();
+pub fn flaws(hop: Hop, direction: Direction, packets: &[&Packet]) -> Vec<String> {
+    let own = packets.iter().copied();
+    let own: Vec<&Packet> = own.filter(|it| it.direction == direction).collect();
     let flaws = [
         delay_flaw(hop, direction, &own),
         loss_flaw(hop, direction, &own),
@@ -161,6 +161,7 @@ mod tests {
         Packet {
             flow: 0,
             direction: Direction::Forward,
+            path: 0,
             sent: Time::from_nanos(number * MS),
             ip: IpPacket::udp(IpVersion::V4, 0, Bytes::from(vec![0; 1250 - 28])),
             fate,
@@ -176,7 +177,8 @@ mod tests {
     }
 
     fn found(loss: &str, packets: &[Packet]) -> Vec<String> {
-        flaws(scenario(loss).whole(), Direction::Forward, packets)
+        let packets: Vec<&Packet> = packets.iter().collect();
+        flaws(scenario(loss).whole(), Direction::Forward, &packets)
     }
 
     #[test]

@@ -197,6 +197,7 @@ impl<'a> FlowRun<'a> {
                 driver: "sockets".to_owned(),
                 next_wake: None,
                 shared_memory: false,
+                paths: false,
             }
         };
         let ready = self.setup.programs().into_iter().map(ready).collect();

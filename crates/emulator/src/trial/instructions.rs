@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use bentpipe_emulator::HostName;
-use bentpipe_trial::{FlowSetup, Role};
+use bentpipe_trial::{FlowSetup, Job, Network, Role, address};
 
 use super::program::Instructions;
 use super::tunnel::far_end;
@@ -60,6 +60,10 @@ fn endpoint(setup: &FlowSetup, role: Role) -> Instructions {
         ("BENTPIPE_ALPN", Some(flow.alpn.clone())),
         ("BENTPIPE_OPTIONS", Some(options.join(" "))),
         ("BENTPIPE_LISTEN", Some(address).filter(|_| !is_client)),
+        (
+            "BENTPIPE_PATHS",
+            Some(paths(job)).filter(|it| !it.is_empty()),
+        ),
         ("REQUESTS", Some(urls).filter(|_| setup.asks(role))),
         ("PAGE", folder(setup.page().filter(|_| is_client))),
         ("LIVE", folder(setup.live().filter(|_| is_client))),
@@ -80,6 +84,18 @@ fn endpoint(setup: &FlowSetup, role: Role) -> Instructions {
         variables,
         input: None,
     }
+}
+
+/// The client's address on each path, with its name; empty where there is one.
+fn paths(job: &Job) -> String {
+    let names = job.scenario.path_names();
+    if names.len() == 1 {
+        return String::new();
+    }
+    let at = |number| address(job.ip, Network::Access, number);
+    let each = names.into_iter().zip((1..).map(at));
+    let each: Vec<String> = each.map(|(name, at)| format!("{name}={at}")).collect();
+    each.join(" ")
 }
 
 /// The same for a proxy, which knows of no tunnel but where that ends.

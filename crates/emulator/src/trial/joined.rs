@@ -106,6 +106,7 @@ impl Joined {
         self.packets.extend(captured.sent.map(|sent| Packet {
             flow,
             direction: captured.direction,
+            path: captured.path,
             sent,
             ip,
             fate: fate.unwrap_or(Fate::Loss),

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::net::SocketAddr;
 
 use bentpipe_emulator::{HopPacket, Report};
-use bentpipe_link::{Counters, Direction, Hop, SourceCounters};
+use bentpipe_link::{Counters, Direction, Hop, Scenario, SourceCounters};
 use bentpipe_trial::{
     Fidelity, FlowLifetime, FlowSetup, HopPackets, IpPacket, Job, KnownEvents, LinkObservation,
     Packet, PacketLog, TestbedObservation, Transport, TunnelObservation, count_fates,
@@ -44,7 +44,7 @@ pub fn observation(
         } else {
             packets(of_flows, captured)
         };
-        let wrong = Direction::BOTH.map(|direction| check::flaws(hop, direction, &packets));
+        let wrong = Direction::BOTH.map(|direction| flaws(job, hop, direction, &packets));
         let name = several.then(|| format!("{} ", hop.name()));
         let name = name.unwrap_or_default();
         let wrong = wrong.into_iter().flatten();
@@ -97,6 +97,26 @@ pub fn observation(
     observation
 }
 
+/// The flaws of the packets of a hop in a direction; where there are several paths, of each.
+fn flaws(job: &Job, hop: Hop, direction: Direction, packets: &[Packet]) -> Vec<String> {
+    let paths = job.scenario.each_path();
+    if let [_] = &paths[..] {
+        let all: Vec<&Packet> = packets.iter().collect();
+        return check::flaws(hop, direction, &all);
+    }
+    let named = paths.iter().zip(job.scenario.path_names()).enumerate();
+    let of_path = |(number, (path, name)): (usize, (&Scenario, &str))| {
+        let own = packets.iter().filter(|it| it.path == number);
+        let hop = path.hop(hop.from, hop.to);
+        let found = check::flaws(hop, direction, &own.collect::<Vec<_>>());
+        found
+            .into_iter()
+            .map(move |what| format!("path {name}, {what}"))
+            .collect::<Vec<_>>()
+    };
+    named.flat_map(of_path).collect()
+}
+
 /// The same with what became of the packets of sources.
 fn with_sources(counters: Vec<[Counters; 2]>, job: &Job, report: &Report) -> Vec<[Counters; 2]> {
     let hops = job.link_hops().into_iter().zip(counters);
@@ -109,16 +129,21 @@ fn with_sources(counters: Vec<[Counters; 2]>, job: &Job, report: &Report) -> Vec
 
 /// The fates of the packets of sources on a hop, towards the client and towards the server.
 fn sources(hop: Hop, report: &Report) -> [Option<SourceCounters>; 2] {
+    let paths = hop.scenario().each_path();
     Direction::BOTH.map(|direction| {
-        let links = hop.links(direction);
-        let with_sources = links.filter(|(_, config)| !config.sources.is_empty());
-        let counters = with_sources.filter_map(|(segment, _)| {
-            let link = (segment, direction);
-            let passed = report.passed.iter();
-            let mut of_link = passed.filter(|it| (it.segment, it.direction) == link);
-            Some(of_link.next()?.sources)
-        });
-        counters.reduce(SourceCounters::and)
+        let of_path = |(number, path): (usize, &Scenario)| {
+            let links = path.hop(hop.from, hop.to).links(direction);
+            let with_sources = links.filter(|(_, config)| !config.sources.is_empty());
+            let counters = with_sources.filter_map(|(segment, _)| {
+                let link = (number, segment, direction);
+                let passed = report.passed.iter();
+                let mut of_link = passed.filter(|it| (it.path, it.segment, it.direction) == link);
+                Some(of_link.next()?.sources)
+            });
+            counters.reduce(SourceCounters::and)
+        };
+        let each = paths.iter().enumerate().filter_map(of_path);
+        each.reduce(SourceCounters::and)
     })
 }
 
@@ -143,7 +168,8 @@ fn strays(setups: &[FlowSetup], report: &Report) -> u64 {
     let ends = setups
         .iter()
         .flat_map(|it| (0..hops).map(move |hop| behind(it, hop)));
-    let servers: HashSet<SocketAddr> = ends.collect();
+    let gateways = setups.iter().filter_map(|it| Some(it.ip_tunnel()?[1]));
+    let servers: HashSet<SocketAddr> = ends.chain(gateways).collect();
     let sent = report.packets.iter().filter(|it| it.sent.is_some());
     let stray =
         sent.filter(|it| path_of(it).is_some_and(|path| !servers.contains(&server_of(it, path))));
@@ -229,6 +255,7 @@ mod tests {
     fn packet(ip: &[u8], sent: Option<u64>, arrived: Option<u64>, fate: Known) -> HopPacket {
         let ethernet = [&[0; 12][..], &[0x86, 0xdd], ip].concat();
         HopPacket {
+            path: 0,
             hop: 0,
             direction: Direction::Return,
             sent: sent.map(Time::from_nanos),
@@ -416,6 +443,7 @@ mod tests {
     fn a_copy_does_not_stand_for_another_packet_that_is_alike() {
         let alike = tcp(PORT);
         let seen = |sent, arrived, fate, copies: &[u64]| HopPacket {
+            path: 0,
             copies: copies.iter().map(|at| copy(*at)).collect(),
             ..packet(&alike, sent, arrived, fate)
         };
@@ -492,6 +520,7 @@ mod tests {
     fn a_packet_is_lost_if_nothing_of_it_arrives() {
         let [one, other] = [1, 2].map(|content| tcp_with(PORT, content));
         let copied = |ip: &[u8], sent| HopPacket {
+            path: 0,
             copies: vec![copy(sent + 1)],
             ..packet(ip, Some(sent), None, Known::Unknown)
         };
@@ -512,6 +541,7 @@ mod tests {
     #[test]
     fn of_one_segment_copies_are_known_at_once() {
         let captured = HopPacket {
+            path: 0,
             copies: vec![copy(3)],
             ..packet(&tcp(PORT), Some(1), Some(2), Known::Delivered)
         };

@@ -22,7 +22,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bentpipe_emulator::{Forwarder, Options, Running, Topology};
-use bentpipe_link::{Direction, Scenario};
+use bentpipe_link::Scenario;
 use bentpipe_trial::{
     FinishedFlow, FinishedTrial, FlowSetup, Job, TestbedObservation, TrialResult, flow_setups,
     result,
@@ -161,7 +161,8 @@ fn end(
 
 /// The time in which packets in flight arrive after a client has ended, unless queues are long.
 fn drain(scenario: &Scenario) -> Duration {
-    let round_trip = Direction::BOTH.map(|direction| scenario.min_one_way(direction));
-    let nanos: u64 = round_trip.iter().map(|it| it.as_nanos()).sum();
-    Duration::from_nanos(nanos).clamp(Duration::from_millis(50), Duration::from_secs(2))
+    let paths = scenario.each_path();
+    let longest = paths.iter().map(|path| path.rtt().as_nanos()).max();
+    Duration::from_nanos(longest.unwrap_or_default())
+        .clamp(Duration::from_millis(50), Duration::from_secs(2))
 }

@@ -199,6 +199,7 @@ impl CaptureReport {
         let mut frame = vec![0; ETHERNET];
         frame.extend_from_slice(ip);
         self.packets.push(HopPacket {
+            path: 0,
             hop: 0,
             direction,
             sent: is_sent.then_some(at),

@@ -8,8 +8,9 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use bentpipe_emulator::{EmulatorError, Host, HostName, Topology};
+use bentpipe_emulator::{EmulatorError, Forwarder, Host, HostName, Options, Topology};
 use bentpipe_link::{Scenario, SegmentName};
+use bentpipe_netlink::{MptcpEndpoint, MptcpPathManager};
 
 const PORT: u16 = 7;
 
@@ -21,9 +22,13 @@ fn scenario(segments: &str) -> Scenario {
     Scenario::parse(&text, "test.toml", &[]).expect("a scenario")
 }
 
-/// A topology, or none and a line that says why.
 fn build(segments: &str) -> Option<Topology> {
-    match Topology::build(&scenario(segments)) {
+    built(&scenario(segments))
+}
+
+/// A topology, or none and a line that says why.
+fn built(scenario: &Scenario) -> Option<Topology> {
+    match Topology::build(scenario) {
         Ok(topology) => Some(topology),
         Err(error @ EmulatorError::NoNamespaces { .. }) => {
             println!("left out: {error}");
@@ -130,6 +135,50 @@ fn topologies_do_not_meet() {
         .expect_err("a datagram of another topology");
 }
 
+#[test]
+fn packets_take_the_path_of_the_clients_address() {
+    let text = "title = \"t\"\nsource = \"s\"\ntimeout = \"60 s\"\npath = \"one\"\n\
+                [satellite.forward]\ndelay = \"1 ms\"\n[satellite.return]\n\
+                delay = \"1 ms\"\n[paths.other.access.forward]\n\
+                [paths.other.satellite.forward]\ndelay = \"1 ms\"\n\
+                [paths.other.satellite.return]\ndelay = \"1 ms\"\n";
+    let scenario = Scenario::parse(text, "test.toml", &[]).expect("a scenario");
+    let Some(topology) = built(&scenario) else {
+        return;
+    };
+    let running = topology
+        .emulator()
+        .within(|| Forwarder::start(topology.segments(), &scenario, 1, &Options::default()))
+        .expect("a thread that forwards");
+    for (server, clients) in [
+        ("198.51.100.1", ["192.0.2.1", "192.0.2.2"]),
+        ("2001:db8:2::1", ["2001:db8:1::1", "2001:db8:1::2"]),
+    ] {
+        let server = bound(topology.host(HostName::Server), server);
+        for client in clients {
+            let client = bound(topology.host(HostName::Client), client);
+            for (from, to) in [(&client, &server), (&server, &client)] {
+                let sender = from.local_addr().expect("a bound socket").ip();
+                assert_eq!(says(from, to), (b"hello".to_vec(), sender));
+            }
+        }
+    }
+    let report = running.stop().expect("it ends");
+    let passed: Vec<_> = report
+        .passed
+        .iter()
+        .map(|it| (it.path, it.segment, it.packets))
+        .collect();
+    // One packet of each version of IP each way.
+    let expected = [
+        (0, SegmentName::Satellite),
+        (1, SegmentName::Access),
+        (1, SegmentName::Satellite),
+    ];
+    let expected = expected.map(|(path, segment)| [(path, segment, 2); 2]);
+    assert_eq!(passed, expected.concat());
+}
+
 fn output(mut command: Command) -> String {
     let done = command.output().expect("a command that starts");
     String::from_utf8(done.stdout)
@@ -192,4 +241,34 @@ fn a_command_ends_with_the_thread_that_started_it() {
     let status = child.wait().expect("a status");
     assert!(!status.success());
     assert!(!Path::new(&format!("/proc/{}", child.id())).exists());
+}
+
+/// Two clients of one host, each of which tells the kernel of the host's addresses.
+#[test]
+fn an_address_that_mptcp_knows_already_is_no_error() {
+    let Some(topology) = build("") else { return };
+    let address = |last| IpAddr::from([192, 0, 2, last]);
+    let endpoint = |last| MptcpEndpoint {
+        address: address(last),
+        is_full_mesh: false,
+        is_backup: false,
+    };
+    inside(topology.host(HostName::Client), || {
+        let mut manager = match MptcpPathManager::open() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                println!("left out: this kernel has no MPTCP");
+                return Ok(());
+            }
+            other => other?,
+        };
+        for _ in 0..2 {
+            manager.set_limits(8)?;
+            manager.add(endpoint(1))?;
+            manager.add(endpoint(2))?;
+        }
+        // Linux takes eight; another error than that of an address twice is still one.
+        let last = (3..20).find_map(|last| manager.add(endpoint(last)).err());
+        assert!(last.is_some(), "more addresses than Linux takes");
+        Ok(())
+    });
 }

@@ -32,6 +32,11 @@ pub const PAYLOAD_LIMIT: usize = 65_507;
 /// In the ECN field of a proxy's datagrams: it arrives or departs on the side of the server.
 /// Without it, on that of the client.
 pub const SERVER_SIDE: u8 = 0x80;
+/// The bits of the ECN field that have the number of the path which a datagram takes, where a
+/// client and a server have several.
+pub const PATH_BITS: u8 = 0x30;
+/// How far the number of the path is shifted within the ECN field.
+pub const PATH_SHIFT: u32 = PATH_BITS.trailing_zeros();
 /// The `next_wake` of a program that waits for arrivals alone.
 pub const NEVER: u64 = u64::MAX;
 
@@ -50,8 +55,10 @@ pub enum ContractError {
     /// `done` is a truth value.
     #[error("done is {0}, and may be 0 or 1")]
     Done(u8),
-    /// The ECN field has two bits, and a proxy's one for the side.
-    #[error("ecn is {0}, and may be 0 to 3")]
+    /// The ECN field has two bits, two for the path, and a proxy's one for the side.
+    #[error(
+        "ecn is {0:#04x}; of its bits 0x03 are ECN, 0x30 the path, and a proxy's 0x80 the side"
+    )]
     Ecn(u8),
 }
 
@@ -60,7 +67,8 @@ pub enum ContractError {
 pub struct Datagram {
     /// The time of arrival or departure, in nanoseconds.
     pub time: u64,
-    /// 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE; of a proxy's perhaps with [`SERVER_SIDE`].
+    /// 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE; of a proxy's perhaps with [`SERVER_SIDE`], of a
+    /// program with several paths with [`PATH_BITS`].
     pub ecn: u8,
     /// The place of the UDP payload in the message's body.
     pub payload: Range<usize>,
@@ -398,7 +406,7 @@ impl<'a> Fields<'a> {
             Sides::One => 0,
             Sides::Two => ecn & SERVER_SIDE,
         };
-        if ecn - side > 3 {
+        if (ecn - side) & !PATH_BITS > 3 {
             return Err(ContractError::Ecn(ecn));
         }
         let end = self.at + usize::from(u16::from_le_bytes([l0, l1]));

@@ -76,6 +76,20 @@ pub struct Hello {
     /// The memory for bodies of messages; `None`: all go through the pipes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared_memory: Option<SharedMemory>,
+    /// The paths between client and server, where there are several; by number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<HelloPath>,
+}
+
+/// One of several paths, with the addresses of both ends on it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HelloPath {
+    /// The name in the scenario.
+    pub name: String,
+    /// The program's own address and port.
+    pub local: String,
+    /// The other side's address and port.
+    pub remote: String,
 }
 
 /// The application protocol of a trial that names none.
@@ -102,6 +116,9 @@ pub struct Ready {
     /// Whether it has mapped the memory that HELLO offers: bodies may be there from now on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared_memory: bool,
+    /// Whether it knows the paths that HELLO lists: its datagrams say which of them they take.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paths: bool,
 }
 
 /// The last message of a program, BYE.
@@ -186,6 +203,9 @@ pub struct ProxyHello {
     pub local: String,
     /// The address to which it opens connections: the next proxy, or the server.
     pub next_hop: String,
+    /// The ends of its tunnel, of a proxy that encapsulates IP packets; `None`: of any other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tunnel: Option<TunnelEnds>,
     /// The server name that clients will ask for.
     pub server_name: String,
     /// The application protocols that clients will offer.
@@ -199,6 +219,15 @@ pub struct ProxyHello {
     /// The memory for bodies of messages in virtual time; `None`: all go through the pipes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared_memory: Option<SharedMemory>,
+}
+
+/// The addresses between which packets are inside others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TunnelEnds {
+    /// That of this end.
+    pub local: String,
+    /// That of the other end.
+    pub remote: String,
 }
 
 /// The last message of a proxy: in virtual time the JSON of BYE, in socket mode its last line.

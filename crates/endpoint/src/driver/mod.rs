@@ -11,6 +11,7 @@ use crate::application::Application;
 use crate::contract::Bye;
 use crate::error::EndpointError;
 use crate::log_file::{LogFile, LogFolder};
+use crate::migration::Migration;
 use crate::stack::{Stack, Transmit};
 
 pub use pipes::Pipes;
@@ -28,6 +29,8 @@ pub struct Endpoint<S> {
     pub stack: S,
     /// The application that uses the stack.
     pub application: Application,
+    /// The migration that a client was asked for.
+    pub migration: Option<Migration>,
     /// The file for its TLS secrets.
     pub keylog: Option<LogFile>,
     /// The folder for its qlog.
@@ -43,10 +46,23 @@ impl<S: Stack> Endpoint<S> {
         Ok(())
     }
 
-    /// Lets the application act if that is due.
-    fn wake_application(&mut self, now: Duration) -> Result<(), EndpointError> {
+    /// When something is due that is not the stack's.
+    fn next_wake(&self) -> Option<Duration> {
+        let migration = self.migration.as_ref().and_then(Migration::next_wake);
+        self.application
+            .next_wake()
+            .into_iter()
+            .chain(migration)
+            .min()
+    }
+
+    /// Lets the application act, and the connection migrate, if that is due.
+    fn wake(&mut self, now: Duration) -> Result<(), EndpointError> {
         if self.application.next_wake().is_some_and(|time| time <= now) {
             self.application.wake(&mut self.stack, now)?;
+        }
+        if let Some(migration) = &mut self.migration {
+            migration.act(&mut self.stack, now);
         }
         Ok(())
     }

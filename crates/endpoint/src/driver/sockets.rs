@@ -50,7 +50,7 @@ impl<S: Stack> Sockets<S> {
             let now = self.tick();
             self.endpoint.handle_timers(now);
             self.endpoint.handle_events(now)?;
-            self.endpoint.wake_application(now)?;
+            self.endpoint.wake(now)?;
             self.transmit(now)?;
             let finished = self.role == Role::Client && self.endpoint.application.is_done();
             if finished && self.blocked.is_none() {
@@ -76,7 +76,7 @@ impl<S: Stack> Sockets<S> {
     /// Sleeps until the socket, a timer or SIGTERM wants something.
     fn wait(&mut self) -> Result<Wakeup, EndpointError> {
         let timeout = self.endpoint.stack.next_timeout();
-        let wake = self.endpoint.application.next_wake();
+        let wake = self.endpoint.next_wake();
         let timeout = timeout.into_iter().chain(wake).min();
         let left = timeout.map(|time| time.saturating_sub(self.clock.elapsed()));
         self.port.wait(left, self.blocked.is_some())

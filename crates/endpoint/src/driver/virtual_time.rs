@@ -8,9 +8,11 @@ use bytes::BytesMut;
 
 use crate::clock::Clock;
 use crate::contract::{
-    BYE, Bye, FINISH, NEVER, RUN, RanMessage, Run, encode_message, message_name,
+    BYE, Bye, FINISH, NEVER, PATH_BITS, PATH_SHIFT, RUN, RanMessage, Run, encode_message,
+    message_name,
 };
 use crate::error::EndpointError;
+use crate::setup::PathEnds;
 use crate::stack::{Received, Stack, Transmit};
 
 use super::{Endpoint, MAX_DATAGRAMS, Pipes};
@@ -23,6 +25,8 @@ pub struct VirtualTime<S> {
     endpoint: Endpoint<S>,
     clock: Clock,
     remote: SocketAddr,
+    /// Where there are several that the stack knows; by number.
+    paths: Vec<PathEnds>,
     now: Duration,
     /// Whether the application still has to act for the first time.
     idle: bool,
@@ -44,12 +48,19 @@ impl<S: Stack> VirtualTime<S> {
             endpoint,
             clock,
             remote,
+            paths: Vec::new(),
             now: Duration::ZERO,
             idle: true,
             timer_floor: Duration::ZERO,
             ran,
             buffer: Vec::new(),
         }
+    }
+
+    /// The same with several paths, which the datagrams name by number.
+    #[must_use]
+    pub fn over(self, paths: Vec<PathEnds>) -> Self {
+        Self { paths, ..self }
     }
 
     /// Answers RUN after RUN until FINISH, whose BYE is returned after it was sent.
@@ -82,7 +93,7 @@ impl<S: Stack> VirtualTime<S> {
     pub fn live(&mut self, body: &[u8]) -> Result<&[u8], EndpointError> {
         let run = Run::decode(body)?;
         let until = Duration::from_nanos(run.until);
-        self.check_order(&run)?;
+        self.check(&run)?;
         self.ran.clear();
         let mut arrivals = run.arrivals.into_iter().peekable();
         loop {
@@ -110,12 +121,19 @@ impl<S: Stack> VirtualTime<S> {
             .finish(next_wake, self.endpoint.application.is_done()))
     }
 
-    fn check_order(&self, run: &Run) -> Result<(), EndpointError> {
+    fn check(&self, run: &Run) -> Result<(), EndpointError> {
         let times = run
             .arrivals
             .iter()
             .map(|arrival| arrival.time)
             .chain([run.until]);
+        let number = |ecn: u8| usize::from((ecn & PATH_BITS) >> PATH_SHIFT);
+        let count = self.paths.len().max(1);
+        let mut numbers = run.arrivals.iter().map(|arrival| number(arrival.ecn));
+        if let Some(number) = numbers.find(|number| *number >= count) {
+            let what = format!("RUN has a datagram on path {number}, of {count}");
+            return Err(EndpointError::Conversation(what));
+        }
         let now = nanos(self.now);
         if times.clone().is_sorted() && times.min().is_none_or(|earliest| earliest >= now) {
             return Ok(());
@@ -134,7 +152,7 @@ impl<S: Stack> VirtualTime<S> {
         }
         let timeout = self.endpoint.stack.next_timeout();
         let timeout = timeout.map(|time| time.max(self.timer_floor));
-        let wake = self.endpoint.application.next_wake();
+        let wake = self.endpoint.next_wake();
         let earliest = timeout.into_iter().chain(wake).min()?;
         Some(earliest.max(self.now))
     }
@@ -142,10 +160,11 @@ impl<S: Stack> VirtualTime<S> {
     fn arrive(&mut self, ecn: u8, payload: &[u8]) {
         // A copy for each: what a stack holds on to is then no more than it needs.
         let payload = BytesMut::from(payload);
+        let path = self.paths.get(usize::from((ecn & PATH_BITS) >> PATH_SHIFT));
         let datagram = Received {
-            remote: self.remote,
-            local_ip: None,
-            ecn,
+            remote: path.map_or(self.remote, |path| path.remote),
+            local_ip: path.map(|path| path.local.ip()),
+            ecn: ecn & !PATH_BITS,
             payload,
         };
         self.endpoint.stack.handle_datagram(self.now, datagram);
@@ -163,7 +182,7 @@ impl<S: Stack> VirtualTime<S> {
             self.timer_floor = self.now + TIMER_RESOLUTION;
         }
         self.endpoint.handle_events(self.now)?;
-        self.endpoint.wake_application(self.now)?;
+        self.endpoint.wake(self.now)?;
         while let Some(transmit) =
             self.endpoint
                 .poll_transmit(self.now, MAX_DATAGRAMS, &mut self.buffer)
@@ -175,9 +194,24 @@ impl<S: Stack> VirtualTime<S> {
 
     fn depart(&mut self, transmit: Transmit) {
         let size = transmit.segment_size.unwrap_or(self.buffer.len()).max(1);
+        let ecn = transmit.ecn | self.path_of(&transmit) << PATH_SHIFT;
         for payload in self.buffer.chunks(size) {
-            self.ran.push(nanos(self.now), transmit.ecn, payload);
+            self.ran.push(nanos(self.now), ecn, payload);
         }
+    }
+}
+
+impl<S> VirtualTime<S> {
+    /// The number of the path between these addresses; the first if the local one is not said.
+    fn path_of(&self, transmit: &Transmit) -> u8 {
+        let is_it = |path: &PathEnds| {
+            path.remote == transmit.destination
+                && transmit
+                    .source
+                    .is_none_or(|source| source == path.local.ip())
+        };
+        let found = self.paths.iter().position(is_it);
+        found.and_then(|it| u8::try_from(it).ok()).unwrap_or(0)
     }
 }
 

@@ -187,6 +187,7 @@ impl Side {
             live: None,
             frames,
             shared_memory: None,
+            paths: Vec::new(),
         })?;
         let mut options = Options::new(BTreeMap::new());
         let mut application = Application::new(&setup, &mut options)?;

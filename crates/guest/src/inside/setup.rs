@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::iter;
 use std::net::IpAddr;
 use std::path::Path;
 
@@ -104,7 +105,9 @@ pub(super) fn connect(task: &Task) -> io::Result<()> {
         netlink.add_device_route(only(client), DEVICE)?;
         return netlink.add_device_route(Prefix::everything(client), SERVER_SIDE);
     }
-    netlink.add_address(DEVICE, only(task.local))?;
+    for address in iter::once(task.local).chain(task.further.iter().copied()) {
+        netlink.add_address(DEVICE, only(address))?;
+    }
     netlink.add_device_route(Prefix::everything(task.local), DEVICE)
 }
 

@@ -182,7 +182,8 @@ fn an_unknown_key() {
     refused(
         &(file(SAT) + "[satelite.forward]\nrate = \"1 Mbit/s\"\n"),
         "satelite: { forward = { rate = \"1 Mbit/s\" } }: unknown key; did you mean \"satellite\"? \
-         Known here: name, title, source, notes, timeout, access, satellite, ground",
+         Known here: name, title, source, notes, timeout, access, satellite, ground, \
+         paths, path",
     );
     refused(
         &(file(SAT) + "[ground.up]\n"),
@@ -484,7 +485,8 @@ fn a_change_that_cannot_be_made() {
         "1Mbit/s",
         &format!(
             "{file} forwrd.rate=1Mbit/s: forwrd: {{ rate = \"1Mbit/s\" }}: unknown key; \
-             known here: name, title, source, notes, timeout, access, satellite, ground"
+             known here: name, title, source, notes, timeout, access, satellite, ground, \
+             paths, path"
         ),
     );
     set_refused(

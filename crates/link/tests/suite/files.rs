@@ -21,7 +21,7 @@ fn all() -> BTreeMap<String, Scenario> {
 #[test]
 fn every_file_loads_says_where_it_is_from_and_comes_back_from_json() {
     let all = all();
-    assert_eq!(all.len(), 50);
+    assert_eq!(all.len(), 55);
     for (name, scenario) in all {
         assert!(
             scenario.source.len() > 10 && !scenario.title.is_empty(),
@@ -64,6 +64,7 @@ fn rates_delays_and_losses_are_the_published_ones() {
         ("dvb-s2-rain", 102_907, 20_000, 500, 0),
         ("eutelsat", 50_000, 5_000, 600, 10),
         ("fairhurst-2019", 8_500, 1_400, 639, 0),
+        ("geo-leo", 19_600, 5_200, 580, 0), // the first of two paths, see below
         ("geo-tum", 19_600, 5_200, 580, 0),
         ("geo-tum-opensand", 19_143, 9_700, 580, 0),
         ("goodput", 10_000, 10_000, 30, 0),
@@ -80,8 +81,11 @@ fn rates_delays_and_losses_are_the_published_ones() {
         ("rcs2-shared", 30_904, 2_294, 600, 0),
         ("rula-2018-half", 3_780, 3_780, 380, 300),
         ("sat", 20_000, 2_000, 600, 0),
+        ("sat-2021", 20_000, 2_000, 600, 0),
         ("satloss", 20_000, 2_000, 600, 100),
+        ("satloss-2021", 20_000, 2_000, 600, 100),
         ("skydsl", 50_000, 6_000, 600, 0),
+        ("terrestrial-leo", 20_000, 5_000, 100, 0),
         ("thomas-2019", 25_000, 5_000, 750, 0),
         ("viasat", 150_000, 150_000, 600, 0),
         ("viasat-dama", 150_000, 11_753, 600, 0),
@@ -91,6 +95,7 @@ fn rates_delays_and_losses_are_the_published_ones() {
     ];
     let changing = [
         "4sat-variable",
+        "leo-terrestrial",
         "public-satcom-wifi",
         "public-satcom-wired",
         "sat-allocation",
@@ -119,6 +124,25 @@ fn rates_delays_and_losses_are_the_published_ones() {
     });
     let published = published.map(|(name, f, r, rtt, loss)| (name.to_owned(), f, r, rtt, loss));
     assert_eq!(found.collect::<Vec<_>>(), published);
+}
+
+#[test]
+fn paths_are_those_of_the_scenarios_that_they_are_taken_from() {
+    let all = all();
+    let both = all["geo-leo"].each_path();
+    for (path, of) in both.iter().zip(["geo-tum", "leo-tum"]) {
+        assert_eq!(path.satellite, all[of].satellite, "{of}");
+        assert_eq!(path.ground, all[of].ground, "{of}");
+    }
+    let both = &all["leo-terrestrial"];
+    assert_eq!(both.path_names(), ["leo", "terrestrial"]);
+    let sum = Direction::BOTH.map(|it| both.rate_of_all_paths(it).unwrap().bps() / 1000);
+    assert_eq!(sum, [39_600, 10_200]);
+    let [leo, terrestrial] = &both.each_path()[..] else {
+        panic!("two paths");
+    };
+    assert_eq!(leo.rtt(), all["leo-tum"].rtt());
+    assert_eq!(terrestrial.rtt(), Span::from_millis(100));
 }
 
 #[test]

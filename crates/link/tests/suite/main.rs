@@ -27,6 +27,7 @@ mod queue;
 mod rcs2;
 mod reorder;
 mod scenario;
+mod several_paths;
 mod starlink;
 mod timeline;
 mod udp;

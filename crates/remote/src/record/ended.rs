@@ -65,6 +65,7 @@ pub fn ready(setup: &FlowSetup) -> Vec<Ready> {
         driver: "sockets".to_owned(),
         next_wake: None,
         shared_memory: false,
+        paths: false,
     });
     ready.collect()
 }

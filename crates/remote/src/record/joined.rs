@@ -116,6 +116,7 @@ impl Joined {
             packets.push(Packet {
                 flow: 0,
                 direction,
+                path: 0,
                 sent: seen.at,
                 ip: seen.ip,
                 fate: Fate::Loss,

@@ -99,6 +99,7 @@ impl ShellJob {
             live: None,
             frames: None,
             shared_memory: None,
+            paths: Vec::new(),
         }
     }
 }

@@ -25,7 +25,7 @@ use self::summary::Summary;
 use crate::child::{Child, ChildError};
 use crate::coordinator::Coordinator;
 use crate::flow::{FlowRun, Limits};
-use crate::node::Node;
+use crate::node::{KnownPaths, Node};
 use crate::packet::DatagramForm;
 use crate::processor;
 use crate::programs::{await_ready, parse};
@@ -77,7 +77,7 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
             hosts: [hop.from, hop.to],
             log: &seen.hops[0].log,
             key_log: &[],
-            ends: vec![job.ends()],
+            ends: vec![vec![job.ends()]],
         };
         trace
             .write(path)
@@ -117,7 +117,13 @@ fn begin(job: &ShellJob, scratch: &TempDir) -> Result<FlowRun, String> {
     };
     let programs = children.into_iter().zip(ROLES).zip(&ready);
     let nodes = programs.map(|((child, role), ready)| {
-        Node::new(role.host(), child, DatagramForm::Any, ready, Time::ZERO)
+        Node::new(
+            role.host(),
+            child,
+            (DatagramForm::Any, KnownPaths::First),
+            ready,
+            Time::ZERO,
+        )
     });
     // Only the user decides when it has taken too long.
     let limits = Limits {

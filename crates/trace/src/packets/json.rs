@@ -47,6 +47,9 @@ pub fn add_line(out: &mut Vec<u8>, seen: &Seen<'_>, packet: &Packet<'_>) -> Resu
         None => "\",\"space\":null",
     });
     line.optional(",\"number\":", packet.number);
+    if packet.path_id > 0 {
+        line.number(",\"path\":", packet.path_id.into());
+    }
     line.number(",\"size\":", packet.size as u64);
     line.text(",\"frames\":[");
     let (mut result, mut separator) = (Ok(()), "");

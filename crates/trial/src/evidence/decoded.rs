@@ -23,8 +23,8 @@ pub struct HopDecoder<'a> {
     pub flow: usize,
     /// The TLS secrets, in NSS key log format.
     pub key_log: &'a [u8],
-    /// Its addresses at both ends, that towards the client first.
-    pub ends: [SocketAddr; 2],
+    /// Its addresses at both ends, that towards the client first, of each of its paths.
+    pub ends: Vec<[SocketAddr; 2]>,
 }
 
 /// A connection of a trial, of QUIC or TCP.
@@ -103,7 +103,7 @@ impl HopDecoder<'_> {
                 ecn: Codepoint::of_bits(packet.ip.ecn),
                 fate: None,
             };
-            let path = self.path(packet.direction);
+            let path = self.path(packet.direction, packet.path);
             match &packet.ip.transport {
                 Transport::Udp(payload) => {
                     let length = payload.len();
@@ -149,10 +149,11 @@ impl HopDecoder<'_> {
         connections
     }
 
-    fn path(&self, way: Direction) -> Path {
+    fn path(&self, way: Direction, number: usize) -> Path {
+        let [source, destination] = self.ends[number];
         let way_back = Path {
-            source: self.ends[0],
-            destination: self.ends[1],
+            source,
+            destination,
         };
         match way {
             Direction::Return => way_back,

@@ -195,6 +195,7 @@ mod tests {
 
     fn packet(way: Direction, sent: u64, fate: Fate, content: &'static [u8]) -> Packet {
         Packet {
+            path: 0,
             flow: 0,
             direction: way,
             sent: Time::from_nanos(sent),

@@ -16,6 +16,8 @@ pub struct Packet {
     pub flow: usize,
     /// The way that it goes.
     pub direction: Direction,
+    /// The number of the path that it takes; 0 where there is one.
+    pub path: usize,
     /// The time at which it left its sender.
     pub sent: Time,
     /// The packet.

@@ -70,6 +70,10 @@ impl PacketLog {
             self.hash.update([*protocol]);
         }
         self.hash.update(content);
+        if let Ok(path @ 1..) = u8::try_from(packet.path) {
+            // No head begins so, nor does a copy.
+            self.hash.update([0xc0 | path]);
+        }
         for copy in &packet.copies {
             // No head begins so.
             self.hash.update([0x80 | u8::from(copy.marked)]);
@@ -208,6 +212,7 @@ mod tests {
         Packet {
             flow: 0,
             direction,
+            path: 0,
             sent,
             ip: IpPacket::udp(IpVersion::V4, 0, Bytes::from_static(payload)),
             fate,
@@ -268,6 +273,10 @@ mod tests {
             carrying(other(2)),
             Packet {
                 flow: 1,
+                ..reference.clone()
+            },
+            Packet {
+                path: 1,
                 ..reference.clone()
             },
             Packet {

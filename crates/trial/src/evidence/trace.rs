@@ -27,8 +27,8 @@ pub struct HopTrace<'a> {
     pub log: &'a PacketLog,
     /// The TLS secrets.
     pub key_log: &'a [u8],
-    /// Addresses of each flow at both ends.
-    pub ends: Vec<[SocketAddr; 2]>,
+    /// Addresses of each flow at both ends, of each of its paths.
+    pub ends: Vec<Vec<[SocketAddr; 2]>>,
 }
 
 impl HopTrace<'_> {
@@ -46,7 +46,7 @@ impl HopTrace<'_> {
         let mut bytes = Vec::new();
         for entry in self.entries(client, server) {
             let packet = &self.log.packets()[entry.packet];
-            let [client_end, server_end] = self.ends[packet.flow];
+            let [client_end, server_end] = self.ends[packet.flow][packet.path];
             let (source, destination) = match packet.direction {
                 Direction::Return => (client_end, server_end),
                 Direction::Forward => (server_end, client_end),

@@ -103,6 +103,15 @@ impl Job {
         self.tunnel.is_some() || self.proxies.iter().any(inside)
     }
 
+    /// Whether the middleboxes on the path have a tunnel of whole IP packets between them.
+    #[must_use]
+    pub fn encapsulates_ip(&self) -> bool {
+        let is_one = |proxy: &ProxyJob| {
+            proxy.relays == Relays::Encapsulating && proxy.variant.carries == Carries::Ip
+        };
+        self.proxies.len() > 1 && self.proxies.iter().all(is_one)
+    }
+
     /// The largest IP packet of flows that what encapsulates them takes; None: nothing does, or it
     /// does not say.
     #[must_use]

@@ -131,6 +131,9 @@ pub struct FlowJob {
     /// transferred before.
     #[serde(default)]
     pub duration_ns: Option<u64>,
+    /// Options that middleboxes have for this flow, by name, in place of the same ones of theirs.
+    #[serde(default)]
+    pub middlebox: BTreeMap<String, String>,
     /// The stack that opens its connection.
     pub client: Variant,
     /// The stack that accepts it.
@@ -265,6 +268,7 @@ impl Job {
             let count = self.flows.len();
             return Err(format!("{count} flows, where 1 to {FLOW_LIMIT} can be"));
         }
+        self.check_paths()?;
         let timeout = Time::ZERO + self.scenario.timeout;
         if let Some(late) = self.flows.iter().find(|flow| flow.last() > timeout) {
             let (name, at) = (&self.scenario.name, late.last());
@@ -272,6 +276,29 @@ impl Job {
             return Err(format!("scenario {name}: {what}"));
         }
         self.check_chain()
+    }
+
+    /// Several paths lead from end to end, and each flow has an address on each of them.
+    fn check_paths(&self) -> Result<(), String> {
+        let (name, paths) = (&self.scenario.name, self.scenario.path_count());
+        if paths == 1 {
+            return Ok(());
+        }
+        if !self.proxies.is_empty() || self.tunnel.is_some() {
+            return Err(format!(
+                "proxies, tunnel: scenario {name} has {paths} paths, and middleboxes stand on one \
+                 (hint: leave them out, as --treatment direct does)"
+            ));
+        }
+        let most = FLOW_LIMIT / paths;
+        if self.flows.len() > most {
+            let count = self.flows.len();
+            return Err(format!(
+                "flows: {count}, where at most {most} can be over the {paths} paths of scenario \
+                 {name} (hint: each takes an address on each path)"
+            ));
+        }
+        Ok(())
     }
 
     /// The flow that is measured.

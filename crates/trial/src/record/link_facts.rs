@@ -34,9 +34,24 @@ pub fn client_facts(
 ) -> LinkFacts {
     let hop = job.hops()[0];
     let mut facts = link_facts(hop, files);
+    if job.scenario.path_count() > 1 {
+        return of_several_paths(job, &facts);
+    }
     facts.events = observation.and_then(|it| link_events(job, hop, it));
     facts.mtu_bytes = job.inner_mtu().or(facts.mtu_bytes);
     facts
+}
+
+/// The facts that hold where packets take several paths: rates, delays and queues are those of one.
+fn of_several_paths(job: &Job, facts: &LinkFacts) -> LinkFacts {
+    let mtu = job.scenario.mtu_of_all_paths();
+    LinkFacts {
+        mtu_bytes: Some(mtu.map_or(MTU, |mtu| mtu.bytes().min(MTU))),
+        limit_s: facts.limit_s,
+        size_bytes: facts.size_bytes,
+        sender: facts.sender,
+        ..LinkFacts::default()
+    }
 }
 
 /// The facts of a hop and of files that are moved over it. The ideal sender's time is that of the

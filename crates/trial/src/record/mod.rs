@@ -9,6 +9,7 @@ mod hops;
 mod link_facts;
 mod live;
 mod page;
+mod paths;
 mod queueing;
 mod times;
 mod transfer;
@@ -27,6 +28,7 @@ use self::hops::{hops, proxies, sent};
 use self::link_facts::{MeasuredFiles, client_facts};
 use self::live::Playback;
 use self::page::PageTimes;
+use self::paths::paths;
 use self::times::times;
 use self::transfer::{goodput, moved, rate_bps, received, runner_transfer_s};
 use self::tunnel::tunnel;
@@ -224,11 +226,11 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         flows,
         proxies: proxies(job, flow),
         hops: hops(job, observation, flow, files),
+        paths: paths(job, finished, start),
         tunnel: tunnel(job, observation),
         client_statistics: flow.verdict.statistics_of(HostName::Client),
         server_statistics: flow.verdict.statistics_of(HostName::Server),
         packet_log_hash: observation.map(TestbedObservation::hash),
-        packet_log_sha256: None,
         fidelity: observation
             .map(|it| it.fidelity.clone())
             .unwrap_or_default(),

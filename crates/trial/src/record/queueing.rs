@@ -11,8 +11,11 @@ impl Queueing {
     /// The queueing of a hop's packets: of those of one flow, or of all. A packet's is the time
     /// that it took above the least delay of the hop in its direction.
     pub(super) fn of(log: &PacketLog, hop: Hop, flow: Option<usize>) -> Self {
+        let each = hop.scenario().each_path();
         let [forward, back] = [Direction::Forward, Direction::Return].map(|way| {
-            let waits = waits(log, (way, hop.min_one_way(way)), flow);
+            let least = each.iter();
+            let least = least.map(|it| it.hop(hop.from, hop.to).min_one_way(way));
+            let waits = waits(log, (way, &least.collect::<Vec<_>>()), flow);
             [50, 99].map(|percent| {
                 let wait = nearest_rank(&waits, waits.len(), percent)?;
                 Some(seconds(*wait) * 1e3)
@@ -28,12 +31,13 @@ impl Queueing {
 }
 
 /// The queueing of each packet that was delivered, in nanoseconds, sorted.
-fn waits(log: &PacketLog, (way, least): (Direction, Span), flow: Option<usize>) -> Vec<u64> {
+/// `least` is the least delay of each path.
+fn waits(log: &PacketLog, (way, least): (Direction, &[Span]), flow: Option<usize>) -> Vec<u64> {
     let own = |it: &&Packet| it.direction == way && flow.is_none_or(|flow| flow == it.flow);
     let own = log.packets().iter().filter(own);
     let waits = own.filter_map(|it| match it.fate {
         // No sooner than the least delay; a clock of real time may see it so.
-        Fate::Delivered { at } => Some((at - (it.sent + least)).as_nanos()),
+        Fate::Delivered { at } => Some((at - (it.sent + least[it.path])).as_nanos()),
         _ => None,
     });
     let mut waits: Vec<u64> = waits.collect();
@@ -59,6 +63,7 @@ mod tests {
             log.add(Packet {
                 flow: *flow,
                 direction: *direction,
+                path: 0,
                 sent,
                 ip: IpPacket {
                     version: IpVersion::V4,

@@ -41,9 +41,10 @@ pub fn rate_bps(
     transfer_s: Option<f64>,
 ) -> Option<f64> {
     let (scenario, direction) = (&job.scenario, files.testcase.direction());
-    let nominal = scenario.rate(direction).map(|rate| float(rate.bps()));
+    let nominal = scenario.rate_of_all_paths(direction);
+    let nominal = nominal.map(|rate| float(rate.bps()));
     let span = end.zip(transfer_s);
-    let Some((end, transfer)) = span.filter(|_| !scenario.is_steady(direction)) else {
+    let Some((end, transfer)) = span.filter(|_| !scenario.are_all_steady(direction)) else {
         return nominal;
     };
     let ideal = Ideal::new(scenario, direction, files.seed);
@@ -55,10 +56,11 @@ pub fn rate_bps(
 
 /// When the last byte of files arrived that were complete `completion_s` seconds after the start.
 fn last_byte(job: &Job, files: MeasuredFiles, completion_s: f64) -> Time {
-    // An upload is complete when the client has the answer, and transferred before that.
+    // An upload is complete when the client has the answer, and transferred before that. Of several
+    // paths, the answer is taken to have come over the fastest.
     let answer = match files.testcase.direction() {
         Direction::Forward => Span::ZERO,
-        Direction::Return => job.scenario.min_one_way(Direction::Forward),
+        Direction::Return => job.scenario.min_one_way_of_all_paths(Direction::Forward),
     };
     files.start + nanos(completion_s) - answer
 }

@@ -4,7 +4,7 @@ mod record;
 mod requests;
 
 pub use record::{
-    EcnResult, Fidelity, FlowResult, HopResult, LinkConditions, LinkCounts, Outcome, ProxyResult,
-    Queueing, TrialResult, TunnelResult,
+    EcnResult, Fidelity, FlowResult, HopResult, LinkConditions, LinkCounts, Outcome, PathResult,
+    ProxyResult, Queueing, TrialResult, TunnelResult,
 };
 pub use requests::{FilmFrame, PageRequest, PageRequests};

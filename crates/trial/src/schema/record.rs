@@ -289,6 +289,11 @@ pub struct TrialResult {
     /// nothing stands between client and server. In a trial with a tunnel only the counts of its
     /// links are known.
     pub hops: Vec<HopResult>,
+    /// The paths between client and server ([several paths](../design/multipath.md)), by number;
+    /// empty where there is one. Counts of the links are of all paths together, `forward_rate_bps`
+    /// and what is measured by it too; `findings` are empty where packets took several, since rules
+    /// are about one.
+    pub paths: Vec<PathResult>,
     /// The tunnel that all flows went through ([what measures mean then](../design/vpn.md)). Null:
     /// without one.
     pub tunnel: Option<TunnelResult>,
@@ -405,6 +410,42 @@ pub struct ProxyResult {
     /// Statistics that it reports at the end. In `records.parquet` as JSON: each program has other
     /// names.
     pub statistics: Statistics,
+}
+
+/// One of several paths: what of the packets of all flows took it.
+#[derive(Debug, Serialize)]
+pub struct PathResult {
+    /// Its name in the scenario.
+    pub name: String,
+    /// Packets sent over it towards the client.
+    pub forward_packets: u64,
+    /// Bytes of these IP packets.
+    pub forward_bytes: u64,
+    /// Their share of the bytes that were sent towards the client over all paths. Null: where none
+    /// was.
+    pub forward_share: Option<f64>,
+    /// Those that a queue dropped.
+    pub forward_queue_drops: u64,
+    /// Those that the link lost.
+    pub forward_losses: u64,
+    /// Packets sent over it towards the server.
+    pub return_packets: u64,
+    /// Bytes of these IP packets.
+    pub return_bytes: u64,
+    /// Their share of the bytes that were sent towards the server over all paths. Null: where none
+    /// was.
+    pub return_share: Option<f64>,
+    /// Those that a queue dropped.
+    pub return_queue_drops: u64,
+    /// Those that the link lost.
+    pub return_losses: u64,
+    /// When bytes of the files that were new to their receiver first arrived over it, of the flow
+    /// that is measured; from the start, as other times. After a migration, the second path's less
+    /// the first path's `data_last_s` is the time to recover. Null: where none did, or that is not
+    /// known.
+    pub data_first_s: Option<f64>,
+    /// When they last did. Null: as above.
+    pub data_last_s: Option<f64>,
 }
 
 /// A hop, between two neighbours of client, middleboxes and server: the counts of its links for the

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::slice;
 
 use bentpipe_endpoint::LiveStream;
-use bentpipe_endpoint::contract::{CONTRACT, ProxyHello};
+use bentpipe_endpoint::contract::{CONTRACT, ProxyHello, TunnelEnds};
 use bentpipe_link::HostName;
 use bentpipe_units::Span;
 
@@ -142,6 +142,25 @@ impl<'a> FlowSetup<'a> {
         self.ends(self.job.is_transparent(), hop)
     }
 
+    /// Addresses at both ends of a hop, of each path, by number. The first are [`Self::addresses`];
+    /// on each further path the client has another host's.
+    #[must_use]
+    pub fn paths(&self, hop: usize) -> Vec<[SocketAddr; 2]> {
+        let [near, far] = self.addresses(hop);
+        let further = 1..self.job.scenario.path_count();
+        let further = further.map(|path| {
+            let host = address(self.job.ip, Network::Access, self.client_number(path));
+            [SocketAddr::new(host, near.port()), far]
+        });
+        std::iter::once([near, far]).chain(further).collect()
+    }
+
+    /// The number of the client's host in the access network, on a path.
+    fn client_number(&self, path: usize) -> u8 {
+        let number = 1 + self.number * self.job.scenario.path_count() + path;
+        u8::try_from(number).expect("the job's check allows no more flows")
+    }
+
     /// The same as proxies have it, which know of no tunnel.
     #[must_use]
     pub fn proxy_addresses(&self, hop: usize) -> [SocketAddr; 2] {
@@ -161,7 +180,7 @@ impl<'a> FlowSetup<'a> {
         let near = match hosts[hop] {
             HostName::Terminal => at(Network::Satellite, 1, self.proxy_port(50_000)),
             HostName::Gateway => at(Network::Ground, 254, self.proxy_port(50_000)),
-            _ => at(Network::Access, own, 50_000),
+            _ => at(Network::Access, self.client_number(0), 50_000),
         };
         let far = match hosts[hop + 1] {
             HostName::Terminal => at(Network::Access, 254, self.proxy_port(443)),
@@ -209,19 +228,21 @@ impl<'a> FlowSetup<'a> {
         [listen, local, next_hop]: [SocketAddr; 3],
     ) -> ProxyHello {
         let proxy = self.job.proxies.iter().find(|it| it.place == host);
+        let of_all = proxy.map(|it| it.variant.options.clone());
+        let mut options = of_all.unwrap_or_default();
+        options.extend(self.flow.middlebox.clone());
         ProxyHello {
             contract: CONTRACT,
             role: "proxy".to_owned(),
             place: host.name().to_owned(),
-            options: proxy
-                .map(|it| it.variant.options.clone())
-                .unwrap_or_default(),
+            options,
             seed: format!("{seed:016x}"),
             epoch_unix_s: EPOCH_UNIX_S,
             previous_hop: None,
             listen: listen.to_string(),
             local: local.to_string(),
             next_hop: next_hop.to_string(),
+            tunnel: self.tunnel_ends(host),
             server_name: "server".to_owned(),
             alpn: vec![self.flow.alpn.clone()],
             certs: self.job.certs.clone(),
@@ -229,6 +250,23 @@ impl<'a> FlowSetup<'a> {
             qlog: self.qlog_of(host),
             shared_memory: None,
         }
+    }
+
+    /// The ends of the tunnel between middleboxes that encapsulate IP packets, that at the terminal
+    /// first; `None`: there is no such tunnel.
+    #[must_use]
+    pub fn ip_tunnel(&self) -> Option<[SocketAddr; 2]> {
+        self.job.encapsulates_ip().then(|| self.ends(false, 1))
+    }
+
+    /// The same as seen from one of them.
+    fn tunnel_ends(&self, host: HostName) -> Option<TunnelEnds> {
+        let ends = self.ip_tunnel()?.map(|it| it.to_string());
+        let [local, remote] = match (host, ends) {
+            (HostName::Terminal, ends) => ends,
+            (_, [terminal, gateway]) => [gateway, terminal],
+        };
+        Some(TunnelEnds { local, remote })
     }
 
     /// The prefix of the names of its files: empty for the first flow.

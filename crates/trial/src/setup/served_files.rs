@@ -29,7 +29,9 @@ pub fn make_endless(
     duration: Span,
     www: &Path,
 ) -> Result<(), Box<dyn Error>> {
-    let rate = job.scenario.rate(flow.testcase_facts.direction());
+    let rate = job
+        .scenario
+        .rate_of_all_paths(flow.testcase_facts.direction());
     let rate = rate.ok_or_else(|| {
         let name = &job.scenario.name;
         format!("scenario {name}: no link has a rate, so no file is too large for {duration}")

@@ -81,6 +81,7 @@ mod tests {
     fn packet(direction: Direction, sent_ms: u64, lost: bool) -> Packet {
         let at = Time::from_nanos((sent_ms + 300) * 1_000_000);
         Packet {
+            path: 0,
             flow: 0,
             direction,
             sent: Time::from_nanos(sent_ms * 1_000_000 + 7),

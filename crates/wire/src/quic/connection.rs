@@ -3,6 +3,8 @@
 //! Source: RFC 9001 section 4.1 (levels), 5.2 (Initial keys), RFC 9000 section 5.1 (connection
 //! IDs).
 
+use std::collections::HashMap;
+
 use crate::keylog::SecretKind;
 
 use super::crypto_stream::CryptoStream;
@@ -65,6 +67,11 @@ pub(super) struct Connection {
     application: [Option<Keys>; 2],
     /// Per end and packet number space.
     largest: [[Option<u64>; 3]; 2],
+    /// The paths beside the first that connection IDs of packets to each end belong to
+    /// (draft-ietf-quic-multipath-20 section 3.2).
+    paths: [HashMap<ConnectionId, u32>; 2],
+    /// The largest packet number of each end on each of these paths.
+    largest_on_path: [HashMap<u32, u64>; 2],
 }
 
 impl Connection {
@@ -106,7 +113,15 @@ impl Connection {
             handshake: [None, None],
             application: [None, None],
             largest: [[None; 3]; 2],
+            paths: Default::default(),
+            largest_on_path: Default::default(),
         }
+    }
+
+    /// The path that packets with this destination belong to: 0 is the first.
+    pub(super) fn path_of(&self, receiver: End, destination: &ConnectionId) -> u32 {
+        let known = self.paths[receiver as usize].get(destination);
+        known.copied().unwrap_or(0)
     }
 
     /// Goes on with what was found out from a packet in the middle. Keys that are known already are
@@ -174,7 +189,11 @@ impl Connection {
         scratch: &mut Scratch,
     ) -> Result<Opened, Reason> {
         let space = sealed.kind.space().expect("the packet is protected") as usize;
-        let largest = self.largest[sender as usize][space];
+        let path_id = sealed.packet.path_id;
+        let largest = match path_id {
+            0 => self.largest[sender as usize][space],
+            _ => self.largest_on_path[sender as usize].get(&path_id).copied(),
+        };
         let opened = if sealed.kind == PacketType::Initial {
             let version = sealed.version.unwrap_or(self.version);
             self.open_initial(sender, sealed, version, largest, scratch)
@@ -182,7 +201,13 @@ impl Connection {
         } else {
             self.open_with_secret(sender, sealed, secrets, largest, scratch)
         }?;
-        self.largest[sender as usize][space] = largest.max(Some(opened.number));
+        let newest = largest.max(Some(opened.number));
+        match path_id {
+            0 => self.largest[sender as usize][space] = newest,
+            _ => {
+                self.largest_on_path[sender as usize].extend(newest.map(|it| (path_id, it)));
+            }
+        }
         if let Some(version) = sealed.version {
             self.version = version;
         }
@@ -324,6 +349,22 @@ impl Connection {
                     if self.issue(sender, connection_id) =>
                 {
                     issued(connection_id);
+                }
+                (
+                    _,
+                    Frame::PathNewConnectionId {
+                        path_id,
+                        connection_id,
+                        ..
+                    },
+                ) => {
+                    // A path identifier has 32 bits: with more, the frame is no valid one.
+                    if let Ok(path_id) = u32::try_from(path_id)
+                        && self.issue(sender, connection_id)
+                    {
+                        self.paths[sender as usize].insert(connection_id, path_id);
+                        issued(connection_id);
+                    }
                 }
                 _ => {}
             }

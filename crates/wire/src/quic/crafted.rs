@@ -2,6 +2,7 @@
 
 mod extensions;
 mod midway;
+mod paths;
 
 use ring::aead::quic::HeaderProtectionKey;
 
@@ -43,11 +44,22 @@ impl Sealer {
 
     /// `header` ends where the packet number begins, which takes four bytes.
     fn seal(&self, form: Form, header: &[u8], number: u32, payload: &[u8]) -> Vec<u8> {
+        self.seal_on(0, form, header, (number, payload))
+    }
+
+    /// The same on a path.
+    fn seal_on(
+        &self,
+        path_id: u32,
+        form: Form,
+        header: &[u8],
+        (number, payload): (u32, &[u8]),
+    ) -> Vec<u8> {
         let at = header.len();
         let mut packet = [header, &number.to_be_bytes()].concat();
         packet[0] |= 3;
         let mut body = payload.to_vec();
-        self.key.seal(number.into(), &packet, &mut body);
+        self.key.seal(path_id, number.into(), &packet, &mut body);
         packet.extend(body);
         let mask = self.header.new_mask(&packet[at + 4..at + 4 + TAG]);
         let mask = mask.expect("a sample");
@@ -218,6 +230,22 @@ fn a_packet_of_a_known_connection_is_opened() {
         }
     ));
     assert_eq!(frames.len(), 2);
+}
+
+#[test]
+fn a_bdp_frame_is_read_up_to_its_end() {
+    let payload = [0x80, 0, 0xeb, 0xd9, 5, 0x47, 0xd0, 7, 2, 8, 9, 0x01];
+    let frames: Vec<_> = Frames::new(&payload).map(Result::unwrap).collect();
+    let bdp = Frame::Bdp {
+        lifetime: 5,
+        capacity: 2000,
+        rtt: 7,
+        token: &[8, 9],
+    };
+    assert_eq!(frames, [bdp, Frame::Ping]);
+    for end in 4..payload.len() - 1 {
+        assert!(Frames::new(&payload[..end]).any(|frame| frame.is_err()));
+    }
 }
 
 /// A client that goes on to the server's preferred address is known by the connection ID that came

@@ -19,6 +19,9 @@ pub struct Packet<'a> {
     pub kind: PacketType,
     /// Its number; Retry and Version Negotiation have none.
     pub number: Option<u64>,
+    /// The path whose packet number space that is (draft-ietf-quic-multipath-20); 0 where the
+    /// connection has one.
+    pub path_id: u32,
     /// Bytes, header and authentication tag included.
     pub size: usize,
     /// The first byte as it is on the wire. Some of its bits are protected, but not the spin bit.

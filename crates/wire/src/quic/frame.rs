@@ -1,9 +1,11 @@
 //! Frames, read one after the other from the payload of a packet, in place.
 //!
 //! Source: RFC 9000 section 19; RFC 9221 section 4 (DATAGRAM); draft-ietf-quic-ack-frequency
-//! (`ACK_FREQUENCY` and `IMMEDIATE_ACK`). The length of a frame of unknown type is unknown too, so
-//! such a frame takes up the rest of its packet. Limits that the transport sets, such as the
-//! largest offset of 2^62 - 1, are not checked: what is on the wire is shown.
+//! (`ACK_FREQUENCY` and `IMMEDIATE_ACK`); draft-ietf-quic-multipath-20 section 4 (those with a path
+//! identifier); draft-kuhn-quic-bdpframe-extension, as picoquic and noq with patches have it
+//! (`BDP`). The length of a frame of unknown type is unknown too, so such a frame takes up the rest
+//! of its packet. Limits that the transport sets, such as the largest offset of 2^62 - 1, are not
+//! checked: what is on the wire is shown.
 
 use serde::{Serialize, Serializer};
 
@@ -120,6 +122,59 @@ pub enum Frame<'a> {
         reordering_threshold: u64,
     },
     ImmediateAck,
+    Bdp {
+        /// When it loses its validity, by its sender's clock.
+        lifetime: u64,
+        /// In bytes.
+        capacity: u64,
+        /// In microseconds.
+        rtt: u64,
+        #[serde(rename = "length", serialize_with = "length")]
+        token: &'a [u8],
+    },
+    PathAck {
+        path_id: u64,
+        ranges: AckRanges<'a>,
+        /// In units of the sender's `ack_delay_exponent`.
+        delay: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ecn: Option<EcnCounts>,
+    },
+    PathAbandon {
+        path_id: u64,
+        error_code: u64,
+    },
+    PathStatusBackup {
+        path_id: u64,
+        sequence: u64,
+    },
+    PathStatusAvailable {
+        path_id: u64,
+        sequence: u64,
+    },
+    PathNewConnectionId {
+        path_id: u64,
+        sequence: u64,
+        retire_prior_to: u64,
+        #[serde(serialize_with = "hexadecimal")]
+        connection_id: ConnectionId,
+        #[serde(skip)]
+        stateless_reset_token: &'a [u8; 16],
+    },
+    PathRetireConnectionId {
+        path_id: u64,
+        sequence: u64,
+    },
+    MaxPathId {
+        maximum: u64,
+    },
+    PathsBlocked {
+        maximum: u64,
+    },
+    PathCidsBlocked {
+        path_id: u64,
+        next_sequence: u64,
+    },
     /// A frame of a type that is not known here, and all that follows it in its packet.
     Unknown {
         frame_type: u64,
@@ -204,6 +259,16 @@ impl<'a> Frame<'a> {
             Self::Datagram { .. } => "DATAGRAM",
             Self::AckFrequency { .. } => "ACK_FREQUENCY",
             Self::ImmediateAck => "IMMEDIATE_ACK",
+            Self::Bdp { .. } => "BDP",
+            Self::PathAck { .. } => "PATH_ACK",
+            Self::PathAbandon { .. } => "PATH_ABANDON",
+            Self::PathStatusBackup { .. } => "PATH_STATUS_BACKUP",
+            Self::PathStatusAvailable { .. } => "PATH_STATUS_AVAILABLE",
+            Self::PathNewConnectionId { .. } => "PATH_NEW_CONNECTION_ID",
+            Self::PathRetireConnectionId { .. } => "PATH_RETIRE_CONNECTION_ID",
+            Self::MaxPathId { .. } => "MAX_PATH_ID",
+            Self::PathsBlocked { .. } => "PATHS_BLOCKED",
+            Self::PathCidsBlocked { .. } => "PATH_CIDS_BLOCKED",
             Self::Unknown { .. } => "UNKNOWN",
         }
     }
@@ -219,6 +284,7 @@ impl<'a> Frame<'a> {
             0x1c | 0x1d => connection_close(cursor, frame_type == 0x1d)?,
             0x1e => Self::HandshakeDone,
             0x1f => Self::ImmediateAck,
+            0x3e | 0x3f | 0x3e75..=0x3e7c => Self::of_several_paths(frame_type, cursor)?,
             0x30 => Self::Datagram {
                 data: cursor.take(cursor.rest().len())?,
             },
@@ -230,6 +296,12 @@ impl<'a> Frame<'a> {
                 ack_eliciting_threshold: cursor.varint()?,
                 request_max_ack_delay: cursor.varint()?,
                 reordering_threshold: cursor.varint()?,
+            },
+            0xebd9 => Self::Bdp {
+                lifetime: cursor.varint()?,
+                capacity: cursor.varint()?,
+                rtt: cursor.varint()?,
+                token: cursor.counted()?,
             },
             _ => Self::Unknown {
                 frame_type,
@@ -303,18 +375,65 @@ impl<'a> Frame<'a> {
         })
     }
 
+    /// draft-ietf-quic-multipath-20 section 4
+    fn of_several_paths(frame_type: u64, cursor: &mut Cursor<'a>) -> Option<Self> {
+        let first = cursor.varint()?;
+        let path_id = first;
+        Some(match frame_type {
+            0x3e | 0x3f => {
+                let (ranges, delay, ecn) = acknowledged(cursor, frame_type == 0x3f)?;
+                Self::PathAck {
+                    path_id,
+                    ranges,
+                    delay,
+                    ecn,
+                }
+            }
+            0x3e75 => Self::PathAbandon {
+                path_id,
+                error_code: cursor.varint()?,
+            },
+            0x3e76 => Self::PathStatusBackup {
+                path_id,
+                sequence: cursor.varint()?,
+            },
+            0x3e77 => Self::PathStatusAvailable {
+                path_id,
+                sequence: cursor.varint()?,
+            },
+            0x3e78 => {
+                let new = NewId::parse(cursor)?;
+                Self::PathNewConnectionId {
+                    path_id,
+                    sequence: new.sequence,
+                    retire_prior_to: new.retire_prior_to,
+                    connection_id: new.connection_id,
+                    stateless_reset_token: new.stateless_reset_token,
+                }
+            }
+            0x3e79 => Self::PathRetireConnectionId {
+                path_id,
+                sequence: cursor.varint()?,
+            },
+            0x3e7a => Self::MaxPathId { maximum: first },
+            0x3e7b => Self::PathsBlocked { maximum: first },
+            _ => Self::PathCidsBlocked {
+                path_id,
+                next_sequence: cursor.varint()?,
+            },
+        })
+    }
+
     /// RFC 9000 sections 19.15 to 19.18
     fn of_path(frame_type: u64, cursor: &mut Cursor<'a>) -> Option<Self> {
         Some(match frame_type {
             0x18 => {
-                let sequence = cursor.varint()?;
-                let retire_prior_to = cursor.varint()?;
-                let length = usize::from(cursor.u8()?);
+                let new = NewId::parse(cursor)?;
                 Self::NewConnectionId {
-                    sequence,
-                    retire_prior_to,
-                    connection_id: ConnectionId::new(cursor.take(length)?)?,
-                    stateless_reset_token: cursor.take(16)?.try_into().ok()?,
+                    sequence: new.sequence,
+                    retire_prior_to: new.retire_prior_to,
+                    connection_id: new.connection_id,
+                    stateless_reset_token: new.stateless_reset_token,
                 }
             }
             0x19 => Self::RetireConnectionId {
@@ -337,7 +456,38 @@ fn padding<'a>(cursor: &mut Cursor<'a>) -> Frame<'a> {
     Frame::Padding { length: more + 1 }
 }
 
+/// The fields that frames with a new connection ID share.
+struct NewId<'a> {
+    sequence: u64,
+    retire_prior_to: u64,
+    connection_id: ConnectionId,
+    stateless_reset_token: &'a [u8; 16],
+}
+
+impl<'a> NewId<'a> {
+    fn parse(cursor: &mut Cursor<'a>) -> Option<Self> {
+        let sequence = cursor.varint()?;
+        let retire_prior_to = cursor.varint()?;
+        let length = usize::from(cursor.u8()?);
+        Some(Self {
+            sequence,
+            retire_prior_to,
+            connection_id: ConnectionId::new(cursor.take(length)?)?,
+            stateless_reset_token: cursor.take(16)?.try_into().ok()?,
+        })
+    }
+}
+
 fn ack<'a>(cursor: &mut Cursor<'a>, has_ecn: bool) -> Option<Frame<'a>> {
+    let (ranges, delay, ecn) = acknowledged(cursor, has_ecn)?;
+    Some(Frame::Ack { ranges, delay, ecn })
+}
+
+/// The fields that ACK frames share: ranges, delay and counts.
+fn acknowledged<'a>(
+    cursor: &mut Cursor<'a>,
+    has_ecn: bool,
+) -> Option<(AckRanges<'a>, u64, Option<EcnCounts>)> {
     let (ranges, delay) = AckRanges::parse(cursor)?;
     let ecn = if has_ecn {
         Some(EcnCounts {
@@ -348,7 +498,7 @@ fn ack<'a>(cursor: &mut Cursor<'a>, has_ecn: bool) -> Option<Frame<'a>> {
     } else {
         None
     };
-    Some(Frame::Ack { ranges, delay, ecn })
+    Some((ranges, delay, ecn))
 }
 
 fn connection_close<'a>(cursor: &mut Cursor<'a>, application: bool) -> Option<Frame<'a>> {

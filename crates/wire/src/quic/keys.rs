@@ -212,8 +212,20 @@ impl PacketKey {
 
     /// Decrypts `payload` in place and tells how many bytes of it remain. If it is not authentic,
     /// none, and what `payload` then holds is of no use.
-    pub(crate) fn open(&self, number: u64, header: &[u8], payload: &mut [u8]) -> Option<usize> {
+    ///
+    /// Where a connection has several paths, the identifier of the path is part of the nonce
+    /// (draft-ietf-quic-multipath-20 section 2.4); else it is 0.
+    pub(crate) fn open(
+        &self,
+        path_id: u32,
+        number: u64,
+        header: &[u8],
+        payload: &mut [u8],
+    ) -> Option<usize> {
         let mut nonce = self.iv;
+        for (byte, of_path) in nonce.iter_mut().zip(path_id.to_be_bytes()) {
+            *byte ^= of_path;
+        }
         for (byte, of_number) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {
             *byte ^= of_number; // RFC 9001 section 5.3
         }
@@ -229,8 +241,11 @@ impl PacketKey {
 #[cfg(test)]
 impl PacketKey {
     /// Encrypts `payload` in place, and adds the authentication tag.
-    pub(crate) fn seal(&self, number: u64, header: &[u8], payload: &mut Vec<u8>) {
+    pub(crate) fn seal(&self, path_id: u32, number: u64, header: &[u8], payload: &mut Vec<u8>) {
         let mut nonce = self.iv;
+        for (byte, of_path) in nonce.iter_mut().zip(path_id.to_be_bytes()) {
+            *byte ^= of_path;
+        }
         for (byte, of_number) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {
             *byte ^= of_number;
         }

@@ -125,6 +125,7 @@ fn try_secret(
                     bytes,
                     number_offset: 1 + length,
                     form,
+                    path_id: 0,
                 };
                 if let Some(opened) = keys.open_midway(packet, &mut scratch) {
                     let destination = ConnectionId::new(bytes.get(1..1 + length)?)?;

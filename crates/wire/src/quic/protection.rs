@@ -24,6 +24,9 @@ pub(super) struct Protected<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) number_offset: usize,
     pub(super) form: Form,
+    /// The path that its connection ID belongs to (draft-ietf-quic-multipath-20); 0 where there is
+    /// one.
+    pub(super) path_id: u32,
 }
 
 /// The form of a header: which bits of its first byte are protected, and whether one is the key
@@ -127,7 +130,7 @@ impl Memory {
         let (head, payload) = self.bytes.split_at_mut(header.length);
         head[0] = header.first;
         head[packet.number_offset..].copy_from_slice(header.number_bytes());
-        let plain = key.open(header.number, head, payload)?;
+        let plain = key.open(packet.path_id, header.number, head, payload)?;
         let payload = header.length..header.length + plain;
         if self.is_shared {
             self.sealed.clear();
@@ -147,8 +150,6 @@ pub(super) struct Keys {
     header: HeaderProtectionKey,
     /// The key phase bit that goes with `current`.
     phase: bool,
-    /// The smallest packet number that was seen with `current`.
-    phase_start: u64,
     previous: Option<PacketKey>,
     current: PacketKey,
     /// Made when it is first needed.
@@ -187,7 +188,6 @@ impl Keys {
         Self {
             header: secret.header_key(),
             phase: false,
-            phase_start: u64::MAX,
             previous: None,
             current: secret.packet_key(),
             next: None,
@@ -207,17 +207,13 @@ impl Keys {
         let number = header.number;
         let mut attempt = |key: &PacketKey| scratch.0.decrypt(packet, header, key);
         let payload = if header.phase == self.phase {
-            let payload = attempt(&self.current)?;
-            self.phase_start = self.phase_start.min(number);
-            payload
+            attempt(&self.current)?
         } else {
-            // RFC 9001 section 6.5: a number below those of the current phase belongs to the one
-            // before.
-            let earlier = self.previous.as_ref();
-            let earlier = earlier.filter(|_| number < self.phase_start);
-            match earlier.and_then(&mut attempt) {
+            // The phase before, or the next one. Packet numbers do not tell which (RFC 9001 section
+            // 6.5) where each path has its own.
+            match self.previous.as_ref().and_then(&mut attempt) {
                 Some(payload) => payload,
-                None => self.open_with_next(number, attempt)?,
+                None => self.open_with_next(attempt)?,
             }
         };
         Some(Opened { number, payload })
@@ -245,7 +241,6 @@ impl Keys {
                     let header = Header { number, ..header };
                     if let Some(payload) = scratch.0.decrypt(packet, header, &key) {
                         self.phase = header.phase;
-                        self.phase_start = number;
                         self.current = key;
                         self.secret = secret;
                         return Some(Opened { number, payload });
@@ -260,7 +255,6 @@ impl Keys {
     /// Tries the key after the next key update, and takes it for the current one if it fits.
     fn open_with_next(
         &mut self,
-        number: u64,
         mut attempt: impl FnMut(&PacketKey) -> Option<Range<usize>>,
     ) -> Option<Range<usize>> {
         let (secret, key) = self.next.take().unwrap_or_else(|| {
@@ -275,7 +269,6 @@ impl Keys {
         self.previous = Some(std::mem::replace(&mut self.current, key));
         self.secret = secret;
         self.phase = !self.phase;
-        self.phase_start = number;
         Some(payload)
     }
 
@@ -323,6 +316,7 @@ mod tests {
             bytes,
             number_offset: 1,
             form: Form::Short,
+            path_id: 0,
         };
         let mut scratch = Scratch::default();
         let opened = keys.open(packet, Some(654_360_563), &mut scratch).unwrap();

@@ -1,5 +1,7 @@
 //! The fields of a segment that are kept until it is translated into frames.
 
+use super::multipath::Multipath;
+
 /// SACK blocks, as many as the options of a header have room for.
 pub type SackBlocks = [Option<(u32, u32)>; 4];
 
@@ -39,6 +41,8 @@ pub struct Header {
     /// SACK blocks, RFC 2018: from the first byte to the one behind the last. Few segments have
     /// some.
     pub sack: Option<Box<SackBlocks>>,
+    /// The option of MPTCP, RFC 8684. Few connections have it.
+    pub multipath: Option<Box<Multipath>>,
 }
 
 impl Header {

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use super::header::Header;
+use super::multipath::{self, Multipath};
 use crate::capture::CapturedPacket;
 use crate::cursor::Cursor;
 use crate::decapsulation_error::DecapsulationError;
@@ -103,6 +104,10 @@ fn read_options(options: &[u8], header: &mut Header) {
     while read_option(&mut cursor, header).is_some() {}
 }
 
+fn read_multipath(content: &[u8], before: Option<Box<Multipath>>) -> Option<Box<Multipath>> {
+    multipath::read(content).map(Box::new).or(before)
+}
+
 /// None at the end.
 fn read_option(cursor: &mut Cursor<'_>, header: &mut Header) -> Option<()> {
     let kind = cursor.u8()?;
@@ -124,6 +129,8 @@ fn read_option(cursor: &mut Cursor<'_>, header: &mut Header) -> Option<()> {
             }
         }
         8 => header.timestamps = Some((content.u32()?, content.u32()?)),
+        // Beside one of data there may be others, of addresses.
+        30 => header.multipath = read_multipath(content.rest(), header.multipath.take()),
         _ => {}
     }
     Some(())

@@ -7,7 +7,14 @@ fn read_all(bytes: &[u8], piece: usize) -> (Vec<Bytes>, Result<(), CapsuleError>
     let mut reader = CapsuleReader::default();
     let mut payloads = Vec::new();
     for bytes in bytes.chunks(piece.max(1)) {
-        if let Err(error) = reader.read(bytes, |payload| payloads.push(payload)) {
+        let read = reader.read(bytes, |capsule| {
+            match capsule {
+                Capsule::Payload(payload) => payloads.push(payload),
+                Capsule::Addressing(_) => panic!("of UDP there is none"),
+            }
+            Ok(())
+        });
+        if let Err(error) = read {
             return (payloads, Err(error));
         }
         assert!(reader.kept.len() <= MOST_UDP_PAYLOAD + MOST_INTEGER);
@@ -48,7 +55,13 @@ fn other_capsules_and_contexts_are_skipped() {
 fn what_is_too_long_for_udp_is_an_error_before_it_comes() {
     let most = MOST_UDP_PAYLOAD as u64;
     let (_, end) = read_all(&capsule(0, 1 << 60, b""), 1);
-    assert_eq!(end, Err(CapsuleError::TooLong(1 << 60)));
+    assert_eq!(
+        end,
+        Err(CapsuleError::TooLong(
+            1 << 60,
+            MOST_UDP_PAYLOAD + MOST_INTEGER
+        ))
+    );
     let (payloads, end) = read_all(
         &capsule(0, most + 1, &vec![0; MOST_UDP_PAYLOAD + 1]),
         1 << 20,
@@ -58,7 +71,43 @@ fn what_is_too_long_for_udp_is_an_error_before_it_comes() {
         &capsule(0, most + 2, &vec![0; MOST_UDP_PAYLOAD + 2]),
         1 << 20,
     );
-    assert_eq!(end, Err(CapsuleError::TooLong(most + 1)));
+    assert_eq!(end, Err(CapsuleError::TooLong(most + 1, MOST_UDP_PAYLOAD)));
+}
+
+/// The same of a request for IP: its packets, what is said of addresses, and how it ends.
+fn read_ip(bytes: &[u8], piece: usize) -> (Vec<Capsule>, Result<(), CapsuleError>) {
+    let mut reader = CapsuleReader::of(Content::Ip);
+    let mut found = Vec::new();
+    for bytes in bytes.chunks(piece.max(1)) {
+        let read = reader.read(bytes, |capsule| {
+            found.push(capsule);
+            Ok(())
+        });
+        if let Err(error) = read {
+            return (found, Err(error));
+        }
+        assert!(reader.kept.len() <= MOST_PACKET + MOST_INTEGER);
+    }
+    (found, reader.finish())
+}
+
+#[test]
+fn what_is_said_of_addresses_is_for_ip_alone_and_has_an_end() {
+    let none = capsule(1, 0, b"");
+    assert_eq!(read_all(&none, 1), (Vec::new(), Ok(())));
+    let assign = Capsule::Addressing(Addressing::Assign(Vec::new()));
+    assert_eq!(read_ip(&none, 1), (vec![assign], Ok(())));
+    let long = capsule(3, MOST_ADDRESSING as u64 + 1, b"");
+    let too_long = CapsuleError::TooLong(MOST_ADDRESSING as u64 + 1, MOST_ADDRESSING);
+    assert_eq!(read_ip(&long, 1).1, Err(too_long));
+    assert_eq!(
+        read_all(&long, 1).1,
+        Err(CapsuleError::Truncated),
+        "it is skipped"
+    );
+    let wrong = capsule(1, 1, &[0]);
+    let malformed = CapsuleError::Malformed(Malformed::Truncated);
+    assert_eq!(read_ip(&wrong, 1).1, Err(malformed));
 }
 
 #[test]
@@ -95,5 +144,6 @@ proptest! {
     ) {
         let whole = read_all(&bytes, usize::MAX);
         prop_assert_eq!(read_all(&bytes, piece), whole);
+        prop_assert_eq!(read_ip(&bytes, piece), read_ip(&bytes, usize::MAX));
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bentpipe_endpoint::contract::ProxyBye;
 use bentpipe_endpoint::driver::MAX_DATAGRAMS;
 use bentpipe_endpoint::{EndpointError, LogFile, LogFolder, Received, Transmit};
-use bentpipe_masque::{Client, Target, UdpProxy};
+use bentpipe_masque::{Client, MasqueProxy, Target};
 use bentpipe_noq_options::Report;
 
 /// The addresses and the files of an end.
@@ -24,6 +24,8 @@ pub struct Job {
     pub keylog: Option<LogFile>,
     /// The folder for qlog files.
     pub qlog: Option<LogFolder>,
+    /// The ends of the tunnel, this one's first, where it carries IP packets.
+    pub tunnel: Option<[SocketAddr; 2]>,
 }
 
 /// An end of a trial.
@@ -40,7 +42,7 @@ pub enum Kind {
     /// The client, at the terminal.
     Client(Box<Client>),
     /// The proxy, at the gateway, and the only target that it lets datagrams go to.
-    Proxy(Box<UdpProxy>, Target),
+    Proxy(Box<MasqueProxy>, Target),
 }
 
 impl End {
@@ -62,6 +64,14 @@ impl End {
         match &mut self.kind {
             Kind::Client(client) => client.handle_datagram(now, datagram),
             Kind::Proxy(proxy, _) => proxy.handle_datagram(now, datagram),
+        }
+    }
+
+    /// The largest IP packet that it carries.
+    pub fn largest_packet(&self) -> usize {
+        match &self.kind {
+            Kind::Client(client) => client.largest_packet(),
+            Kind::Proxy(proxy, _) => proxy.largest_packet(),
         }
     }
 
@@ -108,7 +118,7 @@ impl End {
             Kind::Client(mut client) => (client.counts(), client.error().map(str::to_owned)),
             Kind::Proxy(mut proxy, _) => (proxy.counts(), self.error),
         };
-        let mut statistics = counts.statistics();
+        let mut statistics = counts.of_trial();
         let report = self.report.iter().flat_map(|it| it().into_entries());
         for (name, value) in report {
             statistics.say(&format!("tunnel_{name}"), value);

@@ -2,8 +2,8 @@
 //! last line of standard output.
 
 use std::collections::BTreeMap;
-use std::io::{Write, read_to_string, stdin, stdout};
-use std::net::{SocketAddr, UdpSocket};
+use std::io::{read_to_string, stdin};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -11,57 +11,78 @@ use std::time::Duration;
 use bentpipe_endpoint::contract::ProxyHello;
 use bentpipe_endpoint::driver::{Port, ReceiveBuffer};
 use bentpipe_endpoint::{Clock, EndpointError, Received, Transmit};
-use bentpipe_masque::{FlowId, Output, Target};
-use http::StatusCode;
+use bentpipe_masque::{FlowId, Output, Refusal, Target};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use signal_hook::consts::SIGTERM;
 
 use super::end::{End, Job, Kind};
-use super::job;
+use super::real_time::{Outbox, open, say, tick};
+use super::repair::Repair;
+use super::{job, packets};
 use crate::VERSION;
 
 /// Serves until SIGTERM.
 pub fn run() -> Result<(), EndpointError> {
     bentpipe_endpoint::keep_freed_memory();
     let text = read_to_string(stdin()).map_err(EndpointError::io("reading standard input"))?;
-    let hello: ProxyHello = serde_json::from_str(&text)?;
+    let mut hello: ProxyHello = serde_json::from_str(&text)?;
     let clock = Clock::start_now();
     let (ended, signal) = UnixStream::pair().map_err(EndpointError::io("making a pipe"))?;
     signal_hook::low_level::pipe::register(SIGTERM, signal)
         .map_err(EndpointError::io("handling SIGTERM"))?;
-    let end = job::make(hello, &clock, true)?;
+    let repair = Repair::start(&mut hello)?;
+    let (hop, inner, proxy) = match repair {
+        Some(it) => (Some(it.hop), Some(it.socket), it.proxy),
+        None => (None, None, None),
+    };
+    let inner = inner.map(Port::over).transpose()?;
+    let end = job::make(hello, &clock, true, proxy)?;
+    let end = if end.job.tunnel.is_some() {
+        packets::carry(end, inner, clock, &ended)?
+    } else {
+        carry(end, inner, clock, &ended)?
+    };
+    let mut bye = end.finish()?;
+    if let Some(hop) = hop {
+        hop.finish(&mut bye)?;
+    }
+    VERSION.clone_into(&mut bye.version);
+    say(&serde_json::to_string(&bye)?)
+}
+
+/// Carries datagrams until the signal comes; the end, to be finished. `inner`: the socket of the
+/// tunnel's packets, if they do not leave this host by themselves.
+fn carry(
+    end: End,
+    mut inner: Option<Port>,
+    clock: Clock,
+    ended: &UnixStream,
+) -> Result<End, EndpointError> {
+    let is_client = matches!(end.kind, Kind::Client(_));
+    let near = inner.take_if(|_| !is_client);
     let mut sockets = Sockets {
-        near: open(end.job.listen)?,
+        near: near.map_or_else(|| open(end.job.listen), Ok)?,
         far: BTreeMap::new(),
         end,
         clock,
         received: Vec::new(),
         landing: ReceiveBuffer::default(),
-        buffer: Vec::new(),
-        blocked: None,
+        outbox: Outbox::default(),
     };
-    if matches!(sockets.end.kind, Kind::Client(_)) {
-        let port = open(sockets.end.job.local)?;
+    if is_client {
+        let port = inner.map_or_else(|| open(sockets.end.job.local), Ok)?;
         sockets.far.insert(PROXY, port);
     }
     say("ready")?;
-    while !sockets.wait(&ended)? {
+    while !sockets.wait(ended)? {
         sockets.live()?;
     }
-    let now = sockets.tick();
+    let now = tick(&sockets.clock);
     sockets.end.close(now);
     // Where the path is gone already, nobody is told; what was counted is still said.
     let _ = sockets.transmit(now);
-    let mut bye = sockets.end.finish()?;
-    VERSION.clone_into(&mut bye.version);
-    say(&serde_json::to_string(&bye)?)
-}
-
-/// A socket; the signal is waited for elsewhere.
-fn open(local: SocketAddr) -> Result<Port, EndpointError> {
-    let socket = UdpSocket::bind(local).map_err(EndpointError::io("binding the socket"))?;
-    Port::over(socket)
+    Ok(sockets.end)
 }
 
 /// A socket that takes datagrams of `remote` alone (RFC 9298, section 3.1).
@@ -71,24 +92,14 @@ fn open_towards(local: SocketAddr, remote: SocketAddr) -> Result<Port, EndpointE
     Ok(port)
 }
 
-/// The socket of a flow: there is one for the trial's server alone. Else the status of the answer,
-/// and what went wrong here.
-fn open_for(
-    job: &Job,
-    asked: &Target,
-    target: &Target,
-) -> Result<Port, (StatusCode, Option<String>)> {
+/// The socket of a flow: there is one for the trial's server alone. Else why not, and what went
+/// wrong here.
+fn open_for(job: &Job, asked: &Target, target: &Target) -> Result<Port, (Refusal, Option<String>)> {
     if asked != target {
-        return Err((StatusCode::FORBIDDEN, None));
+        return Err((Refusal::NotAllowed, None));
     }
     open_towards(job.local, job.next_hop)
-        .map_err(|error| (StatusCode::SERVICE_UNAVAILABLE, Some(error.to_string())))
-}
-
-fn say(line: &str) -> Result<(), EndpointError> {
-    let mut out = stdout().lock();
-    let written = writeln!(out, "{line}").and_then(|()| out.flush());
-    written.map_err(EndpointError::io("writing to standard output"))
+        .map_err(|error| (Refusal::NoSocket, Some(error.to_string())))
 }
 
 /// The number of a client's only socket on the server side.
@@ -103,9 +114,7 @@ struct Sockets {
     far: BTreeMap<FlowId, Port>,
     received: Vec<Received>,
     landing: ReceiveBuffer,
-    /// The packets of the tunnel that are being sent, while its socket takes no more.
-    buffer: Vec<u8>,
-    blocked: Option<Transmit>,
+    outbox: Outbox,
 }
 
 impl Sockets {
@@ -116,9 +125,12 @@ impl Sockets {
         let timeout = timeout.and_then(|it| Timespec::try_from(it).ok());
         let wait = |descriptor, flags| PollFd::from_borrowed_fd(descriptor, flags);
         let is_client = matches!(self.end.kind, Kind::Client(_));
-        let flags = |is_tunnel: bool| match self.blocked {
-            Some(_) if is_tunnel => PollFlags::IN | PollFlags::OUT,
-            _ => PollFlags::IN,
+        let flags = |is_tunnel: bool| {
+            if is_tunnel && self.outbox.is_blocked() {
+                PollFlags::IN | PollFlags::OUT
+            } else {
+                PollFlags::IN
+            }
         };
         let mut descriptors = vec![
             wait(ended.as_fd(), PollFlags::IN),
@@ -136,7 +148,7 @@ impl Sockets {
     /// Takes what came, does what is due, and sends what leaves.
     fn live(&mut self) -> Result<(), EndpointError> {
         self.receive()?;
-        let now = self.tick();
+        let now = tick(&self.clock);
         if self.end.next_timeout().is_some_and(|at| at <= now) {
             self.end.handle_timeout(now);
         }
@@ -144,15 +156,8 @@ impl Sockets {
         self.transmit(now)
     }
 
-    /// Real time since the start, made known to TLS.
-    fn tick(&self) -> Duration {
-        let now = self.clock.elapsed();
-        self.clock.set(now);
-        now
-    }
-
     fn receive(&mut self) -> Result<(), EndpointError> {
-        let now = self.tick();
+        let now = tick(&self.clock);
         let (end, received) = (&mut self.end, &mut self.received);
         self.near
             .receive_to(&mut self.landing, |it| received.push(it))?;
@@ -200,9 +205,9 @@ impl Sockets {
                     Some(Output::Open(flow, asked)) => {
                         let opened = open_for(&self.end.job, &asked, target);
                         let answer = opened.map(|port| drop(self.far.insert(flow, port)));
-                        let answer = answer.map_err(|(status, error)| {
+                        let answer = answer.map_err(|(refusal, error)| {
                             self.end.error = error.or(self.end.error.take());
-                            status
+                            refusal
                         });
                         proxy.answer(now, flow, answer);
                     }
@@ -218,6 +223,7 @@ impl Sockets {
                     Some(Output::Close(flow)) => {
                         self.far.remove(&flow);
                     }
+                    Some(Output::Tell(_) | Output::Packet(..) | Output::Unrouted(..)) => {}
                 },
             }
         }
@@ -231,23 +237,14 @@ impl Sockets {
         }) else {
             return Ok(());
         };
-        let most = port.most_segments();
-        loop {
-            let waiting = self.blocked.take();
-            let next = waiting.or_else(|| self.end.poll_transmit(now, most, &mut self.buffer));
-            let Some(transmit) = next else {
-                return Ok(());
-            };
-            if !port.send(&transmit, &self.buffer)? {
-                self.blocked = Some(transmit);
-                return Ok(());
-            }
-        }
+        self.outbox.send(&mut self.end, port, now)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::UdpSocket;
+
     use super::*;
 
     #[test]

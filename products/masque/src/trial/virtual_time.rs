@@ -6,13 +6,15 @@ use std::time::Duration;
 use bentpipe_endpoint::contract::{ProxyBye, ProxyHello};
 use bentpipe_endpoint::driver::MAX_DATAGRAMS;
 use bentpipe_endpoint::{Clock, EndpointError, Received};
-use bentpipe_masque::{FlowId, Output};
+use bentpipe_fec::hop::RepairedHop;
+use bentpipe_masque::{FlowId, Output, Refusal};
 use bentpipe_service::virtual_time::{self, Middlebox, Program, Side};
+use bentpipe_wire::ecn;
 use bytes::BytesMut;
-use http::StatusCode;
 
 use super::end::{End, Kind};
-use super::job;
+use super::outer::Outer;
+use super::{job, repair};
 use crate::VERSION;
 
 const PROGRAM: Program = Program {
@@ -23,7 +25,16 @@ const PROGRAM: Program = Program {
 
 /// Exchanges messages with the coordinator until FINISH, or until it goes away.
 pub fn run() -> Result<(), EndpointError> {
-    virtual_time::run(PROGRAM, VirtualTime::new)
+    virtual_time::run(PROGRAM, |mut hello, clock| {
+        repair::fit(&mut hello.options)?;
+        let satellite = match hello.place.as_str() {
+            "terminal" => Side::Server,
+            _ => Side::Client,
+        };
+        let ends = hello.tunnel.as_ref().map(job::tunnel).transpose()?;
+        let repaired = RepairedHop::new(hello, |hello| VirtualTime::new(hello, clock))?;
+        Ok(Outer::new(repaired, satellite, ends))
+    })
 }
 
 struct VirtualTime {
@@ -37,7 +48,7 @@ struct VirtualTime {
 
 impl VirtualTime {
     fn new(hello: ProxyHello, clock: &Clock) -> Result<Self, EndpointError> {
-        let end = job::make(hello, clock, false)?;
+        let end = job::make(hello, clock, false, None)?;
         let previous_hop = end.job.previous_hop.ok_or_else(|| EndpointError::Field {
             field: "previous_hop",
             value: "null".into(),
@@ -53,8 +64,16 @@ impl VirtualTime {
 }
 
 impl Middlebox for VirtualTime {
-    fn arrive(&mut self, now: Duration, side: Side, ecn: u8, payload: &[u8]) {
+    fn arrive(&mut self, now: Duration, side: Side, bits: u8, payload: &[u8]) {
+        let tunnel = self.end.job.tunnel;
         let remote = match (&mut self.end.kind, side) {
+            (Kind::Client(client), Side::Client) if tunnel.is_some() => {
+                return client.send_packet(now, payload);
+            }
+            (Kind::Proxy(proxy, _), Side::Server) if tunnel.is_some() => {
+                proxy.handle_packet(now, payload);
+                return;
+            }
             (Kind::Client(client), Side::Client) => {
                 return client.send(now, self.previous_hop, payload);
             }
@@ -69,9 +88,9 @@ impl Middlebox for VirtualTime {
         };
         // A copy for each: what the library holds on to is then no more than it needs.
         let datagram = Received {
-            remote,
+            remote: tunnel.map_or(remote, |[_, other]| other),
             local_ip: None,
-            ecn,
+            ecn: bits,
             payload: BytesMut::from(payload),
         };
         self.end.handle_datagram(now, datagram);
@@ -86,8 +105,15 @@ impl Middlebox for VirtualTime {
     }
 
     fn depart(&mut self, now: Duration, leave: &mut dyn FnMut(Side, u8, &[u8])) {
-        // What leaves the tunnel has no ECN bits (RFC 9298, section 6.2).
+        // Of UDP what leaves the tunnel has no ECN bits (RFC 9298, section 6.2).
+        let is_whole = self.end.job.tunnel.is_some();
         let tunnel = match &mut self.end.kind {
+            Kind::Client(client) if is_whole => {
+                while let Some(packet) = client.poll_packet() {
+                    leave(Side::Client, ecn(&packet), &packet);
+                }
+                Side::Server
+            }
             Kind::Client(client) => {
                 while let Some((_, payload)) = client.poll_arrived() {
                     leave(Side::Client, 0, &payload);
@@ -98,18 +124,22 @@ impl Middlebox for VirtualTime {
                 while let Some(output) = proxy.poll_output() {
                     match output {
                         Output::Open(flow, asked) => {
-                            let answer = if asked == *target {
+                            let answer = if asked == *target && !is_whole {
                                 self.flow = Some(flow);
                                 Ok(())
                             } else {
-                                Err(StatusCode::FORBIDDEN)
+                                Err(Refusal::NotAllowed)
                             };
                             proxy.answer(now, flow, answer);
                         }
                         Output::Send(flow, payload) if self.flow == Some(flow) => {
                             leave(Side::Server, 0, &payload);
                         }
-                        Output::Send(..) | Output::Close(_) => {}
+                        Output::Packet(_, packet) => leave(Side::Server, ecn(&packet), &packet),
+                        Output::Send(..)
+                        | Output::Close(_)
+                        | Output::Tell(_)
+                        | Output::Unrouted(..) => {}
                     }
                 }
                 Side::Client

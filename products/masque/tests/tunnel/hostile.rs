@@ -6,6 +6,7 @@ use std::time::Duration;
 use noq_proto::{Dir, TransportConfig};
 use proptest::prelude::*;
 
+use crate::frames::{CONTROL, data, request};
 use crate::raw::Raw;
 use crate::world::{World, address, client, clock, proxy};
 
@@ -17,9 +18,6 @@ const H3_FRAME_UNEXPECTED: u64 = 0x105;
 const H3_EXCESSIVE_LOAD: u64 = 0x107;
 const H3_REQUEST_CANCELLED: u64 = 0x10c;
 const H3_MESSAGE_ERROR: u64 = 0x10e;
-
-/// The control stream: SETTINGS with `SETTINGS_H3_DATAGRAM = 1`.
-const CONTROL: [u8; 5] = [0x00, 0x04, 0x02, 0x33, 0x01];
 
 fn with_raw() -> (World, Raw) {
     with_raw_and("", TransportConfig::default())
@@ -35,56 +33,12 @@ fn with_raw_and(words: &str, transport: TransportConfig) -> (World, Raw) {
     (world, raw)
 }
 
-/// A HEADERS frame, its fields literal (RFC 9204, section 4.5.6).
-fn headers(fields: &[(&str, &str)]) -> Vec<u8> {
-    let mut section = vec![0, 0];
-    for (name, value) in fields {
-        // Names of 7 bytes and more: 3 bits of the length, and what is left of it.
-        match u8::try_from(name.len()).unwrap() {
-            short @ 0..7 => section.push(0x20 | short),
-            long => section.extend([0x27, long - 7]),
-        }
-        section.extend(name.bytes());
-        match u8::try_from(value.len()).unwrap() {
-            short @ 0..127 => section.push(short),
-            long => section.extend([0x7f, long - 127]),
-        }
-        section.extend(value.bytes());
-    }
-    let mut frame = vec![0x01];
-    frame.extend((0x4000 | u16::try_from(section.len()).unwrap()).to_be_bytes());
-    frame.extend(section);
-    frame
-}
-
-fn request(method: &str, protocol: &str, path: &str) -> Vec<u8> {
-    let mut fields = vec![(":method", method)];
-    if !protocol.is_empty() {
-        fields.push((":protocol", protocol));
-    }
-    let rest = [
-        (":scheme", "https"),
-        (":authority", "server"),
-        (":path", path),
-    ];
-    fields.extend(rest);
-    headers(&fields)
-}
-
 fn regular() -> Vec<u8> {
     request(
         "CONNECT",
         "connect-udp",
         "/.well-known/masque/udp/192.0.2.6/443/",
     )
-}
-
-/// A DATA frame.
-fn data(bytes: &[u8]) -> Vec<u8> {
-    let mut frame = vec![0x00];
-    frame.extend((0x4000 | u16::try_from(bytes.len()).unwrap()).to_be_bytes());
-    frame.extend(bytes);
-    frame
 }
 
 /// Somebody else is served.
@@ -127,7 +81,7 @@ fn a_regular_request_by_hand_succeeds_and_its_contexts_are_bounded() {
     world.run_raw(10 * SECOND);
     let payloads: Vec<_> = world.at_target.iter().map(|it| &it.2[..]).collect();
     assert_eq!(payloads, [&[1, 2, 3][..]], "context 0, in two bytes");
-    assert_eq!(world.proxy.counts().unknown_datagrams, 1999);
+    assert_eq!(world.proxy.counts().unknown_datagrams_total, 1999);
     assert_eq!(raw.closed_with(), None);
 }
 
@@ -281,7 +235,7 @@ fn stale_datagrams_leave_room_for_those_that_come_before_their_request() {
     world.run_raw(world.now + SECOND);
     let payloads: Vec<_> = world.at_target.iter().map(|it| &it.2[..]).collect();
     assert_eq!(payloads, [&[1, 2, 3][..]]);
-    assert_eq!(world.proxy.counts().unknown_datagrams, 1);
+    assert_eq!(world.proxy.counts().unknown_datagrams_total, 1);
 }
 
 #[test]
@@ -294,7 +248,7 @@ fn datagrams_of_requests_that_never_come_take_bounded_memory() {
         world.run_raw(next);
     }
     world.run_raw(world.now + 60 * SECOND);
-    assert!(world.proxy.counts().unknown_datagrams > 800);
+    assert!(world.proxy.counts().unknown_datagrams_total > 800);
     serves_others(world);
 }
 
@@ -307,6 +261,53 @@ fn there_are_no_more_connections_than_are_allowed() {
     }
     world.run_raw(world.now + 5 * SECOND);
     assert_eq!(world.proxy.busy().0, 4);
+}
+
+#[test]
+fn who_shows_no_token_keeps_nobody_out() {
+    let clock = clock();
+    let mut world = World::new(clock.clone(), proxy(&clock, "", &["token"]));
+    for last in 100..104 {
+        let raw = Raw::connect(&clock);
+        world.peers.insert(address(last), Box::new(raw));
+    }
+    world.run_raw(5 * SECOND);
+    assert_eq!(world.proxy.busy().0, 4, "all places are taken");
+    world.run_raw(20 * SECOND);
+    assert_eq!(
+        world.proxy.busy().0,
+        1,
+        "those that half of the places leave room for"
+    );
+    let mut client = client(&clock, "", Some("token"));
+    client.send(world.now, address(7), b"hello");
+    world.run(world.now + 3 * SECOND, &mut client);
+    assert_eq!(world.at_target.len(), 1, "{:?}", client.error());
+}
+
+#[test]
+fn datagrams_that_wait_for_sockets_are_bounded_and_counted() {
+    let (mut world, raw) = with_raw();
+    world.answer = None;
+    raw.write(Dir::Uni, &CONTROL);
+    for stream in 0..8_u8 {
+        raw.write(Dir::Bi, &regular());
+        for _ in 0..6 {
+            for _ in 0..10 {
+                raw.datagram(&[&[stream, 0][..], &[7; 1000]].concat());
+            }
+            world.run_raw(world.now + SECOND);
+        }
+    }
+    let counts = world.proxy.counts();
+    assert_eq!(counts.received_datagrams_total, 480);
+    let fit = (256 << 10) / 1000;
+    assert_eq!(counts.queue_full_datagrams_total, 480 - fit);
+    for flow in world.flows.clone() {
+        world.proxy.answer(world.now, flow, Ok(()));
+    }
+    world.run_raw(world.now + SECOND);
+    assert_eq!(world.at_target.len() as u64, fit);
 }
 
 proptest! {

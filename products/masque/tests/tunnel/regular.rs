@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use http::StatusCode;
+use bentpipe_masque::Refusal;
 
-use crate::world::{DELAY, World, address, client, clock, proxy};
+use crate::world::{DELAY, World, address, client, clock, proxy, proxy_settings};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -55,7 +55,7 @@ fn losses_are_the_endpoints_to_repair_unless_datagrams_go_in_streams() {
         assert_eq!(came.len() == 200, all, "{words}: {}", came.len());
         assert!(came.len() > 150, "{words}: {}", came.len());
         let counts = client.counts();
-        let sent = (counts.sent_datagrams, counts.sent_capsules);
+        let sent = (counts.sent_datagrams_total, counts.sent_capsules_total);
         assert_eq!(sent, if all { (0, 200) } else { (200, 0) });
     }
 }
@@ -70,7 +70,7 @@ fn a_datagram_fits_up_to_the_size_that_the_manual_says() {
     }
     let sizes: Vec<usize> = world.at_target.iter().map(|it| it.2.len()).collect();
     assert_eq!(
-        (sizes, client.counts().too_large_datagrams),
+        (sizes, client.counts().too_large_datagrams_total),
         (vec![1412], 1)
     );
 }
@@ -88,9 +88,12 @@ fn what_comes_when_the_queue_is_full_is_dropped() {
         }
         world.run(120 * SECOND, &mut client);
         let counts = client.counts();
-        let sent = counts.sent_datagrams + counts.sent_capsules;
-        assert_eq!(sent + counts.queue_full_datagrams, 20_000, "{words}");
-        assert!(counts.queue_full_datagrams > 10_000, "{words}: {counts:?}");
+        let sent = counts.sent_datagrams_total + counts.sent_capsules_total;
+        assert_eq!(sent + counts.queue_full_datagrams_total, 20_000, "{words}");
+        assert!(
+            counts.queue_full_datagrams_total > 10_000,
+            "{words}: {counts:?}"
+        );
         assert!(counts.most_queued_bytes <= 20_000, "{words}: {counts:?}");
         assert_eq!(world.at_target.len() as u64, sent, "{words}");
     }
@@ -101,11 +104,11 @@ fn a_target_that_is_not_allowed_is_refused_and_so_is_who_shows_no_token() {
     let refused = |world: &mut World, client: &mut bentpipe_masque::Client| {
         client.send(world.now, address(7), b"hello");
         world.run(world.now + 5 * SECOND, client);
-        assert_eq!(client.counts().refused_requests, 1);
+        assert_eq!(client.counts().refused_requests_total, 1);
         client.error().expect("it is said").to_owned()
     };
     let (mut world, mut client) = pair("", "");
-    world.answer = Some(Err(StatusCode::FORBIDDEN));
+    world.answer = Some(Err(Refusal::NotAllowed));
     assert!(refused(&mut world, &mut client).contains("403"));
     assert!(world.at_target.is_empty());
     assert_eq!(world.closed.len(), 1);
@@ -142,7 +145,7 @@ fn after_a_lost_connection_the_next_datagram_begins_another() {
     world.run(70 * SECOND, &mut client);
     let payloads: Vec<_> = world.at_target.iter().map(|it| it.2.clone()).collect();
     assert_eq!(payloads, [&b"one"[..], b"two"]);
-    assert_eq!(client.counts().connections, 2);
+    assert_eq!(client.counts().connections_total, 2);
     assert_eq!(world.proxy.busy(), (1, 1));
 }
 
@@ -153,7 +156,7 @@ fn a_request_that_nobody_answers_has_failed_and_a_late_answer_changes_nothing() 
     client.send(world.now, address(7), b"one");
     world.run(25 * SECOND, &mut client);
     assert!(client.error().unwrap().contains("does not answer"));
-    assert_eq!(client.counts().failed_requests, 1);
+    assert_eq!(client.counts().failed_requests_total, 1);
     let [flow] = world.flows[..] else {
         panic!("{:?}", world.flows);
     };
@@ -163,7 +166,7 @@ fn a_request_that_nobody_answers_has_failed_and_a_late_answer_changes_nothing() 
     world.run(30 * SECOND, &mut client);
     assert_eq!(world.closed, [flow]);
     assert_eq!(world.proxy.busy(), (1, 1));
-    assert_eq!(client.counts().failed_requests, 1);
+    assert_eq!(client.counts().failed_requests_total, 1);
     assert_eq!(world.at_target.last().unwrap().2, &b"two"[..]);
 }
 
@@ -176,7 +179,7 @@ fn a_flow_whose_socket_fails_ends_and_the_next_datagram_begins_another() {
     world.proxy.fail(world.now, flow, "no route");
     world.run(6 * SECOND, &mut client);
     assert_eq!(world.closed, [flow]);
-    assert_eq!(world.proxy.counts().failed_requests, 1);
+    assert_eq!(world.proxy.counts().failed_requests_total, 1);
     client.send(world.now, address(7), b"two");
     world.run(10 * SECOND, &mut client);
     let payloads: Vec<_> = world.at_target.iter().map(|it| it.2.clone()).collect();
@@ -237,13 +240,16 @@ fn a_proxy_that_drains_takes_nobody_new_and_serves_who_is_there() {
     let (mut world, mut client) = pair("", "");
     client.send(world.now, address(7), b"one");
     world.run(5 * SECOND, &mut client);
-    world.proxy.drain();
+    world.proxy.drain(world.now);
     client.send(world.now, address(7), b"two");
     client.send(world.now, address(8), b"new");
     world.run(10 * SECOND, &mut client);
     let payloads: Vec<_> = world.at_target.iter().map(|it| it.2.clone()).collect();
     assert_eq!(payloads, [&b"one"[..], b"two"]);
-    assert!(client.error().unwrap().contains("503"));
+    let counts = client.counts();
+    let ended = counts.failed_requests_total + counts.refused_requests_total;
+    assert_eq!(ended, 1, "the new one: {:?}", client.error());
+    assert_eq!(world.proxy.busy(), (1, 1));
     world.proxy.close(world.now);
     world.run(20 * SECOND, &mut client);
     assert_eq!(world.proxy.busy(), (0, 0));
@@ -265,4 +271,63 @@ fn without_nested_control_a_burst_leaves_at_once_and_unmarked() {
         buffer.clear();
     }
     assert!(sent > 1_000_000, "{sent}");
+}
+
+#[test]
+fn a_request_that_crosses_the_goaway_is_told_so_even_if_the_answer_is_lost_at_first() {
+    let (mut world, mut client) = pair("", "");
+    client.send(world.now, address(7), b"hello");
+    world.run(3 * SECOND, &mut client);
+    let first = world.flows[0];
+    world.proxy.drain(world.now);
+    client.send(world.now, address(8), b"too late");
+    world.run(world.now + DELAY * 9 / 10, &mut client);
+    world.loses = |_| true;
+    world.run(world.now + DELAY / 5, &mut client);
+    assert_eq!(world.proxy.counts().refused_requests_total, 1);
+    world.proxy.fail(world.now, first, "its target is gone");
+    assert_eq!(
+        world.proxy.busy(),
+        (1, 0),
+        "its client is still to be answered"
+    );
+    world.loses = |_| false;
+    world.run(world.now + 10 * SECOND, &mut client);
+    assert_eq!(client.counts().refused_requests_total, 1);
+    assert_eq!(world.proxy.busy(), (0, 0));
+    assert_eq!(world.at_target.len(), 1);
+}
+
+#[test]
+fn a_token_that_is_withdrawn_opens_no_request_on_a_connection_that_stands() {
+    let clock = clock();
+    let mut world = World::new(clock.clone(), proxy(&clock, "", &["first"]));
+    let mut client = client(&clock, "", Some("first"));
+    client.send(world.now, address(7), b"hello");
+    world.run(3 * SECOND, &mut client);
+    let settings = proxy_settings(&clock, "", &["second"]);
+    world.proxy.reconfigure(world.now, settings).unwrap();
+    client.send(world.now, address(8), b"another");
+    client.send(world.now, address(7), b"more");
+    world.run(6 * SECOND, &mut client);
+    assert!(client.error().unwrap().contains("407"));
+    let payloads: Vec<_> = world.at_target.iter().map(|it| &it.2[..]).collect();
+    assert_eq!(
+        payloads,
+        [&b"hello"[..], b"more"],
+        "the request that was there goes on"
+    );
+}
+
+#[test]
+fn who_asks_again_and_again_without_a_token_loses_the_connection() {
+    let clock = clock();
+    let mut world = World::new(clock.clone(), proxy(&clock, "", &["token"]));
+    let mut client = client(&clock, "mode=warm", None);
+    world.run(2 * SECOND, &mut client);
+    for (last, stays) in [(7, 1), (8, 1), (9, 1), (10, 0)] {
+        client.send(world.now, address(last), b"hello");
+        world.run(world.now + SECOND / 2, &mut client);
+        assert_eq!(world.proxy.busy(), (stays, 0), "{last}");
+    }
 }

@@ -4,19 +4,25 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bentpipe_endpoint::{Clock, Options, Received, Role, Surroundings, Tls, Transmit};
 use bentpipe_masque::{
-    Client, ClientSettings, FlowId, Output, ProxySettings, Settings, Template, UdpProxy,
+    Client, ClientSettings, FlowId, MasqueProxy, Output, ProxySettings, Purpose, Refusal, Settings,
+    Template,
 };
+use bentpipe_service::quota::ConnectionLimits;
 use bytes::{Bytes, BytesMut};
-use http::StatusCode;
 
 pub const DELAY: Duration = Duration::from_millis(300);
 pub const TARGET: &str = "target.example:443";
 
 /// A time at which the certificates are valid.
+#[expect(
+    clippy::duration_suboptimal_units,
+    reason = "the Unix time of 2000 is one of seconds"
+)]
 const EPOCH: Duration = Duration::from_secs(946_684_800);
 
 pub fn address(last: u8) -> SocketAddr {
@@ -48,15 +54,25 @@ pub fn tunnel(clock: &Clock, role: Role, words: &str) -> Settings {
     Settings::take(Options::parse(words).unwrap().into_map(), &around).unwrap()
 }
 
-pub fn proxy(clock: &Clock, words: &str, tokens: &[&str]) -> UdpProxy {
-    let settings = ProxySettings {
+pub fn proxy(clock: &Clock, words: &str, tokens: &[&str]) -> MasqueProxy {
+    MasqueProxy::new(proxy_settings(clock, words, tokens), clock.clone()).unwrap()
+}
+
+pub fn proxy_settings(clock: &Clock, words: &str, tokens: &[&str]) -> ProxySettings {
+    ProxySettings {
         tunnel: tunnel(clock, Role::Server, words),
+        ip: None,
         tls: tls(clock).1,
         tokens: tokens.iter().map(|it| (*it).to_owned()).collect(),
-        connections: 4,
+        connections: ConnectionLimits {
+            total: 4,
+            of_client: 4,
+        },
+        quota: Arc::default(),
         requests: 8,
-    };
-    UdpProxy::new(settings, clock.clone()).unwrap()
+        idle: None,
+        connection_ids: None,
+    }
 }
 
 pub fn client(clock: &Clock, words: &str, token: Option<&str>) -> Client {
@@ -64,8 +80,10 @@ pub fn client(clock: &Clock, words: &str, token: Option<&str>) -> Client {
         tunnel: tunnel(clock, Role::Client, words),
         proxy: address(2),
         proxy_name: "server".to_owned(),
-        template: Template::of_proxy("server").unwrap(),
-        target: TARGET.parse().unwrap(),
+        wanted: Purpose::Udp {
+            template: Template::of_proxy("server").unwrap(),
+            target: TARGET.parse().unwrap(),
+        },
         token: token.map(str::to_owned),
         tls: tls(clock).0,
     };
@@ -106,7 +124,7 @@ type Flying = (Duration, bool, SocketAddr, Vec<u8>);
 pub struct World {
     pub now: Duration,
     pub clock: Clock,
-    pub proxy: UdpProxy,
+    pub proxy: MasqueProxy,
     pub peers: BTreeMap<SocketAddr, Box<dyn Peer>>,
     flying: VecDeque<Flying>,
     sent: usize,
@@ -114,14 +132,16 @@ pub struct World {
     pub loses: fn(usize) -> bool,
     /// The datagrams that came out at the target, and when.
     pub at_target: Vec<(Duration, FlowId, Bytes)>,
+    /// The IP packets that came out at the proxy's routes.
+    pub routed: Vec<Bytes>,
     pub flows: Vec<FlowId>,
     pub closed: Vec<FlowId>,
     /// The answer to requests, if there is one.
-    pub answer: Option<Result<(), StatusCode>>,
+    pub answer: Option<Result<(), Refusal>>,
 }
 
 impl World {
-    pub fn new(clock: Clock, proxy: UdpProxy) -> Self {
+    pub fn new(clock: Clock, proxy: MasqueProxy) -> Self {
         Self {
             now: Duration::ZERO,
             clock,
@@ -131,6 +151,7 @@ impl World {
             sent: 0,
             loses: |_| false,
             at_target: Vec::new(),
+            routed: Vec::new(),
             flows: Vec::new(),
             closed: Vec::new(),
             answer: Some(Ok(())),
@@ -204,7 +225,13 @@ impl World {
                     }
                 }
                 Output::Send(flow, payload) => self.at_target.push((self.now, flow, payload)),
+                Output::Packet(_, packet) => self.routed.push(packet),
+                Output::Unrouted(flow, packet) => {
+                    let problem = bentpipe_masque::Problem::NoRoute;
+                    self.proxy.refuse(self.now, flow, &packet, problem);
+                }
                 Output::Close(flow) => self.closed.push(flow),
+                Output::Tell(_) => {}
             }
         }
         let mut buffer = Vec::new();

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 /// They are forgotten after this: a path may have changed.
-const MEMORY: Duration = Duration::from_secs(600);
+const MEMORY: Duration = Duration::from_mins(10);
 /// Hosts of which one is known.
 const MOST_HOSTS: usize = 1 << 12;
 

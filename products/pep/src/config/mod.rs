@@ -14,8 +14,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bentpipe_connections::steering::ConnectionIds;
 use bentpipe_noq_options::{RememberedPaths, Report};
-use noq_proto::{ConnectionIdGenerator, IdleTimeout, TransportConfig, VarInt};
+use noq_proto::{IdleTimeout, TransportConfig, VarInt};
 
 use bentpipe_service::quota::ConnectionQuota;
 
@@ -58,9 +59,6 @@ pub struct Config {
     /// Then the proxy makes those of the client side itself.
     pub one_socket: bool,
 }
-
-/// The maker of connection ID generators, one for each endpoint.
-pub type ConnectionIds = Arc<dyn Fn() -> Box<dyn ConnectionIdGenerator> + Send + Sync>;
 
 impl Config {
     /// Refuses what no proxy can be.
@@ -183,7 +181,7 @@ impl Default for PoolConfig {
     fn default() -> Self {
         Self {
             connections: 1,
-            expiry: Duration::from_secs(600),
+            expiry: Duration::from_mins(10),
             from_start: Vec::new(),
         }
     }

@@ -41,6 +41,8 @@ pub struct ConfigContext {
     pub real_time: bool,
     /// The time.
     pub clock: Clock,
+    /// The memory of the paths of the client side and of the server side.
+    pub paths: [RememberedPaths; 2],
 }
 
 /// The round-trip time below which a hop is no geostationary satellite's: that takes 500 ms or
@@ -69,8 +71,8 @@ impl Config {
         Ok(Self {
             mode,
             bypass,
-            client: side(client, Role::Server, &context)?,
-            server: side(server, Role::Client, &context)?,
+            client: side(client, Role::Server, &context, &context.paths[0])?,
+            server: side(server, Role::Client, &context, &context.paths[1])?,
             next_hop: context.next_hop,
             client_tls: context.client_tls,
             server_tls: context.server_tls,
@@ -136,6 +138,7 @@ fn side(
     SideOptions { options, prefix }: SideOptions,
     role: Role,
     context: &ConfigContext,
+    paths: &RememberedPaths,
 ) -> Result<SideConfig, PepError> {
     let around = Surroundings {
         role,
@@ -159,8 +162,7 @@ fn side(
     };
     let mut options = Options::new(options);
     let mut transport = TransportConfig::default();
-    let peers = RememberedPaths::default();
-    let report = apply(&mut transport, &around, &mut options, &peers).map_err(named)?;
+    let report = apply(&mut transport, &around, &mut options, paths).map_err(named)?;
     let version = version(&mut options).map_err(named)?;
     options.finish().map_err(named)?;
     if let Some(folder) = &context.qlog {
@@ -170,7 +172,7 @@ fn side(
     Ok(SideConfig {
         transport,
         window,
-        peers,
+        peers: paths.clone(),
         report,
         version,
     })

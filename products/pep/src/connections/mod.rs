@@ -16,7 +16,8 @@ use noq_proto::{Connection, EndpointConfig, Event, PathId, ServerConfig};
 use crate::events::ConnectionNumber;
 
 type ConnectionEntry = bentpipe_connections::ConnectionEntry<ConnectionNumber>;
-type SideEndpoint = bentpipe_connections::SideEndpoint<ConnectionNumber>;
+/// The library's endpoint of one side.
+pub type SideEndpoint = bentpipe_connections::SideEndpoint<ConnectionNumber>;
 
 /// One of the two sides of the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

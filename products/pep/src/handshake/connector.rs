@@ -6,11 +6,20 @@ use std::time::Instant;
 
 use bentpipe_endpoint::Clock;
 use bentpipe_noq_options::RememberedPaths;
-use noq_proto::{ConnectionError, EndpointConfig, Incoming};
+use noq_proto::{ClientConfig, ConnectionError, EndpointConfig, Incoming};
 
 use super::crypto::Crypto;
 use crate::config::{Config, PepError};
-use crate::connections::{BothEndpoints, Side};
+use crate::connections::{BothEndpoints, Side, SideEndpoint};
+
+/// Begins a connection of an endpoint, for use at once or later.
+type Start = fn(
+    &mut SideEndpoint,
+    Instant,
+    ClientConfig,
+    (SocketAddr, &str),
+    &RememberedPaths,
+) -> Result<usize, String>;
 
 /// The maker of connections, and the endpoints that they are of.
 pub struct Connector {
@@ -54,13 +63,34 @@ impl Connector {
         name: Option<&str>,
         protocols: &[Vec<u8>],
     ) -> Option<usize> {
+        self.start(now, next_hop, name, protocols, SideEndpoint::connect)
+    }
+
+    /// As [`Self::connect`], for a connection that is kept ready.
+    pub fn prepare(
+        &mut self,
+        now: Instant,
+        next_hop: SocketAddr,
+        name: Option<&str>,
+        protocols: &[Vec<u8>],
+    ) -> Option<usize> {
+        self.start(now, next_hop, name, protocols, SideEndpoint::prepare)
+    }
+
+    fn start(
+        &mut self,
+        now: Instant,
+        next_hop: SocketAddr,
+        name: Option<&str>,
+        protocols: &[Vec<u8>],
+        start: Start,
+    ) -> Option<usize> {
         // The library takes an address for a name; then the certificate must be of that.
         let address = next_hop.ip().to_string();
         let connecting = self.crypto.to_connect(&self.config, protocols);
         let to = (next_hop, name.unwrap_or(&address));
         let endpoint = self.endpoints.of(Side::Server);
-        let handle = endpoint.connect(now, connecting, to, &self.config.server.peers);
-        let handle = handle.ok()?;
+        let handle = start(endpoint, now, connecting, to, &self.config.server.peers).ok()?;
         endpoint.allow_no_streams(handle);
         Some(handle)
     }

@@ -51,7 +51,7 @@ impl Default for Limits {
             handshake: Duration::from_secs(10),
             idle: Duration::from_secs(30),
             gap: Duration::from_secs(30),
-            linger: Duration::from_secs(60),
+            linger: Duration::from_mins(1),
         }
     }
 }

@@ -99,7 +99,7 @@ impl Pool {
         }
         for _ in 0..self.connections.missing(now, key, &config.pool) {
             let protocols = std::slice::from_ref(&key.protocol);
-            match connector.connect(now, key.next_hop, name, protocols) {
+            match connector.prepare(now, key.next_hop, name, protocols) {
                 Some(handle) => {
                     self.connections.begin(key, handle);
                     connector.endpoints.touch(Side::Server, handle);

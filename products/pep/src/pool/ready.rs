@@ -23,7 +23,7 @@ const MOST_KEYS: usize = 64;
 /// so on.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// At most after this.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// The connections of one use.
 struct PooledConnections {

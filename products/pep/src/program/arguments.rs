@@ -27,6 +27,7 @@ pub const COMMAND_LINE: CommandLine = CommandLine {
     ],
     lists: &[("listen", &["listen"])],
     letters: &[("listen", 'l'), ("next-hop", 'n'), ("mode", 'm')],
+    workers: true,
     tasks: &[],
     own,
     own_overrides,

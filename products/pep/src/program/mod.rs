@@ -5,12 +5,10 @@
 //! at once, SIGHUP reads the settings again.
 
 mod arguments;
-mod listening;
 mod metrics;
 mod resolved;
 mod service;
 mod settings;
-mod steering;
 mod tls;
 mod trial;
 mod worker;

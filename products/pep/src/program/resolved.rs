@@ -5,23 +5,24 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bentpipe_connections::steering::{MOST_WORKERS, SteeredIds};
 use bentpipe_endpoint::Clock;
+use bentpipe_noq_options::RememberedPaths;
 use bentpipe_pep::{
     Config, ConfigContext, HandshakeMode, Limits, NextHop, PepError, Place, PoolConfig,
 };
 use bentpipe_service::SettingsError;
 use bentpipe_service::quota::ConnectionQuota;
-use bentpipe_service::settings::HostPort;
+use bentpipe_service::settings::{HostPort, OptionValue, Options};
 use bentpipe_service::supervisor::worker_count;
 use bentpipe_units::Span;
 
-use super::settings::{Auto, AutoHop, Mode, Options, Settings};
-use super::steering::SteeredIds;
+use super::settings::{Auto, AutoHop, Mode, Settings};
 use super::tls::Tls;
 
 /// A pair of server name and protocol that nobody has asked for for so long is no longer kept
 /// ready.
-const WARM_EXPIRY: Duration = Duration::from_secs(600);
+const WARM_EXPIRY: Duration = Duration::from_mins(10);
 
 /// The settings, what their files hold, and the addresses of their names.
 #[derive(Debug, Clone)]
@@ -30,6 +31,8 @@ pub struct ResolvedSettings {
     pub tls: Tls,
     /// All workers', and kept when the settings change.
     pub quota: Arc<ConnectionQuota>,
+    /// The memory that all workers have of the paths of both sides, which is kept, too.
+    pub paths: [RememberedPaths; 2],
     next_hop: NextHop,
 }
 
@@ -39,6 +42,7 @@ impl ResolvedSettings {
         let plan = Self {
             tls: Tls::load(&settings)?,
             quota: Arc::default(),
+            paths: Default::default(),
             next_hop: next_hop(&settings)?,
             settings,
         };
@@ -49,7 +53,7 @@ impl ResolvedSettings {
 
     /// Threads to serve with.
     pub fn workers(&self) -> usize {
-        worker_count(self.settings.workers, super::steering::MOST_WORKERS)
+        worker_count(self.settings.workers, MOST_WORKERS)
     }
 
     /// The next hops, in words.
@@ -82,6 +86,10 @@ impl ResolvedSettings {
             qlog: None,
             real_time: true,
             clock: clock.clone(),
+            paths: self
+                .paths
+                .each_ref()
+                .map(RememberedPaths::for_another_thread),
         };
         let mut config =
             Config::from_options(self.options(), context).map_err(|error| self.blame(&error))?;
@@ -111,7 +119,7 @@ impl ResolvedSettings {
     /// Options of both sides, as the library wants them.
     fn options(&self) -> BTreeMap<String, String> {
         let of = |prefix: &'static str, options: &Options| {
-            let named = |(name, value): (&String, &super::settings::OptionValue)| {
+            let named = |(name, value): (&String, &OptionValue)| {
                 (format!("{prefix}{name}"), value.0.clone())
             };
             options.iter().map(named).collect::<Vec<_>>()

@@ -4,21 +4,22 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bentpipe_connections::listening;
 use bentpipe_endpoint::Clock;
 use bentpipe_pep::Proxy;
+use bentpipe_service::Failure;
 use bentpipe_service::command_line::Arguments;
 use bentpipe_service::log::Log;
 use bentpipe_service::metrics::{MetricsPage, serve_metrics};
 use bentpipe_service::settings::SettingsFile as _;
 use bentpipe_service::supervisor::{self, Supervisor, allow_many_files, failed};
-use bentpipe_service::{Failure, SettingsError};
 use bentpipe_units::Span;
 use tracing::{error, info, warn};
 
 use super::resolved::ResolvedSettings;
 use super::settings::Settings;
 use super::worker::{BypassOwners, Inbox, Message, Shared, Worker};
-use super::{LOGGED, listening, metrics, steering};
+use super::{LOGGED, metrics};
 
 /// The option of the QUIC version of a side.
 const VERSION: &str = "version";
@@ -51,7 +52,7 @@ impl Service {
         supervisor: &mut Supervisor,
     ) -> Result<Self, Failure> {
         let workers = resolved.workers();
-        let (places, listening) = listen(&resolved, workers)?;
+        let (places, listening) = listening::listen(&resolved.settings.listen, workers)?;
         let inboxes: Result<_, _> = (0..workers).map(|_| Inbox::new()).collect();
         let shared = Arc::new(Shared {
             inboxes: inboxes.map_err(failed("making an eventfd"))?,
@@ -140,6 +141,7 @@ impl supervisor::Service for Service {
                 let kept = keep(&self.resolved.settings, &mut settings);
                 let mut resolved = ResolvedSettings::new(settings)?;
                 resolved.quota = self.resolved.quota.clone();
+                resolved.paths.clone_from(&self.resolved.paths);
                 let workers = self.clocks.len();
                 let numbered = self.clocks.iter().enumerate();
                 let configs: Result<Vec<_>, _> = numbered
@@ -201,36 +203,4 @@ fn keep(old: &Settings, new: &mut Settings) -> Vec<&'static str> {
         .into_iter()
         .filter_map(|(key, is_changed)| is_changed.then_some(key))
         .collect()
-}
-
-/// The addresses, and each worker's sockets there.
-fn listen(
-    resolved: &ResolvedSettings,
-    workers: usize,
-) -> Result<(Vec<SocketAddr>, Vec<Vec<UdpSocket>>), Failure> {
-    let has_ipv4 = resolved.settings.listen.iter().any(SocketAddr::is_ipv4);
-    let mut places = Vec::new();
-    let mut all: Vec<Vec<UdpSocket>> = (0..workers).map(|_| Vec::new()).collect();
-    for &place in &resolved.settings.listen {
-        let group = listening::group(place, workers, has_ipv4).map_err(|error| {
-            let hint = "name an address of this machine and a UDP port that is free and allowed; \
-                        below 1024 it takes the capability CAP_NET_BIND_SERVICE";
-            SettingsError::new("listen", format!("{place}: {error}"), hint)
-        })?;
-        if workers > 1
-            && let Err(error) = steering::attach(&group[0], workers)
-        {
-            let so = "workers hand datagrams on to each other, at a cost";
-            warn!(why = %error, so, "steering");
-        }
-        places.push(
-            group[0]
-                .local_addr()
-                .map_err(failed("asking for an address"))?,
-        );
-        for (worker, socket) in all.iter_mut().zip(group) {
-            worker.push(socket);
-        }
-    }
-    Ok((places, all))
 }

@@ -1,7 +1,7 @@
 //! A worker for one trial, at an address of its host: no settings, no reload, and it ends when it
 //! is asked to.
 
-use std::net::SocketAddr;
+use std::net::UdpSocket;
 use std::sync::Arc;
 
 use bentpipe_endpoint::{Clock, EndpointError};
@@ -11,12 +11,15 @@ use bentpipe_service::settings::LogSettings;
 use signal_hook::consts::SIGTERM;
 use signal_hook::iterator::Signals;
 
-use super::listening;
 use super::worker::{BypassOwners, Inbox, Message, Shared, Worker};
 
-/// Serves at `listen` until SIGTERM; says `ready` when clients may come. What is left is the proxy,
-/// with all that it counted.
-pub fn serve_trial(proxy: Proxy, clock: Clock, listen: SocketAddr) -> Result<Proxy, EndpointError> {
+/// Serves at these sockets until SIGTERM; says `ready` when clients may come. What is left is the
+/// proxy, with all that it counted.
+pub fn serve_trial(
+    proxy: Proxy,
+    clock: Clock,
+    sockets: Vec<UdpSocket>,
+) -> Result<Proxy, EndpointError> {
     let _log = Log::install(super::LOGGED, LogSettings::default());
     let inbox = Inbox::new().map_err(EndpointError::io("making an eventfd"))?;
     let shared = Arc::new(Shared {
@@ -24,8 +27,6 @@ pub fn serve_trial(proxy: Proxy, clock: Clock, listen: SocketAddr) -> Result<Pro
         bypass_owners: BypassOwners::default(),
         busy: 1.into(),
     });
-    let sockets = listening::group(listen, 1, true);
-    let sockets = sockets.map_err(EndpointError::io("binding the socket"))?;
     let worker = Worker::new(0, proxy, clock, sockets, shared.clone())?;
     let mut signals = Signals::new([SIGTERM]).map_err(EndpointError::io("handling signals"))?;
     std::thread::spawn(move || {

@@ -265,6 +265,9 @@ impl Proxy {
         };
         statistics.warm_hits_total += 1;
         self.pairs.adopt(number, Side::Server, handle);
+        if let Some(entry) = self.pairs.connector.endpoints.get(Side::Server, handle) {
+            entry.begin();
+        }
         self.drive(now);
         self.pairs.accept(now, number, Some(key.protocol.clone()));
         self.drive(now);

@@ -25,11 +25,13 @@ pub struct Job {
 }
 
 impl Job {
-    /// Makes the proxy that `hello` asks for.
+    /// Makes the proxy that `hello` asks for; `one_socket`: whether all that it sends to the next
+    /// hop is from one address.
     pub fn new(
         hello: ProxyHello,
         clock: &Clock,
         real_time: bool,
+        one_socket: bool,
     ) -> Result<(Self, Proxy), EndpointError> {
         check(&hello)?;
         let next_hop = address("next_hop", &hello.next_hop)?;
@@ -52,9 +54,10 @@ impl Job {
             qlog: qlog.clone(),
             real_time,
             clock: clock.clone(),
+            paths: Default::default(),
         };
         let mut config: Config = Config::from_options(hello.options, context).map_err(plain)?;
-        config.one_socket = !real_time;
+        config.one_socket = one_socket;
         let protocols = hello.alpn.iter();
         config.pool.from_start = protocols
             .map(|alpn| (hello.server_name.clone(), alpn.clone().into_bytes()))
@@ -122,7 +125,8 @@ fn place(text: &str) -> Result<Place, EndpointError> {
     }
 }
 
-fn address(field: &'static str, value: &str) -> Result<SocketAddr, EndpointError> {
+/// An address of `hello`.
+pub fn address(field: &'static str, value: &str) -> Result<SocketAddr, EndpointError> {
     value.parse().map_err(|_| EndpointError::Field {
         field,
         value: value.to_owned(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bentpipe_endpoint::contract::{ProxyBye, ProxyHello};
 use bentpipe_endpoint::driver::MAX_DATAGRAMS;
 use bentpipe_endpoint::{Clock, EndpointError, Received};
+use bentpipe_fec::hop::RepairedHop;
 use bentpipe_pep::{Proxy, Socket};
 use bentpipe_service::virtual_time::{self, Middlebox, Program, Side};
 use bytes::BytesMut;
@@ -22,7 +23,9 @@ const PROGRAM: Program = Program {
 
 /// Exchanges messages with the coordinator until FINISH, or until it goes away.
 pub fn run() -> Result<(), EndpointError> {
-    virtual_time::run(PROGRAM, VirtualTime::new)
+    virtual_time::run(PROGRAM, |hello, clock| {
+        RepairedHop::new(hello, |hello| VirtualTime::new(hello, clock))
+    })
 }
 
 struct VirtualTime {
@@ -35,7 +38,7 @@ struct VirtualTime {
 
 impl VirtualTime {
     fn new(hello: ProxyHello, clock: &Clock) -> Result<Self, EndpointError> {
-        let (job, proxy) = Job::new(hello, clock, false)?;
+        let (job, proxy) = Job::new(hello, clock, false, true)?;
         let previous_hop = job.previous_hop.ok_or_else(|| EndpointError::Field {
             field: "previous_hop",
             value: "null".into(),

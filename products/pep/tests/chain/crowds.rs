@@ -25,7 +25,7 @@ pub fn ask(world: &mut World, bytes: usize) -> Duration {
     let mut server = Application::new(Side::Server, &streams, 2);
     while !(client.is_done() && server.is_done()) {
         assert!(
-            world.step(start + Duration::from_secs(60)),
+            world.step(start + Duration::from_mins(1)),
             "it came to a stop"
         );
         client.act(&mut world.client);
@@ -45,7 +45,7 @@ fn who_needs_no_proxy_is_forwarded_untouched() {
         let mut world = Plan::of(&[words]).build();
         // The first is measured, and waits for that.
         ask(&mut world, 1000);
-        world.run(Duration::from_secs(60));
+        world.run(Duration::from_mins(1));
         ask(&mut world, 100_000);
         let statistics = world.proxies[0].statistics();
         assert_eq!(statistics.asides_total, 2);
@@ -86,7 +86,7 @@ fn both_step_aside(one_socket: bool, pause: Duration) -> [(u64, u64); 2] {
 
 #[test]
 fn flows_of_one_address_go_as_those_of_many() {
-    let long = Duration::from_secs(60);
+    let long = Duration::from_mins(1);
     let apart = both_step_aside(false, long);
     assert_eq!(apart, [(2, 0), (2, 1)]);
     assert_eq!(both_step_aside(true, long), apart);
@@ -108,7 +108,7 @@ fn marks_go_untouched_too() {
 fn a_flow_that_gets_no_socket_is_forgotten() {
     let mut world = Plan::of(&["auto=on"]).build();
     ask(&mut world, 1000);
-    world.run(Duration::from_secs(60));
+    world.run(Duration::from_mins(1));
     while world.proxies[0].poll_event().is_some() {}
     let tls = client_tls(&world.clock, &["test"]);
     let transport = TransportConfig::default();
@@ -117,7 +117,7 @@ fn a_flow_that_gets_no_socket_is_forgotten() {
     // Without a socket nothing gets through.
     world.paths[1].loss = 100;
     while world.proxies[0].statistics().asides_total < 2 {
-        assert!(world.step(Duration::from_secs(600)), "no flow");
+        assert!(world.step(Duration::from_mins(10)), "no flow");
     }
     world.proxies[0].forget_bypass(2);
     world.paths[1].loss = 0;
@@ -140,7 +140,7 @@ fn whose_hop_is_long_is_not() {
         let mut world = plan.build();
         for _ in 0..3 {
             ask(&mut world, 1000);
-            world.run(Duration::from_secs(60));
+            world.run(Duration::from_mins(1));
         }
         let proxy = world.proxies.last().unwrap();
         assert_eq!(proxy.statistics().asides_total, 0);
@@ -191,7 +191,7 @@ fn connections_at_once(count: u64) {
     for handle in handles {
         world.client.close(world.now, handle, 0, "");
     }
-    world.run(Duration::from_secs(60));
+    world.run(Duration::from_mins(1));
     world.assert_clean();
 }
 
@@ -204,7 +204,7 @@ fn datagrams_cross_both_ways_while_there_is_room() {
         .connect(world.now, tls, TransportConfig::default(), "server");
     // They may be sent before the next hop is connected.
     while world.client.connections[&handle].is_handshaking() {
-        world.step(Duration::from_secs(60));
+        world.step(Duration::from_mins(1));
     }
     let send = |connection: &mut Connection, text: &'static [u8]| {
         connection.datagrams().send(text.into(), false).unwrap();

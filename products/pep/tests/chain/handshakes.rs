@@ -24,7 +24,7 @@ pub fn shake(world: &mut World, protocols: &[&str], name: &str) -> Option<(Durat
         .connect(start, tls, TransportConfig::default(), name);
     let mut client = Application::new(Side::Client, &[], 1);
     while !client.connected && client.closed.is_none() {
-        world.step(start + Duration::from_secs(60));
+        world.step(start + Duration::from_mins(1));
         client.act(&mut world.client);
     }
     let session = world.client.connections.get(&handle)?.crypto_session();
@@ -72,7 +72,7 @@ fn a_chain_that_is_warm_answers_at_once() {
     );
     assert!(statistics.resumed_total > 0);
     // No server answers for so long that it is given up.
-    world.run(Duration::from_secs(1200));
+    world.run(Duration::from_mins(20));
     for proxy in &world.proxies {
         assert_eq!(proxy.statistics().warm, 0);
     }
@@ -118,7 +118,7 @@ fn early(words: &'static str, is_allowed: bool) -> (Duration, Duration) {
     assert_eq!(client.has_0rtt(), is_allowed);
     if !is_allowed {
         while world.client.connections[&handle].is_handshaking() {
-            world.step(start + Duration::from_secs(60));
+            world.step(start + Duration::from_mins(1));
         }
     }
     let client = world.client.connections.get_mut(&handle).unwrap();
@@ -126,7 +126,7 @@ fn early(words: &'static str, is_allowed: bool) -> (Duration, Duration) {
     client.send_stream(id).write(b"what?").unwrap();
     client.send_stream(id).finish().unwrap();
     let server = loop {
-        assert!(world.step(start + Duration::from_secs(60)), "it never came");
+        assert!(world.step(start + Duration::from_mins(1)), "it never came");
         let is_it = |(_, event): &(usize, Happened)| {
             matches!(event, Happened::Stream(StreamEvent::Opened { .. }))
         };
@@ -141,7 +141,7 @@ fn early(words: &'static str, is_allowed: bool) -> (Duration, Duration) {
     server.send_stream(id).finish().unwrap();
     loop {
         assert!(
-            world.step(start + Duration::from_secs(60)),
+            world.step(start + Duration::from_mins(1)),
             "it never came back"
         );
         let client = world.client.connections.get_mut(&handle).unwrap();
@@ -252,8 +252,8 @@ fn understands(names: usize, loss: u64) {
         }
         plan.seed = seed;
         let patient = |_, config: &mut bentpipe_pep::Config| {
-            config.limits.handshake = Duration::from_secs(60);
-            config.limits.idle = Duration::from_secs(60);
+            config.limits.handshake = Duration::from_mins(1);
+            config.limits.idle = Duration::from_mins(1);
         };
         let mut world = plan.build_with(patient);
         let shaken = shake(&mut world, &protocols, "server");

@@ -19,7 +19,7 @@ use crate::setup::{Plan, certificate, client_tls, client_tls_by, server_tls, ser
 use crate::traffic::Application;
 use crate::world::{EPOCH, Path, World, listening};
 
-pub const FOREVER: Duration = Duration::from_secs(600);
+pub const FOREVER: Duration = Duration::from_mins(10);
 
 /// The error code that somebody was closed with by an application.
 pub fn code(closed: Option<&Event>) -> u64 {
@@ -47,7 +47,7 @@ fn closes_with(mut world: World, expected: CloseCode) {
         client.act(&mut world.client);
     }
     assert_eq!(code(client.closed.as_ref()), expected.value());
-    world.run(Duration::from_secs(120));
+    world.run(Duration::from_mins(2));
     world.assert_clean();
 }
 
@@ -124,7 +124,7 @@ fn a_next_hop_of_another_name_or_time() {
             CloseCode::Certificate.value(),
             "{name}"
         );
-        world.run(Duration::from_secs(120));
+        world.run(Duration::from_mins(2));
         world.assert_clean();
     }
 }
@@ -201,7 +201,7 @@ fn a_client_that_does_not_trust_the_proxy() {
         code(server.closed.as_ref()),
         CloseCode::ClientFailed.value()
     );
-    world.run(Duration::from_secs(120));
+    world.run(Duration::from_mins(2));
     world.assert_clean();
 }
 
@@ -239,7 +239,7 @@ fn a_client_that_leaves_a_gap_open_and_fills_the_buffer() {
     }
     assert_eq!(code(client.closed.as_ref()), CloseCode::Buffer.value());
     assert_eq!(code(server.closed.as_ref()), CloseCode::Buffer.value());
-    world.run(Duration::from_secs(120));
+    world.run(Duration::from_mins(2));
     world.assert_clean();
 }
 

@@ -96,6 +96,7 @@ pub fn config(clock: &Clock, index: usize, words: &str) -> Config {
         qlog: None,
         real_time: false,
         clock: clock.clone(),
+        paths: Default::default(),
     };
     Config::from_options(options, context).unwrap()
 }

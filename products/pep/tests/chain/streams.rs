@@ -11,7 +11,7 @@ use crate::setup::{self, client_tls};
 use crate::traffic::{Application, Plan, Sending};
 use crate::world::{Path, World};
 
-const LONGEST: Duration = Duration::from_secs(600);
+const LONGEST: Duration = Duration::from_mins(10);
 
 fn sending() -> impl Strategy<Value = Sending> {
     let reset = prop::option::weighted(0.2, 0_u32..1000);
@@ -67,7 +67,7 @@ pub fn carry(mut world: World, plans: &[Plan], seed: u64, is_backwards: bool) ->
     client.check();
     server.check();
     world.client.close(world.now, handle, 7, "done");
-    world.run(Duration::from_secs(120));
+    world.run(Duration::from_mins(2));
     server.act(&mut world.server);
     let is_lossy = world.paths.iter().any(|path| path.loss > 0);
     match server.closed {

@@ -14,7 +14,7 @@ use noq_proto::TransportConfig;
 use crate::peer::Peer;
 
 /// In 2000, when the certificates begin to hold.
-pub const EPOCH: Duration = Duration::from_secs(946_684_800);
+pub const EPOCH: Duration = Duration::from_hours(262_968);
 
 /// The effect of one hop on datagrams.
 #[derive(Debug, Clone, Copy)]

@@ -33,6 +33,7 @@ pub const COMMAND_LINE: CommandLine = CommandLine {
         ("terminal", &["pool", "terminals"]),
     ],
     letters: &[("listen", 'l'), ("next-hop", 'n')],
+    workers: true,
     tasks: &[REMOVE_RULES],
     own,
     own_overrides,

@@ -90,6 +90,7 @@ fn check_transparent() -> Result<(), SettingsError> {
         nonblocking: true,
         pacing: None,
         fast_open: false,
+        multipath: false,
     };
     let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     kind.make(any).map(drop).map_err(|error| {

@@ -19,7 +19,7 @@ use bentpipe_units::Span;
 use rustix::net::getsockname;
 use tracing::{error, info, warn};
 
-use super::settings::{MOST_WORKERS, Settings, SideSettings};
+use super::settings::{MOST_WORKERS, Pacing, Settings, SideSettings};
 use super::{read, rights};
 use crate::config::{Accept, Config, Destination, PoolConfig, Side, Times};
 use crate::interception::Interception;
@@ -339,7 +339,7 @@ fn side(settings: &SideSettings) -> Result<Side, Failure> {
             .map_err(|error| Failure::Failed(error.to_string()))?,
         initial_window: settings.iw,
         rate: settings.rate.map(bentpipe_units::Rate::bps),
-        is_paced: false,
+        is_paced: settings.pacing == Pacing::On,
     })
 }
 

@@ -1,7 +1,7 @@
 """A scenario of what was measured: what files and options give, and what is assumed where they do not.
 
-The satellite's link has it all. Both ways are alike where only one is known. A file begins again at its end,
-or its last value holds, or everything is lost from then on.
+The satellite's link has it all. Both ways are the same where only one is known. A file begins again at its
+end, or its last value holds, or everything is lost from then on.
 """
 
 from __future__ import annotations

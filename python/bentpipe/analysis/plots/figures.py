@@ -174,7 +174,10 @@ def _offset(subject: FigureSubject, look: FigureStyle) -> Drawing:
     again, start = sent.retransmitted, sent.start
     # Packets in a capture of the receiver's side alone may have been sent before.
     name = "first transmission" if subject.sender_captured else "STREAM frame"
-    panel.dots(sent.time_s[~again], start[~again], Mark(name, BLUE, size=0.9))
+    for path in sorted({0, *sent.path.tolist()}):
+        fresh = ~again & (sent.path == path)
+        words = name if path == 0 else f"{name}, path {path}"
+        panel.dots(sent.time_s[fresh], start[fresh], Mark(words, _PATHS[path % len(_PATHS)], size=0.9))
     panel.dots(sent.time_s[again], start[again], Mark("retransmission", VERMILLION, "^", size=1.8, above=5))
     panel.dots(sent.time_s[sent.lost], start[sent.lost], Mark("lost", BLACK, "x", 2.2, width=0.4, above=4))
     if subject.at_sender:
@@ -188,6 +191,9 @@ def _offset(subject: FigureSubject, look: FigureStyle) -> Drawing:
     _events(subject, panel)
     panel.finish_bytes("Stream offset")
     return made, [panel]
+
+
+_PATHS = (BLUE, GREEN, ORANGE, PURPLE)  # of data over each path
 
 
 def _credit(subject: FigureSubject, panel: Panel, highest: int) -> None:

@@ -40,6 +40,7 @@ __all__ = [
 ]  # fmt: skip
 
 SHORTEST_BIN_S = 0.05
+_PATH = "path "  # the packet number space of a path beside the first: `path 1`
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class OffsetSeries:
     stream: Ints  # its ID
     retransmitted: Bools  # its sender had sent these bytes before
     lost: Bools  # the packet did not arrive
+    path: Ints  # the identifier of the path that it took; 0 where there is one
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,18 @@ def offset(packets: pa.Table, direction: Direction, side: Side | None = None) ->
         frames["stream_id"][keep],
         retransmitted[keep],
         lost(mine)[frames.row][keep],
+        _paths(mine)[frames.row][keep],
     )
+
+
+def _paths(packets: pa.Table) -> Ints:
+    """The identifiers of the paths in whose packet number spaces the packets are: `path 1` is one of them."""
+    names = texts(packets, "space")
+    paths: Ints = np.zeros(len(names), dtype=np.int64)
+    for name in {str(one) for one in names.tolist()}:
+        if name.startswith(_PATH):
+            paths[names == name] = int(name.removeprefix(_PATH))
+    return paths
 
 
 def received(packets: pa.Table, direction: Direction) -> ByteCurve:

@@ -14,6 +14,6 @@ the report of one run are.
 from __future__ import annotations
 
 from bentpipe.report.collection.site import Collection, build
-from bentpipe.report.collection.studies import ShownStudy
+from bentpipe.report.collection.studies import ShownStudy, page_names
 
-__all__ = ["Collection", "ShownStudy", "build"]
+__all__ = ["Collection", "ShownStudy", "build", "page_names"]

@@ -1,8 +1,8 @@
 """All trials of a site as columns: every number of their records, and codes for what they are called.
 
 A column is 32-bit floats, one for each trial, NaN where a trial has no value. Their first bytes lie together,
-then their second ones and so on, as those of like numbers are alike; that is compressed with zlib and written
-in base64. So a column of 100 000 trials takes some 100 to 400 kB, and its values have 7 digits.
+then their second ones and so on, as those of like numbers are similar; that is compressed with zlib and
+written in base64. So a column of 100 000 trials takes some 100 to 400 kB, and its values have 7 digits.
 `report-ui/src/collection/columns.ts` reads them.
 """
 

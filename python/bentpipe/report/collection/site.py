@@ -15,9 +15,10 @@ from bentpipe.report.collection import columns, failures, read_run, studies
 from bentpipe.report.collection.columns import Numbers
 from bentpipe.report.collection.model import ShownParts, site_data
 from bentpipe.report.collection.read_run import ReadRun
-from bentpipe.report.collection.studies import RenderedPage, ShownStudy
+from bentpipe.report.collection.studies import RenderedPage, ShownRun, ShownStudy
 from bentpipe.report.site import bundle
 from bentpipe.runs import several
+from bentpipe.runs.records import CellKey
 from bentpipe.runs.several import SeveralRuns, SkippedFolder
 
 INDEX = "site.json"
@@ -94,7 +95,8 @@ def _write(
     (site / "data" / "columns").mkdir(parents=True)
     _write_text(site / INDEX, json.dumps({"site_format": None}))  # so that what is left of it is known again
     table = columns.joined([run.columns for run in found.runs])
-    made = studies.rendered(collection.studies)
+    shown = [ShownRun(run.name, run.outline.manifest.campaign, run.links.index) for run in found.runs]
+    made = studies.rendered(collection.studies, shown, lambda key: _of_cell(found.runs, key))
     of_studies = [[made[page] for page in study.pages] for study in collection.studies]
     parts = ShownParts(collection.title, table, collection.studies, of_studies)
     data = site_data(found, parts)
@@ -109,6 +111,11 @@ def _write(
     _write_pages(site, collection.title, made.values(), assets)
     _write_text(site / INDEX, json.dumps(data, indent=1, allow_nan=False) + "\n")
     return data
+
+
+def _of_cell(runs: Sequence[ReadRun], key: CellKey) -> str | None:
+    """The page of a cell in the report of the last run that has both."""
+    return next((where for one in reversed(runs) if (where := one.links.of_cell(key)) is not None), None)
 
 
 def _write_column(site: Path, name: str, values: Numbers) -> None:

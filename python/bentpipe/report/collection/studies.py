@@ -1,14 +1,16 @@
 """The pages of studies, from Markdown to HTML, with their pictures.
 
 Links between pages of studies stay links; those to anything else beside them lead nowhere in the site, so
-that only their text stays. HTML in a page is shown as text.
+that only their text stays. HTML in a page is shown as text, but for what is folded. The cells of a table that
+is marked as a matrix lead to the trials behind them, where a run of the site has their report.
 """
 
 from __future__ import annotations
 
+import html
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
@@ -16,7 +18,16 @@ from urllib.parse import quote, unquote, urlsplit
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from bentpipe.analysis import matrix_marks
+from bentpipe.analysis.cells import MatrixKey
+from bentpipe.runs.records import CellKey
+
 PICTURES = (".svg", ".png", ".jpg", ".webp")
+SHEETS = (".csv",)
+_TRACE = "#trace"  # the place of a cell's page that has it
+_OPEN = re.compile(r"<details>\s*<summary>(.*)</summary>")
+_CLOSE = "</details>"
+CellLink = Callable[[CellKey], str | None]  # from the folder of the site; None where no report has the cell
 
 
 @dataclass(frozen=True)
@@ -27,6 +38,16 @@ class ShownStudy:
     title: str
     question: str
     pages: tuple[Path, ...]  # Markdown, the one that carries the study's name first
+    campaigns: frozenset[str] = frozenset()  # of its runs
+
+
+@dataclass(frozen=True)
+class ShownRun:
+    """A run of the site, as the pages of its study name it."""
+
+    name: str
+    campaign: str
+    report: str | None  # from the folder of the site
 
 
 @dataclass(frozen=True)
@@ -36,17 +57,28 @@ class RenderedPage:
     name: str  # of its file in the site, without suffix
     title: str
     body: str
-    pictures: Mapping[str, Path]  # name in the site → file
+    pictures: Mapping[str, Path]  # and sheets: name in the site → file
 
 
-def rendered(studies: Sequence[ShownStudy]) -> dict[Path, RenderedPage]:
-    """The pages of all studies by their files. OSError where one cannot be read."""
-    names = _names(studies)
-    return {page: _render(page, study, names) for study in studies for page in study.pages}
+def rendered(
+    studies: Sequence[ShownStudy],
+    runs: Sequence[ShownRun] = (),
+    link: CellLink = lambda _: None,
+) -> dict[Path, RenderedPage]:
+    """The pages of all studies by their files, with links to `runs` and to the cells of these. OSError where
+    one cannot be read.
+    """
+    names = page_names(studies)
+    made = {}
+    for study in studies:
+        below = _runs_of(study, runs)
+        for page in study.pages:
+            made[page] = _render(page, study, names, link, below)
+    return made
 
 
-def _names(studies: Sequence[ShownStudy]) -> dict[Path, str]:
-    """The name that each page gets; those that are called alike get the study's in front."""
+def page_names(studies: Sequence[ShownStudy]) -> dict[Path, str]:
+    """The name that each page gets; those of the same name get the study's in front."""
     every = [page.stem for study in studies for page in study.pages]
     return {
         page.resolve(): page.stem if every.count(page.stem) == 1 else f"{study.name}-{page.stem}"
@@ -55,22 +87,114 @@ def _names(studies: Sequence[ShownStudy]) -> dict[Path, str]:
     }
 
 
-def _render(page: Path, study: ShownStudy, names: Mapping[Path, str]) -> RenderedPage:
+def _runs_of(study: ShownStudy, runs: Iterable[ShownRun]) -> str:
+    """What stands below each page of a study: its runs, with links to their reports."""
+    lines = []
+    for one in runs:
+        if one.campaign in study.campaigns:
+            name = html.escape(one.name)
+            made = f'<a href="../{html.escape(one.report)}">{name}</a>' if one.report else name
+            without = "" if one.report else f", without a report: <code>bentpipe report {name}</code>"
+            lines.append(f"<li>{made}{without}</li>")
+    return f"<h2>Runs of this study</h2>\n<ul>\n{''.join(lines)}\n</ul>\n" if lines else ""
+
+
+def _render(
+    page: Path, study: ShownStudy, names: Mapping[Path, str], link: CellLink, below: str
+) -> RenderedPage:
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
-    tokens = markdown.parse(page.read_text())
+    tokens = _with_folds(markdown.parse(page.read_text()))
     name = names[page.resolve()]
     pictures: dict[str, Path] = {}
     for token in tokens:
         if token.type == "inline" and token.children is not None:
             token.children = _children(token.children, page, names, pictures)
+    tokens = _with_links(tokens, link)
     _give_anchors(tokens)
     headings = (after.content for token, after in itertools.pairwise(tokens) if token.tag == "h1")
     return RenderedPage(
         name=name,
         title=next(headings, study.title),
-        body=_in_boxes(markdown.renderer.render(tokens, markdown.options, {})),
+        body=_in_boxes(markdown.renderer.render(tokens, markdown.options, {})) + below,
         pictures=pictures,
     )
+
+
+def _with_folds(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens, with what is folded as HTML; if each that is opened is closed, and else as text."""
+    found: list[Token] = []
+    depth, is_whole = 0, True
+    for token in tokens:
+        folded = _fold(token)
+        if folded is None:
+            found.append(token)
+            continue
+        depth += -1 if folded == _CLOSE else 1
+        is_whole = is_whole and depth >= 0
+        del found[-1]  # the paragraph that it stood in
+        found.append(Token("html_block", "", 0, content=f"{folded}\n"))
+        found.append(Token("fold_end", "", 0))
+    if depth or not is_whole:
+        return list(tokens)
+    ends = {place for place, token in enumerate(found) if token.type == "fold_end"}
+    return [one for place, one in enumerate(found) if not {place, place - 1} & ends]
+
+
+def _fold(token: Token) -> str | None:
+    """The HTML of the begin or the end of what is folded; None of anything else."""
+    if token.type != "inline":
+        return None
+    if token.content.strip() == _CLOSE:
+        return _CLOSE
+    opened = _OPEN.fullmatch(token.content.strip())
+    return f"<details><summary>{html.escape(html.unescape(opened[1]))}</summary>" if opened else None
+
+
+def _with_links(tokens: Sequence[Token], link: CellLink) -> list[Token]:
+    """The tokens without marks, with links in the tables that these stand above."""
+    found: list[Token] = []
+    marked: MatrixKey | None = None
+    rest = iter(tokens)
+    for token in rest:
+        key = matrix_marks.read(token.content) if token.type == "inline" else None
+        if key is not None:
+            del found[-1]
+            next(rest)
+            marked = key
+            continue
+        found.append(token)
+        if token.type == "table_open" and marked is not None:
+            inside = list(itertools.takewhile(lambda one: one.type != "table_close", rest))
+            _link_cells(inside, marked, link)
+            found += [*inside, Token("table_close", "table", -1, block=True)]
+            marked = None
+    return found
+
+
+def _link_cells(table: Sequence[Token], key: MatrixKey, link: CellLink) -> None:
+    """Make the cells of a matrix lead to their trials: clients down, servers across."""
+    servers: list[str] = []
+    client, place = "", 0
+    for token in table:
+        if token.type == "tr_open":
+            place = 0
+        if token.type != "inline":
+            continue
+        text = _plain(token)
+        if place == 0:
+            client = text
+        if len(servers) <= place:
+            servers.append(text)
+        elif place and text and servers[place]:
+            where = link(CellKey(*key, client=client, server=servers[place]))
+            if where is not None:
+                begin = Token("link_open", "a", 1, attrs={"href": f"../{where}{_TRACE}"})
+                token.children = [begin, *(token.children or ()), Token("link_close", "a", -1)]
+        place += 1
+
+
+def _plain(token: Token) -> str:
+    return "".join(one.content for one in token.children or () if one.type in ("text", "code_inline"))
 
 
 def _in_boxes(body: str) -> str:
@@ -86,7 +210,7 @@ def _children(
     kept, dropped = [], 0
     for token in tokens:
         if token.type == "link_open":
-            where = _place(str(token.attrs["href"]), page, names)
+            where = _place(str(token.attrs["href"]), page, names, pictures)
             if where is None:
                 dropped += 1
                 continue
@@ -100,8 +224,10 @@ def _children(
     return kept
 
 
-def _place(href: str, page: Path, names: Mapping[Path, str]) -> str | None:
-    """The target of a link of the page in the site; None where that is not in it."""
+def _place(href: str, page: Path, names: Mapping[Path, str], files: dict[str, Path]) -> str | None:
+    """The target of a link of the page in the site; None where that is not in it. A sheet beside the page
+    comes into the site.
+    """
     parts = urlsplit(href)
     if parts.scheme in ("http", "https"):
         return href
@@ -110,6 +236,11 @@ def _place(href: str, page: Path, names: Mapping[Path, str]) -> str | None:
     if not parts.path:
         return href
     target = (page.parent / unquote(parts.path)).resolve()
+    is_beside = "/" not in parts.path and target.suffix.lower() in SHEETS
+    if is_beside and target.is_file():
+        name = f"{names[page.resolve()]}--{target.name}"
+        files[name] = target
+        return quote(name)
     if target not in names:
         return None
     return f"{quote(names[target])}.html" + (f"#{parts.fragment}" if parts.fragment else "")
@@ -130,7 +261,4 @@ def _give_anchors(tokens: Sequence[Token]) -> None:
     """Headings get the anchors that links within pages name, by GitHub's rule."""
     for token, after in itertools.pairwise(tokens):
         if token.type == "heading_open":
-            plain = "".join(
-                one.content for one in after.children or () if one.type in ("text", "code_inline")
-            )
-            token.attrs["id"] = re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-")
+            token.attrs["id"] = re.sub(r"[^\w\- ]", "", _plain(after).lower()).replace(" ", "-")

@@ -157,6 +157,7 @@ impl<'a> Simulation<'a> {
                 handshake: bentpipe_wire::quic::Handshake::default(),
                 wire_image: WireImage::default(),
                 tls: None,
+                subflow: None,
                 vantage: Vantage::Both,
                 start: 0,
                 clock_ahead: 0,
@@ -250,6 +251,7 @@ impl<'a> Simulation<'a> {
             sender,
             kind,
             number: Some(number),
+            path_id: 0,
             size,
             first_byte: 0x40,
             ip_size: Some(size + IP_UDP),
@@ -306,6 +308,7 @@ impl<'a> Simulation<'a> {
         self.connection.ranges.extend(newest);
         let end = u32::try_from(self.connection.ranges.len()).unwrap();
         let mut frames = vec![Frame::Ack {
+            path_id: None,
             ranges: start..end,
             delay_us: Some(0),
             ecn: has_counts.then(|| Box::new(counts)),

@@ -15,6 +15,7 @@ fn report(maker: &mut Maker, sent: Nanos, last: u64, ce: Option<u64>) {
         })
     });
     let frame = Frame::Ack {
+        path_id: None,
         ranges: start..start + 1,
         delay_us: None,
         ecn: counts,
@@ -116,6 +117,7 @@ fn of_several_spaces_counts_are_summed() {
         ce: 2,
     };
     let ack = Frame::Ack {
+        path_id: None,
         ranges: 0..1,
         delay_us: None,
         ecn: Some(Box::new(counts)),

@@ -64,6 +64,7 @@ fn the_sender_of_the_files_is_judged_whoever_sent_more() {
         let start = u32::try_from(maker.0.ranges.len()).unwrap();
         maker.0.ranges.push((0, 0));
         let ack = Frame::Ack {
+            path_id: None,
             ranges: start..start + 1,
             delay_us: None,
             ecn: None,

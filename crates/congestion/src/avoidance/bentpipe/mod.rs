@@ -25,6 +25,7 @@
 //! other through a full queue compete until that is empty.
 
 mod competing;
+mod overshoot;
 mod state;
 mod watch;
 
@@ -35,6 +36,7 @@ use crate::avoidance::{Avoidance, Reduction};
 use crate::pacing::Pacing;
 use crate::path::PathState;
 use competing::Competition;
+use overshoot::Overshoot;
 use state::{Change, State};
 use watch::Watch;
 
@@ -65,9 +67,11 @@ const REMEMBERED: u64 = 8;
 const PER_ACK: [(u64, u64); 2] = [(160, 10), (64, 4)];
 /// Packets per ACK in a smaller window (RFC 9000, section 13.2.2).
 const USUAL_PER_ACK: u64 = 2;
-/// One reduction leaves this part of the window at least. Of a flight whose first ACKs are coming
-/// in little has been delivered yet.
+/// One reduction leaves this part of the window at least.
 const LEAST_LEFT: u64 = 4;
+/// Percent of the window that it leaves while deliveries may be slower than the path, as CUBIC's
+/// would (RFC 9438, section 4.6).
+const LAGGING_LEFT: u64 = 70;
 /// Round trips after which the queue of a fast growth has drained. From 6 on two of its own that
 /// share a path take up to 20 % longer in the sweep.
 const FAST_ROUNDS: u64 = 4;
@@ -83,6 +87,7 @@ pub struct Bentpipe {
     watch: Watch,
     state: State,
     competition: Competition,
+    overshoot: Overshoot,
     /// The fastest delivery since the sender was alone, bytes per second.
     fastest: u64,
     /// The largest window at which a queue has shown; 0: none is known.
@@ -243,7 +248,7 @@ impl Bentpipe {
             return self.competition.reduce(path.window);
         };
         let most = self.after_mark(path, event);
-        Reduction::to(carried.max(path.window / LEAST_LEFT).min(most))
+        Reduction::to(carried.max(self.least_left(path, event)).min(most))
     }
 
     /// After a mark that is stale a reduction to what the path carries is enough.
@@ -272,7 +277,12 @@ impl Bentpipe {
     /// mark for a while after its queue has become short.
     fn is_stale(&self, path: &PathState, event: &CongestionEvent) -> bool {
         let reduced = self.reduced.is_some_and(|round| path.round - round <= 1);
-        event.ecn && reduced && self.watch.queue_now(path) <= self.watch.queue_limit(path)
+        event.ecn && reduced && !self.has_queue(path)
+    }
+
+    /// Whether the latest packets have waited for longer than one sender may make them wait.
+    fn has_queue(&self, path: &PathState) -> bool {
+        self.watch.queue_now(path) > self.watch.queue_limit(path)
     }
 
     /// A little less than the path was seen to deliver; none in slow start, where that lags
@@ -282,6 +292,17 @@ impl Bentpipe {
             return None;
         }
         self.watch.bdp(path).map(less)
+    }
+
+    /// One reduction leaves this part of the window at least: of a flight little has been delivered
+    /// yet when its first ACKs come in, and less than the path carries for some round trips more. A
+    /// loss behind a queue is answered by what was delivered nevertheless: others may be there.
+    fn least_left(&self, path: &PathState, event: &CongestionEvent) -> u64 {
+        if self.overshoot.lags(path) && (event.ecn || !self.has_queue(path)) {
+            path.window / 100 * LAGGING_LEFT
+        } else {
+            path.window / LEAST_LEFT
+        }
     }
 }
 
@@ -296,6 +317,7 @@ impl Avoidance for Bentpipe {
 
     fn begin(&mut self, path: &PathState) {
         self.in_slow_start = false;
+        self.overshoot.on_slow_start_end(path);
         self.state = State::after_slow_start(path.window);
     }
 
@@ -326,6 +348,7 @@ impl Avoidance for Bentpipe {
 
     fn on_acks_in_slow_start(&mut self, path: &PathState, acks: &Acks<'_>) {
         self.in_slow_start = true;
+        self.overshoot.on_acks_in_slow_start(path);
         if acks.new_round {
             self.watch.close_round(path);
         }
@@ -344,6 +367,19 @@ impl Avoidance for Bentpipe {
         if !event.persistent && self.state.explains(event.sent <= self.drained_at) {
             return Reduction::to(path.window);
         }
+        if event.ecn
+            && !self.has_queue(path)
+            && let Some(reduction) = self.overshoot.answer(path)
+        {
+            if !matches!(self.state, State::Competing(_)) {
+                self.state = State::default();
+            }
+            return reduction;
+        }
+        if self.is_in_slow_start(path) {
+            self.overshoot.on_slow_start_end(path);
+        }
+        self.overshoot.on_reduction();
         let reduction = match self.state {
             State::Competing(_) => self.reduce_beside_others(path, event),
             _ => self.reduce_alone(path, event),

@@ -23,6 +23,7 @@
 //! | a slow path, filled by the trains alone | no trial: the window is set to what the path holds, and the queue drains |
 //! | the estimate is too high, or the link becomes slower: queue | RTT samples longer than 9/8 of the smallest: down to what is delivered, and the queue drains |
 //! | the same, without a queue: losses beyond 2 % | down to 0.85 of what is delivered |
+//! | the estimate is too low, since the return path holds the first ACKs up: more has arrived than it explains ([`trial::Begin`]) | none is used: `HyStart++`, as below |
 //! | an estimate that is absurd (ACKs that come compressed) | no window beyond 256 times what has been delivered |
 //! | ACKs for a timer's sake, at the end of a train | do not count ([`dispersion`]) |
 //! | so few ACKs that a train has but one; a sender that cannot send a burst | no estimate: `HyStart++`, from the window that the trains had |
@@ -35,7 +36,7 @@
 //! what is sent on an estimate that has not been tried out, by one round trip at 0.95 of it.
 //!
 //! What it does not see: an estimate that is too low though the trains agree, as a return path that
-//! spreads the ACKs gives it (the peer should then send fewer), is left for avoidance to raise.
+//! spreads all ACKs gives it (the peer should then send fewer), is left for avoidance to raise.
 
 mod dispersion;
 mod flight;
@@ -51,7 +52,7 @@ use crate::saved::SavedPath;
 use crate::slow_start::{HyStartPlusPlus, Response, SlowStart, Step};
 use dispersion::{Dispersion, Estimate};
 use flight::Flight;
-use trial::RateTrial;
+use trial::{Begin, RateTrial};
 
 /// Packets in a train. A queue of 25 packets, as many networks and the scenarios of the literature
 /// have it, must hold one; and it has to be twice as long as the peer's ACK interval, of which ten
@@ -94,7 +95,7 @@ pub struct Trains {
     flight: Option<Flight>,
     dispersion: Dispersion,
     /// When the first train began to leave.
-    begun: Option<Time>,
+    begun: Option<Begin>,
     fallback: HyStartPlusPlus,
     news: bool,
 }
@@ -198,7 +199,21 @@ impl Trains {
     }
 
     fn is_past(&self, path: &PathState, sent: Time) -> bool {
-        self.begun.is_some_and(|begun| sent - begun >= path.rtt.min)
+        self.begun
+            .is_some_and(|begun| sent - begun.at >= path.rtt.min)
+    }
+
+    /// A flight is to begin with this packet though the connection is old: nothing has left for a
+    /// round trip, nothing else is on its way, and what was sent before is what a handshake takes,
+    /// and keep-alives. A proxy that keeps connections ready has such ones.
+    fn has_waited(&self, path: &PathState, bytes: u64) -> bool {
+        let is_new = self
+            .flight
+            .is_some_and(|flight| flight.sent <= path.little());
+        let last = self.dispersion.last_sent();
+        let is_idle = path.in_flight <= bytes;
+        let has_room = !Self::lost_too_much(path);
+        is_new && is_idle && has_room && last.is_some_and(|last| path.now - last >= path.rtt.min)
     }
 
     /// The application has had too little to send for a flight: the next trains are to measure,
@@ -225,7 +240,8 @@ impl Trains {
             .flight
             .map_or(trial::HANDED_OVER, |_| flight::HANDED_OVER);
         let overflown = Self::lost_too_much(path);
-        let trial = RateTrial::new(path, estimate.rate, agree(estimate) || overflown, share);
+        let mut trial = RateTrial::new(path, estimate.rate, agree(estimate) || overflown, share);
+        trial.begun = self.begun;
         let known = self.flight.and_then(|flight| flight.known_rate(path));
         // At a rate that the path is known to bear a small file is sent long before it fills that.
         let filled = trial.sure
@@ -238,8 +254,10 @@ impl Trains {
             trial
         };
         let window = trial.window(path);
+        let sure = trial.sure;
         self.state = State::Trying(trial);
-        if known.is_some_and(|known| estimate.rate < known / 100 * STILL_KNOWN) {
+        // One train says too little against what a connection has seen.
+        if sure && known.is_some_and(|known| estimate.rate < known / 100 * STILL_KNOWN) {
             return Step::Retreat(window);
         }
         Step::Window(window)
@@ -274,6 +292,12 @@ impl SlowStart for Trains {
         }
     }
 
+    fn forget_saved(&mut self) {
+        if let Some(flight) = &mut self.flight {
+            flight.saved = None;
+        }
+    }
+
     fn on_sent(&mut self, path: &PathState, bytes: u64) {
         let measures = match &self.state {
             State::Measuring => path.rtt.samples > 0,
@@ -283,12 +307,20 @@ impl SlowStart for Trains {
         if !measures {
             return;
         }
+        if matches!(self.state, State::Measuring) && self.has_waited(path, bytes) {
+            self.dispersion = Dispersion::new(LENGTH, LONGEST_PAUSE_WITHIN);
+            self.begun = None;
+            // Else keep-alives over hours would use the flight up.
+            if let Some(flight) = &mut self.flight {
+                flight.sent = 0;
+            }
+        }
         let between = self.between_trains(path);
         if let Some(flight) = &mut self.flight {
             flight.between = between;
             flight.sent += bytes;
         }
-        self.begun.get_or_insert(path.now);
+        self.begun.get_or_insert(Begin::new(path));
         if !between {
             self.dispersion.on_sent(path.now, path.sent, bytes);
         }
@@ -305,6 +337,10 @@ impl SlowStart for Trains {
                     if let Some(estimate) = self.dispersion.estimate() {
                         trial.correct(estimate.rate, agree(&estimate));
                     }
+                }
+                if trial.is_disproved(path, acks) && !Self::lost_too_much(path) {
+                    self.state = State::GivenUp;
+                    return Step::Window(self.window(path));
                 }
                 trial.on_acks(path, acks)
             }

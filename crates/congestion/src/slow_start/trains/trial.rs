@@ -43,9 +43,43 @@ const LONG_SAMPLES: u32 = 8;
 /// the sweep changes by 0.5 %.
 const GROWTH_DIVISOR: u64 = 4;
 
+/// Percent of the estimate that must have arrived to disprove it: less is the noise of both.
+const DISPROVED: u64 = 125;
+/// Bytes that arrived are put beside so many parts of a round trip at least.
+const LEAST_PART: u64 = 4;
+
+/// The moment in which the first train begins to leave, and the bytes delivered by then.
+///
+/// Whatever the return path does to ACKs, the path has carried what was delivered since in the time
+/// since, less a round trip. Capacity on demand holds the first ACKs up, and lets them through one
+/// by one: the trains then show the rate of that, a tenth of the link's.
+#[derive(Debug, Clone, Copy)]
+pub struct Begin {
+    pub at: Time,
+    delivered: u64,
+}
+
+impl Begin {
+    pub fn new(path: &PathState) -> Self {
+        Self {
+            at: path.now,
+            delivered: path.delivered,
+        }
+    }
+
+    /// Bytes per second that the path carries at least; none: too little time has passed.
+    fn least_rate(&self, path: &PathState) -> Option<u64> {
+        let time = path.now - (self.at + path.rtt.min);
+        let is_long = time * LEAST_PART >= path.rtt.min;
+        is_long.then(|| per_second(path.delivered - self.delivered, time))
+    }
+}
+
 /// The trial of an estimated rate.
 #[derive(Debug, Clone, Copy)]
 pub struct RateTrial {
+    /// Since when the trains have left.
+    pub begun: Option<Begin>,
     /// Bytes per second.
     estimate: u64,
     /// The trains agreed. Else the estimate is taken for too low, and grows until the path says no.
@@ -111,6 +145,7 @@ impl Round {
 impl RateTrial {
     pub fn new(path: &PathState, estimate: u64, sure: bool, share: u64) -> Self {
         Self {
+            begun: None,
             estimate,
             sure,
             share,
@@ -224,6 +259,13 @@ impl RateTrial {
         }
         self.round = Some(Round::new(path));
         Step::Window(self.window(path))
+    }
+
+    /// More of what was sent before the trial has arrived than the estimate can explain.
+    pub fn is_disproved(&self, path: &PathState, acks: &Acks<'_>) -> bool {
+        let least = self.begun.and_then(|begun| begun.least_rate(path));
+        let arrived = least.filter(|_| acks.newest().sent_before < self.from);
+        arrived.is_some_and(|least| least > percent(self.estimate, DISPROVED))
     }
 
     fn count_long_samples(&mut self, path: &PathState, sample: Option<Span>) {

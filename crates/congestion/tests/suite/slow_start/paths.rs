@@ -77,6 +77,28 @@ fn search_does_not_speak_before_loss_on_a_queue_of_one_bdp_and_does_on_four() {
     assert!(deep.iter().any(|event| event.name == "search_exit"));
 }
 
+#[test]
+fn search_below_leaves_less_than_the_path_holds() {
+    let model = sat(400);
+    let events = events(&model, "search-below");
+    assert_eq!(end(&events), "search");
+    let left = |event: &&LogEvent| event.name == "search_exit";
+    let exit = events.iter().find(left).expect("SEARCH leaves");
+    let window = integer(exit, "congestion_window") / DATAGRAM;
+    let bdp = model.bdp_packets();
+    assert!(
+        window < bdp && window > bdp / 2,
+        "{window} packets, BDP {bdp}"
+    );
+}
+
+#[test]
+fn search_speaks_after_a_jump_and_while_the_rtt_judges_growth() {
+    for ss in ["search-jump", "search-rtt"] {
+        assert_eq!(end(&events(&sat(400), ss)), "search", "{ss}");
+    }
+}
+
 fn css(events: &[LogEvent]) -> Option<&LogEvent> {
     let entered = |event: &&LogEvent| {
         event.name == "phase" && text(event, "new") == "conservative_slow_start"

@@ -20,6 +20,8 @@ fn all() -> Vec<Feed> {
         feed(Box::new(Search::keeping())),
         feed(Box::new(Search::log_only())),
         feed(Box::new(Search::with_hybla())),
+        feed(Box::new(Search::below())),
+        feed(Box::new(Search::with_rtt_growth())),
         feed(Box::<Search4>::default()),
     ]
 }

@@ -2,7 +2,7 @@
 //! 2.86), and 13 bins must have been completed before the last one can be compared: 10 and 3.
 
 use bentpipe_congestion::slow_start::Search;
-use bentpipe_congestion::{Exit, LogEvent, Step, Value};
+use bentpipe_congestion::{Exit, LogEvent, Response, Step, Value};
 
 use crate::feed::{Feed, INITIAL_WINDOW};
 
@@ -154,4 +154,63 @@ fn bins_that_were_skipped_are_empty() {
     let event = feed.log_event().unwrap();
     assert_eq!(number(&event, "window_bytes"), Some(7000));
     assert_eq!(number(&event, "expected_bytes"), Some(20_000));
+}
+
+#[test]
+fn leaves_with_four_fifths_of_what_the_path_holds() {
+    let (_, last, _) = outcome(Search::below(), &[100_000; 14]);
+    // In three bins, 630 ms, 300,000 bytes were delivered: 476,190 a second, 285,714 in 600 ms.
+    let exit = Exit {
+        window: 228_571,
+        ssthresh: 228_571,
+        reason: "search",
+    };
+    assert_eq!(last, Step::Leave(exit));
+    let (_, small, _) = outcome(Search::below(), &[1000; 14]);
+    assert!(matches!(small, Step::Leave(exit) if exit.window == INITIAL_WINDOW));
+}
+
+#[test]
+fn grows_less_by_the_share_by_which_the_rtt_has_risen() {
+    let mut feed = Feed::slow_start(Search::with_rtt_growth(), 600);
+    // The least RTT of each round, and the growth by 1200 bytes acknowledged at its beginning.
+    for (rtt_ms, growth) in [
+        (600, 1200),
+        (600, 1200),
+        (750, 1200),
+        // 750 after 600: a quarter more.
+        (1500, 900),
+        // Twice as much.
+        (700, 0),
+        (700, 1200),
+        (7000, 1200),
+        // Ten times as much takes no more than all.
+        (600, 0),
+    ] {
+        let step = feed.ack_of_a_new_round(0, 1200, rtt_ms);
+        assert_eq!(step, Step::Grow(growth), "a round of {rtt_ms} ms begins");
+        assert_eq!(feed.ack(0, 1200, rtt_ms + 50), Step::Grow(growth));
+    }
+}
+
+#[test]
+fn watches_a_jump_from_its_first_ack_on() {
+    let (_, last, before) = outcome(Search::with_jump_start(), &[1000; 14]);
+    let jump = [Step::Window(1_250_000), Step::Window(INITIAL_WINDOW)];
+    assert_eq!(before[..2], jump);
+    assert_eq!(before[2..], [Step::Grow(1000); 12]);
+    let window = INITIAL_WINDOW + 12_000 - 6000;
+    assert!(matches!(last, Step::Leave(exit) if exit.window == window && exit.reason == "search"));
+}
+
+#[test]
+fn a_jump_that_loses_is_left_as_jump_start_leaves_it() {
+    let mut feed = Feed::slow_start(Search::with_jump_start(), 600);
+    feed.send(1200);
+    feed.ack(0, 1200, 600);
+    feed.send(500_000);
+    feed.sent_before = 1200;
+    assert_eq!(feed.ack(600, 2400, 600), Step::Window(500_000));
+    assert_eq!(feed.algorithm.phase(), "jump_start_landed");
+    assert_eq!(feed.congest(12_000), Response::Window(INITIAL_WINDOW));
 }

@@ -126,9 +126,10 @@ fn emulated_segment(
 ) -> EmulatedSegment<FakePort> {
     let [forward, return_] = Direction::BOTH.map(|direction| {
         let emulated = EmulatedLink::new(link(scenario, name, direction, seed));
-        MeteredLink::new(emulated, Arc::new(Meter::new(name, direction)))
+        MeteredLink::new(emulated, Arc::new(Meter::new(0, name, direction)))
     });
     EmulatedSegment {
+        path: 0,
         name,
         client_side: FakePort::new(clock),
         server_side: FakePort::new(clock),
@@ -412,7 +413,7 @@ proptest! {
         let clock = HandSet::default();
         let segment = emulated_segment(&scenario, SegmentName::Satellite, seed, &clock);
         put(&segment.client_side.incoming, &up);
-        let wanted = Wanted { positions: link_positions(&[SegmentName::Satellite], &[]),
+        let wanted = Wanted { positions: link_positions(0, &[SegmentName::Satellite], &[]),
             file: None, keep: true, unix: 0 };
         let (record, recording) = record(&wanted).unwrap();
         let mut engine = Engine::new(vec![segment], Some(record));

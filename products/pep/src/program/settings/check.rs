@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
+use bentpipe_connections::steering::MOST_WORKERS;
 use bentpipe_service::settings::{Problem, time, within, wrong};
 use bentpipe_units::Size;
 use rustls::pki_types::DnsName;
 
 use super::{Auto, Settings};
-use crate::program::steering::MOST_WORKERS;
 
 impl Settings {
     /// All checks.

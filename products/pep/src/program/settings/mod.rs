@@ -14,15 +14,14 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use bentpipe_service::settings::{HostPort, LogSettings, MetricsSettings, Problem, SettingsFile};
+use bentpipe_connections::tls::Certificate;
+use bentpipe_service::settings::{
+    HostPort, LogSettings, MetricsSettings, Options, Problem, SettingsFile,
+};
 use bentpipe_units::{Size, Span};
 use serde::{Deserialize, Serialize};
 
-pub use values::{Auto, AutoHop, Mode, OptionValue};
-
-/// The options of one side, in the words of the noq endpoint's variants
-/// (`endpoints/noq/README.md`).
-pub type Options = BTreeMap<String, OptionValue>;
+pub use values::{Auto, AutoHop, Mode};
 
 /// The settings: everything that a configuration file may say.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,6 +37,8 @@ pub struct Settings {
     pub next_hop: NextHop,
     pub certificate: Vec<Certificate>,
     pub clients: Clients,
+    /// The options of one side, in the words of the noq endpoint's variants
+    /// (`endpoints/noq/README.md`).
     pub client_side: Options,
     pub server_side: Options,
     pub limits: Limits,
@@ -80,18 +81,6 @@ impl Default for Verify {
     fn default() -> Self {
         Self(true)
     }
-}
-
-/// A certificate that the proxy shows to its clients.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Certificate {
-    /// For these server names; empty: for all that no other certificate is for.
-    #[serde(default)]
-    pub names: Vec<String>,
-    /// The chain in PEM form, the proxy's own certificate first.
-    pub chain: PathBuf,
-    pub key: PathBuf,
 }
 
 /// The clients that may come.

@@ -69,34 +69,3 @@ pub enum AutoHop {
     /// Towards the client, or the proxy before: it stands at the gateway.
     ClientSide,
 }
-
-/// The value of an option: a text, a number, or whether it is on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OptionValue(pub String);
-
-impl Serialize for OptionValue {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for OptionValue {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Written {
-            Flag(bool),
-            ConnectionNumber(i64),
-            Text(String),
-        }
-        let hint = "write a text, a whole number, true or false";
-        Ok(Self(
-            match Written::deserialize(deserializer).map_err(|_| D::Error::custom(hint))? {
-                Written::Flag(true) => "on".into(),
-                Written::Flag(false) => "off".into(),
-                Written::ConnectionNumber(number) => number.to_string(),
-                Written::Text(text) => text,
-            },
-        ))
-    }
-}

@@ -5,8 +5,8 @@
 
 mod event_log;
 mod inbox;
-mod poller;
 mod sockets;
+mod token;
 
 use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
@@ -14,23 +14,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
+use bentpipe_connections::steering::worker_of;
 use bentpipe_endpoint::{Clock, EndpointError, Transmit};
 use bentpipe_pep::{Event, Proxy, Socket};
+use bentpipe_service::ending::Ending;
 use tracing::{debug, error};
 
-use super::steering::worker_of;
 use event_log::EventLog;
-use poller::Token;
 use sockets::{Sent, Sockets};
+use token::Token;
 
 use inbox::MOST_DATAGRAMS;
 pub use inbox::{Inbox, Message, WorkerCounters};
 
 /// Calls to send before it is looked for what has come.
 const CALLS: usize = 64;
-
-/// After the time to drain: how long what closes connections may take to leave, and be answered.
-const FAREWELL: Duration = Duration::from_secs(1);
 
 /// The parts that all workers share.
 pub struct Shared {
@@ -85,18 +83,6 @@ pub struct Worker {
     ending: Ending,
 }
 
-/// The state of a worker's end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ending {
-    No,
-    /// When nothing is left, or at this time.
-    By(Duration),
-    /// Nothing is left here, but of other workers; at this time at the latest. Until then it turns
-    /// away the clients whose packets are its own.
-    Last(Duration),
-    Now,
-}
-
 impl Worker {
     pub fn new(
         number: usize,
@@ -120,7 +106,7 @@ impl Worker {
             buffer: Vec::new(),
             bypassed: HashMap::new(),
             counted: WorkerCounters::default(),
-            ending: Ending::No,
+            ending: Ending::default(),
         })
     }
 
@@ -139,7 +125,7 @@ impl Worker {
             let more = self.transmit(now)?;
             self.follow(now);
             self.note_drained();
-            if self.has_ended(now) {
+            if self.ending.has_come(now) {
                 return Ok(self.proxy);
             }
             let timeout = self.timeout(more);
@@ -205,7 +191,7 @@ impl Worker {
                 }
                 Message::Drain(grace) => {
                     self.proxy.drain(now, now + grace);
-                    self.ending = Ending::By(now + grace + FAREWELL);
+                    self.ending.drain(now + grace);
                 }
                 Message::End => self.ending = Ending::Now,
                 Message::Count(answer) => {
@@ -294,25 +280,10 @@ impl Worker {
 
     /// The last worker that has nothing left ends all.
     fn note_drained(&mut self) {
-        let Ending::By(time) = self.ending else {
-            return;
-        };
-        if !self.proxy.is_drained() {
-            return;
-        }
-        self.ending = Ending::Last(time);
-        if self.shared.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if self.proxy.is_drained() && self.ending.note_drained(&self.shared.busy) {
             for inbox in &self.shared.inboxes {
                 inbox.send(Message::End);
             }
-        }
-    }
-
-    fn has_ended(&self, now: Duration) -> bool {
-        match self.ending {
-            Ending::No => false,
-            Ending::By(time) | Ending::Last(time) => now >= time,
-            Ending::Now => true,
         }
     }
 
@@ -321,10 +292,7 @@ impl Worker {
         if more {
             return Some(Duration::ZERO);
         }
-        let end = match self.ending {
-            Ending::By(time) | Ending::Last(time) => Some(time),
-            Ending::No | Ending::Now => None,
-        };
+        let end = self.ending.time();
         let wake = self.proxy.next_timeout().into_iter().chain(end).min();
         wake.map(|time| time.saturating_sub(self.clock.elapsed()))
     }

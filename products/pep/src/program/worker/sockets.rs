@@ -3,32 +3,23 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
+use bentpipe_connections::listening::ListeningPorts;
+use bentpipe_connections::poller::Poller;
 use bentpipe_endpoint::driver::{Port, ReceiveBuffer};
 use bentpipe_endpoint::{EndpointError, Received, Transmit};
 use bentpipe_pep::Socket;
 
-use super::poller::{Poller, Token};
-
-/// The most that UDP over IPv4 carries, and so the most that one call can send.
-const MOST_BYTES: usize = 65_507;
-/// The largest UDP payload that the library sends: an Ethernet frame's.
-const LARGEST_PAYLOAD: usize = 1500 - 28;
+use super::token::Token;
 
 /// The sockets of a worker: towards clients, towards next hops, and those of flows that are
 /// forwarded untouched.
 pub struct Sockets {
-    poller: Poller,
-    client: Vec<Listening>,
+    poller: Poller<Token>,
+    client: ListeningPorts,
     /// For IPv4 and IPv6; each is opened when it is first needed.
     server: [Option<Port>; 2],
     bypassed: BTreeMap<u64, Port>,
     landing: ReceiveBuffer,
-}
-
-/// A socket that clients connect to.
-struct Listening {
-    port: Port,
-    place: SocketAddr,
 }
 
 /// The outcome of a transmission.
@@ -43,12 +34,9 @@ impl Sockets {
     /// Over the sockets of the listening addresses.
     pub fn new(listening: Vec<UdpSocket>) -> Result<Self, EndpointError> {
         let poller = Poller::new()?;
-        let mut client = Vec::new();
-        for (index, socket) in listening.into_iter().enumerate() {
-            let port = Port::over(socket)?;
-            poller.add(&port, Token::Client(index))?;
-            let place = port.local_address()?;
-            client.push(Listening { port, place });
+        let client = ListeningPorts::new(listening)?;
+        for (index, port) in client.iter().enumerate() {
+            poller.add(port, Token::Client(index))?;
         }
         Ok(Self {
             poller,
@@ -59,16 +47,13 @@ impl Sockets {
         })
     }
 
-    pub fn poller(&mut self) -> &mut Poller {
+    pub fn poller(&mut self) -> &mut Poller<Token> {
         &mut self.poller
     }
 
-    /// Datagrams of one size that the kernel takes in one call: as many as it knows, and no more
-    /// bytes than UDP can carry.
+    /// Datagrams of one size that the kernel takes in one call.
     pub fn most_segments(&self) -> usize {
-        let port = self.client.first().map(|it| &it.port);
-        port.map_or(1, Port::most_segments)
-            .min(MOST_BYTES / LARGEST_PAYLOAD)
+        self.client.most_segments()
     }
 
     /// Opens what a flow that is forwarded untouched needs.
@@ -104,7 +89,7 @@ impl Sockets {
     pub fn want_writable(&mut self, token: Token, wanted: bool) -> Result<(), EndpointError> {
         let port = match token {
             Token::Inbox => None,
-            Token::Client(index) => self.client.get(index).map(|it| &it.port),
+            Token::Client(index) => self.client.get(index),
             Token::Server(index) => self.server[index].as_ref(),
             Token::Bypass(flow) => self.bypassed.get(&flow),
         };
@@ -121,7 +106,7 @@ impl Sockets {
     ) -> Result<(), EndpointError> {
         let port = match token {
             Token::Inbox => None,
-            Token::Client(index) => self.client.get_mut(index).map(|it| &mut it.port),
+            Token::Client(index) => self.client.get_mut(index),
             Token::Server(index) => self.server[index].as_mut(),
             Token::Bypass(flow) => self.bypassed.get_mut(&flow),
         };
@@ -136,8 +121,8 @@ impl Sockets {
     ) -> Result<Option<(&mut Port, Token)>, EndpointError> {
         Ok(match socket {
             Socket::Client => {
-                let index = self.listening(transmit);
-                let port = self.client.get_mut(index).map(|it| &mut it.port);
+                let index = self.client.for_answer(transmit);
+                let port = self.client.get_mut(index);
                 port.map(|port| (port, Token::Client(index)))
             }
             Socket::Server => {
@@ -156,18 +141,6 @@ impl Sockets {
                 port.map(|port| (port, Token::Bypass(flow)))
             }
         })
-    }
-
-    /// Which socket an answer leaves by: the one that its client came to.
-    fn listening(&self, transmit: &Transmit) -> usize {
-        let is_it = |it: &Listening| {
-            let ip = it.place.ip();
-            let exactly = transmit
-                .source
-                .is_some_and(|source| source.to_canonical() == ip.to_canonical());
-            exactly || (ip.is_unspecified() && ip.is_ipv4() == transmit.destination.is_ipv4())
-        };
-        self.client.iter().position(is_it).unwrap_or(0)
     }
 }
 

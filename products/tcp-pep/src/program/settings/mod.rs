@@ -96,6 +96,19 @@ pub struct SideSettings {
     /// The most that one connection sends; absent: what its window allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
+    /// Whether a window is spread over the round trip.
+    pub pacing: Pacing,
+}
+
+/// A choice: the kernel spreads a window over the round trip, or sends it at once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pacing {
+    /// Spread over the round trip.
+    On,
+    /// At once, unless `rate` or the congestion control paces.
+    #[default]
+    Off,
 }
 
 /// The limits of all connections.
@@ -143,6 +156,7 @@ impl Default for SideSettings {
             cc: "cubic".to_owned(),
             iw: None,
             rate: None,
+            pacing: Pacing::Off,
         }
     }
 }

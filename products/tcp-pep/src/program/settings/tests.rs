@@ -123,6 +123,11 @@ fn what_is_wrong_is_named_with_its_place() {
             "server-side.rate",
         ),
         (
+            &format!("{DEVICES}[server-side]\npacing = \"yes\""),
+            ", line 6",
+            "unknown variant `yes`, expected `on` or `off`",
+        ),
+        (
             &format!("{DEVICES}[limits]\nconnections = 0"),
             "",
             "limits.connections = 0",

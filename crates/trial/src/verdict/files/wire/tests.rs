@@ -36,6 +36,7 @@ fn seen(establishment: Establishment) -> DecodedConnection {
         handshake: Handshake::default(),
         wire_image: WireImage::default(),
         tls: None,
+        subflow: None,
         vantage: Vantage::Both,
         start: 0,
         clock_ahead: 0,
@@ -106,6 +107,7 @@ impl Carries {
             fin: self.ended,
         }];
         it.connection.packets = vec![Packet {
+            path_id: 0,
             sender: self.from,
             kind: Kind::Tcp,
             number: Some(0),

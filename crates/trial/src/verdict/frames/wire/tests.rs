@@ -28,6 +28,7 @@ fn seen(all: Vec<Sent>) -> DecodedConnection {
         let at = i64::try_from(sent.1 - zero_ms).expect("a time") * 1_000_000;
         let times = [at, at + 300_000_000].map(Some);
         Packet {
+            path_id: 0,
             sender: sent.0,
             kind: Kind::Quic(PacketType::OneRtt),
             number: Some(number.into()),
@@ -55,6 +56,7 @@ fn seen(all: Vec<Sent>) -> DecodedConnection {
             handshake: Handshake::default(),
             wire_image: WireImage::default(),
             tls: None,
+            subflow: None,
             vantage: Vantage::Both,
             start: zero_ms * 1_000_000,
             clock_ahead: 0,

@@ -3,18 +3,21 @@ package bentpipe;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.KeyStore;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
 import tech.kwik.core.QuicClientConnection;
 import tech.kwik.core.QuicClientConnection.StreamEarlyData;
 import tech.kwik.core.QuicSessionTicket;
@@ -30,6 +33,7 @@ final class Client {
     private final Secrets secrets;
     private final boolean sends;
     private final Folder folder;
+    private final long begin = ProcessHandle.current().info().startInstant().orElseGet(Instant::now).toEpochMilli();
     private final ExecutorService waiting = Executors.newCachedThreadPool(Client::daemon);
     /** The first thing that went wrong. */
     private String failure;
@@ -69,6 +73,9 @@ final class Client {
             connection.connect();
         }
         secrets.write(connection);
+        if (setup.options().migrate() != null) {
+            waiting.submit(() -> migrate((QuicClientConnectionImpl) connection));
+        }
         var answers = new ArrayList<Future<?>>();
         for (int index = 0; index < paths.size(); index++) {
             String path = paths.get(index);
@@ -86,6 +93,17 @@ final class Client {
         return received;
     }
 
+    /** Goes on from the address on the second path when it is time. Without the PING kwik may have nothing to say there. */
+    private Void migrate(QuicClientConnectionImpl connection) throws InterruptedException {
+        Thread.sleep(Math.max(0, setup.options().migrate().toMillis() - (System.currentTimeMillis() - begin)));
+        if (connection.isConnected()) {
+            connection.nextDestinationConnectionId();
+            connection.changeAddress();
+            connection.ping();
+        }
+        return null;
+    }
+
     private QuicClientConnection connection(QuicSessionTicket ticket) throws IOException {
         var builder = new QuicClientConnectionImpl.ExtendedBuilder();
         if (setup.options().smallest()) {
@@ -99,7 +117,12 @@ final class Client {
         builder.host("server").port(setup.server().getPort()).proxy(address.getHostAddress());
         builder.applicationProtocol("hq-interop").customTrustStore(authority).connectTimeout(PATIENCE);
         Thread connecting = Thread.currentThread();
-        builder.socketFactory(any -> new WaitingSocket(connecting));
+        var moved = new AtomicBoolean();
+        builder.socketFactory(
+                any ->
+                        moved.getAndSet(true)
+                                ? new DatagramSocket(0, setup.locals().get(1)) // asked for by changeAddress
+                                : new WaitingSocket(connecting));
         if (address instanceof java.net.Inet6Address) {
             builder.preferIPv6();
         }

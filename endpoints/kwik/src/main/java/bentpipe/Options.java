@@ -1,15 +1,21 @@
 package bentpipe;
 
+import java.time.Duration;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /** The options of the variant; null: as the library has it. */
-record Options(Long window, boolean smallest) {
+record Options(Long window, boolean smallest, Duration migrate) {
+    private static final Pattern TIME = Pattern.compile("([0-9]{1,7})(ms|s)");
+    private static final Duration LATEST = Duration.ofHours(1);
     /** kwik wants more than a packet's worth; the connection's window is ten times as large. */
     private static final long SMALLEST_WINDOW = 1500;
     private static final long LARGEST_WINDOW = (1L << 62) / 10;
 
-    static Options parse(String text) throws Unsupported {
+    /** A client with several paths may migrate from the first to the second. */
+    static Options parse(String text, boolean mayMigrate) throws Unsupported {
         Map<String, String> left = new TreeMap<>();
         for (String word : text.isBlank() ? new String[0] : text.trim().split("\\s+")) {
             int equals = word.indexOf('=');
@@ -21,10 +27,14 @@ record Options(Long window, boolean smallest) {
         only("cc", "newreno", left);
         boolean smallest = only("mtu", "1200", left);
         Long window = window(left.remove("window"));
+        Duration migrate = migration(left.get("migrate"), mayMigrate);
+        if (migrate != null) {
+            left.remove("migrate");
+        }
         if (!left.isEmpty()) {
             throw new Unsupported("option " + left.keySet().iterator().next() + ": unknown");
         }
-        return new Options(window, smallest);
+        return new Options(window, smallest, migrate);
     }
 
     /** Whether the option is given, which knows one value. */
@@ -34,6 +44,25 @@ record Options(Long window, boolean smallest) {
             throw new Unsupported("option " + name + " = " + given + ": write " + value);
         }
         return given != null;
+    }
+
+    private static Duration migration(String text, boolean mayMigrate) throws Unsupported {
+        if (text == null) {
+            return null;
+        }
+        if (!mayMigrate) {
+            throw new Unsupported("option migrate: it is of a client, in a scenario with several paths");
+        }
+        Matcher time = TIME.matcher(text);
+        if (time.matches()) {
+            long count = Long.parseLong(time.group(1));
+            Duration after = time.group(2).equals("s") ? Duration.ofSeconds(count) : Duration.ofMillis(count);
+            if (after.compareTo(LATEST) <= 0) {
+                return after;
+            }
+        }
+        throw new Unsupported(
+                "option migrate = " + text + ": write a time since the start up to an hour, such as 2s or 1500ms");
     }
 
     private static Long window(String text) throws Unsupported {

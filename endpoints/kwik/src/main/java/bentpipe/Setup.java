@@ -10,7 +10,13 @@ import java.util.Map;
 
 /** What a trial asks of the program, from the environment (endpoints/contract/socket-mode.md). */
 record Setup(
-        Role role, TestCase testCase, List<String> paths, InetSocketAddress server, Options options, Map<String, Path> files) {
+        Role role,
+        TestCase testCase,
+        List<String> paths,
+        InetSocketAddress server,
+        List<InetAddress> locals,
+        Options options,
+        Map<String, Path> files) {
     enum Role {
         CLIENT,
         SERVER
@@ -36,7 +42,9 @@ record Setup(
     static Setup fromEnvironment(Map<String, String> environment) throws Unsupported {
         Role role = word(Role.class, "ROLE", environment);
         TestCase testCase = word(TestCase.class, "TESTCASE", environment);
-        Options options = Options.parse(environment.getOrDefault("BENTPIPE_OPTIONS", ""));
+        List<InetAddress> locals = locals(environment.getOrDefault("BENTPIPE_PATHS", ""));
+        boolean mayMigrate = role == Role.CLIENT && locals.size() > 1;
+        Options options = Options.parse(environment.getOrDefault("BENTPIPE_OPTIONS", ""), mayMigrate);
         var paths = new ArrayList<String>();
         InetSocketAddress server = role == Role.SERVER ? address(needed("BENTPIPE_LISTEN", environment)) : null;
         if (role == Role.CLIENT) {
@@ -52,7 +60,21 @@ record Setup(
                 files.put(name, Path.of(value));
             }
         }
-        return new Setup(role, testCase, List.copyOf(paths), server, options, Map.copyOf(files));
+        return new Setup(role, testCase, List.copyOf(paths), server, locals, options, Map.copyOf(files));
+    }
+
+    /** The client's address on each of several paths; empty where there is one. */
+    private static List<InetAddress> locals(String text) {
+        var locals = new ArrayList<InetAddress>();
+        for (String word : text.isBlank() ? new String[0] : text.trim().split("\\s+")) {
+            try {
+                // A literal address is not looked up anywhere.
+                locals.add(InetAddress.getByName(word.substring(word.indexOf('=') + 1)));
+            } catch (UnknownHostException error) {
+                throw new IllegalArgumentException("BENTPIPE_PATHS: " + word + ": write NAME=ADDRESS", error);
+            }
+        }
+        return List.copyOf(locals);
     }
 
     /** A file or folder that this side cannot do without. */

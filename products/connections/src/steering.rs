@@ -19,7 +19,6 @@ use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use bentpipe_pep::ConnectionIds;
 use noq_proto::{ConnectionId, ConnectionIdGenerator};
 use rustls::crypto::SecureRandom;
 
@@ -35,6 +34,7 @@ const SHORT_OFFSET: u8 = 1;
 const LONG_OFFSET: u8 = 6;
 
 /// The number of the worker that a datagram is for; one that is too short to tell is the first's.
+#[must_use]
 pub fn worker_of(datagram: &[u8], workers: usize) -> usize {
     let is_long = datagram.first().is_some_and(|it| it & LONG_HEADER != 0);
     let offset = if is_long { LONG_OFFSET } else { SHORT_OFFSET };
@@ -42,6 +42,9 @@ pub fn worker_of(datagram: &[u8], workers: usize) -> usize {
         .get(usize::from(offset))
         .map_or(0, |&byte| usize::from(byte) % workers)
 }
+
+/// The maker of connection ID generators, one for each endpoint.
+pub type ConnectionIds = Arc<dyn Fn() -> Box<dyn ConnectionIdGenerator> + Send + Sync>;
 
 /// Connection IDs that lead to a worker.
 pub struct SteeredIds {
@@ -52,6 +55,7 @@ pub struct SteeredIds {
 
 impl SteeredIds {
     /// The IDs of worker `worker` of `workers`.
+    #[must_use]
     pub fn of(worker: usize, workers: usize) -> Self {
         assert!(worker < workers && workers <= MOST_WORKERS, "see there");
         Self {
@@ -62,6 +66,7 @@ impl SteeredIds {
     }
 
     /// As an endpoint wants them.
+    #[must_use]
     pub fn factory(worker: usize, workers: usize) -> ConnectionIds {
         Arc::new(move || Box::new(Self::of(worker, workers)))
     }
@@ -150,8 +155,8 @@ fn set_program(socket: &UdpSocket, program: &[libc::sock_filter]) -> io::Result<
 mod tests {
     use std::time::Duration;
 
-    use super::super::listening;
     use super::*;
+    use crate::listening;
 
     #[test]
     fn connection_ids_lead_to_their_worker() {

@@ -1,0 +1,123 @@
+"""The beginning of the page on object sizes: one QUIC beside one TCP, and what proxies add."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from bentpipe.analysis import inference
+from bentpipe.analysis.cells import Cell
+from bentpipe.study.claims import SAME_DIRECTION, Claim, MeasuredValue, Published, tally, verdict
+from bentpipe.study.front import Front, Picture, fitting
+from bentpipe.study.markdown import bytes_as, listed, several
+from bentpipe.study.means import GeometricMean
+
+from .published import Slides
+
+_ROUNDED = 0.25  # of a round trip: how exactly the slides' words say it
+_CAPTION = """Lines are download times, with set-up in them; marks at the left are set-up alone. A panel that
+says so is in real time, with VPNs."""
+HOW = """Set-up in round trips of the link: the geometric mean over trials, with Student's interval of 95 % on
+logarithms; where nothing varies both ends are the value."""
+Times = Callable[[str, int], Sequence[float]]  # of a sender, for a size; none where a trial failed
+
+
+def claims(cells: Sequence[tuple[str, Cell]], rtt_s: float, known: Slides) -> list[Claim]:
+    """What the slides say of set-up, with the set-up of each sender over one link."""
+    found = []
+    for name, cell in cells:
+        trips = known.tcp_round_trips if name.startswith("TCP") else known.quic_round_trips
+        mean = GeometricMean.of([one / rtt_s for one in cell.values("handshake_s")])
+        if mean is not None:
+            measured = MeasuredValue(mean.value, mean.low, mean.high)
+            published = Published.number(trips, _ROUNDED / trips)
+            said = several(trips, "round trip")
+            text = f"Set-up takes {said}: {name}"
+            found.append(Claim(text, said, published, measured, f"{measured.written()} round trips"))
+    return found
+
+
+def front(
+    link: str,
+    times: Times,
+    senders: Sequence[str],
+    known: Sequence[Claim],
+    picture: Path,
+    sizes: Sequence[int],
+) -> Front:
+    """The front of the page, from the times over its first link."""
+    text = "Download time and set-up of objects of every size, over each link"
+    quic, rows = one_quic(senders), _rows(senders)
+    middle = 10_000_000 if 10_000_000 in sizes else sizes[-1]
+    shown = Picture(picture, text, _CAPTION)
+    return Front(
+        _finding(link, times, rows, middle),
+        _answer(link, times, quic, sizes, known),
+        shown,
+        _advice(link, times, senders, sizes),
+    )
+
+
+def _advice(link: str, times: Times, senders: Sequence[str], sizes: Sequence[int]) -> str:
+    """Which to choose for which size over the first link, where the interval of the ratio says so."""
+    quic = one_quic(senders)
+    if quic is None:
+        return ""
+    name, lines = quic.removeprefix("QUIC, "), []
+    for other in (one for one in ("TCP", "TCP, proxies D") if one in senders):
+        for above, words in ((False, "less"), (True, "more")):
+            some = [
+                bytes_as(size)
+                for size in sizes
+                if verdict(
+                    MeasuredValue.of(inference.ratio(times(other, size), times(quic, size))),
+                    Published.side(above=above),
+                )
+                == SAME_DIRECTION
+            ]
+            if some:
+                behind = "TCP behind proxies" if "proxies" in other else "TCP"
+                lines.append(f"- Over {link} {name} takes {words} time than {behind} for {listed(some)}.")
+    return "\n".join(lines)
+
+
+def one_quic(senders: Sequence[str]) -> str | None:
+    """The stack of QUIC that stands beside TCP: the slides' own with its controller of then, or the first."""
+    quic = [one for one in senders if one.startswith("QUIC")]
+    return next((one for one in quic if "picoquic:cc=bbr1" in one), quic[0] if quic else None)
+
+
+def _rows(senders: Sequence[str]) -> list[tuple[str, str]]:
+    """The senders of the title: TCP, TCP behind proxies, one QUIC."""
+    quic = one_quic(senders)
+    names = [("TCP", "TCP"), ("TCP behind proxies", "TCP, proxies D"), ("QUIC", quic or "")]
+    return [(word, name) for word, name in names if name in senders]
+
+
+def _finding(link: str, times: Times, rows: Sequence[tuple[str, str]], size: int) -> str:
+    found = [(word, mean) for word, name in rows if (mean := GeometricMean.of(times(name, size))) is not None]
+    if not found:
+        return "Object size against set-up and download"
+    begin = f"{bytes_as(size)} over {link}"
+    full = [f"{word} {MeasuredValue(one.value, one.low, one.high).written(1, ' s')}" for word, one in found]
+    plain = [f"{word} {one.value:.1f} s" for word, one in found]
+    return fitting(f"{begin}: {listed(full)}", f"{begin}: {listed(plain)}", begin)
+
+
+def _answer(
+    link: str, times: Times, quic: str | None, sizes: Sequence[int], known: Sequence[Claim]
+) -> list[str]:
+    sentences = []
+    if quic is not None:
+        ratios = [
+            f"{ratio.written()} of TCP's time for {bytes_as(size)}"
+            for size in sizes
+            if (ratio := MeasuredValue.of(inference.ratio(times("TCP", size), times(quic, size)))) is not None
+        ]
+        if ratios:
+            sentences.append(f"Over {link} {quic.removeprefix('QUIC, ')} takes {listed(ratios)}.")
+    verdicts = tally(one.verdict for one in known)
+    sentences.append(
+        f"The slides state round trips of set-up alone: of {several(len(known), 'comparison')} {verdicts}."
+    )
+    return sentences
