@@ -161,8 +161,8 @@ static void receive(struct end *end, const struct packet *packet) {
     }
     ngtcp2_pkt_info info = {.ecn = (uint8_t)packet->ecn};
     struct connection *connection = end->connection;
-    int result = ngtcp2_conn_read_pkt(connection->quic, &connection->path, &info, packet->payload, packet->size,
-                                      family.now);
+    ngtcp2_path path = *ngtcp2_conn_get_path(connection->quic);
+    int result = ngtcp2_conn_read_pkt(connection->quic, &path, &info, packet->payload, packet->size, family.now);
     if (result == NGTCP2_ERR_DRAINING) {
         end->done = true;
     } else if (result != 0) {
