@@ -1,11 +1,13 @@
 //! Capsules (RFC 9297, section 3): what a stream carries of a request, of which those of type
-//! DATAGRAM mean something here, and of a request for IP those about addresses.
+//! DATAGRAM mean something here, of a request for IP those about addresses, and of one for QUIC
+//! those about connection IDs.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use noq_proto::VarInt;
 use noq_proto::coding::{Decodable, Encodable};
 use thiserror::Error;
 
+use crate::forwarding::{CidCapsule, MOST_CID_CAPSULE};
 use crate::ip::{Addressing, Malformed};
 
 /// The largest UDP payload (RFC 9298, section 5).
@@ -37,8 +39,11 @@ pub enum CapsuleError {
     /// A capsule about addresses is wrong.
     #[error("addresses: {0}")]
     Malformed(#[from] Malformed),
+    /// A capsule about connection IDs is wrong.
+    #[error("malformed capsule about connection IDs, of type {0:#x}")]
+    MalformedIds(u64),
     /// More is asked for than answers find room.
-    #[error("addresses are asked for too often")]
+    #[error("addresses or connection IDs are asked for too often")]
     TooMuch,
 }
 
@@ -48,6 +53,8 @@ pub enum Content {
     /// UDP payloads (RFC 9298).
     #[default]
     Udp,
+    /// UDP payloads, of which packets of QUIC may be forwarded.
+    Quic,
     /// IP packets (RFC 9484).
     Ip,
 }
@@ -55,7 +62,7 @@ pub enum Content {
 impl Content {
     fn most(self) -> usize {
         match self {
-            Self::Udp => MOST_UDP_PAYLOAD,
+            Self::Udp | Self::Quic => MOST_UDP_PAYLOAD,
             Self::Ip => MOST_PACKET,
         }
     }
@@ -68,6 +75,8 @@ pub enum Capsule {
     Payload(Bytes),
     /// Something about addresses.
     Addressing(Addressing),
+    /// Something about connection IDs.
+    Cid(CidCapsule),
 }
 
 /// The payload of a datagram behind its context; `None`: it is of a context that nobody registered,
@@ -104,6 +113,8 @@ enum State {
     Datagram(usize),
     /// This many bytes of a capsule of this type, about addresses.
     Addressing(u64, usize),
+    /// This many bytes of a capsule of this type, about connection IDs.
+    Cid(u64, usize),
     /// This many bytes of something else.
     Skipped(u64),
 }
@@ -149,6 +160,13 @@ impl CapsuleReader {
                         return Ok(());
                     };
                     take(Capsule::Addressing(Addressing::read(kind, value)?))?;
+                }
+                State::Cid(kind, length) => {
+                    let Some(value) = self.value(length, &mut bytes) else {
+                        return Ok(());
+                    };
+                    let read = CidCapsule::read(kind, value);
+                    take(Capsule::Cid(read.ok_or(CapsuleError::MalformedIds(kind))?))?;
                 }
                 State::Skipped(length) => {
                     let there = bytes
@@ -210,6 +228,7 @@ impl Content {
             // The context may be written in as many bytes as an integer takes at most.
             (DATAGRAM, _) => (self.most() + MOST_INTEGER, |_, it| State::Datagram(it)),
             (_, Self::Ip) if Addressing::is_type(kind) => (MOST_ADDRESSING, State::Addressing),
+            (_, Self::Quic) if CidCapsule::is_type(kind) => (MOST_CID_CAPSULE, State::Cid),
             _ => return Ok(State::Skipped(length)),
         };
         match usize::try_from(length) {

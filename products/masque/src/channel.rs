@@ -12,6 +12,8 @@ use h3::quic::StreamId;
 use h3::{client, server};
 
 use crate::capsule::{Capsule, CapsuleError, CapsuleReader, Content, put_datagram};
+use crate::forwarding::field::Forwarding;
+use crate::forwarding::{CidCapsule, Transforms};
 use crate::ip::{Addressing, Route, Sides};
 use crate::refusal::Refusal;
 use crate::streams::wake;
@@ -20,8 +22,10 @@ use crate::transport::{Stream, Transport};
 /// A channel; clones share it.
 pub type Shared = Rc<RefCell<Channel>>;
 
-/// Bytes of capsules up to which a request for addresses is answered.
+/// Bytes of capsules up to which a request for addresses or connection IDs is answered.
 const MOST_ANSWERS: usize = 64 << 10;
+/// Capsules about connection IDs that wait to be looked at.
+const MOST_HEARD: usize = 1024;
 
 /// A request for UDP or IP.
 #[derive(Default)]
@@ -33,6 +37,12 @@ pub struct Channel {
     pub arrived: VecDeque<Bytes>,
     /// The packets that may pass, of one for IP.
     pub sides: Option<Sides>,
+    /// What a client offers, of one whose packets may be forwarded.
+    pub offer: Option<Forwarding>,
+    /// How packets are forwarded, once both ends have agreed.
+    pub transforms: Option<Transforms>,
+    /// What the peer has said of connection IDs.
+    pub heard: VecDeque<CidCapsule>,
     /// Capsules that are to be sent.
     outgoing: BytesMut,
     /// How the sending side is to end, and with what code if that is an error.
@@ -100,6 +110,12 @@ impl Channel {
         wake(&mut self.writer);
     }
 
+    /// Adds a capsule about connection IDs.
+    pub fn say(&mut self, capsule: &CidCapsule) {
+        capsule.put(&mut self.outgoing);
+        wake(&mut self.writer);
+    }
+
     /// Begins a request for IP: what this end has to say of addresses is to be sent.
     pub fn begin(&mut self, sides: Sides) {
         for said in sides.greeting() {
@@ -133,8 +149,22 @@ impl Channel {
         match capsule {
             Capsule::Payload(payload) => self.arrived.push_back(payload),
             Capsule::Addressing(said) => self.hear(said)?,
+            Capsule::Cid(said) => {
+                if self.heard.len() >= MOST_HEARD || self.outgoing.len() > MOST_ANSWERS {
+                    return Err(CapsuleError::TooMuch);
+                }
+                self.heard.push_back(said);
+            }
         }
         Ok(())
+    }
+
+    fn content(&self) -> Content {
+        match (&self.sides, &self.transforms) {
+            (Some(_), _) => Content::Ip,
+            (None, Some(_)) => Content::Quic,
+            (None, None) => Content::Udp,
+        }
     }
 
     /// Ends the sending side.
@@ -222,11 +252,7 @@ request_stream!(server);
 
 /// Reads a request's capsules until its stream ends.
 pub async fn read(mut stream: impl Incoming, id: StreamId, channel: Shared, transport: Transport) {
-    let content = match channel.borrow().sides {
-        Some(_) => Content::Ip,
-        None => Content::Udp,
-    };
-    let mut capsules = CapsuleReader::of(content);
+    let mut capsules = CapsuleReader::of(channel.borrow().content());
     let ended = loop {
         let data = match stream.data().await {
             Ok(Some(data)) => data,

@@ -11,23 +11,26 @@ use std::time::Duration;
 use bentpipe_connections::{DatagramOwner, SideEndpoint};
 use bentpipe_endpoint::{Clock, EndpointError, Received, Transmit};
 use bytes::Bytes;
-use h3::client::SendRequest;
 use h3::error::Code;
-use h3::{ConnectionState, client};
-use http::{Method, Request, Uri};
-use noq_proto::{ClientConfig, Connection, ConnectionError, EndpointConfig, Event};
+use http::Uri;
+use noq_proto::{ClientConfig, ConnectionError, EndpointConfig, Event};
 
-use crate::channel::{Channel, Ending, Phase, Shared, read, write};
+use crate::channel::{Channel, Ending, Phase, Shared};
 use crate::config::{ClientSettings, NO_ERROR, Purpose};
 use crate::counts::Statistics;
+use crate::forwarding::field::Forwarding;
+use crate::forwarding::{Outgoings, PrefixMap, TransformKind};
 use crate::ip::Sides;
-use crate::session::spawn;
-use crate::transport::Transport;
-use crate::tunnel::Tunnel;
 
+mod forwarding;
 mod ip;
+mod live;
+mod request;
 
+use forwarding::{FlowIds, VirtualId};
 use ip::HostAddresses;
+use live::Live;
+use request::request;
 
 /// Datagrams of a flow that are kept until its request is on its way, and their bytes.
 const MOST_EARLY: (usize, usize) = (256, 256 << 10);
@@ -41,8 +44,6 @@ const ANSWER: Duration = Duration::from_secs(10);
 /// A connection is begun at most as often: a proxy that refuses is not asked for each datagram.
 const AGAIN: Duration = Duration::from_secs(1);
 
-type Asker = SendRequest<Transport, Bytes>;
-
 /// A client of one proxy, for one target.
 pub struct Client {
     settings: ClientSettings,
@@ -55,7 +56,11 @@ pub struct Client {
     live: Option<Live>,
     /// By the addresses of those behind it.
     flows: BTreeMap<SocketAddr, Flow>,
-    arrived: VecDeque<(SocketAddr, Bytes)>,
+    arrived: VecDeque<Delivery>,
+    /// By the virtual connection IDs of forwarded packets that come.
+    virtual_ids: PrefixMap<VirtualId>,
+    /// Forwarded packets for the proxy.
+    outgoings: Outgoings,
     counts: Statistics,
     /// Why the latest request or connection failed.
     error: Option<String>,
@@ -65,15 +70,16 @@ pub struct Client {
     host: Option<HostAddresses>,
 }
 
-/// The connection to the proxy.
-struct Live {
-    handle: usize,
-    tunnel: Tunnel,
-    asker: Rc<RefCell<Option<Asker>>>,
-    /// By their streams.
-    clients: BTreeMap<u64, SocketAddr>,
-    /// Each request's task has a clone, also one that has failed and still waits for a stream.
-    tasks: Rc<()>,
+/// A datagram of the target's for one behind the client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// Whom it is for.
+    pub to: SocketAddr,
+    /// 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE; what comes out of the tunnel has 0 (RFC 9298,
+    /// section 6.2).
+    pub ecn: u8,
+    /// Its payload.
+    pub payload: Bytes,
 }
 
 /// The datagrams of one of those behind it.
@@ -84,11 +90,13 @@ struct Flow {
     early_bytes: usize,
     started: Duration,
     touched: Duration,
+    ids: FlowIds,
 }
 
 impl Client {
     /// A client; where it is `warm` it connects at once.
     pub fn new(settings: ClientSettings, clock: Clock) -> Result<Self, EndpointError> {
+        settings.check()?;
         let sides = match &settings.wanted {
             Purpose::Udp { .. } => None,
             Purpose::Ip { clients, .. } => Some(match clients {
@@ -107,6 +115,8 @@ impl Client {
             live: None,
             flows: BTreeMap::new(),
             arrived: VecDeque::new(),
+            virtual_ids: PrefixMap::default(),
+            outgoings: Outgoings::default(),
             counts: Statistics::default(),
             error: None,
             next_sweep: ANSWER,
@@ -121,14 +131,21 @@ impl Client {
 
     /// A datagram of the proxy's has come.
     pub fn handle_datagram(&mut self, now: Duration, datagram: Received) {
+        if self.take_forwarded(now, &datagram) {
+            return;
+        }
         let instant = self.clock.instant(now);
         if let DatagramOwner::Connection(handle) = self.endpoint.handle(instant, datagram) {
             self.settle(now, handle);
         }
     }
 
-    /// Sends a datagram of one behind it to the target.
-    pub fn send(&mut self, now: Duration, from: SocketAddr, payload: &[u8]) {
+    /// Sends a datagram of one behind it to the target. `ecn`: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE;
+    /// it is lost in the tunnel (RFC 9298, section 6.2).
+    pub fn send(&mut self, now: Duration, from: SocketAddr, ecn: u8, payload: &[u8]) {
+        if self.forward(now, from, ecn, payload) {
+            return;
+        }
         if self.flows.len() >= MOST_FLOWS && !self.flows.contains_key(&from) {
             self.counts.unknown_datagrams_total += 1;
             return;
@@ -141,8 +158,10 @@ impl Client {
             return;
         };
         let flow = self.flows.entry(from);
-        let flow = flow.or_insert_with(|| Flow::new(now, self.sides.clone()));
+        let forward = self.settings.tunnel.forward;
+        let flow = flow.or_insert_with(|| Flow::new(now, self.sides.clone(), forward));
         flow.touched = now;
+        flow.see_client(payload);
         let is_sent = flow.channel.borrow().stream.is_some();
         let handle = live.handle;
         if !is_sent {
@@ -152,6 +171,9 @@ impl Client {
             let connection = &mut entry.connection;
             let tunnel = &mut live.tunnel;
             tunnel.send(connection, &flow.channel, payload, &mut self.counts);
+            if flow.ids.has_registered() {
+                tunnel.session.pump(connection);
+            }
             // Writing shows that the proxy has asked to stop.
             if flow.channel.borrow().has_ended() {
                 self.progress(now, handle);
@@ -160,8 +182,8 @@ impl Client {
         self.settle(now, handle);
     }
 
-    /// The next datagram of the target's, and whom it is for.
-    pub fn poll_arrived(&mut self) -> Option<(SocketAddr, Bytes)> {
+    /// The next datagram of the target's.
+    pub fn poll_arrived(&mut self) -> Option<Delivery> {
         self.arrived.pop_front()
     }
 
@@ -196,6 +218,9 @@ impl Client {
         most: NonZeroUsize,
         buffer: &mut Vec<u8>,
     ) -> Option<Transmit> {
+        if let Some(transmit) = self.outgoings.poll(most, buffer) {
+            return Some(transmit);
+        }
         let instant = self.clock.instant(now);
         let (mut transmit, handle) = self.endpoint.poll_transmit(instant, most, buffer)?;
         if let Some(handle) = handle {
@@ -303,13 +328,23 @@ impl Client {
         match event {
             Event::DatagramReceived => {
                 let (clients, arrived) = (&live.clients, &mut self.arrived);
+                let flows = &mut self.flows;
+                let mut registered = false;
                 let taken = live
                     .tunnel
                     .receive(connection, &mut self.counts, |id, payload| {
-                        arrived.extend(clients.get(&id).map(|client| (*client, payload)));
+                        if let Some(client) = clients.get(&id) {
+                            registered |= flows
+                                .get_mut(client)
+                                .is_some_and(|it| it.see_target(&payload));
+                            arrived.push_back(Delivery::tunnelled(*client, payload));
+                        }
                     });
                 if let Err(code) = taken {
                     live.tunnel.session.transport().lock().close = Some(code.value());
+                }
+                if registered {
+                    live.tunnel.session.pump(connection);
                 }
             }
             Event::ConnectionLost { reason } => {
@@ -336,19 +371,24 @@ impl Client {
                 flow.is_asked = true;
                 flow.started = now;
                 self.counts.requests_total += 1;
-                live.ask(request(&self.uri, &self.settings), flow.channel.clone());
+                let request = request(&self.uri, &self.settings, flow.offer().as_ref());
+                live.ask(request, flow.channel.clone());
             }
             live.tunnel.session.pump(connection);
         }
         let mut over = Vec::new();
         for (client, flow) in &mut self.flows {
             live.flush((*client, flow), connection, &mut self.counts);
-            let mut channel = flow.channel.borrow_mut();
-            for payload in channel.arrived.drain(..) {
+            let arrived = std::mem::take(&mut flow.channel.borrow_mut().arrived);
+            for payload in arrived {
                 self.counts.received_capsules_total += 1;
                 self.counts.received_bytes_total += payload.len() as u64;
-                self.arrived.push_back((*client, payload));
+                flow.see_target(&payload);
+                self.arrived
+                    .push_back(Delivery::tunnelled(*client, payload));
             }
+            flow.hear(*client, &mut self.virtual_ids, &mut self.counts);
+            let channel = flow.channel.borrow();
             if let Phase::Ended(ending) = &channel.phase {
                 match ending {
                     Ending::Closed => {}
@@ -366,6 +406,7 @@ impl Client {
         }
         for (client, stream) in over {
             self.flows.remove(&client);
+            self.virtual_ids.retain(|it| it.flow != client);
             if let Some(stream) = stream {
                 live.tunnel.channels.remove(&stream.into_inner());
                 live.clients.remove(&stream.into_inner());
@@ -417,6 +458,7 @@ impl Client {
     fn forget(&mut self) {
         self.live = None;
         self.flows.clear();
+        self.virtual_ids.clear();
     }
 
     /// Says goodbye to the proxy.
@@ -433,8 +475,9 @@ impl Client {
 }
 
 impl Flow {
-    fn new(now: Duration, sides: Option<Sides>) -> Self {
+    fn new(now: Duration, sides: Option<Sides>, forward: Option<TransformKind>) -> Self {
         let mut channel = Channel::default();
+        channel.offer = forward.map(Forwarding::with_random_key);
         if let Some(sides) = sides {
             channel.begin(sides);
         }
@@ -445,7 +488,12 @@ impl Flow {
             early_bytes: 0,
             started: now,
             touched: now,
+            ids: FlowIds::default(),
         }
+    }
+
+    fn offer(&self) -> Option<Forwarding> {
+        self.channel.borrow().offer.clone()
     }
 
     fn keep(&mut self, payload: &[u8], counts: &mut Statistics) {
@@ -459,91 +507,6 @@ impl Flow {
     }
 }
 
-impl Live {
-    fn new(handle: usize, carriage: crate::tunnel::Carriage) -> Self {
-        let tunnel = Tunnel::new(carriage);
-        let asker: Rc<RefCell<Option<Asker>>> = Rc::default();
-        let (transport, spawner) = (
-            tunnel.session.transport().clone(),
-            tunnel.session.spawner().clone(),
-        );
-        let asking = asker.clone();
-        tunnel.session.spawn(async move {
-            let mut builder = client::builder();
-            // Values drawn at random would not repeat.
-            builder.send_grease(false).enable_datagram(true);
-            builder.enable_extended_connect(true);
-            if let Ok((mut driver, sender)) = builder.build::<_, _, Bytes>(transport).await {
-                *asking.borrow_mut() = Some(sender);
-                spawn(&spawner, async move {
-                    driver.wait_idle().await;
-                });
-            }
-        });
-        Self {
-            handle,
-            tunnel,
-            asker,
-            clients: BTreeMap::new(),
-            tasks: Rc::default(),
-        }
-    }
-
-    /// Whether the proxy has said that it takes such requests (RFC 9220, section 3).
-    fn may_ask(&self) -> bool {
-        let asker = self.asker.borrow();
-        asker
-            .as_ref()
-            .is_some_and(|it| it.settings().enable_extended_connect())
-    }
-
-    /// Whether HTTP/3 has begun, and the proxy has not said so.
-    fn may_not_ask(&self) -> bool {
-        self.asker.borrow().is_some() && !self.may_ask()
-    }
-
-    fn ask(&self, request: Request<()>, channel: Shared) {
-        let Some(asker) = self.asker.borrow().clone() else {
-            return;
-        };
-        let transport = self.tunnel.session.transport().clone();
-        let spawner = self.tunnel.session.spawner().clone();
-        let counted = self.tasks.clone();
-        self.tunnel.session.spawn(async move {
-            let exchanged = exchange(asker, request, &channel, transport, spawner).await;
-            if let Err(error) = exchanged {
-                let mut channel = channel.borrow_mut();
-                channel.leave(Err(Code::H3_REQUEST_CANCELLED));
-                channel.end(Ending::Failed(error));
-            }
-            drop(counted);
-        });
-    }
-
-    /// Sends what has waited for a request's stream.
-    fn flush(
-        &mut self,
-        (client, flow): (SocketAddr, &mut Flow),
-        connection: &mut Connection,
-        counts: &mut Statistics,
-    ) {
-        let Some(stream) = flow.channel.borrow().stream else {
-            return;
-        };
-        let id = stream.into_inner();
-        if !self.tunnel.channels.contains_key(&id) {
-            self.clients.insert(id, client);
-            // Nothing comes before the request is sent.
-            self.tunnel.add(id, flow.channel.clone(), counts, |_| ());
-        }
-        flow.early_bytes = 0;
-        for payload in flow.early.drain(..) {
-            self.tunnel
-                .send(connection, &flow.channel, &payload, counts);
-        }
-    }
-}
-
 /// Why a connection was lost, unless the proxy ended it in peace.
 fn why(reason: &ConnectionError) -> Option<String> {
     match reason {
@@ -554,43 +517,4 @@ fn why(reason: &ConnectionError) -> Option<String> {
         }
         other => Some(other.to_string()),
     }
-}
-
-/// The request for a target (RFC 9298, section 3.4) or for IP (RFC 9484, section 4.4).
-fn request(uri: &Uri, settings: &ClientSettings) -> Request<()> {
-    let mut request = Request::builder()
-        .method(Method::CONNECT)
-        .uri(uri.clone())
-        .header("capsule-protocol", "?1")
-        .extension(settings.wanted.protocol());
-    if let Some(token) = &settings.token {
-        request = request.header(http::header::PROXY_AUTHORIZATION, format!("Bearer {token}"));
-    }
-    request.body(()).expect("its parts were checked")
-}
-
-async fn exchange(
-    mut asker: Asker,
-    request: Request<()>,
-    channel: &Shared,
-    transport: Transport,
-    spawner: futures_executor::LocalSpawner,
-) -> Result<(), String> {
-    let words = |error: h3::error::StreamError| error.to_string();
-    let stream = asker.send_request(request).await.map_err(words)?;
-    let id = stream.id();
-    let (sender, mut receiver) = stream.split();
-    channel.borrow_mut().stream = Some(id);
-    spawn(&spawner, write(sender, channel.clone()));
-    let response = receiver.recv_response().await.map_err(words)?;
-    transport.used(id);
-    if !response.status().is_success() {
-        let mut channel = channel.borrow_mut();
-        channel.end(Ending::Refused(response.status().as_u16()));
-        channel.leave(Ok(()));
-        return Ok(());
-    }
-    channel.borrow_mut().open();
-    read(receiver, id, channel.clone(), transport).await;
-    Ok(())
 }

@@ -153,6 +153,18 @@ impl Settings {
 }
 
 impl ClientSettings {
+    /// Refuses what no request of this kind can do.
+    pub(crate) fn check(&self) -> Result<(), EndpointError> {
+        let is_ip = matches!(self.wanted, Purpose::Ip { .. });
+        match self.tunnel.forward {
+            Some(kind) if is_ip => {
+                let problem = "only UDP payloads of QUIC can be forwarded, no IP packets";
+                Err(EndpointError::option("forward", kind.option(), problem))
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub(crate) fn connecting(&self) -> Result<ClientConfig, EndpointError> {
         let mut tls = self.tls.clone();
         tls.alpn_protocols = vec![b"h3".to_vec()];
@@ -166,13 +178,18 @@ impl ClientSettings {
 }
 
 impl ProxySettings {
-    pub(crate) fn endpoint(&self) -> EndpointConfig {
-        // The library's own have 3 random bytes: that of a Retry is now and then a connection's
-        // already (`docs/upstream/noq-retry.md`).
+    /// The maker of connection IDs. The library's own have 3 random bytes: that of a Retry is now
+    /// and then a connection's already (`docs/upstream/noq-retry.md`).
+    pub(crate) fn ids(&self) -> ConnectionIds {
         let random = || Box::new(RandomConnectionIdGenerator::default()) as _;
-        let ids = self.connection_ids.clone();
+        self.connection_ids
+            .clone()
+            .unwrap_or_else(|| Arc::new(random))
+    }
+
+    pub(crate) fn endpoint(&self) -> EndpointConfig {
         let mut config = EndpointConfig::default();
-        config.cid_generator(ids.unwrap_or_else(|| Arc::new(random)));
+        config.cid_generator(self.ids());
         config
     }
 

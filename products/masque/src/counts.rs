@@ -30,6 +30,14 @@ bentpipe_service::statistics! {
     too_large_datagrams_total: Counter,
     /// Payloads that were dropped since too much waited already.
     queue_full_datagrams_total: Counter,
+    /// Packets of QUIC that were sent beside the tunnel, in forwarded mode.
+    forwarded_packets_total: Counter,
+    /// Bytes of packets of QUIC that were sent beside the tunnel.
+    forwarded_bytes_total: Counter,
+    /// Packets of QUIC that came beside the tunnel.
+    received_forwarded_packets_total: Counter,
+    /// Connection IDs that a proxy has given a virtual one, or was given one for.
+    virtual_connection_ids_total: Counter,
     /// IP packets that may not pass, by their addresses, protocol, length or hops.
     refused_packets_total: Counter,
     /// Payloads of no request or connection, or of a context that nobody registered.

@@ -19,21 +19,23 @@ use noq_proto::{Connection, Event as ConnectionEvent, Incoming, ServerConfig, St
 use crate::channel::{Ending, Phase};
 use crate::config::{NO_ERROR, ProxySettings};
 use crate::counts::Statistics;
+use crate::forwarding::Outgoings;
 use crate::refusal::Refusal;
-use crate::requests::{RequestKind, Requested, Requests, Tokens, serve};
+use crate::requests::{RequestKind, Requested, Requests, Takes, Tokens, serve};
 use crate::tunnel::Tunnel;
 
 mod flow;
+mod forwarding;
 mod ip;
+mod sweep;
 
 pub use flow::{Event, FlowId, Output};
 
 use flow::{DropCounts, Flow};
+use forwarding::VirtualIds;
 use ip::{Errors, begin_ip, free, note};
 
-/// The time within which a client has to show a token where connections are scarce, and the
-/// requests without one after which its connection is ended.
-const PROOF: Duration = Duration::from_secs(10);
+/// Requests without a token that is known, after which a connection is ended.
 const MOST_UNKNOWN: u32 = 4;
 /// Bytes of the streams of a client that has shown no token which may wait behind a gap.
 const HELD_OF_UNKNOWN: usize = 1 << 20;
@@ -52,6 +54,10 @@ pub struct MasqueProxy {
     flows: BTreeMap<FlowId, Flow>,
     /// The requests that have addresses of a pool.
     by_address: BTreeMap<IpAddr, FlowId>,
+    /// The virtual connection IDs that forwarded packets of clients have.
+    virtual_ids: VirtualIds,
+    /// Forwarded packets for clients.
+    outgoings: Outgoings,
     latest_flow: u64,
     outputs: VecDeque<Output>,
     counts: Statistics,
@@ -87,17 +93,19 @@ impl MasqueProxy {
             endpoint: SideEndpoint::new(settings.endpoint(), Some(accepting.clone())),
             accepting: Arc::new(accepting),
             tokens: Rc::new(RefCell::new(settings.tokens.as_slice().into())),
-            settings,
             clock,
             clients: BTreeMap::new(),
             flows: BTreeMap::new(),
             by_address: BTreeMap::new(),
+            virtual_ids: VirtualIds::new(&settings.ids()),
+            outgoings: Outgoings::default(),
             latest_flow: 0,
             outputs: VecDeque::new(),
             counts: Statistics::default(),
             errors: Errors::default(),
             is_draining: false,
             next_sweep: SWEEP,
+            settings,
         })
     }
 
@@ -125,6 +133,9 @@ impl MasqueProxy {
 
     /// A client's datagram has come.
     pub fn handle_datagram(&mut self, now: Duration, datagram: Received) {
+        if self.forward_to_target(now, &datagram) {
+            return;
+        }
         let instant = self.clock.instant(now);
         match self.endpoint.handle(instant, datagram) {
             DatagramOwner::Connection(handle) => self.settle(now, handle),
@@ -133,8 +144,12 @@ impl MasqueProxy {
         }
     }
 
-    /// A datagram of a flow's target has come.
-    pub fn handle_reply(&mut self, now: Duration, flow: FlowId, payload: &[u8]) {
+    /// A datagram of a flow's target has come. `ecn`: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE; it is lost
+    /// in the tunnel (RFC 9298, section 6.2).
+    pub fn handle_reply(&mut self, now: Duration, flow: FlowId, ecn: u8, payload: &[u8]) {
+        if self.forward_to_client(now, flow, ecn, payload) {
+            return;
+        }
         let Some(Flow {
             client,
             channel,
@@ -174,7 +189,8 @@ impl MasqueProxy {
                 client.held_bytes -= bytes;
             }
             let held = asked.held.drain(..);
-            self.outputs.extend(held.map(|it| Output::Send(flow, it)));
+            self.outputs
+                .extend(held.map(|it| Output::Send(flow, 0, it)));
         }
         self.progress(now, handle);
         self.settle(now, handle);
@@ -228,40 +244,6 @@ impl MasqueProxy {
         }
     }
 
-    /// Ends requests without datagrams for too long, and connections that others may need more.
-    fn sweep(&mut self, now: Duration) {
-        self.next_sweep = now + SWEEP;
-        self.end_unknown(now);
-        let Some(idle) = self.settings.idle else {
-            return;
-        };
-        // Who has an address keeps it as long as the connection.
-        let is_silent = |it: &Flow| it.lease.is_none() && now >= it.touched + idle;
-        let silent = self.flows.iter().filter(|(_, it)| is_silent(it));
-        for flow in silent.map(|(id, _)| *id).collect::<Vec<_>>() {
-            self.end_flow(now, flow, Ending::Closed);
-        }
-    }
-
-    /// Where half of the connections are in use, ends those whose clients have shown no token: they
-    /// may be there to keep others out.
-    fn end_unknown(&mut self, now: Duration) {
-        if self.settings.tokens.is_empty() {
-            return;
-        }
-        let is_late = |it: &Client| !it.is_known && now >= it.since + PROOF;
-        let late = self.clients.iter().filter(|(_, it)| is_late(it));
-        let late: Vec<_> = late
-            .map(|(handle, it)| (*handle, it.address.ip()))
-            .collect();
-        for (handle, ip) in late {
-            let (quota, limits) = (&self.settings.quota, self.settings.connections);
-            if quota.is_half_used(ip, limits) {
-                self.close_client(now, handle, NO_ERROR);
-            }
-        }
-    }
-
     /// The next datagrams to clients.
     pub fn poll_transmit(
         &mut self,
@@ -269,6 +251,9 @@ impl MasqueProxy {
         most: NonZeroUsize,
         buffer: &mut Vec<u8>,
     ) -> Option<Transmit> {
+        if let Some(transmit) = self.outgoings.poll(most, buffer) {
+            return Some(transmit);
+        }
         let instant = self.clock.instant(now);
         let (mut transmit, handle) = self.endpoint.poll_transmit(instant, most, buffer)?;
         if let Some(handle) = handle {
@@ -354,8 +339,11 @@ impl MasqueProxy {
                 tunnel.session.hold(carriage.held.min(HELD_OF_UNKNOWN));
             }
             let requests = Requests::default();
-            let takes_ip = self.settings.ip.is_some();
-            serve(&tunnel.session, (&requests, takes_ip), &self.tokens);
+            let takes = Takes {
+                ip: self.settings.ip.is_some(),
+                forward: self.settings.tunnel.forward,
+            };
+            serve(&tunnel.session, (&requests, takes), &self.tokens);
             let client = Client {
                 address,
                 _permit: permit,
@@ -515,15 +503,9 @@ impl MasqueProxy {
             let Some(there) = self.flows.get_mut(flow) else {
                 continue;
             };
-            let arrived = std::mem::take(&mut there.channel.borrow_mut().arrived);
-            for payload in arrived {
-                self.counts.received_capsules_total += 1;
-                self.counts.received_bytes_total += payload.len() as u64;
-                let (outputs, held) = (&mut self.outputs, &mut client.held_bytes);
-                let mut unpassed = DropCounts::default();
-                unpassed.add(there.pass(now, *flow, payload, outputs, held));
-                unpassed.count(&mut self.counts);
-            }
+            let (outputs, held) = (&mut self.outputs, &mut client.held_bytes);
+            there.pass_capsules(now, *flow, (outputs, held), &mut self.counts);
+            there.hear(*flow, &mut self.virtual_ids, &mut self.counts);
             let channel = there.channel.borrow();
             if let Phase::Ended(ending) = &channel.phase {
                 match ending {
@@ -543,6 +525,7 @@ impl MasqueProxy {
             if let Some(gone) = self.flows.remove(&flow) {
                 client.held_bytes -= gone.held_bytes;
                 free(&mut self.by_address, &gone);
+                self.virtual_ids.forget(&gone.ids);
             }
             self.outputs.push_back(Output::Close(flow));
         }
@@ -584,6 +567,7 @@ impl MasqueProxy {
         for flow in client.flows.into_values() {
             if let Some(gone) = self.flows.remove(&flow) {
                 free(&mut self.by_address, &gone);
+                self.virtual_ids.forget(&gone.ids);
             }
             self.outputs.push_back(Output::Close(flow));
         }

@@ -14,6 +14,8 @@ use h3::server::RequestResolver;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 
 use crate::channel::{Channel, Ending, Shared, read, write};
+use crate::forwarding::field::{self, Forwarding};
+use crate::forwarding::{Transform, TransformKind, Transforms};
 use crate::ip::{Scope, ScopeError};
 use crate::refusal::Refusal;
 use crate::session::{Session, spawn};
@@ -36,6 +38,15 @@ pub enum RequestKind {
     Udp(Target),
     /// IP packets.
     Ip(Scope),
+}
+
+/// What a proxy takes beside UDP payloads in a tunnel.
+#[derive(Debug, Clone, Copy)]
+pub struct Takes {
+    /// Requests for IP.
+    pub ip: bool,
+    /// Packets of QUIC beside the tunnel, with this transform.
+    pub forward: Option<TransformKind>,
 }
 
 /// The requests of a connection that nobody has looked at.
@@ -78,8 +89,8 @@ impl Arrivals {
     }
 }
 
-/// Adds the tasks that take a connection's requests, those for IP if the proxy takes such.
-pub fn serve(session: &Session, (requests, takes_ip): (&Requests, bool), tokens: &Tokens) {
+/// Adds the tasks that take a connection's requests.
+pub fn serve(session: &Session, (requests, takes): (&Requests, Takes), tokens: &Tokens) {
     let (transport, spawner) = (session.transport().clone(), session.spawner().clone());
     let (requests, tokens) = (requests.clone(), tokens.clone());
     session.spawn(async move {
@@ -113,7 +124,7 @@ pub fn serve(session: &Session, (requests, takes_ip): (&Requests, bool), tokens:
             let (tasks, tokens) = (spawner.clone(), tokens.clone());
             spawn(&spawner, async move {
                 // What fails here the client learns from its stream.
-                let around = (transport, requests, takes_ip);
+                let around = (transport, requests, takes);
                 let _ = answer(request, around, &tokens, tasks).await;
             });
         }
@@ -122,7 +133,7 @@ pub fn serve(session: &Session, (requests, takes_ip): (&Requests, bool), tokens:
 
 async fn answer(
     request: RequestResolver<Transport, Bytes>,
-    (transport, requests, takes_ip): (Transport, Requests, bool),
+    (transport, requests, takes): (Transport, Requests, Takes),
     tokens: &Tokens,
     spawner: futures_executor::LocalSpawner,
 ) -> Result<(), StreamError> {
@@ -130,7 +141,7 @@ async fn answer(
     let id = stream.id();
     transport.used(id);
     let valid = tokens.borrow().clone();
-    let kind = match judge(&request, &valid, takes_ip) {
+    let kind = match judge(&request, &valid, takes.ip) {
         Ok(kind) => kind,
         Err(status) => {
             requests.borrow_mut().refused.push(status);
@@ -138,7 +149,13 @@ async fn answer(
             return stream.finish().await;
         }
     };
-    let channel: Shared = Rc::new(RefCell::new(Channel::of(id)));
+    let (transforms, agreed) = match kind {
+        RequestKind::Udp(_) => agree(request.headers(), takes.forward),
+        RequestKind::Ip(_) => (None, None),
+    };
+    let mut channel = Channel::of(id);
+    channel.transforms = transforms;
+    let channel: Shared = Rc::new(RefCell::new(channel));
     requests.borrow_mut().requested.push_back(Requested {
         kind,
         channel: channel.clone(),
@@ -146,7 +163,7 @@ async fn answer(
     let decided = poll_fn(|context| channel.borrow_mut().poll_decided(context));
     let decided = decided.await;
     let (status, answer) = match decided {
-        Ok(()) => (StatusCode::OK, response(StatusCode::OK)),
+        Ok(()) => (StatusCode::OK, accepting(agreed)),
         Err(refusal) => (refusal.status(), refusal.response()),
     };
     let sent = stream.send_response(answer).await;
@@ -191,6 +208,38 @@ fn judge(
     }
     let target = Target::of_path(path).map_err(|_| StatusCode::BAD_REQUEST);
     target.map(RequestKind::Udp)
+}
+
+/// How packets are forwarded, if a client offers what the proxy takes; and the answer's field, if
+/// the client has asked.
+fn agree(
+    asked: &HeaderMap,
+    takes: Option<TransformKind>,
+) -> (Option<Transforms>, Option<HeaderValue>) {
+    if !asked.contains_key(field::FORWARDING) {
+        return (None, None);
+    }
+    let offered = takes.and_then(|kind| Some((kind, field::offered(asked, kind)?)));
+    let Some((kind, key)) = offered else {
+        return (None, Some(field::NO));
+    };
+    let own = Forwarding::with_random_key(kind);
+    let transforms = Transforms {
+        sending: Transform::new(kind, &own.key),
+        receiving: Transform::new(kind, &key),
+    };
+    (Some(transforms), Some(field::selection(&own)))
+}
+
+/// The answer to a request that succeeds.
+fn accepting(forwarding: Option<HeaderValue>) -> Response<()> {
+    let mut response = response(StatusCode::OK);
+    if let Some(forwarding) = forwarding {
+        let headers = response.headers_mut();
+        headers.insert(field::FORWARDING, forwarding);
+        headers.insert(field::PORT_SHARING, field::NO);
+    }
+    response
 }
 
 /// Whether a client shows one of the tokens (RFC 6750, section 2.1), in whatever case the scheme is

@@ -11,6 +11,7 @@ use noq_proto::TransportConfig;
 use noq_proto::congestion::{Controller, ControllerFactory};
 
 use crate::capsule::MOST_PACKET;
+use crate::forwarding::TransformKind;
 use crate::tunnel::{Carriage, Carry};
 
 /// The size of the tunnel's packets where no option says otherwise, as a UDP payload: an Ethernet
@@ -39,6 +40,8 @@ pub struct Settings {
     pub nested: bool,
     /// Whether a client connects before there is anything to carry.
     pub warm: bool,
+    /// The transform of packets of QUIC that pass beside the tunnel; `None`: none do.
+    pub forward: Option<TransformKind>,
     /// The largest IP packet that is carried.
     pub largest_packet: usize,
     /// noq's configuration.
@@ -55,9 +58,13 @@ impl fmt::Debug for Settings {
             carriage,
             nested,
             warm,
+            forward,
             ..
         } = self;
-        write!(f, "{carriage:?}, nested: {nested}, warm: {warm}")
+        write!(
+            f,
+            "{carriage:?}, nested: {nested}, warm: {warm}, forward: {forward:?}"
+        )
     }
 }
 
@@ -90,6 +97,12 @@ impl Settings {
         let modes = [("cold", false), ("warm", true)];
         let warm = options.take_word("mode", &modes)?.unwrap_or(false);
         let nested = options.take_switch("nested")?.unwrap_or(true);
+        let transforms = [
+            ("off", None),
+            ("scramble", Some(TransformKind::Scramble)),
+            ("identity", Some(TransformKind::Identity)),
+        ];
+        let forward = options.take_word("forward", &transforms)?.flatten();
         let mut rest = options.into_map();
         if nested {
             rest = with_own_sender(rest);
@@ -121,6 +134,7 @@ impl Settings {
             carriage,
             nested,
             warm,
+            forward,
             largest_packet,
             transport,
             peers,

@@ -10,7 +10,7 @@ fn read_all(bytes: &[u8], piece: usize) -> (Vec<Bytes>, Result<(), CapsuleError>
         let read = reader.read(bytes, |capsule| {
             match capsule {
                 Capsule::Payload(payload) => payloads.push(payload),
-                Capsule::Addressing(_) => panic!("of UDP there is none"),
+                Capsule::Addressing(_) | Capsule::Cid(_) => panic!("of UDP there is none"),
             }
             Ok(())
         });

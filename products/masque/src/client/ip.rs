@@ -6,7 +6,7 @@ use std::time::Duration;
 use bentpipe_wire::too_big;
 use bytes::Bytes;
 
-use super::{AGAIN, Client, Flow};
+use super::{AGAIN, Client, Delivery, Flow};
 use crate::ip::{
     ErrorCounts, Header, Network, Problem, Refused, Sides, Throttle, Towards, clamp,
     decrement_hop_limit, icmp_error,
@@ -66,7 +66,8 @@ impl Client {
                 return self.tell(now, packet, Problem::TooBig(most));
             }
             let told = too_big(packet, u32::try_from(most).unwrap_or(u32::MAX));
-            self.arrived.extend(told.map(|it| (ALL, it.into())));
+            let told = told.map(|it| Delivery::tunnelled(ALL, it.into()));
+            self.arrived.extend(told);
             return;
         }
         let mut packet = packet.to_vec();
@@ -76,7 +77,7 @@ impl Client {
             return;
         }
         clamp(&mut packet, most);
-        self.send(now, ALL, &packet);
+        self.send(now, ALL, 0, &packet);
     }
 
     /// The largest packet that the tunnel carries.
@@ -88,7 +89,7 @@ impl Client {
     /// The next packet for one behind it.
     pub fn poll_packet(&mut self) -> Option<Bytes> {
         loop {
-            let (_, packet) = self.arrived.pop_front()?;
+            let packet = self.arrived.pop_front()?.payload;
             if self.judge(&packet, Towards::Clients).is_ok() {
                 return Some(packet);
             }
@@ -149,7 +150,7 @@ impl Client {
             self.connect(now);
         }
         if let Some(handle) = self.live.as_ref().map(|live| live.handle) {
-            let flow = Flow::new(now, self.sides.clone());
+            let flow = Flow::new(now, self.sides.clone(), None);
             self.flows.insert(ALL, flow);
             self.progress(now, handle);
             self.settle(now, handle);
@@ -170,7 +171,8 @@ impl Client {
         let may = host.throttle.take(now);
         host.errors.count(may);
         if may {
-            self.arrived.push_back((ALL, told.into()));
+            self.arrived
+                .push_back(Delivery::tunnelled(ALL, told.into()));
         }
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bentpipe_service::quota::OverLimit;
 use bytes::Bytes;
 
+use super::forwarding::FlowIds;
 use crate::channel::Shared;
 use crate::counts::Statistics;
 use crate::ip::{Lease, Refused, Throttle, Towards};
@@ -26,8 +27,9 @@ pub struct FlowId(pub u64);
 pub enum Output {
     /// Open a socket for this target, and [answer](crate::MasqueProxy::answer).
     Open(FlowId, Target),
-    /// Send a datagram to the flow's target.
-    Send(FlowId, Bytes),
+    /// Send a datagram to the flow's target, with these ECN bits: 0 Not-ECT, 1 ECT(1), 2 ECT(0),
+    /// 3 CE; what comes out of the tunnel has 0 (RFC 9298, section 6.2).
+    Send(FlowId, u8, Bytes),
     /// Send an IP packet by a route: a client's, or one of the proxy's own.
     Packet(Option<FlowId>, Bytes),
     /// An IP packet of a client for which there is no route: [tell](crate::MasqueProxy::refuse) it.
@@ -70,6 +72,8 @@ pub struct Flow {
     pub lease: Option<Lease>,
     /// How many errors may be told of its packets.
     pub errors: Throttle,
+    /// The connection IDs of packets that may be forwarded.
+    pub ids: FlowIds,
 }
 
 /// The errors that a client is told: ten at once, and ten per second.
@@ -88,7 +92,26 @@ impl Flow {
             touched: now,
             lease: None,
             errors: Throttle::new(interval, burst),
+            ids: FlowIds::default(),
         }
+    }
+
+    /// Passes on what has come in capsules.
+    pub fn pass_capsules(
+        &mut self,
+        now: Duration,
+        id: FlowId,
+        (outputs, held): (&mut VecDeque<Output>, &mut usize),
+        counts: &mut Statistics,
+    ) {
+        let arrived = std::mem::take(&mut self.channel.borrow_mut().arrived);
+        let mut unpassed = DropCounts::default();
+        for payload in arrived {
+            counts.received_capsules_total += 1;
+            counts.received_bytes_total += payload.len() as u64;
+            unpassed.add(self.pass(now, id, payload, outputs, held));
+        }
+        unpassed.count(counts);
     }
 
     /// Passes a datagram on; before there is a socket it waits. `held`: bytes of its connection
@@ -116,7 +139,7 @@ impl Flow {
             };
         }
         if self.is_open {
-            outputs.push_back(Output::Send(id, payload));
+            outputs.push_back(Output::Send(id, 0, payload));
             return PassResult::Yes;
         }
         let has_room = self.held.len() < MOST_HELD.0 && *held + payload.len() <= MOST_HELD.1;

@@ -69,7 +69,7 @@ impl MasqueProxy {
             return None;
         }
         clamp(&mut packet, most);
-        self.handle_reply(now, flow, &packet);
+        self.handle_reply(now, flow, 0, &packet);
         Some(flow)
     }
 
@@ -86,7 +86,7 @@ impl MasqueProxy {
         let may = flow_of.errors.take(now);
         self.errors.counts.count(may);
         if may {
-            self.handle_reply(now, flow, &told);
+            self.handle_reply(now, flow, 0, &told);
         }
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bentpipe_endpoint::contract::ProxyHello;
 use bentpipe_endpoint::driver::{Port, ReceiveBuffer};
 use bentpipe_endpoint::{Clock, EndpointError, Received, Transmit};
-use bentpipe_masque::{FlowId, Output, Refusal, Target};
+use bentpipe_masque::{Delivery, FlowId, Output, Refusal, Target};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use signal_hook::consts::SIGTERM;
@@ -92,6 +92,14 @@ fn open_towards(local: SocketAddr, remote: SocketAddr) -> Result<Port, EndpointE
     Ok(port)
 }
 
+/// One datagram with these ECN bits.
+fn marked(to: SocketAddr, ecn: u8) -> Transmit {
+    Transmit {
+        ecn,
+        ..Transmit::to(to, None)
+    }
+}
+
 /// The socket of a flow: there is one for the trial's server alone. Else why not, and what went
 /// wrong here.
 fn open_for(job: &Job, asked: &Target, target: &Target) -> Result<Port, (Refusal, Option<String>)> {
@@ -163,7 +171,9 @@ impl Sockets {
             .receive_to(&mut self.landing, |it| received.push(it))?;
         for datagram in received.drain(..) {
             match &mut end.kind {
-                Kind::Client(client) => client.send(now, datagram.remote, &datagram.payload),
+                Kind::Client(client) => {
+                    client.send(now, datagram.remote, datagram.ecn, &datagram.payload);
+                }
                 Kind::Proxy(..) => end.handle_datagram(now, datagram),
             }
         }
@@ -181,24 +191,26 @@ impl Sockets {
             for datagram in received.drain(..) {
                 match &mut end.kind {
                     Kind::Client(_) => end.handle_datagram(now, datagram),
-                    Kind::Proxy(proxy, _) => proxy.handle_reply(now, *flow, &datagram.payload),
+                    Kind::Proxy(proxy, _) => {
+                        proxy.handle_reply(now, *flow, datagram.ecn, &datagram.payload);
+                    }
                 }
             }
         }
         Ok(())
     }
 
-    /// Hands on what has come out of the tunnel. Its packets have no ECN bits (RFC 9298, section
-    /// 6.2), and a full socket buffer is a full queue: what it does not take is lost.
+    /// Hands on what has come out of the tunnel, or beside it. A full socket buffer is a full queue:
+    /// what it does not take is lost.
     fn hand_on(&mut self, now: Duration) -> Result<(), EndpointError> {
         let next_hop = self.end.job.next_hop;
         loop {
             match &mut self.end.kind {
                 Kind::Client(client) => {
-                    let Some((to, payload)) = client.poll_arrived() else {
+                    let Some(Delivery { to, ecn, payload }) = client.poll_arrived() else {
                         return Ok(());
                     };
-                    self.near.send(&Transmit::to(to, None), &payload)?;
+                    self.near.send(&marked(to, ecn), &payload)?;
                 }
                 Kind::Proxy(proxy, target) => match proxy.poll_output() {
                     None => return Ok(()),
@@ -211,9 +223,9 @@ impl Sockets {
                         });
                         proxy.answer(now, flow, answer);
                     }
-                    Some(Output::Send(flow, payload)) => {
+                    Some(Output::Send(flow, ecn, payload)) => {
                         if let Some(port) = self.far.get_mut(&flow)
-                            && let Err(error) = port.send(&Transmit::to(next_hop, None), &payload)
+                            && let Err(error) = port.send(&marked(next_hop, ecn), &payload)
                         {
                             let error = error.to_string();
                             proxy.fail(now, flow, &error);

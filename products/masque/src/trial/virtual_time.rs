@@ -7,7 +7,7 @@ use bentpipe_endpoint::contract::{ProxyBye, ProxyHello};
 use bentpipe_endpoint::driver::MAX_DATAGRAMS;
 use bentpipe_endpoint::{Clock, EndpointError, Received};
 use bentpipe_fec::hop::RepairedHop;
-use bentpipe_masque::{FlowId, Output, Refusal};
+use bentpipe_masque::{Delivery, FlowId, Output, Refusal};
 use bentpipe_service::virtual_time::{self, Middlebox, Program, Side};
 use bentpipe_wire::ecn;
 use bytes::BytesMut;
@@ -75,11 +75,11 @@ impl Middlebox for VirtualTime {
                 return;
             }
             (Kind::Client(client), Side::Client) => {
-                return client.send(now, self.previous_hop, payload);
+                return client.send(now, self.previous_hop, bits, payload);
             }
             (Kind::Proxy(proxy, _), Side::Server) => {
                 if let Some(flow) = self.flow {
-                    proxy.handle_reply(now, flow, payload);
+                    proxy.handle_reply(now, flow, bits, payload);
                 }
                 return;
             }
@@ -105,7 +105,6 @@ impl Middlebox for VirtualTime {
     }
 
     fn depart(&mut self, now: Duration, leave: &mut dyn FnMut(Side, u8, &[u8])) {
-        // Of UDP what leaves the tunnel has no ECN bits (RFC 9298, section 6.2).
         let is_whole = self.end.job.tunnel.is_some();
         let tunnel = match &mut self.end.kind {
             Kind::Client(client) if is_whole => {
@@ -115,8 +114,8 @@ impl Middlebox for VirtualTime {
                 Side::Server
             }
             Kind::Client(client) => {
-                while let Some((_, payload)) = client.poll_arrived() {
-                    leave(Side::Client, 0, &payload);
+                while let Some(Delivery { ecn, payload, .. }) = client.poll_arrived() {
+                    leave(Side::Client, ecn, &payload);
                 }
                 Side::Server
             }
@@ -132,8 +131,8 @@ impl Middlebox for VirtualTime {
                             };
                             proxy.answer(now, flow, answer);
                         }
-                        Output::Send(flow, payload) if self.flow == Some(flow) => {
-                            leave(Side::Server, 0, &payload);
+                        Output::Send(flow, ecn, payload) if self.flow == Some(flow) => {
+                            leave(Side::Server, ecn, &payload);
                         }
                         Output::Packet(_, packet) => leave(Side::Server, ecn(&packet), &packet),
                         Output::Send(..)

@@ -27,6 +27,11 @@ fn headers(fields: &[(&str, &str)]) -> Vec<u8> {
 
 /// That of an extended CONNECT request, or of another.
 pub fn request(method: &str, protocol: &str, path: &str) -> Vec<u8> {
+    request_with(method, protocol, path, &[])
+}
+
+/// That with further fields.
+pub fn request_with(method: &str, protocol: &str, path: &str, more: &[(&str, &str)]) -> Vec<u8> {
     let mut fields = vec![(":method", method)];
     if !protocol.is_empty() {
         fields.push((":protocol", protocol));
@@ -37,6 +42,7 @@ pub fn request(method: &str, protocol: &str, path: &str) -> Vec<u8> {
         (":path", path),
     ];
     fields.extend(rest);
+    fields.extend(more);
     headers(&fields)
 }
 

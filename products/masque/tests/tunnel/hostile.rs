@@ -45,7 +45,7 @@ fn regular() -> Vec<u8> {
 fn serves_others(mut world: World) {
     let mut client = client(&world.clock.clone(), "", None);
     let before = world.at_target.len();
-    client.send(world.now, address(7), b"hello");
+    client.send(world.now, address(7), 0, b"hello");
     let until = world.now + 3 * SECOND;
     world.run(until, &mut client);
     assert_eq!(world.at_target[before..].len(), 1, "{:?}", client.error());
@@ -186,7 +186,7 @@ fn capsules_of_a_request_that_has_ended_are_stopped() {
     raw.stop(id);
     world.run_raw(5 * SECOND);
     let flow = world.flows[0];
-    world.proxy.handle_reply(world.now, flow, b"a reply");
+    world.proxy.handle_reply(world.now, flow, 0, b"a reply");
     world.run_raw(6 * SECOND);
     assert_eq!(world.closed, [flow]);
     assert!(raw.stops().is_empty());
@@ -280,7 +280,7 @@ fn who_shows_no_token_keeps_nobody_out() {
         "those that half of the places leave room for"
     );
     let mut client = client(&clock, "", Some("token"));
-    client.send(world.now, address(7), b"hello");
+    client.send(world.now, address(7), 0, b"hello");
     world.run(world.now + 3 * SECOND, &mut client);
     assert_eq!(world.at_target.len(), 1, "{:?}", client.error());
 }

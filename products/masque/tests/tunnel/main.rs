@@ -1,5 +1,6 @@
 //! A client and a proxy, a path between them, and peers that break rules: without a socket.
 
+mod forwarding;
 mod frames;
 mod hostile;
 mod ip;

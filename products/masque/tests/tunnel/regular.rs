@@ -24,17 +24,17 @@ fn the_first_datagram_comes_a_round_trip_later_than_without_and_none_where_it_is
     ] {
         let (mut world, mut client) = pair("", mode);
         world.run(sent, &mut client);
-        client.send(world.now, address(7), b"hello");
+        client.send(world.now, address(7), 0, b"hello");
         world.run(sent + 2 * SECOND, &mut client);
         let (came, flow, payload) = world.at_target.first().expect("it comes").clone();
         assert_eq!(payload, &b"hello"[..]);
         // Some microseconds: each step of this world takes one.
         let late = came.checked_sub(due).expect("not before");
         assert!(late < Duration::from_millis(1), "{mode}: {late:?}");
-        world.proxy.handle_reply(world.now, flow, b"and back");
+        world.proxy.handle_reply(world.now, flow, 0, b"and back");
         world.run(sent + 4 * SECOND, &mut client);
         let back = client.poll_arrived().expect("it comes back");
-        assert_eq!((back.0, &back.1[..]), (address(7), &b"and back"[..]));
+        assert_eq!((back.to, &back.payload[..]), (address(7), &b"and back"[..]));
     }
 }
 
@@ -45,7 +45,7 @@ fn losses_are_the_endpoints_to_repair_unless_datagrams_go_in_streams() {
         world.run(5 * SECOND, &mut client);
         world.loses = |number| number % 10 == 0;
         for number in 0..200_u8 {
-            client.send(world.now, address(7), &[number; 1000]);
+            client.send(world.now, address(7), 0, &[number; 1000]);
             let next = world.now + Duration::from_millis(5);
             world.run(next, &mut client);
         }
@@ -65,7 +65,7 @@ fn a_datagram_fits_up_to_the_size_that_the_manual_says() {
     let (mut world, mut client) = pair("", "mode=warm");
     world.run(5 * SECOND, &mut client);
     for size in [1412, 1413] {
-        client.send(world.now, address(7), &vec![0; size]);
+        client.send(world.now, address(7), 0, &vec![0; size]);
         world.run(world.now + SECOND, &mut client);
     }
     let sizes: Vec<usize> = world.at_target.iter().map(|it| it.2.len()).collect();
@@ -84,7 +84,7 @@ fn what_comes_when_the_queue_is_full_is_dropped() {
         let (mut world, mut client) = pair(words, "mode=warm");
         world.run(5 * SECOND, &mut client);
         for _ in 0..20_000 {
-            client.send(world.now, address(7), &[0; 1000]);
+            client.send(world.now, address(7), 0, &[0; 1000]);
         }
         world.run(120 * SECOND, &mut client);
         let counts = client.counts();
@@ -102,7 +102,7 @@ fn what_comes_when_the_queue_is_full_is_dropped() {
 #[test]
 fn a_target_that_is_not_allowed_is_refused_and_so_is_who_shows_no_token() {
     let refused = |world: &mut World, client: &mut bentpipe_masque::Client| {
-        client.send(world.now, address(7), b"hello");
+        client.send(world.now, address(7), 0, b"hello");
         world.run(world.now + 5 * SECOND, client);
         assert_eq!(client.counts().refused_requests_total, 1);
         client.error().expect("it is said").to_owned()
@@ -119,7 +119,7 @@ fn a_target_that_is_not_allowed_is_refused_and_so_is_who_shows_no_token() {
         let mut client = crate::world::client(&clock, "", token);
         let mut world = World::new(clock, proxy);
         if passes {
-            client.send(world.now, address(7), b"hello");
+            client.send(world.now, address(7), 0, b"hello");
             world.run(5 * SECOND, &mut client);
             assert_eq!(world.at_target.len(), 1);
         } else {
@@ -135,13 +135,13 @@ fn a_target_that_is_not_allowed_is_refused_and_so_is_who_shows_no_token() {
 #[test]
 fn after_a_lost_connection_the_next_datagram_begins_another() {
     let (mut world, mut client) = pair("", "");
-    client.send(world.now, address(7), b"one");
+    client.send(world.now, address(7), 0, b"one");
     world.run(5 * SECOND, &mut client);
     world.loses = |_| true;
     world.run(60 * SECOND, &mut client);
     assert!(client.error().is_some());
     world.loses = |_| false;
-    client.send(world.now, address(7), b"two");
+    client.send(world.now, address(7), 0, b"two");
     world.run(70 * SECOND, &mut client);
     let payloads: Vec<_> = world.at_target.iter().map(|it| it.2.clone()).collect();
     assert_eq!(payloads, [&b"one"[..], b"two"]);
@@ -153,7 +153,7 @@ fn after_a_lost_connection_the_next_datagram_begins_another() {
 fn a_request_that_nobody_answers_has_failed_and_a_late_answer_changes_nothing() {
     let (mut world, mut client) = pair("", "");
     world.answer = None;
-    client.send(world.now, address(7), b"one");
+    client.send(world.now, address(7), 0, b"one");
     world.run(25 * SECOND, &mut client);
     assert!(client.error().unwrap().contains("does not answer"));
     assert_eq!(client.counts().failed_requests_total, 1);
@@ -162,7 +162,7 @@ fn a_request_that_nobody_answers_has_failed_and_a_late_answer_changes_nothing() 
     };
     world.proxy.answer(world.now, flow, Ok(()));
     world.answer = Some(Ok(()));
-    client.send(world.now, address(7), b"two");
+    client.send(world.now, address(7), 0, b"two");
     world.run(30 * SECOND, &mut client);
     assert_eq!(world.closed, [flow]);
     assert_eq!(world.proxy.busy(), (1, 1));
@@ -173,14 +173,14 @@ fn a_request_that_nobody_answers_has_failed_and_a_late_answer_changes_nothing() 
 #[test]
 fn a_flow_whose_socket_fails_ends_and_the_next_datagram_begins_another() {
     let (mut world, mut client) = pair("", "");
-    client.send(world.now, address(7), b"one");
+    client.send(world.now, address(7), 0, b"one");
     world.run(5 * SECOND, &mut client);
     let flow = world.flows[0];
     world.proxy.fail(world.now, flow, "no route");
     world.run(6 * SECOND, &mut client);
     assert_eq!(world.closed, [flow]);
     assert_eq!(world.proxy.counts().failed_requests_total, 1);
-    client.send(world.now, address(7), b"two");
+    client.send(world.now, address(7), 0, b"two");
     world.run(10 * SECOND, &mut client);
     let payloads: Vec<_> = world.at_target.iter().map(|it| it.2.clone()).collect();
     assert_eq!(payloads, [&b"one"[..], b"two"]);
@@ -205,7 +205,7 @@ fn who_closes_says_so_and_that_is_no_error() {
 #[test]
 fn a_silent_flow_ends_and_its_socket_is_closed() {
     let (mut world, mut client) = pair("", "");
-    client.send(world.now, address(7), b"one");
+    client.send(world.now, address(7), 0, b"one");
     world.run(100 * SECOND, &mut client);
     assert!(world.closed.is_empty());
     world.run(150 * SECOND, &mut client);
@@ -219,17 +219,17 @@ fn each_of_those_behind_it_has_a_flow_of_its_own_up_to_the_limit() {
     world.run(5 * SECOND, &mut client);
     // Two more than a connection may have at a time: they wait for a place.
     for last in 10..20 {
-        client.send(world.now, address(last), &[last]);
+        client.send(world.now, address(last), 0, &[last]);
     }
     world.run(10 * SECOND, &mut client);
     assert_eq!((world.flows.len(), world.at_target.len()), (8, 8));
     for (_, flow, payload) in world.at_target.clone() {
-        world.proxy.handle_reply(world.now, flow, &payload);
+        world.proxy.handle_reply(world.now, flow, 0, &payload);
     }
     world.run(12 * SECOND, &mut client);
     let mut back = 0;
-    while let Some((to, payload)) = client.poll_arrived() {
-        assert_eq!(to, address(payload[0]));
+    while let Some(came) = client.poll_arrived() {
+        assert_eq!(came.to, address(came.payload[0]));
         back += 1;
     }
     assert_eq!(back, 8);
@@ -238,11 +238,11 @@ fn each_of_those_behind_it_has_a_flow_of_its_own_up_to_the_limit() {
 #[test]
 fn a_proxy_that_drains_takes_nobody_new_and_serves_who_is_there() {
     let (mut world, mut client) = pair("", "");
-    client.send(world.now, address(7), b"one");
+    client.send(world.now, address(7), 0, b"one");
     world.run(5 * SECOND, &mut client);
     world.proxy.drain(world.now);
-    client.send(world.now, address(7), b"two");
-    client.send(world.now, address(8), b"new");
+    client.send(world.now, address(7), 0, b"two");
+    client.send(world.now, address(8), 0, b"new");
     world.run(10 * SECOND, &mut client);
     let payloads: Vec<_> = world.at_target.iter().map(|it| it.2.clone()).collect();
     assert_eq!(payloads, [&b"one"[..], b"two"]);
@@ -260,7 +260,7 @@ fn without_nested_control_a_burst_leaves_at_once_and_unmarked() {
     let (mut world, mut client) = pair("nested=off", "mode=warm");
     world.run(5 * SECOND, &mut client);
     for _ in 0..1000 {
-        client.send(world.now, address(7), &[0; 1000]);
+        client.send(world.now, address(7), 0, &[0; 1000]);
     }
     let mut buffer = Vec::new();
     let most = std::num::NonZeroUsize::new(10).unwrap();
@@ -276,11 +276,11 @@ fn without_nested_control_a_burst_leaves_at_once_and_unmarked() {
 #[test]
 fn a_request_that_crosses_the_goaway_is_told_so_even_if_the_answer_is_lost_at_first() {
     let (mut world, mut client) = pair("", "");
-    client.send(world.now, address(7), b"hello");
+    client.send(world.now, address(7), 0, b"hello");
     world.run(3 * SECOND, &mut client);
     let first = world.flows[0];
     world.proxy.drain(world.now);
-    client.send(world.now, address(8), b"too late");
+    client.send(world.now, address(8), 0, b"too late");
     world.run(world.now + DELAY * 9 / 10, &mut client);
     world.loses = |_| true;
     world.run(world.now + DELAY / 5, &mut client);
@@ -303,12 +303,12 @@ fn a_token_that_is_withdrawn_opens_no_request_on_a_connection_that_stands() {
     let clock = clock();
     let mut world = World::new(clock.clone(), proxy(&clock, "", &["first"]));
     let mut client = client(&clock, "", Some("first"));
-    client.send(world.now, address(7), b"hello");
+    client.send(world.now, address(7), 0, b"hello");
     world.run(3 * SECOND, &mut client);
     let settings = proxy_settings(&clock, "", &["second"]);
     world.proxy.reconfigure(world.now, settings).unwrap();
-    client.send(world.now, address(8), b"another");
-    client.send(world.now, address(7), b"more");
+    client.send(world.now, address(8), 0, b"another");
+    client.send(world.now, address(7), 0, b"more");
     world.run(6 * SECOND, &mut client);
     assert!(client.error().unwrap().contains("407"));
     let payloads: Vec<_> = world.at_target.iter().map(|it| &it.2[..]).collect();
@@ -326,7 +326,7 @@ fn who_asks_again_and_again_without_a_token_loses_the_connection() {
     let mut client = client(&clock, "mode=warm", None);
     world.run(2 * SECOND, &mut client);
     for (last, stays) in [(7, 1), (8, 1), (9, 1), (10, 0)] {
-        client.send(world.now, address(last), b"hello");
+        client.send(world.now, address(last), 0, b"hello");
         world.run(world.now + SECOND / 2, &mut client);
         assert_eq!(world.proxy.busy(), (stays, 0), "{last}");
     }

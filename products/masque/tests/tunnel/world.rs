@@ -118,8 +118,9 @@ impl Peer for Client {
     }
 }
 
-/// A packet under way: when it arrives, whether at the proxy, and who sent it or gets it.
-type Flying = (Duration, bool, SocketAddr, Vec<u8>);
+/// A packet under way: when it arrives, whether at the proxy, who sent it or gets it, and its ECN
+/// bits.
+type Flying = (Duration, bool, SocketAddr, u8, Vec<u8>);
 
 pub struct World {
     pub now: Duration,
@@ -132,6 +133,10 @@ pub struct World {
     pub loses: fn(usize) -> bool,
     /// The datagrams that came out at the target, and when.
     pub at_target: Vec<(Duration, FlowId, Bytes)>,
+    /// Their ECN bits.
+    pub marks: Vec<u8>,
+    /// The packets between client and proxy.
+    pub wire: Vec<Vec<u8>>,
     /// The IP packets that came out at the proxy's routes.
     pub routed: Vec<Bytes>,
     pub flows: Vec<FlowId>,
@@ -151,6 +156,8 @@ impl World {
             sent: 0,
             loses: |_| false,
             at_target: Vec::new(),
+            marks: Vec::new(),
+            wire: Vec::new(),
             routed: Vec::new(),
             flows: Vec::new(),
             closed: Vec::new(),
@@ -197,12 +204,12 @@ impl World {
         let now = self.now;
         let is_due = |flying: &Flying| flying.0 <= now;
         while self.flying.front().is_some_and(is_due)
-            && let Some((_, at_proxy, other, bytes)) = self.flying.pop_front()
+            && let Some((_, at_proxy, other, ecn, bytes)) = self.flying.pop_front()
         {
             let datagram = Received {
                 remote: if at_proxy { other } else { address(2) },
                 local_ip: None,
-                ecn: 0,
+                ecn,
                 payload: BytesMut::from(&bytes[..]),
             };
             if at_proxy {
@@ -224,7 +231,10 @@ impl World {
                         self.proxy.answer(self.now, flow, answer);
                     }
                 }
-                Output::Send(flow, payload) => self.at_target.push((self.now, flow, payload)),
+                Output::Send(flow, ecn, payload) => {
+                    self.at_target.push((self.now, flow, payload));
+                    self.marks.push(ecn);
+                }
                 Output::Packet(_, packet) => self.routed.push(packet),
                 Output::Unrouted(flow, packet) => {
                     let problem = bentpipe_masque::Problem::NoRoute;
@@ -256,8 +266,15 @@ impl World {
         let size = transmit.segment_size.unwrap_or(buffer.len()).max(1);
         for bytes in buffer.chunks(size) {
             self.sent += 1;
+            self.wire.push(bytes.to_vec());
             if !(self.loses)(self.sent) {
-                let flying = (self.now + DELAY, to_proxy, who, bytes.to_vec());
+                let flying = (
+                    self.now + DELAY,
+                    to_proxy,
+                    who,
+                    transmit.ecn,
+                    bytes.to_vec(),
+                );
                 self.flying.push_back(flying);
             }
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bentpipe_endpoint::EndpointError;
 use bentpipe_endpoint::driver::{Port, ReceiveBuffer};
-use bentpipe_masque::{Client, is_of_link};
+use bentpipe_masque::{Client, Delivery, is_of_link};
 
 use super::network::Interface;
 use crate::program::batch::Batch;
@@ -69,7 +69,7 @@ impl Near {
     pub fn receive(&mut self, now: Duration, client: &mut Client) -> Result<(), EndpointError> {
         match self {
             Self::Udp(side) => side.port.receive_to(&mut side.landing, |datagram| {
-                client.send(now, datagram.remote, &datagram.payload);
+                client.send(now, datagram.remote, datagram.ecn, &datagram.payload);
             }),
             Self::Tun(side) => {
                 for _ in 0..AT_ONCE {
@@ -107,7 +107,7 @@ impl AsFd for Near {
 impl UdpSide {
     fn hand_on(&mut self, client: &mut Client) -> Unsent {
         let mut unsent = Unsent::default();
-        while let Some((to, payload)) = client.poll_arrived() {
+        while let Some(Delivery { to, payload, .. }) = client.poll_arrived() {
             let most = self.port.most_segments();
             if self.batch_to == Some(to) && self.batch.add(&payload, most) {
                 continue;

@@ -249,7 +249,7 @@ impl Worker {
                 return;
             }
             *down += datagram.payload.len() as u64;
-            proxy.handle_reply(now, flow, &datagram.payload);
+            proxy.handle_reply(now, flow, datagram.ecn, &datagram.payload);
         });
         if let Err(error) = &taken {
             proxy.fail(now, flow, &error.to_string());
@@ -297,7 +297,7 @@ impl Worker {
         while let Some(output) = self.proxy.poll_output() {
             is_any = true;
             match output {
-                Output::Send(flow, payload) => self.send(now, flow, &payload),
+                Output::Send(flow, _, payload) => self.send(now, flow, &payload),
                 Output::Open(flow, target) => {
                     self.flush(now);
                     self.open(now, flow, &target);

@@ -1,0 +1,312 @@
+//! Packets of QUIC that pass beside a tunnel: the virtual connection IDs of a proxy's clients, and
+//! what these are for.
+
+use std::time::Duration;
+
+use bentpipe_connections::steering::ConnectionIds;
+use bentpipe_endpoint::{Received, Transmit};
+use h3::error::Code;
+use noq_proto::{ConnectionIdGenerator, PathId};
+
+use super::flow::Flow;
+use super::{FlowId, MasqueProxy, Output};
+use crate::channel::Ending;
+use crate::counts::Statistics;
+use crate::forwarding::{
+    Cid, CidCapsule, FIRST_ALLOWED, LONGEST_CID, MOST_IDS, Outgoing, PrefixMap, is_short,
+};
+
+/// The connection IDs of a flow.
+pub struct FlowIds {
+    /// Those of the client, by which packets of the target are found. Each flow has a socket of its
+    /// own, so they conflict with those of the same flow alone.
+    clients: PrefixMap<ClientId>,
+    /// Those of the target, with the virtual ones that packets for it have.
+    targets: Vec<(Cid, Cid)>,
+    /// All virtual ones.
+    virtual_ids: Vec<Cid>,
+    /// Registrations that came, and that may come.
+    registered: u64,
+    allowed: u64,
+}
+
+/// A connection ID of a client.
+struct ClientId {
+    virtual_id: Cid,
+    /// The client knows the virtual one: packets that have it may be sent.
+    is_known: bool,
+}
+
+impl Default for FlowIds {
+    fn default() -> Self {
+        Self {
+            clients: PrefixMap::default(),
+            targets: Vec::new(),
+            virtual_ids: Vec::new(),
+            registered: 0,
+            allowed: FIRST_ALLOWED,
+        }
+    }
+}
+
+/// The virtual connection IDs of all flows. None is like another, also not of the two directions.
+pub struct VirtualIds {
+    /// With the flow, and the target's connection ID if packets for that have it.
+    by_id: PrefixMap<(FlowId, Option<Cid>)>,
+    random: Box<dyn ConnectionIdGenerator>,
+}
+
+impl VirtualIds {
+    /// None; they are made as the connection IDs of the proxy itself, so that packets come to the
+    /// same worker, and nobody can guess one.
+    pub fn new(ids: &ConnectionIds) -> Self {
+        Self {
+            by_id: PrefixMap::default(),
+            random: ids(),
+        }
+    }
+
+    /// A new one in place of a connection ID of `length` bytes: as long, so that packets keep their
+    /// size, but never so short that it may be another's.
+    fn add(&mut self, flow: FlowId, length: usize, target: Option<&Cid>) -> Cid {
+        let length = length.max(self.random.cid_len());
+        loop {
+            let mut bytes = Vec::new();
+            while bytes.len() < length {
+                bytes.extend_from_slice(&self.random.generate_cid());
+            }
+            bytes.truncate(length);
+            let id = Cid::from(bytes);
+            if self.by_id.insert(id.clone(), (flow, target.cloned())) {
+                return id;
+            }
+        }
+    }
+
+    /// A flow is over.
+    pub fn forget(&mut self, ids: &FlowIds) {
+        for id in &ids.virtual_ids {
+            self.by_id.remove(id);
+        }
+    }
+}
+
+impl FlowIds {
+    /// Adds a connection ID of the client; `None`: it conflicts with another, or is too long.
+    fn add_client(&mut self, id: &Cid, flow: FlowId, all: &mut VirtualIds) -> Option<Cid> {
+        // Who registers one again wants another virtual one.
+        let is_again = self.clients.get_mut(id).is_some();
+        if id.len() > LONGEST_CID || !is_again && self.clients.conflicts(id) {
+            return None;
+        }
+        self.close_client(id, all);
+        let virtual_id = all.add(flow, id.len(), None);
+        self.virtual_ids.push(virtual_id.clone());
+        let value = ClientId {
+            virtual_id: virtual_id.clone(),
+            is_known: false,
+        };
+        self.clients.insert(id.clone(), value);
+        Some(virtual_id)
+    }
+
+    fn add_target(&mut self, id: &Cid, flow: FlowId, all: &mut VirtualIds) -> Option<Cid> {
+        if id.len() > LONGEST_CID {
+            return None;
+        }
+        self.close_target(id, all);
+        let virtual_id = all.add(flow, id.len(), Some(id));
+        self.virtual_ids.push(virtual_id.clone());
+        self.targets.push((id.clone(), virtual_id.clone()));
+        Some(virtual_id)
+    }
+
+    /// Says whether there was one.
+    fn close_client(&mut self, id: &Cid, all: &mut VirtualIds) -> bool {
+        let Some(gone) = self.clients.remove(id) else {
+            return false;
+        };
+        self.release(&gone.virtual_id, all);
+        true
+    }
+
+    fn close_target(&mut self, id: &Cid, all: &mut VirtualIds) -> bool {
+        let Some(index) = self.targets.iter().position(|(it, _)| it == id) else {
+            return false;
+        };
+        let (_, virtual_id) = self.targets.swap_remove(index);
+        self.release(&virtual_id, all);
+        true
+    }
+
+    fn release(&mut self, virtual_id: &Cid, all: &mut VirtualIds) {
+        self.virtual_ids.retain(|it| it != virtual_id);
+        all.by_id.remove(virtual_id);
+    }
+
+    /// Registers one; says whether the client may have done so.
+    fn count_registration(&mut self) -> bool {
+        self.registered += 1;
+        self.registered <= self.allowed
+    }
+
+    /// Allows as many registrations as there is room for, if that is more than before; the number
+    /// of the last.
+    fn allow(&mut self) -> Option<u64> {
+        let room = MOST_IDS.saturating_sub(self.virtual_ids.len()) as u64;
+        let allowed = self.registered + room;
+        if allowed <= self.allowed {
+            return None;
+        }
+        self.allowed = allowed;
+        Some(allowed - 1)
+    }
+}
+
+impl Flow {
+    /// Takes what the client has said of connection IDs, and answers.
+    pub fn hear(&mut self, id: FlowId, all: &mut VirtualIds, counts: &mut Statistics) {
+        let mut channel = self.channel.borrow_mut();
+        let mut wrong = None;
+        while let Some(said) = channel.heard.pop_front() {
+            match said {
+                CidCapsule::RegisterClient(_) | CidCapsule::RegisterTarget(_)
+                    if !self.ids.count_registration() =>
+                {
+                    wrong = Some("more connection IDs than are allowed");
+                }
+                CidCapsule::RegisterClient(real) => {
+                    let added = self.ids.add_client(&real, id, all);
+                    counts.virtual_connection_ids_total += u64::from(added.is_some());
+                    channel.say(&match added {
+                        Some(virtual_id) => CidCapsule::AckClient(real, virtual_id),
+                        None => CidCapsule::CloseClient(real),
+                    });
+                }
+                CidCapsule::RegisterTarget(real) => {
+                    let added = self.ids.add_target(&real, id, all);
+                    counts.virtual_connection_ids_total += u64::from(added.is_some());
+                    channel.say(&match added {
+                        Some(virtual_id) => CidCapsule::AckTarget(real, virtual_id),
+                        None => CidCapsule::CloseTarget(real),
+                    });
+                }
+                CidCapsule::AckClientVirtual(real, virtual_id) => {
+                    // One that was replaced meanwhile is of no use any more.
+                    let known = self.ids.clients.get_mut(&real);
+                    if let Some(known) = known.filter(|it| it.virtual_id == virtual_id) {
+                        known.is_known = true;
+                    }
+                }
+                CidCapsule::CloseClient(real) => {
+                    self.ids.close_client(&real, all);
+                }
+                CidCapsule::CloseTarget(real) => {
+                    self.ids.close_target(&real, all);
+                }
+                CidCapsule::AckClient(..)
+                | CidCapsule::AckTarget(..)
+                | CidCapsule::MaxConnectionIds(_) => {
+                    wrong = Some("a capsule that only proxies send");
+                }
+            }
+            if let Some(why) = wrong {
+                channel.leave(Err(Code::H3_MESSAGE_ERROR));
+                channel.end(Ending::Failed(why.to_owned()));
+                return;
+            }
+            if let Some(most) = self.ids.allow() {
+                channel.say(&CidCapsule::MaxConnectionIds(most));
+            }
+        }
+    }
+}
+
+impl MasqueProxy {
+    /// Sends on a packet of a client that has come beside the tunnel, if it is one.
+    pub(super) fn forward_to_target(&mut self, now: Duration, datagram: &Received) -> bool {
+        let packet = &datagram.payload[..];
+        if !is_short(packet) {
+            return false;
+        }
+        let Some((virtual_id, (id, Some(real)))) = self.virtual_ids.by_id.find(&packet[1..]) else {
+            return false;
+        };
+        let Some(flow) = self.flows.get_mut(id) else {
+            return false;
+        };
+        // Of a client that moves, it is where noq has found it.
+        let entry = self.endpoint.get(flow.client);
+        let path = entry.and_then(|it| it.connection.network_path(PathId::ZERO).ok());
+        if path.is_none_or(|it| it.remote() != datagram.remote) {
+            return false;
+        }
+        flow.touched = now;
+        let channel = flow.channel.borrow();
+        let transforms = channel.transforms.as_ref().filter(|_| flow.is_open);
+        let changed =
+            transforms.and_then(|it| it.receiving.to_real(packet, virtual_id.len(), real));
+        match changed {
+            Some(packet) => {
+                self.counts.received_forwarded_packets_total += 1;
+                self.outputs
+                    .push_back(Output::Send(*id, datagram.ecn, packet));
+            }
+            None => self.counts.unknown_datagrams_total += 1,
+        }
+        true
+    }
+
+    /// Has a packet of a target pass beside the tunnel, if it may.
+    pub(super) fn forward_to_client(
+        &mut self,
+        now: Duration,
+        id: FlowId,
+        ecn: u8,
+        packet: &[u8],
+    ) -> bool {
+        if !is_short(packet) {
+            return false;
+        }
+        let Some(flow) = self.flows.get_mut(&id) else {
+            return false;
+        };
+        let Some(packet) = flow.to_virtual(packet) else {
+            return false;
+        };
+        let entry = self.endpoint.get(flow.client);
+        let path = entry.and_then(|it| it.connection.network_path(PathId::ZERO).ok());
+        let Some(path) = path else {
+            return false;
+        };
+        flow.touched = now;
+        let path = Transmit {
+            ecn,
+            ..Transmit::to(path.remote(), path.local_ip())
+        };
+        let bytes = packet.len() as u64;
+        let most = self.settings.tunnel.carriage.queue;
+        if self.outgoings.push(Outgoing { path, packet }, most) {
+            self.counts.forwarded_packets_total += 1;
+            self.counts.forwarded_bytes_total += bytes;
+        } else {
+            self.counts.queue_full_datagrams_total += 1;
+        }
+        true
+    }
+}
+
+impl Flow {
+    /// The packet that is sent in place of this one; `None`: it has to go through the tunnel.
+    fn to_virtual(&self, packet: &[u8]) -> Option<bytes::Bytes> {
+        let channel = self.channel.borrow();
+        let transforms = channel.transforms.as_ref()?;
+        let (id, known) = self.ids.clients.find(&packet[1..])?;
+        if !known.is_known || channel.has_ended() {
+            return None;
+        }
+        transforms
+            .sending
+            .to_virtual(packet, id.len(), &known.virtual_id)
+    }
+}
