@@ -32,7 +32,7 @@ its file is there a round trip later."""
 _LEFT = """The second table of each path has what ended slow start most frequently, and when: the median,
 from the client's first packet on. `loss` means that the slow start did not see the full link
 before its queue overflowed, or that a packet was lost on the medium; *not left* that the file was
-there before; *not told* that the stack does not say."""
+there before; *not reported* that the stack does not say."""
 
 _ACTS = """The least queue from which on a slow start acts before the first loss in most trials: it ends, or
 first slows down, as HyStart++ does:"""
@@ -104,7 +104,7 @@ def _from(grid: Grid, variant: str) -> str:
     """The queue from which on a slow start acts in most trials; the queues grow from left to
     right."""
     if not _says(grid, variant):
-        return "not told"
+        return "not reported"
     least = None
     for setting in reversed(grid.settings):
         cell = grid.cells.get((variant, setting))
@@ -149,7 +149,7 @@ def _ended(cell: Cell | None) -> str:
     runs = [SlowStartTrial(one) for one in cell.records]
     ((word, count),) = Counter(one.left_by for one in runs).most_common(1)
     if word is None:
-        return "not told" if is_tcp(cell) else "not left"
+        return "not reported" if is_tcp(cell) else "not left"
     times = sorted(one.left_s for one in runs if one.left_by == word and one.left_s is not None)
     said = literal(word.replace("_", " "))
     text = f"{said} {times[len(times) // 2]:.1f} s" if times else said

@@ -118,7 +118,7 @@ def test_tcp_stands_beside_and_does_not_say_how_it_left_slow_start(bentpipe: Com
     write([trial(REFERENCE, 1, small, **left), trial(GOOD, 1, small), linux])
     text = page(bentpipe, "slow-start")
     assert "| linux:cc=cubic | 70 % | 2.0 % |" in text
-    assert "| linux's own cubic | not told |" in text and "| trains | not left |" in text
+    assert "| linux's own cubic | not reported |" in text and "| trains | not left |" in text
     assert "a round trip more" in text
 
 

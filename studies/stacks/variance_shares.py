@@ -52,8 +52,8 @@ def in_short(found: Controlled) -> Iterator[str]:
     for scenario, families, one in splits(found):
         if families == FAMILIES:
             yield (
-                f"Over {short(scenario)} the congestion control has {_part(one, 'server')} of the variance "
-                f"of log goodput, the stack {_part(one, 'client')}, and how the two suit each other "
+                f"Over {short(scenario)} the congestion control explains {_part(one, 'server')} of the "
+                f"variance of log goodput, the stack {_part(one, 'client')}, and how the two suit each other "
                 f"{_part(one, 'pair')}."
             )
 
@@ -67,12 +67,12 @@ def advice(found: Controlled) -> Iterator[str]:
         if one.low.server > one.high.client:
             yield (
                 f"- Over {short(scenario)} choose the congestion control first, and the stack after it: it "
-                f"has {control} of goodput's variance, the stack {stack}."
+                f"explains {control} of goodput's variance, the stack {stack}."
             )
         elif one.low.client > one.high.server:
             yield (
                 f"- Over {short(scenario)} choose the stack first, and its congestion control after it: the "
-                f"stack has {stack} of goodput's variance, the congestion control {control}."
+                f"stack explains {stack} of goodput's variance, the congestion control {control}."
             )
 
 
@@ -83,7 +83,7 @@ def finding(found: Controlled) -> str:
     """The title of the page: the shares over the path with losses; "" without them."""
     for scenario, families, one in splits(found):
         if families == FAMILIES and short(scenario) == "satloss":
-            begin = "With 1 % of loss congestion control has"
+            begin = "With 1 % of loss congestion control explains"
             return fitting(
                 f"{begin} {_part(one, 'server')} of goodput's variance, the stack {_part(one, 'client')}",
                 f"{begin} {_part(one, 'server')} of the variance of goodput",

@@ -63,6 +63,27 @@ def test_datagrams_go_in_streams_or_without_congestion_control_if_asked_for(
 
 
 @pytest.mark.virtual_time
+def test_packets_with_short_headers_pass_beside_the_tunnel_if_both_ends_forward(bentpipe: Command) -> None:
+    installed_or_skip("noq")
+    forwarding = [f"masque:forward={transform}" for transform in ("scramble", "identity")]
+    words = [*WORDS, *(it for one in forwarding for it in ("--treatment", one))]
+    words += ["--treatment", "masque=terminal:forward=scramble,gateway"]
+    first, again = (bentpipe.trials(*words, "--out", out) for out in ("A", "B"))
+    assert [one["outcome"] for one in first] == ["ok"] * 3
+    assert [one["packet_log_hash"] for one in first] == [one["packet_log_hash"] for one in again]
+    scrambled, plain, tunnelled = first
+    for one in (scrambled, plain):
+        terminal, gateway = of("terminal", one), of("gateway", one)
+        assert gateway["forwarded_packets_total"] > 1300 and gateway["forwarded_bytes_total"] > 1_900_000
+        assert terminal["received_forwarded_packets_total"] == gateway["forwarded_packets_total"]
+        # The handshake, and what comes before the proxy knows the connection IDs.
+        assert 0 < gateway["sent_datagrams_total"] < 40
+        assert terminal["virtual_connection_ids_total"] == gateway["virtual_connection_ids_total"] >= 2
+    assert of("gateway", tunnelled)["forwarded_packets_total"] == 0
+    assert of("gateway", tunnelled)["sent_datagrams_total"] > 1300
+
+
+@pytest.mark.virtual_time
 def test_probes_for_a_larger_mtu_do_not_fit_and_are_counted(bentpipe: Command) -> None:
     installed_or_skip("noq")
     (one,) = bentpipe.trials(*WORDS, "--treatment", "masque")
@@ -73,7 +94,7 @@ def test_probes_for_a_larger_mtu_do_not_fit_and_are_counted(bentpipe: Command) -
 @pytest.mark.virtual_time
 @pytest.mark.parametrize(
     "option",
-    ["carry=pigeons", "queue=10", "mode=hot", "cc=vegas", "mtu=9000", "nested=off:cc=cubic", "window=x"],
+    ["carry=pigeons", "queue=10", "mode=hot", "cc=vegas", "mtu=9000", "nested=off:cc=cubic", "window=x", "forward=yes"],
 )
 def test_an_option_that_there_is_not_is_unsupported(option: str, bentpipe: Command) -> None:
     installed_or_skip("noq")
@@ -89,9 +110,12 @@ def test_connections_pass_in_real_time(bentpipe: Command, namespaces: None) -> N
     installed_or_skip("noq")
     words = [*WORDS, "--testbed", "emu", "--treatment", "masque"]
     asked = "masque=terminal:mode=warm:carry=streams,gateway:carry=streams"
-    datagrams, streams = trusted(bentpipe.trials(*words, "--treatment", asked))
+    beside = "masque:forward=scramble"
+    trials = trusted(bentpipe.trials(*words, "--treatment", asked, "--treatment", beside))
+    datagrams, streams, forwarded = trials
     assert of("terminal", datagrams)["received_datagrams_total"] > 1000
     assert of("terminal", streams)["received_capsules_total"] > 1000
+    assert of("terminal", forwarded)["received_forwarded_packets_total"] > 1000
 
 
 @pytest.mark.virtual_time
