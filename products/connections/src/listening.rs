@@ -87,6 +87,13 @@ pub fn listen(
 /// A worker's sockets at the addresses that clients connect to.
 pub struct ListeningPorts(Vec<(Port, SocketAddr)>);
 
+/// Datagrams of one size that the kernel takes in one call: as many as it knows, and no more bytes
+/// than UDP can carry.
+#[must_use]
+pub fn most_segments(port: &Port) -> usize {
+    port.most_segments().min(MOST_BYTES / LARGEST_PAYLOAD)
+}
+
 impl ListeningPorts {
     /// Over sockets that are bound.
     pub fn new(sockets: Vec<UdpSocket>) -> Result<Self, EndpointError> {
@@ -115,12 +122,10 @@ impl ListeningPorts {
         self.0.get_mut(index).map(|(port, _)| port)
     }
 
-    /// Datagrams of one size that the kernel takes in one call: as many as it knows, and no more
-    /// bytes than UDP can carry.
+    /// [`most_segments`] of these sockets.
     #[must_use]
     pub fn most_segments(&self) -> usize {
-        let most = self.iter().next().map_or(1, Port::most_segments);
-        most.min(MOST_BYTES / LARGEST_PAYLOAD)
+        self.iter().next().map_or(1, most_segments)
     }
 
     /// The number of the one that an answer leaves by: its client came to it.

@@ -45,6 +45,8 @@ pub struct Channel {
     pub heard: VecDeque<CidCapsule>,
     /// Capsules that are to be sent.
     outgoing: BytesMut,
+    /// Bytes of these that answer the peer.
+    answers: usize,
     /// How the sending side is to end, and with what code if that is an error.
     leaving: Option<Result<(), Code>>,
     writer: Option<Waker>,
@@ -112,7 +114,13 @@ impl Channel {
 
     /// Adds a capsule about connection IDs.
     pub fn say(&mut self, capsule: &CidCapsule) {
-        capsule.put(&mut self.outgoing);
+        self.put_answer(|outgoing| capsule.put(outgoing));
+    }
+
+    fn put_answer(&mut self, put: impl FnOnce(&mut BytesMut)) {
+        let before = self.outgoing.len();
+        put(&mut self.outgoing);
+        self.answers += self.outgoing.len() - before;
         wake(&mut self.writer);
     }
 
@@ -136,11 +144,10 @@ impl Channel {
     /// Takes what the peer says of addresses, and answers.
     fn hear(&mut self, said: Addressing) -> Result<(), CapsuleError> {
         if let Some(answer) = self.sides.as_mut().and_then(|it| it.hear(said)) {
-            if self.outgoing.len() > MOST_ANSWERS {
+            if self.answers > MOST_ANSWERS {
                 return Err(CapsuleError::TooMuch);
             }
-            answer.put(&mut self.outgoing);
-            wake(&mut self.writer);
+            self.put_answer(|outgoing| answer.put(outgoing));
         }
         Ok(())
     }
@@ -150,7 +157,7 @@ impl Channel {
             Capsule::Payload(payload) => self.arrived.push_back(payload),
             Capsule::Addressing(said) => self.hear(said)?,
             Capsule::Cid(said) => {
-                if self.heard.len() >= MOST_HEARD || self.outgoing.len() > MOST_ANSWERS {
+                if self.heard.len() >= MOST_HEARD || self.answers > MOST_ANSWERS {
                     return Err(CapsuleError::TooMuch);
                 }
                 self.heard.push_back(said);
@@ -195,6 +202,7 @@ impl Channel {
             return Poll::Ready(Err(Err(code)));
         }
         if !self.outgoing.is_empty() {
+            self.answers = 0;
             return Poll::Ready(Ok(self.outgoing.split().freeze()));
         }
         if let Some(how) = self.leaving {

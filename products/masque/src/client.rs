@@ -19,7 +19,7 @@ use crate::channel::{Channel, Ending, Phase, Shared};
 use crate::config::{ClientSettings, NO_ERROR, Purpose};
 use crate::counts::Statistics;
 use crate::forwarding::field::Forwarding;
-use crate::forwarding::{Outgoings, PrefixMap, TransformKind};
+use crate::forwarding::{ForwardQueue, TransformKind};
 use crate::ip::Sides;
 
 mod forwarding;
@@ -27,7 +27,7 @@ mod ip;
 mod live;
 mod request;
 
-use forwarding::{FlowIds, VirtualId};
+use forwarding::{FlowIds, VirtualIds};
 use ip::HostAddresses;
 use live::Live;
 use request::request;
@@ -58,9 +58,12 @@ pub struct Client {
     flows: BTreeMap<SocketAddr, Flow>,
     arrived: VecDeque<Delivery>,
     /// By the virtual connection IDs of forwarded packets that come.
-    virtual_ids: PrefixMap<VirtualId>,
-    /// Forwarded packets for the proxy.
-    outgoings: Outgoings,
+    virtual_ids: VirtualIds,
+    /// Forwarded packets for the proxy, and whether these are next.
+    forwarded: ForwardQueue,
+    is_forwarded_next: bool,
+    /// When something of the proxy's came the last time.
+    heard: Duration,
     counts: Statistics,
     /// Why the latest request or connection failed.
     error: Option<String>,
@@ -115,8 +118,10 @@ impl Client {
             live: None,
             flows: BTreeMap::new(),
             arrived: VecDeque::new(),
-            virtual_ids: PrefixMap::default(),
-            outgoings: Outgoings::default(),
+            virtual_ids: VirtualIds::default(),
+            forwarded: ForwardQueue::default(),
+            is_forwarded_next: false,
+            heard: Duration::ZERO,
             counts: Statistics::default(),
             error: None,
             next_sweep: ANSWER,
@@ -161,7 +166,7 @@ impl Client {
         let forward = self.settings.tunnel.forward;
         let flow = flow.or_insert_with(|| Flow::new(now, self.sides.clone(), forward));
         flow.touched = now;
-        flow.see_client(payload);
+        flow.see_client(now, payload, &mut self.virtual_ids);
         let is_sent = flow.channel.borrow().stream.is_some();
         let handle = live.handle;
         if !is_sent {
@@ -218,9 +223,22 @@ impl Client {
         most: NonZeroUsize,
         buffer: &mut Vec<u8>,
     ) -> Option<Transmit> {
-        if let Some(transmit) = self.outgoings.poll(most, buffer) {
-            return Some(transmit);
+        // In turns, so that neither keeps the other waiting.
+        self.is_forwarded_next = !self.is_forwarded_next;
+        if self.is_forwarded_next {
+            let forwarded = self.forwarded.poll(most, buffer);
+            return forwarded.or_else(|| self.poll_tunnel(now, most, buffer));
         }
+        self.poll_tunnel(now, most, buffer)
+            .or_else(|| self.forwarded.poll(most, buffer))
+    }
+
+    fn poll_tunnel(
+        &mut self,
+        now: Duration,
+        most: NonZeroUsize,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Transmit> {
         let instant = self.clock.instant(now);
         let (mut transmit, handle) = self.endpoint.poll_transmit(instant, most, buffer)?;
         if let Some(handle) = handle {
@@ -306,7 +324,7 @@ impl Client {
                 .iter()
                 .any(|it| !matches!(it, Event::DatagramReceived));
             while let Some(event) = events.pop_front() {
-                self.handle_event(handle, &event);
+                self.handle_event(now, handle, &event);
             }
             if is_more || self.wants_to_close() {
                 self.progress(now, handle);
@@ -320,7 +338,7 @@ impl Client {
         live.is_some_and(|it| it.tunnel.session.wants_to_close().is_some())
     }
 
-    fn handle_event(&mut self, handle: usize, event: &Event) {
+    fn handle_event(&mut self, now: Duration, handle: usize, event: &Event) {
         let (Some(live), Some(entry)) = (self.live.as_mut(), self.endpoint.get(handle)) else {
             return;
         };
@@ -328,7 +346,7 @@ impl Client {
         match event {
             Event::DatagramReceived => {
                 let (clients, arrived) = (&live.clients, &mut self.arrived);
-                let flows = &mut self.flows;
+                let (flows, ids) = (&mut self.flows, &mut self.virtual_ids);
                 let mut registered = false;
                 let taken = live
                     .tunnel
@@ -336,7 +354,7 @@ impl Client {
                         if let Some(client) = clients.get(&id) {
                             registered |= flows
                                 .get_mut(client)
-                                .is_some_and(|it| it.see_target(&payload));
+                                .is_some_and(|it| it.see_target(now, &payload, ids));
                             arrived.push_back(Delivery::tunnelled(*client, payload));
                         }
                     });
@@ -383,7 +401,7 @@ impl Client {
             for payload in arrived {
                 self.counts.received_capsules_total += 1;
                 self.counts.received_bytes_total += payload.len() as u64;
-                flow.see_target(&payload);
+                flow.see_target(now, &payload, &mut self.virtual_ids);
                 self.arrived
                     .push_back(Delivery::tunnelled(*client, payload));
             }
@@ -405,8 +423,9 @@ impl Client {
             }
         }
         for (client, stream) in over {
-            self.flows.remove(&client);
-            self.virtual_ids.retain(|it| it.flow != client);
+            if let Some(gone) = self.flows.remove(&client) {
+                gone.ids.forget(&mut self.virtual_ids);
+            }
             if let Some(stream) = stream {
                 live.tunnel.channels.remove(&stream.into_inner());
                 live.clients.remove(&stream.into_inner());
@@ -459,6 +478,7 @@ impl Client {
         self.live = None;
         self.flows.clear();
         self.virtual_ids.clear();
+        self.forwarded.clear();
     }
 
     /// Says goodbye to the proxy.

@@ -42,9 +42,9 @@ bentpipe_service::statistics! {
     refused_packets_total: Counter,
     /// Payloads of no request or connection, or of a context that nobody registered.
     unknown_datagrams_total: Counter,
-    /// UDP datagrams that were sent between client and proxy.
+    /// UDP datagrams of the tunnel that were sent between client and proxy.
     tunnel_packets_total: Counter,
-    /// Bytes of UDP datagrams that were sent between client and proxy.
+    /// Bytes of UDP datagrams of the tunnel that were sent between client and proxy.
     tunnel_bytes_total: Counter,
     /// Packets between client and proxy that were taken for lost.
     lost_tunnel_packets_total: Counter,

@@ -19,6 +19,7 @@ mod ip;
 mod proxy;
 mod refusal;
 mod requests;
+mod segments;
 mod session;
 mod settings;
 mod streams;
@@ -39,6 +40,7 @@ pub use ip::{
 };
 pub use proxy::{Event, FlowId, MasqueProxy, Output};
 pub use refusal::Refusal;
+pub use segments::Segments;
 pub use settings::Settings;
 pub use target::{IpTemplate, Target, TargetError, Template};
 pub use tunnel::{Carriage, Carry};

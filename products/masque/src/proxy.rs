@@ -19,7 +19,7 @@ use noq_proto::{Connection, Event as ConnectionEvent, Incoming, ServerConfig, St
 use crate::channel::{Ending, Phase};
 use crate::config::{NO_ERROR, ProxySettings};
 use crate::counts::Statistics;
-use crate::forwarding::Outgoings;
+use crate::forwarding::ForwardQueue;
 use crate::refusal::Refusal;
 use crate::requests::{RequestKind, Requested, Requests, Takes, Tokens, serve};
 use crate::tunnel::Tunnel;
@@ -56,8 +56,9 @@ pub struct MasqueProxy {
     by_address: BTreeMap<IpAddr, FlowId>,
     /// The virtual connection IDs that forwarded packets of clients have.
     virtual_ids: VirtualIds,
-    /// Forwarded packets for clients.
-    outgoings: Outgoings,
+    /// Forwarded packets for clients, and whether these are next.
+    forwarded: ForwardQueue,
+    is_forwarded_next: bool,
     latest_flow: u64,
     outputs: VecDeque<Output>,
     counts: Statistics,
@@ -98,7 +99,8 @@ impl MasqueProxy {
             flows: BTreeMap::new(),
             by_address: BTreeMap::new(),
             virtual_ids: VirtualIds::new(&settings.ids()),
-            outgoings: Outgoings::default(),
+            forwarded: ForwardQueue::default(),
+            is_forwarded_next: false,
             latest_flow: 0,
             outputs: VecDeque::new(),
             counts: Statistics::default(),
@@ -251,9 +253,22 @@ impl MasqueProxy {
         most: NonZeroUsize,
         buffer: &mut Vec<u8>,
     ) -> Option<Transmit> {
-        if let Some(transmit) = self.outgoings.poll(most, buffer) {
-            return Some(transmit);
+        // In turns, so that neither keeps the other waiting.
+        self.is_forwarded_next = !self.is_forwarded_next;
+        if self.is_forwarded_next {
+            let forwarded = self.forwarded.poll(most, buffer);
+            return forwarded.or_else(|| self.poll_tunnels(now, most, buffer));
         }
+        self.poll_tunnels(now, most, buffer)
+            .or_else(|| self.forwarded.poll(most, buffer))
+    }
+
+    fn poll_tunnels(
+        &mut self,
+        now: Duration,
+        most: NonZeroUsize,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Transmit> {
         let instant = self.clock.instant(now);
         let (mut transmit, handle) = self.endpoint.poll_transmit(instant, most, buffer)?;
         if let Some(handle) = handle {

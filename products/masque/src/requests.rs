@@ -14,7 +14,7 @@ use h3::server::RequestResolver;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 
 use crate::channel::{Channel, Ending, Shared, read, write};
-use crate::forwarding::field::{self, Forwarding};
+use crate::forwarding::field::{self, Forwarding, Offer};
 use crate::forwarding::{Transform, TransformKind, Transforms};
 use crate::ip::{Scope, ScopeError};
 use crate::refusal::Refusal;
@@ -216,12 +216,15 @@ fn agree(
     asked: &HeaderMap,
     takes: Option<TransformKind>,
 ) -> (Option<Transforms>, Option<HeaderValue>) {
-    if !asked.contains_key(field::FORWARDING) {
-        return (None, None);
-    }
-    let offered = takes.and_then(|kind| Some((kind, field::offered(asked, kind)?)));
-    let Some((kind, key)) = offered else {
-        return (None, Some(field::NO));
+    let Some(kind) = takes else {
+        // It knows the field, and does not forward.
+        let is_asked = asked.contains_key(field::FORWARDING);
+        return (None, is_asked.then_some(field::NO));
+    };
+    let key = match field::offered(asked, kind) {
+        Offer::None => return (None, None),
+        Offer::Other => return (None, Some(field::NO)),
+        Offer::Wanted(key) => key,
     };
     let own = Forwarding::with_random_key(kind);
     let transforms = Transforms {

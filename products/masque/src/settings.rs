@@ -42,6 +42,9 @@ pub struct Settings {
     pub warm: bool,
     /// The transform of packets of QUIC that pass beside the tunnel; `None`: none do.
     pub forward: Option<TransformKind>,
+    /// The largest packet that passes beside the tunnel: what the tunnel carries, too, so that a
+    /// connection that goes on through it loses none for its size.
+    pub largest_forwarded: usize,
     /// The largest IP packet that is carried.
     pub largest_packet: usize,
     /// noq's configuration.
@@ -116,8 +119,9 @@ impl Settings {
         let mut transport = TransportConfig::default();
         let report = apply(&mut transport, around, &mut options, &peers)?;
         options.finish()?;
+        let largest_forwarded = mtu.parse::<usize>().map_or(0, |it| it - OVERHEAD);
         let largest_packet = match carriage.carry {
-            Carry::Datagrams => mtu.parse::<usize>().map_or(0, |it| it - OVERHEAD),
+            Carry::Datagrams => largest_forwarded,
             Carry::Streams => MOST_PACKET,
         };
         transport
@@ -135,6 +139,7 @@ impl Settings {
             nested,
             warm,
             forward,
+            largest_forwarded,
             largest_packet,
             transport,
             peers,

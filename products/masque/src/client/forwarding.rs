@@ -5,7 +5,7 @@
 //! connection ID go through the tunnel, as does all that comes before the proxy has acknowledged
 //! one.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -17,34 +17,48 @@ use super::{Client, Delivery, Flow};
 use crate::channel::{Channel, Ending, Phase};
 use crate::counts::Statistics;
 use crate::forwarding::{
-    Cid, CidCapsule, FIRST_ALLOWED, LONGEST_CID, MOST_IDS, Outgoing, PrefixMap, is_short, source_id,
+    Cid, CidCapsule, FIRST_ALLOWED, LONGEST_CID, MOST_IDS, PrefixMap, SHORTEST_VIRTUAL_ID,
+    is_short, source_id,
 };
+
+/// When packets have been forwarded for so long and nothing has come, the proxy is sent a packet of
+/// the tunnel: by that it learns where the client is, whose address a NAT may have changed.
+const SILENCE: Duration = Duration::from_secs(2);
 
 /// The connection IDs of a flow.
 pub struct FlowIds {
-    /// Those of the client of its connections.
-    clients: Vec<Cid>,
-    /// Those of the target, with the virtual ones that the proxy has given.
-    targets: PrefixMap<Option<Cid>>,
-    target_count: usize,
+    /// Those of the clients of its connections.
+    clients: BTreeMap<Cid, Registered>,
+    /// Those of the target.
+    targets: PrefixMap<Registered>,
     /// Registrations that were sent, and that may be.
     sent: u64,
     allowed: u64,
     /// Those that wait until there may be more.
     waiting: VecDeque<CidCapsule>,
     has_registered: bool,
+    /// Nothing of the flow was in the tunnel's queue when the first packet was forwarded.
+    has_begun: bool,
+}
+
+/// A connection ID that is registered, or waits for that.
+struct Registered {
+    /// The virtual one, once the proxy has given it.
+    virtual_id: Option<Cid>,
+    /// When a packet had it the last time.
+    used: Duration,
 }
 
 impl Default for FlowIds {
     fn default() -> Self {
         Self {
-            clients: Vec::new(),
+            clients: BTreeMap::new(),
             targets: PrefixMap::default(),
-            target_count: 0,
             sent: 0,
             allowed: FIRST_ALLOWED,
             waiting: VecDeque::new(),
             has_registered: false,
+            has_begun: false,
         }
     }
 }
@@ -52,10 +66,13 @@ impl Default for FlowIds {
 /// The meaning of a virtual connection ID of packets that come.
 pub struct VirtualId {
     /// Whom they are for.
-    pub flow: SocketAddr,
+    flow: SocketAddr,
     /// The connection ID that they have in truth.
     id: Cid,
 }
+
+/// The virtual connection IDs of packets that come.
+pub type VirtualIds = PrefixMap<VirtualId>;
 
 impl FlowIds {
     /// Whether there are registrations that nobody has had sent.
@@ -63,19 +80,50 @@ impl FlowIds {
         std::mem::take(&mut self.has_registered)
     }
 
-    fn add_client(&mut self, id: &[u8]) -> bool {
-        let is_new = self.clients.len() < MOST_IDS && !self.clients.iter().any(|it| it == id);
-        if is_new {
-            self.clients.push(Cid::copy_from_slice(id));
+    /// A flow is over.
+    pub fn forget(&self, virtual_ids: &mut VirtualIds) {
+        let all = self.clients.values();
+        for virtual_id in all.filter_map(|it| it.virtual_id.as_ref()) {
+            virtual_ids.remove(virtual_id);
         }
-        is_new
     }
 
-    fn add_target(&mut self, id: &[u8]) -> bool {
-        let is_new =
-            self.target_count < MOST_IDS && self.targets.insert(Cid::copy_from_slice(id), None);
-        self.target_count += usize::from(is_new);
-        is_new
+    /// Where as many are registered as can be, closes the one that has not been used for longest:
+    /// its connection is probably over.
+    fn make_room(&mut self, channel: &mut Channel, virtual_ids: &mut VirtualIds) {
+        if self.clients.len() + self.targets.len() < MOST_IDS {
+            return;
+        }
+        let clients = self.clients.iter().map(|(id, it)| (it.used, true, id));
+        let targets = self.targets.iter().map(|(id, it)| (it.used, false, id));
+        let Some((_, is_client, id)) = clients.chain(targets).min() else {
+            return;
+        };
+        let id = id.clone();
+        if is_client {
+            let gone = self.clients.remove(&id);
+            if let Some(virtual_id) = gone.and_then(|it| it.virtual_id) {
+                virtual_ids.remove(&virtual_id);
+            }
+            self.close(&CidCapsule::CloseClient(id), channel);
+        } else {
+            self.targets.remove(&id);
+            self.close(&CidCapsule::CloseTarget(id), channel);
+        }
+    }
+
+    /// Takes a registration back, which may not have been sent.
+    fn close(&mut self, capsule: &CidCapsule, channel: &mut Channel) {
+        let registration = match capsule {
+            CidCapsule::CloseClient(id) => CidCapsule::RegisterClient(id.clone()),
+            CidCapsule::CloseTarget(id) => CidCapsule::RegisterTarget(id.clone()),
+            _ => return,
+        };
+        let before = self.waiting.len();
+        self.waiting.retain(|it| *it != registration);
+        if self.waiting.len() == before {
+            channel.say(capsule);
+        }
     }
 
     /// Has a registration be sent, now or when the proxy allows one more.
@@ -93,27 +141,70 @@ impl FlowIds {
             self.has_registered = true;
         }
     }
+
+    /// The proxy has given a virtual connection ID for one of the client's; the answer, or what is
+    /// wrong.
+    fn note_client(
+        &mut self,
+        (id, virtual_id): (Cid, Cid),
+        flow: SocketAddr,
+        virtual_ids: &mut VirtualIds,
+    ) -> Result<CidCapsule, &'static str> {
+        let Some(known) = self.clients.get_mut(&id) else {
+            // It was taken back meanwhile.
+            return Ok(CidCapsule::CloseClient(id));
+        };
+        if known.virtual_id.is_some() {
+            return Err("the proxy has acknowledged a connection ID twice");
+        }
+        let least = id.len().max(SHORTEST_VIRTUAL_ID);
+        let fits = (least..=LONGEST_CID).contains(&virtual_id.len());
+        let id_of = id.clone();
+        if fits && virtual_ids.insert(virtual_id.clone(), VirtualId { flow, id: id_of }) {
+            known.virtual_id = Some(virtual_id.clone());
+            Ok(CidCapsule::AckClientVirtual(id, virtual_id))
+        } else {
+            Ok(CidCapsule::CloseClient(id))
+        }
+    }
 }
 
 impl Flow {
     /// Registers the connection ID of a client whose packet passes.
-    pub fn see_client(&mut self, packet: &[u8]) {
-        if let Some(id) = self.seen(packet)
-            && self.ids.add_client(id)
-        {
-            let capsule = CidCapsule::RegisterClient(Cid::copy_from_slice(id));
-            self.ids.register(capsule, &mut self.channel.borrow_mut());
+    pub fn see_client(&mut self, now: Duration, packet: &[u8], virtual_ids: &mut VirtualIds) {
+        let Some(id) = self.seen(packet) else {
+            return;
+        };
+        if let Some(known) = self.ids.clients.get_mut(id) {
+            known.used = now;
+            return;
         }
+        let channel = &mut self.channel.borrow_mut();
+        self.ids.make_room(channel, virtual_ids);
+        let id = Cid::copy_from_slice(id);
+        self.ids.clients.insert(id.clone(), Registered::at(now));
+        self.ids.register(CidCapsule::RegisterClient(id), channel);
     }
 
     /// Registers the connection ID of a target whose packet passes; says whether that is to be
     /// sent.
-    pub fn see_target(&mut self, packet: &[u8]) -> bool {
-        if let Some(id) = self.seen(packet)
-            && self.ids.add_target(id)
-        {
-            let capsule = CidCapsule::RegisterTarget(Cid::copy_from_slice(id));
-            self.ids.register(capsule, &mut self.channel.borrow_mut());
+    pub fn see_target(
+        &mut self,
+        now: Duration,
+        packet: &[u8],
+        virtual_ids: &mut VirtualIds,
+    ) -> bool {
+        let Some(id) = self.seen(packet) else {
+            return false;
+        };
+        if let Some(known) = self.ids.targets.get_mut(id) {
+            known.used = now;
+        } else if !self.ids.targets.conflicts(id) {
+            let channel = &mut self.channel.borrow_mut();
+            self.ids.make_room(channel, virtual_ids);
+            let id = Cid::copy_from_slice(id);
+            self.ids.targets.insert(id.clone(), Registered::at(now));
+            self.ids.register(CidCapsule::RegisterTarget(id), channel);
         }
         self.ids.has_registered()
     }
@@ -133,71 +224,99 @@ impl Flow {
     pub fn hear(
         &mut self,
         client: SocketAddr,
-        virtual_ids: &mut PrefixMap<VirtualId>,
+        virtual_ids: &mut VirtualIds,
         counts: &mut Statistics,
     ) {
         let mut channel = self.channel.borrow_mut();
         while let Some(said) = channel.heard.pop_front() {
-            match said {
-                // It does not forward packets to this one.
-                CidCapsule::AckClient(_, other) if other.is_empty() => {}
-                CidCapsule::AckClient(id, other) => {
-                    let is_known = self.ids.clients.contains(&id);
-                    let fits = (id.len()..=LONGEST_CID).contains(&other.len());
-                    let value = VirtualId {
-                        flow: client,
-                        id: id.clone(),
-                    };
-                    if is_known && fits && virtual_ids.insert(other.clone(), value) {
-                        counts.virtual_connection_ids_total += 1;
-                        channel.say(&CidCapsule::AckClientVirtual(id, other));
-                    } else {
-                        channel.say(&CidCapsule::CloseClient(id));
-                    }
-                }
-                CidCapsule::AckTarget(id, other) => {
-                    if let Some(known) = self.ids.targets.get_mut(&id)
-                        && (1..=LONGEST_CID).contains(&other.len())
-                    {
-                        counts.virtual_connection_ids_total += 1;
-                        *known = Some(other);
-                    }
-                }
-                CidCapsule::CloseClient(id) => {
-                    virtual_ids.retain(|it| it.flow != client || it.id != id);
-                }
-                CidCapsule::CloseTarget(id) => {
-                    if let Some(known) = self.ids.targets.get_mut(&id) {
-                        *known = None;
-                    }
-                }
-                CidCapsule::MaxConnectionIds(most) if most + 1 >= FIRST_ALLOWED => {
-                    self.ids.allowed = self.ids.allowed.max(most + 1);
-                }
-                CidCapsule::MaxConnectionIds(_) => {
-                    channel.leave(Err(Code::H3_DATAGRAM_ERROR));
-                    let why = "the proxy allows fewer registrations than there are at first";
-                    channel.end(Ending::Failed(why.to_owned()));
-                }
-                CidCapsule::RegisterClient(_)
-                | CidCapsule::RegisterTarget(_)
-                | CidCapsule::AckClientVirtual(..) => {
-                    channel.leave(Err(Code::H3_MESSAGE_ERROR));
-                    let why = "the proxy has sent a capsule that only clients send";
-                    channel.end(Ending::Failed(why.to_owned()));
-                }
+            if let Err((code, why)) = self
+                .ids
+                .take(said, client, &mut channel, virtual_ids, counts)
+            {
+                channel.leave(Err(code));
+                channel.end(Ending::Failed(why.to_owned()));
+                return;
             }
         }
         self.ids.send_waiting(&mut channel);
     }
 
-    /// The packet that is sent in place of this one; `None`: it has to go through the tunnel.
-    fn to_virtual(&self, packet: &[u8]) -> Option<Bytes> {
+    /// Makes of a packet the one that is sent in place of it; `None`: it has to go through the tunnel.
+    fn make_virtual(&mut self, now: Duration, packet: &[u8]) -> Option<Bytes> {
         let channel = self.channel.borrow();
         let transforms = channel.transforms.as_ref()?;
-        let (id, other) = self.ids.targets.find(&packet[1..])?;
-        let other = other.as_ref().filter(|_| !channel.has_ended())?;
-        transforms.sending.to_virtual(packet, id.len(), other)
+        let (id, known) = self.ids.targets.find_mut(&packet[1..])?;
+        let virtual_id = known.virtual_id.as_ref().filter(|_| !channel.has_ended())?;
+        known.used = now;
+        self.touched = now;
+        transforms.sending.to_virtual(packet, id.len(), virtual_id)
+    }
+}
+
+impl Registered {
+    fn at(used: Duration) -> Self {
+        Self {
+            virtual_id: None,
+            used,
+        }
+    }
+}
+
+impl FlowIds {
+    /// Takes one thing that the proxy has said; else what is wrong with it.
+    fn take(
+        &mut self,
+        said: CidCapsule,
+        client: SocketAddr,
+        channel: &mut Channel,
+        virtual_ids: &mut VirtualIds,
+        counts: &mut Statistics,
+    ) -> Result<(), (Code, &'static str)> {
+        let wrong = |why| (Code::H3_MESSAGE_ERROR, why);
+        match said {
+            // It does not forward packets to this one.
+            CidCapsule::AckClient(_, virtual_id) if virtual_id.is_empty() => {}
+            CidCapsule::AckClient(id, virtual_id) => {
+                let ids = (id, virtual_id);
+                let answer = self.note_client(ids, client, virtual_ids).map_err(wrong)?;
+                if matches!(answer, CidCapsule::AckClientVirtual(..)) {
+                    counts.virtual_connection_ids_total += 1;
+                }
+                channel.say(&answer);
+            }
+            CidCapsule::AckTarget(id, virtual_id) => {
+                if let Some(known) = self.targets.get_mut(&id)
+                    && (1..=LONGEST_CID).contains(&virtual_id.len())
+                {
+                    counts.virtual_connection_ids_total += 1;
+                    known.virtual_id = Some(virtual_id);
+                }
+            }
+            CidCapsule::CloseClient(id) => {
+                let known = self.clients.get_mut(&id);
+                if let Some(gone) = known.and_then(|it| it.virtual_id.take()) {
+                    virtual_ids.remove(&gone);
+                }
+            }
+            CidCapsule::CloseTarget(id) => {
+                if let Some(known) = self.targets.get_mut(&id) {
+                    known.virtual_id = None;
+                }
+            }
+            CidCapsule::MaxConnectionIds(most) if most + 1 >= FIRST_ALLOWED => {
+                self.allowed = self.allowed.max(most + 1);
+            }
+            CidCapsule::MaxConnectionIds(_) => {
+                let why = "the proxy allows fewer registrations than there are at first";
+                return Err((Code::H3_DATAGRAM_ERROR, why));
+            }
+            CidCapsule::RegisterClient(_)
+            | CidCapsule::RegisterTarget(_)
+            | CidCapsule::AckClientVirtual(..) => {
+                return Err(wrong("the proxy has sent a capsule that only clients send"));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -210,35 +329,45 @@ impl Client {
         ecn: u8,
         packet: &[u8],
     ) -> bool {
-        if self.settings.tunnel.forward.is_none() || !is_short(packet) {
+        let settings = &self.settings.tunnel;
+        let may_pass = settings.forward.is_some() && packet.len() <= settings.largest_forwarded;
+        if !may_pass || !is_short(packet) {
             return false;
         }
-        let Some(flow) = self.flows.get_mut(&from) else {
+        let (Some(flow), Some(live)) = (self.flows.get_mut(&from), &self.live) else {
             return false;
         };
-        let Some(packet) = flow.to_virtual(packet) else {
+        let Some(entry) = self.endpoint.get(live.handle) else {
             return false;
         };
-        flow.touched = now;
-        let bytes = packet.len() as u64;
+        let connection = &mut entry.connection;
+        if !flow.ids.has_begun && !live.tunnel.is_idle(connection, &flow.channel) {
+            return false;
+        }
+        let Some(packet) = flow.make_virtual(now, packet) else {
+            return false;
+        };
+        flow.ids.has_begun = true;
+        if now >= self.heard + SILENCE {
+            self.heard = now;
+            connection.ping();
+            let handle = live.handle;
+            self.settle(now, handle);
+        }
         let path = Transmit {
             ecn,
             ..Transmit::to(self.settings.proxy, None)
         };
-        let most = self.settings.tunnel.carriage.queue;
-        if self.outgoings.push(Outgoing { path, packet }, most) {
-            self.counts.forwarded_packets_total += 1;
-            self.counts.forwarded_bytes_total += bytes;
-        } else {
-            self.counts.queue_full_datagrams_total += 1;
-        }
+        self.forwarded.push(path, packet, &mut self.counts);
         true
     }
 
     /// Takes a packet that has come beside the tunnel, if it is one.
     pub(super) fn take_forwarded(&mut self, now: Duration, datagram: &Received) -> bool {
+        self.heard = now;
         let packet = &datagram.payload[..];
-        if !is_short(packet) || datagram.remote != self.settings.proxy {
+        let may_pass = self.settings.tunnel.forward.is_some() && is_short(packet);
+        if !may_pass || datagram.remote != self.settings.proxy {
             return false;
         }
         let Some((virtual_id, VirtualId { flow: to, id })) = self.virtual_ids.find(&packet[1..])
@@ -249,14 +378,16 @@ impl Client {
             return false;
         };
         flow.touched = now;
+        if let Some(known) = flow.ids.clients.get_mut(id) {
+            known.used = now;
+        }
         let channel = flow.channel.borrow();
         let transforms = channel.transforms.as_ref();
         let real = transforms.and_then(|it| it.receiving.to_real(packet, virtual_id.len(), id));
         match real {
             Some(payload) => {
                 self.counts.received_forwarded_packets_total += 1;
-                let ecn = datagram.ecn;
-                let to = *to;
+                let (to, ecn) = (*to, datagram.ecn);
                 self.arrived.push_back(Delivery { to, ecn, payload });
             }
             None => self.counts.unknown_datagrams_total += 1,
@@ -270,5 +401,73 @@ impl Delivery {
     pub(super) fn tunnelled(to: SocketAddr, payload: Bytes) -> Self {
         let ecn = 0;
         Self { to, ecn, payload }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(byte: u8, length: usize) -> Cid {
+        vec![byte; length].into()
+    }
+
+    /// What a flow with one connection makes of what a proxy says.
+    fn take(said: &[CidCapsule]) -> Result<(), (Code, &'static str)> {
+        let mut ids = FlowIds::default();
+        ids.clients.insert(id(3, 8), Registered::at(Duration::ZERO));
+        let (mut channel, mut virtual_ids) = (Channel::default(), VirtualIds::default());
+        let place = SocketAddr::from(([192, 0, 2, 7], 443));
+        let mut counts = Statistics::default();
+        for one in said {
+            ids.take(
+                one.clone(),
+                place,
+                &mut channel,
+                &mut virtual_ids,
+                &mut counts,
+            )?;
+        }
+        assert!(virtual_ids.len() <= ids.clients.len());
+        Ok(())
+    }
+
+    #[test]
+    fn a_proxy_that_breaks_the_rules_loses_the_request() {
+        let acknowledged = |last| CidCapsule::AckClient(id(3, 8), id(last, 8));
+        for (said, code) in [
+            (
+                vec![acknowledged(1), acknowledged(2)],
+                Some(Code::H3_MESSAGE_ERROR),
+            ),
+            (
+                vec![CidCapsule::MaxConnectionIds(0)],
+                Some(Code::H3_DATAGRAM_ERROR),
+            ),
+            (
+                vec![CidCapsule::RegisterClient(id(1, 8))],
+                Some(Code::H3_MESSAGE_ERROR),
+            ),
+            (
+                vec![CidCapsule::AckClientVirtual(id(3, 8), id(1, 8))],
+                Some(Code::H3_MESSAGE_ERROR),
+            ),
+            (
+                vec![
+                    acknowledged(1),
+                    CidCapsule::CloseClient(id(3, 8)),
+                    acknowledged(2),
+                ],
+                None,
+            ),
+            // Of nobody, too short, too long: taken back.
+            (vec![CidCapsule::AckClient(id(4, 8), id(1, 8)); 1000], None),
+            (vec![CidCapsule::AckClient(id(3, 8), id(1, 7)); 1000], None),
+            (vec![CidCapsule::AckClient(id(3, 8), id(1, 21)); 1000], None),
+            (vec![CidCapsule::AckTarget(id(9, 8), id(1, 8)); 1000], None),
+        ] {
+            let error = take(&said).err().map(|(code, _)| code);
+            assert_eq!(error, code, "{:?}", said[0]);
+        }
     }
 }

@@ -139,7 +139,8 @@ fn id(value: &mut Bytes) -> Option<Cid> {
 
 fn take(value: &mut Bytes, length: usize) -> Option<Cid> {
     let is_there = length <= LONGEST && length <= value.remaining();
-    is_there.then(|| value.split_to(length))
+    // A copy: a part of the buffer would keep all of that.
+    is_there.then(|| Cid::copy_from_slice(&value.split_to(length)))
 }
 
 fn skip_token(value: &mut Bytes) -> Option<()> {

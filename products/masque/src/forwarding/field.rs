@@ -66,15 +66,33 @@ fn write(name: &KeyRef, said: &Forwarding) -> HeaderValue {
     HeaderValue::try_from(item.finish()).expect("structured fields are of ASCII")
 }
 
-/// The client's key, if a client offers this transform.
-pub fn offered(fields: &HeaderMap, wanted: TransformKind) -> Option<Key> {
-    let item = read(fields)?;
-    let names = text(&item, ACCEPTED)?.as_str().split(',');
-    let is_offered = names.map(str::trim).any(|it| it == wanted.name());
-    if !is_offered {
-        return None;
+/// What a client asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Offer {
+    /// Nothing that the draft knows: the answer is as if it had not asked.
+    None,
+    /// No forwarding, or other transforms.
+    Other,
+    /// This transform; its key for what it sends.
+    Wanted(Key),
+}
+
+/// What a client asks for, where the proxy has this transform.
+pub fn offered(fields: &HeaderMap, wanted: TransformKind) -> Offer {
+    let Some(item) = read(fields) else {
+        return Offer::None;
+    };
+    if !is_yes(&item) {
+        return Offer::Other;
     }
-    key(&item, wanted)
+    let Some(names) = text(&item, ACCEPTED) else {
+        return Offer::None;
+    };
+    let mut names = names.as_str().split(',').map(str::trim);
+    if !names.any(|it| it == wanted.name()) {
+        return Offer::Other;
+    }
+    key(&item, wanted).map_or(Offer::Other, Offer::Wanted)
 }
 
 /// The proxy's answer to the offer of this transform.
@@ -83,24 +101,27 @@ pub fn answer(fields: &HeaderMap, wanted: TransformKind) -> Answer {
         return Answer::No;
     };
     match text(&item, SELECTED).map(StringRef::as_str) {
-        Some(selected) if selected == wanted.name() => match key(&item, wanted) {
-            Some(key) => Answer::Yes(Forwarding { kind: wanted, key }),
-            None => Answer::No,
-        },
-        Some(other) => Answer::Unasked(other.to_owned()),
-        None => Answer::No,
+        Some(other) if other != wanted.name() => Answer::Unasked(other.to_owned()),
+        Some(_) if is_yes(&item) => key(&item, wanted).map_or(Answer::No, |key| {
+            Answer::Yes(Forwarding { kind: wanted, key })
+        }),
+        _ => Answer::No,
     }
 }
 
-/// The field, if there is one and it says yes. What cannot be read counts as not there (RFC 9651,
-/// section 4.2).
+/// The field, a Boolean with parameters. What cannot be read counts as not there (RFC 9651, section
+/// 4.2).
 fn read(fields: &HeaderMap) -> Option<Item> {
     let mut all = fields.get_all(FORWARDING).into_iter();
     let (only, None) = (all.next()?, all.next()) else {
         return None;
     };
     let item: Item = Parser::new(only.as_bytes()).parse().ok()?;
-    (item.bare_item.as_boolean() == Some(true)).then_some(item)
+    item.bare_item.as_boolean().is_some().then_some(item)
+}
+
+fn is_yes(item: &Item) -> bool {
+    item.bare_item.as_boolean() == Some(true)
 }
 
 fn text<'a>(item: &'a Item, name: &KeyRef) -> Option<&'a StringRef> {
@@ -139,8 +160,8 @@ mod tests {
         let text = offer(&said);
         let wanted = format!("?1;accept-transform=\"scramble-dt\";scramble-key=:{SEVENS}:");
         assert_eq!(text, wanted);
-        let key = offered(&fields(text.to_str().unwrap()), TransformKind::Scramble);
-        assert_eq!(key, Some(said.key));
+        let read = offered(&fields(text.to_str().unwrap()), TransformKind::Scramble);
+        assert_eq!(read, Offer::Wanted(said.key));
         let text = selection(&said);
         let read = answer(&fields(text.to_str().unwrap()), TransformKind::Scramble);
         assert_eq!(read, Answer::Yes(said));
@@ -151,40 +172,39 @@ mod tests {
         let text =
             format!("?1; accept-transform=\"scramble-dt, identity\"; scramble-key=:{SEVENS}:");
         for kind in [TransformKind::Scramble, TransformKind::Identity] {
-            assert!(offered(&fields(&text), kind).is_some(), "{kind:?}");
+            let read = offered(&fields(&text), kind);
+            assert!(matches!(read, Offer::Wanted(_)), "{kind:?}");
         }
     }
 
     #[test]
-    fn what_the_draft_does_not_know_is_no_offer() {
-        let short = "?1;accept-transform=\"scramble-dt\";scramble-key=:BwcH:";
+    fn what_the_draft_does_not_know_is_no_offer_and_another_transform_is_refused() {
+        let read = |text: &str, kind| offered(&fields(text), kind);
         for text in [
-            "?0;accept-transform=\"identity\"",
             "?1",
             "1;accept-transform=\"identity\"",
             "?1;accept-transform=identity",
             "?1;accept-transform=\"identity",
-            "?1;accept-transform=\"other\"",
             "?1;transform=\"identity\"",
             "",
         ] {
-            assert_eq!(
-                offered(&fields(text), TransformKind::Identity),
-                None,
-                "{text}"
-            );
+            assert_eq!(read(text, TransformKind::Identity), Offer::None, "{text}");
         }
+        for text in [
+            "?0;accept-transform=\"identity\"",
+            "?1;accept-transform=\"other\"",
+        ] {
+            assert_eq!(read(text, TransformKind::Identity), Offer::Other, "{text}");
+        }
+        let short = "?1;accept-transform=\"scramble-dt\";scramble-key=:BwcH:";
         for text in ["?1;accept-transform=\"scramble-dt\"", short] {
-            assert_eq!(
-                offered(&fields(text), TransformKind::Scramble),
-                None,
-                "{text}"
-            );
+            assert_eq!(read(text, TransformKind::Scramble), Offer::Other, "{text}");
         }
-        assert_eq!(offered(&HeaderMap::new(), TransformKind::Identity), None);
+        let none = offered(&HeaderMap::new(), TransformKind::Identity);
+        assert_eq!(none, Offer::None);
         let mut two = fields("?1;accept-transform=\"identity\"");
         two.append(FORWARDING, HeaderValue::from_static("?1"));
-        assert_eq!(offered(&two, TransformKind::Identity), None);
+        assert_eq!(offered(&two, TransformKind::Identity), Offer::None);
     }
 
     #[test]
@@ -195,6 +215,7 @@ mod tests {
         assert_eq!(read("?1;transform=\"scramble-dt\""), Answer::No);
         let unasked = Answer::Unasked("identity".to_owned());
         assert_eq!(read("?1;transform=\"identity\""), unasked);
+        assert_eq!(read("?0;transform=\"identity\""), unasked);
         assert_eq!(
             answer(&HeaderMap::new(), TransformKind::Scramble),
             Answer::No

@@ -10,11 +10,13 @@ mod capsule;
 pub mod field;
 mod packet;
 mod prefix_map;
+mod queue;
 mod transform;
 
 pub use capsule::{CidCapsule, MOST_CID_CAPSULE};
-pub use packet::{Outgoing, Outgoings, is_short, source_id};
+pub use packet::{is_short, source_id};
 pub use prefix_map::PrefixMap;
+pub use queue::ForwardQueue;
 pub use transform::{Transform, TransformKind, Transforms};
 
 /// A connection ID.
@@ -24,7 +26,10 @@ pub type Cid = bytes::Bytes;
 /// (RFC 9000, section 17.2).
 pub const LONGEST_CID: usize = 20;
 
-/// Connection IDs of a flow that are registered at a time.
+/// The shortest virtual connection ID: one that is shorter may be that of the tunnel's own packets,
+/// too.
+pub const SHORTEST_VIRTUAL_ID: usize = 8;
+/// Connection IDs of a flow that are registered at a time, of both ends.
 pub const MOST_IDS: usize = 16;
 /// Registrations that a client may send before the proxy allows more (section
 /// "`MAX_CONNECTION_IDS`").

@@ -1,12 +1,12 @@
-//! The parts of a QUIC packet that no version changes (RFC 8999), and forwarded packets that wait.
+//! The parts of a QUIC packet that no version changes (RFC 8999).
 
-use std::collections::VecDeque;
-use std::num::NonZeroUsize;
-
-use bentpipe_endpoint::Transmit;
 use bytes::{Buf, Bytes, BytesMut};
 
-use super::{Cid, Transform};
+use super::{Cid, LONGEST_CID, Transform};
+
+/// Versions 1 and 2 (RFC 9000, RFC 9369): of their packets each has other bytes behind its
+/// connection ID, as [`Transform::Scramble`] needs.
+const VERSIONS: [[u8; 4]; 2] = [[0, 0, 0, 1], [0x6b, 0x33, 0x43, 0xcf]];
 
 /// The bit of a long header.
 const LONG: u8 = 0x80;
@@ -19,9 +19,10 @@ pub fn is_short(packet: &[u8]) -> bool {
 }
 
 /// The connection ID that the sender of a packet with a long header has chosen for itself; `None`:
-/// it is no such packet, or one of version negotiation, whose sender has none.
+/// it is no such packet of a known version.
 pub fn source_id(mut packet: &[u8]) -> Option<&[u8]> {
-    if packet.len() < BEFORE_IDS || is_short(packet) || packet[1..BEFORE_IDS] == [0; 4] {
+    let version = packet.get(1..BEFORE_IDS)?;
+    if is_short(packet) || !VERSIONS.iter().any(|it| it == version) {
         return None;
     }
     packet.advance(BEFORE_IDS);
@@ -31,6 +32,9 @@ pub fn source_id(mut packet: &[u8]) -> Option<&[u8]> {
 
 fn next_id<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     let length = usize::from(bytes.try_get_u8().ok()?);
+    if length > LONGEST_CID {
+        return None;
+    }
     let (id, rest) = bytes.split_at_checked(length)?;
     *bytes = rest;
     Some(id)
@@ -69,56 +73,8 @@ impl Transform {
     }
 }
 
-/// A forwarded packet that waits for its socket.
-pub struct Outgoing {
-    /// Where it goes, and from which of this host's addresses.
-    pub path: Transmit,
-    pub packet: Bytes,
-}
-
-/// The forwarded packets that wait for their socket.
-#[derive(Default)]
-pub struct Outgoings {
-    waiting: VecDeque<Outgoing>,
-    bytes: usize,
-}
-
-impl Outgoings {
-    /// Adds one, unless `most` bytes wait.
-    pub fn push(&mut self, outgoing: Outgoing, most: usize) -> bool {
-        let has_room = self.bytes + outgoing.packet.len() <= most;
-        if has_room {
-            self.bytes += outgoing.packet.len();
-            self.waiting.push_back(outgoing);
-        }
-        has_room
-    }
-
-    /// The next ones that may leave together: to one place, of one size but for the last.
-    pub fn poll(&mut self, most: NonZeroUsize, buffer: &mut Vec<u8>) -> Option<Transmit> {
-        let first = self.waiting.front()?;
-        let (path, size) = (first.path, first.packet.len());
-        let mut count = 0;
-        while count < most.get()
-            && let Some(next) = self.waiting.pop_front_if(|it| {
-                it.path == path && it.packet.len() <= size && buffer.len() == count * size
-            })
-        {
-            self.bytes -= next.packet.len();
-            buffer.extend_from_slice(&next.packet);
-            count += 1;
-        }
-        Some(Transmit {
-            segment_size: (count > 1).then_some(size),
-            ..path
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::net::SocketAddr;
-
     use super::*;
 
     #[test]
@@ -139,26 +95,5 @@ mod tests {
         for cut in 0..initial.len() - 1 {
             assert_eq!(source_id(&initial[..cut]), None, "{cut}");
         }
-    }
-
-    #[test]
-    fn packets_of_one_size_leave_together_and_a_full_queue_takes_no_more() {
-        let place = |port| Transmit::to(SocketAddr::from(([192, 0, 2, 1], port)), None);
-        let mut queue = Outgoings::default();
-        for (port, size) in [(1, 5), (1, 5), (1, 3), (1, 5), (2, 5), (2, 6)] {
-            let packet = Bytes::from(vec![0; size]);
-            let path = place(port);
-            assert!(queue.push(Outgoing { path, packet }, 30));
-        }
-        let packet = Bytes::from_static(&[0; 2]);
-        let path = place(1);
-        assert!(!queue.push(Outgoing { path, packet }, 30));
-        let mut taken = Vec::new();
-        let mut buffer = Vec::new();
-        while let Some(transmit) = queue.poll(NonZeroUsize::new(9).unwrap(), &mut buffer) {
-            taken.push((buffer.len(), transmit.segment_size));
-            buffer.clear();
-        }
-        assert_eq!(taken, [(13, Some(5)), (5, None), (5, None), (6, None)],);
     }
 }

@@ -30,6 +30,13 @@ impl<T> PrefixMap<T> {
         bytes.starts_with(id).then_some((id, value))
     }
 
+    /// As [`Self::find`], to change the value.
+    pub fn find_mut(&mut self, bytes: &[u8]) -> Option<(&Cid, &mut T)> {
+        let up_to = (Bound::Unbounded, Bound::Included(bytes));
+        let (id, value) = self.by_id.range_mut::<[u8], _>(up_to).next_back()?;
+        bytes.starts_with(id).then_some((id, value))
+    }
+
     /// The value of exactly this connection ID.
     pub fn get_mut(&mut self, id: &[u8]) -> Option<&mut T> {
         self.by_id.get_mut(id)
@@ -59,8 +66,12 @@ impl<T> PrefixMap<T> {
         self.by_id.clear();
     }
 
-    pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
-        self.by_id.retain(|_, value| keep(value));
+    pub fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&Cid, &T)> {
+        self.by_id.iter()
     }
 }
 

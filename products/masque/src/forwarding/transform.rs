@@ -135,7 +135,7 @@ impl Scramble {
     /// the clear.
     fn apply(&self, packet: &mut [u8], id: usize) {
         let vector = GenericArray::clone_from_slice(vector_of(packet, id));
-        let core = CtrCore::inner_iv_init(self.payload.clone(), &vector);
+        let core = CtrCore::inner_iv_init(&self.payload, &vector);
         let mut stream = Ctr128BE::from_core(core);
         stream.apply_keystream(&mut packet[..FIRST]);
         packet[0] &= !LONG;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bentpipe_connections::steering::ConnectionIds;
 use bentpipe_endpoint::{Received, Transmit};
+use bytes::Bytes;
 use h3::error::Code;
 use noq_proto::{ConnectionIdGenerator, PathId};
 
@@ -13,7 +14,7 @@ use super::{FlowId, MasqueProxy, Output};
 use crate::channel::Ending;
 use crate::counts::Statistics;
 use crate::forwarding::{
-    Cid, CidCapsule, FIRST_ALLOWED, LONGEST_CID, MOST_IDS, Outgoing, PrefixMap, is_short,
+    Cid, CidCapsule, FIRST_ALLOWED, LONGEST_CID, MOST_IDS, PrefixMap, SHORTEST_VIRTUAL_ID, is_short,
 };
 
 /// The connection IDs of a flow.
@@ -28,6 +29,10 @@ pub struct FlowIds {
     /// Registrations that came, and that may come.
     registered: u64,
     allowed: u64,
+    /// Nothing was in the tunnel's queue when the first packet was forwarded.
+    has_begun: bool,
+    /// The client has moved: what was registered is closed, and nothing else is.
+    is_closed: bool,
 }
 
 /// A connection ID of a client.
@@ -45,6 +50,8 @@ impl Default for FlowIds {
             virtual_ids: Vec::new(),
             registered: 0,
             allowed: FIRST_ALLOWED,
+            has_begun: false,
+            is_closed: false,
         }
     }
 }
@@ -69,7 +76,7 @@ impl VirtualIds {
     /// A new one in place of a connection ID of `length` bytes: as long, so that packets keep their
     /// size, but never so short that it may be another's.
     fn add(&mut self, flow: FlowId, length: usize, target: Option<&Cid>) -> Cid {
-        let length = length.max(self.random.cid_len());
+        let length = length.max(SHORTEST_VIRTUAL_ID);
         loop {
             let mut bytes = Vec::new();
             while bytes.len() < length {
@@ -96,7 +103,8 @@ impl FlowIds {
     fn add_client(&mut self, id: &Cid, flow: FlowId, all: &mut VirtualIds) -> Option<Cid> {
         // Who registers one again wants another virtual one.
         let is_again = self.clients.get_mut(id).is_some();
-        if id.len() > LONGEST_CID || !is_again && self.clients.conflicts(id) {
+        let is_refused = self.is_closed || id.len() > LONGEST_CID;
+        if is_refused || !is_again && self.clients.conflicts(id) {
             return None;
         }
         self.close_client(id, all);
@@ -111,7 +119,7 @@ impl FlowIds {
     }
 
     fn add_target(&mut self, id: &Cid, flow: FlowId, all: &mut VirtualIds) -> Option<Cid> {
-        if id.len() > LONGEST_CID {
+        if self.is_closed || id.len() > LONGEST_CID {
             return None;
         }
         self.close_target(id, all);
@@ -222,11 +230,44 @@ impl Flow {
     }
 }
 
+impl Flow {
+    /// Closes all connection IDs, and takes no more: the client is elsewhere, and what is sent
+    /// there may not be more than it has shown that it wants (section "Handling Connection
+    /// Migration").
+    fn close_ids(&mut self, all: &mut VirtualIds) {
+        if std::mem::replace(&mut self.ids.is_closed, true) {
+            return;
+        }
+        let mut channel = self.channel.borrow_mut();
+        all.forget(&self.ids);
+        self.ids.virtual_ids.clear();
+        for (id, _) in std::mem::take(&mut self.ids.clients).iter() {
+            channel.say(&CidCapsule::CloseClient(id.clone()));
+        }
+        for (id, _) in self.ids.targets.drain(..) {
+            channel.say(&CidCapsule::CloseTarget(id));
+        }
+    }
+
+    /// The packet that is sent in place of this one; `None`: it has to go through the tunnel.
+    fn to_virtual(&self, packet: &[u8]) -> Option<Bytes> {
+        let channel = self.channel.borrow();
+        let transforms = channel.transforms.as_ref()?;
+        let (id, known) = self.ids.clients.find(&packet[1..])?;
+        if !known.is_known || channel.has_ended() {
+            return None;
+        }
+        transforms
+            .sending
+            .to_virtual(packet, id.len(), &known.virtual_id)
+    }
+}
+
 impl MasqueProxy {
     /// Sends on a packet of a client that has come beside the tunnel, if it is one.
     pub(super) fn forward_to_target(&mut self, now: Duration, datagram: &Received) -> bool {
         let packet = &datagram.payload[..];
-        if !is_short(packet) {
+        if self.settings.tunnel.forward.is_none() || !is_short(packet) {
             return false;
         }
         let Some((virtual_id, (id, Some(real)))) = self.virtual_ids.by_id.find(&packet[1..]) else {
@@ -235,18 +276,15 @@ impl MasqueProxy {
         let Some(flow) = self.flows.get_mut(id) else {
             return false;
         };
-        // Of a client that moves, it is where noq has found it.
-        let entry = self.endpoint.get(flow.client);
-        let path = entry.and_then(|it| it.connection.network_path(PathId::ZERO).ok());
-        if path.is_none_or(|it| it.remote() != datagram.remote) {
+        let client = self.clients.get(&flow.client);
+        if client.is_none_or(|it| it.address != datagram.remote) {
             return false;
         }
         flow.touched = now;
         let channel = flow.channel.borrow();
         let transforms = channel.transforms.as_ref().filter(|_| flow.is_open);
-        let changed =
-            transforms.and_then(|it| it.receiving.to_real(packet, virtual_id.len(), real));
-        match changed {
+        let real = transforms.and_then(|it| it.receiving.to_real(packet, virtual_id.len(), real));
+        match real {
             Some(packet) => {
                 self.counts.received_forwarded_packets_total += 1;
                 self.outputs
@@ -265,48 +303,42 @@ impl MasqueProxy {
         ecn: u8,
         packet: &[u8],
     ) -> bool {
-        if !is_short(packet) {
+        let settings = &self.settings.tunnel;
+        let may_pass = settings.forward.is_some() && packet.len() <= settings.largest_forwarded;
+        if !may_pass || !is_short(packet) {
             return false;
         }
         let Some(flow) = self.flows.get_mut(&id) else {
             return false;
         };
+        let (Some(client), Some(entry)) = (
+            self.clients.get_mut(&flow.client),
+            self.endpoint.get(flow.client),
+        ) else {
+            return false;
+        };
+        let connection = &mut entry.connection;
+        let Ok(path) = connection.network_path(PathId::ZERO) else {
+            return false;
+        };
+        if path.remote() != client.address {
+            flow.close_ids(&mut self.virtual_ids);
+            client.tunnel.session.pump(connection);
+            return false;
+        }
+        if !flow.ids.has_begun && !client.tunnel.is_idle(connection, &flow.channel) {
+            return false;
+        }
         let Some(packet) = flow.to_virtual(packet) else {
             return false;
         };
-        let entry = self.endpoint.get(flow.client);
-        let path = entry.and_then(|it| it.connection.network_path(PathId::ZERO).ok());
-        let Some(path) = path else {
-            return false;
-        };
+        flow.ids.has_begun = true;
         flow.touched = now;
         let path = Transmit {
             ecn,
             ..Transmit::to(path.remote(), path.local_ip())
         };
-        let bytes = packet.len() as u64;
-        let most = self.settings.tunnel.carriage.queue;
-        if self.outgoings.push(Outgoing { path, packet }, most) {
-            self.counts.forwarded_packets_total += 1;
-            self.counts.forwarded_bytes_total += bytes;
-        } else {
-            self.counts.queue_full_datagrams_total += 1;
-        }
+        self.forwarded.push(path, packet, &mut self.counts);
         true
-    }
-}
-
-impl Flow {
-    /// The packet that is sent in place of this one; `None`: it has to go through the tunnel.
-    fn to_virtual(&self, packet: &[u8]) -> Option<bytes::Bytes> {
-        let channel = self.channel.borrow();
-        let transforms = channel.transforms.as_ref()?;
-        let (id, known) = self.ids.clients.find(&packet[1..])?;
-        if !known.is_known || channel.has_ended() {
-            return None;
-        }
-        transforms
-            .sending
-            .to_virtual(packet, id.len(), &known.virtual_id)
     }
 }

@@ -79,7 +79,12 @@ fn short_headers_pass_beside_the_tunnel_with_their_marks_and_come_out_as_they_we
         [&[3; 20], &[4; 1]],
         [&[3; 5], &[]],
     ];
-    for transform in ["forward=scramble", "forward=identity"] {
+    for transform in [
+        "forward=scramble",
+        "forward=identity",
+        "forward=scramble nested=off",
+        "forward=scramble carry=streams",
+    ] {
         for ids in ids {
             let (mut world, mut client) = pair(transform, transform);
             begin(&mut world, &mut client, ids);
@@ -101,6 +106,64 @@ fn short_headers_pass_beside_the_tunnel_with_their_marks_and_come_out_as_they_we
             assert_eq!([shows(5), shows(6)], [is_plain; 2], "{transform}");
         }
     }
+}
+
+#[test]
+fn the_latest_of_many_connections_of_one_address_are_forwarded() {
+    let (mut world, mut client) = pair("forward=scramble", "forward=scramble");
+    let mut begun = Vec::new();
+    for number in 10..22 {
+        let ids = [[number; 8], [100 + number; 8]];
+        begin(&mut world, &mut client, [&ids[0], &ids[1]]);
+        begun.push(ids);
+    }
+    // Sixteen connection IDs are registered at a time.
+    for (at, [of_client, of_target]) in begun.iter().enumerate() {
+        let before = world.proxy.counts().forwarded_packets_total;
+        exchange(&mut world, &mut client, [of_client, of_target]);
+        let forwarded = world.proxy.counts().forwarded_packets_total - before;
+        assert_eq!(forwarded, u64::from(at >= 4), "{at}");
+    }
+    assert_eq!(client.counts().failed_requests_total, 0);
+}
+
+#[test]
+fn a_client_that_moves_goes_on_through_the_tunnel() {
+    let (mut world, mut client) = pair("forward=scramble", "forward=scramble");
+    let ids: [&[u8]; 2] = [&[3; 8], &[4; 8]];
+    begin(&mut world, &mut client, ids);
+    exchange(&mut world, &mut client, ids);
+    world.client_at = address(55);
+    // What is forwarded from there the proxy does not know, and its answers go elsewhere.
+    for _ in 0..10 {
+        client.send(world.now, address(7), 0, &short(ids[1], 5));
+        let flow = world.flows[0];
+        world
+            .proxy
+            .handle_reply(world.now, flow, 0, &short(ids[0], 6));
+        world.run(world.now + SECOND, &mut client);
+    }
+    while client.poll_arrived().is_some() {}
+    world.at_target.clear();
+    let forwarded = world.proxy.counts().forwarded_packets_total;
+    exchange(&mut world, &mut client, ids);
+    assert_eq!(world.proxy.counts().forwarded_packets_total, forwarded);
+    assert_eq!(client.counts().failed_requests_total, 0);
+    assert_eq!(client.counts().connections_total, 1);
+}
+
+#[test]
+fn a_packet_that_the_tunnel_would_not_carry_is_not_forwarded() {
+    let (mut world, mut client) = pair("forward=scramble", "forward=scramble");
+    let ids: [&[u8]; 2] = [&[3; 8], &[4; 8]];
+    begin(&mut world, &mut client, ids);
+    for (size, forwarded) in [(1412, 1), (1413, 1)] {
+        let mut packet = short(ids[1], 5);
+        packet.resize(size, 5);
+        client.send(world.now, address(7), 0, &packet);
+        assert_eq!(client.counts().forwarded_packets_total, forwarded, "{size}");
+    }
+    assert_eq!(client.counts().too_large_datagrams_total, 1);
 }
 
 #[test]
@@ -155,24 +218,6 @@ fn packets_with_a_virtual_connection_id_are_of_its_client_alone_and_of_none_once
     assert_eq!(again(&mut world, 99), 0, "from elsewhere");
     world.proxy.close(world.now);
     assert_eq!(again(&mut world, 1), 0, "after the end");
-}
-
-#[test]
-fn what_waits_for_a_socket_is_bounded() {
-    let words = "forward=scramble queue=20000";
-    let (mut world, mut client) = pair(words, words);
-    let ids: [&[u8]; 2] = [&[3; 8], &[4; 8]];
-    begin(&mut world, &mut client, ids);
-    let packet = short(ids[1], 5);
-    for _ in 0..1000 {
-        client.send(world.now, address(7), 0, &packet);
-    }
-    let fit = 20_000 / packet.len() as u64;
-    let counts = client.counts();
-    assert_eq!(counts.forwarded_packets_total, fit);
-    assert_eq!(counts.queue_full_datagrams_total, 1000 - fit);
-    world.run(world.now + SECOND, &mut client);
-    assert_eq!(world.at_target.len() as u64, fit);
 }
 
 /// A world whose proxy forwards, and a request by hand for that.

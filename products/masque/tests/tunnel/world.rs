@@ -135,6 +135,8 @@ pub struct World {
     pub at_target: Vec<(Duration, FlowId, Bytes)>,
     /// Their ECN bits.
     pub marks: Vec<u8>,
+    /// Where the client is.
+    pub client_at: SocketAddr,
     /// The packets between client and proxy.
     pub wire: Vec<Vec<u8>>,
     /// The IP packets that came out at the proxy's routes.
@@ -157,6 +159,7 @@ impl World {
             loses: |_| false,
             at_target: Vec::new(),
             marks: Vec::new(),
+            client_at: address(1),
             wire: Vec::new(),
             routed: Vec::new(),
             flows: Vec::new(),
@@ -216,7 +219,9 @@ impl World {
                 self.proxy.handle_datagram(self.now, datagram);
             } else if let Some(peer) = self.peers.get_mut(&other) {
                 peer.handle_datagram(self.now, datagram);
-            } else if let Some(client) = client {
+            } else if let Some(client) = client
+                && other == self.client_at
+            {
                 client.handle_datagram(self.now, datagram);
             }
         }
@@ -250,7 +255,7 @@ impl World {
         }
         if let Some(client) = client {
             while let Some(transmit) = client.poll_transmit(self.now, MOST, &mut buffer) {
-                self.fly(true, &transmit, address(1), &mut buffer);
+                self.fly(true, &transmit, self.client_at, &mut buffer);
             }
         }
         let mut peers = std::mem::take(&mut self.peers);

@@ -107,14 +107,14 @@ impl AsFd for Near {
 impl UdpSide {
     fn hand_on(&mut self, client: &mut Client) -> Unsent {
         let mut unsent = Unsent::default();
-        while let Some(Delivery { to, payload, .. }) = client.poll_arrived() {
+        while let Some(Delivery { to, ecn, payload }) = client.poll_arrived() {
             let most = self.port.most_segments();
-            if self.batch_to == Some(to) && self.batch.add(&payload, most) {
+            if self.batch_to == Some(to) && self.batch.add(ecn, &payload, most) {
                 continue;
             }
             self.flush(&mut unsent);
             self.batch_to = Some(to);
-            self.batch.add(&payload, most);
+            self.batch.add(ecn, &payload, most);
         }
         self.flush(&mut unsent);
         unsent

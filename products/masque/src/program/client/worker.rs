@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
+use bentpipe_connections::listening::most_segments;
 use bentpipe_connections::poller::{self, Poller};
 use bentpipe_endpoint::driver::{Port, ReceiveBuffer};
 use bentpipe_endpoint::{Clock, EndpointError, Transmit};
@@ -212,7 +213,7 @@ impl Worker {
             }
             self.poller.want_writable(&self.far, Token::Far, false)?;
         }
-        let most = NonZeroUsize::new(self.far.most_segments()).unwrap_or(NonZeroUsize::MIN);
+        let most = NonZeroUsize::new(most_segments(&self.far)).unwrap_or(NonZeroUsize::MIN);
         for _ in 0..CALLS {
             self.buffer.clear();
             let next = self.client.poll_transmit(now, most, &mut self.buffer);

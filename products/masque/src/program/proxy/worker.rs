@@ -297,7 +297,7 @@ impl Worker {
         while let Some(output) = self.proxy.poll_output() {
             is_any = true;
             match output {
-                Output::Send(flow, _, payload) => self.send(now, flow, &payload),
+                Output::Send(flow, ecn, payload) => self.send(now, flow, ecn, &payload),
                 Output::Open(flow, target) => {
                     self.flush(now);
                     self.open(now, flow, &target);
@@ -317,14 +317,14 @@ impl Worker {
         is_any
     }
 
-    fn send(&mut self, now: Duration, flow: FlowId, payload: &[u8]) {
+    fn send(&mut self, now: Duration, flow: FlowId, ecn: u8, payload: &[u8]) {
         let most = self.clients.most_segments();
-        if self.batch_flow == flow && self.batch.add(payload, most) {
+        if self.batch_flow == flow && self.batch.add(ecn, payload, most) {
             return;
         }
         self.flush(now);
         self.batch_flow = flow;
-        self.batch.add(payload, most);
+        self.batch.add(ecn, payload, most);
     }
 
     /// Sends the datagrams that wait for others.
