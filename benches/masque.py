@@ -31,9 +31,13 @@ COUNTS = (
     "cpu_seconds_total",
     "sent_bytes_total",
     "received_bytes_total",
+    "forwarded_bytes_total",
+    "received_forwarded_bytes_total",
     "queue_full_datagrams_total",
     "lost_tunnel_packets_total",
 )
+# Through the tunnel, and beside it.
+CARRIED = [count for count in COUNTS if count.endswith("_bytes_total")]
 
 
 class End:
@@ -88,7 +92,7 @@ def transfers(arguments: argparse.Namespace, options: list[str]) -> list[dict[st
                 for side, one, end in zip(("client", "proxy"), before, ends, strict=True):
                     after = end.metrics()
                     of = {count: after[count] - one[count] for count in COUNTS}
-                    carried = of["sent_bytes_total"] + of["received_bytes_total"]
+                    carried = sum(of[count] for count in CARRIED)
                     found[f"{side}_cpu_s_per_gbit"] = of["cpu_seconds_total"] / (carried / GIGABIT)
                     found |= {f"{side}_{count}": value for count, value in of.items()}
                 through.append(found)

@@ -65,8 +65,11 @@ def test_datagrams_go_in_streams_or_without_congestion_control_if_asked_for(
 @pytest.mark.virtual_time
 def test_packets_with_short_headers_pass_beside_the_tunnel_if_both_ends_forward(bentpipe: Command) -> None:
     installed_or_skip("noq")
-    forwarding = [f"masque:forward={transform}" for transform in ("scramble", "identity")]
-    words = [*WORDS, *(it for one in forwarding for it in ("--treatment", one))]
+    installed_or_skip("aioquic")
+    # A server that keeps the client's first connection ID, which the terminal sees.
+    words = ["--scenario", "sat", "--client", "noq", "--server", "aioquic", "--bytes", "2MB"]
+    for transform in ("scramble", "identity"):
+        words += ["--treatment", f"masque=terminal:forward={transform},gateway:forward={transform}"]
     words += ["--treatment", "masque=terminal:forward=scramble,gateway"]
     first, again = (bentpipe.trials(*words, "--out", out) for out in ("A", "B"))
     assert [one["outcome"] for one in first] == ["ok"] * 3
@@ -75,10 +78,12 @@ def test_packets_with_short_headers_pass_beside_the_tunnel_if_both_ends_forward(
     for one in (scrambled, plain):
         terminal, gateway = of("terminal", one), of("gateway", one)
         assert gateway["forwarded_packets_total"] > 1300 and gateway["forwarded_bytes_total"] > 1_900_000
-        assert terminal["received_forwarded_packets_total"] == gateway["forwarded_packets_total"]
+        # The queue of 25 packets drops some.
+        came, left = terminal["received_forwarded_packets_total"], gateway["forwarded_packets_total"]
+        assert 1300 < came <= left
         # The handshake, and what comes before the proxy knows the connection IDs.
         assert 0 < gateway["sent_datagrams_total"] < 40
-        assert terminal["virtual_connection_ids_total"] == gateway["virtual_connection_ids_total"] >= 2
+        assert terminal["virtual_connection_ids_total"] == gateway["virtual_connection_ids_total"] == 2
     assert of("gateway", tunnelled)["forwarded_packets_total"] == 0
     assert of("gateway", tunnelled)["sent_datagrams_total"] > 1300
 
@@ -94,7 +99,10 @@ def test_probes_for_a_larger_mtu_do_not_fit_and_are_counted(bentpipe: Command) -
 @pytest.mark.virtual_time
 @pytest.mark.parametrize(
     "option",
-    ["carry=pigeons", "queue=10", "mode=hot", "cc=vegas", "mtu=9000", "nested=off:cc=cubic", "window=x", "forward=yes"],
+    [
+        *("carry=pigeons", "queue=10", "mode=hot", "cc=vegas", "mtu=9000", "nested=off:cc=cubic"),
+        *("window=x", "forward=yes"),
+    ],
 )
 def test_an_option_that_there_is_not_is_unsupported(option: str, bentpipe: Command) -> None:
     installed_or_skip("noq")
@@ -110,12 +118,13 @@ def test_connections_pass_in_real_time(bentpipe: Command, namespaces: None) -> N
     installed_or_skip("noq")
     words = [*WORDS, "--testbed", "emu", "--treatment", "masque"]
     asked = "masque=terminal:mode=warm:carry=streams,gateway:carry=streams"
-    beside = "masque:forward=scramble"
+    beside = "masque=terminal:forward=scramble,gateway:forward=scramble"
     trials = trusted(bentpipe.trials(*words, "--treatment", asked, "--treatment", beside))
     datagrams, streams, forwarded = trials
     assert of("terminal", datagrams)["received_datagrams_total"] > 1000
     assert of("terminal", streams)["received_capsules_total"] > 1000
-    assert of("terminal", forwarded)["received_forwarded_packets_total"] > 1000
+    # noq's server leaves the client's first connection ID at once; its client stays with the server's.
+    assert of("gateway", forwarded)["received_forwarded_packets_total"] > 100
 
 
 @pytest.mark.virtual_time

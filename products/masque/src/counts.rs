@@ -36,6 +36,8 @@ bentpipe_service::statistics! {
     forwarded_bytes_total: Counter,
     /// Packets of QUIC that came beside the tunnel.
     received_forwarded_packets_total: Counter,
+    /// Bytes of packets of QUIC that came beside the tunnel.
+    received_forwarded_bytes_total: Counter,
     /// Connection IDs that a proxy has given a virtual one, or was given one for.
     virtual_connection_ids_total: Counter,
     /// IP packets that may not pass, by their addresses, protocol, length or hops.

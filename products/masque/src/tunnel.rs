@@ -16,9 +16,6 @@ use crate::session::Session;
 /// Datagrams of a connection that are kept until the request that they are of has come; the latest.
 const MOST_EARLY: usize = 64;
 
-/// Bytes up to which noq's queue of datagrams is empty: it has room for one more put aside.
-const EMPTY: usize = 100;
-
 /// The ways in which payloads are carried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carry {
@@ -101,16 +98,6 @@ impl Tunnel {
             Err(SendDatagramError::TooLarge) => counts.too_large_datagrams_total += 1,
             Err(_) => counts.queue_full_datagrams_total += 1,
         }
-    }
-
-    /// Whether nothing of a request waits to be sent: what passes beside the tunnel now overtakes
-    /// nothing.
-    pub fn is_idle(&self, connection: &mut Connection, channel: &Shared) -> bool {
-        let channel = channel.borrow();
-        let unsent = |stream| self.session.transport().unsent(stream);
-        let in_streams = channel.waiting() + channel.stream.map_or(0, unsent);
-        let space = connection.datagrams().send_buffer_space();
-        in_streams == 0 && self.carriage.queue <= space + EMPTY
     }
 
     /// The largest payload of a request that one datagram carries to the peer; `None`: any, in

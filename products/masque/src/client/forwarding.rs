@@ -37,8 +37,6 @@ pub struct FlowIds {
     /// Those that wait until there may be more.
     waiting: VecDeque<CidCapsule>,
     has_registered: bool,
-    /// Nothing of the flow was in the tunnel's queue when the first packet was forwarded.
-    has_begun: bool,
 }
 
 /// A connection ID that is registered, or waits for that.
@@ -58,7 +56,6 @@ impl Default for FlowIds {
             allowed: FIRST_ALLOWED,
             waiting: VecDeque::new(),
             has_registered: false,
-            has_begun: false,
         }
     }
 }
@@ -341,13 +338,9 @@ impl Client {
             return false;
         };
         let connection = &mut entry.connection;
-        if !flow.ids.has_begun && !live.tunnel.is_idle(connection, &flow.channel) {
-            return false;
-        }
         let Some(packet) = flow.make_virtual(now, packet) else {
             return false;
         };
-        flow.ids.has_begun = true;
         if now >= self.heard + SILENCE {
             self.heard = now;
             connection.ping();
@@ -387,6 +380,7 @@ impl Client {
         match real {
             Some(payload) => {
                 self.counts.received_forwarded_packets_total += 1;
+                self.counts.received_forwarded_bytes_total += packet.len() as u64;
                 let (to, ecn) = (*to, datagram.ecn);
                 self.arrived.push_back(Delivery { to, ecn, payload });
             }

@@ -29,8 +29,6 @@ pub struct FlowIds {
     /// Registrations that came, and that may come.
     registered: u64,
     allowed: u64,
-    /// Nothing was in the tunnel's queue when the first packet was forwarded.
-    has_begun: bool,
     /// The client has moved: what was registered is closed, and nothing else is.
     is_closed: bool,
 }
@@ -50,7 +48,6 @@ impl Default for FlowIds {
             virtual_ids: Vec::new(),
             registered: 0,
             allowed: FIRST_ALLOWED,
-            has_begun: false,
             is_closed: false,
         }
     }
@@ -287,6 +284,7 @@ impl MasqueProxy {
         match real {
             Some(packet) => {
                 self.counts.received_forwarded_packets_total += 1;
+                self.counts.received_forwarded_bytes_total += packet.len() as u64;
                 self.outputs
                     .push_back(Output::Send(*id, datagram.ecn, packet));
             }
@@ -326,13 +324,9 @@ impl MasqueProxy {
             client.tunnel.session.pump(connection);
             return false;
         }
-        if !flow.ids.has_begun && !client.tunnel.is_idle(connection, &flow.channel) {
-            return false;
-        }
         let Some(packet) = flow.to_virtual(packet) else {
             return false;
         };
-        flow.ids.has_begun = true;
         flow.touched = now;
         let path = Transmit {
             ecn,
