@@ -37,11 +37,11 @@ pub struct Channel {
     pub arrived: VecDeque<Bytes>,
     /// The packets that may pass, of one for IP.
     pub sides: Option<Sides>,
-    /// What a client offers, of one whose packets may be forwarded.
+    /// The client's offer to forward packets.
     pub offer: Option<Forwarding>,
-    /// How packets are forwarded, once both ends have agreed.
+    /// The transforms of forwarded packets, once both ends have agreed.
     pub transforms: Option<Transforms>,
-    /// What the peer has said of connection IDs.
+    /// Capsules about connection IDs that came.
     pub heard: VecDeque<CidCapsule>,
     /// Capsules that are to be sent.
     outgoing: BytesMut,

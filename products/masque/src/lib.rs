@@ -2,8 +2,8 @@
 //!
 //! A [`Client`] takes datagrams of those behind it, and has a [`MasqueProxy`] send them to a
 //! target. Between the two is a connection of QUIC, in whose DATAGRAM frames (RFC 9221) they go as
-//! HTTP datagrams (RFC 9297), or in capsules on a stream. What they carry stays as it is. Packets of
-//! QUIC may pass beside that connection (`forwarding`).
+//! HTTP datagrams (RFC 9297), or in capsules on a stream. What they carry stays as it is. Packets
+//! of QUIC may pass beside that connection (`forwarding`).
 //!
 //! `client` and `proxy` are over `tunnel`, the requests of one connection; that over `channel`, one
 //! request; that over `session`, `transport` and `streams`, which carry between noq and the library

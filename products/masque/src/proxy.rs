@@ -26,13 +26,15 @@ use crate::tunnel::Tunnel;
 
 mod flow;
 mod forwarding;
+mod ids;
 mod ip;
 mod sweep;
 
-pub use flow::{Event, FlowId, Output};
+pub use flow::{Event, Output};
+pub use ids::FlowId;
 
 use flow::{DropCounts, Flow};
-use forwarding::VirtualIds;
+use ids::VirtualIds;
 use ip::{Errors, begin_ip, free, note};
 
 /// Requests without a token that is known, after which a connection is ended.
@@ -146,8 +148,8 @@ impl MasqueProxy {
         }
     }
 
-    /// A datagram of a flow's target has come. `ecn`: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE; it is lost
-    /// in the tunnel (RFC 9298, section 6.2).
+    /// A datagram of a flow's target has come. `ecn`: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE; it is
+    /// lost in the tunnel (RFC 9298, section 6.2).
     pub fn handle_reply(&mut self, now: Duration, flow: FlowId, ecn: u8, payload: &[u8]) {
         if self.forward_to_client(now, flow, ecn, payload) {
             return;

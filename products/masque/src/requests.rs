@@ -40,7 +40,7 @@ pub enum RequestKind {
     Ip(Scope),
 }
 
-/// What a proxy takes beside UDP payloads in a tunnel.
+/// The kinds of requests that a proxy takes beside UDP payloads in a tunnel.
 #[derive(Debug, Clone, Copy)]
 pub struct Takes {
     /// Requests for IP.

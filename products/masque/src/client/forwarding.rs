@@ -238,7 +238,8 @@ impl Flow {
         self.ids.send_waiting(&mut channel);
     }
 
-    /// Makes of a packet the one that is sent in place of it; `None`: it has to go through the tunnel.
+    /// Makes of a packet the one that is sent in place of it; `None`: it has to go through the
+    /// tunnel.
     fn make_virtual(&mut self, now: Duration, packet: &[u8]) -> Option<Bytes> {
         let channel = self.channel.borrow();
         let transforms = channel.transforms.as_ref()?;
@@ -406,7 +407,7 @@ mod tests {
         vec![byte; length].into()
     }
 
-    /// What a flow with one connection makes of what a proxy says.
+    /// A flow with one connection takes what a proxy says.
     fn take(said: &[CidCapsule]) -> Result<(), (Code, &'static str)> {
         let mut ids = FlowIds::default();
         ids.clients.insert(id(3, 8), Registered::at(Duration::ZERO));

@@ -17,7 +17,7 @@ const ACCEPTED: &KeyRef = key_ref("accept-transform");
 const SELECTED: &KeyRef = key_ref("transform");
 const SCRAMBLE_KEY: &KeyRef = key_ref("scramble-key");
 
-/// What an end says of forwarded mode: the transform, and the key of what it sends itself.
+/// The transform that an end offers or has selected, and the key of what it sends itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forwarding {
     pub kind: TransformKind,
@@ -34,7 +34,7 @@ impl Forwarding {
     }
 }
 
-/// What a proxy answers.
+/// The answer of a proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// It does not forward.
@@ -66,7 +66,7 @@ fn write(name: &KeyRef, said: &Forwarding) -> HeaderValue {
     HeaderValue::try_from(item.finish()).expect("structured fields are of ASCII")
 }
 
-/// What a client asks for.
+/// The offer of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Offer {
     /// Nothing that the draft knows: the answer is as if it had not asked.
@@ -77,7 +77,7 @@ pub enum Offer {
     Wanted(Key),
 }
 
-/// What a client asks for, where the proxy has this transform.
+/// The client's offer, where the proxy has this transform.
 pub fn offered(fields: &HeaderMap, wanted: TransformKind) -> Offer {
     let Some(item) = read(fields) else {
         return Offer::None;

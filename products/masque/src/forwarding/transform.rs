@@ -9,7 +9,7 @@ use ctr::{Ctr128BE, CtrCore};
 
 /// Bytes of the key of [`Transform::Scramble`].
 pub const KEY: usize = 32;
-/// That key.
+/// The key of [`Transform::Scramble`].
 pub type Key = [u8; KEY];
 
 /// Bytes of a block of AES.

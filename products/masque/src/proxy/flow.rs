@@ -7,7 +7,7 @@ use std::time::Duration;
 use bentpipe_service::quota::OverLimit;
 use bytes::Bytes;
 
-use super::forwarding::FlowIds;
+use super::ids::{FlowId, FlowIds};
 use crate::channel::Shared;
 use crate::counts::Statistics;
 use crate::ip::{Lease, Refused, Throttle, Towards};
@@ -17,10 +17,6 @@ use crate::target::Target;
 /// Datagrams of a flow that wait for its socket, and bytes of those of all flows of a connection;
 /// further ones are lost.
 const MOST_HELD: (usize, usize) = (64, 256 << 10);
-
-/// The number of a flow: a request that succeeded, and its socket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FlowId(pub u64);
 
 /// A task for the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,172 +1,18 @@
-//! Packets of QUIC that pass beside a tunnel: the virtual connection IDs of a proxy's clients, and
-//! what these are for.
+//! Packets of QUIC that pass beside a proxy's tunnels.
 
 use std::time::Duration;
 
-use bentpipe_connections::steering::ConnectionIds;
 use bentpipe_endpoint::{Received, Transmit};
 use bytes::Bytes;
 use h3::error::Code;
-use noq_proto::{ConnectionIdGenerator, PathId};
+use noq_proto::PathId;
 
 use super::flow::Flow;
+use super::ids::VirtualIds;
 use super::{FlowId, MasqueProxy, Output};
 use crate::channel::Ending;
 use crate::counts::Statistics;
-use crate::forwarding::{
-    Cid, CidCapsule, FIRST_ALLOWED, LONGEST_CID, MOST_IDS, PrefixMap, SHORTEST_VIRTUAL_ID, is_short,
-};
-
-/// The connection IDs of a flow.
-pub struct FlowIds {
-    /// Those of the client, by which packets of the target are found. Each flow has a socket of its
-    /// own, so they conflict with those of the same flow alone.
-    clients: PrefixMap<ClientId>,
-    /// Those of the target, with the virtual ones that packets for it have.
-    targets: Vec<(Cid, Cid)>,
-    /// All virtual ones.
-    virtual_ids: Vec<Cid>,
-    /// Registrations that came, and that may come.
-    registered: u64,
-    allowed: u64,
-    /// The client has moved: what was registered is closed, and nothing else is.
-    is_closed: bool,
-}
-
-/// A connection ID of a client.
-struct ClientId {
-    virtual_id: Cid,
-    /// The client knows the virtual one: packets that have it may be sent.
-    is_known: bool,
-}
-
-impl Default for FlowIds {
-    fn default() -> Self {
-        Self {
-            clients: PrefixMap::default(),
-            targets: Vec::new(),
-            virtual_ids: Vec::new(),
-            registered: 0,
-            allowed: FIRST_ALLOWED,
-            is_closed: false,
-        }
-    }
-}
-
-/// The virtual connection IDs of all flows. None is like another, also not of the two directions.
-pub struct VirtualIds {
-    /// With the flow, and the target's connection ID if packets for that have it.
-    by_id: PrefixMap<(FlowId, Option<Cid>)>,
-    random: Box<dyn ConnectionIdGenerator>,
-}
-
-impl VirtualIds {
-    /// None; they are made as the connection IDs of the proxy itself, so that packets come to the
-    /// same worker, and nobody can guess one.
-    pub fn new(ids: &ConnectionIds) -> Self {
-        Self {
-            by_id: PrefixMap::default(),
-            random: ids(),
-        }
-    }
-
-    /// A new one in place of a connection ID of `length` bytes: as long, so that packets keep their
-    /// size, but never so short that it may be another's.
-    fn add(&mut self, flow: FlowId, length: usize, target: Option<&Cid>) -> Cid {
-        let length = length.max(SHORTEST_VIRTUAL_ID);
-        loop {
-            let mut bytes = Vec::new();
-            while bytes.len() < length {
-                bytes.extend_from_slice(&self.random.generate_cid());
-            }
-            bytes.truncate(length);
-            let id = Cid::from(bytes);
-            if self.by_id.insert(id.clone(), (flow, target.cloned())) {
-                return id;
-            }
-        }
-    }
-
-    /// A flow is over.
-    pub fn forget(&mut self, ids: &FlowIds) {
-        for id in &ids.virtual_ids {
-            self.by_id.remove(id);
-        }
-    }
-}
-
-impl FlowIds {
-    /// Adds a connection ID of the client; `None`: it conflicts with another, or is too long.
-    fn add_client(&mut self, id: &Cid, flow: FlowId, all: &mut VirtualIds) -> Option<Cid> {
-        // Who registers one again wants another virtual one.
-        let is_again = self.clients.get_mut(id).is_some();
-        let is_refused = self.is_closed || id.len() > LONGEST_CID;
-        if is_refused || !is_again && self.clients.conflicts(id) {
-            return None;
-        }
-        self.close_client(id, all);
-        let virtual_id = all.add(flow, id.len(), None);
-        self.virtual_ids.push(virtual_id.clone());
-        let value = ClientId {
-            virtual_id: virtual_id.clone(),
-            is_known: false,
-        };
-        self.clients.insert(id.clone(), value);
-        Some(virtual_id)
-    }
-
-    fn add_target(&mut self, id: &Cid, flow: FlowId, all: &mut VirtualIds) -> Option<Cid> {
-        if self.is_closed || id.len() > LONGEST_CID {
-            return None;
-        }
-        self.close_target(id, all);
-        let virtual_id = all.add(flow, id.len(), Some(id));
-        self.virtual_ids.push(virtual_id.clone());
-        self.targets.push((id.clone(), virtual_id.clone()));
-        Some(virtual_id)
-    }
-
-    /// Says whether there was one.
-    fn close_client(&mut self, id: &Cid, all: &mut VirtualIds) -> bool {
-        let Some(gone) = self.clients.remove(id) else {
-            return false;
-        };
-        self.release(&gone.virtual_id, all);
-        true
-    }
-
-    fn close_target(&mut self, id: &Cid, all: &mut VirtualIds) -> bool {
-        let Some(index) = self.targets.iter().position(|(it, _)| it == id) else {
-            return false;
-        };
-        let (_, virtual_id) = self.targets.swap_remove(index);
-        self.release(&virtual_id, all);
-        true
-    }
-
-    fn release(&mut self, virtual_id: &Cid, all: &mut VirtualIds) {
-        self.virtual_ids.retain(|it| it != virtual_id);
-        all.by_id.remove(virtual_id);
-    }
-
-    /// Registers one; says whether the client may have done so.
-    fn count_registration(&mut self) -> bool {
-        self.registered += 1;
-        self.registered <= self.allowed
-    }
-
-    /// Allows as many registrations as there is room for, if that is more than before; the number
-    /// of the last.
-    fn allow(&mut self) -> Option<u64> {
-        let room = MOST_IDS.saturating_sub(self.virtual_ids.len()) as u64;
-        let allowed = self.registered + room;
-        if allowed <= self.allowed {
-            return None;
-        }
-        self.allowed = allowed;
-        Some(allowed - 1)
-    }
-}
+use crate::forwarding::{CidCapsule, is_short};
 
 impl Flow {
     /// Takes what the client has said of connection IDs, and answers.

@@ -200,8 +200,8 @@ impl Sockets {
         Ok(())
     }
 
-    /// Hands on what has come out of the tunnel, or beside it. A full socket buffer is a full queue:
-    /// what it does not take is lost.
+    /// Hands on what has come out of the tunnel, or beside it. A full socket buffer is a full
+    /// queue: what it does not take is lost.
     fn hand_on(&mut self, now: Duration) -> Result<(), EndpointError> {
         let next_hop = self.end.job.next_hop;
         loop {
