@@ -7,14 +7,18 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from children import PATIENCE_S, wait_for
 from conftest import STACKS, TOY_RUN, Command
 
+from bentpipe.execution.executor import BundleRunner
+from bentpipe.execution.jobs import Answer, TrialProcesses
 from bentpipe.runs.records import Record, read_jsonl
 from bentpipe.runs.run_folder import RunFolder
+from bentpipe.schema.bundle import Bundle
 
 pytestmark = pytest.mark.usefixtures("fake_sim")
 
@@ -238,6 +242,26 @@ def test_an_interrupted_run_can_be_resumed(
     done = bentpipe("run", "--resume", "A", "--no-report", "--json")
     assert [record["server"] for record in done.records()] == ["toy"] * 2 + ["toy:speed=slow"] * 2
     assert stored(tmp_path / "A")[:2] == finished
+
+
+def test_a_trial_that_a_stop_overtakes_has_no_record(
+    bentpipe: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It was handed out, and is not to be begun any more."""
+    begin, begun, main = BundleRunner.run, [], threading.get_ident()
+
+    def overtaken(self: BundleRunner, bundle: Bundle, folder: Path, processes: TrialProcesses) -> Answer:
+        begun.append(folder)
+        if len(begun) == 2:
+            signal.pthread_kill(main, signal.SIGINT)
+            wait_for("the stop", self._stopped)
+        return begin(self, bundle, folder, processes)
+
+    monkeypatch.setattr(BundleRunner, "run", overtaken)
+    done = bentpipe(*TOY_RUN, "--iterations", "4", "--jobs", "1", "--out", "A")
+    assert done.code == 130 and "interrupted: 1 of 4 trials are done" in done.err
+    assert "note:" not in done.err
+    assert [record.outcome for record in stored(tmp_path / "A")] == ["ok"]
 
 
 def _text(path: Path) -> str:

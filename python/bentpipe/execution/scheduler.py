@@ -120,7 +120,11 @@ class Scheduler:
         if running:
             done, _ = wait(running, timeout=_TICK_S, return_when=FIRST_COMPLETED)
             for future in done:
-                self._take(running.pop(future), future.result())
+                trial, answer = running.pop(future), future.result()
+                if answer.killed:  # a stop was requested after it was handed out
+                    self.folder.drop_trial(trial.id)
+                else:
+                    self._take(trial, answer)
             if not self.run.testbed.needs_processors_in_time:
                 self._traces.reduce(pool)
         elif self._queue:
