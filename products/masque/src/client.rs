@@ -176,7 +176,7 @@ impl Client {
             let connection = &mut entry.connection;
             let tunnel = &mut live.tunnel;
             tunnel.send(connection, &flow.channel, payload, &mut self.counts);
-            if flow.ids.has_registered() {
+            if flow.ids.has_said() {
                 tunnel.session.pump(connection);
             }
             // Writing shows that the proxy has asked to stop.
@@ -347,12 +347,12 @@ impl Client {
             Event::DatagramReceived => {
                 let (clients, arrived) = (&live.clients, &mut self.arrived);
                 let (flows, ids) = (&mut self.flows, &mut self.virtual_ids);
-                let mut registered = false;
+                let mut has_said = false;
                 let taken = live
                     .tunnel
                     .receive(connection, &mut self.counts, |id, payload| {
                         if let Some(client) = clients.get(&id) {
-                            registered |= flows
+                            has_said |= flows
                                 .get_mut(client)
                                 .is_some_and(|it| it.see_target(now, &payload, ids));
                             arrived.push_back(Delivery::tunnelled(*client, payload));
@@ -361,7 +361,7 @@ impl Client {
                 if let Err(code) = taken {
                     live.tunnel.session.transport().lock().close = Some(code.value());
                 }
-                if registered {
+                if has_said {
                     live.tunnel.session.pump(connection);
                 }
             }

@@ -36,7 +36,7 @@ pub struct FlowIds {
     allowed: u64,
     /// Those that wait until there may be more.
     waiting: VecDeque<CidCapsule>,
-    has_registered: bool,
+    has_said: bool,
 }
 
 /// A connection ID that is registered, or waits for that.
@@ -55,7 +55,7 @@ impl Default for FlowIds {
             sent: 0,
             allowed: FIRST_ALLOWED,
             waiting: VecDeque::new(),
-            has_registered: false,
+            has_said: false,
         }
     }
 }
@@ -72,9 +72,9 @@ pub struct VirtualId {
 pub type VirtualIds = PrefixMap<VirtualId>;
 
 impl FlowIds {
-    /// Whether there are registrations that nobody has had sent.
-    pub fn has_registered(&mut self) -> bool {
-        std::mem::take(&mut self.has_registered)
+    /// Whether there are capsules that nobody has had sent.
+    pub fn has_said(&mut self) -> bool {
+        std::mem::take(&mut self.has_said)
     }
 
     /// A flow is over.
@@ -120,6 +120,7 @@ impl FlowIds {
         self.waiting.retain(|it| *it != registration);
         if self.waiting.len() == before {
             channel.say(capsule);
+            self.has_said = true;
         }
     }
 
@@ -135,7 +136,7 @@ impl FlowIds {
         {
             channel.say(&capsule);
             self.sent += 1;
-            self.has_registered = true;
+            self.has_said = true;
         }
     }
 
@@ -203,7 +204,7 @@ impl Flow {
             self.ids.targets.insert(id.clone(), Registered::at(now));
             self.ids.register(CidCapsule::RegisterTarget(id), channel);
         }
-        self.ids.has_registered()
+        self.ids.has_said()
     }
 
     /// A packet's source connection ID, if packets may be forwarded.
