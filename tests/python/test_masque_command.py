@@ -153,36 +153,59 @@ def test_quic_passes_it_is_counted_and_the_proxy_drains(tmp_path: Path) -> None:
     tokens.write_text(f"# the first customer\n{TOKEN}\n")
     token = tmp_path / "token"
     token.write_text(f"{TOKEN}\n")
+    with (
+        perf_server() as target,
+        proxy("--tokens", str(tokens), *LOOPBACK) as it,
+        client(it, target, "--token", str(token)) as near,
+    ):
+        document = perf(near.port, "--bytes", "5MB", "--reverse")
+        assert document["end"]["received_bytes"] == 5_000_000
+        counted = near.metrics()
+        assert (counted["requests_total"], counted["refused_requests_total"]) == (1, 0)
+        assert counted["received_bytes_total"] > 5_000_000
+        there = it.metrics()
+        assert (there["connections"], there["requests"], there["requests_total"]) == (1, 1, 1)
+        assert there["sent_datagrams_total"] >= counted["received_datagrams_total"] > 3000
+        opened = it.wait_for("opened")
+        assert opened["target"] == opened["address"] == target
+        assert it.ask("/healthz") == (200, "ok\n")
+        it.signal(signal.SIGTERM)
+        wait_for("draining", lambda: it.ask("/healthz")[0] == 503)
+        assert it.process.poll() is None, "a request is under way"
+        near.signal(signal.SIGTERM)
+        assert near.end() == 0
+        assert it.end() == 0
+        closed = it.wait_for("closed")
+        assert closed["bytes_to_client"] > 5_000_000
+
+
+def test_forwarded_packets_come_to_the_worker_of_their_connection() -> None:
+    forward = ["--tunnel", "forward=scramble"]
+    with (
+        perf_server() as target,
+        proxy("--anybody", *LOOPBACK, "--workers", "3", *forward) as it,
+        contextlib.ExitStack() as stack,
+    ):
+        clients = [stack.enter_context(client(it, target, *forward)) for _ in range(4)]
+        for near in clients:
+            assert perf(near.port, "--bytes", "2MB")["end"]["received_bytes"] == 2_000_000
+        sent = sum(near.metrics()["forwarded_packets_total"] for near in clients)
+        assert sent > 4 * 1000
+        # A busy machine drops some.
+        assert it.metrics()["received_forwarded_packets_total"] > sent / 2
+
+
+@contextlib.contextmanager
+def perf_server() -> Iterator[str]:
+    """Its address."""
     command = [*PERF, "server", "127.0.0.1:0", *IDENTITY]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
-        found = re.search(r"127\.0\.0\.1:(\d+)", server.stdout.readline())
+        found = re.search(r"127\.0\.0\.1:\d+", server.stdout.readline())
         assert found
         threading.Thread(target=server.stdout.read, daemon=True).start()
-        with (
-            proxy("--tokens", str(tokens), *LOOPBACK) as it,
-            client(it, f"127.0.0.1:{found[1]}", "--token", str(token)) as near,
-        ):
-            document = perf(near.port, "--bytes", "5MB", "--reverse")
-            assert document["end"]["received_bytes"] == 5_000_000
-            counted = near.metrics()
-            assert (counted["requests_total"], counted["refused_requests_total"]) == (1, 0)
-            assert counted["received_bytes_total"] > 5_000_000
-            there = it.metrics()
-            assert (there["connections"], there["requests"], there["requests_total"]) == (1, 1, 1)
-            assert there["sent_datagrams_total"] >= counted["received_datagrams_total"] > 3000
-            opened = it.wait_for("opened")
-            assert opened["target"] == opened["address"] == f"127.0.0.1:{found[1]}"
-            assert it.ask("/healthz") == (200, "ok\n")
-            it.signal(signal.SIGTERM)
-            wait_for("draining", lambda: it.ask("/healthz")[0] == 503)
-            assert it.process.poll() is None, "a request is under way"
-            near.signal(signal.SIGTERM)
-            assert near.end() == 0
-            assert it.end() == 0
-            closed = it.wait_for("closed")
-            assert closed["bytes_to_client"] > 5_000_000
+        yield found[0]
     finally:
         server.kill()
         server.wait()
