@@ -6,8 +6,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import fake_run
+import pytest
+import study_marks
 from conftest import Command
 from fake_grid import COMES_TO, GOOD, OWN, REFERENCE, SIZE, fail, page, trial, write
+
+from bentpipe.analysis.trial_marks import RunCell
 
 
 def test_the_page_on_the_limit(bentpipe: Command) -> None:
@@ -83,3 +87,21 @@ def test_one_server_has_no_limit_page(bentpipe: Command) -> None:
     done = bentpipe("study", "limit", "--run", "run", "-o", "out")
     assert done.code != 0
     assert "several servers" in done.err and "bentpipe run limit" in done.err
+
+
+def test_each_share_leads_to_its_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also that of a variant that never succeeded."""
+    monkeypatch.chdir(tmp_path)
+    records = [
+        trial(server, number, size=size)
+        for size in (100_000, SIZE)
+        for server in COMES_TO
+        for number in (1, 2)
+    ]
+    records[-2:] = map(fail, records[-2:])
+    write(records)
+    found = study_marks.leading("limit", ["--run", "run"])
+    first, last = records[0], records[-1]
+    assert found["50 %"] == [RunCell(Path("run"), one.cell_key) for one in (first, records[8])]
+    assert found["transfer timeout"] == [RunCell(Path("run"), last.cell_key)]
+    assert len(found["2.0 %"]) == 2 and None not in found["2.0 %"]

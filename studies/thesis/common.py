@@ -8,6 +8,7 @@ import re
 import statistics
 from collections.abc import Mapping, Sequence
 
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.study.front import folded
 from bentpipe.study.markdown import literal, mbit, pair, several, table
 
@@ -61,7 +62,7 @@ def same_pairs(runs: ThesisRuns) -> list[str]:
                     mbit(then),
                     mbit(now),
                     "-" if now is None else f"{now / then:.2f}",
-                    pair(cell),
+                    marked(pair(cell), cell),
                 ]
             )
     if not rows:

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bentpipe import workload
-from bentpipe.analysis import matrix_marks
 from bentpipe.analysis.cells import Matrix
 from bentpipe.analysis.plots.canvas import GREY
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.errors import BentpipeError
 from bentpipe.study import claims as study_claims
 from bentpipe.study import closing, figures, markdown
@@ -229,13 +229,13 @@ def _of_scenario(page: ThesisRuns, name: str, matrix: Matrix) -> list[str]:
     head = ["client \\\\ server", *map(literal, matrix.servers)]
     by_pair = {(cell.key.client, cell.key.server): cell for cell in matrix.cells}
     rows = [
-        [literal(client), *(pair(by_pair.get((client, server))) for server in matrix.servers)]
+        [literal(client), *(marked(pair(cell), cell) for cell in row)]
         for client in matrix.clients
+        for row in ([by_pair.get((client, server)) for server in matrix.servers],)
     ]
     return [
         f"## {name}",
         f"{literal(title)}. {_facts(summary)}",
-        matrix_marks.mark(matrix.key),
         table(head, rows),
         f"![Goodput of pairs over {name}](thesis-{name}.svg)",
         f"{made_of([one for one in page.records if one.scenario == name])}: a dot for each pair.",

@@ -8,50 +8,91 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
+import fake_grid
 import fake_run
+import pytest
 from conftest import Command
 
-from bentpipe.analysis import matrix_marks
-from bentpipe.analysis.cells import MatrixKey
+from bentpipe.analysis import trial_marks
+from bentpipe.analysis.cells import Cell
+from bentpipe.analysis.trial_marks import RunCell, marked
 from bentpipe.report.collection import ShownStudy, studies
 from bentpipe.report.collection.studies import ShownRun
-from bentpipe.runs.records import CellKey
+from bentpipe.runs.records import Record
+from bentpipe.study import markdown, sheets
 
-KEY = MatrixKey("sat", "transfer:10485760", "direct", "sim")
-TABLE = (
-    "| client \\\\ server | noq | quic-go |\n|---|---:|---:|\n| quinn | 1.0 | crashed |\n| noq |  | 2.0 |\n"
-)
-
-
-def body(folder: Path, text: str, *runs: ShownRun, linked: dict[CellKey, str] | None = None) -> str:
-    (folder / "mine.md").write_text(text)
-    shown = ShownStudy("mine", "Mine", "?", (folder / "mine.md",), frozenset({"mine"}))
-    return studies.rendered([shown], runs, (linked or {}).get)[folder / "mine.md"].body
+SAT = fake_run.record("sat", "quinn", "noq", 1)
+RUN = RunCell(Path("run"), SAT.cell_key)
 
 
-def test_a_mark_is_a_comment_that_is_read_again() -> None:
-    odd = KEY._replace(scenario='sat--x,forward.queue={size="1BDP",aqm="codel"}')
-    for key in (KEY, odd):
-        mark = matrix_marks.mark(key)
-        assert mark.startswith("<!-- ") and mark.index("--", 4) == len(mark) - 3
-        assert matrix_marks.read(mark) == key
-    for other in ("<!-- matrix {} -->", "<!-- matrix {1} -->", "<!-- something -->", "matrix"):
-        assert matrix_marks.read(other) is None
+def body(
+    folder: Path,
+    text: str,
+    *runs: ShownRun,
+    trials: dict[str, RunCell] | None = None,
+    linked: dict[RunCell, str] | None = None,
+) -> str:
+    page = folder / "mine.md"
+    page.write_text(trial_marks.without(text))
+    shown = ShownStudy("mine", "Mine", "?", (page,), frozenset({"mine"}), {page: text}, trials or {})
+    return studies.rendered([shown], runs, (linked or {}).get)[page].body
 
 
-def test_a_marked_matrix_leads_to_its_cells(tmp_path: Path) -> None:
-    """Those that a report has; the table that follows without a mark stays as it is."""
-    linked = {
-        CellKey(*KEY, client="quinn", server="noq"): "../run/report/cells/a.html",
-        CellKey(*KEY, client="quinn", server="quic-go"): "../run/report/cells/b.html",
-        CellKey(*KEY, client="noq", server="noq"): "../run/report/cells/c.html",
-    }
-    made = body(tmp_path, f"# Title\n\n{matrix_marks.mark(KEY)}\n\n{TABLE}\nText.\n\n{TABLE}", linked=linked)
-    assert re.findall(r'<a href="([^"]*)">([^<]*)</a>', made) == [
-        ("../../run/report/cells/a.html#trace", "1.0"),
-        ("../../run/report/cells/b.html#trace", "crashed"),
+def cell(*records: Record) -> Cell:
+    return Cell.of(records[0].cell_key, records)
+
+
+def test_a_mark_is_taken_out_again() -> None:
+    made = marked("**8.7** \\[1]", cell(SAT))
+    assert made.startswith("**8.7** \\[1]<!-- ") and made.index("--", made.index("<!--") + 4) == len(made) - 3
+    assert trial_marks.without(f"| {made} | {made} |") == "| **8.7** \\[1] | **8.7** \\[1] |"
+    assert trial_marks.read(made) == trial_marks.digest([SAT])
+    assert trial_marks.read("<!-- trials -->") is None
+    assert marked("-", None) == "-" and marked("", cell(SAT)) == ""
+
+
+def test_a_mark_is_that_of_exactly_these_trials() -> None:
+    """In whatever order; what is computed anew changes nothing, another run of the same seeds does."""
+    more = [SAT, fake_run.change(SAT, iteration=2)]
+    known = trial_marks.digest(more)
+    assert trial_marks.digest(reversed(more)) == known
+    assert trial_marks.digest([fake_run.change(one, goodput_bps=1.0) for one in more]) == known
+    others = (more[:1], [*more, more[0]], [fake_run.change(one, wall_s=one.wall_s * 1.5) for one in more])
+    for other in others:
+        assert trial_marks.digest(other) != known
+
+
+def test_a_mark_has_no_place_in_prose() -> None:
+    """It would change where lines end."""
+    text = marked("8.7 Mbit/s", cell(SAT))
+    for part in (f"It has {text}.", f"- It has {text}."):
+        with pytest.raises(ValueError, match="outside of a table"):
+            markdown.page([part])
+    assert text in markdown.page([markdown.table(["", "Mbit/s"], [["noq", text]])])
+
+
+def test_a_sheet_has_no_marks(tmp_path: Path) -> None:
+    rows = [["noq", marked("8.7", cell(SAT))]] * 50
+    _, (file,) = sheets.folded_table("All", ["", "Mbit/s"], rows, tmp_path / "all.csv")
+    assert file.read_text().splitlines() == [",Mbit/s", *["noq,8.7"] * 50]
+
+
+def test_marked_cells_lead_to_their_trials(tmp_path: Path) -> None:
+    """Those that a report of their run has; what stands in a table beside them stays as it is."""
+    lost, pooled = (fake_run.change(SAT, iteration=number) for number in (2, 3))
+    trials = {trial_marks.digest([SAT]): RUN, trial_marks.digest([lost]): RUN._replace(run=Path("other"))}
+    texts = [marked("**8.7** (1)", cell(SAT)), marked("1.2", cell(lost)), marked("3.4", cell(SAT, pooled))]
+    table = markdown.table(["server", "a", "b", "c", "d"], [["noq", *texts, "5.6"]])
+    folded = f"<details>\n<summary>All</summary>\n\n{table}\n\n</details>\n"
+    made = body(tmp_path, f"# Title\n\n{folded}", trials=trials, linked={RUN: "../run/report/cells/a.html"})
+    assert re.findall(r"<td[^>]*>(.*?)</td>", made) == [
+        "noq",
+        '<a href="../../run/report/cells/a.html#trace"><strong>8.7</strong> (1)</a>',
+        "1.2",
+        "3.4",
+        "5.6",
     ]
-    assert "matrix" not in made and made.count("<table>") == 2
+    assert "trials" not in made and "--&gt;" not in made
 
 
 def test_what_is_folded_opens_and_other_html_is_text(tmp_path: Path) -> None:
@@ -104,6 +145,36 @@ def test_study_and_reports_lead_to_each_other(bentpipe: Command) -> None:
         links.append((page, back))
     for page, link in links:
         assert (page.parent / unquote(link.partition("#")[0])).is_file(), (page, link)
+
+
+def test_each_number_leads_to_the_run_that_it_is_from(bentpipe: Command) -> None:
+    """One that two runs have a part in leads nowhere. The page itself is the same with a site and without."""
+    trial, reference, good, rash = fake_grid.trial, fake_grid.REFERENCE, fake_grid.GOOD, fake_grid.RASH
+    runs = {
+        "first": [trial(server, number) for server in (reference, good) for number in (1, 2)],
+        "second": [trial(rash, 1), trial(rash, 2), trial(good, 3)],
+    }
+    for name, records in runs.items():
+        fake_run.write(Path(name))
+        fake_run.write_records(Path(name), records)
+    words = ["study", "limit", *fake_run.named(runs)]
+    for more in (["-o", "plain"], ["-o", "out", "--site", "site"]):
+        done = bentpipe(*words, *more)
+        assert done.code == 0, done.err
+    files = sorted(file.name for file in Path("plain").iterdir())
+    assert files == sorted(file.name for file in Path("out").iterdir()) and "limit.md" in files
+    for name in files:
+        assert Path("out", name).read_bytes() == Path("plain", name).read_bytes(), name
+    made = Path("site/studies/limit.html").read_text()
+    (table,) = re.findall(r"<table>(?:(?!</table>).)*>server</th>.*?</table>", made, re.DOTALL)
+    rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in table.split("<tr>")[2:]]
+    found = {
+        row[0]: re.findall(r'href="\.\./\.\./(\w+)/(report/cells/[^"#]*)#trace"', row[1]) for row in rows
+    }
+    assert found[good] == [] and "85 %" in table
+    for server, name in ((reference, "first"), (rash, "second")):
+        ((run, page),) = found[server]
+        assert run == name and server in Path(run, unquote(page)).read_text()
 
 
 def test_a_report_names_the_studies_of_its_campaign(bentpipe: Command) -> None:

@@ -20,6 +20,7 @@ from bentpipe.runs.manifest import FILE
 from bentpipe.study import catalogue
 from bentpipe.study import page as study_page
 from bentpipe.study.catalogue import PlannedRun, Study
+from bentpipe.study.page import WrittenPage
 
 
 class _Studies(click.Group):
@@ -164,22 +165,24 @@ def _carry_out(
         if code := _run_whole(one, planned, folder):
             return code
         folders.append(folder)
-    files = study_page.write(one, folders, out)
-    for file in files:
+    written = study_page.write(one, folders, out)
+    for file in written.files:
         click.echo(file)
     if site is not None:
-        click.echo(_build_site(one, folders, files, site))
+        click.echo(_build_site(one, folders, written, site))
     return 0
 
 
-def _build_site(one: Study, folders: Sequence[Path], files: Sequence[Path], site: Path) -> Path:
+def _build_site(one: Study, folders: Sequence[Path], written: WrittenPage, site: Path) -> Path:
     """Build the reports of a study's runs, and the site of these and of its pages; its first page."""
     from bentpipe.report import collection
     from bentpipe.report.pages import UsedBy
 
-    pages = tuple(file for file in files if file.suffix == ".md")
+    pages = tuple(written.marked)
     campaigns = frozenset(planned.campaign.stem for planned in one.runs)
-    shown = collection.ShownStudy(one.name, one.title, one.question, pages, campaigns)
+    shown = collection.ShownStudy(
+        one.name, one.title, one.question, pages, campaigns, written.marked, written.trials
+    )
     name = collection.page_names([shown])[pages[0].resolve()]
     for folder in folders:
         there = os.path.relpath(site.resolve() / "studies" / f"{name}.html", folder.resolve() / "report")

@@ -16,6 +16,7 @@ from functools import cached_property
 
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.runs.records import Record
 from bentpipe.study.claims import MARGIN
 from bentpipe.study.figures import HeatSquare
@@ -61,12 +62,13 @@ class GridCell:
         return sum(self.cell.failures.values())
 
     def written(self, best: bool) -> list[str]:
-        """The share of the limit and the drops, as text."""
+        """The share of the limit and the drops, as text with the mark of their trials."""
         if self.share is None:
-            return [self.cell.failures.most_common(1)[0][0].replace("_", " "), "-"]
+            return [marked(self.cell.failures.most_common(1)[0][0].replace("_", " "), self.cell), "-"]
         text = percent(self.share)
+        text = (f"**{text}**" if best else text) + (f" ({self.failed})" if self.failed else "")
         lost = "-" if self.dropped is None else _fine(self.dropped)
-        return [(f"**{text}**" if best else text) + (f" ({self.failed})" if self.failed else ""), lost]
+        return [marked(text, self.cell), marked(lost, self.cell)]
 
     def square(self) -> HeatSquare:
         if self.share is None:

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Collection, Iterable, Sequence
 
 from bentpipe import labels
+from bentpipe.analysis import trial_marks
 from bentpipe.analysis.cells import Cell
 from bentpipe.study.source import without_folders
 
@@ -34,6 +35,8 @@ def _folded(part: str) -> str:
 def _filled(paragraph: str) -> str:
     if paragraph.startswith("|"):
         return paragraph
+    if trial_marks.read(paragraph):  # where it would change where lines end
+        raise ValueError(f"a mark of trials outside of a table: {paragraph!r}")
     item = _ITEM.match(paragraph)
     indent = " " * item.end() if item else ""
     return textwrap.fill(

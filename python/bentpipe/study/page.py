@@ -5,18 +5,31 @@ from __future__ import annotations
 import logging
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from bentpipe import paths
+from bentpipe.analysis import trial_marks
+from bentpipe.analysis.cells import cells
+from bentpipe.analysis.trial_marks import RunCell
 from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.runs import run_folder
 from bentpipe.study.catalogue import Study
 from bentpipe.study.source import Source
 
 
-def write(one: Study, folders: Sequence[Path], out: Path | None) -> list[Path]:
-    """Write a study's page from the runs in `folders`, to `out` or where its pages are; the files of it."""
+@dataclass(frozen=True)
+class WrittenPage:
+    """The page of a study, and what leads from its numbers to their trials."""
+
+    files: Sequence[Path]
+    marked: Mapping[Path, str]  # of each Markdown file: its text with the marks that the file has not
+    trials: Mapping[str, RunCell]  # the cells of its runs, by the digest that marks have
+
+
+def write(one: Study, folders: Sequence[Path], out: Path | None) -> WrittenPage:
+    """Write a study's page from the runs in `folders`, to `out` or where its pages are."""
     _check_number(one, len(folders))
     # Where matplotlib cannot keep its settings, it takes a temporary folder, and warns of that.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
@@ -29,11 +42,29 @@ def write(one: Study, folders: Sequence[Path], out: Path | None) -> list[Path]:
     is_new = not place.exists()
     place.mkdir(parents=True, exist_ok=True)
     try:
-        return write_page(sources, place)
+        files = write_page(sources, place)
     except BentpipeError:
         if is_new:  # of what is refused, nothing is left
             shutil.rmtree(place)
         raise
+    return WrittenPage(files, _unmarked(files), _trials(sources))
+
+
+def _unmarked(files: Sequence[Path]) -> dict[Path, str]:
+    """Take the marks out of the pages among the files; the texts with them."""
+    texts = {file: file.read_text() for file in files if file.suffix == ".md"}
+    for file, text in texts.items():
+        if (plain := trial_marks.without(text)) != text:
+            file.write_text(plain)
+    return texts
+
+
+def _trials(sources: Sequence[Source]) -> dict[str, RunCell]:
+    found: dict[str, RunCell] = {}
+    for source in sources:
+        for cell in cells(source.records):
+            found.setdefault(trial_marks.digest(cell.records), RunCell(source.folder, cell.key))
+    return found
 
 
 def _check_number(one: Study, given: int) -> None:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from bentpipe.analysis import trial_marks
 from bentpipe.analysis.cells import Cell
 from bentpipe.runs.records import Record
 from bentpipe.study.front import folded
@@ -59,7 +60,7 @@ def _write(path: Path, head: Sequence[str], rows: Sequence[Sequence[str]]) -> No
     with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(head)
-        writer.writerows(rows)
+        writer.writerows([trial_marks.without(text) for text in row] for row in rows)
 
 
 def _row(

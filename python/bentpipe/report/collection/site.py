@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bentpipe.analysis.trial_marks import RunCell
 from bentpipe.errors import UsageError
 from bentpipe.report import pages
 from bentpipe.report.collection import columns, failures, read_run, studies
@@ -18,7 +19,6 @@ from bentpipe.report.collection.read_run import ReadRun
 from bentpipe.report.collection.studies import RenderedPage, ShownRun, ShownStudy
 from bentpipe.report.site import bundle
 from bentpipe.runs import several
-from bentpipe.runs.records import CellKey
 from bentpipe.runs.several import SeveralRuns, SkippedFolder
 
 INDEX = "site.json"
@@ -96,7 +96,7 @@ def _write(
     _write_text(site / INDEX, json.dumps({"site_format": None}))  # so that what is left of it is known again
     table = columns.joined([run.columns for run in found.runs])
     shown = [ShownRun(run.name, run.outline.manifest.campaign, run.links.index) for run in found.runs]
-    made = studies.rendered(collection.studies, shown, lambda key: _of_cell(found.runs, key))
+    made = studies.rendered(collection.studies, shown, lambda cell: _of_cell(found.runs, cell))
     of_studies = [[made[page] for page in study.pages] for study in collection.studies]
     parts = ShownParts(collection.title, table, collection.studies, of_studies)
     data = site_data(found, parts)
@@ -113,9 +113,10 @@ def _write(
     return data
 
 
-def _of_cell(runs: Sequence[ReadRun], key: CellKey) -> str | None:
-    """The page of a cell in the report of the last run that has both."""
-    return next((where for one in reversed(runs) if (where := one.links.of_cell(key)) is not None), None)
+def _of_cell(runs: Sequence[ReadRun], cell: RunCell) -> str | None:
+    """The page of a cell in the report of its run; None where the site has none."""
+    folder = cell.run.resolve()
+    return next((run.links.of_cell(cell.key) for run in runs if run.outline.folder.resolve() == folder), None)
 
 
 def _write_column(site: Path, name: str, values: Numbers) -> None:

@@ -1,8 +1,8 @@
 """The pages of studies, from Markdown to HTML, with their pictures.
 
 Links between pages of studies stay links; those to anything else beside them lead nowhere in the site, so
-that only their text stays. HTML in a page is shown as text, but for what is folded. The cells of a table that
-is marked as a matrix lead to the trials behind them, where a run of the site has their report.
+that only their text stays. HTML in a page is shown as text, but for what is folded. The cells of tables that
+are marked lead to the trials behind them, where a run of the site has their report.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ import html
 import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from bentpipe.analysis import matrix_marks
-from bentpipe.analysis.cells import MatrixKey
-from bentpipe.runs.records import CellKey
+from bentpipe.analysis import trial_marks
+from bentpipe.analysis.trial_marks import RunCell
 
 PICTURES = (".svg", ".png", ".jpg", ".webp")
 SHEETS = (".csv",)
 _TRACE = "#trace"  # the place of a cell's page that has it
 _OPEN = re.compile(r"<details>\s*<summary>(.*)</summary>")
 _CLOSE = "</details>"
-CellLink = Callable[[CellKey], str | None]  # from the folder of the site; None where no report has the cell
+CellLink = Callable[[RunCell], str | None]  # from the folder of the site; None where no report has the cell
+_Link = Callable[[str], str | None]  # from a digest in a mark
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,12 @@ class ShownStudy:
     question: str
     pages: tuple[Path, ...]  # Markdown, the one that carries the study's name first
     campaigns: frozenset[str] = frozenset()  # of its runs
+    marked: Mapping[Path, str] = field(default_factory=dict)  # pages as they are with marks
+    trials: Mapping[str, RunCell] = field(default_factory=dict)  # what these name
+
+    def text(self, page: Path) -> str:
+        """The Markdown of a page, with its marks where they are known."""
+        return self.marked[page] if page in self.marked else page.read_text()
 
 
 @dataclass(frozen=True)
@@ -103,13 +109,13 @@ def _render(
     page: Path, study: ShownStudy, names: Mapping[Path, str], link: CellLink, below: str
 ) -> RenderedPage:
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
-    tokens = _with_folds(markdown.parse(page.read_text()))
+    tokens = _with_folds(markdown.parse(study.text(page)))
     name = names[page.resolve()]
     pictures: dict[str, Path] = {}
     for token in tokens:
         if token.type == "inline" and token.children is not None:
             token.children = _children(token.children, page, names, pictures)
-    tokens = _with_links(tokens, link)
+    _link_cells(tokens, lambda name: link(study.trials[name]) if name in study.trials else None)
     _give_anchors(tokens)
     headings = (after.content for token, after in itertools.pairwise(tokens) if token.tag == "h1")
     return RenderedPage(
@@ -150,47 +156,18 @@ def _fold(token: Token) -> str | None:
     return f"<details><summary>{html.escape(html.unescape(opened[1]))}</summary>" if opened else None
 
 
-def _with_links(tokens: Sequence[Token], link: CellLink) -> list[Token]:
-    """The tokens without marks, with links in the tables that these stand above."""
-    found: list[Token] = []
-    marked: MatrixKey | None = None
-    rest = iter(tokens)
-    for token in rest:
-        key = matrix_marks.read(token.content) if token.type == "inline" else None
-        if key is not None:
-            del found[-1]
-            next(rest)
-            marked = key
+def _link_cells(tokens: Sequence[Token], link: _Link) -> None:
+    """Take the marks out of all texts, and make the cells of tables that have one lead to their trials."""
+    for token in tokens:
+        name = trial_marks.read(token.content) if token.type == "inline" else None
+        if name is None:
             continue
-        found.append(token)
-        if token.type == "table_open" and marked is not None:
-            inside = list(itertools.takewhile(lambda one: one.type != "table_close", rest))
-            _link_cells(inside, marked, link)
-            found += [*inside, Token("table_close", "table", -1, block=True)]
-            marked = None
-    return found
-
-
-def _link_cells(table: Sequence[Token], key: MatrixKey, link: CellLink) -> None:
-    """Make the cells of a matrix lead to their trials: clients down, servers across."""
-    servers: list[str] = []
-    client, place = "", 0
-    for token in table:
-        if token.type == "tr_open":
-            place = 0
-        if token.type != "inline":
-            continue
-        text = _plain(token)
-        if place == 0:
-            client = text
-        if len(servers) <= place:
-            servers.append(text)
-        elif place and text and servers[place]:
-            where = link(CellKey(*key, client=client, server=servers[place]))
-            if where is not None:
-                begin = Token("link_open", "a", 1, attrs={"href": f"../{where}{_TRACE}"})
-                token.children = [begin, *(token.children or ()), Token("link_close", "a", -1)]
-        place += 1
+        for one in token.children or ():
+            one.content = trial_marks.without(one.content)
+        where = link(name)
+        if where is not None:
+            begin = Token("link_open", "a", 1, attrs={"href": f"../{where}{_TRACE}"})
+            token.children = [begin, *(token.children or ()), Token("link_close", "a", -1)]
 
 
 def _plain(token: Token) -> str:
