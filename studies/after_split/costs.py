@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bentpipe.analysis.cells import Cell
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs.records import Record
 from bentpipe.study.markdown import literal, number, percent, table
@@ -138,6 +139,6 @@ def _repairs(beside: Grouped) -> str:
     rows: list[list[str]] = []
     for where in effects.in_order(beside):
         mine = {one.key.treatment: one for one in beside[where].values()}
-        shown = [two_flows(mine[label]) if label in mine else "" for label in _REPAIRS]
+        shown = [marked(two_flows(mine[it]), mine[it]) if it in mine else "" for it in _REPAIRS]
         rows.append([PATHS.get(where.path, literal(where.path)), where.loss, *shown])
     return table(["path", "loss", *_REPAIRS.values()], rows, left=2)

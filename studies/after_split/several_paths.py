@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.study.intervals import with_quantiles
 from bentpipe.study.markdown import literal, percent, table
 from bentpipe.study.quantiles import median, median_of
@@ -51,14 +52,13 @@ def _row(key: tuple[str, str, str], cell: Cell, alone: Cell | None) -> list[str]
         stack,
         _seconds(alone),
         _seconds(cell),
-        percent(median_of(cell, "efficiency")),
-        percent(share),
+        marked(percent(median_of(cell, "efficiency")), cell),
+        marked(percent(share), cell),
     ]
 
 
 def _seconds(cell: Cell | None) -> str:
     if cell is None:
         return "-"
-    if not cell.ok:
-        return literal(next(iter(cell.failures)))
-    return with_quantiles(cell.values("completion_s"), tables.ENDS)
+    text = with_quantiles(cell.values("completion_s"), tables.ENDS) if cell.ok else ""
+    return marked(text or literal(next(iter(cell.failures))), cell)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.study.intervals import with_quantiles
 from bentpipe.study.markdown import literal, percent, table
 from bentpipe.study.quantiles import median
@@ -26,11 +27,12 @@ def times(grouped: Mapping[Setting, Mapping[str, Cell]], found: Mapping[tuple[Se
         if cell is None:
             return ""
         if not cell.ok:
-            return literal(next(iter(cell.failures)))
+            return marked(literal(next(iter(cell.failures))), cell)
         failed = f" ({len(cell.ok)} of {len(cell.records)})" if cell.failures else ""
         effect = found.get((where, name))
         mark = _MARKS.get(effect.verdict, "") if effect else ""
-        return f"{with_quantiles(cell.values('completion_s'), ENDS)}{failed} {mark}".strip()
+        text = f"{with_quantiles(cell.values('completion_s'), ENDS)}{failed} {mark}".strip()
+        return marked(text, cell)
 
     rows = [[*where_of(one), *(shown(one, name) for name in columns)] for one in effects.in_order(grouped)]
     return table(["path", "loss", "what", "sender", *columns], rows, left=4)
@@ -47,8 +49,9 @@ def figures(
     """A figure of each cell, by setting and treatment."""
     names = list(columns) or effects.treatments_of(grouped.values())
     rows = [
-        [*where_of(one), *(show(grouped[one][name]) if name in grouped[one] else "" for name in names)]
+        [*where_of(one), *("" if cell is None else marked(show(cell), cell) for cell in row)]
         for one in effects.in_order(grouped)
+        for row in ([grouped[one].get(name) for name in names],)
     ]
     return table(["path", "loss", "what", "sender", *names], rows, left=4)
 

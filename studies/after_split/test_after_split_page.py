@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import fake_run
+import pytest
+import study_marks
 from conftest import Command
 
+from bentpipe.analysis.trial_marks import RunCell
 from bentpipe.runs.records import Record
 
 PEP = "quic-pep terminal:mode=warm,gateway:mode=warm"
@@ -125,3 +128,13 @@ def test_a_run_without_a_comparison_makes_no_page(bentpipe: Command) -> None:
     fake_run.write_records(Path("run"), trials(PEP, 5.0))
     done = bentpipe("study", "after-split", "--run", "run", "-o", "out")
     assert done.code != 0 and "direct and behind a treatment" in done.err and "run after-split" in done.err
+
+
+def test_times_lead_to_their_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    direct, split = trials("direct", 10.0, 10.1, 9.9), trials(PEP, 5.0, 5.1, 4.9)
+    fake_run.write(Path("run"))
+    fake_run.write_records(Path("run"), [*direct, *split])
+    found = study_marks.leading("after-split", ["--run", "run"])
+    assert found["10.00 (9.90 to 10.10)"] == [RunCell(Path("run"), direct[0].cell_key)]
+    assert found["5.00 (4.90 to 5.10) ▼"] == [RunCell(Path("run"), split[0].cell_key)]

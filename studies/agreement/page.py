@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from bentpipe import labels, strict, workload
-from bentpipe.analysis.cells import cells
+from bentpipe.analysis.cells import Cell, cells
 from bentpipe.analysis.comparison import (
     MEASURES,
     ComparedCell,
@@ -23,6 +23,7 @@ from bentpipe.analysis.comparison import (
     remarks,
 )
 from bentpipe.analysis.inference import CONFIDENCE, equivalence, exact_test
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
 from bentpipe.study import closing, forest, markdown
@@ -121,6 +122,16 @@ class Page:
         """Completion and share of the limit."""
         both = (self._by(name) for name in ("completion_s", "share_of_limit"))
         return [{cell.key: cell for cell in one.cells} for one in both]
+
+    @cached_property
+    def compared(self) -> dict[ComparedKey, list[Cell]]:
+        """The cells behind each comparison, that of virtual time first."""
+        found: dict[ComparedKey, list[Cell]] = {}
+        for one in [*cells(self.virtual.records), *cells(self.real.records)]:
+            key = one.key
+            place = ComparedKey(key.scenario, key.workload, key.treatment, key.client, key.server)
+            found.setdefault(place, []).append(one)
+        return found
 
     def _by(self, measure: str) -> Comparison:
         a, b = (ComparedRun(one.folder, one.manifest, one.in_order) for one in (self.virtual, self.real))
@@ -402,8 +413,7 @@ def _rows(page: Page, scenario: str) -> str:
         rows.append(
             [
                 _pair(page, cell),
-                goodput.text(cell.a.mean),
-                goodput.text(cell.b.mean),
+                *map(marked, map(goodput.text, (cell.a.mean, cell.b.mean)), page.compared[cell.key]),
                 *_judged(page, cell),
                 " / ".join(MEASURES["completion_s"].text(side.mean) for side in (times.a, times.b)),
                 " / ".join(percent(side.mean) for side in (shares.a, shares.b)),

@@ -9,9 +9,11 @@ from typing import Any
 
 import fake_run
 import pytest
+import study_marks
 from agreement import page as agreement
 from conftest import Command
 
+from bentpipe.analysis.trial_marks import RunCell
 from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
 from bentpipe.study import catalogue
@@ -334,3 +336,13 @@ def test_shares_of_success_that_differ_contradict(bentpipe: Command, on_file: Pa
     write("emu", [one if place < 2 else fake_run.change(one, **failed) for place, one in enumerate(real)])
     text = page(bentpipe)
     assert "| contradicts | 8.000 / 8.000 | 50 % / 50 % | 9 of 9 / 2 of 9 |" in section(text, "sat")
+
+
+def test_each_side_leads_to_its_own_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    virtual, real = trials("goodput", "noq", 9.5), emu("goodput", "noq", 8.5)
+    write("sim", virtual)
+    write("emu", real)
+    found = study_marks.leading("agreement", ["--run", "sim", "--run", "emu"])
+    assert found["9.50"] == [RunCell(Path("sim"), virtual[0].cell_key)]
+    assert found["8.50"] == [RunCell(Path("emu"), real[0].cell_key)]

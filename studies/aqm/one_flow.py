@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bentpipe.analysis.cells import Cell
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.study.markdown import listed, literal, number, percent, several, table
 from bentpipe.study.quantiles import median_of
 
@@ -111,7 +112,10 @@ def _by_server(mine: Sequence[Cell]) -> dict[str, dict[str, Cell]]:
 def _grid(mine: Sequence[Cell], show: Callable[[Cell], str]) -> str:
     columns = in_order(mine)
     rows = [
-        [literal(server), *(show(found[name]) if name in found else "" for name in columns)]
+        [
+            literal(server),
+            *(marked(show(found[name]), found[name]) if name in found else "" for name in columns),
+        ]
         for server, found in _by_server(mine).items()
     ]
     return table(["server", *columns], rows)

@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import fake_run
+import pytest
+import study_marks
 from conftest import Command
 
+from bentpipe.analysis.trial_marks import RunCell
 from bentpipe.runs.records import Record
 
 CODEL = 'sat,forward.queue={size="1BDP",aqm="codel"}'
@@ -94,3 +97,13 @@ def test_two_flows_have_an_index_and_a_sparse_one_its_wait(bentpipe: Command) ->
     flat = " ".join(text.split())
     assert "at most 600 ms behind drop-tail and 2.5 ms behind codel" in flat
     assert "falls to 0.75 behind drop-tail, and behind codel to 0.88 (least of all pairs)" in flat
+
+
+def test_figures_lead_to_their_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    records = [trial(TAIL, "noq", 9.0, (100, 700)), trial(CODEL, "noq", 18.0, (2, 20))]
+    fake_run.write(Path("run"))
+    fake_run.write_records(Path("run"), records)
+    found = study_marks.leading("aqm", ["--run", "run"])
+    tail, codel = (RunCell(Path("run"), one.cell_key) for one in records)
+    assert found["9.00"] == found["100.0 / 700.0"] == [tail] and found["18.00"] == [codel]

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Callable, Sequence
 
 from bentpipe.analysis.cells import Cell
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.study.markdown import literal, number, table
 from bentpipe.study.quantiles import median
 
@@ -75,9 +76,10 @@ def _grid(some: Sequence[Cell], first: str, show: Callable[[Cell], str]) -> str:
     rows = [
         [
             literal(server),
-            *(show(by_key[server, name]) if (server, name) in by_key else "" for name in columns),
+            *("" if cell is None else marked(show(cell), cell) for cell in row),
         ]
         for server in servers
+        for row in ([by_key.get((server, name)) for name in columns],)
     ]
     return table([first, *columns], rows)
 

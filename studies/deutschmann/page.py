@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs.manifest import stack_versions
 from bentpipe.study import claims as study_claims
@@ -249,7 +250,8 @@ def _times(page: Page, link: str) -> str:
             continue
         up = page.time_s(link, name, page.sizes[0], "handshake_s")
         times = [_cell(page, link, name, size, best.get(size, 0.0)) for size in page.sizes]
-        rows.append([literal(name), number(up), *times])
+        set_up = marked(number(up), page.by_key.get((link, name, page.sizes[0])))
+        rows.append([literal(name), set_up, *times])
     return table(["", "set-up", *(bytes_as(size) for size in page.sizes)], rows)
 
 
@@ -260,6 +262,7 @@ def _cell(page: Page, link: str, name: str, size: int, least_s: float) -> str:
     time_s = page.time_s(link, name, size)
     failed = f" ({len(cell.records) - len(cell.ok)} failed)" if cell.failures else ""
     if time_s is None:
-        return cell.failures.most_common(1)[0][0].replace("_", " ") if cell.failures else "not measured"
+        outcome = cell.failures.most_common(1)[0][0].replace("_", " ") if cell.failures else "not measured"
+        return marked(outcome, cell)
     text = f"{time_s:.2f}"
-    return (f"**{text}**" if time_s <= _NEAR * least_s else text) + failed
+    return marked((f"**{text}**" if time_s <= _NEAR * least_s else text) + failed, cell)

@@ -7,8 +7,11 @@ from typing import Any
 from xml.etree import ElementTree
 
 import fake_run
+import pytest
+import study_marks
 from conftest import Command
 
+from bentpipe.analysis.trial_marks import RunCell
 from bentpipe.runs.records import Record
 
 PROXIES = "tcp-pep terminal:config=D,gateway:config=D"
@@ -117,3 +120,11 @@ def test_one_size_makes_no_page(bentpipe: Command) -> None:
     run = write("one", [trial("linux", SIZES[0], 1.8)])
     done = bentpipe("study", "deutschmann", "--run", str(run), "-o", "out")
     assert done.code == 1 and "in several sizes" in done.err and "bentpipe run deutschmann" in done.err
+
+
+def test_times_lead_to_their_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ends()
+    found = study_marks.leading("deutschmann", ["--run", "ends"])
+    assert found["**60.00**"] == [RunCell(Path("ends"), trial("linux", SIZES[-1], 60.0).cell_key)]
+    assert found["1.20"][0] == RunCell(Path("ends"), trial("linux", SIZES[0], 1.8).cell_key)

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from bentpipe.analysis.cells import Cell
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.study import dots
 from bentpipe.study.claims import MeasuredValue, is_narrow
 from bentpipe.study.dots import DotPanel, DotRow
@@ -66,7 +67,7 @@ class TwoFlows:
     @property
     def goodputs(self) -> str:
         each = zip(*map(goodputs, measured(self.cell)), strict=True)
-        return " / ".join(mbit(median(values)) for values in each)
+        return marked(" / ".join(mbit(median(values)) for values in each), self.cell)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bentpipe.analysis.cells import Cell
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.study import closing, markdown, sheets
 from bentpipe.study.front import folded
 from bentpipe.study.markdown import literal, mbit, path, percent, several, table
@@ -104,8 +105,9 @@ def _equals(runs: FairnessRuns) -> list[str]:
         return ["No flow of this run is beside others of its kind alone."]
     columns = [(scenario, one) for scenario in runs.scenarios for one in runs.equal_sets]
     rows = [
-        [literal(server), *(_index(runs.by_key.get((server, *column))) for column in columns)]
+        [literal(server), *(marked(_index(cell), cell) for cell in row)]
         for server in runs.servers
+        for row in ([runs.by_key.get((server, *column)) for column in columns],)
     ]
     head = ["server", *(f"{path(scenario)}, {len(further(one)) + 1} flows" for scenario, one in columns)]
     return folded("Jain's index among equals, over each path", table(head, rows))
@@ -124,7 +126,8 @@ def _measured(cell: Cell) -> list[str]:
     known = measured(cell)
     each = zip(*map(goodputs, known), strict=True)
     shown = " / ".join(mbit(statistics.median(values)) for values in each)
-    return [_index(cell), shown, percent(statistics.median(dropped(known)))]
+    texts = (_index(cell), shown, percent(statistics.median(dropped(known))))
+    return [marked(text, cell) for text in texts]
 
 
 def _index(cell: Cell | None) -> str:

@@ -7,8 +7,10 @@ from typing import Any
 
 import fake_run
 import pytest
+import study_marks
 from conftest import Command
 
+from bentpipe.analysis.trial_marks import RunCell
 from bentpipe.runs.records import Record
 
 EQUALS = "duration:30s + start=1s"
@@ -227,3 +229,13 @@ def test_a_trial_without_a_measure_is_counted_and_is_not_even(bentpipe: Command)
     head, *rows = Path("out/fairness.csv").read_text().splitlines()
     assert ",trials,ok,measured,jain_index_mean," in head
     assert any(f"{TRAINS},direct,3,2,2,1,1,1,1,50," in one for one in rows)
+
+
+def test_each_setting_leads_to_its_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    records = [trial(EQUALS, number, 0.94 + number / 100, (10e6, 9e6)) for number in (1, 2, 3)]
+    write(records)
+    found = study_marks.leading("fairness", ["--run", "run"])
+    there = RunCell(Path("run"), records[0].cell_key)
+    assert found["**0.96 (0.95)**"] == [there, there]  # among equals, and in the table of the path
+    assert found["10.00 / 9.00"] == [there]

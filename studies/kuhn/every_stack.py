@@ -9,6 +9,7 @@ import statistics
 from collections.abc import Sequence
 
 from bentpipe.analysis.cells import Cell
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.plan import treatments
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.study.front import folded
@@ -114,8 +115,8 @@ def _shown(cell: Cell, size: int, wanted: Objectives) -> str:
     """The median; a dash where most trials never came so far."""
     middle = statistics.median_high(_times(cell, size))
     if not math.isfinite(middle):
-        return "-"
-    return f"**{middle:.2f}**" if _within(cell, size, wanted) else f"{middle:.2f}"
+        return marked("-", cell)
+    return marked(f"**{middle:.2f}**" if _within(cell, size, wanted) else f"{middle:.2f}", cell)
 
 
 def _losses(runs: KuhnRuns, known: Kuhn) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.study import claims as study_claims
 from bentpipe.study import closing, markdown
 from bentpipe.study.front import folded
@@ -189,7 +190,8 @@ def _cell(found: Transfers | None, wanted: float | None, *, from_request: bool) 
     if found is None:
         return "-"
     text = _seconds(found, from_request=from_request)
-    return f"**{text}**" if found.is_within(wanted, from_request=from_request) else text
+    text = f"**{text}**" if found.is_within(wanted, from_request=from_request) else text
+    return marked(text, found.cell)
 
 
 def _seconds(found: Transfers | None, *, from_request: bool) -> str:
@@ -292,7 +294,8 @@ def _changes(runs: KuhnRuns) -> list[str]:
         found = [runs.transfer(CLEAN, sender, size) for size in SIZES]
         drops = next((f.cell.records[0].forward_queue_drops for f in reversed(found) if f is not None), None)
         dropped = "-" if drops is None else str(drops)
-        rows.append([literal(sender.name), *(_seconds(one, from_request=False) for one in found), dropped])
+        texts = [marked(_seconds(one, from_request=False), one.cell if one else None) for one in found]
+        rows.append([literal(sender.name), *texts, dropped])
     head = ["50/10 Mbit/s, no losses", *(f"{size} MB" for size in SIZES), "packets dropped, largest file"]
     return ["## One change at a time", table(head, rows), _CHANGES]
 

@@ -9,12 +9,14 @@ from xml.etree import ElementTree
 import fake_run
 import numpy as np
 import pytest
+import study_marks
 from conftest import Command
 from kuhn import answer, published
 from kuhn.losses import formula_mbps, goodput, with_interval
 from kuhn.runs import KuhnRuns, LossyGoodputs, Sender, rate, received
 
 from bentpipe.analysis.cells import cells
+from bentpipe.analysis.trial_marks import RunCell
 from bentpipe.runs.records import Record
 
 CLEAN, BESIDE = "cnes-50-10", "cnes-250-3-loss1,timeout=600s"
@@ -250,3 +252,13 @@ def test_stacks_stand_beside_the_objectives(bentpipe: Command) -> None:
     assert "All three are met by: noq; noq behind proxies B." in text
     assert "| quinn | none | **2.90** | - | - |" in text
     assert text.count("| QUIC, noq |") == 1, "they are in no table of the others"
+
+
+def test_times_lead_to_their_trials(bentpipe: Command) -> None:
+    carry_out(bentpipe)
+    runs = ["kuhn", "kuhn-loss", "kuhn-access", "kuhn-quic", "kuhn-satellite"]
+    found = study_marks.leading("kuhn", fake_run.named(runs))
+    key = trial(CLEAN, chain("D"), 10, 6.0).cell_key
+    assert found["**4.80**"] == [RunCell(Path("kuhn"), key)]
+    lossy = [trial(place, "direct", 2, 28.0).cell_key for place in (BESIDE, LOSSY)]
+    assert [one.key for one in found["28.00 (27.00 to 29.00)"] if one] == lossy

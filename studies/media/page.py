@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bentpipe import workload
 from bentpipe.analysis.cells import Cell, cells
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs.records import Record
 from bentpipe.study import closing, markdown, sheets
@@ -81,8 +82,12 @@ def _tables(
     yield text.format(trials({len(one.records) for one in shown}))
     for scenario in dict.fromkeys(one.key.scenario for one in shown):
         yield f"### {title}: {path(scenario)}"
-        rows = [row(one) for one in shown if one.key.scenario == scenario]
+        rows = [_with_marks(row(one), one) for one in shown if one.key.scenario == scenario]
         yield from folded(several(len(rows), "setting"), table(head, rows, left=_LEFT))
+
+
+def _with_marks(texts: Sequence[str], one: Cell) -> list[str]:
+    return [*texts[:_LEFT], *(marked(text, one) for text in texts[_LEFT:])]
 
 
 _LEFT = 2  # columns of words

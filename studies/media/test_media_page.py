@@ -6,8 +6,10 @@ from pathlib import Path
 
 import fake_run
 import pytest
+import study_marks
 from conftest import Command
 
+from bentpipe.analysis.trial_marks import RunCell
 from bentpipe.runs.records import Record
 
 
@@ -175,3 +177,13 @@ def test_runs_of_something_else_are_refused(
     done = bentpipe("study", "media", *runs([trial("transfer:1000", 1)]), "-o", "out")
     assert done.code != 0
     assert "neither live streams nor frames" in done.err
+
+
+def test_what_is_seen_leads_to_its_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    seen = {"frames": 900, "late_frames": 9, "lost_frames": 0, "frame_age_median_s": 0.3101,
+            "frame_age_p95_s": 0.32, "frame_age_p99_s": 0.4}  # fmt: skip
+    records = [trial("frames:30s:datagrams:400ms", number, **seen) for number in (1, 2)]
+    found = study_marks.leading("media", runs(records))
+    assert found["310"] == found["400"] == [RunCell(Path("media-live-geo"), records[0].cell_key)]
+    assert not any("noq" in text for text in found)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.study.markdown import table, trials
 from bentpipe.study.quantiles import median_of
 
@@ -52,7 +53,7 @@ def _table(scenario: str, columns: dict[str, dict[Row, Cell]]) -> str:
     rows = []
     for row in dict.fromkeys(row for found in columns.values() for row in found):
         shown = [
-            seconds(found[row], column) if row in found else "-"
+            marked(seconds(found[row], column), found[row]) if row in found else "-"
             for column in _COLUMNS
             for found in columns.values()
         ]

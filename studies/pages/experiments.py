@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell
 from bentpipe.analysis.inference import ratio
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.study.intervals import with_ends
 from bentpipe.study.markdown import table, trials
 from bentpipe.study.quantiles import median_of
@@ -54,7 +55,7 @@ def _by_requests(scenario: str, cells: Sequence[Cell], row: TableRow) -> str:
     for client in dict.fromkeys(one.key.client for one in cells):
         by_server = {one.key.server: one for one in cells if one.key.client == client}
         shown = [
-            seconds(by_server[server], name) if server in by_server else "-"
+            marked(seconds(by_server[server], name), by_server[server]) if server in by_server else "-"
             for server in servers
             for name in ("fcp_s", "plt_s")
         ]
@@ -98,8 +99,8 @@ def at_loss(runs: PageRuns, said: Published) -> Iterator[str]:
         [
             _most(one.key.client),
             _between(one),
-            seconds(one, "fcp_s"),
-            seconds(one, "plt_s"),
+            marked(seconds(one, "fcp_s"), one),
+            marked(seconds(one, "plt_s"), one),
             _times(one, direct.get(one.key.client)),
         ]
         for one in here

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.study import claims as study_claims
 from bentpipe.study import closing, markdown
 from bentpipe.study.front import folded
@@ -80,4 +81,4 @@ def _row_title(row: TableRow) -> str:
 def _row(runs: PageRuns, said: Published, row: TableRow, column: str) -> Iterator[str]:
     for at, theirs in zip(said.losses, getattr(row, column.removesuffix("_s")), strict=True):
         cell = runs.of_table(row.scenario, row.http, row.proxies, at.replace(" ", ""))
-        yield f"{seconds(cell, column) if cell else '-'} / {theirs / 1000:.2f}"
+        yield marked(f"{seconds(cell, column) if cell else '-'} / {theirs / 1000:.2f}", cell)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.study.markdown import literal, table, trials
 from bentpipe.workload.http import TITLES
 
@@ -35,7 +36,7 @@ def section(runs: PageRuns, campaign: str, title: str) -> Iterator[str]:
         rows: dict[tuple[str, ...], dict[str, str]] = {}
         for one in here:
             if orbit(one) == scenario:
-                shown = " / ".join(seconds(one, column) for column in _COLUMNS)
+                shown = marked(" / ".join(seconds(one, column) for column in _COLUMNS), one)
                 rows.setdefault((http(one), literal(one.key.server), _between(one)), {})[loss(one)] = shown
         head = [scenario, "server", "proxies", *map(shown_loss, losses)]
         yield table(head, [[*name, *(by.get(at, "-") for at in losses)] for name, by in rows.items()], left=3)
@@ -72,4 +73,4 @@ def _way(cell: Cell) -> str:
 
 def _of_way(cells: Sequence[Cell], link: str, way: str) -> str:
     found = [one for one in cells if orbit(one) == link and _way(one) == way]
-    return seconds(found[0], "plt_s") if found else "-"
+    return marked(seconds(found[0], "plt_s"), found[0]) if found else "-"

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import fake_run
 import pytest
+import study_marks
 from conftest import Command
 
+from bentpipe.analysis.trial_marks import RunCell
 from bentpipe.runs.records import Record
 
 LOSSES = ("0%", "1%")
@@ -168,3 +170,10 @@ def test_advice_is_what_the_intervals_show(bentpipe: Command, table: list[Path])
     advice = " ".join(text.partition("## What to do with it")[2].partition("\n## ")[0].split())
     shorter = "- Proxies shorten the page load time of HTTP/3, GEO at 0 %."
     assert advice == f"{shorter} - Leave proxies out, which lengthen it, of HTTP/3, GEO at 1 %."
+
+
+def test_times_lead_to_their_trials(table: list[Path]) -> None:
+    found = study_marks.leading("pages", fake_run.named(table))
+    (text,) = (one for one in found if one.startswith("4.00 / "))
+    key = trial(lossy("geo-tum", "0%"), "h3", 4.0, QUIC_CHAIN).cell_key
+    assert found[text] == [RunCell(Path("pages-h3"), key)]

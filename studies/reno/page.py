@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 
 from bentpipe.analysis.cells import Cell, cells
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.runs.records import Record
 from bentpipe.study import closing, figures, markdown
 from bentpipe.study.figures import Line
@@ -153,9 +154,7 @@ class StackRow:
         rtts_ms = [one.rtt_median_ms for one in self.measured if one.rtt_median_ms is not None]
         packets = [one.forward_packets for one in self.measured if one.forward_packets is not None]
         low, *_, high = sorted(self.rates)
-        return [
-            literal(self.cell.key.server),
-            self.verdict,
+        numbers = [
             f"{statistics.median(self.rates):.2f}",
             f"{low:.1f} to {high:.1f}",
             percent(self.share),
@@ -164,6 +163,11 @@ class StackRow:
             f"{statistics.median(rtts_ms):.0f}",
             f"{statistics.median(packets):.0f}" if packets else "-",
             str(len(self.rates)),
+        ]
+        return [
+            literal(self.cell.key.server),
+            self.verdict,
+            *(marked(text, self.cell) for text in numbers),
         ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from bentpipe.analysis.cells import Cell
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.study.markdown import literal, number, percent, table
 from bentpipe.study.quantiles import median, median_of
@@ -33,12 +34,12 @@ def completion(cell: Cell | None) -> str:
         return "-"
     failed = sum(cell.failures.values())
     also = f"; {failed} of {len(cell.records)} failed" if failed else ""
-    return with_range(cell.values("completion_s")) + also
+    return marked(with_range(cell.values("completion_s")) + also, cell)
 
 
 def share(cell: Cell | None) -> str:
     """The share of the ideal sender."""
-    return percent(median_of(cell, "share_of_limit"))
+    return marked(percent(median_of(cell, "share_of_limit")), cell)
 
 
 def of_stacks(cells: Iterable[Cell]) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import fake_run
+import pytest
+import study_marks
 from conftest import Command
 
+from bentpipe.analysis.trial_marks import RunCell
 from bentpipe.runs.records import Record
 
 RAIN, CCM = "dvb-s2-rain", "dvb-s2-rain,forward.rate.modcod=QPSK3/4"
@@ -130,3 +134,12 @@ def test_proxies_alone_make_no_page(bentpipe: Command) -> None:
     run = fake_run.write_campaign("satellites", [trial(RAIN, "noq", 2.0, treatment="quic-pep terminal")])
     done = bentpipe("study", "satellites", *run, "-o", "out")
     assert done.code != 0 and "stacks without proxies" in done.err and "bentpipe run satellites" in done.err
+
+
+def test_times_lead_to_their_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = study_marks.leading("satellites", stacks())
+    key = trial(RAIN, "noq", 4.0).cell_key
+    assert found["5.00 (4.00 to 8.00)"] == [RunCell(Path("satellites"), key)]
+    failed = key._replace(server="quinn")
+    assert found["10.00; 1 of 2 failed"] == [RunCell(Path("satellites"), failed)]

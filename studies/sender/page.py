@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.analysis.inference import Ratio, adjusted, ratio
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.study import closing, markdown
 from bentpipe.study.markdown import bytes_as, literal, number, several, table, trials
 from bentpipe.study.quantiles import median_of
@@ -182,8 +183,10 @@ def _slower(found: Iterable[Beside]) -> list[str]:
             _size(one.pair.ours),
             literal(one.pair.other.key.server),
             one.text().strip("*"),
-            number(median_of(one.pair.ours, "completion_s")),
-            number(median_of(one.pair.other, "completion_s")),
+            *(
+                marked(number(median_of(cell, "completion_s")), cell)
+                for cell in (one.pair.ours, one.pair.other)
+            ),
         ]
         for one in large
     ]
@@ -198,7 +201,7 @@ def _matrix(page: Page, workload: str) -> str:
         if mine != workload:
             continue
         cells_of = (_text(page, (scenario, workload, other)) for other in page.others)
-        seconds = number(median_of(ours, "completion_s"))
+        seconds = marked(number(median_of(ours, "completion_s")), ours)
         rows.append([literal(scenario), seconds, *cells_of])
     return table(["path", "Bentpipe's, s", *map(literal, page.others)], rows)
 

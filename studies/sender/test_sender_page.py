@@ -6,8 +6,10 @@ from pathlib import Path
 
 import fake_run
 import pytest
+import study_marks
 from conftest import Command
 
+from bentpipe.analysis.trial_marks import RunCell
 from bentpipe.runs.records import Record
 
 
@@ -72,3 +74,17 @@ def test_other_runs_are_refused(bentpipe: Command) -> None:
     fake_run.write(Path("run"))
     done = bentpipe("study", "sender", "--run", "run", "--run", "run", "-o", "out")
     assert done.code != 0 and "noq:cc=bentpipe" in done.err
+
+
+def test_seconds_lead_to_their_trials(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ours: list[Record]
+) -> None:
+    """A ratio is of two cells, and leads nowhere."""
+    monkeypatch.chdir(tmp_path)
+    theirs = trials("picoquic:cc=c4", 1.0, 1.01, 0.99)
+    fake_run.write(Path("run"))
+    fake_run.write_records(Path("run"), [*ours, *theirs])
+    found = study_marks.leading("sender", ["--run", "run", "--run", "run"])
+    here, other = (RunCell(Path("run"), one[0].cell_key) for one in (ours, theirs))
+    assert found["2.00"] == [here, here] and found["1.00"] == [other]
+    assert not any("0.50" in text for text in found)

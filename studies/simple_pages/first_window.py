@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bentpipe.analysis import inference
 from bentpipe.analysis.cells import Cell
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.study.claims import NO_EFFECT, MeasuredValue, tally
 from bentpipe.study.markdown import listed, number, several, table
 from bentpipe.study.quantiles import quantile
@@ -77,7 +78,10 @@ def _table(pairs: Sequence[WidenedPair]) -> str:
                 TITLES[loads.page_name(one.kernels)],
                 loads.losses(one.kernels),
                 loads.proxies(one.kernels).removeprefix(", ") or "no proxies",
-                *(number(quantile(cell.values("plt_s"), 0.5)) for cell in (one.kernels, one.wide)),
+                *(
+                    marked(number(quantile(cell.values("plt_s"), 0.5)), cell)
+                    for cell in (one.kernels, one.wide)
+                ),
                 "-" if measured is None else measured.written(),
             ]
         )

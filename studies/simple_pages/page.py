@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from bentpipe.analysis.cells import Cell, cells
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.study import claims as study_claims
 from bentpipe.study import closing, markdown
 from bentpipe.study.front import folded
@@ -129,7 +130,7 @@ def _percentiles(shown: Sequence[Cell]) -> str:
             [
                 loads.losses(one),
                 loads.sender_name(one) + (f", {failed} failed" if failed else ""),
-                *map(number, found),
+                *(marked(number(value), one) for value in found),
             ]
         )
     return table(["losses", "", *(f"{share:.0%}" for share in _SHARES)], rows, left=2)
@@ -139,13 +140,13 @@ def _courses(shown: Sequence[Cell]) -> str:
     rows = []
     for one in sorted(shown, key=_order):
         came = _bytes_by_time(one)
+        texts = [f"{came(time) / 1e6:.2f}" for time in _TIMES_S]
         full = [time for time in np.arange(_WINDOW_S, 60, 0.05) if _rate(came, time) >= _FULL * _LINK_BPS]
         rows.append(
             [
                 loads.losses(one),
                 loads.sender_name(one),
-                *(f"{came(time) / 1e6:.2f}" for time in _TIMES_S),
-                f"{full[0]:.1f} s" if full else "never",
+                *(marked(text, one) for text in (*texts, f"{full[0]:.1f} s" if full else "never")),
             ]
         )
     return table(["losses", "", *(f"{time:g} s" for time in _TIMES_S), "full rate"], rows, left=2)

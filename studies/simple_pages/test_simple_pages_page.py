@@ -6,6 +6,7 @@ from pathlib import Path
 
 import fake_run
 import pytest
+import study_marks
 from conftest import Command
 
 from bentpipe.runs.records import Record
@@ -163,3 +164,12 @@ def test_a_larger_first_window_stands_beside_the_kernels(
     large = "For 5.3 MB, of 1 comparison of QUIC with TCP behind proxies that have it 1 goes in the same"
     assert f"{large} direction; of those with the kernel's 1 is contradicted." in said
     assert "| none | HTTP/2, linux:cc=bbr, proxies, first window of 2 MiB | 3.01 |" in text
+
+
+def test_load_times_lead_to_their_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = runs(quic(), tcp("kuhn-a", "kuhn-b"))
+    found = study_marks.leading("simple-pages", words)
+    (key,) = {one.key for one in found["9.00"] if one}
+    assert key == quic()[0].cell_key
+    assert {one.run for one in found["6.00"] if one} == {Path(CAMPAIGNS[1])}

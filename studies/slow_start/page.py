@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bentpipe.analysis.cells import Cell
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.schema.manifest import ScenarioState
 from bentpipe.study import closing, figures, markdown, sheets
 from bentpipe.study.front import folded
@@ -137,8 +138,9 @@ def _state(page: SlowStartRuns, label: str) -> ScenarioState:
 
 def _left(page: SlowStartRuns, grid: Grid) -> str:
     rows = [
-        [literal(page.variants[one]), *(_ended(grid.cells.get((one, setting))) for setting in grid.settings)]
+        [literal(page.variants[one]), *(marked(_ended(cell), cell) for cell in row)]
         for one in grid.variants
+        for row in ([grid.cells.get((one, setting)) for setting in grid.settings],)
     ]
     return table(["", *grid.settings], rows, left=1 + len(grid.settings))
 

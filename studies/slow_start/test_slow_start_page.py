@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import fake_run
+import pytest
+import study_marks
 from conftest import Command
 from fake_grid import COMES_TO, GOOD, OWN, RASH, REFERENCE, fail, page, trial, write
+
+from bentpipe.analysis.trial_marks import RunCell
 
 
 def test_the_page_on_slow_starts(bentpipe: Command) -> None:
@@ -127,3 +132,14 @@ def test_without_a_sweep_of_queues_there_is_no_such_page(bentpipe: Command) -> N
     done = bentpipe("study", "slow-start", "--run", "run", "-o", "out")
     assert done.code != 0
     assert "a sweep of forward.queue" in done.err
+
+
+def test_shares_and_ends_lead_to_their_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    said: dict[str, Any] = {"server_statistics": {"slow_start_left_by": "loss", "slow_start_left_s": 4.5}}
+    records = [trial(one, 1, "sat,forward.queue=1BDP", **said) for one in (GOOD, REFERENCE)]
+    write(records)
+    found = study_marks.leading("slow-start", ["--run", "run"])
+    both = [RunCell(Path("run"), one.cell_key) for one in records]
+    assert found["85 %"] + found["60 %"] == both
+    assert found["loss 4.5 s"] == both

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from bentpipe import labels
 from bentpipe.analysis import inference
+from bentpipe.analysis.cells import Cell
 from bentpipe.analysis.inference import Ratio
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.study.intervals import with_ends
 from bentpipe.study.markdown import literal, several, table
 from bentpipe.study.means import GeometricMean
@@ -30,12 +32,16 @@ class Change:
 
     server: str  # with nothing changed
     change: str
-    goodputs: dict[str, list[float]]  # by scenario
+    cells: dict[str, Cell]  # by scenario
+
+    def goodputs(self, scenario: str) -> list[float]:
+        cell = self.cells.get(scenario)
+        return cell.values("goodput_bps") if cell else []
 
 
 def changes(runs: StackRuns) -> list[Change]:
     """By server, what is unchanged first."""
-    found: dict[tuple[str, str], dict[str, list[float]]] = {}
+    found: dict[tuple[str, str], dict[str, Cell]] = {}
     for campaign, word in ((CAUSES, ""), (QUEUE, "queue of 1 BDP"), (BURSTS, "losses in bursts of 4")):
         for cell in runs.cells(campaign):
             variant = labels.variant(cell.key.server)
@@ -43,8 +49,8 @@ def changes(runs: StackRuns) -> list[Change]:
             plain = f"{variant.stack}:cc={variant.options['cc']}"
             path = _LOSSY if campaign == BURSTS else short(cell.key.scenario)
             by_path = found.setdefault((plain, ", ".join([*own, word] if word else own)), {})
-            by_path[path] = cell.values("goodput_bps")
-    made = [Change(server, change, values) for (server, change), values in found.items()]
+            by_path[path] = cell
+    made = [Change(server, change, cells) for (server, change), cells in found.items()]
     order = in_order([one.server for one in made])
     return sorted(made, key=lambda one: (order.index(one.server), one.change))
 
@@ -54,14 +60,14 @@ _LOSSY = "satloss"  # whose losses come in bursts where they do
 
 def _ratios(made: Sequence[Change], scenarios: Sequence[str]) -> dict[tuple[str, str, str], Ratio | None]:
     """(server, change, scenario) → goodput over the unchanged server's; p is adjusted over all."""
-    plain = {one.server: one.goodputs for one in made if not one.change}
+    plain = {one.server: one for one in made if not one.change}
     keys, ratios = [], []
     for one in made:
         for name in scenarios:
             if one.change:
                 keys.append((one.server, one.change, name))
-                before = plain.get(one.server, {}).get(name, [])
-                ratios.append(inference.ratio(before, one.goodputs.get(name, [])))
+                before = plain[one.server].goodputs(name) if one.server in plain else []
+                ratios.append(inference.ratio(before, one.goodputs(name)))
     chances = inference.adjusted([None if one is None else one.p for one in ratios])
     shown = (
         None if one is None else Ratio(one.value, one.low, one.high, p)
@@ -75,10 +81,10 @@ def section(runs: StackRuns) -> list[str]:
     made = changes(runs)
     if not made:
         return []
-    scenarios = list(dict.fromkeys(name for one in made for name in one.goodputs))
+    scenarios = list(dict.fromkeys(name for one in made for name in one.cells))
     ratios = _ratios(made, scenarios)
     rows = [_row(one, scenarios, ratios) for one in made]
-    count = sum(len(values) for one in made for values in one.goodputs.values())
+    count = sum(len(one.goodputs(name)) for one in made for name in one.cells)
     head = ["server", "", "changed", *(text for name in scenarios for text in (name, "times"))]
     return [
         "#### Causes",
@@ -94,8 +100,8 @@ def _row(
 ) -> list[str]:
     row = [literal(one.server), named(one.server), literal(one.change) or "-"]
     for name in scenarios:
-        mean = GeometricMean.of(one.goodputs.get(name, []))
-        row.append(mean.written(1e-6) if mean else "-")
+        mean = GeometricMean.of(one.goodputs(name))
+        row.append(marked(mean.written(1e-6) if mean else "-", one.cells.get(name)))
         row.append(_times(ratios.get((one.server, one.change, name))) if one.change else "")
     return row
 

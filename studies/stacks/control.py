@@ -9,6 +9,7 @@ from functools import cached_property
 
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.study.markdown import literal, mbit, several, table, trials
 from bentpipe.study.means import GeometricMean, best
 
@@ -141,11 +142,10 @@ def _servers(found: Controlled) -> str:
             mean, cell = means[name].get(server), found.cells.get((name, server))
             text = mean.written(1e-6) if mean else "-"
             failed = sum(cell.failures.values()) if cell else 0
-            row.append(
-                (f"**{text}**" if bests[name] == server else text) + (f" [{failed}]" if failed else "")
-            )
+            text = f"**{text}**" if bests[name] == server else text
             again = cell.values("retransmitted_share") if cell else []
-            row.append(f"{100 * statistics.median(again):.1f} %" if again else "-")
+            sent_again = f"{100 * statistics.median(again):.1f} %" if again else "-"
+            row += [marked(text + (f" [{failed}]" if failed else ""), cell), marked(sent_again, cell)]
         rows.append(row)
     head = ["server", "", *(text for name in found.scenarios for text in (short(name), "again"))]
     undecided = [short(name) for name in found.scenarios if bests[name] is None]

@@ -10,6 +10,7 @@ import numpy as np
 from bentpipe.analysis.plots import series
 from bentpipe.analysis.plots.table import floats, ints
 from bentpipe.analysis.traces import Analysis
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.runs.records import Record
 from bentpipe.study.intervals import span
 from bentpipe.study.markdown import literal, several, table
@@ -98,12 +99,14 @@ _HEAD = ["server", "client", "handshake, round trips", "hello", "its datagram", 
 
 
 def _rows(found: Handshakes, flights: list[FirstFlight]) -> Iterator[list[str]]:
+    by_key = {one.key: one for one in found.cells}
     for one in sorted(flights, key=lambda flight: (flight.record.server, flight.record.client)):
         done_s = one.record.handshake_s
+        text = one.record.outcome.replace("_", " ") if done_s is None else f"{done_s / found.rtt_s:.2f}"
         yield [
             literal(one.record.server),
             literal(one.record.client),
-            one.record.outcome.replace("_", " ") if done_s is None else f"{done_s / found.rtt_s:.2f}",
+            marked(text, by_key.get(one.record.cell_key)),
             str(one.hello),
             str(one.datagram),
             str(one.flight),
@@ -122,7 +125,8 @@ def _experiments(found: Handshakes) -> list[str]:
         row = [literal(server)]
         for client in clients:
             cell = known.get((client, server))
-            row.append(span([one / found.rtt_s for one in cell.values("completion_s")], 2) if cell else "-")
+            trips = [one / found.rtt_s for one in cell.values("completion_s")] if cell else []
+            row.append(marked(span(trips, 2), cell) if cell else "-")
         rows.append(row)
     count = sum(len(one.records) for one in cells)
     head = ["server", *map(literal, clients)]

@@ -19,6 +19,7 @@ import pyarrow as pa
 from bentpipe.analysis.plots import series
 from bentpipe.analysis.plots.table import Floats, Ints, ints, texts
 from bentpipe.analysis.traces import Analysis
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.runs.records import Record
 from bentpipe.study.intervals import span, with_ends
 from bentpipe.study.markdown import literal, several, table
@@ -234,6 +235,7 @@ def _verdict(found: Transfers) -> str:
 
 def _server_sizes(found: Transfers, known: Published) -> str:
     middle = found.middle("server")
+    by_key = {one.key: one for one in found.runs.cells(PACKETS)}
     rows = []
     for name, mine in found.by("server").items():
         sizes = middle[name].common_sizes
@@ -243,7 +245,7 @@ def _server_sizes(found: Transfers, known: Published) -> str:
                 literal(name),
                 span([_first_full(one) for one in mine], 0),
                 over(mine, lambda one: float(max(one.data_sizes)), 0),
-                listed,
+                marked(listed, by_key.get(middle[name].record.cell_key)),
                 over(mine, lambda one: 100 * one.small_share, 1),
                 known.packet_sizes.get(name, "-"),
             ]

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import fake_run
 import numpy as np
 import pytest
+import study_marks
 from conftest import Command, installed_or_skip
 from stacks import published
 from stacks.control import Controlled, far
@@ -17,6 +18,7 @@ from stacks.controllers import family, is_plain, named
 from stacks.runs import BURSTS, CAUSES, CONTROLLERS, HANDSHAKES, PACKETS, QUEUE, StackRuns
 from stacks.variance_shares import advice, splits
 
+from bentpipe.analysis.trial_marks import RunCell
 from bentpipe.plan import campaign
 from bentpipe.runs.records import Record
 from bentpipe.study.means import GeometricMean, best
@@ -256,3 +258,19 @@ def test_a_wider_return_link_stands_beside(bentpipe: Command) -> None:
     said = " ".join(page(bentpipe, "--run", "narrow", "--run", "wide").split())
     assert "a return link of 20 Mbit/s in place of 2 Mbit/s" in said
     assert "| noq | 1.00" in said
+
+
+def test_numbers_lead_to_the_trials_of_their_own_campaign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two have the same server over the same path."""
+    monkeypatch.chdir(tmp_path)
+    plain = [trial("quiche:cc=bbr2", "sat", 3.8 * times, n) for n, times in enumerate(SPREAD, start=1)]
+    again = [fake_run.change(one, wall_s=one.wall_s * 2) for one in plain]
+    words = [*handshakes(), *fake_run.write_campaign(CONTROLLERS, servers())]
+    words += fake_run.write_campaign(CAUSES, again)
+    found = study_marks.leading("stacks", words)
+    key = plain[0].cell_key
+    assert found["3.70 (3.52 to 3.89)"] == [RunCell(Path(CONTROLLERS), key)]
+    assert found["3.80 (3.62 to 3.99)"] == [RunCell(Path(CAUSES), key)]
+    assert len(found["5.0 %"]) == 2 * len(COMES_TO) and None not in found["5.0 %"]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bentpipe import workload
 from bentpipe.analysis.cells import Cell, cells
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs.records import CellKey
 from bentpipe.study import closing, markdown
@@ -101,7 +102,7 @@ def _requests(cells: Iterable[Cell]) -> str:
 def _times(one: Cell | None) -> str:
     if one is None:
         return ""
-    return " / ".join(number(median_of(one, column)) for column in ("rs_s", "plt_s"))
+    return marked(" / ".join(number(median_of(one, column)) for column in ("rs_s", "plt_s")), one)
 
 
 def _glance(cells: Sequence[Cell]) -> str:

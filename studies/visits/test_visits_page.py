@@ -6,8 +6,10 @@ from pathlib import Path
 
 import fake_run
 import pytest
+import study_marks
 from conftest import Command
 
+from bentpipe.analysis.trial_marks import RunCell
 from bentpipe.runs.records import Record
 
 CAMPAIGNS = ("visits-quic", "visits-tcp")
@@ -60,3 +62,11 @@ def test_runs_without_later_visits_are_refused(
     monkeypatch.chdir(tmp_path)
     done = bentpipe("study", "visits", *runs([trial("page:kosek:h3", 5.0)]), "-o", "out")
     assert done.code != 0 and "no pages on later visits" in done.err
+
+
+def test_times_lead_to_their_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    records = [trial("page:kosek:h3", 5.0), trial("page:kosek:h3:early", 4.25)]
+    found = study_marks.leading("visits", runs(records))
+    first, early = (RunCell(Path("visits-quic"), one.cell_key) for one in records)
+    assert found["1.00 / 5.00"] == [first] and found["1.00 / 4.25"] == [early]
