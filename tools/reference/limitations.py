@@ -34,6 +34,7 @@ GROUPS = {
         "docs/how-to/losses-from-captures.md",
         "docs/how-to/check-a-stack.md",
         "docs/how-to/publish-many-runs.md",
+        "docs/how-to/carry-out-a-study.md",
         "docs/how-to/use-with-the-interop-runner.md",
         "docs/reference/files.md",
     ),
