@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import fake_run
 import pytest
+import study_marks
 from conftest import Command, installed_or_skip, present
 from reno.ideal import Sender, formula
 from reno.page import TRAITS, Ideal, per_round_trip
@@ -124,6 +125,14 @@ def test_the_page_tells_who_agrees(bentpipe: Command) -> None:
     assert "At 1 % it says 12.25." in " ".join(text.split())
     texts = " ".join(ElementTree.parse("out/reno.svg").getroot().itertext())
     assert all(name in texts for name in ("ideal sender", "x-net", "quinn", "formula, 12.25"))
+
+
+def test_the_numbers_of_a_server_lead_to_its_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    reno_run()
+    found = study_marks.leading("reno", ["--run", "run"])
+    servers = [one.key.server for one in found["600"] if one]
+    assert sorted(servers) == [f"{name}:cc=newreno" for name in ("aioquic", "noq", "quinn", "x-net")]
 
 
 @pytest.mark.parametrize("loss", ["none", "gilbert, mean 1 %"])
