@@ -16,7 +16,7 @@ from bentpipe.study.front import folded
 from bentpipe.study.markdown import code, literal, table, trials
 from bentpipe.study.source import Source
 
-from . import answer, causes, claims, drawn, glance, published, tables
+from . import answer, causes, claims, drawn, glance, published, tables, windows
 from . import open_questions as opened
 from .drawn import Drawing
 from .published import Kosek
@@ -57,8 +57,8 @@ _COUNTED = [
     ("Response Start in Chromium", "`ttfb_s` of a file",
      "HTTP/3's, with what a browser adds; of pages `rs_s`, on [their page](../pages/pages.md)"),
     ("First Contentful Paint, Page Load Time", "`fcp_s`, `plt_s`", "on [their page](../pages/pages.md)"),
-    ("congestion window of the server", "none",
-     "a record has `in_flight_max_bytes`; the window itself is in an endpoint's qlog"),
+    ("congestion window of the server", "`qlog.server.cwnd` of a trace's analysis",
+     "the same, over QUIC; of TCP there is `in_flight_max_bytes` alone"),
 ]  # fmt: skip
 _RENO = """Losses set what follows slow start. NewReno, which the proxies have, comes to about 1.22 · MSS /
 (RTT · √p) (Mathis et al., 1997): over a satellite hop of 500 ms to 0.9 Mbit/s at p = 0.1 % and to 0.3 at 1 %,
@@ -73,6 +73,8 @@ _ABOVE_RATE = """A second may have more than the link's 19.6 Mbit/s. Goodput is 
 read: after the overshoot of slow start thousands of packets wait behind those that were lost, and count all
 at once when these arrive. Over the whole time no mean is above the rate."""
 _READ_FROM = "The figures that these are read from, and first bytes"
+_LOSSIER = "kosek-losses"
+_APART = (_LOSSIER, windows.CAMPAIGN)
 _FIGURE = """The mean rate of each second, as the source's inner plots have it."""
 
 
@@ -80,8 +82,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     """Write the page and its figures to `folder`; the files, the page first. BentpipeError if the runs have
     not trials with a duration, over one path at least, with proxies and without.
     """
-    main = (one for one in runs if not one.is_real_time and not _is_lossier(one) and not _is_of_causes(one))
-    study = KosekRuns(tuple(main))
+    study = KosekRuns(tuple(one for one in runs if not one.is_real_time and not _is_apart(one)))
     chains = {one: chain for one in (QUIC, TCP) if (chain := study.chain(one)) is not None}
     if QUIC not in chains or study.until_s <= 0:
         raise runs[0].refused(
@@ -95,9 +96,12 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     rows = glance.rows(study, chains, known)
     read, sheet = sheets.folded_table(_READ_FROM, glance.HEAD, rows, folder / "kosek-figures.csv", 3)
     parts = [*front.parts(), *_claimed(study, chains, known, found), *read]
-    path.write_text(markdown.page([*parts, *_sections(study, chains, runs, known, figures)]))
+    logged, drawn_windows = windows.sections(_of(runs, windows.CAMPAIGN), folder)
+    parts += _over_time(study, chains, known, figures)
+    parts += logged
+    path.write_text(markdown.page([*parts, *_sections(study, chains, runs, known)]))
     picture = [] if front.picture is None else [front.picture.file]
-    return [path, *picture, *figures.values(), *sheet]
+    return [path, *picture, *figures.values(), *drawn_windows, *sheet]
 
 
 def _claimed(study: KosekRuns, chains: dict[str, str], known: Kosek, found: Sequence[Claim]) -> list[str]:
@@ -110,16 +114,9 @@ def _claimed(study: KosekRuns, chains: dict[str, str], known: Kosek, found: Sequ
     ]
 
 
-def _sections(
-    study: KosekRuns,
-    chains: dict[str, str],
-    runs: Sequence[Source],
-    known: Kosek,
-    files: dict[str, Path],
-) -> list[str]:
-    lossier = KosekRuns(tuple(one for one in runs if _is_lossier(one)))
+def _over_time(study: KosekRuns, chains: dict[str, str], known: Kosek, files: dict[str, Path]) -> list[str]:
+    """How it was measured, and the paper's figure."""
     figures = {name: f"![{drawn.NAMES[name]}]({path.name})" for name, path in files.items()}
-    records = [record for one in runs for record in one.records]
     return [
         "## Differences from the source",
         _DIFFERS.format(
@@ -142,6 +139,13 @@ def _sections(
         *folded("Goodputs", tables.goodputs(study, chains, known)),
         _HOW,
         *folded("Ends of slow start", tables.ends(study, chains)),
+    ]
+
+
+def _sections(study: KosekRuns, chains: dict[str, str], runs: Sequence[Source], known: Kosek) -> list[str]:
+    lossier = KosekRuns(_of(runs, _LOSSIER))
+    records = [record for one in runs for record in one.records]
+    return [
         *causes.sections(_of_causes(runs), study, chains[QUIC], known),
         *(tables.more_loss(lossier, chains[QUIC], known) if lossier.sources else []),
         *opened.sections(study, chains[QUIC]),
@@ -154,13 +158,18 @@ def _sections(
     ]
 
 
-def _is_lossier(source: Source) -> bool:
-    """Whether a run has more loss than the source: it has a section of its own."""
-    return source.manifest.campaign == "kosek-losses"
+def _of(runs: Sequence[Source], campaign: str) -> tuple[Source, ...]:
+    """The runs of a campaign."""
+    return tuple(one for one in runs if one.manifest.campaign == campaign)
+
+
+def _is_apart(source: Source) -> bool:
+    """Whether a run has a section of its own: its trials do not count with the paper's settings."""
+    return source.manifest.campaign in _APART or _is_of_causes(source)
 
 
 def _is_of_causes(source: Source) -> bool:
-    """Whether in a run something is changed to see what it does: it has a section of its own."""
+    """Whether in a run something is changed to see what it does."""
     return source.manifest.campaign.startswith(causes.CAMPAIGNS)
 
 
