@@ -326,6 +326,14 @@ def test_further_runs_have_what_the_paper_left_open(bentpipe: Command) -> None:
     assert "slower than `direct` in 0 of the 4 settings that it was run in" in " ".join(aside.split())
 
 
+def test_what_0_rtt_between_proxies_could_save_is_bounded(bentpipe: Command) -> None:
+    text = page(bentpipe, first_run(), more_run())
+    said = " ".join(text.partition("## Files, and what a handshake costs")[2].split())
+    assert "proxies do not send it" in said
+    times = "takes 1.080 s in `parallel` mode and 0.580 s in `warm` mode"
+    assert f"Over geo-tum the first byte {times}: 0-RTT would save at most 0.500 s." in said
+
+
 def test_controllers_under_losses_have_intervals_and_no_best(bentpipe: Command) -> None:
     records = [trial(("geo-tum", "1%"), CHAIN.replace("newreno", "cubic"), number, (*FAST[:3], rate))
                for number, rate in ((1, 2.4e6), (2, 2.5e6))]  # fmt: skip
