@@ -16,7 +16,7 @@ from bentpipe.study.front import folded
 from bentpipe.study.markdown import code, literal, table, trials
 from bentpipe.study.source import Source
 
-from . import answer, causes, claims, drawn, glance, published, tables, windows
+from . import answer, attenuation, browsers, causes, claims, drawn, glance, published, tables, windows
 from . import open_questions as opened
 from .drawn import Drawing
 from .published import Kosek
@@ -55,8 +55,9 @@ _COUNTED = [
     ("connection establishment time", "`handshake_s`", "the same"),
     ("time to first byte", "`ttfb_s`", "the same; both since the client's first packet"),
     ("Response Start in Chromium", "`ttfb_s` of a file",
-     "HTTP/3's, with what a browser adds; of pages `rs_s`, on [their page](../pages/pages.md)"),
-    ("First Contentful Paint, Page Load Time", "`fcp_s`, `plt_s`", "on [their page](../pages/pages.md)"),
+     "HTTP/3's, with what a browser adds; of pages `rs_s`"),
+    ("First Contentful Paint, Page Load Time", "`fcp_s`, `plt_s`",
+     "the same, in a browser; in virtual time on [another page](../pages/pages.md)"),
     ("congestion window of the server", "`qlog.server.cwnd` of a trace's analysis",
      "the same, over QUIC; of TCP there is `in_flight_max_bytes` alone"),
 ]  # fmt: skip
@@ -74,7 +75,7 @@ read: after the overshoot of slow start thousands of packets wait behind those t
 at once when these arrive. Over the whole time no mean is above the rate."""
 _READ_FROM = "The figures that these are read from, and first bytes"
 _LOSSIER = "kosek-losses"
-_APART = (_LOSSIER, windows.CAMPAIGN)
+_APART = (_LOSSIER, windows.CAMPAIGN, attenuation.CAMPAIGN, *browsers.CAMPAIGNS)
 _FIGURE = """The mean rate of each second, as the source's inner plots have it."""
 
 
@@ -145,12 +146,15 @@ def _over_time(study: KosekRuns, chains: dict[str, str], known: Kosek, files: di
 def _sections(study: KosekRuns, chains: dict[str, str], runs: Sequence[Source], known: Kosek) -> list[str]:
     lossier = KosekRuns(_of(runs, _LOSSIER))
     records = [record for one in runs for record in one.records]
+    real = [one for one in runs if one.is_real_time and not _is_apart(one)]
     return [
         *causes.sections(_of_causes(runs), study, chains[QUIC], known),
         *(tables.more_loss(lossier, chains[QUIC], known) if lossier.sources else []),
+        *attenuation.sections(_of(runs, attenuation.CAMPAIGN), study.until_s),
         *opened.sections(study, chains[QUIC]),
         *opened.aside(study, chains[QUIC]),
-        *tables.real_time(study, chains, [KosekRuns((one,)) for one in runs if one.is_real_time]),
+        *browsers.sections(_of(runs, *browsers.CAMPAIGNS), known),
+        *tables.real_time(study, chains, [KosekRuns((one,)) for one in real]),
         *closing.failures(records),
         *_made(runs),
         "## Sources",
@@ -158,9 +162,9 @@ def _sections(study: KosekRuns, chains: dict[str, str], runs: Sequence[Source], 
     ]
 
 
-def _of(runs: Sequence[Source], campaign: str) -> tuple[Source, ...]:
-    """The runs of a campaign."""
-    return tuple(one for one in runs if one.manifest.campaign == campaign)
+def _of(runs: Sequence[Source], *campaigns: str) -> tuple[Source, ...]:
+    """The runs of these campaigns."""
+    return tuple(one for one in runs if one.manifest.campaign in campaigns)
 
 
 def _is_apart(source: Source) -> bool:

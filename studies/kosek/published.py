@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +52,17 @@ class GoodputRow(Table, frozen=True):
         return result
 
 
+class PageRow(Table, frozen=True):
+    """A row of table II: medians in milliseconds, one for each loss."""
+
+    scenario: str
+    http: Literal["h3", "h1"]
+    proxies: bool
+    rs: tuple[int, ...]
+    fcp: tuple[int, ...]
+    plt: tuple[int, ...]
+
+
 class Kosek(Table, frozen=True, dict=True):
     """Published values on proxies around a satellite hop."""
 
@@ -59,8 +71,10 @@ class Kosek(Table, frozen=True, dict=True):
     iterations: int
     quic_satellite_ms: float
     tcp_satellite_ms: float
+    page_losses: tuple[str, ...]
     scenarios: dict[str, KosekScenario]
     goodput: tuple[GoodputRow, ...]
+    pages: tuple[PageRow, ...]
 
     @cached_property
     def _rows(self) -> dict[tuple[str, str], GoodputRow]:

@@ -11,8 +11,10 @@ import fake_trace
 import numpy as np
 import pytest
 from conftest import Command
-from kosek.test_kosek_page import CHAIN, SLOW, first_run, page, row, trial, write
+from kosek import published
+from kosek.test_kosek_page import CHAIN, SLOW, first_run, label, page, row, trial, write
 from kosek.windows import WindowCourse
+from pages import published as pages_published
 
 from bentpipe.runs.records import Record
 
@@ -86,3 +88,120 @@ def test_a_window_holds_until_its_next_change() -> None:
     course = WindowCourse(np.array([1.0, 3.0, 4.0]), np.array([10.0, 30.0, 20.0]), 0.5)
     assert [course.at(time_s) for time_s in (0.5, 1.0, 2.9, 3.5, 9.0)] == [None, 10, 10, 30, 20]
     assert [course.reaches(least) for least in (10, 11, 31)] == [1.0, 3.0, None]
+
+
+CARRIER = 'geo-tum-opensand,forward.rate={standard="dvb-s2",es_n0="20dB"}'
+ONE_MODCOD = ",forward.rate.modcod=QPSK1/4"
+FADE = '{steps=[["0s","0dB"],["5s","15dB"]]}'
+
+
+def attenuated(level: str, coding: str, rate_bps: float, proxied_bps: float) -> list[Record]:
+    """Two trials of each treatment at these rates; a tenth of the packets is lost in a fade."""
+    road = f"{CARRIER}{coding},forward.rate.attenuation={level}"
+    lost = 100 if level == FADE else 0
+    return [
+        trial(("geo-tum", "0%"), treatment, number, (*SLOW[:3], bps), scenario=road, forward_losses=lost,
+              trial=f"{level}{coding}{treatment}{number}".replace("/", ""))
+        for treatment, bps in (("direct", rate_bps), (CHAIN, proxied_bps))
+        for number in (1, 2)
+    ]  # fmt: skip
+
+
+def test_attenuation_is_shown_by_coding_and_level(bentpipe: Command) -> None:
+    adaptive = [
+        *attenuated("0dB", "", 8e6, 16e6),
+        *attenuated("20dB", "", 4e6, 4e6),
+        *attenuated(FADE, "", 4e6, 2e6),
+    ]
+    constant = [*attenuated("0dB", ONE_MODCOD, 4e6, 4e6), *attenuated("20dB", ONE_MODCOD, 4e6, 4e6)]
+    runs = [
+        campaign(write(name, records), "kosek-attenuation")
+        for name, records in (("adaptive", adaptive), ("constant", constant))
+    ]
+    with fake_run.changed_manifest(runs[0]) as manifest:
+        for label, one in manifest["scenarios"].items():
+            lowest = {"forward_rate_lowest_bps": 5e6} if FADE in label else {}
+            one["summary"] = one["summary"] | {"forward_rate_bps": 40e6} | lowest
+    text = page(bentpipe, first_run(), *runs)
+    below = text.partition("## Attenuation")[2]
+    found = row(below, "ACM: 0 dB")
+    assert found[0] == "40.0" and found[-2:] == ["0.0 %", "0.0 %"]
+    assert 1.5 < float(found[4]) < 2, "most of the 15 s are at twice the rate"
+    assert row(below, "ACM: 20 dB")[2] == row(below, "ACM: 20 dB")[4] == "1.00"
+    assert row(below, "ACM: 0 dB, 15 dB from 5 to 10 s")[0] == "5.0 to 40.0"
+    assert row(below, "ACM: 0 dB, 15 dB from 5 to 10 s")[-1] == "10.0 %"
+    said = " ".join(below.split())
+    assert (
+        f"QUIC with proxies has received {found[4]} times as much as without at 0 dB, and 1.00 times" in said
+    )
+    assert "With QPSK 1/4 QUIC receives the same at 0 dB as at 20 dB, within 2 %" in said
+    assert row(text, "geo-tum, 0 %: QUIC")[0] == "3" and "geo-tum-opensand, 0 %" not in text
+    assert "## Attenuation" not in page(bentpipe, first_run())
+
+
+H1_PROXIES = "tcp-pep terminal:cc=newreno:iw=100,gateway:cc=newreno:iw=100"
+H3_PROXIES = CHAIN.replace("iw=100", "iw=100:mode=sequential")
+
+
+def loads(version: str, loss: str, treatment: str, *plt_s: float, scenario: str = "geo-tum") -> list[Record]:
+    """Loads of a page in a browser, with these page load times."""
+    road = label(scenario, loss)
+    return [
+        trial((scenario, loss), treatment, number, SLOW, scenario=road, workload=f"page:kosek:{version}",
+              client="chromium", testbed="emu", rs_s=1.2, fcp_s=one / 2, plt_s=one,
+              requests_at_once=20 + number if version == "h3" else 6,
+              trial=f"{version}{loss}{treatment}{number}{scenario}")
+        for number, one in enumerate(plt_s, 1)
+    ]  # fmt: skip
+
+
+def browser_runs(failed: int = 0) -> list[Path]:
+    h3 = loads("h3", "0%", "direct", 7.99, 8.0, 8.01) + loads("h3", "0%", H3_PROXIES, 7.9, 8.0, 8.1)
+    h3 += loads("h3", "1%", "direct", 15.8, 16.0, 16.2) + loads("h3", "1%", H3_PROXIES, 8.9, 9.0, 9.1)
+    h1 = loads("h1", "0%", "direct", 10.0, 10.1, 10.2) + loads("h1", "0%", H1_PROXIES, 5.0, 5.1, 5.2)
+    for place in range(failed):
+        h1[place] = fake_run.change(h1[place], outcome="transfer_timeout", plt_s=None)
+    names = ("kosek-browsers-h3", "kosek-browsers-h1")
+    return [campaign(write(name, records, testbed="emu"), name)
+            for name, records in zip(names, (h3, h1), strict=True)]  # fmt: skip
+
+
+def test_pages_in_a_browser_stand_beside_the_papers_table(bentpipe: Command) -> None:
+    text = page(bentpipe, first_run(), *browser_runs())
+    below = text.partition("## Pages in a browser")[2]
+    plt = below.partition("| Page load time |")[2]
+    assert row(plt, "GEO, HTTP/3") == [
+        "8.00 / 7.67",
+        "- / 7.67",
+        "- / 7.74",
+        "16.00 (15.80 to 16.20) / 16.86",
+    ]
+    assert row(plt, "GEO, HTTP/1.1, proxies")[0] == "5.10 (5.00 to 5.20) / 11.14"
+    assert row(below.partition("| Response start |")[2], "LEO, HTTP/1.1")[0] == "- / 0.29"
+    # Of the paper 7.344 / 7.669 and 9.409 / 16.865, and 11.144 / 10.806.
+    assert row(below, "HTTP/3, GEO, 0 % of loss")[:1] == ["0.96"]
+    said = row(below, "HTTP/3, GEO, 1 % of loss")
+    assert said[0] == "0.56" and said[1].startswith("0.56 (") and said[2] == "agrees"
+    assert row(below, "HTTP/1.1, GEO, 0 % of loss")[::2] == ["1.03", "contradicts"]
+    words = " ".join(below.split())
+    assert "Of 3 ratios of its page load times with proxies and without, " in words
+    assert "over HTTP/3 it had at most 21 to 23 requests at once" in words
+    assert "3 trials of each setting where the source has 100" in words
+    assert "## In real time" not in text, "that is of durations"
+    assert row(text, "geo-tum, 0 %: QUIC")[0] == "3"
+
+
+def test_of_loads_that_failed_there_is_no_verdict(bentpipe: Command) -> None:
+    text = page(bentpipe, first_run(), *browser_runs(failed=1))
+    said = row(text.partition("## Pages in a browser")[2], "HTTP/1.1, GEO, 0 % of loss")
+    assert said[1:] == ["-", "cannot tell; 1 trial failed"]
+    assert "1 failed / 10.81" in text
+
+
+def test_both_studies_have_the_same_table_two() -> None:
+    here = {
+        (one.scenario, one.http, one.proxies): (one.rs, one.fcp, one.plt) for one in published.load().pages
+    }
+    table = pages_published.load()
+    there = {(one.scenario, one.http, one.proxies): (one.rs, one.fcp, one.plt) for one in table.table}
+    assert here == there and len(here) == 8 and published.load().page_losses == table.losses

@@ -1,0 +1,136 @@
+"""Table II as it was measured: a page in Chromium with proxies and without, beside the paper's medians."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from bentpipe.analysis import inference
+from bentpipe.analysis.cells import Cell, cells
+from bentpipe.plan.treatments import DIRECT
+from bentpipe.study import claims as study_claims
+from bentpipe.study.claims import Claim, MeasuredValue, Published, tally
+from bentpipe.study.front import folded
+from bentpipe.study.intervals import span, with_quantiles
+from bentpipe.study.markdown import several, table, trials
+from bentpipe.study.source import Source, pooled
+from bentpipe.workload.http import TITLES
+
+from .published import Kosek, PageRow
+from .runs import LossyPath
+
+CAMPAIGNS = ("kosek-browsers-h3", "kosek-browsers-h1")
+_ORBITS = {"geo-tum": "GEO", "leo-tum": "LEO"}
+_MEASURES = {"rs_s": "Response start", "fcp_s": "First contentful paint", "plt_s": "Page load time"}
+_H3 = "h3"
+
+_TEXT = """Table II of the source: Chromium loads a page at four losses, over HTTP/3 and over HTTP/1.1 in the
+clear, with proxies and without. Here it does so in real time over emulated links, {counts} of each setting
+where the source has {iterations}. QUIC's proxies complete each handshake after that of the next hop, as there
+(`mode=sequential`). [Another page](../pages/pages.md) has the same table in virtual time, with a client that
+is no browser."""
+_DIFFERS = """- **The servers** have CUBIC and an initial window of 10 packets, as there. Over HTTP/3 the
+  server is noq, and H2O there; over HTTP/1.1 it is this machine's Linux, and Linux 5.4 there.
+- **The browser** is Chromium of today{at_once}. The source says 6 streams, and not why.
+- **The page** is the ETSI Kepler reference page there; here its resources are drawn from a seed, with the
+  source's number and total size.
+- **Proxies of TCP** are PEPsal there, and Bentpipe's here."""
+_TABLES = """Medians in seconds, ours / published; in parentheses the quartiles of ours where they differ by
+more than 2 %."""
+_RATIOS = """Page load time with proxies as a multiple of that without: of the source the ratio of its
+medians, of ours that of geometric means, with Welch's interval of 95 %."""
+
+
+@dataclass(frozen=True)
+class BrowserRuns:
+    """The runs in browsers: their cells by row of the paper's table and loss."""
+
+    sources: tuple[Source, ...]
+
+    @cached_property
+    def cells(self) -> dict[tuple[str, str, bool, str], Cell]:
+        """By scenario, version of HTTP, whether there are proxies, and loss."""
+        found = {}
+        for one in cells(pooled(self.sources)):
+            road = LossyPath.of(one.key.scenario)
+            version = one.key.workload.rpartition(":")[2]
+            found[road.scenario, version, one.key.treatment != DIRECT, road.loss] = one
+        return found
+
+    def of_row(self, row: PageRow, loss: str) -> Cell | None:
+        return self.cells.get((row.scenario, row.http, row.proxies, loss))
+
+
+def sections(sources: Sequence[Source], known: Kosek) -> list[str]:
+    """The section; nothing without trials."""
+    runs = BrowserRuns(tuple(sources))
+    if not runs.cells:
+        return []
+    counts = trials({len(one.records) for one in runs.cells.values()})
+    parts = [
+        "## Pages in a browser",
+        _TEXT.format(counts=counts, iterations=known.iterations),
+        _DIFFERS.format(at_once=_at_once(runs)),
+    ]
+    found = list(_claims(runs, known))
+    if found:
+        verdicts = tally(one.verdict for one in found)
+        parts.append(
+            f"Of {several(len(found), 'ratio')} of its page load times with proxies and without, {verdicts}."
+        )
+        parts += folded("What proxies change", study_claims.rows(found, "the paper's table"), _RATIOS)
+    tables = [_table(runs, known, column, title) for column, title in _MEASURES.items()]
+    return [*parts, *folded("Response start, first contentful paint, page load time", _TABLES, *tables)]
+
+
+def _at_once(runs: BrowserRuns) -> str:
+    """How many requests Chromium had over HTTP/3."""
+    known = [
+        record.requests_at_once
+        for (_, version, _, _), cell in runs.cells.items()
+        for record in cell.ok
+        if version == _H3 and record.requests_at_once is not None
+    ]
+    return f"; over HTTP/3 it had at most {span(known, 0)} requests at once" if known else ""
+
+
+def _claims(runs: BrowserRuns, known: Kosek) -> Iterator[Claim]:
+    """What proxies change of the page load time, at each loss."""
+    rows = {(one.scenario, one.http, one.proxies): one for one in known.pages}
+    for (scenario, version, has_proxies), row in rows.items():
+        if not has_proxies:
+            continue
+        direct = rows[scenario, version, False]
+        for place, loss in enumerate(known.page_losses):
+            both = [runs.of_row(one, loss) for one in (row, direct)]
+            if both[0] is None or both[1] is None:
+                continue
+            failed = both[0].failures.total() + both[1].failures.total()
+            ratio = inference.ratio(both[1].values("plt_s"), both[0].values("plt_s"))
+            # Those that succeed are the fast ones: no verdict stands on them.
+            measured = None if failed else MeasuredValue.of(ratio)
+            then = row.plt[place] / direct.plt[place]
+            text = f"{TITLES[version]}, {_ORBITS[scenario]}, {loss} of loss"
+            here = "-" if measured is None else measured.written()
+            note = f"{several(failed, 'trial')} failed" if failed else ""
+            yield Claim(text, f"{then:.2f}", Published.ratio(then), measured, here, note=note)
+
+
+def _table(runs: BrowserRuns, known: Kosek, column: str, title: str) -> str:
+    rows = []
+    for row in known.pages:
+        cells_of_row = [_cell(runs, row, place, loss, column) for place, loss in enumerate(known.page_losses)]
+        words = f"{_ORBITS[row.scenario]}, {TITLES[row.http]}{', proxies' if row.proxies else ''}"
+        rows.append([words, *cells_of_row])
+    return table([title, *known.page_losses], rows)
+
+
+def _cell(runs: BrowserRuns, row: PageRow, place: int, loss: str, column: str) -> str:
+    cell = runs.of_row(row, loss)
+    there = f"{getattr(row, column.removesuffix('_s'))[place] / 1000:.2f}"
+    if cell is None:
+        return f"- / {there}"
+    failed = cell.failures.total()
+    here = with_quantiles(cell.values(column), (0.25, 0.75)) + (f", {failed} failed" if failed else "")
+    return f"{here} / {there}"
