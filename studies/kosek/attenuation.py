@@ -117,17 +117,37 @@ def _findings(runs: AttenuationRuns) -> list[str]:
             continue
         (_, first), (_, last) = ends = (steady[0], steady[-1])
         rates = [span(runs.rates[key], 0) for key in ends]
-        gains = [with_interval(times_as_much(*runs.pair(key), runs.until_s)) for key in ends]
-        parts.append(
-            f"With {coding} the carrier has {rates[0]} Mbit/s at {first} and {rates[1]} at {last}. "
-            f"By {runs.until_s:g} s QUIC with proxies has received {gains[0]} times as much as without at "
-            f"{first}, and {gains[1]} times at {last}."
-        )
+        parts.append(f"With {coding} the carrier has {rates[0]} Mbit/s at {first} and {rates[1]} at {last}.")
+        for at_s in _instants(runs):
+            gains = [with_interval(times_as_much(*runs.pair(key), at_s)) for key in ends]
+            parts.append(
+                f"By {at_s:g} s QUIC with proxies has received {gains[0]} times as much as without at "
+                f"{first}, and {gains[1]} times at {last}."
+            )
+        parts += _of_fade(runs, (coding, _FADE), ends[0])
     return [" ".join(parts)] if parts else []
 
 
+def _of_fade(runs: AttenuationRuns, fade: tuple[str, str], steady: tuple[str, str]) -> list[str]:
+    """What a fade leaves of the bytes that arrive at a steady level."""
+    if fade not in runs.levels:
+        return []
+    proxied, direct = (
+        with_interval(times_as_much(faded, whole, runs.until_s))
+        for faded, whole in zip(runs.pair(fade), runs.pair(steady), strict=True)
+    )
+    return [
+        f"With a fade ({_FADE}) it receives by then {direct} times what it does at a steady {steady[1]} "
+        f"without proxies, and {proxied} times with them."
+    ]
+
+
+def _instants(runs: AttenuationRuns) -> list[float]:
+    return [one for one in _INSTANTS_S if one <= runs.until_s]
+
+
 def _table(runs: AttenuationRuns) -> str:
-    instants = [one for one in _INSTANTS_S if one <= runs.until_s]
+    instants = _instants(runs)
     rows = []
     for key in runs.levels:
         proxied, direct = runs.pair(key)
