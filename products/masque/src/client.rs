@@ -62,7 +62,7 @@ pub struct Client {
     /// Forwarded packets for the proxy, and whether these are next.
     forwarded: ForwardQueue,
     is_forwarded_next: bool,
-    /// When something of the proxy's came the last time.
+    /// When a packet of the tunnel, or a forwarded one, came the last time.
     heard: Duration,
     counts: Statistics,
     /// Why the latest request or connection failed.
@@ -141,6 +141,7 @@ impl Client {
         }
         let instant = self.clock.instant(now);
         if let DatagramOwner::Connection(handle) = self.endpoint.handle(instant, datagram) {
+            self.heard = now;
             self.settle(now, handle);
         }
     }

@@ -142,7 +142,10 @@ impl MasqueProxy {
         }
         let instant = self.clock.instant(now);
         match self.endpoint.handle(instant, datagram) {
-            DatagramOwner::Connection(handle) => self.settle(now, handle),
+            DatagramOwner::Connection(handle) => {
+                self.settle(now, handle);
+                self.note_move(handle);
+            }
             DatagramOwner::NewConnection(incoming) => self.accept(now, *incoming),
             DatagramOwner::Nobody => {}
         }

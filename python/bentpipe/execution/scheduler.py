@@ -121,7 +121,7 @@ class Scheduler:
             done, _ = wait(running, timeout=_TICK_S, return_when=FIRST_COMPLETED)
             for future in done:
                 trial, answer = running.pop(future), future.result()
-                if answer.killed:  # a stop was requested after it was handed out
+                if answer.killed and self.stop.made:  # it was handed out just before
                     self.folder.drop_trial(trial.id)
                 else:
                     self._take(trial, answer)

@@ -60,11 +60,16 @@ def _unmarked(files: Sequence[Path]) -> dict[Path, str]:
 
 
 def _trials(sources: Sequence[Source]) -> dict[str, RunCell]:
+    """Without those that two runs have: nobody can tell whose trials are in which nothing was measured."""
     found: dict[str, RunCell] = {}
+    shared = set()
     for source in sources:
         for cell in cells(source.records):
-            found.setdefault(trial_marks.digest(cell.records), RunCell(source.folder, cell.key))
-    return found
+            name = trial_marks.digest(cell.records)
+            if name in found and found[name].run.resolve() != source.folder.resolve():
+                shared.add(name)
+            found.setdefault(name, RunCell(source.folder, cell.key))
+    return {name: cell for name, cell in found.items() if name not in shared}
 
 
 def _check_number(one: Study, given: int) -> None:

@@ -45,6 +45,9 @@ struct Registered {
     virtual_id: Option<Cid>,
     /// When a packet had it the last time.
     used: Duration,
+    /// The proxy has acknowledged or closed it: before that it is not given up, or the answer would
+    /// be taken for that to the next registration.
+    is_answered: bool,
 }
 
 impl Default for FlowIds {
@@ -86,42 +89,31 @@ impl FlowIds {
     }
 
     /// Where as many are registered as can be, closes the one that has not been used for longest:
-    /// its connection is probably over.
-    fn make_room(&mut self, channel: &mut Channel, virtual_ids: &mut VirtualIds) {
+    /// its connection is probably over. Says whether there is room for one more.
+    fn make_room(&mut self, channel: &mut Channel, virtual_ids: &mut VirtualIds) -> bool {
         if self.clients.len() + self.targets.len() < MOST_IDS {
-            return;
+            return true;
         }
-        let clients = self.clients.iter().map(|(id, it)| (it.used, true, id));
-        let targets = self.targets.iter().map(|(id, it)| (it.used, false, id));
-        let Some((_, is_client, id)) = clients.chain(targets).min() else {
-            return;
+        let clients = self.clients.iter().map(|(id, it)| (it, true, id));
+        let targets = self.targets.iter().map(|(id, it)| (it, false, id));
+        let answered = clients.chain(targets).filter(|(it, ..)| it.is_answered);
+        let Some((_, is_client, id)) = answered.min_by_key(|(it, ..)| it.used) else {
+            return false;
         };
         let id = id.clone();
-        if is_client {
+        let capsule = if is_client {
             let gone = self.clients.remove(&id);
             if let Some(virtual_id) = gone.and_then(|it| it.virtual_id) {
                 virtual_ids.remove(&virtual_id);
             }
-            self.close(&CidCapsule::CloseClient(id), channel);
+            CidCapsule::CloseClient(id)
         } else {
             self.targets.remove(&id);
-            self.close(&CidCapsule::CloseTarget(id), channel);
-        }
-    }
-
-    /// Takes a registration back, which may not have been sent.
-    fn close(&mut self, capsule: &CidCapsule, channel: &mut Channel) {
-        let registration = match capsule {
-            CidCapsule::CloseClient(id) => CidCapsule::RegisterClient(id.clone()),
-            CidCapsule::CloseTarget(id) => CidCapsule::RegisterTarget(id.clone()),
-            _ => return,
+            CidCapsule::CloseTarget(id)
         };
-        let before = self.waiting.len();
-        self.waiting.retain(|it| *it != registration);
-        if self.waiting.len() == before {
-            channel.say(capsule);
-            self.has_said = true;
-        }
+        channel.say(&capsule);
+        self.has_said = true;
+        true
     }
 
     /// Has a registration be sent, now or when the proxy allows one more.
@@ -149,9 +141,9 @@ impl FlowIds {
         virtual_ids: &mut VirtualIds,
     ) -> Result<CidCapsule, &'static str> {
         let Some(known) = self.clients.get_mut(&id) else {
-            // It was taken back meanwhile.
             return Ok(CidCapsule::CloseClient(id));
         };
+        known.is_answered = true;
         if known.virtual_id.is_some() {
             return Err("the proxy has acknowledged a connection ID twice");
         }
@@ -178,7 +170,9 @@ impl Flow {
             return;
         }
         let channel = &mut self.channel.borrow_mut();
-        self.ids.make_room(channel, virtual_ids);
+        if !self.ids.make_room(channel, virtual_ids) {
+            return;
+        }
         let id = Cid::copy_from_slice(id);
         self.ids.clients.insert(id.clone(), Registered::at(now));
         self.ids.register(CidCapsule::RegisterClient(id), channel);
@@ -199,10 +193,11 @@ impl Flow {
             known.used = now;
         } else if !self.ids.targets.conflicts(id) {
             let channel = &mut self.channel.borrow_mut();
-            self.ids.make_room(channel, virtual_ids);
-            let id = Cid::copy_from_slice(id);
-            self.ids.targets.insert(id.clone(), Registered::at(now));
-            self.ids.register(CidCapsule::RegisterTarget(id), channel);
+            if self.ids.make_room(channel, virtual_ids) {
+                let id = Cid::copy_from_slice(id);
+                self.ids.targets.insert(id.clone(), Registered::at(now));
+                self.ids.register(CidCapsule::RegisterTarget(id), channel);
+            }
         }
         self.ids.has_said()
     }
@@ -257,6 +252,7 @@ impl Registered {
         Self {
             virtual_id: None,
             used,
+            is_answered: false,
         }
     }
 }
@@ -274,7 +270,11 @@ impl FlowIds {
         let wrong = |why| (Code::H3_MESSAGE_ERROR, why);
         match said {
             // It does not forward packets to this one.
-            CidCapsule::AckClient(_, virtual_id) if virtual_id.is_empty() => {}
+            CidCapsule::AckClient(id, virtual_id) if virtual_id.is_empty() => {
+                if let Some(known) = self.clients.get_mut(&id) {
+                    known.is_answered = true;
+                }
+            }
             CidCapsule::AckClient(id, virtual_id) => {
                 let ids = (id, virtual_id);
                 let answer = self.note_client(ids, client, virtual_ids).map_err(wrong)?;
@@ -284,21 +284,25 @@ impl FlowIds {
                 channel.say(&answer);
             }
             CidCapsule::AckTarget(id, virtual_id) => {
-                if let Some(known) = self.targets.get_mut(&id)
-                    && (1..=LONGEST_CID).contains(&virtual_id.len())
-                {
-                    counts.virtual_connection_ids_total += 1;
-                    known.virtual_id = Some(virtual_id);
+                if let Some(known) = self.targets.get_mut(&id) {
+                    known.is_answered = true;
+                    if (1..=LONGEST_CID).contains(&virtual_id.len()) {
+                        counts.virtual_connection_ids_total += 1;
+                        known.virtual_id = Some(virtual_id);
+                    }
                 }
             }
             CidCapsule::CloseClient(id) => {
-                let known = self.clients.get_mut(&id);
-                if let Some(gone) = known.and_then(|it| it.virtual_id.take()) {
-                    virtual_ids.remove(&gone);
+                if let Some(known) = self.clients.get_mut(&id) {
+                    known.is_answered = true;
+                    if let Some(gone) = known.virtual_id.take() {
+                        virtual_ids.remove(&gone);
+                    }
                 }
             }
             CidCapsule::CloseTarget(id) => {
                 if let Some(known) = self.targets.get_mut(&id) {
+                    known.is_answered = true;
                     known.virtual_id = None;
                 }
             }
@@ -359,7 +363,6 @@ impl Client {
 
     /// Takes a packet that has come beside the tunnel, if it is one.
     pub(super) fn take_forwarded(&mut self, now: Duration, datagram: &Received) -> bool {
-        self.heard = now;
         let packet = &datagram.payload[..];
         let may_pass = self.settings.tunnel.forward.is_some() && is_short(packet);
         if !may_pass || datagram.remote != self.settings.proxy {
@@ -373,6 +376,7 @@ impl Client {
             return false;
         };
         flow.touched = now;
+        self.heard = now;
         if let Some(known) = flow.ids.clients.get_mut(id) {
             known.used = now;
         }

@@ -107,6 +107,28 @@ impl Flow {
 }
 
 impl MasqueProxy {
+    /// Has a client whose address has changed use the tunnel alone from now on.
+    pub(super) fn note_move(&mut self, handle: usize) {
+        let (Some(client), Some(entry)) =
+            (self.clients.get_mut(&handle), self.endpoint.get(handle))
+        else {
+            return;
+        };
+        let connection = &mut entry.connection;
+        let path = connection.network_path(PathId::ZERO);
+        if self.settings.tunnel.forward.is_none()
+            || path.is_ok_and(|it| it.remote() == client.address)
+        {
+            return;
+        }
+        for id in client.flows.values() {
+            if let Some(flow) = self.flows.get_mut(id) {
+                flow.close_ids(&mut self.virtual_ids);
+            }
+        }
+        client.tunnel.session.pump(connection);
+    }
+
     /// Sends on a packet of a client that has come beside the tunnel, if it is one.
     pub(super) fn forward_to_target(&mut self, now: Duration, datagram: &Received) -> bool {
         let packet = &datagram.payload[..];
@@ -166,8 +188,6 @@ impl MasqueProxy {
             return false;
         };
         if path.remote() != client.address {
-            flow.close_ids(&mut self.virtual_ids);
-            client.tunnel.session.pump(connection);
             return false;
         }
         let Some(packet) = flow.to_virtual(packet) else {

@@ -134,16 +134,12 @@ fn a_client_that_moves_goes_on_through_the_tunnel() {
     begin(&mut world, &mut client, ids);
     exchange(&mut world, &mut client, ids);
     world.client_at = address(55);
-    // What is forwarded from there the proxy does not know, and its answers go elsewhere.
+    // What is forwarded from there the proxy does not know, until the client has asked it in vain.
     for _ in 0..10 {
         client.send(world.now, address(7), 0, &short(ids[1], 5));
-        let flow = world.flows[0];
-        world
-            .proxy
-            .handle_reply(world.now, flow, 0, &short(ids[0], 6));
         world.run(world.now + SECOND, &mut client);
     }
-    while client.poll_arrived().is_some() {}
+    assert!(world.at_target.len() > 3, "{}", world.at_target.len());
     world.at_target.clear();
     let forwarded = world.proxy.counts().forwarded_packets_total;
     exchange(&mut world, &mut client, ids);
