@@ -109,6 +109,9 @@ impl Flow {
 impl MasqueProxy {
     /// Has a client whose address has changed use the tunnel alone from now on.
     pub(super) fn note_move(&mut self, handle: usize) {
+        if self.settings.tunnel.forward.is_none() {
+            return;
+        }
         let (Some(client), Some(entry)) =
             (self.clients.get_mut(&handle), self.endpoint.get(handle))
         else {
@@ -116,9 +119,7 @@ impl MasqueProxy {
         };
         let connection = &mut entry.connection;
         let path = connection.network_path(PathId::ZERO);
-        if self.settings.tunnel.forward.is_none()
-            || path.is_ok_and(|it| it.remote() == client.address)
-        {
+        if path.is_ok_and(|it| it.remote() == client.address) {
             return;
         }
         for id in client.flows.values() {
