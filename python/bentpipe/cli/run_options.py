@@ -14,7 +14,7 @@ from bentpipe.errors import UsageError
 from bentpipe.execution.dask_cluster import DaskSettings
 from bentpipe.plan import campaign, flows, treatments
 from bentpipe.plan.trial import IP_VERSIONS
-from bentpipe.schema.manifest import PAIRS, TRACES
+from bentpipe.schema.manifest import DRAWS, PAIRS, TRACES
 from bentpipe.testbed import TESTBEDS
 from bentpipe.workload import FileTransfer
 
@@ -151,6 +151,12 @@ PLAN = _options(
         help="Change the scenarios, as in forward.queue=1BDP; can be repeated.",
     ),
     click.option("--seed", type=click.IntRange(0), metavar="N", help="The seed of all randomness."),
+    click.option(
+        "--draws",
+        type=click.Choice(DRAWS),
+        help="common: iteration N has the same losses, jitter and weather in every cell (default); so cells "
+        "differ by less chance. independent: each trial has its own.",
+    ),
     click.option(
         "--testbed",
         type=click.Choice(list(TESTBEDS)),
@@ -298,7 +304,7 @@ def changed_keys(given: dict[str, Any]) -> dict[str, Any]:
     changes: dict[str, Any] = {LISTS[key]: given[key] for key in LISTS if given[key]}
     changes |= {
         key: given[key]
-        for key in ("pairs", "iterations", "seed", "testbed", "ip", "trace", "qlog")
+        for key in ("pairs", "iterations", "seed", "draws", "testbed", "ip", "trace", "qlog")
         if given[key] is not None
     }
     if given["link"] is not None:

@@ -25,11 +25,13 @@ from bentpipe.plan import flows, scenarios, treatments
 from bentpipe.plan.flows import AND, FurtherFlow, PlannedFlow
 from bentpipe.plan.treatments import DIRECT, QUIC_PEP, Treatment
 from bentpipe.plan.trial import Trial
-from bentpipe.schema.manifest import Options, Pairs, PlannedCell, Traces
+from bentpipe.schema.manifest import Draws, Options, Pairs, PlannedCell, Traces
 from bentpipe.stacks import catalogue, middleboxes
 from bentpipe.stacks.model import Stack, Variant
 from bentpipe.testbed import TESTBEDS
 from bentpipe.workload import Workload
+
+DRAWS: Draws = "common"  # of a campaign that does not say: cells are there to be compared
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,7 @@ class Plan(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
             treatment=ends.treatment,
             testbed=self.testbed,
             ip=self.ip,
+            draws=self.draws,
         )
 
 
@@ -169,6 +172,7 @@ class CampaignFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     servers: Names
     title: str = ""
     seed: Annotated[int, msgspec.Meta(ge=0)] = 0
+    draws: Draws = DRAWS
     iterations: Annotated[int, msgspec.Meta(ge=1)] = 1
     workloads: Annotated[
         tuple[str, ...], msgspec.Meta(min_length=1, description='at least one, as in ["transfer:10MiB"]')
@@ -206,7 +210,8 @@ def load(argument: str) -> Plan:
     values = strict.load(file)
     _check_quotes(values.get("sweep"), file)
     found = strict.convert(values, CampaignFile, str(file))
-    said = {key: getattr(found, key) for key in values}  # what it leaves out is as in a plan
+    # What it leaves out is as in a plan, but for the draws: a plan without is from before there was a choice.
+    said = {key: getattr(found, key) for key in (*values, "draws")}
     for key in ("scenarios", "clients", "servers"):
         said[key] = unique(said[key])
     said["scenarios"] = unique([_from(file.parent, name) for name in found.scenarios])

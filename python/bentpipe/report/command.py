@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bentpipe import workload
 from bentpipe.analysis.cells import Cell
+from bentpipe.plan import campaign
 from bentpipe.plan.trial import IP_VERSIONS
 from bentpipe.runs.manifest import Manifest
 from bentpipe.schema.manifest import Options
@@ -17,8 +18,8 @@ from bentpipe.testbed import SIM
 def reproduce(cell: Cell, manifest: Manifest) -> str:
     """The shell command that runs this cell again, with every trace.
 
-    A trial's seed comes from the campaign's seed and the trial's own coordinates, so the cell alone gives the
-    same trials as the whole campaign did. Read from the manifest: of its `options` `seed`, `iterations`, `ip`
+    A trial's seed comes from the campaign's seed and the trial's own coordinates or its iteration alone, so
+    the cell alone gives the same trials as the whole campaign did. Read from the manifest: of its `options` `seed`, `iterations`, `ip`
     and `scenarios`; `stack_folders`, which hold stacks of the user's; and `cwd`, from which relative paths
     were meant. Settings stand in the scenario's label.
     """
@@ -44,6 +45,8 @@ def reproduce(cell: Cell, manifest: Manifest) -> str:
     if between.chain:
         words += ["--treatment", between.as_option]
     words += ["--seed", str(plan.seed)]
+    if plan.draws != campaign.DRAWS:
+        words += ["--draws", plan.draws]
     if key.testbed != SIM.name:
         words += ["--testbed", key.testbed]
     if plan.link:

@@ -8,6 +8,16 @@ import msgspec
 
 FORMAT = 3
 
+# The choice of trials that have the same random draws.
+Draws = Literal[
+    "independent",
+    "common",
+]
+DRAWS: tuple[Draws, ...] = (
+    "independent",
+    "common",
+)
+
 # The choice of pairs: which clients meet which servers.
 Pairs = Literal[
     "all",
@@ -50,6 +60,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     title: str = ""
     # All randomness comes from it.
     seed: int = 1
+    # Which trials have the same random draws. Absent in runs from before there was a choice.
+    draws: Draws = "independent"
     # Trials of each cell.
     iterations: int = 10
     # In canonical form.

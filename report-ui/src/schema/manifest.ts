@@ -2,6 +2,9 @@
 
 import type { Json } from "../model";
 
+/** The choice of trials that have the same random draws. */
+export type Draws = "independent" | "common";
+
 /** The choice of pairs: which clients meet which servers. */
 export type Pairs = "all" | "self";
 
@@ -68,6 +71,8 @@ export type Options = {
   title: string;
   /** All randomness comes from it. */
   seed: number;
+  /** Which trials have the same random draws. Absent in runs from before there was a choice. */
+  draws: Draws;
   /** Trials of each cell. */
   iterations: number;
   /** In canonical form. */
