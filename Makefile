@@ -80,6 +80,7 @@ bench: bench-needs setup
 	$(BIN)/bentpipe stacks install linux # TCP, beside iperf3: not one of the four that `make setup` installs
 	$(BIN)/python benches/explore.py $(SMALL)
 	$(BIN)/python benches/pairs.py $(SMALL)
+	$(BIN)/python benches/draws.py $(SMALL)
 	$(BIN)/python benches/cost.py $(SMALL)
 	$(BIN)/python benches/reference.py $(SMALL)
 	$(BIN)/python benches/epochs.py $(SMALL)

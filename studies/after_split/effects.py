@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from bentpipe import labels, workload
+from bentpipe.analysis.cell_ratio import cell_ratio
 from bentpipe.analysis.cells import Cell
-from bentpipe.analysis.inference import Ratio, adjusted, ratio
+from bentpipe.analysis.inference import Ratio, adjusted
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.study.markdown import bytes_as
 
@@ -90,7 +91,7 @@ def effects(grouped: dict[Setting, dict[str, Cell]]) -> dict[tuple[Setting, str]
         for name, cell in row.items():
             if base is None or name == DIRECT or cell.failures or base.failures:
                 continue
-            found = ratio(base.values("completion_s"), cell.values("completion_s"))
+            found = cell_ratio(base, cell, "completion_s")
             if found is not None:
                 raw[where, name] = found
     chances = adjusted([one.p for one in raw.values()])

@@ -33,7 +33,7 @@ _ADVICE = {
 _CAPTION = """How many times as long as direct a file takes, from a server with CUBIC: left of the grey band
 is faster. Lines are intervals of 95 %."""
 _HOW = """Times are medians, with quartiles where they differ by more than 2 %. ▼ is a time that is shorter
-than direct's by more than 5 % and beyond chance, ▲ a longer one (Welch's t on logarithms, p < 0.05 after
+than direct's by more than 5 % and beyond chance, ▲ a longer one (t on logarithms, p < 0.05 after
 Benjamini and Hochberg over all comparisons of the page). `quic-pep` and `masque` have their connection over
 the satellite already, as an operator's would. Losses are on the satellite hop, both ways. Without random loss
 a path repeats itself but for what programs draw, so there spread says little."""

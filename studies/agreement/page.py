@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from bentpipe import labels, strict, workload
+from bentpipe.analysis.cell_ratio import EQUIVALENCE, cell_ratio
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.analysis.comparison import (
     MEASURES,
@@ -22,7 +23,7 @@ from bentpipe.analysis.comparison import (
     compare,
     remarks,
 )
-from bentpipe.analysis.inference import CONFIDENCE, equivalence, exact_test
+from bentpipe.analysis.inference import CONFIDENCE, Ratio, exact_test
 from bentpipe.analysis.trial_marks import marked
 from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
@@ -45,10 +46,11 @@ _SUBJECTS = {
 
 _HOW = """Goodputs, completion times and shares of the limit are geometric means over the trials that
 succeeded. The ratio, real / virtual, is that of the goodputs. The verdict is that of [a test of
-equivalence](../../docs/reference/study-verdicts.md#equal-means), two one-sided t tests at 5 % on logarithms,
-with its interval, of 90 %: *agrees* within 5 %, *contradicts* that, or *cannot tell*; - where a side has one
-trial. It contradicts, too, where the shares of trials that succeed differ (Fisher's exact test, 5 %), and
-never agrees where a trial failed. *ok*: trials that succeeded, of all."""
+equivalence](../../docs/reference/study-verdicts.md#equal-means), two one-sided t tests at 5 % on
+logarithms, in pairs of trials with the same seed, with its interval, of 90 %: *agrees* within 5 %,
+*contradicts* that, or *cannot tell*; - where a side has one trial. It contradicts, too, where the shares of
+trials that succeed differ (Fisher's exact test, 5 %), and never agrees where a trial failed. *ok*: trials
+that succeeded, of all."""
 _CAPTION = """Goodput in real time / in virtual time, with the interval of the test of equivalence. The grey
 band is within 5 %."""
 _ADVICE = {  # verdict → what to do, where the runs have it
@@ -153,9 +155,12 @@ class Page:
     def equal(self) -> dict[ComparedKey, EqualMeans]:
         """Each cell as the claim that it is equal in both."""
         return {
-            cell.key: EqualMeans(_label(self, cell), equivalence(cell.a.values, cell.b.values))
-            for cell in self.goodput.cells
+            cell.key: EqualMeans(_label(self, cell), self._ratio(cell.key)) for cell in self.goodput.cells
         }
+
+    def _ratio(self, key: ComparedKey) -> Ratio | None:
+        both = (self.goodput.a.cells[key], self.goodput.b.cells[key])
+        return cell_ratio(*both, self.goodput.measure.of, EQUIVALENCE)
 
     def verdict(self, cell: ComparedCell) -> str:
         """That claim's. A cell that succeeds on one side alone, or whose shares of success differ by Fisher's

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bentpipe.analysis import inference
+from bentpipe.analysis.cell_ratio import cell_ratio
 from bentpipe.analysis.cells import Cell
+from bentpipe.analysis.inference import Ratio
 from bentpipe.study.claims import SAME_DIRECTION, Claim, MeasuredValue, Published, tally, verdict
 from bentpipe.study.front import Front, Picture, fitting
 from bentpipe.study.markdown import bytes_as, listed, several
@@ -19,7 +20,7 @@ _CAPTION = """Lines are download times, with set-up in them; marks at the left a
 says so is in real time, with VPNs."""
 HOW = """Set-up in round trips of the link: the geometric mean over trials, with Student's interval of 95 % on
 logarithms; where nothing varies both ends are the value."""
-Times = Callable[[str, int], Sequence[float]]  # of a sender, for a size; none where a trial failed
+Whole = Callable[[str, int], Cell | None]  # of a sender, for a size; None where a trial failed
 
 
 def claims(cells: Sequence[tuple[str, Cell]], rtt_s: float, known: Slides) -> list[Claim]:
@@ -39,7 +40,7 @@ def claims(cells: Sequence[tuple[str, Cell]], rtt_s: float, known: Slides) -> li
 
 def front(
     link: str,
-    times: Times,
+    whole: Whole,
     senders: Sequence[str],
     known: Sequence[Claim],
     picture: Path,
@@ -51,14 +52,14 @@ def front(
     middle = 10_000_000 if 10_000_000 in sizes else sizes[-1]
     shown = Picture(picture, text, _CAPTION)
     return Front(
-        _finding(link, times, rows, middle),
-        _answer(link, times, quic, sizes, known),
+        _finding(link, whole, rows, middle),
+        _answer(link, whole, quic, sizes, known),
         shown,
-        _advice(link, times, senders, sizes),
+        _advice(link, whole, senders, sizes),
     )
 
 
-def _advice(link: str, times: Times, senders: Sequence[str], sizes: Sequence[int]) -> str:
+def _advice(link: str, whole: Whole, senders: Sequence[str], sizes: Sequence[int]) -> str:
     """Which to choose for which size over the first link, where the interval of the ratio says so."""
     quic = one_quic(senders)
     if quic is None:
@@ -70,7 +71,7 @@ def _advice(link: str, times: Times, senders: Sequence[str], sizes: Sequence[int
                 bytes_as(size)
                 for size in sizes
                 if verdict(
-                    MeasuredValue.of(inference.ratio(times(other, size), times(quic, size))),
+                    MeasuredValue.of(_ratio(whole, size, other, quic)),
                     Published.side(above=above),
                 )
                 == SAME_DIRECTION
@@ -94,8 +95,8 @@ def _rows(senders: Sequence[str]) -> list[tuple[str, str]]:
     return [(word, name) for word, name in names if name in senders]
 
 
-def _finding(link: str, times: Times, rows: Sequence[tuple[str, str]], size: int) -> str:
-    found = [(word, mean) for word, name in rows if (mean := GeometricMean.of(times(name, size))) is not None]
+def _finding(link: str, whole: Whole, rows: Sequence[tuple[str, str]], size: int) -> str:
+    found = [(word, mean) for word, name in rows if (mean := _mean(whole, size, name)) is not None]
     if not found:
         return "Object size against set-up and download"
     begin = f"{bytes_as(size)} over {link}"
@@ -104,15 +105,26 @@ def _finding(link: str, times: Times, rows: Sequence[tuple[str, str]], size: int
     return fitting(f"{begin}: {listed(full)}", f"{begin}: {listed(plain)}", begin)
 
 
+def _ratio(whole: Whole, size: int, first: str, second: str) -> Ratio | None:
+    """The second sender's time / the first one's."""
+    both = whole(first, size), whole(second, size)
+    return None if both[0] is None or both[1] is None else cell_ratio(both[0], both[1], "completion_s")
+
+
+def _mean(whole: Whole, size: int, name: str) -> GeometricMean | None:
+    cell = whole(name, size)
+    return None if cell is None else GeometricMean.of(cell.values("completion_s"))
+
+
 def _answer(
-    link: str, times: Times, quic: str | None, sizes: Sequence[int], known: Sequence[Claim]
+    link: str, whole: Whole, quic: str | None, sizes: Sequence[int], known: Sequence[Claim]
 ) -> list[str]:
     sentences = []
     if quic is not None:
         ratios = [
             f"{ratio.written()} of TCP's time for {bytes_as(size)}"
             for size in sizes
-            if (ratio := MeasuredValue.of(inference.ratio(times("TCP", size), times(quic, size)))) is not None
+            if (ratio := MeasuredValue.of(_ratio(whole, size, "TCP", quic))) is not None
         ]
         if ratios:
             sentences.append(f"Over {link} {quic.removeprefix('QUIC, ')} takes {listed(ratios)}.")

@@ -130,11 +130,11 @@ def _head(page: Page, figure: Path) -> list[str]:
     claims = answer.claims(cells, page.rtt_s(link), known)
     name = labels.scenario(link).name
 
-    def times(sender: str, size: int) -> list[float]:
+    def whole(sender: str, size: int) -> Cell | None:
         cell = page.by_key.get((link, sender, size))
-        return [] if cell is None or cell.failures else cell.values("completion_s")
+        return None if cell is None or cell.failures else cell
 
-    front = answer.front(name, times, page.senders, claims, figure, page.sizes)
+    front = answer.front(name, whole, page.senders, claims, figure, page.sizes)
     return [
         *front.parts(),
         "## What was run",

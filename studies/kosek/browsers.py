@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from bentpipe.analysis import inference
+from bentpipe.analysis.cell_ratio import cell_ratio
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.study import claims as study_claims
@@ -39,7 +39,8 @@ _DIFFERS = """- **The servers** have CUBIC and an initial window of 10 packets, 
 _TABLES = """Medians in seconds, ours / published; in parentheses the quartiles of ours where they differ by
 more than 2 %."""
 _RATIOS = """Page load time with proxies as a multiple of that without: of the source the ratio of its
-medians, of ours that of geometric means, with Welch's interval of 95 %."""
+medians, of ours that of geometric means, with
+[its interval](../../docs/reference/study-verdicts.md#intervals-of-ratios) of 95 %."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ def _claims(runs: BrowserRuns, known: Kosek) -> Iterator[Claim]:
             if both[0] is None or both[1] is None:
                 continue
             failed = both[0].failures.total() + both[1].failures.total()
-            ratio = inference.ratio(both[1].values("plt_s"), both[0].values("plt_s"))
+            ratio = cell_ratio(both[1], both[0], "plt_s")
             # Those that succeed are the fast ones: no verdict stands on them.
             measured = None if failed else MeasuredValue.of(ratio)
             then = row.plt[place] / direct.plt[place]

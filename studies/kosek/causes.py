@@ -15,7 +15,7 @@ from bentpipe.runs.records import Record
 from bentpipe.study.markdown import literal, table
 from bentpipe.study.source import Source, pooled
 
-from .means import ratio_of_means, times_as_much
+from .means import in_pairs, ratio_of_means, times_as_much
 from .published import GoodputRow, Kosek
 from .runs import QUIC, Arrivals, KosekRuns, LossyPath, arrived
 from .tables import len_of, multiple, with_interval
@@ -182,8 +182,9 @@ def _moved(causes: Causes, controls: Mapping[LossyPath, Pair]) -> dict[Setting, 
 def _change(control: Pair, both: Pair, at_s: float) -> Ratio | None:
     (with_a, without_a), (with_b, without_b) = ([one.at(at_s) for one in pair] for pair in (control, both))
     if both[1].records == control[1].records:  # the same trials, which differ by no chance
-        return ratio_of_means([with_a], [with_b])
-    return ratio_of_means([without_b, with_a], [with_b, without_a])
+        return ratio_of_means([with_a], [with_b], paired=in_pairs(both[0], control[0]))
+    paired = in_pairs(*both, *control)
+    return ratio_of_means([without_b, with_a], [with_b, without_a], paired=paired)
 
 
 def _summary(
@@ -254,7 +255,7 @@ def _verdict(change: Ratio | None, before: Ratio | None, after: Ratio | None, pu
 _TEXT = """Why the ratios are others than the published ones, by experiments: ends and proxies as above,
 and one thing changed at a time. The control has Bentpipe's own CUBIC and NewReno, since more of them can
 be changed than of noq's. In parentheses intervals of 95 %. The last column says whether the ratio by that
-time is another one than the control's (Welch's t, adjusted by Benjamini and Hochberg over all changes, p
+time is another one than the control's (a t test, adjusted by Benjamini and Hochberg over all changes, p
 < 0.05), and whether it is nearer to the published one. What is *nearer* may be a cause; that it is one in
 the source's testbed is not shown.
 

@@ -14,7 +14,7 @@ from bentpipe.study.claims import CANNOT_TELL, CONTRADICTS, Claim, MeasuredValue
 from bentpipe.study.markdown import several
 
 from .glance import highest
-from .means import ratio_of_means, times_as_much
+from .means import in_pairs, ratio_of_means, times_as_much
 from .published import GoodputRow, Kosek
 from .runs import QUIC, TCP, Arrivals, Floats, KosekRuns, LossyPath, finite, second_of_peak
 from .tables import WORDS, multiple
@@ -95,7 +95,10 @@ def _ends(
     for road, both in pairs:
         row = known.row(road.scenario, road.loss)
         ends = [finite(one.slow_start_s) for one in both]
-        known_ends = MeasuredValue.of(ratio_of_means([ends[1]], [ends[0]])) if all(ends) else None
+        paired = in_pairs(*both) and len(ends[0]) == len(ends[1]) == len(both[0].records)
+        known_ends = (
+            MeasuredValue.of(ratio_of_means([ends[1]], [ends[0]], paired=paired)) if all(ends) else None
+        )
         if road.share > _REAL_WORLD or row is None or known_ends is None:
             continue
         # Trials without an end would have the latest: no verdict stands on the others.
@@ -163,7 +166,7 @@ def _of_both(study: KosekRuns, row: GoodputRow, *, proxies: bool) -> float:
 def _after(study: KosekRuns, above: Arrivals, below: Arrivals) -> MeasuredValue | None:
     """The ratio of what came after the first seconds."""
     late = [[one.at(study.until_s) - one.at(EARLY_S)] for one in (below, above)]
-    return MeasuredValue.of(ratio_of_means(*late))
+    return MeasuredValue.of(ratio_of_means(*late, paired=in_pairs(above, below)))
 
 
 def _after_of(study: KosekRuns, above: Floats, below: Floats) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from bentpipe.analysis.cell_ratio import are_paired
 from bentpipe.analysis.inference import CONFIDENCE, Ratio, t_quantile, t_test
 
 from .runs import Arrivals, Floats
@@ -14,19 +15,29 @@ from .runs import Arrivals, Floats
 
 def times_as_much(proxied: Arrivals, direct: Arrivals, at_s: float) -> Ratio | None:
     """Mean bytes with proxies to those without, by then."""
-    return ratio_of_means([direct.at(at_s)], [proxied.at(at_s)])
+    samples = [direct.at(at_s)], [proxied.at(at_s)]
+    return ratio_of_means(*samples, paired=in_pairs(proxied, direct))
+
+
+def in_pairs(*arrivals: Arrivals) -> bool:
+    """Whether the trials of all of these have the same random draws, place by place: they are in the order of
+    their iterations.
+    """
+    return are_paired([record.seed for record in one.records] for one in arrivals)
 
 
 Samples = Sequence[Floats | list[float]]
 
 
-def ratio_of_means(below: Samples, above: Samples) -> Ratio | None:
+def ratio_of_means(below: Samples, above: Samples, *, paired: bool) -> Ratio | None:
     """The product of the means of the samples `above`, over that of those `below`: with one of each their
     ratio, with two the ratio of two ratios. None where one is empty or its mean is no positive number;
-    without interval where one has a single value.
+    without interval where one has a single value. In `paired` samples, values in the same place are of trials
+    with the same random draws.
 
     The interval: the logarithm of a mean has a variance of about that of the mean / its square (the delta
-    method), and their sum Welch's t distribution. It is of arithmetic means, since those were published:
+    method). The sum of those of independent samples has Welch's t distribution, that of paired ones, whose
+    deviations are added trial by trial, Student's. It is of arithmetic means, since those were published:
     `bentpipe.analysis.inference` has that of geometric ones.
     """
     samples = [np.asarray(one, dtype=np.float64) for one in (*below, *above)]
@@ -37,11 +48,14 @@ def ratio_of_means(below: Samples, above: Samples) -> Ratio | None:
     value = math.exp(difference)
     if any(len(one) < 2 for one in samples):
         return Ratio(value)
-    errors = [0.0 if np.ptp(one) == 0 else one.var(ddof=1) / len(one) / one.mean() ** 2 for one in samples]
+    parts = [sign * one / one.mean() for sign, one in zip(signs, samples, strict=True)]
+    if paired:
+        parts = [np.sum(parts, axis=0)]
+    errors = [0.0 if np.ptp(one) == 0 else float(one.var(ddof=1)) / len(one) for one in parts]
     error = sum(errors)
     if error == 0:
         return Ratio(value, value, value, 1.0 if difference == 0 else 0.0)
-    freedom = error**2 / sum(part**2 / (len(one) - 1) for part, one in zip(errors, samples, strict=True))
+    freedom = error**2 / sum(part**2 / (len(one) - 1) for part, one in zip(errors, parts, strict=True))
     spread = math.sqrt(error)
     reach = math.exp(t_quantile(CONFIDENCE, freedom) * spread)
     return Ratio(value, value / reach, value * reach, t_test(difference / spread, freedom))

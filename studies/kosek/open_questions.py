@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bentpipe import labels, workload
+from bentpipe.analysis.cell_ratio import are_paired
 from bentpipe.analysis.inference import Ratio, adjusted
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.study.markdown import literal, number, percent, table, trials
@@ -246,7 +247,7 @@ def _aside(study: KosekRuns, chain: str, automatic: str) -> str:
     text = (
         f"Where {what} takes more than 2 % longer than `direct`, or, of a duration, has received that much "
         "less: its time as a share of that without proxies, of means over the trials; in "
-        "parentheses where the trials do not show that the two differ (Welch's t, adjusted by "
+        "parentheses where the trials do not show that the two differ (a t test, adjusted by "
         "Benjamini and Hochberg since many settings are looked at, p ≥ 0.05). A proxy that steps aside "
         "forwards untouched what would cross a hop whose round trip is short "
         "([docs/reference/pep.md](../../docs/reference/pep.md#stepping-aside))."
@@ -258,8 +259,7 @@ def _aside(study: KosekRuns, chain: str, automatic: str) -> str:
 def _shares(study: KosekRuns, treatments: Sequence[str]) -> dict[str, list[Ratio | None]]:
     """By setting, for each treatment; how probable each is by chance is adjusted over all."""
     settings = dict(_settings(study))
-    samples = [one.samples(treatment) for one in settings.values() for treatment in treatments]
-    found = [ratio_of_means([below], [above]) for below, above in samples]
+    found = [one.share(treatment) for one in settings.values() for treatment in treatments]
     chances = adjusted([None if one is None else one.p for one in found])
     fair = iter(None if one is None else replace(one, p=p) for one, p in zip(found, chances, strict=True))
     return {title: [next(fair) for _ in treatments] for title in settings}
@@ -295,15 +295,17 @@ class _Setting:
     def __init__(self, study: KosekRuns, road: LossyPath, size: str | None) -> None:
         self._study, self._road, self._size = study, road, size
 
-    def samples(self, treatment: str) -> tuple[list[float], list[float]]:
-        """Of both, so that the ratio of the second to the first is that share."""
+    def share(self, treatment: str) -> Ratio | None:
+        """That share; None without the trials."""
         if self._size is None:
             pair = self._study.pair(self._road, treatment)
-            proxied, direct = ([], []) if pair is None else (one.bytes[:, -1].tolist() for one in pair)
-            return proxied, direct
-        both = (self._study.files.get((self._road, one, self._size)) for one in (DIRECT, treatment))
-        direct, proxied = ([] if cell is None else cell.values("completion_s") for cell in both)
-        return direct, proxied
+            return None if pair is None else times_as_much(pair[1], pair[0], float(pair[0].times[-1]))
+        both = [self._study.files.get((self._road, one, self._size)) for one in (DIRECT, treatment)]
+        if both[0] is None or both[1] is None:
+            return None
+        direct, proxied = (one.values("completion_s") for one in (both[0], both[1]))
+        seeds = ((record.seed for record in one.ok) for one in (both[0], both[1]))
+        return ratio_of_means([direct], [proxied], paired=are_paired(seeds))
 
 
 def _settings(study: KosekRuns) -> Iterator[tuple[str, _Setting]]:

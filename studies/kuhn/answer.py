@@ -7,8 +7,8 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
-from bentpipe.analysis import inference
-from bentpipe.analysis.inference import CONFIDENCE, t_quantile
+from bentpipe.analysis.cell_ratio import cell_ratio
+from bentpipe.analysis.inference import CONFIDENCE, Ratio, t_quantile
 from bentpipe.study import forest
 from bentpipe.study.claims import Claim, MeasuredValue, Published, tally
 from bentpipe.study.front import Front, Picture, fitting
@@ -17,7 +17,7 @@ from bentpipe.study.means import GeometricMean
 
 from . import losses
 from .published import Kuhn, Objectives
-from .runs import ACCESS, CLEAN, PLACES, SATELLITE, SIZES, KuhnRuns, Sender, Transfers
+from .runs import ACCESS, CLEAN, PLACES, SATELLITE, SIZES, KuhnRuns, Sender, Transfers, from_request_s
 
 PICTURE = "kuhn-claims.svg"
 _READ_OFF = 0.1  # how exactly objectives and gains can be read off the source's figures
@@ -93,7 +93,7 @@ def _configurations(runs: KuhnRuns, known: Kuhn) -> list[Claim]:
         ("D", "better than none", Published.side(above=False)),
     ):
         one = runs.transfer(CLEAN, mine.get(letter), 100)
-        measured = MeasuredValue.of(inference.ratio(_times_of(base), _times_of(one)))
+        measured = MeasuredValue.of(_ratio(base, one))
         if measured is not None:
             here = f"{measured.written()} of the time without"
             found.append(
@@ -108,6 +108,13 @@ def _configurations(runs: KuhnRuns, known: Kuhn) -> list[Claim]:
             said = f"approximately {known.initial_window_gain_s:g} s"
             found.append(Claim(text, said, published, gain, gain.written(2, " s")))
     return found
+
+
+def _ratio(base: Transfers | None, one: Transfers | None) -> Ratio | None:
+    """The second one's time from the request on / the first one's; None where a trial failed."""
+    if base is None or one is None or not base.is_whole or not one.is_whole:
+        return None
+    return cell_ratio(base.cell, one.cell, from_request_s)
 
 
 def _times_of(found: Transfers | None) -> list[float]:

@@ -9,7 +9,8 @@ import statistics
 from collections.abc import Sequence
 
 from bentpipe import labels
-from bentpipe.analysis.inference import CONFIDENCE, ratio, t_quantile
+from bentpipe.analysis.cell_ratio import cell_ratio
+from bentpipe.analysis.inference import CONFIDENCE, t_quantile
 from bentpipe.study.intervals import with_ends
 from bentpipe.study.markdown import several, table
 
@@ -171,8 +172,8 @@ def _moved(runs: KuhnRuns, known: Kuhn) -> list[str]:
     if not lines:
         return []
     text = (
-        "One change at a time. The factor is of geometric means, with Welch's 95 % interval: one that has 1 "
-        "in it may be chance."
+        "One change at a time. The factor is of geometric means, with [its interval](../../docs/reference/"
+        "study-verdicts.md#intervals-of-ratios) of 95 %: one that has 1 in it may be chance."
     )
     head = ["changed", "loss", "Mbit/s", "times as much as unchanged"]
     tried = [*runs.losing(OPTIONS), *(one for one in runs.losing(CAUSES) if len(_changed(one.values)) == 1)]
@@ -226,7 +227,7 @@ def _of(loss: float, found: Sequence[LossyGoodputs]) -> LossyGoodputs | None:
 
 def _line(one: LossyGoodputs, changed: str, base: dict[float, LossyGoodputs]) -> list[str]:
     unchanged = base.get(one.loss)
-    factor = ratio(unchanged.goodputs, one.goodputs) if unchanged is not None else None
+    factor = cell_ratio(unchanged.cell, one.cell, "goodput_bps") if unchanged is not None else None
     told = "-" if factor is None else with_ends(factor.value, factor.low, factor.high)
     return [changed, _percent(one.loss), with_interval(one.goodputs), told]
 

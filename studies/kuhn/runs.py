@@ -87,6 +87,13 @@ def proxies(treatment: str) -> str:
     return f", {'proxies' if len(places) == 2 else f'{places[0][0]} alone'} {words}"
 
 
+def from_request_s(record: Record) -> float | None:
+    """The time from the end of the handshake to the last byte; None where it did not come so far."""
+    if record.completion_s is None or record.handshake_s is None:
+        return None
+    return record.completion_s - record.handshake_s
+
+
 @dataclass(frozen=True)
 class Transfers:
     """All trials of a sender with a file of one size."""
@@ -100,11 +107,7 @@ class Transfers:
 
     @cached_property
     def from_request_s(self) -> list[float]:
-        return sorted(
-            one.completion_s - one.handshake_s
-            for one in self.cell.ok
-            if one.completion_s is not None and one.handshake_s is not None
-        )
+        return sorted(time_s for one in self.cell.ok if (time_s := from_request_s(one)) is not None)
 
     @property
     def middle_s(self) -> float | None:

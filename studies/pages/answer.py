@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bentpipe.analysis import inference
+from bentpipe.analysis.cell_ratio import cell_ratio
 from bentpipe.analysis.cells import Cell
 from bentpipe.study import forest
 from bentpipe.study.claims import SAME_DIRECTION, Claim, MeasuredValue, Published, tally, verdict
@@ -22,9 +22,9 @@ GEO, LEO = "geo-tum", "leo-tum"
 _ORBITS = {GEO: "GEO", LEO: "LEO"}
 _CAPTION = """Page load time behind proxies / without, of the paper's browser and of our trials, with
 intervals of 95 %: left of 1 proxies are faster."""
-HOW = """Ratios of page load times: of the source those of its medians, of ours those of geometric means, with
-Welch's interval of 95 %. The source's times have more than the path in them, so ratios are compared, not
-seconds."""
+HOW = """Ratios of page load times: of the source those of its medians, of ours those of geometric means,
+with [its interval](../../docs/reference/study-verdicts.md#intervals-of-ratios) of 95 %. The source's times
+have more than the path in them, so ratios are compared, not seconds."""
 
 
 def claims(runs: PageRuns, said: Said) -> list[Claim]:
@@ -65,7 +65,7 @@ def _each_loss(runs: PageRuns, said: Said, both: tuple[TableRow, TableRow], titl
         if cells[0] is None or cells[1] is None:
             continue
         failed = cells[0].failures.total() + cells[1].failures.total()
-        ratio = inference.ratio(cells[1].values("plt_s"), cells[0].values("plt_s"))
+        ratio = cell_ratio(cells[1], cells[0], "plt_s")
         measured = None if failed else MeasuredValue.of(ratio)  # those that succeed are the fast ones
         note = f"{several(failed, 'trial')} failed" if failed else ""
         then = both[0].plt[place] / both[1].plt[place]

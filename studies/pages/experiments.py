@@ -8,8 +8,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from bentpipe import labels
+from bentpipe.analysis.cell_ratio import cell_ratio
 from bentpipe.analysis.cells import Cell
-from bentpipe.analysis.inference import ratio
 from bentpipe.analysis.trial_marks import marked
 from bentpipe.study.intervals import with_ends
 from bentpipe.study.markdown import table, trials
@@ -25,10 +25,10 @@ _NO_MEASUREMENT = """What is nearest is the best of these settings on two times 
 drawn here, and it is another one over each orbit: so it shows how much hangs on requests at once, and
 measures nothing of the source's browser."""
 _AT_LOSS = """Over GEO with 1 % of loss the source's proxies bring the page sooner: after {} without them,
-after {} with them. What is changed here is what the client
-has under way at once, from a server with an initial window of 32 packets, and the congestion control of the
-proxies. Medians and quartiles in seconds, of {} of each. The last column is how many times as long the page
-takes as without proxies, of geometric means, with its 95 % interval (Welch's t on logarithms). One that
+after {} with them. What is changed here is what the client has under way at once, from a server with an
+initial window of 32 packets, and the congestion control of the proxies. Medians and quartiles in seconds,
+of {} of each. The last column is how many times as long the page takes as without proxies, of geometric
+means, with [its interval](../../docs/reference/study-verdicts.md#intervals-of-ratios) of 95 %. One that
 contains 1 says neither that proxies help nor that they harm."""
 
 
@@ -116,7 +116,7 @@ def _between(cell: Cell) -> str:
 def _times(cell: Cell, direct: Cell | None) -> str:
     if direct is None or cell is direct:
         return ""
-    found = ratio(direct.values("plt_s"), cell.values("plt_s"))
+    found = cell_ratio(direct, cell, "plt_s")
     if found is None or found.low is None or found.high is None:
         return "-"
     return with_ends(found.value, found.low, found.high)

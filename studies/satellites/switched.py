@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from bentpipe import labels, workload
+from bentpipe.analysis.cell_ratio import cell_ratio
 from bentpipe.analysis.cells import Cell
-from bentpipe.analysis.inference import Ratio, adjusted, ratio
+from bentpipe.analysis.inference import Ratio, adjusted
 from bentpipe.study.intervals import with_ends
 from bentpipe.study.markdown import literal, table
 
@@ -44,11 +45,12 @@ _WORDS = {
 }
 # Set in all rows of starlink, or together with what names the row.
 _ALWAYS = ("forward.rate=49Mbit/s", "return.rate=15Mbit/s", "return.handovers.")
-_HOW = """Each row switches one thing off against the first. Completion in seconds: medians of 4 trials, with
-the least and the most where they differ by more than 2 %. Behind the semicolon, how many times as long as in
-the first row, by geometric means, with the interval of 95 % (Welch's t on logarithms; none where nothing
-varies); bold is what chance could not have made (p < 0.05 after Benjamini and Hochberg, over all comparisons
-of this section)."""
+_HOW = """Each row switches one thing off against the first. Completion in seconds: medians of 4 trials,
+with the least and the most where they differ by more than 2 %. Behind the semicolon, how many times as long
+as in the first row, by geometric means, with [its
+interval](../../docs/reference/study-verdicts.md#intervals-of-ratios) of 95 % (none where nothing varies);
+bold is what chance could not have made (p < 0.05 after Benjamini and Hochberg, over all comparisons of this
+section)."""
 
 
 class Effect(NamedTuple):
@@ -101,7 +103,7 @@ def effects(found: Sequence[Setting]) -> dict[Effect, Ratio]:
                 base = one.rows[""].get(server)
                 if not words or base is None or cell.failures or base.failures:
                     continue
-                value = ratio(base.values("completion_s"), cell.values("completion_s"))
+                value = cell_ratio(base, cell, "completion_s")
                 if value is not None:
                     raw[Effect(one.scenario, one.workload, words, server)] = value
     chances = adjusted([one.p for one in raw.values()])

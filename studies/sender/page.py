@@ -10,8 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from bentpipe.analysis.cell_ratio import cell_ratio
 from bentpipe.analysis.cells import Cell, cells
-from bentpipe.analysis.inference import Ratio, adjusted, ratio
+from bentpipe.analysis.inference import Ratio, adjusted
 from bentpipe.analysis.trial_marks import marked
 from bentpipe.study import closing, markdown
 from bentpipe.study.markdown import bytes_as, literal, number, several, table, trials
@@ -23,10 +24,10 @@ _SURE = 0.05  # adjusted p
 _SMALL = 0.02  # ratios that are nearer to 1 are not listed one by one
 _HOW = """Each cell has the time of another sender divided by that of Bentpipe's, from the client's first
 packet to the last byte: 2.00 says that the other takes twice as long. It is the ratio of geometric means;
-in brackets is its interval (95 %, Welch's t on logarithms) where trials differ. **Bold**: the difference is
-beyond chance (p < 0.05 after Benjamini and Hochberg over all cells of the page). The client of all QUIC
-senders is noq without options, so that Bentpipe's sender is at one end alone; that of Linux's TCP is Linux,
-with TLS, whose handshakes take a round trip more."""
+in brackets is [its interval](../../docs/reference/study-verdicts.md#intervals-of-ratios) of 95 % where
+trials differ. **Bold**: the difference is beyond chance (p < 0.05 after Benjamini and Hochberg over all
+cells of the page). The client of all QUIC senders is noq without options, so that Bentpipe's sender is at
+one end alone; that of Linux's TCP is Linux, with TLS, whose handshakes take a round trip more."""
 _LEFT_OUT = """- Uploads, and Bentpipe's sender at the client: [the study of
   objectives](../objectives/objectives.md) has them.
 - 100 MB: the study of objectives has them over five paths.
@@ -99,7 +100,7 @@ class Page:
             if one.key.server != OURS and _place(one) in self.ours and not one.failures
         ]
         pairs = [one for one in pairs if not one.ours.failures]
-        found = [(one, of) for one in pairs if (of := ratio(_times(one.ours), _times(one.other)))]
+        found = [(one, of) for one in pairs if (of := cell_ratio(one.ours, one.other, "completion_s"))]
         sure = adjusted([of.p for _, of in found])
         return {
             (*_place(one.other), one.other.key.server): Beside(one, of, p)
@@ -122,10 +123,6 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
 
 def _place(cell: Cell) -> tuple[str, str]:
     return cell.key.scenario, cell.key.workload
-
-
-def _times(cell: Cell) -> list[float]:
-    return cell.values("completion_s")
 
 
 def _sections(page: Page) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bentpipe.analysis import inference
+from bentpipe.analysis.cell_ratio import cell_ratio
 from bentpipe.analysis.cells import Cell
 from bentpipe.study import forest
 from bentpipe.study.claims import NO_EFFECT, Claim, MeasuredValue, Published, tally
@@ -22,8 +22,9 @@ _CAPTION = """Page load time over QUIC / over TCP behind proxies, both with BBR:
 Intervals of 95 %; the source gives a side, and no number."""
 _ADVICE = """- A proxy at the terminal can repair losses beside the satellite, and none on the satellite."""
 HOW = """Each row compares one stack of QUIC with Linux's TCP behind proxies in configuration D, both with
-BBR: the ratio of geometric means of page load times, with Welch's interval of 95 %. The source gives a side,
-and no number, so no verdict is *agrees*."""
+BBR: the ratio of geometric means of page load times, with [its
+interval](../../docs/reference/study-verdicts.md#intervals-of-ratios) of 95 %. The source gives a side, and
+no number, so no verdict is *agrees*."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Compared:
         """Page load time over QUIC / over TCP; None where a trial failed, as the others are the fast ones."""
         if self.failed:
             return None
-        return MeasuredValue.of(inference.ratio(self.tcp.values("plt_s"), self.quic.values("plt_s")))
+        return MeasuredValue.of(cell_ratio(self.tcp, self.quic, "plt_s"))
 
     @property
     def failed(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bentpipe.analysis import inference
+from bentpipe.analysis.cell_ratio import cell_ratio
 from bentpipe.analysis.cells import Cell
 from bentpipe.analysis.trial_marks import marked
 from bentpipe.study.claims import NO_EFFECT, MeasuredValue, tally
@@ -17,7 +17,7 @@ from .answer import LARGE, SMALL, TITLES, Compared
 
 _TEXT = """Medians of the page load time over TCP in seconds, with the first window that a Linux receiver
 offers, {kernels}, and with {wide}: the client's and both proxies' option `rmem`, twice that. The ratio is of
-geometric means, with Welch's interval of 95 %."""
+geometric means, with [its interval](../../docs/reference/study-verdicts.md#intervals-of-ratios) of 95 %."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class WidenedPair:
         """The load time with the larger window / with the kernel's; None where a trial failed."""
         if self.kernels.failures.total() or self.wide.failures.total():
             return None
-        return MeasuredValue.of(inference.ratio(self.kernels.values("plt_s"), self.wide.values("plt_s")))
+        return MeasuredValue.of(cell_ratio(self.kernels, self.wide, "plt_s"))
 
     @property
     def is_faster(self) -> bool:

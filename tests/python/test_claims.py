@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bentpipe.analysis import inference
+from bentpipe.analysis.cell_ratio import EQUIVALENCE
 from bentpipe.analysis.inference import Ratio
 from bentpipe.study import forest
 from bentpipe.study.claims import (
@@ -188,7 +189,7 @@ def test_equality_needs_the_whole_interval(low: float, high: float, expected: st
 def test_the_interval_of_two_one_sided_tests_is_that_of_90_percent() -> None:
     """With two values each side, of the same spread: t of 90 % with 2 degrees of freedom is 2.920."""
     first, second = [1.0, 1.21], [2.0, 2.42]
-    wide, narrow = inference.ratio(first, second), inference.equivalence(first, second)
+    wide, narrow = inference.ratio(first, second), inference.ratio(first, second, EQUIVALENCE)
     assert wide and narrow and wide.low and wide.high and narrow.low and narrow.high
     assert narrow.value == wide.value == pytest.approx(2.0)
     assert wide.low < narrow.low < 2 < narrow.high < wide.high

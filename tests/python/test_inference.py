@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bentpipe.analysis.inference import adjusted, geometric_mean, ratio, t_quantile, t_test
+from bentpipe.analysis.inference import adjusted, geometric_mean, paired_ratio, ratio, t_quantile, t_test
 
 POSITIVE = st.floats(1e-3, 1e9)
 SAMPLE = st.lists(POSITIVE, min_size=2, max_size=8)
@@ -46,6 +46,21 @@ def test_the_ratio_of_two_samples_by_hand() -> None:
     assert found.p == pytest.approx(1 - (3 / math.sqrt(2)) / math.sqrt(2 + 4.5))
     assert math.log(found.high) == pytest.approx(3 + 4.302653 * math.sqrt(2))
     assert math.log(found.low) == pytest.approx(3 - 4.302653 * math.sqrt(2))
+
+
+def test_the_ratio_of_pairs_by_hand() -> None:
+    # Differences of logarithms 1, 3: mean 2, variance 2, so that t = 2 / 1 with 1 degree of freedom.
+    found = paired_ratio([1, math.e**9], [math.e, math.e**12])
+    assert found is not None and found.low is not None and found.high is not None
+    assert found.value == pytest.approx(math.e**2)
+    assert found.p == pytest.approx(1 - 2 / math.pi * math.atan(2))
+    assert math.log(found.high) == pytest.approx(2 + 12.7062, rel=1e-5)
+    assert math.log(found.low) == pytest.approx(2 - 12.7062, rel=1e-5)
+    same = paired_ratio([1, 2], [3, 6])
+    assert same is not None and same.low == same.value == same.high == pytest.approx(3) and same.p == 0
+    assert paired_ratio([], []) is None and paired_ratio([0.0, 1.0], [1.0, 1.0]) is None
+    alone = paired_ratio([1.0], [2.0])
+    assert alone is not None and alone.value == pytest.approx(2) and alone.low is alone.p is None
 
 
 @given(SAMPLE, SAMPLE)

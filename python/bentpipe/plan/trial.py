@@ -61,6 +61,6 @@ class Trial:
         return f"{re.sub(r'[^A-Za-z0-9._=-]+', '-', words)[:120]}-{self._digest[:8]}"
 
 
-def _digest(values: list[str | int]) -> str:
+def _digest(values: list[object]) -> str:
     canonical = json.dumps(values, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).digest()[:8].hex()

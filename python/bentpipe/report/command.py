@@ -19,9 +19,9 @@ def reproduce(cell: Cell, manifest: Manifest) -> str:
     """The shell command that runs this cell again, with every trace.
 
     A trial's seed comes from the campaign's seed and the trial's own coordinates or its iteration alone, so
-    the cell alone gives the same trials as the whole campaign did. Read from the manifest: of its `options` `seed`, `iterations`, `ip`
-    and `scenarios`; `stack_folders`, which hold stacks of the user's; and `cwd`, from which relative paths
-    were meant. Settings stand in the scenario's label.
+    the cell alone gives the same trials as the whole campaign did. Read from the manifest: of its `options`
+    `seed`, `draws`, `iterations`, `ip` and `scenarios`; `stack_folders`, which hold stacks of the user's; and
+    `cwd`, from which relative paths were meant. Settings stand in the scenario's label.
     """
     plan = manifest.plan
     key = cell.key

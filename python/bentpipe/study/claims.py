@@ -156,7 +156,7 @@ def _narrow(low: float, high: float) -> bool:
 
 def equality(one: Ratio | None, margin: float = MARGIN) -> str:
     """The verdict on the claim that two means are equal, by their ratio and the interval of two one-sided
-    tests (`bentpipe.analysis.inference.equivalence`): it agrees where the whole interval is within the
+    tests (`bentpipe.analysis.cell_ratio`): it agrees where the whole interval is within the
     margin, contradicts where it is all beyond it, and cannot tell where it is on both sides.
     """
     if one is None or one.low is None or one.high is None:

@@ -1,0 +1,44 @@
+"""The ratio of the means of two cells: of their trials in pairs, where these have the same random draws.
+
+Iteration N of a campaign with common draws has the same seed in every cell. Two cells whose trials all
+succeeded then have the same seeds, and are compared pair by pair; others as independent samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from operator import attrgetter
+
+from bentpipe.analysis.cells import Cell
+from bentpipe.analysis.inference import CONFIDENCE, Ratio, paired_ratio, ratio
+from bentpipe.runs.records import Record
+
+Measured = Callable[[Record], float | None]
+EQUIVALENCE = 1 - 2 * (1 - CONFIDENCE)  # the confidence of two one-sided tests at 5 %
+
+
+def cell_ratio(
+    first: Cell, second: Cell, measured: str | Measured, confidence: float = CONFIDENCE
+) -> Ratio | None:
+    """The ratio of geometric means, second / first, of a column or of what is computed from a record, over
+    the trials that succeeded; None where a cell has no value, or one that is not positive and finite.
+
+    With the confidence EQUIVALENCE its interval is that of two one-sided tests at 5 %: where it is within a
+    margin, both that the ratio is below the margin and that it is above are rejected at that level, and the
+    means are equal within it (D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987).
+    """
+    of: Measured = attrgetter(measured) if isinstance(measured, str) else measured
+    both = [
+        [(one.seed, value) for one in cell.ok if (value := of(one)) is not None] for cell in (first, second)
+    ]
+    values = [[value for _, value in side] for side in both]
+    if not are_paired([seed for seed, _ in side] for side in both):
+        return ratio(values[0], values[1], confidence)
+    partners = dict(both[1])
+    return paired_ratio(values[0], [partners[seed] for seed, _ in both[0]], confidence)
+
+
+def are_paired(seeds: Iterable[Iterable[str]]) -> bool:
+    """Whether samples, given by the seeds of their trials, have the same seeds, each once."""
+    first, *others = (sorted(one) for one in seeds)
+    return len(set(first)) == len(first) and all(one == first for one in others)
