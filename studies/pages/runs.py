@@ -9,6 +9,7 @@ from functools import cached_property
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
+from bentpipe.labels import VPN
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.study.intervals import with_quantiles
 from bentpipe.study.source import Source, pooled
@@ -19,6 +20,7 @@ H3, H1, PARALLEL, LOSS = "pages-h3", "pages-h1", "pages-parallel", "pages-loss"
 QUIC, TCP = "pages-quic", "pages-tcp"
 BROWSERS, BESIDE = "pages-browsers", "pages-beside-browsers"
 OPERATORS = ("pages-operators-tcp", "pages-operators-quic")
+TUNNELLED = ("pages-operators-vpn-tcp", "pages-operators-vpn-quic")
 _LOSS = "forward.loss"
 NONE = "0%"
 
@@ -37,8 +39,12 @@ def http(cell: Cell) -> str:
     return TITLES[cell.key.workload.rpartition(":")[2]]
 
 
+def is_tunnelled(cell: Cell) -> bool:
+    return cell.key.treatment_label.kind == VPN
+
+
 def has_proxies(cell: Cell) -> bool:
-    return cell.key.treatment != DIRECT
+    return cell.key.treatment != DIRECT and not is_tunnelled(cell)
 
 
 def seconds(cell: Cell, column: str, unit: str = "") -> str:
@@ -63,7 +69,7 @@ class PageRuns:
     @classmethod
     def of(cls, sources: Sequence[Source]) -> PageRuns:
         """BentpipeError if one is of another campaign, or those of the paper's table are not there."""
-        wanted = (H3, H1, PARALLEL, LOSS, QUIC, TCP, *OPERATORS, BROWSERS, BESIDE)
+        wanted = (H3, H1, PARALLEL, LOSS, QUIC, TCP, *OPERATORS, *TUNNELLED, BROWSERS, BESIDE)
         for one in sources:
             if one.manifest.campaign not in wanted:
                 raise BentpipeError(
