@@ -4,6 +4,7 @@ what proxies bring QUIC then.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,10 +24,11 @@ from .runs import Arrivals
 from .tables import MB, with_interval
 
 CAMPAIGN = "kosek-attenuation"
-ACM, CONSTANT = "ACM", "QPSK 1/4"
-_KEY, _MODCOD = "forward.rate.attenuation", "forward.rate.modcod"
+ACM = "ACM"
+_RATE, _KEY, _MODCOD = "forward.rate", "forward.rate.attenuation", "forward.rate.modcod"
 _INSTANTS_S = (5.0, 15.0)
-_FADE = "0 dB, 15 dB from 5 to 10 s"
+_STEP = re.compile(r'\["(\d+)s","(\d+)dB"\]')
+_MODULATION = re.compile(r"(\d*[A-Z]+)(?=\d+/)")
 _SAME = 1.02  # times as much, or less: equal
 
 _TEXT = """Table I of the source has attenuation among its parameters, and section III leaves it at 0 dB, with
@@ -52,9 +54,10 @@ class AttenuationRuns:
         """By coding, level and treatment."""
         found: dict[tuple[str, str, str], list[Record]] = {}
         for record in pooled(self.sources):
-            if record.outcome == "ok":
+            setting = _setting(record.scenario)
+            if record.outcome == "ok" and setting is not None:
                 way = DIRECT if record.treatment == DIRECT else "proxies"
-                found.setdefault((*_setting(record.scenario), way), []).append(record)
+                found.setdefault((*setting, way), []).append(record)
         return {key: Arrivals.of(records, self.until_s) for key, records in found.items()}
 
     @property
@@ -67,9 +70,10 @@ class AttenuationRuns:
     def rates(self) -> dict[tuple[str, str], tuple[float, float]]:
         """By coding and level: the lowest and the highest rate of the carrier, Mbit/s."""
         return {
-            _setting(label): _rates(state)
+            setting: _rates(state)
             for source in self.sources
             for label, state in source.manifest.scenarios.items()
+            if (setting := _setting(label)) is not None
         }
 
     def pair(self, key: tuple[str, str]) -> tuple[Arrivals, Arrivals]:
@@ -88,12 +92,24 @@ def sections(sources: Sequence[Source], until_s: float) -> list[str]:
     return [*parts, *folded("Levels of attenuation", _table(runs), _COLUMNS)]
 
 
-def _setting(label: str) -> tuple[str, str]:
-    """Coding, and level of attenuation."""
+def _setting(label: str) -> tuple[str, str] | None:
+    """Coding, and level of attenuation; None of a path of which something else was changed, too."""
     values = labels.scenario(label).values
-    level = values.get(_KEY, "0dB")
-    shown = _FADE if "steps" in level else level.replace("dB", " dB")
-    return (CONSTANT if _MODCOD in values else ACM), shown
+    if not values.keys() <= {_RATE, _KEY, _MODCOD}:
+        return None
+    return _MODULATION.sub(r"\1 ", values.get(_MODCOD, ACM)), _level(values.get(_KEY, "0dB"))
+
+
+def _level(value: str) -> str:
+    """`5 dB`, or `0 dB, 15 dB from 5 s on` of one that changes during a trial."""
+    if "steps" not in value:
+        return value.replace("dB", " dB")
+    (_, first), *later = _STEP.findall(value)
+    return ", ".join([f"{first} dB", *(f"{level} dB from {at_s} s on" for at_s, level in later)])
+
+
+def _is_fade(level: str) -> bool:
+    return "," in level
 
 
 def _rates(state: ScenarioState) -> tuple[float, float]:
@@ -105,8 +121,8 @@ def _rates(state: ScenarioState) -> tuple[float, float]:
 def _findings(runs: AttenuationRuns) -> list[str]:
     """A sentence for each coding: what the levels change."""
     parts = []
-    for coding in (ACM, CONSTANT):
-        steady = [key for key in runs.levels if key[0] == coding and key[1] != _FADE]
+    for coding in dict.fromkeys(coding for coding, _ in runs.levels):
+        steady = [key for key in runs.levels if key[0] == coding and not _is_fade(key[1])]
         if len(steady) < 2:
             continue
         received = [[one.mean[-1] for one in runs.pair(key)] for key in steady]
@@ -125,20 +141,19 @@ def _findings(runs: AttenuationRuns) -> list[str]:
                 f"By {at_s:g} s QUIC with proxies has received {gains[0]} times as much as without at "
                 f"{first}, and {gains[1]} times at {last}."
             )
-        parts += _of_fade(runs, (coding, _FADE), ends[0])
+        for fade in (key for key in runs.levels if key[0] == coding and _is_fade(key[1])):
+            parts += _of_fade(runs, fade, ends[0])
     return [" ".join(parts)] if parts else []
 
 
 def _of_fade(runs: AttenuationRuns, fade: tuple[str, str], steady: tuple[str, str]) -> list[str]:
     """What a fade leaves of the bytes that arrive at a steady level."""
-    if fade not in runs.levels:
-        return []
     proxied, direct = (
         with_interval(times_as_much(faded, whole, runs.until_s))
         for faded, whole in zip(runs.pair(fade), runs.pair(steady), strict=True)
     )
     return [
-        f"With a fade ({_FADE}) it receives by then {direct} times what it does at a steady {steady[1]} "
+        f"With a fade ({fade[1]}) it receives by then {direct} times what it does at a steady {steady[1]} "
         f"without proxies, and {proxied} times with them."
     ]
 
