@@ -12,6 +12,7 @@ import pytest
 from conftest import Command, present
 
 from bentpipe import paths
+from bentpipe.analysis import traces
 
 pytestmark = pytest.mark.virtual_time
 
@@ -305,3 +306,22 @@ def test_phases_of_congestion_control_are_listed_with_their_reasons(tmp_path: Pa
     (trace,) = json.loads(bentpipe_trace("qlog", log, "--explain", "--json").stdout)["traces"]
     assert trace["phases"][0]["window_bytes"] == 6000 and trace["phases"][1]["trigger"] is None
     assert "recovery (loss)" not in bentpipe_trace("qlog", log).stdout
+
+
+# The option of the treatment, and the initial window of its client's hop towards the client, in packets: that
+# of the terminal, whose option is for the satellite, or that of the server.
+@pytest.mark.parametrize(
+    ("treatment", "packets"), [("quic-pep=terminal:iw=50,gateway:iw=25", 10), ("masque", 20)]
+)
+def test_windows_behind_proxies_are_those_of_the_clients_hop(
+    bentpipe: Command, treatment: str, packets: int
+) -> None:
+    bentpipe(
+        "run", "--scenario", "geo-tum", "--client", "noq:iw=99", "--server", "noq:iw=20", "--iterations", "1",
+        "--treatment", treatment, "--bytes", "100kB", "--trace", "all", "--qlog", "--out", "A", "--no-report",
+    )  # fmt: skip
+    (folder,) = Path("A/trials").iterdir()
+    shown = traces.of_trial(folder).connection()
+    assert shown.qlog is not None and shown.qlog.client is not None and shown.qlog.server is not None
+    firsts = [end.cwnd.bytes[0] for end in (shown.qlog.client, shown.qlog.server)]
+    assert firsts == [pytest.approx(one * 1200, rel=0.05) for one in (99, packets)]

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bentpipe import paths
-from bentpipe.analysis import link_facts
+from bentpipe.analysis import hop_logs, link_facts
 from bentpipe.analysis.link_facts import LinkFacts
 from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.runs import manifest
@@ -236,7 +236,7 @@ def of_trial(folder: Path, run: TracedRun | None = None, out: Path | None = None
         )
     if not has_capture(folder) or (out is None and _is_fresh(folder)):
         return Analysis(folder, _read(folder), link or LinkFacts(), run, folder.name)
-    qlogs = [path for path in _logged(folder) if path.is_file()]
+    qlogs = hop_logs.of_client(folder)
     place = out or (folder if _writable(folder) else temporary())
     events = folder / LINK_EVENTS
     made = analyse(
