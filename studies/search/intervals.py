@@ -21,7 +21,7 @@ from bentpipe.study.intervals import with_ends
 from bentpipe.study.quantiles import median
 from bentpipe.study.slow_starts import VariantTrials
 
-Measured = Callable[[VariantTrials, int], list[float]]  # the times at which clean runs have so many bytes
+Measured = Callable[[VariantTrials, int], list[float]]  # the times at which clean runs have that many bytes
 
 _CONFIDENCE = 0.95
 _Z = 1.959964  # of a normal distribution, for that confidence
@@ -87,7 +87,7 @@ def shift(then: Sequence[float], now: Sequence[float]) -> ShiftInterval | None:
 
 
 def saved(then: VariantTrials, now: VariantTrials, size: int, of: Measured) -> ShiftInterval | None:
-    """How much less time the clean runs of `now` need for so many bytes than those of `then`: within pairs of
+    """How much less time the clean runs of `now` need for `size` bytes than those of `then`: within pairs of
     runs with the same random draws, if there are any.
     """
     times = [dict(zip(_seeds(one), of(one, size), strict=True)) for one in (then, now)]
