@@ -103,10 +103,9 @@ def _answer(study: KosekRuns, chain: str, known: Sequence[Claim]) -> list[str]:
             for road, measured in gains(study, name, chain, at_s).items()
         )
         if listed:
-            orbit = ORBITS.get(name, name)
-            sentences.append(
-                f"Over {orbit} a client has by {at_s:g} s these multiples of the bytes: {listed}."
-            )
+            begin = "By {} s it has" if sentences else "QUIC over {orbit} with proxies has by {} s"
+            begin = begin.format(f"{at_s:g}", orbit=ORBITS.get(name, name))
+            sentences.append(f"{begin} these multiples of the bytes without them: {listed}.")
     verdicts = tally(one.verdict for one in known)
     sentences.append(f"Of {several(len(known), 'claim')} of the paper, by its data, {verdicts}.")
     return sentences
