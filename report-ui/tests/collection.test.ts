@@ -113,6 +113,7 @@ function made(values: number[][], versions: string[]): [Site, Trials] {
     testbed: zeros(),
     outcome: Float32Array.from(flat, ({ value }) => Number(Number.isNaN(value))),
     alpn: zeros(),
+    seed: Float32Array.from(flat, (_, i) => i),
   };
   return [site, { count: flat.length, codes, values: Float32Array.from(flat, ({ value }) => value) }];
 }

@@ -96,7 +96,7 @@ def _finding(study: KosekRuns, chain: str) -> str:
 
 def _answer(study: KosekRuns, chain: str, known: Sequence[Claim]) -> list[str]:
     name, early_s = _scenario(study), min(EARLY_S, study.until_s)
-    sentences = []
+    sentences: list[str] = []
     for at_s in dict.fromkeys((early_s, study.until_s)):
         listed = ", ".join(
             f"{measured.written()} at {road.loss}"

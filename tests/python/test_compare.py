@@ -57,9 +57,9 @@ def test_the_largest_difference_comes_first_and_the_certain_ones_are_marked(bent
     write("a", trials(1), trials(1, client="noq"), trials(1, (0.5, 1, 2), client="aioquic"))
     write(
         "b",
-        trials(1.01, testbed="emu"),
+        trials(1.01, NOISE[::-1], testbed="emu"),
         trials(0.8, client="noq", testbed="emu"),
-        trials(1.5, (0.5, 1, 2), client="aioquic", testbed="emu"),
+        trials(1.5, (2, 1, 0.5), client="aioquic", testbed="emu"),
     )
     done = bentpipe("compare", "a", "b")
     assert done.code == 0, done.err
@@ -119,7 +119,7 @@ def test_a_difference_beyond_the_share_fails(
     bentpipe: Command, scale: float, noise: tuple[float, ...], code: int
 ) -> None:
     write("a", trials(1, noise))
-    write("b", trials(scale, noise))
+    write("b", trials(scale, noise[::-1]))
     assert bentpipe("compare", "a", "b", "--fail-over", "5%").code == code
 
 
@@ -209,7 +209,7 @@ def test_other_paths_programs_and_protocols_are_told(bentpipe: Command) -> None:
     assert "note: quinn is 1.2.3 in A, 1.3 in B" in done.out
     assert "note: noq has the same version in both, but was built from other sources" in done.out
     assert "note: 1 cell with different application protocols" in done.out
-    assert "!: other application protocols." in done.out
+    assert "!: other application protocols." in " ".join(done.out.split())
     assert next(line.split() for line in done.out.splitlines() if "→" in line)[8] == "!"
 
 

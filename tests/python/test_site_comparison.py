@@ -71,16 +71,16 @@ def write_run(folder: Path, number: int) -> None:
     manifest["options"]["testbed"] = draw.choice(("sim", "sim", "sim", "runner"))
     manifest["scenarios"]["sat"]["scenario"]["timeout"] = draw.choice(("120 s", "60 s"))
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    version = {"client_version": manifest["versions"]["stacks"]["noq"]}
-    version["server_version"] = version["client_version"]
-    lines = [f"{fake_run.change(one, **version).to_json()}\n" for one in records]
+    version = manifest["versions"]["stacks"]["noq"]
+    common = {"client_version": version, "server_version": version, "testbed": manifest["options"]["testbed"]}
+    lines = [f"{fake_run.change(one, **common).to_json()}\n" for one in records]
     (folder / "records.jsonl").write_text("".join(lines))
 
 
 def by_the_site(site: Path, pairs: list[tuple[int, int]], work: Path) -> list[dict[str, Any]]:
     """What the page finds, of all pairs and measures."""
     data = read_data(site / "data/site.js")
-    names = ("run", "cell", "testbed", "outcome", "alpn")
+    names = ("run", "cell", "testbed", "outcome", "alpn", "seed")
     measures = {name: column(site, data["columns"].index(name)) for name in MEASURED}
     given = {
         "site": data,

@@ -12,6 +12,7 @@ from operator import attrgetter
 from bentpipe.analysis.cells import Cell
 from bentpipe.analysis.inference import CONFIDENCE, Ratio, paired_ratio, ratio
 from bentpipe.runs.records import Record
+from bentpipe.testbed import RUNNER
 
 Measured = Callable[[Record], float | None]
 EQUIVALENCE = 1 - 2 * (1 - CONFIDENCE)  # the confidence of two one-sided tests at 5 %
@@ -32,7 +33,10 @@ def cell_ratio(
         [(one.seed, value) for one in cell.ok if (value := of(one)) is not None] for cell in (first, second)
     ]
     values = [[value for _, value in side] for side in both]
-    if not are_paired([seed for seed, _ in side] for side in both):
+    imported = any(
+        record.testbed == RUNNER for record in (*first.ok, *second.ok)
+    )  # without draws of its seed
+    if imported or not are_paired([seed for seed, _ in side] for side in both):
         return ratio(values[0], values[1], confidence)
     partners = dict(both[1])
     return paired_ratio(values[0], [partners[seed] for seed, _ in both[0]], confidence)

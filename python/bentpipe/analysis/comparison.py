@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bentpipe import labels
+from bentpipe.analysis.cell_ratio import cell_ratio
 from bentpipe.analysis.cells import Cell, cells
-from bentpipe.analysis.inference import Ratio, adjusted, geometric_mean, ratio
+from bentpipe.analysis.inference import Ratio, adjusted, geometric_mean
 from bentpipe.errors import BentpipeError, UsageError, one_of
 from bentpipe.plan import treatments
 from bentpipe.plan.treatments import DIRECT
@@ -284,7 +285,7 @@ def compare(a: ComparedRun, b: ComparedRun, measure: Measure) -> Comparison:
     sides = [
         (CellMeasures.of(a.cells[key], measure), CellMeasures.of(b.cells[key], measure)) for key in common
     ]
-    ratios = [ratio(one.values, other.values) for one, other in sides]
+    ratios = [cell_ratio(a.cells[key], b.cells[key], measure.of) for key in common]
     p_values = adjusted([None if one is None else one.p for one in ratios])
     compared = [
         ComparedCell(key, *both, found, p)

@@ -30,8 +30,9 @@ from bentpipe.plan import treatments
 
 _METHOD = (
     "A, B: geometric means of the trials that succeeded; tables of a run have arithmetic ones. B/A: their "
-    f"ratio with its {CONFIDENCE:.0%} interval, by Welch's t on logarithms. *: "
-    f"significant by Benjamini and Hochberg; at most {FALSE_DISCOVERIES:.0%} of these are none, on average."
+    f"ratio with its {CONFIDENCE:.0%} interval, by t on logarithms, of pairs with the same seed if all "
+    "are such. *: significant by Benjamini and Hochberg; at most "
+    f"{FALSE_DISCOVERIES:.0%} of these are none, on average."
 )
 
 

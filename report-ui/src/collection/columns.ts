@@ -8,7 +8,7 @@ import { runScript } from "../script";
 import type { PackedColumn } from "./model";
 
 /** What a trial is, as a number of the site's lists. */
-export type Code = "run" | "cell" | "testbed" | "outcome" | "alpn";
+export type Code = "run" | "cell" | "testbed" | "outcome" | "alpn" | "seed";
 
 const loaded = new Map<string, Promise<Float32Array>>();
 

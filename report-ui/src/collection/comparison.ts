@@ -1,9 +1,9 @@
 // Two runs side by side, as `python/bentpipe/analysis/comparison.py` compares them: the same numbers and sentences, which
 // tests/python/test_site_comparison.py holds equal. What is measured comes from Python, and nothing else is computed here.
 
-import { adjusted, ratio, type Ratio } from "./inference";
+import { adjusted, type Ratio } from "./inference";
 import type { RunEntry, Site } from "./model";
-import { group, succeeded, type Sample, type Trials } from "./samples";
+import { group, sampleRatio, succeeded, type Sample, type Trials } from "./samples";
 
 /** A cell of both runs. */
 export interface ComparedCell {
@@ -29,7 +29,7 @@ export function compare(site: Site, all: Trials, a: number, b: number): Comparis
   const of = (run: number) => group(site, all, (i) => (all.codes.run[i] === run ? all.codes.cell[i]! : -1));
   const [left, right] = [of(a), of(b)];
   const common = [...left.keys()].filter((cell) => right.has(cell));
-  const ratios = common.map((cell) => ratio(left.get(cell)!.values, right.get(cell)!.values));
+  const ratios = common.map((cell) => sampleRatio(left.get(cell)!, right.get(cell)!));
   const pValues = adjusted(ratios.map((one) => one?.p ?? null));
   const cells = common.map((cell, i): ComparedCell => {
     const [sampleA, sampleB, p] = [left.get(cell)!, right.get(cell)!, pValues[i] ?? null];

@@ -25,9 +25,24 @@ export function ratio(first: number[], second: number[]): Ratio | null {
   const error = a.error + b.error;
   if (error === 0) return { value, p: difference === 0 ? 1 : 0, interval: () => [value, value] };
   const freedom = error ** 2 / (a.error ** 2 / (first.length - 1) + b.error ** 2 / (second.length - 1));
+  return tRatio(difference, error, freedom);
+}
+
+/** The same where each value of `second` belongs to the one of `first` in its place. */
+export function pairedRatio(first: number[], second: number[]): Ratio | null {
+  if (!isPositive(first) || !isPositive(second)) return null;
+  const { mean: difference, error } = onLogarithms(second.map((value, i) => value / first[i]!));
+  const value = Math.exp(difference);
+  if (error === null) return { value, p: null, interval: () => null };
+  if (error === 0) return { value, p: difference === 0 ? 1 : 0, interval: () => [value, value] };
+  return tRatio(difference, error, first.length - 1);
+}
+
+/** A ratio by the difference of the means of logarithms, the variance of that, and the degrees of freedom. */
+function tRatio(difference: number, error: number, freedom: number): Ratio {
   const deviation = Math.sqrt(error);
   return {
-    value,
+    value: Math.exp(difference),
     p: tTest(difference / deviation, freedom),
     interval: (confidence) => {
       const reach = tQuantile(confidence, freedom) * deviation;

@@ -1,7 +1,7 @@
 // The trials of a site, grouped: what each run has of each cell, for one measure.
 
 import { column, type Code } from "./columns";
-import { geometricMean } from "./inference";
+import { geometricMean, pairedRatio, ratio, type Ratio } from "./inference";
 import type { Site } from "./model";
 
 /** The codes of all trials, and one column of numbers. */
@@ -20,9 +20,11 @@ export interface Sample {
   protocols: Set<number>;
   /** Of those that succeeded and have a value. */
   values: number[];
+  /** The seeds of the same trials, as numbers; null of trials that were imported, whose draws do not come from it. */
+  seeds: number[] | null;
 }
 
-const CODES: Code[] = ["run", "cell", "testbed", "outcome", "alpn"];
+const CODES: Code[] = ["run", "cell", "testbed", "outcome", "alpn", "seed"];
 
 /** All trials, with the values of a column of this name. */
 export async function trials(site: Site, name: string): Promise<Trials> {
@@ -46,7 +48,14 @@ export function group(site: Site, all: Trials, key: (place: number) => number): 
     if (name < 0) continue;
     let sample = found.get(name);
     if (!sample) {
-      sample = { trials: 0, failures: new Map(), protocols: new Set(), values: [] };
+      const { imported } = site.runs[all.codes.run[i]!]!;
+      sample = {
+        trials: 0,
+        failures: new Map(),
+        protocols: new Set(),
+        values: [],
+        seeds: imported ? null : [],
+      };
       found.set(name, sample);
     }
     sample.trials++;
@@ -54,13 +63,31 @@ export function group(site: Site, all: Trials, key: (place: number) => number): 
     if (outcome === ok) {
       const protocol = all.codes.alpn[i]!;
       if (site.protocols[protocol]) sample.protocols.add(protocol);
-      if (!Number.isNaN(all.values[i]!)) sample.values.push(all.values[i]!);
+      if (!Number.isNaN(all.values[i]!)) {
+        sample.values.push(all.values[i]!);
+        sample.seeds?.push(all.codes.seed[i]!);
+      }
     } else {
       const said = site.outcomes[outcome] ?? "";
       sample.failures.set(said, (sample.failures.get(said) ?? 0) + 1);
     }
   }
   return found;
+}
+
+/** The ratio of geometric means, second / first: of pairs of trials where both samples have the same seeds, each once,
+ * else of independent ones. As python/bentpipe/analysis/cell_ratio.py has it. */
+export function sampleRatio(first: Sample, second: Sample): Ratio | null {
+  const seeds = new Set(first.seeds);
+  const partners = new Map(second.seeds?.map((seed, i) => [seed, second.values[i]!]));
+  const paired =
+    seeds.size === first.values.length &&
+    partners.size === second.values.length &&
+    seeds.size === partners.size &&
+    [...seeds].every((seed) => partners.has(seed));
+  return paired
+    ? pairedRatio(first.values, first.seeds?.map((seed) => partners.get(seed)!) ?? [])
+    : ratio(first.values, second.values);
 }
 
 export function succeeded(sample: Sample): number {

@@ -1,9 +1,9 @@
 // A measure of each cell over the runs in which it was measured, and where it changed.
 
 import { programs } from "./comparison";
-import { adjusted, ratio, type Ratio } from "./inference";
+import { adjusted, type Ratio } from "./inference";
 import type { Site } from "./model";
-import { group, summary, type Sample, type Summary, type Trials } from "./samples";
+import { group, sampleRatio, summary, type Sample, type Summary, type Trials } from "./samples";
 
 /** What a run has of a cell. */
 export interface Point {
@@ -70,7 +70,7 @@ function steps(site: Site, { cell, points }: Series): Step[] {
     return {
       from: before.run,
       to: point.run,
-      ratio: ratio(before.sample.values, point.sample.values),
+      ratio: sampleRatio(before.sample, point.sample),
       adjustedP: null,
       significant: false,
       marks: marks(site, cell, before.run, point.run),

@@ -138,6 +138,7 @@ _CODED: dict[str, Callable[[Record], Any]] = {
     "testbed": lambda record: record.testbed,
     "outcome": lambda record: record.outcome,
     "alpn": lambda record: record.alpn,
+    "seed": lambda record: record.seed,
 }
 
 
