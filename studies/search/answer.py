@@ -21,7 +21,7 @@ from bentpipe.study.slow_starts import VariantTrials
 
 from . import arms
 from .arms import ProposedChange
-from .intervals import ShareInterval, saved, share_above
+from .intervals import ShareInterval, share_above, shift
 from .study import PublishedComparison
 from .varied import OpenSetting
 
@@ -41,10 +41,9 @@ _GAIN = {
     AGREES: "The gain that the report found is repeated",
     SAME_DIRECTION: "The gain that the report found is repeated in direction, and its size is not shown",
 }
-HOW = """Shares have Wilson's interval of 95 %. Times saved are median differences within pairs of runs with
-the same random draws, with the interval of the sign test; of runs without such pairs Hodges and Lehmann's
-shift between two samples. The source says of its times what the median run saves at most, beyond 125 MB;
-here that is of the size at which it saves most, which chance favours."""
+HOW = """Shares have Wilson's interval of 95 %; times saved have that of Hodges and Lehmann's shift between
+two samples. The source says of its times what the median run saves at most, beyond 125 MB; here that is of
+the size at which it saves most, which chance favours."""
 
 
 def claims(study: PublishedComparison) -> list[Claim]:
@@ -90,7 +89,7 @@ def best(study: PublishedComparison, one: VariantTrials) -> tuple[int, MeasuredV
 
 def seconds_saved(study: PublishedComparison, one: VariantTrials, size_mb: int) -> MeasuredValue | None:
     """How much earlier a variant has a size in MB than the baseline."""
-    found = saved(study.baseline, one, size_mb, study.times)
+    found = shift(study.times(study.baseline, size_mb), study.times(one, size_mb))
     if found is None or not math.isfinite(found.value):
         return None
     has_ends = math.isfinite(found.low) and math.isfinite(found.high)

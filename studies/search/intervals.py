@@ -5,23 +5,17 @@ Fisher's exact test (R. A. Fisher, J. R. Stat. Soc. 85, 1922). A shift is the mi
 between a trial of one kind and one of the other, and its interval that of Mann and Whitney's test turned
 round (J. L. Hodges, E. L. Lehmann, Ann. Math. Stat. 34, 1963): it assumes that the two are distributed
 equally but for the shift, nothing else, and takes trials that never came so far as later than all others.
-Where trials of both kinds have the same random draws, it is the median difference within these pairs, and its
-interval that of the sign test turned round (J. D. Gibbons, Nonparametric Statistical Inference, 1971): it
-assumes nothing of the distribution of these differences.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bentpipe.study.intervals import with_ends
 from bentpipe.study.quantiles import median
-from bentpipe.study.slow_starts import VariantTrials
-
-Measured = Callable[[VariantTrials, int], list[float]]  # the times at which clean runs have that many bytes
 
 _CONFIDENCE = 0.95
 _Z = 1.959964  # of a normal distribution, for that confidence
@@ -84,43 +78,6 @@ def shift(then: Sequence[float], now: Sequence[float]) -> ShiftInterval | None:
     if not outer:
         return ShiftInterval(middle, -math.inf, math.inf)
     return ShiftInterval(middle, gaps[outer - 1], gaps[len(gaps) - outer])
-
-
-def saved(then: VariantTrials, now: VariantTrials, size: int, of: Measured) -> ShiftInterval | None:
-    """How much less time the clean runs of `now` need for `size` bytes than those of `then`: within pairs of
-    runs with the same random draws, if there are any.
-    """
-    times = [dict(zip(_seeds(one), of(one, size), strict=True)) for one in (then, now)]
-    common = [seed for seed in times[0] if seed in times[1]]
-    if not common:
-        return shift(of(then, size), of(now, size))
-    return shift_in_pairs([(times[0][seed], times[1][seed]) for seed in common])
-
-
-def _seeds(one: VariantTrials) -> list[str]:
-    return [run.record.seed for run in one.clean]
-
-
-def shift_in_pairs(pairs: Sequence[tuple[float, float]]) -> ShiftInterval:
-    """The median of the differences of one or more pairs, first less second: 0 where neither came so far."""
-    gaps = sorted(0.0 if one == other else one - other for one, other in pairs)
-    middle = median(gaps) or 0.0
-    outer = _outer_of_signs(len(gaps))
-    if not outer:
-        return ShiftInterval(middle, -math.inf, math.inf)
-    return ShiftInterval(middle, gaps[outer - 1], gaps[len(gaps) - outer])
-
-
-def _outer_of_signs(pairs: int) -> int:
-    """Which of the ordered differences the interval begins with, counted from 1; 0: there are too few. That
-    many signs or fewer, of as many coins, are at most as probable as half of what may be outside.
-    """
-    allowed, below = (1 - _CONFIDENCE) / 2 * 2**pairs, 0
-    for rank in range(pairs + 1):
-        below += math.comb(pairs, rank)
-        if below > allowed:
-            return rank
-    return 0
 
 
 @functools.lru_cache

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import fake_run
 from conftest import Command
-from search.intervals import ShareInterval, chance_of, shift, shift_in_pairs
+from search.intervals import ShareInterval, chance_of, shift
 
 from bentpipe.runs.records import Record
 
@@ -87,13 +87,6 @@ def test_a_share_and_a_shift_have_the_intervals_of_their_tests() -> None:
     few = shift([1, 2, math.inf], [1, 1, math.inf])
     assert few is not None and (few.low, few.high) == (-math.inf, math.inf)
     assert shift([], [1.0]) is None
-    # Of six pairs the sign test leaves out no difference, of nine those beyond the second from either end.
-    pairs = [(10.0 + gap, 10.0) for gap in (5, 1, 3, 2, 4, 6)]
-    six = shift_in_pairs(pairs)
-    assert (six.value, six.low, six.high) == (3.5, 1, 6)
-    nine = shift_in_pairs([*pairs, (17.0, 10.0), (math.inf, math.inf), (math.inf, 9.0)])
-    assert (nine.value, nine.low, nine.high) == (4, 1, 7)
-    assert shift_in_pairs(pairs[:5]).low == -math.inf, "five coins fall on one side in 6 % of cases"
 
 
 def test_what_turns_the_result_is_said(bentpipe: Command) -> None:

@@ -12,12 +12,11 @@ import fake_run
 import pytest
 from conftest import Command
 from search import answer, published
-from search.intervals import saved
 
 from bentpipe.runs.records import Record
 from bentpipe.study.claims import Claim, MeasuredValue, Published
 from bentpipe.study.quantiles import median, quantile, share_of
-from bentpipe.study.slow_starts import SlowStartTrial, VariantTrials, groups
+from bentpipe.study.slow_starts import SlowStartTrial, groups
 from bentpipe.study.variants import short_names
 
 MB = 1_000_000
@@ -101,21 +100,6 @@ def write(change: Callable[[list[Record]], list[Record]] = lambda found: found) 
 
 def page(bentpipe: Command) -> str:
     return bentpipe.page("search", "--run", "run")
-
-
-def test_times_saved_are_of_pairs_where_runs_have_the_same_draws(bentpipe: Command) -> None:
-    """Trials that differ by up to 7 s, and within pairs by 2 s."""
-    common, apart = [], []
-    for number in range(1, 9):
-        for server, less_s in ((LOGS, 0.0), (KEEPS, 2.0)):
-            one = run(server, number, 2.0 + number - less_s)
-            common.append(fake_run.change(one, seed=f"{number:016x}"))
-            apart.append(one)
-    for records, pairs in ((common, True), (apart, False)):
-        then, now = groups(records)
-        found = saved(then, now, SIZE // 2, VariantTrials.times)
-        assert found is not None and found.value == pytest.approx(2.0, abs=0.11)
-        assert (found.high - found.low < 0.3) is pairs
 
 
 def test_quantiles_reach_what_is_never_reached() -> None:

@@ -16,7 +16,7 @@ from bentpipe.study.slow_starts import BASELINE
 from bentpipe.study.source import Source, pooled
 from bentpipe.study.variants import slow_start
 
-from .intervals import ShareInterval, ShiftInterval, chance_of, saved, share_above
+from .intervals import ShareInterval, ShiftInterval, chance_of, share_above, shift
 from .published import Search
 from .study import ArrivalComparison, SlowStartComparison
 
@@ -69,7 +69,7 @@ class OpenSetting:
 
     def sooner(self, size_mb: int) -> ShiftInterval | None:
         """The time by which `size_mb` MB are there sooner with SEARCH."""
-        return saved(self.runs.baseline, self.runs.others[0], size_mb, self.runs.times)
+        return shift(*(self.runs.times(one, size_mb) for one in (self.runs.baseline, self.runs.others[0])))
 
     @cached_property
     def most(self) -> tuple[float, int] | None:
@@ -125,14 +125,15 @@ def _named(change: str) -> str:
 
 _TEXT = f"""Each row changes one thing of the base, which is the first row. Trials of all runs count once.
 *Before*: clean runs of `{_LOGS}` in which SEARCH's exit comes before the first loss, with Wilson's 95 %
-interval; *by a round trip*: of these, those in which it does by more than one. *Saved* is what `{COMPARED}`
-saves: at most and at least, by medians, with the MB at which that is (below zero: later); and at 150 and at
-200 MB, with the 95 % interval of [times saved](#the-reports-claims). The last three are of the
-distributions of the time to 150 MB. *Trials* are the clean ones, of `{_LOGS}` and of `{COMPARED}` where
-they are not as many; where every trial lost something on the medium, the line before which a loss is one of
-the medium is the base's. Shares are compared with the base's by Fisher's exact test, with the p of all rows
-adjusted after Benjamini and Hochberg to 5 %. *Takes more off*: runs of `{_LOGS}` with an exit in which
-SEARCH would take more off the window than CUBIC does after a loss."""
+interval; *by a round trip*: of these, those in which it does by more than one. *Saved* is what
+`{COMPARED}` saves: at most and at least, by medians, with the MB at which that is (below zero: later);
+and at 150 and at 200 MB, the middle of all differences between a run of one kind and one of the other,
+with the 95 % interval of Mann and Whitney's test. The last three are of the distributions of the time to
+150 MB. *Trials* are the clean ones, of `{_LOGS}` and of `{COMPARED}` where they are not as many; where every
+trial lost something on the medium, the line before which a loss is one of the medium is the base's. Shares
+are compared with the base's by Fisher's exact test, with the p of all rows adjusted after Benjamini and
+Hochberg to 5 %. *Takes more off*: runs of `{_LOGS}` with an exit in which SEARCH would take more off the
+window than CUBIC does after a loss."""
 
 
 def sections(runs: Sequence[Source], known: Search) -> list[str]:
