@@ -55,6 +55,7 @@ function runFacts(run: Run): HTMLElement {
   return facts(
     [
       ["seed", text(manifest.options.seed)],
+      ["random draws", text(manifest.options.draws)],
       ["started", manifest.started !== "" && instant(manifest.started)],
       ["took", between(manifest.started, manifest.finished ?? null)],
       ["trials", run.planned === null ? String(run.trials) : `${run.trials} of ${run.planned}`],

@@ -27,7 +27,8 @@ CAMPAIGN = "kosek-attenuation"
 ACM = "ACM"
 _RATE, _KEY, _MODCOD = "forward.rate", "forward.rate.attenuation", "forward.rate.modcod"
 _INSTANTS_S = (5.0, 15.0)
-_STEP = re.compile(r'\["(\d+)s","(\d+)dB"\]')
+_STEP = re.compile(r'\["([^"]+)","([^"]+)"\]')
+_UNIT = re.compile(r"(?<=\d)(?=[a-zA-Z])")  # between a number and its unit
 _MODULATION = re.compile(r"(\d*[A-Z]+)(?=\d+/)")
 _SAME = 1.02  # times as much, or less: equal
 
@@ -53,9 +54,10 @@ class AttenuationRuns:
     def arrivals(self) -> dict[tuple[str, str, str], Arrivals]:
         """By coding, level and treatment."""
         found: dict[tuple[str, str, str], list[Record]] = {}
-        for record in pooled(self.sources):
+        records = pooled(self.sources)
+        for record in records:
             setting = _setting(record.scenario)
-            if record.outcome == "ok" and setting is not None:
+            if record.outcome == "ok" and setting is not None and _place(record) == _place(records[0]):
                 way = DIRECT if record.treatment == DIRECT else "proxies"
                 found.setdefault((*setting, way), []).append(record)
         return {key: Arrivals.of(records, self.until_s) for key, records in found.items()}
@@ -92,6 +94,12 @@ def sections(sources: Sequence[Source], until_s: float) -> list[str]:
     return [*parts, *folded("Levels of attenuation", _table(runs), _COLUMNS)]
 
 
+def _place(record: Record) -> tuple[str, str | None, str, str]:
+    """What all trials of the section have in common: the path, but for coding and attenuation, and ends."""
+    scenario = labels.scenario(record.scenario)
+    return scenario.name, scenario.values.get(_RATE), record.client, record.server
+
+
 def _setting(label: str) -> tuple[str, str] | None:
     """Coding, and level of attenuation; None of a path of which something else was changed, too."""
     values = labels.scenario(label).values
@@ -103,9 +111,9 @@ def _setting(label: str) -> tuple[str, str] | None:
 def _level(value: str) -> str:
     """`5 dB`, or `0 dB, 15 dB from 5 s on` of one that changes during a trial."""
     if "steps" not in value:
-        return value.replace("dB", " dB")
-    (_, first), *later = _STEP.findall(value)
-    return ", ".join([f"{first} dB", *(f"{level} dB from {at_s} s on" for at_s, level in later)])
+        return _UNIT.sub(" ", value)
+    (_, first), *later = _STEP.findall(_UNIT.sub(" ", value))
+    return ", ".join([first, *(f"{level} from {at} on" for at, level in later)])
 
 
 def _is_fade(level: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -20,12 +20,17 @@ def times_as_much(proxied: Arrivals, direct: Arrivals, at_s: float) -> Ratio | N
 
 
 def in_pairs(*arrivals: Arrivals) -> bool:
-    """Whether the trials of all of these have the same random draws, place by place: they are in the order of
-    their iterations.
-    """
-    return are_paired([record.seed for record in one.records] for one in arrivals)
+    """Whether the trials of all of these have the same random draws, place by place."""
+    return in_order([record.seed for record in one.records] for one in arrivals)
 
 
+def in_order(seeds: Iterable[Iterable[str]]) -> bool:
+    """Whether samples, given by the seeds of their trials, have the same seeds in the same places."""
+    listed = [list(one) for one in seeds]
+    return are_paired(listed) and all(one == listed[0] for one in listed)
+
+
+_ROUNDING = 1e-12  # relative: what is nearer is equal
 Samples = Sequence[Floats | list[float]]
 
 
@@ -45,13 +50,14 @@ def ratio_of_means(below: Samples, above: Samples, *, paired: bool) -> Ratio | N
         return None
     signs = [-1] * len(below) + [1] * len(above)
     difference = sum(sign * math.log(one.mean()) for sign, one in zip(signs, samples, strict=True))
+    difference = 0.0 if abs(difference) < _ROUNDING else difference
     value = math.exp(difference)
     if any(len(one) < 2 for one in samples):
         return Ratio(value)
     parts = [sign * one / one.mean() for sign, one in zip(signs, samples, strict=True)]
     if paired:
         parts = [np.sum(parts, axis=0)]
-    errors = [0.0 if np.ptp(one) == 0 else float(one.var(ddof=1)) / len(one) for one in parts]
+    errors = [0.0 if np.ptp(one) < _ROUNDING else float(one.var(ddof=1)) / len(one) for one in parts]
     error = sum(errors)
     if error == 0:
         return Ratio(value, value, value, 1.0 if difference == 0 else 0.0)

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bentpipe import labels, workload
-from bentpipe.analysis.cell_ratio import are_paired
 from bentpipe.analysis.inference import Ratio, adjusted
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.study.markdown import literal, number, percent, table, trials
 from bentpipe.study.quantiles import median, median_of
 
-from .means import ratio_of_means, times_as_much
+from .means import in_order, ratio_of_means, times_as_much
 from .published import Kosek
 from .runs import QUIC, TCP, Arrivals, KosekRuns, LossyPath, has, shown
 from .tables import with_interval
@@ -304,8 +303,9 @@ class _Setting:
         if both[0] is None or both[1] is None:
             return None
         direct, proxied = (one.values("completion_s") for one in (both[0], both[1]))
-        seeds = ((record.seed for record in one.ok) for one in (both[0], both[1]))
-        return ratio_of_means([direct], [proxied], paired=are_paired(seeds))
+        seeds = [[record.seed for record in one.ok] for one in (both[0], both[1])]
+        paired = in_order(seeds) and len(direct) == len(proxied) == len(seeds[0])
+        return ratio_of_means([direct], [proxied], paired=paired)
 
 
 def _settings(study: KosekRuns) -> Iterator[tuple[str, _Setting]]:

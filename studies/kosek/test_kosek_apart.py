@@ -116,6 +116,7 @@ def test_attenuation_is_shown_by_coding_and_level(bentpipe: Command) -> None:
         *attenuated("0dB", ",forward.delay=1ms", 1e6, 1e6),  # of another path: not pooled with the next
         *attenuated("0dB", "", 8e6, 16e6),
         *attenuated("20dB", "", 4e6, 4e6),
+        *(fake_run.change(one, server="noq:cc=bbr3") for one in attenuated("5dB", "", 1e6, 1e6)),
         *attenuated(FADE, "", 4e6, 2e6),
     ]
     constant = [*attenuated("0dB", ONE_MODCOD, 4e6, 4e6), *attenuated("20dB", ONE_MODCOD, 4e6, 4e6)]
@@ -132,6 +133,7 @@ def test_attenuation_is_shown_by_coding_and_level(bentpipe: Command) -> None:
     found = row(below, "ACM: 0 dB")
     assert found[0] == "40.0" and found[-2:] == ["0.0 %", "0.0 %"]
     assert 1.5 < float(found[4]) < 2, "most of the 15 s are at twice the rate"
+    assert "ACM: 5 dB" not in below, "from another server"
     assert row(below, "ACM: 20 dB")[2] == row(below, "ACM: 20 dB")[4] == "1.00"
     assert row(below, FADED)[0] == "5.0 to 40.0"
     assert row(below, FADED)[-1] == "10.0 %"

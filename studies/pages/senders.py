@@ -8,7 +8,7 @@ from bentpipe import labels
 from bentpipe.analysis.cells import Cell
 from bentpipe.analysis.trial_marks import marked
 from bentpipe.study.intervals import span
-from bentpipe.study.markdown import literal, table, trials
+from bentpipe.study.markdown import literal, several, table, trials
 from bentpipe.study.quantiles import median_of
 from bentpipe.workload.http import TITLES
 
@@ -88,7 +88,7 @@ def operators(runs: PageRuns) -> Iterator[str]:
     if real:
         yield _TUNNELLED.format(trials=trials({len(one.records) for one in real}))
         yield _by_link(sorted(real, key=http))
-        yield " ".join(_beside_words(real, said) for said in _SAID)
+        yield " ".join(filter(None, (_beside_words(real, said) for said in _SAID)))
 
 
 def _by_link(cells: Sequence[Cell]) -> str:
@@ -98,12 +98,16 @@ def _by_link(cells: Sequence[Cell]) -> str:
 
 
 def _beside_words(cells: Sequence[Cell], said: tuple[str, bool, str]) -> str:
-    """The range of the medians over the links, beside the slides' word for it."""
+    """The range of the medians over the links, beside the slides' word for it; "" without such trials."""
     version, has_vpn, word = said
     mine = [one for one in cells if http(one) == TITLES[version] and is_tunnelled(one) == has_vpn]
     through = "With the VPN" if has_vpn else "Without it"
-    times = span(time for one in mine if (time := median_of(one, "plt_s")) is not None)
-    return f"{through} {TITLES[version]} takes {times} s (the slides: {word})."
+    times = [time for one in mine if (time := median_of(one, "plt_s")) is not None]
+    if not times:
+        return ""
+    failed = sum(one.failures.total() for one in mine)
+    without = f", without {several(failed, 'trial')} that failed" if failed else ""
+    return f"{through} {TITLES[version]} takes {span(times)} s{without} (the slides: {word})."
 
 
 def _way(cell: Cell) -> str:

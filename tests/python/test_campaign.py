@@ -169,7 +169,7 @@ def test_the_reference_has_every_key_and_its_default(tmp_path: Path) -> None:
         elif key == "workloads":
             assert workload.canonical(json.loads(rows[key]), key) == field.default
         elif key == "draws":  # a plan without is from before there was a choice
-            assert json.loads(rows[key]) == campaign.DRAWS != field.default
+            assert json.loads(rows[key]) == campaign.DEFAULT_DRAWS != field.default
         else:
             assert json.loads(rows[key]) == (
                 list(field.default) if isinstance(field.default, tuple) else field.default
@@ -278,6 +278,30 @@ def test_a_seed_comes_from_what_the_trial_is() -> None:
     }
     assert len(seeds) == 8
     assert trial(testbed="emu").seed == trial().seed
+
+
+def test_common_draws_come_from_the_iteration_alone() -> None:
+    # Written down once, too.
+    common = trial(draws="common")
+    assert common.seed == "e61b9f584dbe2774"
+    others: list[dict[str, object]] = [
+        {"scenario": "satloss"}, {"workload": "transfer:1001"}, {"client": "toy:a=1"}, {"server": "toy:a=1"},
+        {"treatment": "quic-pep"}, {"testbed": "emu"}, {"ip": 6},
+    ]  # fmt: skip
+    assert {trial(draws="common", **one).seed for one in others} == {common.seed}
+    assert len({common.seed, trial(draws="common", iteration=2).seed,
+                trial(draws="common", campaign_seed=2).seed, trial().seed}) == 4  # fmt: skip
+    assert common.id == trial().id, "folders have the same names either way"
+    assert len({trial(draws="common", **one).id for one in others}) == 6, "a testbed has runs of its own"
+
+
+def test_a_campaign_file_may_ask_for_independent_draws(tmp_path: Path) -> None:
+    ends = 'scenarios = ["sat"]\nclients = ["noq"]\nservers = ["noq", "quinn"]\n'
+    common, apart = load(tmp_path, ends), load(tmp_path, f'{ends}draws = "independent"\n')
+    assert len({one.seed for one in common.trials()}) == common.iterations
+    assert len({one.seed for one in apart.trials()}) == 2 * apart.iterations
+    with pytest.raises(UsageError, match='draws: "each" is not valid'):
+        load(tmp_path, f'{ends}draws = "each"\n')
 
 
 def test_an_id_is_a_file_name() -> None:

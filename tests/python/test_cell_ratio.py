@@ -46,11 +46,12 @@ def test_independent_draws_are_no_pairs(bentpipe: Command, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [
-        ("abc", "cab", True),
-        ("abc", "abd", False),  # a trial failed, or has another seed
-        ("ab", "abc", False),
-        ("aab", "aab", False),  # which belongs to which is not known
-        ("", "", True),
+        ("abcde", "edabc", True),
+        ("abcde", "abcdf", False),  # a trial failed, or has another seed
+        ("abcde", "abcdef", False),
+        ("aabcde", "aabcde", False),  # which belongs to which is not known
+        ("abcd", "abcd", False),  # too few
+        ("", "", False),
     ],
 )
 def test_pairs_have_the_same_seeds_each_once(first: str, second: str, expected: bool) -> None:

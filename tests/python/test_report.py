@@ -237,8 +237,15 @@ def test_command_repeats_the_cell(run: Path) -> None:
     data = read_data(run / "report/data/cells/sat--quinn--noq.js")
     assert data["command"] == (
         "bentpipe run --scenario sat --client quinn --server noq --iterations 3 "
-        "--workload transfer:10485760 --seed 7 --trace all --out sat-quinn-noq"
+        "--workload transfer:10485760 --seed 7 --draws independent --trace all --out sat-quinn-noq"
     )
+
+
+def test_command_repeats_the_draws(tmp_path: Path) -> None:
+    cell, made = one_cell(tmp_path), fake_run.manifest()
+    assert made.options.draws == "independent" and "--draws independent" in reproduce(cell, made)
+    made.options = msgspec.structs.replace(made.options, draws="common")
+    assert "--draws" not in reproduce(cell, made), "which is the default"
 
 
 def test_command_sets_what_the_label_says(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import sys
 import threading
 from pathlib import Path
 
+import fake_run
 import pytest
 from children import PATIENCE_S, wait_for
 from conftest import STACKS, TOY_RUN, Command
@@ -74,6 +75,29 @@ def test_resuming_with_the_same_campaign_is_none(bentpipe: Command) -> None:
     bentpipe(*TOY_RUN, "--iterations", "2", "--out", "A")
     done = bentpipe(*TOY_RUN, "--iterations", "2", "--resume", "A")
     assert done.code == 0, done.err
+
+
+def test_a_run_from_before_there_was_a_choice_keeps_its_draws(bentpipe: Command, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(
+        'scenarios = ["sat"]\nclients = ["toy"]\nservers = ["toy"]\nworkloads = ["transfer:1kB"]\n'
+        "iterations = 2\n"
+    )
+    again = ("run", str(tmp_path / "mine.toml"), "--stacks", str(STACKS))
+
+    def seeds(run: str) -> list[str]:
+        return sorted(
+            json.loads(line)["seed"] for line in Path(run, "records.jsonl").read_text().splitlines()
+        )
+
+    for run in ("A", "B"):
+        assert bentpipe(*again, "--draws", "independent", "--out", run).code == 0
+    with fake_run.changed_manifest(Path("A")) as values:
+        del values["options"]["draws"]
+    first, _ = Path("A/records.jsonl").read_text().splitlines()
+    Path("A/records.jsonl").write_text(f"{first}\n")
+    done = bentpipe(*again, "--resume", "A")
+    assert done.code == 0, done.err
+    assert seeds("A") == seeds("B")
 
 
 def test_resuming_what_is_no_run_is_an_error(bentpipe: Command, tmp_path: Path) -> None:

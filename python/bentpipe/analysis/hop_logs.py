@@ -10,21 +10,20 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from bentpipe.runs.trial_files import HOP_TRACES
+from bentpipe.runs.trial_files import HOP_TRACES, QLOGS
 
-FOLDER = "qlog"
 _HEAD_BYTES = 4096  # what a log says of itself comes first
 _SERVER = re.compile(rb'"vantage_point"\s*:\s*\{[^}]*"type"\s*:\s*"server"')
 
 
 def of_client(folder: Path) -> list[Path]:
     """The logs of both ends of the client's hop of the trial in `folder`."""
-    client = _files(folder / FOLDER / "client")
+    client = _files(folder / QLOGS / "client")
     hops = [path.stem.split("-")[1:] for path in folder.glob(HOP_TRACES)]
     if not hops:
-        return [*client, *_files(folder / FOLDER / "server")]
+        return [*client, *_files(folder / QLOGS / "server")]
     (first,) = {near for near, _ in hops} - {far for _, far in hops}
-    return [*client, *filter(_is_of_server, _files(folder / FOLDER / first))]
+    return [*client, *filter(_is_of_server, _files(folder / QLOGS / first))]
 
 
 def _files(place: Path) -> list[Path]:

@@ -122,7 +122,9 @@ def _check_same_plan(folder: RunFolder, plan: Plan, request: PlanRequest) -> Non
             f"--resume {folder.path}: the QUIC interop runner made this run, and it was imported",
             "show it: bentpipe report, bentpipe compare",
         )
-    new = plan if request.name is None else campaign.load(request.name)
+    new = plan
+    if request.name is not None:  # a run keeps its draws: those from before there was a choice name none
+        new = msgspec.structs.replace(campaign.load(request.name), draws=plan.draws)
     differs = campaign.difference(plan, request.changed(new))
     if differs:
         raise UsageError(

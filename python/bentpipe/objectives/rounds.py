@@ -137,6 +137,11 @@ class Base:
                 f"--against: {path} has the seed {values.plan.seed}, this check {asked.seed}",
                 f"add --seed {values.plan.seed}",
             )
+        if values.plan.draws != plan.draws:
+            raise UsageError(
+                f"--against: {path} has {values.plan.draws} draws, a check {plan.draws} ones",
+                f"compare with an earlier check, or make it with `bentpipe run --draws {plan.draws}`",
+            )
         if values.plan.testbed != asked.testbed:
             raise UsageError(
                 f"--against: {path} is of the testbed {values.plan.testbed}, this check of {asked.testbed}",

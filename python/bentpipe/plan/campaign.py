@@ -31,7 +31,7 @@ from bentpipe.stacks.model import Stack, Variant
 from bentpipe.testbed import TESTBEDS
 from bentpipe.workload import Workload
 
-DRAWS: Draws = "common"  # of a campaign that does not say: cells are there to be compared
+DEFAULT_DRAWS: Draws = "common"  # of a campaign that does not say: cells are there to be compared
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class CampaignFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     servers: Names
     title: str = ""
     seed: Annotated[int, msgspec.Meta(ge=0)] = 0
-    draws: Draws = DRAWS
+    draws: Draws = DEFAULT_DRAWS
     iterations: Annotated[int, msgspec.Meta(ge=1)] = 1
     workloads: Annotated[
         tuple[str, ...], msgspec.Meta(min_length=1, description='at least one, as in ["transfer:10MiB"]')

@@ -45,7 +45,7 @@ def reproduce(cell: Cell, manifest: Manifest) -> str:
     if between.chain:
         words += ["--treatment", between.as_option]
     words += ["--seed", str(plan.seed)]
-    if plan.draws != campaign.DRAWS:
+    if plan.draws != campaign.DEFAULT_DRAWS:
         words += ["--draws", plan.draws]
     if key.testbed != SIM.name:
         words += ["--testbed", key.testbed]

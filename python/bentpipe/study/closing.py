@@ -127,6 +127,7 @@ def made(source: Source, sources: Mapping[str, str], further: Sequence[Source] =
     facts = [
         ("run", f"{manifest.started} to {manifest.finished or 'not finished'}"),
         ("seed", str(manifest.plan.seed)),
+        ("draws", manifest.plan.draws),
         ("iterations", str(manifest.plan.iterations)),
         *((key, str(value)) for key, value in versions.items()),
         ("host", f"{manifest.host.get('cpu', '')}, {manifest.host.get('cores', '?')} cores, "

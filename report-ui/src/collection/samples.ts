@@ -24,6 +24,9 @@ export interface Sample {
   seeds: number[] | null;
 }
 
+/** The fewest pairs that are compared as such. */
+const LEAST = 5;
+
 const CODES: Code[] = ["run", "cell", "testbed", "outcome", "alpn", "seed"];
 
 /** All trials, with the values of a column of this name. */
@@ -81,6 +84,7 @@ export function sampleRatio(first: Sample, second: Sample): Ratio | null {
   const seeds = new Set(first.seeds);
   const partners = new Map(second.seeds?.map((seed, i) => [seed, second.values[i]!]));
   const paired =
+    seeds.size >= LEAST &&
     seeds.size === first.values.length &&
     partners.size === second.values.length &&
     seeds.size === partners.size &&
