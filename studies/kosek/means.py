@@ -14,7 +14,10 @@ from .runs import Arrivals, Floats
 
 
 def times_as_much(proxied: Arrivals, direct: Arrivals, at_s: float) -> Ratio | None:
-    """Mean bytes with proxies to those without, by then."""
+    """Mean bytes with proxies to those without, by then. Where one side has more trials, those of it count
+    that have the draws of the other's.
+    """
+    proxied, direct = proxied.with_draws_of(direct), direct.with_draws_of(proxied)
     samples = [direct.at(at_s)], [proxied.at(at_s)]
     return ratio_of_means(*samples, paired=in_pairs(proxied, direct))
 

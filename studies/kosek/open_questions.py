@@ -95,7 +95,10 @@ def _trials(study: KosekRuns) -> str:
     """The number of trials, with a caution about random losses."""
     mine = [treatment for treatment in _treatments(study) if _has_duration(study, treatment)]
     counts = [len(one.records) for (_, _, treatment), one in study.arrivals.items() if treatment in mine]
-    return f"{trials(counts)} of each: where packets are lost at random, means of so few vary."
+    return (
+        f"{trials(counts)} of each: where packets are lost at random, means of so few vary. Multiples of "
+        "fewer trials than `direct` has are of its trials with the same random draws."
+    )
 
 
 def _treatments(study: KosekRuns) -> list[str]:

@@ -103,6 +103,17 @@ class Arrivals:
         curves = [np.array([way(one, until_s) for one in records]) for way in (curve, arrived)]
         return cls(tuple(records), *curves)
 
+    def with_draws_of(self, other: Arrivals) -> Arrivals:
+        """Those with the random draws of `other`'s trials, in its order, if each has one; else all."""
+        places = {record.seed: place for place, record in enumerate(self.records)}
+        wanted = [record.seed for record in other.records]
+        if len(self.records) <= len(wanted) or not places.keys() >= set(wanted):
+            return self
+        chosen = [places[seed] for seed in wanted]
+        return Arrivals(
+            tuple(self.records[place] for place in chosen), self.bytes[chosen], self.received[chosen]
+        )
+
     @cached_property
     def times(self) -> Floats:
         return np.arange(1, self.bytes.shape[1] + 1) * STEP_S

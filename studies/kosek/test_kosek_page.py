@@ -16,7 +16,7 @@ import pytest
 from conftest import Command, Done
 from kosek import published
 from kosek.causes import Setting
-from kosek.means import ratio_of_means
+from kosek.means import ratio_of_means, times_as_much
 from kosek.runs import Arrivals, LossyPath, arrived, has, in_order, ratio, second_of_peak, shown
 
 from bentpipe.runs.records import Record
@@ -424,6 +424,21 @@ def test_pairs_leave_out_what_both_have_in_common() -> None:
         held += found.low <= truth <= found.high
         shorter += (found.high / found.low) ** 5 < apart.high / apart.low
     assert 0.91 <= held / 400 <= 0.98 and shorter == 400
+
+
+def test_few_trials_are_compared_with_those_of_the_same_draws() -> None:
+    """Of two trials with proxies, each of which has twice the bytes of its partner among five."""
+
+    def arrivals(bytes_of: dict[str, float]) -> Arrivals:
+        records = [fake_run.change(trial(("geo-tum", "1%"), "direct", 1, SLOW), seed=one) for one in bytes_of]
+        values = np.array([[one] for one in bytes_of.values()])
+        return Arrivals(tuple(records), values, values)
+
+    direct = arrivals({"a": 1.0, "b": 9.0, "c": 2.0, "d": 8.0, "e": 7.0})
+    found = times_as_much(arrivals({"c": 4.0, "a": 2.0}), direct, 0.1)
+    assert found is not None and found.value == pytest.approx(2)
+    other = times_as_much(arrivals({"c": 4.0, "z": 2.0}), direct, 0.1)
+    assert other is not None and other.value == pytest.approx(3 / 5.4), "a trial without a partner: all count"
 
 
 def test_ratios_of_means_of_what_does_not_vary_or_is_alone() -> None:
