@@ -328,11 +328,11 @@ def test_an_analysis_of_another_format_is_made_anew_or_refused(bentpipe: Command
 
 def test_a_trial_is_analysed_with_what_its_run_knows(bentpipe: Command) -> None:
     folder = trial_of_a_run()
-    (folder / "qlog").mkdir()
-    (folder / "qlog" / "server.sqlog").write_text("")
+    (folder / "qlog/server").mkdir(parents=True)
+    (folder / "qlog/server/server.sqlog").write_text("")
     assert bentpipe("trace", folder, "--json").code == 0
     asked = fake_trace.asked()
-    assert asked["qlog"] == [str(folder / "qlog/server.sqlog")]
+    assert asked["qlog"] == [str(folder / "qlog/server/server.sqlog")]
     assert asked["link"] == {
         "forward_rate_bps": 10 * MBIT, "return_rate_bps": 10 * MBIT, "rtt_ms": 30.0,
         "limit_s": pytest.approx(8.868, abs=1e-3), "size_bytes": fake_run.SIZE,

@@ -115,6 +115,7 @@ def stream_frames(row: dict[str, list[str]]) -> Iterator[tuple[int, int, int]]:
             offset = int(next(offsets)) if kind & 0x04 else 0
             length = int(next(lengths)) if kind & 0x02 else None
             content = next(data, "") if length != 0 else ""
+            content = "" if content == "<MISSING>" else content  # tshark's word for no data
             yield int(next(ids)), offset, len(content) // 2 if length is None else length
 
 

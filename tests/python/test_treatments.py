@@ -191,7 +191,7 @@ def test_a_job_has_the_proxies_of_its_treatment(
 def test_a_run_with_proxies_is_shown_and_resumed(bentpipe: Command, fake_pep: Path) -> None:
     records = run(bentpipe, "--treatment", "direct,quic-pep", "--pep", SPEC)
     assert [one["treatment"] for one in records] == ["direct"] * 2 + [CANONICAL] * 2
-    assert len({one["seed"] for one in records}) == 4
+    assert len({one["trial"] for one in records}) == 4 and len({one["seed"] for one in records}) == 2
     pages = sorted(page.stem for page in Path("out/report/cells").glob("*.html"))
     assert len(pages) == 2 and pages[0] == "sat--toy--toy" and pages[1].startswith("sat--toy--toy--quic-pep-")
     resumed = bentpipe("run", "--resume", "out", "--no-report")
