@@ -32,7 +32,7 @@ def test_reordering_is_counted_and_repeats(bentpipe: Command) -> None:
     assert first["packet_log_hash"] == second["packet_log_hash"]
     share = first["forward_reordered"] / first["forward_packets"]
     assert 0.005 < share < 0.05
-    # Those that are held meanwhile do not count for it; one that was held before and is let go meanwhile does.
+    # Those that are held meanwhile do not count for it; one that was held before and is let go then does.
     assert 4 <= first["forward_reorder_extent"] < 8
     assert (first["return_reordered"], first["forward_losses"]) == (0, 0)
     late = over_sat(bentpipe, 'reorder={share="2 %", by="5 ms"}')
