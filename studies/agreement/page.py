@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from bentpipe import labels, strict, workload
-from bentpipe.analysis.cell_ratio import EQUIVALENCE, cell_ratio
+from bentpipe.analysis.cell_ratio import EQUIVALENCE, LEAST, cell_ratio
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.analysis.comparison import (
     MEASURES,
@@ -159,8 +159,13 @@ class Page:
         }
 
     def _ratio(self, key: ComparedKey) -> Ratio | None:
-        both = (self.goodput.a.cells[key], self.goodput.b.cells[key])
-        return cell_ratio(*both, self.goodput.measure.of, EQUIVALENCE)
+        """Of the trials whose seeds both have, where one side has fewer: real time takes long."""
+        both = [self.goodput.a.cells[key], self.goodput.b.cells[key]]
+        seeds = [{record.seed for record in cell.records} for cell in both]
+        common = seeds[0] & seeds[1]
+        if len(common) >= LEAST and common in seeds:
+            both = [Cell.of(one.key, [it for it in one.records if it.seed in common]) for one in both]
+        return cell_ratio(both[0], both[1], self.goodput.measure.of, EQUIVALENCE)
 
     def verdict(self, cell: ComparedCell) -> str:
         """That claim's. A cell that succeeds on one side alone, or whose shares of success differ by Fisher's

@@ -71,11 +71,12 @@ class AttenuationRuns:
     @cached_property
     def rates(self) -> dict[tuple[str, str], tuple[float, float]]:
         """By coding and level: the lowest and the highest rate of the carrier, Mbit/s."""
+        first = _path(pooled(self.sources)[0].scenario)
         return {
             setting: _rates(state)
             for source in self.sources
             for label, state in source.manifest.scenarios.items()
-            if (setting := _setting(label)) is not None
+            if (setting := _setting(label)) is not None and _path(label) == first
         }
 
     def pair(self, key: tuple[str, str]) -> tuple[Arrivals, Arrivals]:
@@ -94,10 +95,15 @@ def sections(sources: Sequence[Source], until_s: float) -> list[str]:
     return [*parts, *folded("Levels of attenuation", _table(runs), _COLUMNS)]
 
 
-def _place(record: Record) -> tuple[str, str | None, str, str]:
-    """What all trials of the section have in common: the path, but for coding and attenuation, and ends."""
-    scenario = labels.scenario(record.scenario)
-    return scenario.name, scenario.values.get(_RATE), record.client, record.server
+def _path(label: str) -> tuple[str, str | None]:
+    """The path, but for coding and attenuation."""
+    scenario = labels.scenario(label)
+    return scenario.name, scenario.values.get(_RATE)
+
+
+def _place(record: Record) -> tuple[tuple[str, str | None], str, str]:
+    """What all trials of the section have in common: the path, and the ends."""
+    return _path(record.scenario), record.client, record.server
 
 
 def _setting(label: str) -> tuple[str, str] | None:

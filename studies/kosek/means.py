@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from bentpipe.analysis.cell_ratio import are_paired
+from bentpipe.analysis.cell_ratio import LEAST, are_paired
 from bentpipe.analysis.inference import CONFIDENCE, Ratio, t_quantile, t_test
 
 from .runs import Arrivals, Floats
@@ -15,9 +15,10 @@ from .runs import Arrivals, Floats
 
 def times_as_much(proxied: Arrivals, direct: Arrivals, at_s: float) -> Ratio | None:
     """Mean bytes with proxies to those without, by then. Where one side has more trials, those of it count
-    that have the draws of the other's.
+    that have the draws of the other's, if these are enough for pairs.
     """
-    proxied, direct = proxied.with_draws_of(direct), direct.with_draws_of(proxied)
+    if min(len(one.records) for one in (proxied, direct)) >= LEAST:
+        proxied, direct = proxied.with_draws_of(direct), direct.with_draws_of(proxied)
     samples = [direct.at(at_s)], [proxied.at(at_s)]
     return ratio_of_means(*samples, paired=in_pairs(proxied, direct))
 

@@ -40,9 +40,9 @@ _DIFFERS = """- **The stacks.** The source's QUIC is quicly of 2022, ends and pr
 - **Where the proxies are.** A cable of 0.1 ms joins client and terminal, and the gateway's other side has
   the 40 ms of Internet, as there.
 - **Repetition.** The source has {iterations} runs of each setting and shows their averages. So do the
-  figures here; without loss runs hardly differ, as nothing else varies. Ratios of as many trials with
-  proxies as without are of pairs with the same
-  [random draws](../../docs/reference/campaigns.md#random-draws)."""
+  figures here; without loss runs hardly differ, as nothing else varies. Ratios are of pairs of trials
+  with the same [random draws](../../docs/reference/campaigns.md#random-draws), where there are five
+  or more."""
 _METRICS = """What the source measures, and where it is found here. Both count what the client's program
 can read, in order: what waits for a lost packet does not count before that is there."""
 _COUNTED = [

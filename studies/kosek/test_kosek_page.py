@@ -427,18 +427,21 @@ def test_pairs_leave_out_what_both_have_in_common() -> None:
 
 
 def test_few_trials_are_compared_with_those_of_the_same_draws() -> None:
-    """Of two trials with proxies, each of which has twice the bytes of its partner among five."""
+    """Of five trials with proxies, each of which has twice the bytes of its partner among six."""
 
     def arrivals(bytes_of: dict[str, float]) -> Arrivals:
         records = [fake_run.change(trial(("geo-tum", "1%"), "direct", 1, SLOW), seed=one) for one in bytes_of]
         values = np.array([[one] for one in bytes_of.values()])
         return Arrivals(tuple(records), values, values)
 
-    direct = arrivals({"a": 1.0, "b": 9.0, "c": 2.0, "d": 8.0, "e": 7.0})
-    found = times_as_much(arrivals({"c": 4.0, "a": 2.0}), direct, 0.1)
-    assert found is not None and found.value == pytest.approx(2)
-    other = times_as_much(arrivals({"c": 4.0, "z": 2.0}), direct, 0.1)
-    assert other is not None and other.value == pytest.approx(3 / 5.4), "a trial without a partner: all count"
+    direct = arrivals({"a": 1.0, "b": 9.0, "c": 2.0, "d": 8.0, "e": 7.0, "f": 6.0})
+    few = {"e": 14.0, "c": 4.0, "a": 2.0, "d": 16.0, "f": 12.0}
+    found = times_as_much(arrivals(few), direct, 0.1)
+    assert found is not None and found.value == found.low == found.high == pytest.approx(2)
+    other = times_as_much(arrivals({**few, "z": 12.0}), direct, 0.1)
+    assert other is not None and other.value == pytest.approx(60 / 33), "one without a partner: all count"
+    rest = times_as_much(arrivals({"a": 2.0, "c": 4.0}), direct, 0.1)
+    assert rest is not None and rest.value == pytest.approx(3 / 5.5), "too few for pairs"
 
 
 def test_ratios_of_means_of_what_does_not_vary_or_is_alone() -> None:

@@ -58,6 +58,10 @@ def test_the_ratio_of_pairs_by_hand() -> None:
     assert math.log(found.low) == pytest.approx(2 - 12.7062, rel=1e-5)
     same = paired_ratio([1, 2], [3, 6])
     assert same is not None and same.low == same.value == same.high == pytest.approx(3) and same.p == 0
+    near = paired_ratio([1, 2, 3, 4, 5], [one * (1 + 1e-9 * one) for one in (1, 2, 3, 4, 5)])
+    assert near is not None and near.value == near.low == near.high == near.p == 1, (
+        "rounding is no difference"
+    )
     assert paired_ratio([], []) is None and paired_ratio([0.0, 1.0], [1.0, 1.0]) is None
     alone = paired_ratio([1.0], [2.0])
     assert alone is not None and alone.value == pytest.approx(2) and alone.low is alone.p is None

@@ -28,6 +28,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 CONFIDENCE = 0.95
+_EQUAL = 1e-6  # relative: pairs that differ by less are equal; a site's values have 7 digits
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,11 @@ def paired_ratio(
     """
     if not first or not all(0 < value < math.inf for value in (*first, *second)):
         return None
-    difference, error = on_logarithms([b / a for a, b in zip(first, second, strict=True)])
+    ratios = [b / a for a, b in zip(first, second, strict=True)]
+    difference, error = on_logarithms(ratios)
+    if error is not None and max(ratios) / min(ratios) - 1 < _EQUAL:
+        error = 0.0
+        difference = 0.0 if abs(difference) < _EQUAL else difference
     value = math.exp(difference)
     if error is None:
         return Ratio(value)

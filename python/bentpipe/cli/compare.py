@@ -31,7 +31,7 @@ from bentpipe.plan import treatments
 _METHOD = (
     "A, B: geometric means of the trials that succeeded; tables of a run have arithmetic ones. B/A: their "
     f"ratio with its {CONFIDENCE:.0%} interval, by t on logarithms, of pairs with the same seed if all "
-    "are such. *: significant by Benjamini and Hochberg; at most "
+    "are such, and five or more. *: significant by Benjamini and Hochberg; at most "
     f"{FALSE_DISCOVERIES:.0%} of these are none, on average."
 )
 

@@ -123,8 +123,10 @@ def _check_same_plan(folder: RunFolder, plan: Plan, request: PlanRequest) -> Non
             "show it: bentpipe report, bentpipe compare",
         )
     new = plan
-    if request.name is not None:  # a run keeps its draws: those from before there was a choice name none
-        new = msgspec.structs.replace(campaign.load(request.name), draws=plan.draws)
+    if request.name is not None:
+        new = campaign.load(request.name)
+        if new.draws == campaign.DEFAULT_DRAWS:  # a run from before there was a choice keeps its own
+            new = msgspec.structs.replace(new, draws=plan.draws)
     differs = campaign.difference(plan, request.changed(new))
     if differs:
         raise UsageError(

@@ -86,7 +86,7 @@ export function method(site: Site): string {
   const share = (value: number) => `${(value * 100).toFixed(0)}\u202f%`;
   return (
     `A, B: geometric means of the trials that succeeded; tables of a run have arithmetic ones. ` +
-    `B/A: their ratio with its ${share(site.confidence)} interval, by t on logarithms, of pairs with the same seed if all are such. ` +
+    `B/A: their ratio with its ${share(site.confidence)} interval, by t on logarithms, of pairs with the same seed if all are such, and five or more. ` +
     `*: significant by Benjamini and Hochberg over all that are compared; at most ${share(site.false_discoveries)} of these are none, on average.`
   );
 }

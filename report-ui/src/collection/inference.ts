@@ -5,6 +5,9 @@
 // That module says what the model is, and where it comes from. tests/python/test_site_comparison.py holds what comes out
 // here against `bentpipe compare`, over drawn runs.
 
+/** Relative: pairs that differ by less are equal; the values of a site have 7 digits. */
+const EQUAL = 1e-6;
+
 /** How many times as large the second of two samples is. */
 export interface Ratio {
   value: number;
@@ -31,7 +34,12 @@ export function ratio(first: number[], second: number[]): Ratio | null {
 /** The same where each value of `second` belongs to the one of `first` in its place. */
 export function pairedRatio(first: number[], second: number[]): Ratio | null {
   if (!isPositive(first) || !isPositive(second)) return null;
-  const { mean: difference, error } = onLogarithms(second.map((value, i) => value / first[i]!));
+  const ratios = second.map((value, i) => value / first[i]!);
+  let { mean: difference, error } = onLogarithms(ratios);
+  if (error !== null && Math.max(...ratios) / Math.min(...ratios) - 1 < EQUAL) {
+    error = 0;
+    if (Math.abs(difference) < EQUAL) difference = 0;
+  }
   const value = Math.exp(difference);
   if (error === null) return { value, p: null, interval: () => null };
   if (error === 0) return { value, p: difference === 0 ? 1 : 0, interval: () => [value, value] };

@@ -78,7 +78,7 @@ export function group(site: Site, all: Trials, key: (place: number) => number): 
   return found;
 }
 
-/** The ratio of geometric means, second / first: of pairs of trials where both samples have the same seeds, each once,
+/** The ratio of geometric means, second / first: of pairs of trials where both samples have the same seeds, five or more and each once,
  * else of independent ones. As python/bentpipe/analysis/cell_ratio.py has it. */
 export function sampleRatio(first: Sample, second: Sample): Ratio | null {
   const seeds = new Set(first.seeds);
