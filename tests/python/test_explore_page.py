@@ -36,7 +36,8 @@ def page(server: Server, tmp_path: Path) -> Iterator[OpenPage]:
     with open_page.opened(tmp_path / "profile") as page:
         page.resize(1400, 900)
         page.open(server.address)
-        page.wait_for(f"{DONE} > 0")
+        # The first frame is painted after the first reply has come: on a busy machine after the last one, too.
+        page.wait_for(f"{DONE} > 0 && {DRAWN} > 0")
         yield page
 
 
