@@ -36,7 +36,7 @@ def page(server: Server, tmp_path: Path) -> Iterator[OpenPage]:
     with open_page.opened(tmp_path / "profile") as page:
         page.resize(1400, 900)
         page.open(server.address)
-        # The first frame is painted after the first reply has come: on a busy machine after the last one, too.
+        # The first frame is painted after its reply has come: on a busy machine after the last reply, too.
         page.wait_for(f"{DONE} > 0 && {DRAWN} > 0")
         yield page
 
