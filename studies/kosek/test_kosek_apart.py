@@ -190,7 +190,7 @@ def test_pages_in_a_browser_stand_beside_the_papers_table(bentpipe: Command) -> 
     # Of the paper 7.344 / 7.669 and 9.409 / 16.865, and 11.144 / 10.806.
     assert row(below, "HTTP/3, GEO, 0 % of loss")[:1] == ["0.96"]
     said = row(below, "HTTP/3, GEO, 1 % of loss")
-    assert said[0] == "0.56" and said[1].startswith("0.56") and said[2] == "agrees"
+    assert said[0] == "0.56" and said[1].startswith("0.56 (") and said[2] == "agrees"
     assert row(below, "HTTP/1.1, GEO, 0 % of loss")[::2] == ["1.03", "contradicts"]
     words = " ".join(below.split())
     assert "Of 3 ratios of its page load times with proxies and without, " in words
