@@ -183,3 +183,17 @@ def test_what_is_significant_is_what_their_rule_rejects(thousandths: list[int]) 
     assert {place for place, q in enumerate(found) if q is not None and q <= rate} == stepped_up(
         p_values, rate
     )
+
+
+@pytest.mark.parametrize(("count", "narrower"), [(3, False), (5, True), (10, True)])
+def test_pairs_are_narrower_from_five_on(count: int, narrower: bool) -> None:
+    """The intervals of samples whose logarithms have a correlation of 0.3."""
+    draw, widths = np.random.default_rng(7), []
+    for _ in range(1000):
+        first, other = draw.normal(size=(2, count))
+        second = 0.3 * first + math.sqrt(1 - 0.3**2) * other
+        both = [np.exp(one).tolist() for one in (first, second)]
+        pairs, apart = paired_ratio(both[0], both[1]), ratio(both[0], both[1])
+        assert pairs and apart and pairs.low and pairs.high and apart.low and apart.high
+        widths.append(math.log(pairs.high / pairs.low) / math.log(apart.high / apart.low))
+    assert (float(np.median(widths)) < 1) is narrower

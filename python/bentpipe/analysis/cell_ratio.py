@@ -17,7 +17,7 @@ from bentpipe.runs.records import Record
 from bentpipe.testbed import RUNNER
 
 Measured = Callable[[Record], float | None]
-LEAST = 5  # with a correlation of 0.3 pairs are narrower from five on, with 0.6 they are at three
+LEAST = 5  # with a correlation of 0.3 pairs are narrower from five on (`tests/python/test_inference.py`)
 EQUIVALENCE = 1 - 2 * (1 - CONFIDENCE)  # the confidence of two one-sided tests at 5 %
 
 
