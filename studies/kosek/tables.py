@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from bentpipe.analysis.inference import Ratio
+from bentpipe.analysis.trial_marks import marked_trials
 from bentpipe.study.markdown import number, table
 from bentpipe.study.quantiles import median
 
@@ -114,8 +115,11 @@ def goodputs(study: KosekRuns, chains: dict[str, str], known: Kosek) -> str:
                     total = f"{then.received(transport, proxies=proxies)[until - 1]:.1f}"
                     rates = then.rates(transport, proxies=proxies)
                     late = f"{rates[until - _STEADY_S : until].mean():.1f}"
-                row.append(f"{mine.at(study.until_s).mean() / MB:.1f} / {total}")
-                row.append(f"{last_rate(study, mine)} / {late}")
+                texts = (
+                    f"{mine.at(study.until_s).mean() / MB:.1f} / {total}",
+                    f"{last_rate(study, mine)} / {late}",
+                )
+                row += [marked_trials(text, mine.records) for text in texts]
             rows.append(row)
     names = [f"{WORDS[one]}{', proxies' if way else ''}" for one, way in curves]
     head = ["here / published"]
@@ -142,8 +146,12 @@ def ends(study: KosekRuns, chains: dict[str, str]) -> str:
                     continue
                 proxied, direct = both
                 rate = study.rate_bps(road)
-                slow = [number(median(finite(one.slow_start_s)), 1, " s") for one in (direct, proxied)]
-                full = [one.when_full(rate) for one in (direct, proxied)]
+                each = (direct, proxied)
+                slow = [
+                    marked_trials(number(median(finite(one.slow_start_s)), 1, " s"), one.records)
+                    for one in each
+                ]
+                full = [marked_trials(one.when_full(rate), one.records) for one in each]
                 rows.append([f"{road.title}: {WORDS[transport]}", *slow, *full])
     return table(["", "slow start ends: direct", "proxies", "link full: direct", "proxies"], rows)
 

@@ -13,12 +13,14 @@ from xml.etree import ElementTree
 import fake_run
 import numpy as np
 import pytest
+import study_marks
 from conftest import Command, Done
 from kosek import published
 from kosek.causes import Setting
 from kosek.means import ratio_of_means, times_as_much
 from kosek.runs import Arrivals, LossyPath, arrived, has, in_order, ratio, second_of_peak, shown
 
+from bentpipe.analysis.trial_marks import RunCell
 from bentpipe.runs.records import Record
 
 TCP_CHAIN = "tcp-pep terminal:cc=newreno:iw=100,gateway:cc=newreno:iw=100"
@@ -555,3 +557,16 @@ def test_headers_and_what_came_twice_do_not_count() -> None:
     whole = one.received_bytes[-1] - HANDSHAKE
     with_headers = fake_run.change(one, goodput_bps=0.9 * whole * 8 / (18 - SLOW[0]))
     assert arrived(with_headers, 15.0) == pytest.approx(0.9 * arrived(one, 15.0), rel=1e-3)
+
+
+def test_what_a_curve_has_leads_to_its_trials() -> None:
+    run = first_run()
+    found = study_marks.leading("kosek", ["--run", str(run)])
+    wanted = [
+        trial(("geo-tum", "1%"), treatment, 1, shape).cell_key
+        for treatment, shape in (("direct", SLOW), (CHAIN, FAST))
+    ]
+    leads = [one for there in found.values() for one in there]
+    assert None not in leads
+    for key in wanted:
+        assert leads.count(RunCell(run, key)) == 4  # MB, Mbit/s, the end of slow start, the full link

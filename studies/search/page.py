@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+from bentpipe.analysis.trial_marks import marked_trials
 from bentpipe.errors import BentpipeError
 from bentpipe.study import claims as study_claims
 from bentpipe.study import closing, markdown
@@ -192,7 +193,9 @@ def _runs(study: PublishedComparison) -> list[str]:
         then = study.then(one)
         numbers = [then.all, then.first_round_trip, then.medium, then.clean] if then else ["-"] * 4
         early = len(one.runs) - len(one.clean)
-        rows.append([literal(one.server), *map(str, [len(one.runs), early, len(one.clean), *numbers])])
+        records = [run.record for run in one.runs]
+        here = [marked_trials(str(count), records) for count in (len(one.runs), early, len(one.clean))]
+        rows.append([literal(one.server), *here, *map(str, numbers)])
         if one is study.baseline:
             for text, name in _BASELINES:
                 then = study.known.runs[name]

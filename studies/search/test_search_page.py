@@ -10,9 +10,11 @@ from xml.etree import ElementTree
 
 import fake_run
 import pytest
+import study_marks
 from conftest import Command
 from search import answer, published
 
+from bentpipe.analysis.trial_marks import RunCell
 from bentpipe.runs.records import Record
 from bentpipe.study.claims import Claim, MeasuredValue, Published
 from bentpipe.study.quantiles import median, quantile, share_of
@@ -271,3 +273,10 @@ def test_three_seconds_are_denied_only_by_the_interval(
     title = text.partition("\n")[0]
     assert ("and not 3 s" in title) == is_less, title
     assert ("Do not expect files much earlier." in " ".join(text.split())) == is_less
+
+
+def test_counts_of_runs_lead_to_them() -> None:
+    write()
+    found = study_marks.leading("search", ["--run", "run"])
+    wanted = [RunCell(Path("run"), run(server, 1, 0.0).cell_key) for server in (LOGS, KEEPS, LOWERS)]
+    assert found["20"] == [wanted[0], wanted[1], wanted[1], wanted[2], wanted[2]]  # all, and the clean

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,7 +32,12 @@ def marked(text: str, cell: Cell | None) -> str:
     """The text of a table's cell, with the mark of the trials that it is made from; without any where there
     are none, or no text.
     """
-    return f"{text}<!-- trials {digest(cell.records)} -->" if text and cell and cell.records else text
+    return marked_trials(text, cell.records) if cell else text
+
+
+def marked_trials(text: str, records: Sequence[Record]) -> str:
+    """The same of trials that the caller has in no cell."""
+    return f"{text}<!-- trials {digest(records)} -->" if text and records else text
 
 
 def digest(records: Iterable[Record]) -> str:
