@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
 from bentpipe.analysis.cell_ratio import cell_ratio
-from bentpipe.analysis.inference import CONFIDENCE, Ratio, t_quantile
-from bentpipe.study import forest
+from bentpipe.analysis.inference import Ratio
+from bentpipe.study import forest, means
 from bentpipe.study.claims import Claim, MeasuredValue, Published, tally
 from bentpipe.study.front import Front, Picture, fitting
 from bentpipe.study.markdown import several
@@ -101,7 +100,7 @@ def _configurations(runs: KuhnRuns, known: Kuhn) -> list[Claim]:
             )
     for size in SIZES:
         both = [_times_of(runs.transfer(CLEAN, mine.get(letter), size)) for letter in "CD"]
-        gain = _difference(both[0], both[1])
+        gain = means.difference(both[0], both[1])
         if gain is not None:
             text = f"An initial window of 100 saves this time ({size} MB, C to D)"
             published = Published.difference(known.initial_window_gain_s, _LEAST_S, _READ_OFF)
@@ -122,32 +121,14 @@ def _times_of(found: Transfers | None) -> list[float]:
     return found.from_request_s if found is not None and found.is_whole else []
 
 
-def _difference(first: Sequence[float], second: Sequence[float]) -> MeasuredValue | None:
-    """The first mean less the second, with Welch's interval; where nothing varies both ends are the value."""
-    if not first or not second:
-        return None
-    value = statistics.fmean(first) - statistics.fmean(second)
-    if min(len(first), len(second)) < 2:
-        return MeasuredValue(value, None, None)
-    errors = [statistics.variance(one) / len(one) for one in (first, second)]
-    error = sum(errors)
-    if error == 0:
-        return MeasuredValue(value, value, value)
-    freedom = error**2 / sum(
-        part**2 / (len(one) - 1) for part, one in zip(errors, (first, second), strict=True)
-    )
-    reach = t_quantile(CONFIDENCE, freedom) * math.sqrt(error)
-    return MeasuredValue(value, value - reach, value + reach)
-
-
 def _goodputs(runs: KuhnRuns, known: Kuhn) -> list[Claim]:
     """Table II."""
     found = []
     for row in known.losses.rows:
         values = losses.at(row.loss, runs.losing(losses.TABLE))
-        if not values:
+        measured, loss = means.arithmetic(values), f"{100 * row.loss:g} %"
+        if measured is None:
             continue
-        measured, loss = _arithmetic(values), f"{100 * row.loss:g} %"
         text, label = (
             f"Goodput of CUBIC over 10 Mbit/s with {loss} of loss",
             f"goodput of CUBIC, {loss} of loss",
@@ -156,14 +137,6 @@ def _goodputs(runs: KuhnRuns, known: Kuhn) -> list[Claim]:
         then = losses.goodput(row, known)
         found.append(Claim(text, said, Published.number(1.0), _over(measured, then), here, label))
     return found
-
-
-def _arithmetic(values: Sequence[float]) -> MeasuredValue:
-    mean = statistics.fmean(values)
-    if len(values) < 2:
-        return MeasuredValue(mean, None, None)
-    reach = t_quantile(CONFIDENCE, len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
-    return MeasuredValue(mean, mean - reach, mean + reach)
 
 
 def front(runs: KuhnRuns, known: Kuhn, found: Sequence[Claim], folder: Path) -> Front:

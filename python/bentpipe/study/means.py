@@ -67,6 +67,27 @@ def arithmetic(
     return MeasuredValue(value, max(value - reach, least), min(value + reach, most))
 
 
+def difference(first: Sequence[float], second: Sequence[float]) -> MeasuredValue | None:
+    """The first arithmetic mean less the second, with Welch's interval of 95 %: both ends are the value where
+    nothing varies, and there are none if one side is a single value. None if a side has no value.
+    """
+    if not first or not second:
+        return None
+    value = statistics.fmean(first) - statistics.fmean(second)
+    if min(len(first), len(second)) < 2:
+        return MeasuredValue(value, None, None)
+    errors = [
+        (0.0 if min(one) == max(one) else statistics.variance(one) / len(one), len(one) - 1)
+        for one in (first, second)
+    ]
+    error = sum(part for part, _ in errors)
+    if error == 0:
+        return MeasuredValue(value, value, value)
+    freedom = error**2 / sum(part**2 / count for part, count in errors)
+    reach = t_quantile(CONFIDENCE, freedom) * math.sqrt(error)
+    return MeasuredValue(value, value - reach, value + reach)
+
+
 def best(means: Mapping[Key, GeometricMean]) -> Key | None:
     """The key whose interval lies above all others; None if there is none."""
     if len(means) < 2:
