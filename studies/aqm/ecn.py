@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 
 from bentpipe.analysis.cells import Cell
 from bentpipe.runs.records import Record
-from bentpipe.study.markdown import listed, literal, several, table
-from bentpipe.study.quantiles import median_of
+from bentpipe.study.front import folded
+from bentpipe.study.markdown import literal, several, table
 
-from .disciplines import discipline, path_of
+from .disciplines import discipline
 
 _MARKING = ("codel", "fq-codel")
 _HOW = """Behind CoDel and FQ-CoDel, over all paths. *Sets*: the codepoint of the server's packets with data
@@ -25,49 +25,26 @@ def sections(single: Sequence[Cell]) -> list[str]:
     if not rows:
         return []
     head = ["server", "sets", "marked", "reported", "slowed down"]
-    return ["## Who speaks ECN", _HOW, table(head, rows, left=2)]
+    shown = folded("ECN of each server", table(head, rows, left=2))
+    return ["## Who speaks ECN", counted(single), _HOW, *shown]
 
 
-def sentence(single: Sequence[Cell]) -> str:
-    """How many set it, how many of these answer, and what marks in place of drops change for them."""
+def setting(single: Sequence[Cell]) -> set[str]:
+    """The servers that set ECT."""
+    return {server for server, records in _by_server(single).items() if _sets(records)}
+
+
+def counted(single: Sequence[Cell]) -> str:
+    """How many servers set ECT, and how many of these slow down when marks are reported."""
     found = _by_server(single)
-    if not found:
-        return ""
-    setting = {server: records for server, records in found.items() if _sets(records)}
+    those = [found[server] for server in setting(single)]
     answering = [
-        one
-        for one in setting.values()
-        if _sum(one, "forward_ce_answered") > _sum(one, "forward_ce_rounds") / 2
+        one for one in those if _sum(one, "forward_ce_answered") > _sum(one, "forward_ce_rounds") / 2
     ]
     return (
-        f"Of {several(len(found), 'server')}, {len(setting)} set ECT, and {len(answering)} of these slow "
-        f"down in more than half of the round trips in which marks are reported{_change(single, setting)}."
+        f"Of {several(len(found), 'server')}, {len(those)} set ECT, and {len(answering)} of these slow down "
+        "in more than half of the round trips in which marks are reported."
     )
-
-
-def _change(single: Sequence[Cell], setting: Container[str]) -> str:
-    """What marks in place of drops do to the completion of servers that set ECT: the least and the most over
-    each path, with server and discipline.
-    """
-    completion = {
-        (path_of(one), one.key.server, discipline(one)): median_of(one, "completion_s")
-        for one in single
-        if one.key.server in setting and not one.failures
-    }
-    changes: dict[str, list[tuple[float, str]]] = {}
-    for (path, server, name), marked in completion.items():
-        dropped = completion.get((path, server, f"{name}, ecn=off"))
-        if marked is not None and dropped is not None:
-            changes.setdefault(path, []).append((marked / dropped - 1, f"{literal(server)}, {name}"))
-    if not changes:
-        return ""
-    said = [f"by {_range(some)} over {literal(path)}" for path, some in changes.items()]
-    return f"; marks in place of drops change the completion of those that set ECT {listed(said)}"
-
-
-def _range(changes: Sequence[tuple[float, str]]) -> str:
-    ends = [f"{100 * change:+.0f} % ({of})" for change, of in (min(changes), max(changes))]
-    return ends[0] if len(changes) == 1 else " to ".join(ends)
 
 
 def _by_server(single: Sequence[Cell]) -> dict[str, list[Record]]:

@@ -10,16 +10,17 @@ from pathlib import Path
 
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.study import closing, markdown
+from bentpipe.study.markdown import listed
 from bentpipe.study.source import Source, pooled
 
-from . import ecn, one_flow, two_flows
+from . import answer, comparison, ecn, one_flow, two_flows
 from .disciplines import TAIL, discipline, path_of
 
 _HOW = """Each queue holds one bandwidth-delay product, and each discipline has the defaults of its RFC:
 [CoDel](https://www.rfc-editor.org/rfc/rfc8289), [FQ-CoDel](https://www.rfc-editor.org/rfc/rfc8290),
 [PIE](https://www.rfc-editor.org/rfc/rfc8033), [DualPI2](https://www.rfc-editor.org/rfc/rfc9332). These are
-made for round trips up to 100 ms; `sat` has 600 ms. *Queueing* is by how much longer a packet was on its way
-to the client than the links' least delay. All figures are medians over the trials of a cell."""
+made for round trips up to 100 ms{}. *Queueing* is the delay of a packet on its way to the client beyond the
+least delay of the links. Tables have medians over the trials of a cell."""
 
 
 class Page:
@@ -42,6 +43,11 @@ class Page:
         """Of two flows."""
         return [one for one in self.cells if " + " in one.key.workload]
 
+    def round_trip_ms(self, scenario: str) -> float | None:
+        """The round trip without queueing over a scenario; None where no run says it."""
+        states = (one.manifest.scenarios.get(scenario) for one in self.sources)
+        return next((one.summary.get("rtt_ms") for one in states if one is not None), None)
+
 
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     """Write the page to `folder`. BentpipeError if the runs have no discipline beside drop-tail."""
@@ -50,13 +56,14 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
         raise runs[0].refused(
             "wanted are single flows, and a sweep of forward.queue with and without an aqm", "run aqm"
         )
+    front = answer.front(page.single, page.shared, folder)
     file = folder / "aqm.md"
-    file.write_text(markdown.page(_sections(page)))
-    return [file]
+    file.write_text(markdown.page([*front.parts(), *_sections(page)]))
+    return [file, *([] if front.picture is None else [front.picture.file])]
 
 
 def _sections(page: Page) -> list[str]:
-    parts = ["# Queue disciplines and ECN", _answer(page), _HOW, *ecn.sections(page.single)]
+    parts = ["## What was run", _HOW.format(_round_trips(page)), comparison.HOW, *ecn.sections(page.single)]
     for path in dict.fromkeys(map(path_of, page.single)):
         mine = [one for one in page.single if path_of(one) == path]
         parts += [f"## {path}", *one_flow.sections(mine)]
@@ -64,10 +71,8 @@ def _sections(page: Page) -> list[str]:
     return [*parts, *closing.of_all(page.sources)]
 
 
-def _answer(page: Page) -> str:
-    """The answer: a sentence on single flows, one on ECN, one on two flows."""
-    by_path: dict[str, list[Cell]] = {}
-    for one in page.single:
-        by_path.setdefault(path_of(one), []).append(one)
-    sentences = [one_flow.sentence(by_path), ecn.sentence(page.single), two_flows.sentence(page.shared)]
-    return " ".join(one for one in sentences if one)
+def _round_trips(page: Page) -> str:
+    """The round trip of each path, as the end of a sentence; "" where the runs do not say it."""
+    known = {path_of(one): page.round_trip_ms(one.key.scenario) for one in page.single}
+    shown = [f"`{name}` has {time_ms:.0f} ms" for name, time_ms in known.items() if time_ms is not None]
+    return f"; {listed(shown)}" if shown else ""

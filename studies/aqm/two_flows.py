@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from bentpipe.analysis.cells import Cell
 from bentpipe.analysis.trial_marks import marked
+from bentpipe.study.claims import MeasuredValue
+from bentpipe.study.front import folded
 from bentpipe.study.markdown import literal, number, table
+from bentpipe.study.means import arithmetic
 from bentpipe.study.quantiles import median
 
-from .disciplines import TAIL, discipline, in_order, path_of
+from .disciplines import TAIL, discipline, in_order
 
 _SPARSE = "frames:"
 _HOW = """Two flows of a kind, the second a second later: Jain's index over the time in which both are there
@@ -21,52 +25,52 @@ sparse flow's packets, in milliseconds, what half did not exceed / what 99 % did
 
 def sections(shared: Sequence[Cell]) -> list[str]:
     """The tables of one path."""
-    sparse, equal = _both(shared)
-    parts = [_HOW, _grid(equal, "server", _index)] if equal else []
-    return parts + ([_HOW_SPARSE, _grid(sparse, "bulk flow", _waits)] if sparse else [])
+    sparse, equal = both(shared)
+    parts = folded("Two equal flows", _HOW, _grid(equal, "server", _index)) if equal else []
+    if sparse:
+        parts += folded("A sparse flow beside a bulk one", _HOW_SPARSE, _grid(sparse, "bulk flow", _waits))
+    return parts
 
 
-def sentence(shared: Sequence[Cell]) -> str:
-    """What disciplines do for a sparse flow and for two equal ones, over all paths and bulk flows."""
-    sparse, equal = _both(shared)
-    waits = _by_discipline(sparse, _waiting)
-    indices = _by_discipline(equal, _least_index)
-    if TAIL not in waits or len(waits) < 2:
-        return ""
-    best = min(waits, key=lambda name: waits[name])
-    said = (
-        f"Beside a bulk flow, 99 % of a sparse flow's packets wait at most {waits[TAIL]:.0f} ms behind "
-        f"drop-tail and {waits[best]:.1f} ms behind {best} (medians over {len(set(map(path_of, sparse)))} "
-        "paths and all bulk flows)"
-    )
-    if TAIL not in indices or len(indices) < 2:
-        return f"{said}."
-    fairest = max(indices, key=lambda name: indices[name])
-    return (
-        f"{said}, and Jain's index of two equal flows falls to {indices[TAIL]:.2f} behind drop-tail, and "
-        f"behind {fairest} to {indices[fairest]:.2f} (least of all pairs)."
-    )
-
-
-def _both(shared: Sequence[Cell]) -> tuple[list[Cell], list[Cell]]:
+def both(shared: Sequence[Cell]) -> tuple[list[Cell], list[Cell]]:
     """Cells with a sparse flow, and those with two equal ones."""
     sparse = [one for one in shared if _SPARSE in one.key.workload]
     return sparse, [one for one in shared if _SPARSE not in one.key.workload]
 
 
-def _by_discipline(
-    some: Sequence[Cell], figure: Callable[[Sequence[Cell]], float | None]
-) -> dict[str, float]:
-    found = {name: figure([one for one in some if discipline(one) == name]) for name in in_order(some)}
-    return {name: value for name, value in found.items() if value is not None}
+@dataclass(frozen=True)
+class IndexChange:
+    """Jain's index of two equal flows over a path, means over servers: behind drop-tail, and behind the
+    discipline with the largest mean of those whose interval is above drop-tail's.
+    """
+
+    tail: MeasuredValue
+    discipline: str | None  # None if no interval is above
+    raised: MeasuredValue | None
 
 
-def _least_index(some: Sequence[Cell]) -> float | None:
-    return min((index for one in some for index in _indices(one)), default=None)
+def index_change(shared: Sequence[Cell]) -> IndexChange | None:
+    """What disciplines do to the index over a path; None without an index behind both."""
+    equal = both(shared)[1]
+    means = {name: mean for name in in_order(equal) if (mean := _mean_index(equal, name)) is not None}
+    tail = means.pop(TAIL, None)
+    if tail is None or not means:
+        return None
+    higher = {name: mean for name, mean in means.items() if _is_above(mean, tail)}
+    best = max(higher, key=lambda name: higher[name].value, default=None)
+    return IndexChange(tail, best, higher.get(best or ""))
 
 
-def _waiting(some: Sequence[Cell]) -> float | None:
-    return median(_of_second(one, "forward_queueing_p99_ms") for one in some)
+def _mean_index(equal: Sequence[Cell], name: str) -> MeasuredValue | None:
+    """The mean over servers of their trials' means, behind a discipline; None where a trial has none."""
+    mine = [one for one in equal if discipline(one) == name]
+    if any(len(_indices(one)) < len(one.records) for one in mine):
+        return None
+    return arithmetic([statistics.fmean(_indices(one)) for one in mine], 0.0, 1.0)
+
+
+def _is_above(one: MeasuredValue, other: MeasuredValue) -> bool:
+    return one.low is not None and other.high is not None and one.low > other.high
 
 
 def _grid(some: Sequence[Cell], first: str, show: Callable[[Cell], str]) -> str:
