@@ -16,6 +16,8 @@ _PLAIN = "geo-tum"
 _THERE_MS = {"quic": 25, "tcp": 10}  # that the source's satellite adds (section II-F)
 _ASSIGNED, _REQUESTS = "return.rate.cra", "return.rate.vbdc"
 _WHOLE = "9.7 Mbit/s, the whole carrier"
+_FRAMES = "no carriers: frames of 10 ms forward, 26.5 ms back"
+_ALONE = "nothing: requests alone"
 _SUPERFRAME_MS = 26.5
 _HANDSHAKES = """A paper ([kosek](../kosek/kosek.md)) measured some 25 ms more for QUIC's handshakes over
 its emulated satellite than delays explain, and 10 ms more for TCP's, and found no single cause.
@@ -24,10 +26,6 @@ superframes of 26.5 ms on the way back, 9.7 Mbit/s, of which the terminal always
 They are compared with `geo-tum` at the same two rates, without carriers; by itself that has 19.6 and 5.2
 Mbit/s. How many milliseconds more than over `geo-tum` at the carriers' rates the client's handshake takes,
 and in parentheses the first byte of the file:"""
-_AFTER = """What a frame of a fixed duration carries arrives when that ends: with the default durations of
-OpenSAND, 10 and 26.5 ms, a round trip over plain rates takes about as much longer as the paper has for QUIC's
-handshake, and so does each further round trip. That TCP had less to wait for, and the first byte no more than
-the handshake, they do not explain."""
 _ATTENUATION = """The paper's emulation has attenuation among its parameters, and leaves it at 0 dB.
 With its one MODCOD, QPSK 1/4, whose threshold is -2.35 dB, and Es/N0 of 20 dB, attenuation does nothing up to
 22.35 dB; with more nothing arrives, and where that is so throughout, the scenario is refused. Seconds until
@@ -50,8 +48,9 @@ def handshakes(cells: Sequence[Cell]) -> list[str]:
     ]
     there = ["published", *(f"{_THERE_MS[_transport(one)]}" for one in base.values())]
     head = ["always assigned to the terminal", *map(literal, base)]
-    after = " ".join([*_added(rows, base), _AFTER, *_waits(rows, base)])
-    return ["## Handshakes over carriers", _HANDSHAKES, table(head, [*table_rows, there]), after]
+    after = " ".join([*_added(rows, base), *_framed(rows, base), *_waits(rows, base)])
+    parts = ["## Handshakes over carriers", _HANDSHAKES, table(head, [*table_rows, there])]
+    return [*parts, *([after] if after else [])]
 
 
 def _row(label: str) -> str:
@@ -59,11 +58,11 @@ def _row(label: str) -> str:
     scenario = labels.scenario(label)
     values = scenario.values
     if scenario.name == _PLAIN and "forward.frame" in values:
-        return "no carriers: frames of 10 ms forward, 26.5 ms back"
+        return _FRAMES
     if scenario.name == _PLAIN:
         return "" if "return.rate" in values else "no carriers: 19.6 Mbit/s forward, 5.2 back"
     if _REQUESTS in values:
-        return "nothing: requests alone"
+        return _ALONE
     return values.get(_ASSIGNED, _WHOLE).replace("kbit", " kbit")
 
 
@@ -82,9 +81,9 @@ def _more_ms(cell: Cell | None, base: Cell, column: str = "handshake_s") -> floa
     return None if here is None or there is None else 1000 * (here - there)
 
 
-def _beyond(row: Mapping[str, Cell], base: Mapping[str, Cell]) -> list[float]:
-    """Milliseconds of each server's handshake beyond those of `base`."""
-    found = [_more_ms(row.get(server), plain) for server, plain in base.items()]
+def _beyond(row: Mapping[str, Cell], base: Mapping[str, Cell], column: str = "handshake_s") -> list[float]:
+    """Milliseconds of each server's handshake, or of another column, beyond those of `base`."""
+    found = [_more_ms(row.get(server), plain, column) for server, plain in base.items()]
     return [one for one in found if one is not None]
 
 
@@ -98,17 +97,43 @@ def _added(rows: Mapping[str, Mapping[str, Cell]], base: Mapping[str, Cell]) -> 
     ]
 
 
+def _framed(rows: Mapping[str, Mapping[str, Cell]], base: Mapping[str, Cell]) -> list[str]:
+    """What frames of a fixed duration add, beside what the paper has."""
+    row = rows.get(_FRAMES, {})
+    parts = []
+    for transport, published_ms in _THERE_MS.items():
+        mine = {server: cell for server, cell in base.items() if _transport(cell) == transport}
+        if added := _beyond(row, mine):
+            parts.append(f"{span(added, 1)} ms over {transport.upper()}, where the paper has {published_ms}")
+    first_bytes = _beyond(row, base, "ttfb_s")
+    if not parts or not first_bytes:
+        return []
+    return [
+        "What a frame of a fixed duration carries arrives when the frame ends: with the default durations of "
+        "OpenSAND, 10 and 26.5 ms, a handshake over plain rates takes longer by "
+        f"{listed(parts)}. Each further round trip waits again: the first byte comes "
+        f"{span(first_bytes, 1)} ms later, where the paper has no more than for the handshake."
+    ]
+
+
 def _waits(rows: Mapping[str, Mapping[str, Cell]], base: Mapping[str, Cell]) -> list[str]:
-    """For how many superframes the stacks wait where the terminal has less."""
+    """For how many superframes the stacks wait where the terminal has less, and how long where it has
+    nothing.
+    """
     parts = [
         f"with {words} for {span(frames, 0)}"
         for words, row in rows.items()
         if words.endswith("kbit/s") and (frames := [one / _SUPERFRAME_MS for one in _beyond(row, base)])
     ]
-    if not parts:
-        return []
-    return [f"How many superframes a handshake waits for where the terminal has less depends on the stack: "
-            f"{listed(parts)}. Where it has to request all, that is a round trip."]  # fmt: skip
+    found = []
+    if parts:
+        found.append(
+            "How many superframes a handshake waits for where the terminal has less depends on the stack: "
+            f"{listed(parts)}."
+        )
+    if alone := _beyond(rows.get(_ALONE, {}), base):
+        found.append(f"Where it has to request all, a handshake takes {span(alone, 0)} ms longer.")
+    return found
 
 
 def attenuation(cells: Sequence[Cell]) -> list[str]:

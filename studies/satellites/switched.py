@@ -10,8 +10,10 @@ from bentpipe import labels, workload
 from bentpipe.analysis.cell_ratio import cell_ratio
 from bentpipe.analysis.cells import Cell
 from bentpipe.analysis.inference import Ratio, adjusted
-from bentpipe.study.intervals import with_ends
-from bentpipe.study.markdown import literal, table
+from bentpipe.study.claims import MeasuredValue
+from bentpipe.study.front import folded
+from bentpipe.study.markdown import literal, table, trials
+from bentpipe.study.means import GeometricMean
 
 from .cells import completion
 
@@ -29,8 +31,9 @@ _ABOUT = {
     "requested: for acknowledgments in a download, for the file in an upload. What is always assigned "
     "is nobody else's: 528 kbit/s for each of eight are most of the 4.6 Mbit/s that there are.",
     "viasat-dama": "The terminal has 64 kbit/s always and requests the rest, up to 11.8 Mbit/s.",
-    "starlink": "A file of 100 MB takes some 17 s, so that each trial meets one or two handovers. The rate "
-    "is a steady 49 Mbit/s in all rows, 15 on the way back, so that handovers alone differ.",
+    "starlink": "Handovers come every 15 s, and 100 MB take longer than that, so that each trial meets one "
+    "or two of them. The rate is a steady 49 Mbit/s in all rows, 15 on the way back, so that handovers alone "
+    "differ.",
 }
 _WORDS = {
     "forward.rate.modcod=QPSK3/4": "no ACM: QPSK 3/4 throughout, for the shower",
@@ -45,12 +48,18 @@ _WORDS = {
 }
 # Set in all rows of starlink, or together with what names the row.
 _ALWAYS = ("forward.rate=49Mbit/s", "return.rate=15Mbit/s", "return.handovers.")
-_HOW = """Each row switches one thing off against the first. Completion in seconds: medians of 4 trials,
-with the least and the most where they differ by more than 2 %. Behind the semicolon, how many times as long
-as in the first row, by geometric means, with [its
-interval](../../docs/reference/study-verdicts.md#intervals-of-ratios) of 95 % (none where nothing varies);
-bold is what chance could not have made (p < 0.05 after Benjamini and Hochberg, over all comparisons of this
-section)."""
+_HOW = """Each row switches one thing off and is compared with the first row. Seconds are the medians of
+{}, with the least and the most where they differ by more than 2 %. Behind the semicolon stands the time /
+that of the first row, by geometric means, with [its
+interval](../../docs/reference/study-verdicts.md#intervals-of-ratios) of 95 %, unless both ends round to the
+value. In bold are differences beyond chance (p < 0.05 after Benjamini and Hochberg, over all comparisons of
+this section)."""
+# What transfers do without, or have less of, by the key that is set.
+FEATURES = {
+    "forward.rate.modcod": "without ACM",
+    "return.rate.": "with other rules for capacity on demand",
+    "forward.handovers.": "without handovers or their losses",
+}
 
 
 class Effect(NamedTuple):
@@ -60,6 +69,17 @@ class Effect(NamedTuple):
     workload: str
     change: str
     server: str
+
+    @property
+    def feature(self) -> str | None:
+        """Without what transfers are, as a sentence says it; None of something else, such as rain."""
+        keys = {words: key for key, words in _WORDS.items()}
+        setting = keys.get(self.change, self.change.strip("`"))
+        return next((words for key, words in FEATURES.items() if setting.startswith(key)), None)
+
+    @property
+    def way(self) -> str:
+        return "upload" if self.workload.startswith("upload") else "download"
 
 
 @dataclass(frozen=True)
@@ -88,7 +108,7 @@ def changed(label: str) -> str:
     said = [f"{key}={value}" for key, value in values.items()]
     said = [one for one in said if not one.startswith(_ALWAYS)]
     if "forward.handovers.gap=0ms" in said:
-        said.remove("forward.handovers.in_flight=forwarded")
+        said = [one for one in said if one != "forward.handovers.in_flight=forwarded"]
     return ", ".join(_WORDS.get(one, f"`{one}`") for one in said)
 
 
@@ -97,19 +117,26 @@ def effects(found: Sequence[Setting]) -> dict[Effect, Ratio]:
     all of them.
     """
     raw: dict[Effect, Ratio] = {}
-    for one in found:
-        for words, row in one.rows.items():
-            for server, cell in row.items():
-                base = one.rows[""].get(server)
-                if not words or base is None or cell.failures or base.failures:
-                    continue
-                value = cell_ratio(base, cell, "completion_s")
-                if value is not None:
-                    raw[Effect(one.scenario, one.workload, words, server)] = value
+    for key, (base, cell) in changes(found).items():
+        if cell.failures or base.failures:
+            continue
+        if (value := cell_ratio(base, cell, "completion_s")) is not None:
+            raw[key] = value
     chances = adjusted([one.p for one in raw.values()])
     return {
         key: Ratio(one.value, one.low, one.high, p)
         for (key, one), p in zip(raw.items(), chances, strict=True)
+    }
+
+
+def changes(found: Sequence[Setting]) -> dict[Effect, tuple[Cell, Cell]]:
+    """The cell of each change, behind the one with nothing switched off; trials may have failed in both."""
+    return {
+        Effect(one.scenario, one.workload, words, server): (one.rows[""][server], cell)
+        for one in found
+        for words, row in one.rows.items()
+        for server, cell in row.items()
+        if words and server in one.rows[""]
     }
 
 
@@ -118,12 +145,13 @@ def sections(found: Sequence[Setting]) -> list[str]:
     if not found:
         return []
     times = effects(found)
-    parts = ["## What is switched off", _HOW]
+    counts = {len(cell.records) for one in found for row in one.rows.values() for cell in row.values()}
+    parts = ["## What is switched off", _HOW.format(trials(counts))]
     for name in dict.fromkeys(one.scenario for one in found):
         parts += [f"### {_HEADS.get(name, name)}", _ABOUT.get(name, "")]
         for one in found:
             if one.scenario == name:
-                parts += [f"{literal(name)}, {workload.title(one.workload)}:", _table(one, times)]
+                parts += folded(f"{literal(name)}, {workload.title(one.workload)}", _table(one, times))
     return parts
 
 
@@ -148,9 +176,26 @@ def _shown(cell: Cell | None, times: Ratio | None) -> str:
 
 def written(times: Ratio) -> str:
     """`1.32 times (1.20 to 1.45)`, in bold where chance could not have made it."""
-    text = with_ends(times.value, times.low, times.high, always=False) + " times"
+    text = MeasuredValue(times.value, times.low, times.high).written() + " times"
     return f"**{text}**" if is_shown(times) else text
 
 
 def is_shown(times: Ratio) -> bool:
     return times.p is not None and times.p < _SIGNIFICANT and f"{times.value:.2f}" != "1.00"
+
+
+def side(times: Ratio, margin: float) -> int:
+    """1 or -1 where a difference is beyond chance, and its whole interval on one side of 1, by more than a
+    margin such as 1.05; else 0.
+    """
+    if times.p is None or times.p >= _SIGNIFICANT or times.low is None or times.high is None:
+        return 0
+    return int(times.low > margin) - int(times.high < 1 / margin)
+
+
+def measured(mean: GeometricMean | None, factor: float = 1.0) -> MeasuredValue | None:
+    """A mean as a measured value, times a factor."""
+    if mean is None:
+        return None
+    low, high = (None if end is None else factor * end for end in (mean.low, mean.high))
+    return MeasuredValue(factor * mean.value, low, high)
