@@ -1,47 +1,43 @@
-"""The page on Reno under random losses: what every stack's comes to, beside the formula and an ideal sender.
+"""The page on Reno under random losses: the rate of every stack, beside the formula and an ideal sender.
 
 All are compared in packets of 1200 bytes that arrive per round trip, in which neither headers nor the path
 count. Losses are drawn anew with each seed, and so rates differ from seed to seed, for the ideal sender as
-well. The median of some seeds may be as far from its own as chance allows.
+well.
 """
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
-from bentpipe.analysis.cells import Cell, cells
+from bentpipe.analysis.cells import cells
 from bentpipe.analysis.trial_marks import marked
-from bentpipe.runs.records import Record
-from bentpipe.study import closing, figures, markdown
-from bentpipe.study.figures import Line
-from bentpipe.study.markdown import literal, mbit, percent, several, table
+from bentpipe.study import closing, markdown
+from bentpipe.study.front import folded
+from bentpipe.study.intervals import span
+from bentpipe.study.markdown import literal, mbit, percent, several, table, trials
 from bentpipe.study.source import Source
 
-from .ideal import Sender, formula
+from . import answer
+from .answer import Ideal, StackRow, delivered
+from .ideal import formula
 
-PACKET = 1200  # bytes of UDP payload
-HEADERS = 28  # bytes of IPv4 and UDP
-DEVIATIONS = 3  # how far from the ideal sender's median chance takes one, in its standard deviations
-SEEDS = 200  # of the ideal sender
 SOURCES = {
     "formula": "M. Mathis, J. Semke, J. Mahdavi, T. Ott, The Macroscopic Behavior of the TCP Congestion "
     "Avoidance Algorithm, ACM Computer Communication Review 27(3), 1997",
     "ideal sender": "J. Iyengar, I. Swett, QUIC Loss Detection and Congestion Control, RFC 9002, 2021, "
     "sections 6 and 7",
 }
-_FIGURE = "reno.svg"
-_COLUMNS = f"""Medians over the trials. *chance*: how far from the ideal sender's median that of so many
-trials may be, {DEVIATIONS} standard deviations. *RTT*: the server's samples."""
+_COLUMNS = """Medians over the trials, but for *of the ideal*: the ratio of geometric means to the ideal
+sender's, with its interval of 95 %. *of the seeds*: the smallest and the largest. *RTT*: the server's
+samples."""
 _FORMULA = """**The formula** is that of Mathis et al.: sqrt(3/2) / sqrt(p) packets per round trip. It stands
 for losses that are evenly spaced, a window that grows by one packet in each round trip, and no start. ACKs
 that wait for a second packet do not lower it: RFC 9002 counts bytes that are acknowledged, not ACKs."""
-_IDEAL = """**The ideal sender** is a program of a page (`ideal.py`) that keeps RFC 9002: losses by
-chance, slow start from 10 packets, a window that is halved once for all losses of a round trip, no growth
+_IDEAL = """**The ideal sender** is a program of a page (`ideal.py`) that keeps RFC 9002: random losses,
+slow start from 10 packets, a window that is halved once for all losses of a round trip, no growth
 during recovery, never less than two packets, whole packets only."""
 
 
@@ -80,97 +76,6 @@ TRAITS = {
 }
 
 
-@dataclass(frozen=True)
-class Ideal:
-    """The ideal sender over a transfer: its rates, in packets per round trip, in ascending order."""
-
-    rates: list[float]
-
-    @classmethod
-    def over(cls, loss: float, packets: int, seeds: int = SEEDS) -> Ideal:
-        return cls(sorted(Sender(loss, seed).rate(packets) for seed in range(seeds)))
-
-    @cached_property
-    def median(self) -> float:
-        return statistics.median(self.rates)
-
-    def chance(self, trials: int) -> float:
-        """How far the median of so many trials may be from this one's, as a share of it. The standard
-        deviation of a median is sqrt(pi / 2) times that of a mean.
-        """
-        spread = statistics.stdev(self.rates) / self.median
-        return DEVIATIONS * math.sqrt(math.pi / 2 / trials) * spread
-
-
-def delivered(record: Record) -> float:
-    """Packets of 1200 bytes' worth that reached the client."""
-    packets, sent_bytes = record.forward_packets, record.forward_bytes
-    lost, dropped = record.forward_losses, record.forward_queue_drops
-    if packets is None or sent_bytes is None or lost is None or dropped is None:
-        raise ValueError(f"{record.trial}: nobody counted what became of its packets")
-    return (sent_bytes - HEADERS * packets) * (1 - (lost + dropped) / packets) / PACKET
-
-
-def per_round_trip(record: Record, rtt_s: float) -> float:
-    """Packets of 1200 bytes' worth that reached the client in each round trip of the transfer."""
-    if record.goodput_bps is None:
-        raise ValueError(f"{record.trial} has no goodput")
-    return delivered(record) * record.goodput_bps * rtt_s / (8 * record.size_bytes)
-
-
-@dataclass(frozen=True)
-class StackRow:
-    """A row of the page: a stack."""
-
-    cell: Cell
-    ideal: Ideal
-
-    @property
-    def stack(self) -> str:
-        return self.cell.key.server_label.stack
-
-    @cached_property
-    def measured(self) -> list[Record]:
-        return [one for one in self.cell.ok if one.rtt_median_ms is not None and one.goodput_bps is not None]
-
-    @cached_property
-    def rates(self) -> list[float]:
-        return [per_round_trip(one, (one.rtt_median_ms or 0) / 1e3) for one in self.measured]
-
-    @property
-    def share(self) -> float:
-        """The median, of the ideal sender's."""
-        return statistics.median(self.rates) / self.ideal.median
-
-    @property
-    def verdict(self) -> str:
-        chance = self.ideal.chance(len(self.rates))
-        if abs(self.share - 1) <= chance:
-            return "agrees"
-        return "higher" if self.share > 1 else "lower"
-
-    def cells(self) -> list[str]:
-        goodputs = [one.goodput_bps for one in self.measured if one.goodput_bps is not None]
-        rtts_ms = [one.rtt_median_ms for one in self.measured if one.rtt_median_ms is not None]
-        packets = [one.forward_packets for one in self.measured if one.forward_packets is not None]
-        low, *_, high = sorted(self.rates)
-        numbers = [
-            f"{statistics.median(self.rates):.2f}",
-            f"{low:.1f} to {high:.1f}",
-            percent(self.share),
-            f"± {percent(self.ideal.chance(len(self.rates)))}",
-            mbit(statistics.median(goodputs)),
-            f"{statistics.median(rtts_ms):.0f}",
-            f"{statistics.median(packets):.0f}" if packets else "-",
-            str(len(self.rates)),
-        ]
-        return [
-            literal(self.cell.key.server),
-            self.verdict,
-            *(marked(text, self.cell) for text in numbers),
-        ]
-
-
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     """Write the page and its figure to `folder`; the files, the page first. BentpipeError if the run is not
     of Reno over one path with uniform loss.
@@ -189,11 +94,11 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     loss = _loss(source, scenario)
     records = [one for cell in mine for one in cell.ok]
     ideal = Ideal.over(loss, round(statistics.median(map(delivered, records))))
-    rows = sorted((StackRow(cell, ideal) for cell in mine), key=lambda row: row.share)
-    _draw(rows, ideal, loss, folder / _FIGURE)
+    rows = sorted((StackRow(cell, ideal) for cell in mine), key=lambda row: row.share.value)
+    front = answer.front(rows, loss, folder)
     path = folder / "reno.md"
-    path.write_text(markdown.page(_sections(source, rows, client, loss)))
-    return [path, folder / _FIGURE]
+    path.write_text(markdown.page([*front.parts(), *_sections(source, rows, client, loss)]))
+    return [path, folder / answer.PICTURE]
 
 
 def _loss(source: Source, scenario: str) -> float:
@@ -213,26 +118,33 @@ def _loss(source: Source, scenario: str) -> float:
     return loss
 
 
-def _draw(rows: Sequence[StackRow], ideal: Ideal, loss: float, path: Path) -> None:
-    known = formula(loss)
-    figures.strips(
-        [("ideal sender", ideal.rates), *((row.stack, row.rates) for row in rows)],
-        [Line(known, f"formula, {known:.2f}"), Line(ideal.median, f"ideal sender, {ideal.median:.2f}", "--")],
-        ideal.chance(max(len(row.rates) for row in rows)),
-        "1200-byte packets delivered per round trip",
-        path,
-    )
+def _cells(row: StackRow) -> list[str]:
+    """A row of the table."""
+    goodputs = [one.goodput_bps for one in row.measured if one.goodput_bps is not None]
+    rtts_ms = [one.rtt_median_ms for one in row.measured if one.rtt_median_ms is not None]
+    packets = [one.forward_packets for one in row.measured if one.forward_packets is not None]
+    numbers = [
+        f"{statistics.median(row.rates):.2f}",
+        span(row.rates, 1),
+        row.written(),
+        mbit(statistics.median(goodputs)),
+        f"{statistics.median(rtts_ms):.0f}",
+        f"{statistics.median(packets):.0f}" if packets else "-",
+        str(len(row.rates)),
+    ]
+    return [literal(row.cell.key.server), row.verdict, *(marked(text, row.cell) for text in numbers)]
 
 
 def _sections(source: Source, rows: Sequence[StackRow], client: str, loss: float) -> list[str]:
-    head = ["server", "", "packets per round trip", "of the seeds", "of the ideal", "chance", "Mbit/s"]
+    head = ["server", "", "packets per round trip", "of the seeds", "of the ideal", "Mbit/s"]
     head += ["RTT, ms", "packets sent", "trials"]
     records = [one for row in rows for one in row.cell.records]
     return [
-        "# Reno under random losses",
+        "## What was run",
         _opening(rows, client, loss),
-        f"![Packets per round trip, every seed of every stack]({_FIGURE})",
-        table(head, [row.cells() for row in rows], left=2),
+        answer.HOW,
+        "## Every stack",
+        *folded("Rates, round-trip times and packets of every stack", table(head, map(_cells, rows), left=2)),
         _COLUMNS,
         *_yardsticks(rows[0].ideal, loss),
         *_apart(rows),
@@ -242,45 +154,39 @@ def _sections(source: Source, rows: Sequence[StackRow], client: str, loss: float
 
 
 def _opening(rows: Sequence[StackRow], client: str, loss: float) -> str:
-    agree = [row.stack for row in rows if row.verdict == "agrees"]
     text = (
-        f"Every stack with `cc=newreno` as the server, {literal(client)} as the client, over a path that "
-        f"loses {100 * loss:g} % of the packets towards the client, each by its own chance, and has queues "
-        f"that do not fill. Of {several(len(rows), 'stack')}, {len(agree)} agree with an ideal sender as far "
-        "as chance allows"
+        f"Every stack with `cc=newreno` as the server, {literal(client)} as the client, "
+        f"{trials({len(row.cell.records) for row in rows})} each. The path loses {100 * loss:g} % of the "
+        "packets towards the client, each independently, and its queues do not fill."
     )
-    text += f": {', '.join(agree)}." if agree else "."
     drops = [one.forward_queue_drops for row in rows for one in row.cell.ok]
     counted = [one for one in drops if one is not None]
     if sum(counted):
-        text += f" Queues did drop {several(sum(counted), 'packet')}, so that losses are not by chance alone."
+        text += f" Queues did drop {several(sum(counted), 'packet')}, so that not all losses are random."
     if len(counted) < len(drops):
-        text += f" What they dropped was counted in {len(counted)} of {several(len(drops), 'trial')}."
+        text += f" Their drops were counted in {len(counted)} of {several(len(drops), 'trial')}."
     return text
 
 
 def _yardsticks(ideal: Ideal, loss: float) -> list[str]:
     known = formula(loss)
     return [
-        "## The two yardsticks",
-        f"{_FORMULA} At {100 * loss:g} % it says {known:.2f}.",
-        f"{_IDEAL} Over this file it comes to {ideal.median:.2f} packets per round trip, "
-        f"{percent(ideal.median / known)} of the formula; over {len(ideal.rates)} seeds it lies between "
-        f"{ideal.rates[0]:.1f} and {ideal.rates[-1]:.1f}. Stacks are compared with it.",
+        "## Formula and ideal sender",
+        f"{_FORMULA} At {100 * loss:g} % of loss it has {known:.2f}.",
+        f"{_IDEAL} Over this file it delivers {ideal.mean:.2f} packets per round trip in the mean over "
+        f"{len(ideal.rates)} seeds, between {ideal.rates[0]:.1f} and {ideal.rates[-1]:.1f}.",
     ]
 
 
 def _apart(rows: Sequence[StackRow]) -> list[str]:
-    """The section on those that do not agree."""
+    """The section on those that deliver more or less than the ideal sender."""
     lines = []
     for row in rows:
-        if row.verdict == "agrees":
+        if row.verdict not in (answer.LOWER, answer.HIGHER):
             continue
         trait = TRAITS.get(row.stack)
-        fits = trait is not None and (trait.share > 1) == (row.share > 1)
-        why = f"{trait.why}." if trait and fits else "why is not known."
-        lines.append(f"- **{row.stack}**, {percent(abs(row.share - 1))} {row.verdict}: {why}")
-    text = "These lie further from the ideal sender than chance allows. What was found:\n\n" + "\n".join(
-        lines
-    )
+        fits = trait is not None and (trait.share > 1) == (row.share.value > 1)
+        why = f"{trait.why}." if trait and fits else "the reason is not known."
+        lines.append(f"- **{row.stack}**, {percent(abs(row.share.value - 1))} {row.verdict}: {why}")
+    text = "What their code, traces and qlogs show:\n\n" + "\n".join(lines)
     return ["## Those that differ", text if lines else "None does."]

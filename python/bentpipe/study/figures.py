@@ -167,34 +167,44 @@ def distribution(matrix: Matrix, lines: Sequence[Line], path: Path) -> None:
         legend_above(made, _keys(lines), 2)
 
 
-def strips(
-    rows: Sequence[tuple[str, Sequence[float]]], lines: Sequence[Line], chance: float, unit: str, path: Path
-) -> None:
-    """A row per title, with a dot for each of its values. Around the last line a band of what chance allows a
-    median, a share of it.
+@dataclass(frozen=True)
+class Strip:
+    """A row of dots: its name, their values, and their mean with its interval, empty if it has none."""
+
+    name: str
+    values: Sequence[float]
+    mean: float
+    interval: Sequence[float] = ()
+
+
+def strips(rows: Sequence[Strip], lines: Sequence[Line], margin: float, unit: str, path: Path) -> None:
+    """Draw the rows, the first one above. Around the last line a band of the values that are equal to it
+    within the margin, a share.
     """
     with drawing(path, unit, _FRAME_MM + _ROW_MM * len(rows), 0.7) as made:
         axes = made.subplots()
         middle = lines[-1].value
-        axes.axvspan(middle * (1 - chance), middle * (1 + chance), color=PALE, alpha=0.5, lw=0, zorder=0)
-        for row, (_, values) in enumerate(reversed(rows)):
+        band = middle / (1 + margin), middle * (1 + margin)
+        axes.axvspan(*band, color=PALE, alpha=0.5, lw=0, zorder=0)
+        for place, row in enumerate(reversed(rows)):
             # Dots of equal values lie beside each other: every third on a separate line.
-            heights = [row + 0.12 * (number % 3 - 1) for number in range(len(values))]
-            axes.plot(values, heights, "o", ms=2, mew=0, color=BLUE, alpha=0.6, zorder=4)
-            axes.plot([np.median(values)], [row], "|", ms=11, mew=1.2, color=VERMILLION, zorder=5)
+            heights = [place + 0.12 * (number % 3 - 1) for number in range(len(row.values))]
+            axes.plot(row.values, heights, "o", ms=2, mew=0, color=BLUE, alpha=0.35, zorder=4)
+            axes.plot(row.interval, [place] * len(row.interval), color=VERMILLION, lw=2.2, zorder=5)
+            axes.plot([row.mean], [place], "|", ms=11, mew=1.2, color=VERMILLION, zorder=5)
         for line in lines:
             axes.axvline(line.value, color=line.colour, lw=0.8, ls=line.dashes, zorder=2)
-        axes.set_yticks(range(len(rows)), [title for title, _ in reversed(rows)])
+        axes.set_yticks(range(len(rows)), [row.name for row in reversed(rows)])
         axes.set_ylim(-0.6, len(rows) - 0.4)
-        everything = [value for _, values in rows for value in values]
+        everything = [value for row in rows for value in row.values]
         axes.set_xlim(0.95 * min(everything), 1.02 * max(everything))
         axes.set_xlabel(unit)
         axes.tick_params(axis="y", length=0)
         keys = [
             Line2D([], [], color=BLUE, marker="o", ms=3, ls="", label="one dot per seed"),
-            Line2D([], [], color=VERMILLION, marker="|", ms=8, mew=1.2, ls="", label="median"),
+            Line2D([], [], color=VERMILLION, marker="|", ms=8, mew=1.2, lw=2.2, label="mean, with interval"),
             *(Line2D([], [], color=one.colour, ls=one.dashes, lw=0.8, label=one.label) for one in lines),
-            Line2D([], [], color=PALE, lw=5, label="what chance allows a stack's median"),
+            Line2D([], [], color=PALE, lw=5, label=f"equal within {100 * margin:g} %"),
         ]
         legend_above(made, keys, 2)
 
