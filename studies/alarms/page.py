@@ -2,170 +2,91 @@
 
 from __future__ import annotations
 
-import math
-import random
-import statistics
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
 from pathlib import Path
 
-from bentpipe.analysis.sequential import Rigour, paired_change
-from bentpipe.errors import BentpipeError
 from bentpipe.study import closing, markdown
-from bentpipe.study.markdown import several, table
+from bentpipe.study.claims import MeasuredValue
+from bentpipe.study.front import folded
+from bentpipe.study.markdown import literal, several, table
 from bentpipe.study.source import Source
 
-BASE, LARGER, SMALLER = "noq", "noq:window=100000000", "noq:window=1320000"
-ERROR, MARGIN, MOST = 0.01, 0.01, 28  # as `bentpipe check` has them by default
-DRAWS = 1000
-SLOWER = 1.03
-_SEED = 1
+from . import answer
+from .checks import DRAWS, SMALLER, DrawnChecks, pools_of, share
 
-_OPENING = """`bentpipe check --against` pairs trials of the same seed, and says *better* or *worse* where a
-measure's median changed by more than 1 % and not by chance: the intervals of all changes of a check hold
-together in 99 % of cases. Does it keep that? Here checks are drawn from {trials} of each path and variant: a
-check has {paths} objectives, how soon 5 MB are there over each path, and 14 or 28 pairs of each, {draws}
-checks to a row."""
-_EQUAL = """Both sides are the same stack, so that every *better* and *worse* is a false alarm. *Other seeds*:
-both sides are of noq, with other seeds, so that all that differs is chance. *Same seeds*: the client's flow
-control window is larger than it needs to be, which changes a few bytes and so, where packets are lost,
-which. *One in ten*: as *other seeds*, and on both sides one trial in ten takes four times as long."""
-_UNEQUAL = """One of the objectives is slower. *By 3 %*: the times of the other side, drawn as above, are made
-3 % longer. *Smaller window*: the client's flow control window is 1.32 MB, which is a little too small for
-some paths; what that does to the median is in the table. *Spread*: the standard deviation of the trials'
-times, in percent. Where trials spread by more than the change, 28 pairs do not show it, and the check says
-*undecided*, with the interval: over `{path}` it would take some {pairs} pairs."""
-
-
-@dataclass(frozen=True)
-class Pool:
-    """The times of one path, iteration by iteration: variant → seconds."""
-
-    scenario: str
-    times_s: dict[str, list[float]]
-
-    @property
-    def count(self) -> int:
-        return len(self.times_s[BASE])
-
-    @cached_property
-    def spread(self) -> float:
-        """The standard deviation of the logarithms."""
-        return statistics.stdev(map(math.log, self.times_s[BASE]))
-
-    def median_change(self, variant: str) -> float:
-        """Of the variant's median over the base's."""
-        return statistics.median(self.times_s[variant]) / statistics.median(self.times_s[BASE])
-
-    def with_other_seeds(self, chance: random.Random, factor: float = 1.0) -> list[float]:
-        """Logarithms of now / base of pairs that have nothing to do with each other."""
-        drawn = chance.sample(self.times_s[BASE], 2 * MOST)
-        return [math.log(factor * now / base) for base, now in zip(drawn[:MOST], drawn[MOST:], strict=True)]
-
-    def with_some_late(self, chance: random.Random) -> list[float]:
-        """Logarithms of now / base where one trial in ten takes four times as long, on both sides."""
-        late = ([math.log(4) if chance.random() < 0.1 else 0.0 for _ in range(2)] for _ in range(MOST))
-        pairs = zip(self.with_other_seeds(chance), late, strict=True)
-        return [logarithm + now - base for logarithm, (base, now) in pairs]
-
-    def with_same_seeds(self, chance: random.Random, variant: str, factor: float = 1.0) -> list[float]:
-        """Logarithms of now / base of pairs with the same seeds."""
-        numbers = chance.sample(range(self.count), MOST)
-        own, other = self.times_s[BASE], self.times_s[variant]
-        return [math.log(factor * other[number] / own[number]) for number in numbers]
-
-
-Draw = Callable[[Pool, random.Random], list[float]]
+_OPENING = """`bentpipe check --against` compares pairs of trials with the same seed. It says *better* or
+*worse* where a measure's median changed by more than 1 % and not by chance: the intervals of all changes of a
+check hold together in 99 % of cases. Checks are drawn from {trials} of each path and variant. Each has one
+objective for each of {paths}, the time of a file of 5 MB, with 14 or 28 pairs, as many as it needs. Each
+share is of {draws} checks."""
+_EQUAL = """Both sides are the same stack, so that every *better* and *worse* is a false alarm. *Same seeds*:
+each pair has the same random draws, and the client of one side has a flow control window that is larger than
+it needs to be. That changes a few bytes, as another version of a stack does, and so which packets are lost.
+*Other seeds*: both sides are noq, each trial with draws of its own: as if the new version had no draw in
+common with the old one. *One in ten late*: as *other seeds*, and on both sides one trial in ten takes four
+times as long."""
+_UNEQUAL = f"""*{answer.PERCENT}*: the times of one side, drawn as above, are made so much longer; the columns
+have the share of checks that call the path worse. *Smaller window*: the client's flow control window is
+1.32 MB, which is too small for some paths. *Longer* is by how much that lengthens the time in the mean, with
+its interval of 95 % over pairs with the same seed; *called worse* is the share of checks that say so.
+*Spread* is the standard deviation of the logarithms of times, in percent, and *of pairs* that of the
+logarithms of their ratios, with the same seed and a larger window; pairs with other seeds have 1.4 times the
+spread."""
 
 
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
-    """Write the page to `folder`. BentpipeError if a path has too few trials, or one that did not succeed."""
-    pools = _pools(runs[0])
-    path = folder / "alarms.md"
-    path.write_text(markdown.page(_sections(runs[0], pools)))
-    return [path]
+    """Write the page and its picture to `folder`. BentpipeError if a path has too few trials or pairs, or a
+    trial that did not succeed.
+    """
+    checks = DrawnChecks(pools_of(runs[0]))
+    front = answer.front(checks, folder)
+    file = folder / "alarms.md"
+    file.write_text(markdown.page([*front.parts(), *_sections(runs[0], checks)]))
+    return [file, folder / answer.PICTURE]
 
 
-def _pools(source: Source) -> list[Pool]:
-    found: dict[str, dict[str, list[float]]] = {}
-    for one in source.in_order:
-        if one.completion_s is None:
-            raise BentpipeError(f"{source.folder}: {one.trial}: {one.outcome}", "all trials must succeed")
-        found.setdefault(one.scenario, {}).setdefault(one.client, []).append(one.completion_s)
-    for scenario, times in found.items():
-        short = [name for name in (BASE, LARGER, SMALLER) if len(times.get(name, ())) < 2 * MOST]
-        if short:
-            raise source.refused(f"{scenario} has fewer than {2 * MOST} trials of {short[0]}", "run alarms")
-    return [Pool(scenario, times) for scenario, times in found.items()]
-
-
-def _sections(source: Source, pools: Sequence[Pool]) -> list[str]:
-    rigour = Rigour.of(ERROR, MOST).shared(len(pools))
-    opening = _OPENING.format(trials=several(pools[0].count, "trial"), paths=len(pools), draws=DRAWS)
+def _sections(source: Source, checks: DrawnChecks) -> list[str]:
+    opening = _OPENING.format(
+        trials=several(len(checks.pools[0].base_s), "trial"),
+        paths=several(len(checks.pools), "path"),
+        draws=DRAWS,
+    )
     return [
-        "# False alarms, and slowdowns that are found",
+        "## What was run",
         opening,
+        answer.HOW,
         "## Equal stacks",
         _EQUAL,
-        _equal(pools, rigour),
+        *folded("Checks with a false alarm", _alarms(checks)),
         "## A slower stack",
-        _unequal(pools, rigour),
-        _slower(pools, rigour),
+        _UNEQUAL,
+        *folded("Shares of checks that find a slowdown", _slower(checks)),
         *closing.of_all([source]),
     ]
 
 
-def _unequal(pools: Sequence[Pool], rigour: Rigour) -> str:
-    """With how many pairs of other seeds the widest spread leaves an interval of less than the change."""
-    widest = max(pools, key=lambda pool: pool.spread)
-    z = statistics.NormalDist().inv_cdf(1 - rigour.spent(MOST) / 2)
-    reach = z * math.sqrt(math.pi / 2) * math.sqrt(2) * widest.spread  # of a median, times √pairs
-    pairs = (reach / math.log(SLOWER)) ** 2
-    return _UNEQUAL.format(path=widest.scenario, pairs=f"{round(pairs, -2):.0f}")
-
-
-def _equal(pools: Sequence[Pool], rigour: Rigour) -> str:
-    ways: list[tuple[str, Draw]] = [
-        ("other seeds", lambda pool, chance: pool.with_other_seeds(chance)),
-        ("other seeds, one in ten late", lambda pool, chance: pool.with_some_late(chance)),
-        ("same seeds, a larger window", lambda pool, chance: pool.with_same_seeds(chance, LARGER)),
+def _alarms(checks: DrawnChecks) -> str:
+    rows = [
+        [name, str(DRAWS), str(count), share(count).written(1, " %")] for name, count in checks.alarms.items()
     ]
-    rows = []
-    for name, draw in ways:
-        chance = random.Random(_SEED)
-        alarms = 0
-        for _ in range(DRAWS):
-            words = [paired_change(draw(pool, chance), rigour, math.log1p(MARGIN)).sure for pool in pools]
-            alarms += any(word in ("above", "below") for word in words)
-        rows.append([name, str(DRAWS), str(alarms), f"{100 * alarms / DRAWS:.1f} %"])
     return table(["pairs of", "checks", "with a false alarm", "share"], rows)
 
 
-def _slower(pools: Sequence[Pool], rigour: Rigour) -> str:
-    rows = []
-    for pool in pools:
-        other = _found(pool, rigour, lambda one, chance: one.with_other_seeds(chance, SLOWER))
-        same = _found(pool, rigour, lambda one, chance: one.with_same_seeds(chance, LARGER, SLOWER))
-        window = _found(pool, rigour, lambda one, chance: one.with_same_seeds(chance, SMALLER))
-        rows.append(
-            [
-                pool.scenario,
-                f"{100 * pool.spread:.2f} %",
-                other,
-                same,
-                f"{100 * (pool.median_change(SMALLER) - 1):+.1f} %",
-                window,
-            ]
-        )
-    head = ["path", "spread", "3 %, other seeds", "3 %, same seeds", "smaller window", "found"]
-    return table(head, rows)
+def _slower(checks: DrawnChecks) -> str:
+    rows = [
+        [
+            literal(one.pool.scenario),
+            f"{100 * one.pool.spread:.2f} %",
+            f"{100 * one.pool.pair_spread:.2f} %",
+            *(found.written(1, " %") for found in (one.other, one.same)),
+            _longer(one.pool.change(SMALLER)),
+            one.window.written(1, " %"),
+        ]
+        for one in checks.slower
+    ]
+    head = ["path", "spread", "of pairs", f"{answer.PERCENT}, other seeds", f"{answer.PERCENT}, same seeds"]
+    return table([*head, "smaller window: longer", "called worse"], rows)
 
 
-def _found(pool: Pool, rigour: Rigour, draw: Draw) -> str:
-    """In how many of the draws the change is called worse."""
-    chance = random.Random(_SEED)
-    found = sum(
-        paired_change(draw(pool, chance), rigour, math.log1p(MARGIN)).sure == "above" for _ in range(DRAWS)
-    )
-    return f"{100 * found / DRAWS:.1f} %"
+def _longer(change: MeasuredValue | None) -> str:
+    return "-" if change is None else change.written(1, " %")
