@@ -8,7 +8,9 @@ import fake_run
 import pytest
 from conftest import Command, installed_or_skip
 from witness import queues
-from witness.page import HEADERS, PAYLOAD, Page, sections
+from witness.comparisons import HEADERS, PAYLOAD, DropTailRun
+from witness.difference import Difference
+from witness.page import sections
 from witness.simulator import PicoSim, Red, SimulatedPath, Times, TwoQueues
 
 from bentpipe.errors import BentpipeError
@@ -23,12 +25,13 @@ DATA_S, DISCONNECTED_S = 10.0, 10.6
 
 
 def made_up(completions: dict[tuple[int, str], float]) -> Source:
-    """A run with a queue of 600 ms: (rate, options of the server) → completion."""
+    """A run with a queue of 600 ms: (rate, options of the server) → completion of two trials."""
     records = []
     for (rate, options), completion_s in completions.items():
-        made = fake_run.record("sat", "picoquic", f"picoquic:{options}", 1)
-        good = {"outcome": "ok", "detail": "", "completion_s": completion_s}
-        records.append(fake_run.change(made, scenario=f"sat,forward.rate={rate}bit/s", **good))
+        for iteration in (1, 2):
+            made = fake_run.record("sat", "picoquic", f"picoquic:{options}", iteration)
+            good = {"outcome": "ok", "detail": "", "completion_s": completion_s}
+            records.append(fake_run.change(made, scenario=f"sat,forward.rate={rate}bit/s", **good))
     fake_run.write_campaign("run", records)
     with fake_run.changed_manifest(Path("run")) as manifest:
         (state,) = [one for label, one in manifest["scenarios"].items() if label == "sat"]
@@ -52,6 +55,10 @@ def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+def percent(one: Difference) -> float:
+    return one.percent.value
+
+
 @pytest.mark.usefixtures("in_folder")
 def test_each_difference_is_left_in_alone() -> None:
     simulated: list[SimulatedPath] = []
@@ -60,19 +67,55 @@ def test_each_difference_is_left_in_alone() -> None:
         simulated.append(path)
         return Times(DATA_S if path.rate_bps == RATE else 10.1, DISCONNECTED_S)
 
-    page = Page(made_up(WHOLE), simulate)
-    (one,) = page.comparisons
-    assert one.difference() == pytest.approx(0.005)
-    assert one.difference(end=True) == pytest.approx(10.05 / DISCONNECTED_S - 1)
-    assert one.difference(link=True) == pytest.approx(0.02)
-    assert one.difference(certificate=True) == pytest.approx(0.03)
-    assert one.difference(end=True, link=True, certificate=True) == pytest.approx(10.5 / DISCONNECTED_S - 1)
-    assert one.with_link_there == pytest.approx(10.2 / 10.1 - 1)
+    run = DropTailRun(made_up(WHOLE), simulate)
+    (one,) = run.comparisons
+    assert percent(one.difference()) == pytest.approx(0.5)
+    assert percent(one.difference(end=True)) == pytest.approx(100 * (10.05 / DISCONNECTED_S - 1))
+    assert percent(one.difference(link=True)) == pytest.approx(2)
+    assert percent(one.difference(certificate=True)) == pytest.approx(3)
+    whole = one.difference(end=True, link=True, certificate=True)
+    assert percent(whole) == pytest.approx(100 * (10.5 / DISCONNECTED_S - 1))
+    assert percent(one.with_link_there) == pytest.approx(100 * (10.2 / 10.1 - 1))
     assert {(path.delay_ms, path.queue_ms, path.congestion) for path in simulated} == {(300, 600, "cubic")}
-    text = " ".join(markdown.page(sections(page)).split())
-    assert "In 1 of them the two agree within 1 %" in text
-    assert "| 600 | cubic | 10.05 (10.05 to 10.05) | 10.00 (10.00 to 10.00) | +0.5 |" in text
+    text = " ".join(markdown.page(sections(run, Path())).split())
+    title = (
+        "# Bentpipe and pico_sim take the same time within 1 % in 1 of 1 setting; widest +0.5 % picoquic's"
+    )
+    assert text.startswith(title)
+    assert "With the three left in, it is 0.9 % in the median, either way, and -0.9 % at most." in text
+    assert "look for the cause in stacks and paths" in text
+    assert "one of two datagrams in place of one changes it by up to 3.0 %." in text
+    assert (
+        "Compare simulators by the arrival of the last byte: the end of the connection is up to 5.2 %" in text
+    )
+    assert "| 600 | cubic | 10.05 (10.05 to 10.05) | 10.00 (10.00 to 10.00) | +0.5 % |" in text
     assert "## Limits" in text and "pico_sim.c" in text
+    assert Path("witness.svg").exists()
+
+
+@pytest.mark.usefixtures("in_folder")
+def test_what_differs_is_named_and_no_cause_is_ruled_out() -> None:
+    run = DropTailRun(made_up(WHOLE), lambda path: Times(9.8, 9.8))
+    text = " ".join(markdown.page(sections(run, Path())).split())
+    assert "within 1 % in 0 of 1 setting; widest +2.6 %" in text
+    assert "they differ with cubic and a queue of 600 ms." in text
+    assert "look for the cause" not in text
+
+
+@pytest.mark.parametrize(
+    ("ours", "equal", "differs"),
+    [
+        ((10.0, 10.0), True, False),
+        ((10.2, 10.2), False, True),
+        ((9.0, 11.0), False, False),
+        ((10.0,), False, False),
+    ],
+)
+def test_times_are_equal_or_differ_only_where_their_interval_shows_it(
+    ours: tuple[float, ...], equal: bool, differs: bool
+) -> None:
+    one = Difference((10.0, 10.0), ours, 0.01)
+    assert (one.is_equal, one.differs) == (equal, differs)
 
 
 def test_a_run_of_one_rate_is_refused(bentpipe: Command) -> None:
@@ -107,9 +150,10 @@ def behind(*queues_set: str) -> Source:
     """A run of Prague, of 10.3 s each, behind queues of 80 ms."""
     records = []
     for queue in queues_set:
-        made = fake_run.record("sat", "picoquic", "picoquic:cc=prague:cert=rsa", 1)
-        good = {"outcome": "ok", "detail": "", "completion_s": 10.3}
-        records.append(fake_run.change(made, scenario=f"sat,{queue}", **good))
+        for iteration in (1, 2):
+            made = fake_run.record("sat", "picoquic", "picoquic:cc=prague:cert=rsa", iteration)
+            good = {"outcome": "ok", "detail": "", "completion_s": 10.3}
+            records.append(fake_run.change(made, scenario=f"sat,{queue}", **good))
     fake_run.write_campaign("run", records)
     with fake_run.changed_manifest(Path("run")) as manifest:
         state = manifest["scenarios"]["sat"]
@@ -133,18 +177,27 @@ def test_queues_stand_beside_those_of_picoquic_as_they_are_and_changed() -> None
         with_disciplines=lambda path, seed: simulate(10, 10, path),
         changed=lambda path, seed: simulate(10.3 / 1.08, 10.3, path),
     )
-    page = queues.Page(behind(L4S, RED), simulators)
-    l4s, red = page.comparisons
+    run = queues.QueueRun(behind(L4S, RED), simulators)
+    l4s, red = run.comparisons
     assert (l4s.queue, red.queue) == (TwoQueues(1201), Red(2000, 20_000))
-    assert l4s.difference == red.difference == pytest.approx(0.03)
-    assert l4s.difference_changed == pytest.approx(0.08) and red.difference_changed == 0
+    assert percent(l4s.difference) == percent(red.difference) == pytest.approx(3)
+    assert percent(l4s.difference_changed) == pytest.approx(8) and percent(red.difference_changed) == 0
     assert {(path.delay_ms, path.queue_ms, path.rate_bps) for path in simulated} == {(20, 80, RATE)}
-    text = " ".join(markdown.page(queues.sections(page)).split())
-    assert (
-        "2 of Bentpipe's times are within 5 % of those with picoquic's disciplines as they are, and 1" in text
+    text = " ".join(markdown.page(queues.sections(run, Path())).split())
+    title = (
+        "# Bentpipe's L4S and RED queues equal picoquic's within 5 % in 2 of 2 settings, in 1 with one change"
     )
+    assert text.startswith(title)
+    assert "are, within 5 %, equal in 2 and differ by more in 0 of 2 settings." in text
+    assert "With one thing changed in each discipline they are equal in 1 and differ by more in 1;" in text
+    assert "difference is then +8.0 %, of prague behind L4S, marks from 0.8 to 1.201 ms." in text
+    assert (
+        "- Rely on times behind RED within 5 %: with the change, times are equal in 1 of 1 setting." in text
+    )
+    assert "- Do not rely on times behind two queues within 5 %" in text
+    assert "Compare with picoquic's own" not in text
     assert "take 4.50 s with the setting and 4.60 s without" in text
-    assert "| RED, 2 to 20 ms | prague | 10.30 (10.30 to 10.30) | 10.00 (10.00 to 10.00) | +3.0 |" in text
+    assert "| RED, 2 to 20 ms | prague | 10.30 (10.30 to 10.30) | 10.00 (10.00 to 10.00) | +3.0 % |" in text
 
 
 @pytest.mark.usefixtures("in_folder")
@@ -152,7 +205,7 @@ def test_a_queue_that_picoquic_does_not_have_is_refused() -> None:
     source = behind('forward.queue={size="80ms",aqm="codel"}')
     assert queues.is_of(source) and not queues.is_of(made_up(WHOLE))
     with pytest.raises(BentpipeError, match="no queue like 80ms codel"):
-        _ = queues.Page(source, queues.Simulators(*[lambda path, seed: 1.0] * 3)).comparisons
+        _ = queues.QueueRun(source, queues.Simulators(*[lambda path, seed: 1.0] * 3)).comparisons
 
 
 def test_picoquic_s_disciplines_act_where_packets_carry_their_sender_s_mark() -> None:
