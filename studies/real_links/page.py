@@ -12,18 +12,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bentpipe.analysis.cells import Cell, cells
+from bentpipe.analysis.cells import Cell
 from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
 from bentpipe.study import closing, markdown
+from bentpipe.study.claims import AGREES, CONTRADICTS
+from bentpipe.study.front import folded
 from bentpipe.study.markdown import mbit, number, percent, several, table
-from bentpipe.study.quantiles import median, median_of
+from bentpipe.study.quantiles import median
 from bentpipe.study.source import Source
 
+from . import answer, emulation
+from .answer import RealLinks, goodput
+from .emulation import EmulatedPair, pair_name
 from .figure import draw
-from .timed_trials import LEAST, TimedTrial, Z, timed, trend
+from .timed_trials import LEAST, TimedTrial, Z, days, timed, trend
 
-NEAR = 0.03  # as a share: medians that are nearer agree
+_FIGURE = "real-links-time.svg"
 SOURCES = {
     "thesis": "S. Endres, Evaluation and Optimization of the IETF QUIC Protocol for Satellite Networks, "
     "master's thesis, FAU Erlangen-Nürnberg, 2022: table 4.4, section 5.7.4, figures 5.23 and 5.24"
@@ -31,21 +36,21 @@ SOURCES = {
 _LABORATORY = """**This page is of a laboratory**, not of a satellite: {links} is the emulated link of
 a scenario between two SSH servers on one machine (`bentpipe lab`). It shows what the page of a real
 link looks like, and how near its measures come to those of the testbed `emu`."""
-_LINKS = """What is said of each link, and what was measured. *RTT*: the median and the largest of the
-trials' medians of a small regular flow beside them; *lost*: of its packets. *Traffic*: of all trials,
-both ways, by the captures. *Clocks*: by how much the server's was ahead at most, and how wrong that may
-be."""
-_TIME = """A trial's goodput as a share of the mean of its pair, over days and over the hour (UTC) of
-its start. The line is a regression; *slope* is what it rises by in a day, with its interval of 95 %.
-Hours are set apart from the days by nothing: with few days, what an hour shows may be the day's."""
-_WEATHER = """What was noted of the weather behind trials, and how goodput, as a share of its pair's
-mean, goes along with it: Pearson's correlation, with its interval of 95 %."""
-_EMULATED = """Medians of the goodputs of each pair, Mbit/s, over the link and over the emulated link
-of {scenario}. *Agrees*: by less than {near}."""
+_LINKS = """The nominal figures of each link, and what was measured. *RTT*: the median and the largest of
+the trials' medians of a small regular flow beside them; *lost*: of its packets. *Traffic*: of all trials,
+both ways, by the captures. *Clocks*: by how much the server's clock was ahead at most, and the largest error
+of that."""
+_PAIRS = """Mean goodputs with their intervals, and the standard deviation of the trials."""
+_TIME = """A trial's goodput as a share of the mean of its pair, over days and over the hour (UTC) of its
+start. The line is a regression, its slope is the change in a day, with its interval of 95 %. Hours are not
+separated from days: with few days, a difference between hours may be one between days."""
+_WEATHER = """The weather during trials, and Pearson's correlation of goodput, as a share of its pair's mean,
+with it, with its interval of 95 %."""
+_EMULATED = """Mean goodputs of each pair, Mbit/s, over the link and over the emulated link of {scenario}."""
 _LIMITS = """- Trials run one after the other: what differs between pairs may be the hour that each had.
 `--shuffle` spreads them.
 - The link's rate in a trial is not known: efficiency is a share of the nominal one.
-- Who lost a packet, a queue or the medium, is not known."""
+- Whether a queue dropped a packet or the medium lost it is not known."""
 
 
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
@@ -56,41 +61,38 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
         raise BentpipeError(
             f"{runs[0].folder}: no trial of it was over a real link", "make one with --testbed remote"
         )
+    links = _known(real)
+    laboratories = [name for name, known in links.items() if known["link"].get("laboratory")]
     records = [one for run in real for one in run.in_order]
+    run = RealLinks(records, [one for each in emulated for one in each.in_order], laboratories)
     trials = timed(records)
-    page, drawn = folder / "real-links.md", folder / "real-links-time.svg"
-    files = [page]
+    page, drawn = folder / "real-links.md", folder / _FIGURE
+    front = answer.front(run, folder)
+    files = [page, *([] if front.picture is None else [front.picture.file])]
     if trials:
         draw(trials, trend(trials), drawn)
         files.append(drawn)
-    page.write_text(markdown.page(_sections(real, emulated, records, trials)))
+    parts = [*front.parts(), *_sections(run, links, trials)]
+    page.write_text(markdown.page([*parts, *closing.of_all([*real, *emulated], SOURCES)]))
     return files
 
 
-def _sections(
-    real: Sequence[Source],
-    emulated: Sequence[Source],
-    records: Sequence[Record],
-    trials: Sequence[TimedTrial],
-) -> list[str]:
-    links = _known(real)
-    laboratories = [name for name, known in links.items() if known["link"].get("laboratory")]
-    parts = ["# Trials over real links"]
-    if laboratories:
-        parts.append(_LABORATORY.format(links=", ".join(f"`{name}`" for name in laboratories)))
-    parts += ["## The links", _LINKS, _links(links, records)]
-    parts += ["## Pairs", _pairs(records)]
-    if emulated:
-        ours = [one for run in emulated for one in run.in_order]
-        names = ", ".join(sorted({f"`{one.scenario}`" for one in ours}))
-        parts += ["## Beside the emulation", _EMULATED.format(scenario=names, near=percent(NEAR))]
-        parts.append(_beside(records, ours))
+def _sections(run: RealLinks, links: Mapping[str, dict[str, Any]], trials: Sequence[TimedTrial]) -> list[str]:
+    parts = ["## What was run"]
+    if run.laboratories:
+        parts.append(_LABORATORY.format(links=", ".join(f"`{name}`" for name in run.laboratories)))
+    parts += [_LINKS, *folded("Each link", _links(links, run.records))]
+    parts += ["## Pairs", _PAIRS, *folded("Each pair", _pairs(run.cells))]
+    if run.pairs:
+        names = ", ".join(sorted({f"`{one.scenario}`" for one in run.emulated}))
+        parts += ["## Beside the emulation", _EMULATED.format(scenario=names), emulation.HOW]
+        parts += folded("Each pair beside its emulation", _beside(run.pairs))
     if trials:
-        parts += ["## Over days, and times of day", _TIME, _trend(trials)]
-        parts += ["![goodput over time](real-links-time.svg)", _hours(trials)]
+        parts += ["## Over days, and times of day", _TIME, _trend(trials), f"![goodput over time]({_FIGURE})"]
+        parts += folded("Each hour of the day", _hours(trials))
     if weather := _weather(trials):
-        parts += ["## Weather", _WEATHER, weather]
-    return [*parts, "## Limits of this page", _LIMITS, *closing.of_all([*real, *emulated], SOURCES)]
+        parts += ["## Weather", _WEATHER, *folded("Each measure of the weather", weather)]
+    return [*parts, "## Limits of this page", _LIMITS]
 
 
 def _known(real: Sequence[Source]) -> dict[str, dict[str, Any]]:
@@ -141,25 +143,29 @@ def _rate(bps: object) -> str:
     return f"{bps / 1e6:g}" if isinstance(bps, (int, float)) else "?"
 
 
-def _pairs(records: Sequence[Record]) -> str:
+def _pairs(known: Sequence[Cell]) -> str:
     rows = []
-    for cell in cells(list(records)):
-        failed = sum(cell.failures.values())
+    for cell in known:
         efficiencies = [one.efficiency for one in cell.ok if one.efficiency is not None]
         rows.append(
             [
                 cell.key.scenario,
-                f"{cell.key.client} → {cell.key.server}",
+                pair_name(cell),
                 str(len(cell.records)),
-                str(failed),
-                mbit(cell.goodput_mean_bps),
+                str(cell.failures.total()),
+                _goodput(cell),
                 mbit(_deviation(cell)),
                 percent(statistics.fmean(efficiencies)) if efficiencies else "-",
                 ", ".join(sorted({one.measured_from for one in cell.records})),
             ]
         )
-    head = ["link", "client → server", "trials", "failed", "Mbit/s", "±", "efficiency", "measured from"]
-    return table(head, rows, left=2)
+    head = ["link", "client → server", "trials", "failed", "Mbit/s", "deviation", "efficiency"]
+    return table([*head, "measured from"], rows, left=2)
+
+
+def _goodput(cell: Cell) -> str:
+    value = goodput(cell)
+    return "-" if value is None else value.written()
 
 
 def _deviation(cell: Cell) -> float | None:
@@ -167,41 +173,33 @@ def _deviation(cell: Cell) -> float | None:
     return statistics.stdev(goodputs) if len(goodputs) > 1 else None
 
 
-def _beside(real: Sequence[Record], emulated: Sequence[Record]) -> str:
-    theirs = {
-        (cell.key.client, cell.key.server, cell.key.workload): median_of(cell, "goodput_bps")
-        for cell in cells(list(emulated))
-    }
-    rows, differences = [], []
-    for cell in cells(list(real)):
-        ours, other = (
-            median_of(cell, "goodput_bps"),
-            theirs.get((cell.key.client, cell.key.server, cell.key.workload)),
+def _beside(pairs: Sequence[EmulatedPair]) -> str:
+    words = {AGREES: "equal", CONTRADICTS: "differs"}
+    rows = []
+    for one in pairs:
+        difference = one.difference
+        rows.append(
+            [
+                one.real.key.scenario,
+                one.name,
+                *map(_goodput, (one.real, one.emulated)),
+                "-" if difference is None else difference.written(1, " %"),
+                words.get(one.verdict, one.verdict),
+            ]
         )
-        if ours is None or other is None:
-            continue
-        difference = ours / other - 1
-        differences.append(abs(difference))
-        agrees = "yes" if abs(difference) < NEAR else "no"
-        pair = f"{cell.key.client} → {cell.key.server}"
-        rows.append([cell.key.scenario, pair, mbit(ours), mbit(other), f"{100 * difference:+.1f} %", agrees])
-    head = ["link", "client → server", "link", "emulated", "difference", "agrees"]
-    agree = sum(one < NEAR for one in differences)
-    return table(head, rows, left=2) + f"\n\n{agree} of {several(len(rows), 'pair')} agree."
+    return table(["link", "client → server", "over the link", "emulated", "difference", ""], rows, left=2)
 
 
 def _trend(trials: Sequence[TimedTrial]) -> str:
     found = trend(trials)
     first, last = (f"{one.began:%Y-%m-%d %H:%M}" for one in (trials[0], trials[-1]))
-    told = f"{several(len(trials), 'trial')} that succeeded, from {first} to {last}."
+    text = f"{several(len(trials), 'trial')} succeeded, from {first} to {last}."
     if found is None:
-        return f"{told} Too few for a line."
-    days = (trials[-1].began - trials[0].began).total_seconds() / 86400
-    if days < 1:
-        return f"{told} That is less than a day: no line is drawn through it."
-    low, high = found.slope - found.error, found.slope + found.error
-    word = "no trend is to be seen" if low <= 0 <= high else "it changes"
-    return f"{told} Slope: {100 * found.slope:+.2f} % a day ({100 * low:+.2f} to {100 * high:+.2f}): {word}."
+        return f"{text} That is too few for a line."
+    if days(trials) < 1:
+        return f"{text} That is less than a day: no line is drawn."
+    word = "goodput changes" if found.changes else "no trend is shown"
+    return f"{text} Slope: {found.written()}: {word}."
 
 
 def _hours(trials: Sequence[TimedTrial]) -> str:

@@ -12,9 +12,11 @@ from typing import Any
 import fake_run
 import pytest
 from conftest import Command
+from real_links.emulation import pairs
 from real_links.timed_trials import timed, trend
 
 from bentpipe.runs.records import Record
+from bentpipe.study.claims import AGREES, CANNOT_TELL, CONTRADICTS
 
 T_OF_22 = 2.0739  # of Student's t with 22 degrees of freedom, two-sided at 95 %: any table has it
 COUNTS = ("packets", "bytes", "queue_drops", "losses")
@@ -69,23 +71,78 @@ def test_the_interval_of_a_slope_is_by_as_many_trials_as_there_are() -> None:
     assert found.error == pytest.approx(T_OF_22 * math.sqrt(left / 22 / spread), rel=1e-4)
 
 
-@pytest.mark.parametrize(("slope", "said"), [(0.0, "no trend is to be seen"), (0.05, "it changes")])
-def test_trends_are_told_from_none(bentpipe: Command, slope: float, said: str) -> None:
+def front(text: str) -> str:
+    return " ".join(text.partition("## What was run")[0].split())
+
+
+@pytest.mark.parametrize(
+    ("slope", "said", "advice"),
+    [(0.0, "no trend is shown", False), (0.05, "goodput changes", True)],
+)
+def test_trends_are_told_from_none(bentpipe: Command, slope: float, said: str, advice: bool) -> None:
     text = bentpipe.page("real-links", *write("real", trials(slope), "remote"))
-    assert said in text
+    assert f": {said}.\n" in text
     assert "of a laboratory" not in text
     assert "| 04:00 | 4 |" in text
     assert "| rain\\_mm | 0 |" in text and "station" not in text
-    assert Path("out/real-links-time.svg").exists()
+    assert Path("out/real-links-time.svg").exists() and Path("out/real-links.svg").exists()
+    begin = front(text)
+    assert begin.startswith("# Over sat 1 pair reaches ")
+    assert (", which shows no trend." in begin) != advice
+    assert ("- Compare pairs by trials of the same days" in begin) == advice
 
 
-def test_a_link_is_held_against_its_emulation(bentpipe: Command) -> None:
+def test_trials_of_less_than_a_day_show_nothing_of_days(bentpipe: Command) -> None:
+    """Six at intervals of four hours, of which the last one began 20 hours after the first."""
+    begin = front(bentpipe.page("real-links", *write("real", trials(0.05, 6), "remote")))
+    assert "The trials are too few, or of less than a day, and show nothing of days and hours." in begin
+    assert "- Before you compare days or hours, run for several days, with `--shuffle`." in begin
+    assert "goodput changes" not in begin
+
+
+@pytest.mark.parametrize(
+    ("factor", "title", "word"),
+    [
+        (1.0, "Over a laboratory's link 1 of 1 pair of stacks have the goodput of the emulation", "equal"),
+        (0.9, "Over a laboratory's link 0 of 1 pair of stacks have the goodput of the emulation", "differs"),
+    ],
+)
+def test_a_link_is_compared_with_its_emulation(
+    bentpipe: Command, factor: float, title: str, word: str
+) -> None:
     real = trials(0.0)
-    emulated = [fake_run.change(one, testbed="emu", goodput_bps=7e6) for one in real]
+    emulated = [
+        fake_run.change(one, testbed="emu", goodput_bps=factor * (one.goodput_bps or 0)) for one in real
+    ]
     words = [*write("real", real, "remote", laboratory=True), *write("emu", emulated, "emu")]
     text = bentpipe.page("real-links", *words)
-    assert "0 of 1 pair agree" in text
+    assert text.startswith(f"# {title} within 3 %\n")
+    assert f" % ({'-0' if factor == 1 else '10'}." in text and f" | {word} |" in text
     assert "**This page is of a laboratory**" in text
+    drawn = Path("out/real-links.svg").read_text()
+    assert "over the link" in drawn and "emulated" in drawn
+    begin = front(text)
+    assert ("- For the goodput of these pairs, emulate the link" in begin) == (word == "equal")
+    assert ("- Do not take emulated goodputs for those of the link with noq → quinn" in begin) != (
+        word == "equal"
+    )
+
+
+def test_a_pair_is_equal_to_its_emulation_only_where_trials_show_it() -> None:
+    """Two that differ much are too few; one that failed leaves it open; failing far more often differs."""
+    real = trials(0.0)
+    failed = [fake_run.change(one, outcome="crashed", goodput_bps=None) for one in real]
+    wide = [fake_run.change(one, goodput_bps=bps) for one, bps in zip(real, (4e6, 16e6), strict=False)]
+    invalid = [fake_run.change(one, outcome="invalid", goodput_bps=None) for one in real[:3]]
+    for emulated, verdict in (
+        (real, AGREES),
+        (wide, CANNOT_TELL),
+        ([*failed[:1], *real[1:]], CANNOT_TELL),
+        ([*failed[:12], *real[12:]], CONTRADICTS),
+        ([*invalid, *real[3:]], AGREES),
+    ):
+        (one,) = pairs(real, emulated)
+        assert one.verdict == verdict
 
 
 def test_what_nobody_counted_is_not_zero(bentpipe: Command) -> None:

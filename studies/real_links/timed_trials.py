@@ -33,9 +33,19 @@ class TimedTrial:
 class Trend:
     """A regression line, with the interval of its slope."""
 
-    slope: float
+    slope: float  # as a share, a day
     intercept: float
     error: float  # half of the interval
+
+    @property
+    def changes(self) -> bool:
+        """Whether the interval of the slope is on one side of 0."""
+        return abs(self.slope) > self.error
+
+    def written(self) -> str:
+        """`+0.12 % a day (-0.10 to +0.34)`."""
+        low, high = self.slope - self.error, self.slope + self.error
+        return f"{100 * self.slope:+.2f} % a day ({100 * low:+.2f} to {100 * high:+.2f})"
 
 
 def timed(records: Iterable[Record]) -> list[TimedTrial]:
@@ -50,16 +60,21 @@ def timed(records: Iterable[Record]) -> list[TimedTrial]:
     return sorted(found, key=lambda trial: trial.began)
 
 
+def days(trials: Sequence[TimedTrial]) -> float:
+    """From the first trial to the last one."""
+    return (trials[-1].began - trials[0].began).total_seconds() / 86400
+
+
 def trend(trials: Sequence[TimedTrial]) -> Trend | None:
     """The line through goodputs over days from the first trial; None if they are too few, or of one time."""
-    days = [(one.began - trials[0].began).total_seconds() / 86400 for one in trials]
+    after = [days([trials[0], one]) for one in trials]
     shares = [one.share for one in trials]
-    count, mean_day, mean_share = len(days), statistics.fmean(days), statistics.fmean(shares)
-    spread = sum((day - mean_day) ** 2 for day in days)
+    count, mean_day, mean_share = len(after), statistics.fmean(after), statistics.fmean(shares)
+    spread = sum((day - mean_day) ** 2 for day in after)
     if count < LEAST or spread == 0:
         return None
-    slope = sum((day - mean_day) * share for day, share in zip(days, shares, strict=True)) / spread
+    slope = sum((day - mean_day) * share for day, share in zip(after, shares, strict=True)) / spread
     start = mean_share - slope * mean_day
-    left = sum((share - start - slope * day) ** 2 for day, share in zip(days, shares, strict=True))
+    left = sum((share - start - slope * day) ** 2 for day, share in zip(after, shares, strict=True))
     reach = t_quantile(CONFIDENCE, count - 2)
     return Trend(slope, start, reach * math.sqrt(left / (count - 2) / spread))
