@@ -163,15 +163,11 @@ def _answer(found: Sequence[VisitSetting]) -> list[str]:
     virtual = _virtual(found)
     scenario, http = first
     others = [one for one in _paths(virtual) if one != scenario]
+    older = [one for one in _versions(virtual) if one != http]
     groups = [
-        [_clause(virtual, scenario, http, first_visit=True)],
-        [_clause(virtual, one, http, first_visit=True) for one in others],
-        [
-            _clause(virtual, one, version, first_visit=False)
-            for version in _versions(virtual)
-            if version != http
-            for one in _paths(virtual)
-        ],
+        [_clause(virtual, scenario, [http], first_visit=True)],
+        [_clause(virtual, one, [http], first_visit=True) for one in others],
+        [_clause(virtual, one, older, first_visit=False) for one in _paths(virtual)],
     ]
     sentences = ["; ".join(filter(None, clauses)) for clauses in groups]
     return [f"{one[0].upper()}{one[1:]}." for one in sentences if one]
@@ -181,15 +177,17 @@ def _paths(found: Sequence[VisitSetting]) -> list[str]:
     return list(dict.fromkeys(one.key.scenario for one in found))
 
 
-def _clause(found: Sequence[VisitSetting], scenario: str, http: str, *, first_visit: bool) -> str:
-    """What each step saves over a path with a version of HTTP; "" if none was measured."""
-    here = _over(found, scenario, http)
+def _clause(
+    found: Sequence[VisitSetting], scenario: str, versions: Sequence[str], *, first_visit: bool
+) -> str:
+    """What each step saves over a path with some versions of HTTP; "" if none was measured."""
+    here = [one for http in versions for one in _over(found, scenario, http)]
     steps = [f"{step} {_range(saved)}" for step in STEPS if (saved := _saved(here, step))]
     if not steps:
         return ""
     times = [time for one in here if (time := one.seconds(FIRST)) is not None]
     where = f", where pages take {span(times)} s on a first visit," if first_visit and times else ""
-    return f"over {path(scenario)} with {http}{where} {_with_verb(steps, 'saves', ' and ')}"
+    return f"over {path(scenario)} with {listed(versions)}{where} {_with_verb(steps, 'saves', ' and ')}"
 
 
 def _advice(found: Sequence[VisitSetting]) -> str:
