@@ -19,7 +19,8 @@
 #              congestion controllers, beside noq's; bentpipe perf, beside noq and iperf3, and through the proxies;
 #              how exact real time is, beside this machine's timer; SMALLEST=1 only shows that all of them run
 # make schemas what is generated: from the definitions of file formats in schemas/, types and reference
-#              pages; from rules, scenarios, stacks and commands, parts of the reference
+#              pages; from rules, scenarios, stacks and commands, parts of the reference; from titles of studies,
+#              the answers in studies/README.md
 # make lint    formatters and linters, changing nothing
 
 PYTHON ?= python3

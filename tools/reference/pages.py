@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import answers
 import commands
 import findings
 import limitations
@@ -29,6 +30,7 @@ PARTS: dict[str, tuple[Callable[[Path], str], str]] = {
     "scenarios": (scenarios.write, "docs/reference/scenarios.md"),
     "stacks": (stacks.write, "docs/reference/stacks.md"),
     "limitations": (limitations.write, "LIMITATIONS.md"),
+    "answers": (answers.write, answers.TABLE),
 }
 
 
@@ -37,7 +39,7 @@ def filled(page: str, name: str, text: str) -> str:
     between = re.compile(rf"(<!-- {name}: begin, from [^>]*-->\n).*?(<!-- {name}: end -->)", re.DOTALL)
     if len(between.findall(page)) != 1:
         raise SystemExit(
-            f"error: {name}.md needs `<!-- {name}: begin, from … -->` and `<!-- {name}: end -->`"
+            f"error: the page of {name} needs `<!-- {name}: begin, from … -->` and `<!-- {name}: end -->`"
         )
     return between.sub(lambda found: f"{found[1]}\n{text.strip()}\n\n{found[2]}", page)
 
