@@ -1,4 +1,4 @@
-"""The table of studies: the answer of each row is the title of its first page, which is what the page found."""
+"""The table of studies: the answer of each row is the title of its first page, the finding."""
 
 from __future__ import annotations
 
