@@ -11,6 +11,7 @@ from pathlib import Path
 from bentpipe import labels
 from bentpipe.analysis import traces
 from bentpipe.analysis.traces import TracedRun
+from bentpipe.objectives.judge import has_failed
 from bentpipe.runs.records import Record
 from bentpipe.runs.trial_files import is_traced
 from bentpipe.study.source import Source
@@ -105,24 +106,37 @@ class Evidence:
 
     def _judged(self, case: Case, server: str) -> list[Judgement]:
         known = self.of(case, server)
-        if not known:
-            return [self._missing(case, server)]
         found = []
         for one in known:
             steady = self.steady(server, one)
             found.append(case.judge(one.signals(case.rate_bps), steady.signals() if steady else None))
-        return found
+        found += map(_as_judgement, self._failures(case, server))
+        return found or [self._missing(case, server)]
+
+    def _failures(self, case: Case, server: str) -> list[Record]:
+        """The trials of a case that failed; none where one of many is chosen by another path."""
+        return [
+            one
+            for one in self._ran(case, server)
+            if one.failed and case.page in one.workload and case.scenario != CUT
+        ]
+
+    def _ran(self, case: Case, server: str) -> list[Record]:
+        ran = (one for source in self.sources for one in source.in_order if one.server == server)
+        return [one for one in ran if labels.scenario(one.scenario).name == case.scenario]
 
     def _missing(self, case: Case, server: str) -> Judgement:
         """Why there is no trial with packets."""
-        ran = [one for source in self.sources for one in source.in_order if one.server == server]
-        mine = [one for one in ran if labels.scenario(one.scenario).name == case.scenario]
-        if case.scenario == CUT and mine:
+        if case.scenario == CUT and self._ran(case, server):
             return untold("no DRAIN seen over the steady path")
-        bad = [one for one in mine if one.failed]
-        if bad:
-            return failed(f"{bad[0].outcome.replace('_', ' ')}: {bad[0].detail}")
         return untold(_NO_PAGE if case.page else "no trial")
+
+
+def _as_judgement(record: Record) -> Judgement:
+    """A trial that failed; the wire cannot tell what a sender does where the testbed failed."""
+    if record.outcome == "invalid" and not has_failed(record):
+        return untold(f"a trial says nothing: {record.detail}")
+    return failed(f"{record.outcome.replace('_', ' ')}: {record.detail}")
 
 
 @lru_cache(maxsize=6)

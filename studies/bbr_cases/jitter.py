@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,8 +11,12 @@ from functools import cached_property
 import numpy as np
 
 from bentpipe import labels
+from bentpipe.analysis.cell_ratio import cell_ratio
+from bentpipe.analysis.cells import Cell, cells
 from bentpipe.runs.records import Record
-from bentpipe.study.markdown import literal, number, percent, table
+from bentpipe.study.claims import NO_EFFECT, MeasuredValue
+from bentpipe.study.front import folded
+from bentpipe.study.markdown import listed, literal, number, percent, several, table
 from bentpipe.study.source import Source
 
 from . import cycle
@@ -24,10 +29,14 @@ SPREAD_S = 2.5  # section 5.3.3.8.2 of the draft: a probe follows 2 to 3 s after
 ROUNDS = 62  # or after so many round trips, or as many as the BDP has packets
 PACKET = 1500
 RATE_BPS = 50e6  # of the path
+_CHANCE = 0.05  # a correlation that a random order has less often is none of chance
 _HOW = """[A maintainer of noq reports](https://github.com/n0-computer/noq/issues/819) that in
 simulations BBR3 is often slower than CUBIC, as with 10 ms one way and 5 ms of jitter. The report names
 neither rate nor queue, and not whether packets overtake each other. Here the link has 50 Mbit/s and a queue
-of two BDP, each table changes one thing, and figures are medians of three seeds."""
+of two BDP, and each table changes one thing. Goodputs are medians over the seeds. Shares of another goodput
+are ratios of geometric means with [intervals](../../docs/reference/study-verdicts.md#intervals-of-ratios) of
+95 %; where none is shown, both its ends round to the value, or there is one trial alone. A setting of which a
+trial failed has no share."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +47,7 @@ class JitterRuns:
 
     @classmethod
     def of(cls, sources: Sequence[Source]) -> JitterRuns:
-        found = [one for source in sources for one in source.in_order if one.ok]
+        found = [one for source in sources for one in source.in_order]
         return cls([one for one in found if labels.scenario(one.scenario).name == PATH])
 
     def settings(self, key: str) -> list[str]:
@@ -61,22 +70,54 @@ class JitterRuns:
         return statistics.median(mine) if mine else None
 
     def again(self, server: str, key: str, value: str) -> float | None:
-        """The median share of the bytes that were sent again."""
+        """The median share of the bytes that were retransmitted."""
         mine = [one.retransmitted_share for one in self._of(server, key, value)]
         known = [one for one in mine if one is not None]
         return statistics.median(known) if known else None
 
-    def ratio(self, server: str, other: str, key: str, value: str) -> float | None:
+    def ratio(self, server: str, other: str, key: str, value: str) -> MeasuredValue | None:
         """The goodput of a sender as a share of another's."""
-        mine, theirs = (self.goodput(one, key, value) for one in (server, other))
-        return mine / theirs if mine is not None and theirs else None
+        return _ratio(self._cell(other, key, value), self._cell(server, key, value))
+
+    def kept(self, server: str, order: str) -> MeasuredValue | None:
+        """Goodput where packets overtake each other, as a share of that in order."""
+        return _ratio(self._cell(server, "forward.delay", self.plain), self._cell(server, ORDER, order))
 
     def _of(self, server: str, key: str, value: str) -> list[Record]:
+        return [one for one in self._all(server, key, value) if one.ok]
+
+    def _all(self, server: str, key: str, value: str) -> list[Record]:
         return [
             one
             for one in self.records
             if one.server == server and labels.scenario(one.scenario).values.get(key) == value
         ]
+
+    def _cell(self, server: str, key: str, value: str) -> Cell | None:
+        found = cells(self._all(server, key, value))
+        return found[0] if len(found) == 1 else None
+
+
+def _ratio(first: Cell | None, second: Cell | None) -> MeasuredValue | None:
+    """Mean goodput, second / first; None where one did not run, or a trial failed."""
+    if first is None or second is None or first.failures or second.failures:
+        return None
+    return MeasuredValue.of(cell_ratio(first, second, "goodput_bps"))
+
+
+def share(ratio: MeasuredValue | None) -> str:
+    """A ratio in percent with its interval: `88 % (87 to 89)`."""
+    return "an unknown share" if ratio is None else ratio.written(0, " %", 100)
+
+
+def is_less(ratio: MeasuredValue | None) -> bool:
+    """Whether all of a ratio's interval is below 1 by more than what counts as no effect."""
+    return ratio is not None and ratio.high is not None and ratio.high < 1 / NO_EFFECT
+
+
+def rtt_ms(delay: str) -> float:
+    """The round trip of a path whose one-way delay is given as `10ms`."""
+    return 2 * float(delay.removesuffix("ms"))
 
 
 def sections(evidence: Evidence) -> list[str]:
@@ -85,7 +126,7 @@ def sections(evidence: Evidence) -> list[str]:
     if not runs.plain:
         return []
     parts = ["## noq's BBR3 with jitter", _HOW, *_jitter(runs), *_round_trips(runs), *_fades(evidence)]
-    return [*parts, *_order(runs), *_whose(evidence, runs)]
+    return [*parts, *_order(runs), *_causes(evidence, runs)]
 
 
 def _jitter(runs: JitterRuns) -> list[str]:
@@ -103,7 +144,9 @@ def _jitter(runs: JitterRuns) -> list[str]:
         "### Jitter in order, the frequency of acknowledgements, the first window",
         "Packets keep their order. `ack=1` and `ack=10`: the client is asked for an ACK for each packet, "
         "and for ten. Goodput in Mbit/s:",
-        table(["server", "no jitter", "jitter of 5 ms both ways"], rows),
+        *folded(
+            several(len(rows), "sender"), table(["server", "no jitter", "jitter of 5 ms both ways"], rows)
+        ),
     ]
 
 
@@ -115,14 +158,14 @@ def _rounds(rtt_s: float, rate_bps: float) -> float:
 def _round_trips(runs: JitterRuns) -> list[str]:
     key = "forward.delay"
     values = [one for one in runs.settings(key) if "jitter" not in one]
-    values.sort(key=lambda one: float(one.removesuffix("ms")))
+    values.sort(key=rtt_ms)
     senders = [one for one in runs.servers(key) if one != CUBIC]
     others = [one for one in senders if all(runs.ratio(one, CUBIC, key, value) for value in values)]
     rows = [
         [
-            f"{2 * float(value.removesuffix('ms')):g} ms",
-            f"{_rounds(2e-3 * float(value.removesuffix('ms')), RATE_BPS):.0f}",
-            *(percent(runs.ratio(one, CUBIC, key, value)) for one in others),
+            f"{rtt_ms(value):g} ms",
+            f"{_rounds(1e-3 * rtt_ms(value), RATE_BPS):.0f}",
+            *(share(runs.ratio(one, CUBIC, key, value)) for one in others),
         ]
         for value in values
     ]
@@ -167,9 +210,9 @@ def _order(runs: JitterRuns) -> list[str]:
     ]
     return [
         "### Packets that overtake each other",
-        "A share of the packets is overtaken by so many, or late by so much; none is lost. Goodput in "
-        "Mbit/s, in brackets what was sent again:",
-        table(["server", "in order", *map(_named, values)], rows),
+        "A share of the packets is overtaken by so many others, or late by so much; none is lost. Goodput in "
+        "Mbit/s, in brackets the share of bytes that were retransmitted:",
+        *folded(several(len(rows), "sender"), table(["server", "in order", *map(_named, values)], rows)),
     ]
 
 
@@ -187,12 +230,12 @@ def _named(reorder: str) -> str:
     return f"{share} late by {values['by'].replace('ms', ' ms').replace('us', ' µs')}"
 
 
-def _whose(evidence: Evidence, runs: JitterRuns) -> list[str]:
+def _causes(evidence: Evidence, runs: JitterRuns) -> list[str]:
     """What follows, in numbers of the tables above."""
     parts = [_of_stack(evidence, runs)]
     if values := runs.settings(ORDER):
         parts.append(_of_path(runs, values))
-    return ["### Whose fault", "\n".join(parts)]
+    return ["### What the stack does, and what the path does", "\n".join(parts)]
 
 
 def _of_stack(evidence: Evidence, runs: JitterRuns) -> str:
@@ -202,62 +245,91 @@ def _of_stack(evidence: Evidence, runs: JitterRuns) -> str:
     still, with_it = (runs.ratio(BBR3, CUBIC, key, value) for value in (runs.plain, shaken))
     by_acks = [runs.ratio(f"{BBR3}:ack={n}", f"{CUBIC}:ack={n}", key, runs.plain) for n in (1, 10)]
     window = runs.ratio(f"{BBR3}:iw=100", CUBIC, key, runs.plain)
+    text = (
+        f"- **The stack.** BBR3 has {share(still)} of CUBIC's goodput without jitter and {share(with_it)} "
+        f"with jitter in order: {_without_jitter(still, with_it)}. With an ACK for each packet it has "
+        f"{share(by_acks[0])} of CUBIC's, with one for ten {share(by_acks[1])}; with a first window of "
+        f"100 packets {share(window)}."
+    )
+    return f"{text} {_cause(evidence, runs)}" if is_less(still) else text
+
+
+def _cause(evidence: Evidence, runs: JitterRuns) -> str:
+    """Why BBR3 is likely to be behind CUBIC."""
     fall = _fade(evidence, BBR3)
-    behind = f"{_part(still, with_it)} of what it is behind, it is behind without jitter"
     return (
-        f"- **The stack's.** BBR3 has {percent(still)} of CUBIC's goodput without jitter and "
-        f"{percent(with_it)} with jitter in order: {behind}. With an ACK for each packet it has "
-        f"{percent(by_acks[0])} of CUBIC's, with one for ten {percent(by_acks[1])}; with a first window of "
-        f"100 packets {percent(window)}. Likely its estimate of the rate falls in each round trip in which "
-        "it does not probe, where the draft lets it fall with a cycle (section 5.5.6). Tried were other "
-        "round trips: the gap follows their number between two probes with a rank correlation of "
-        f"{number(_follows(runs), 2)}. And its pace falls by "
-        f"{number(None if fall is None else 100 * fall, 1, ' %')} in ten of them. [The report to "
+        "Likely its estimate of the rate falls in each round trip in which it does not probe, where the "
+        "draft lets it fall with a cycle (section 5.5.6). Other round trips were tried: "
+        f"{_with_round_trips(runs)}. The pace between two probes falls by "
+        f"{number(None if fall is None else 100 * fall, 1, ' %')} in ten round trips. [The report to "
         "noq](../../docs/upstream/noq-bbr3.md) names the place in the source, and tries a corrected library."
     )
 
 
-def _part(still: float | None, with_it: float | None) -> str:
-    """Which share of a gap is there without jitter, too."""
-    if still is None or with_it is None or with_it >= 1:
-        return "an unknown part"
-    return percent(min((1 - still) / (1 - with_it), 1.0))
+def _without_jitter(still: MeasuredValue | None, with_it: MeasuredValue | None) -> str:
+    """How much of a gap is surely there without jitter, too, by both intervals."""
+    ends = [end for one in (still, with_it) if one is not None for end in (one.low, one.high)]
+    known = [end for end in ends if end is not None]
+    if len(known) < 4 or min(known[1], known[2]) >= 1:
+        return "how much of the gap is there without jitter cannot be told"
+    least, most = 1 - known[1], 1 - known[2]
+    return f"at least {percent(min(least / most, 1.0))} of the gap is there without jitter"
 
 
-def _follows(runs: JitterRuns) -> float | None:
-    """Spearman's rank correlation of round trips between two probes and what BBR3 is behind CUBIC."""
+def _with_round_trips(runs: JitterRuns) -> str:
+    """Whether the gap grows with the round trips between two probes, as it has to if this is its cause."""
+    found = _follows(runs)
+    if found is None:
+        return "too few to tell whether the gap follows their number between two probes"
+    rank, chance = found
+    begin = "the gap grows with" if chance <= _CHANCE else "it cannot be told whether the gap grows with"
+    return (
+        f"{begin} their number between two probes (rank correlation {rank:.2f}, one-sided p = {chance:.2f})"
+    )
+
+
+def _follows(runs: JitterRuns) -> tuple[float, float] | None:
+    """Spearman's rank correlation of round trips between two probes and what BBR3 is behind CUBIC, and how
+    often a random order has as much or more.
+    """
     values = [one for one in runs.settings("forward.delay") if "jitter" not in one]
     known = [
-        (_rounds(2e-3 * float(one.removesuffix("ms")), RATE_BPS), -share)
+        (_rounds(1e-3 * rtt_ms(one), RATE_BPS), -ratio.value)
         for one in values
-        if (share := runs.ratio(BBR3, CUBIC, "forward.delay", one)) is not None
+        if (ratio := runs.ratio(BBR3, CUBIC, "forward.delay", one)) is not None
     ]
     if len(known) < 3:
         return None
-    ranks = np.argsort(np.argsort(np.array(known), axis=0), axis=0)
-    return float(np.asarray(np.corrcoef(ranks.T))[0, 1])
+    rounds, gaps = np.argsort(np.argsort(np.array(known), axis=0), axis=0).T
+    rank = _correlation(rounds, gaps)
+    orders = [_correlation(rounds, np.array(one)) for one in itertools.permutations(gaps)]
+    return rank, float(np.mean(np.array(orders) >= rank - 1e-9))
+
+
+def _correlation(first: np.ndarray, second: np.ndarray) -> float:
+    return float(np.corrcoef(first, second)[0, 1])
 
 
 def _of_path(runs: JitterRuns, values: Sequence[str]) -> str:
     """What packets that overtake each other do to every stack."""
     few = next((one for one in values if "2packets" in one), values[0])
     late = next((one for one in values if "by=" in one), values[-1])
-    kept = {one: share for one in runs.servers(ORDER) if (share := _kept(runs, one, late)) is not None}
-    ordered = sorted((one for one in kept if not one.startswith("linux")), key=lambda one: kept[one])
-    least, most = ordered[0], ordered[-1]
+    kept = {one: ratio for one in runs.servers(ORDER) if (ratio := runs.kept(one, late)) is not None}
+    ordered = sorted((one for one in kept if not one.startswith("linux")), key=lambda one: kept[one].value)
+    ends = ""
+    if ordered:
+        each = [f"{literal(one)} {share(kept[one])}" for one in dict.fromkeys((ordered[0], ordered[-1]))]
+        ends = f"; of all stacks of QUIC the ends are {listed(each)}"
+    text = (
+        f"- **The path, and how stacks detect losses.** With {_named(late)} noq's BBR3 keeps "
+        f"{share(kept.get(BBR3))} of its goodput in order and its CUBIC {share(kept.get(CUBIC))}{ends}. "
+        f"Linux's TCP keeps {share(kept.get(TCP))}."
+    )
+    if not is_less(kept.get(BBR3)):
+        return text
     again = [percent(runs.again(BBR3, ORDER, value)) for value in (few, late)]
     return (
-        f"- **The path's, and that of the loss detection of stacks.** With {_named(late)} noq's BBR3 keeps "
-        f"{percent(kept.get(BBR3))} of its goodput in order, its CUBIC {percent(kept.get(CUBIC))}, "
-        f"{literal(least)} {percent(kept[least])} and {literal(most)} {percent(kept[most])}; Linux's TCP "
-        f"keeps {percent(kept.get(TCP))}. Likely the threshold of three packets (RFC 9002 section 6.1.1) "
-        "takes late packets for lost: tried were packets overtaken by two others, which is below it, where "
-        f"noq's BBR3 sends {again[0]} again, and these, where it sends {again[1]} again; none is lost."
+        f"{text} Likely the threshold of three packets (RFC 9002 section 6.1.1) takes late packets for lost. "
+        f"With {_named(few)}, which stay below it, noq's BBR3 retransmits {again[0]} of its bytes, with "
+        f"{_named(late)} {again[1]}; none is lost."
     )
-
-
-def _kept(runs: JitterRuns, server: str, value: str) -> float | None:
-    """Goodput with packets that overtake each other, as a share of that in order."""
-    mine = runs.goodput(server, ORDER, value)
-    before = runs.goodput(server, "forward.delay", runs.plain)
-    return mine / before if mine is not None and before else None

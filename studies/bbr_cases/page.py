@@ -1,4 +1,4 @@
-"""The page on BBR's own cases: senders by cases, a figure for each case, and noq's BBR3 with jitter."""
+"""The page on BBR's own cases: who passes how many, a figure for each case, and noq's BBR3 with jitter."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from pathlib import Path
 
 from bentpipe import labels
 from bentpipe.study import closing, markdown
-from bentpipe.study.markdown import literal, number, several, table
+from bentpipe.study.front import folded
+from bentpipe.study.markdown import listed, literal, number, several, table
 from bentpipe.study.source import Source
 
-from . import drawn, jitter
+from . import answer, drawn, jitter
+from .answer import Ranking
 from .cases import CASES, HIDDEN, Case
 from .evidence import BESIDE, Evidence
 from .judgement import in_words, over_seeds
@@ -24,89 +26,78 @@ CORNERS = {  # path → what it is
     "bbr-fast": "10 Gbit/s, 1 ms",
 }
 _HOW = """[Draft-ietf-ccwg-bbr-06]({draft}) has 22 test cases for implementations of BBR (appendix A).
-The draft tests a sender's variables; here a case is judged by what the wire shows: when packets are sent,
+The draft tests a sender's variables; this study judges a case by what the wire shows: when packets are sent,
 arrive and are acknowledged. So *pass* says that the packets are as the draft's rules make them, not that the
-stack has these rules; *fail*, that they are not; `?`, that it cannot be told, for the reason given. A BBR of
-an earlier version is held to this one like the others. The last two senders are no BBR and stand for
-comparison. Each case names the sections that define what is asked for; the thresholds are in the study's
-code, each with its section. Where seeds disagree, the table says how many of them give the verdict."""
+stack has these rules; *fail*, that they are not; `?`, that the wire cannot tell, for the reason given. A BBR
+of an earlier version is held to this one like the others. {beside}Each case names the sections that define
+what is asked for; the thresholds are in the study's code, each with its section. Where seeds disagree, the
+table says how many of them give the verdict."""
+_OUTCOMES = ("pass", "fail", "?")
 _NOTE = {
-    True: "Judged are {seeds} of each sender; figures show the first.",
-    False: "Judged is one trial of each sender.",
+    True: "{seeds} of each sender are judged; figures show the first.",
+    False: "One trial of each sender is judged.",
 }
 
 
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
-    """Write the page and its figures to `folder`. BentpipeError if no run has the steady path."""
+    """Write the page and its figures to `folder`. BentpipeError if no run has a BBR over the steady
+    path.
+    """
     evidence = Evidence(tuple(runs))
-    if not evidence.servers:
-        raise runs[0].refused("wanted are trials over bbr-steady, with packets", "study bbr-cases")
+    if all(one in BESIDE for one in evidence.servers):
+        raise runs[0].refused("wanted are trials of a BBR over bbr-steady, with packets", "study bbr-cases")
     figures = {case.number: _figure(evidence, case, folder) for case in CASES}
+    ranking = Ranking(evidence)
+    front = answer.front(ranking, folder)
     file = folder / "bbr-cases.md"
-    file.write_text(markdown.page(_sections(evidence, figures)))
-    return [file, *(one for one in figures.values() if one)]
+    file.write_text(markdown.page([*front.parts(), *_sections(ranking, figures)]))
+    return [file, folder / answer.PICTURE, *(one for one in figures.values() if one)]
 
 
-def _sections(evidence: Evidence, figures: dict[int, Path | None]) -> list[str]:
-    parts = ["# BBR's own cases", _answer(evidence), _matrix(evidence), _HOW.format(draft=DRAFT), _hidden()]
+def _sections(ranking: Ranking, figures: dict[int, Path | None]) -> list[str]:
+    evidence = ranking.evidence
+    parts = ["## What was run", _how(evidence), _hidden(), "## Verdicts", _matrix(ranking), answer.HOW]
     for case in CASES:
-        parts += _section(evidence, case, figures[case.number])
+        parts += _section(ranking, case, figures[case.number])
     parts += [*_corners(evidence), *jitter.sections(evidence), "## Limits", _limits()]
     return [*parts, *closing.of_all(evidence.sources)]
 
 
-def _verdict(evidence: Evidence, case: Case, server: str) -> str:
-    return over_seeds(evidence.judgements[case.number, server]).outcome
+def _how(evidence: Evidence) -> str:
+    known = [literal(one) for one in evidence.servers if one in BESIDE]
+    verb = "is no BBR and stands" if len(known) == 1 else "are no BBR and stand"
+    return _HOW.format(draft=DRAFT, beside=f"{listed(known)} {verb} for comparison. " if known else "")
 
 
-def _counts(evidence: Evidence, server: str) -> dict[str, int]:
-    found = [_verdict(evidence, case, server) for case in CASES]
-    return {outcome: found.count(outcome) for outcome in ("pass", "fail", "?")}
-
-
-def _answer(evidence: Evidence) -> str:
-    """Who passes most, who least, and the cases that nobody passes."""
-    bbrs = [one for one in evidence.servers if one not in BESIDE]
-    ordered = sorted(bbrs, key=lambda one: -_counts(evidence, one)["pass"])
-    best, worst = ordered[0], ordered[-1]
-    text = (
-        f"Of {several(len(CASES), 'case')} that show on the wire, {literal(best)} passes "
-        f"{_counts(evidence, best)['pass']}, the most of {several(len(bbrs), 'BBR')}, and {literal(worst)} "
-        f"{_counts(evidence, worst)['pass']}, the fewest."
-    )
-    none = [one for one in CASES if not any(_verdict(evidence, one, each) == "pass" for each in bbrs)]
-    if none:
-        text += f" Nobody passes {markdown.listed(f'{one.name} ({one.title})' for one in none)}."
-    return text
-
-
-def _matrix(evidence: Evidence) -> str:
+def _matrix(ranking: Ranking) -> str:
     """Rows are senders, columns cases."""
     rows = [
         [
             literal(server),
-            *(in_words(evidence.judgements[case.number, server]) for case in CASES),
-            *(str(one) for one in _counts(evidence, server).values()),
+            *(in_words(ranking.evidence.judgements[case.number, server]) for case in CASES),
+            *(str(sum(ranking.judged(case, server) == one for case in CASES)) for one in _OUTCOMES),
+            found.span,
         ]
-        for server in evidence.servers
+        for server, found in ranking.passed.items()
     ]
-    return table(["server", *(case.name for case in CASES), "pass", "fail", "?"], rows)
+    return table(["server", *(case.name for case in CASES), *_OUTCOMES, "passes"], rows)
 
 
 def _hidden() -> str:
     cases = "\n".join(f"- A.{number}: {why}" for number, why in HIDDEN.items())
-    return f"Of no sender can be told, by the wire alone:\n\n{cases}"
+    return f"By the wire alone no sender can be judged in these cases:\n\n{cases}"
 
 
-def _section(evidence: Evidence, case: Case, figure: Path | None) -> list[str]:
+def _section(ranking: Ranking, case: Case, figure: Path | None) -> list[str]:
+    evidence = ranking.evidence
     parts = [
         f"## {case.name}: {case.title}",
-        f"Held to: section{'s' if ',' in case.sections else ''} {case.sections}. {case.asked} "
+        f"Defined in section{'s' if ',' in case.sections else ''} {case.sections}. {case.asked} "
         f"Path: {_path(evidence, case)}. {_seeds(evidence, case)}",
     ]
     if figure:
         parts.append(f"![{case.title}]({figure.name})")
-    return [*parts, _seen(evidence, case)]
+    return [*parts, *folded("What was seen of each sender", _seen(ranking, case))]
 
 
 def _path(evidence: Evidence, case: Case) -> str:
@@ -122,19 +113,19 @@ def _seeds(evidence: Evidence, case: Case) -> str:
     return _NOTE[most > 1].format(seeds=several(most, "seed"))
 
 
-def _seen(evidence: Evidence, case: Case) -> str:
+def _seen(ranking: Ranking, case: Case) -> str:
     """A line for each outcome: who, and what was seen."""
     lines = []
     for outcome, name in (("pass", "pass"), ("fail", "fail"), ("?", "cannot be told")):
-        mine = [one for one in evidence.servers if _verdict(evidence, case, one) == outcome]
+        mine = [one for one in ranking.passed if ranking.judged(case, one) == outcome]
         if not mine:
             continue
-        seen = {one: over_seeds(evidence.judgements[case.number, one]).seen for one in mine}
+        seen = {one: over_seeds(ranking.evidence.judgements[case.number, one]).seen for one in mine}
         texts: dict[str, list[str]] = {}
         for server, text in seen.items():
             texts.setdefault(text, []).append(literal(server))
-        said = "; ".join(f"{', '.join(who)}: {literal(text)}" for text, who in texts.items())
-        lines.append(f"- **{name}**: {said}")
+        shown = "; ".join(f"{', '.join(who)}: {literal(text)}" for text, who in texts.items())
+        lines.append(f"- **{name}**: {shown}")
     return "\n".join(lines)
 
 
