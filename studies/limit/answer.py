@@ -11,6 +11,7 @@ from bentpipe.study.dots import DotPanel, DotRow
 from bentpipe.study.front import Front, Picture, fitting
 from bentpipe.study.markdown import listed, literal, several
 from bentpipe.study.means import GeometricMean
+from bentpipe.study.own_sender import BESIDE, OURS
 
 from .runs import LimitRuns
 
@@ -146,17 +147,21 @@ def _advice(runs: LimitRuns) -> str:
     """For each size the variants that lead over most paths, if that is over more than half of them; and
     which are faster by what they lose.
     """
-    lines = []
+    lines, named = [], set()
     for size in runs.sizes:
         counts = {one: sum(s == size for _, s in found) for one, found in runs.leading.items()}
         paths = sum(size in grid.settings for grid in runs.over.values())
         most = max(counts.values(), default=0)
         if 2 * most > paths:
-            names = listed(literal(runs.variants[one]) for one in counts if counts[one] == most)
+            leading = [one for one in counts if counts[one] == most]
+            named |= set(leading)
+            names = listed(literal(runs.variants[one]) for one in leading)
             lines.append(
                 f"- For {size}: {names}, best or within 5 % of the best over {most} of "
                 f"{several(paths, 'path')}."
             )
+    if OURS in named:
+        lines.append(f"- {BESIDE}")
     faster = _faster_with_drops(runs)
     if faster:
         each = listed(f"{literal(runs.variants[one])} in {count}" for one, count in faster.items())

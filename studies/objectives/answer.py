@@ -11,6 +11,7 @@ from bentpipe.study import dots
 from bentpipe.study.dots import DotPanel, DotRow
 from bentpipe.study.front import Front, Picture, fitting
 from bentpipe.study.markdown import listed, literal, percent, several
+from bentpipe.study.own_sender import BESIDE, OURS
 
 from .verdicts import CLIENT, AskedFor, ObjectivesMet, Pair, PairVerdicts
 
@@ -205,7 +206,11 @@ def _servers(known: PairVerdicts) -> list[str]:
     names = f"{', '.join(first)} or {last}" if first else last
     than = "" if not first else f" than {first[0]}"
     others = _each_of(found.others)
-    return [f"- For downloads over GEO choose {names}: {others} surely meets fewer objectives{than}."]
+    is_ours = any(pair.server == OURS for pair, _ in found.leaders)
+    return [
+        f"- For downloads over GEO choose {names}: {others} surely meets fewer objectives{than}."
+        f"{f' {BESIDE}' if is_ours else ''}"
+    ]
 
 
 def _clients(known: PairVerdicts) -> list[str]:

@@ -12,12 +12,12 @@ from bentpipe.study.claims import NO_EFFECT, MeasuredValue
 from bentpipe.study.dots import DotPanel, DotRow
 from bentpipe.study.front import Front, Picture, fitting
 from bentpipe.study.markdown import listed, literal, several
+from bentpipe.study.own_sender import BESIDE, OURS
 
 from .comparisons import (
     FAILS,
     FASTER,
     LONG_MS,
-    OURS,
     SLOWER,
     SenderRuns,
     SenderSetting,
@@ -29,9 +29,6 @@ MARGIN = f"{100 * (NO_EFFECT - 1):.0f} %"
 _NAMED = 3  # settings or senders that a line of advice names; of more it has the number
 _CAPTION = """The time of the fastest other sender / that of Bentpipe's, with intervals: right of 1 Bentpipe's
 sender takes less time than every other one.{left_out}"""
-# A test holds that the page which is linked shows it.
-_BESIDE = f"""Beside `{OURS}` a flow of CUBIC gets little of a link whose queue is short: [the page on TCP and
-QUIC](../fairness/fairness-tcp.md) has the shares."""
 HOW = f"""Bentpipe's sender is *faster* or *slower* where the whole interval is more than {MARGIN} from 1 and
 the difference is beyond chance (p < 0.05 after Benjamini and Hochberg, over all comparisons of the page), and
 *equal* where two one-sided tests at 5 % show that both differ by less than {MARGIN}; all else *cannot be
@@ -110,7 +107,7 @@ def _answer(runs: SenderRuns) -> list[str]:
     begin, *further = [_GROUPS[key][0] for key, _ in groups]
     each = [f"Over paths {begin}, {first}"]
     each += [f"over paths {words}, {text}" for words, text in zip(further, others, strict=True)]
-    return [f"{'; '.join(each)}.", *_extremes(runs), _BESIDE]
+    return [f"{'; '.join(each)}.", *_extremes(runs), BESIDE]
 
 
 def _results(settings: Sequence[SenderSetting], *, is_first: bool) -> str:

@@ -15,9 +15,9 @@ from bentpipe.analysis.cells import Cell, cells
 from bentpipe.analysis.inference import Ratio, adjusted
 from bentpipe.study.claims import AGREES, NO_EFFECT, MeasuredValue, equality
 from bentpipe.study.markdown import bytes_as, literal, path
+from bentpipe.study.own_sender import OURS
 from bentpipe.study.source import Source, pooled
 
-OURS = "noq:cc=bentpipe"
 FASTER, EQUAL, CANNOT_TELL, SLOWER = "faster", "equal", "cannot tell", "slower"
 FAILS = "fails"  # of a setting: trials of Bentpipe's sender fail where another one completes all
 LONG_MS = 100  # from this RTT on the sender begins with a flight of its own

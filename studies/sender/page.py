@@ -12,11 +12,12 @@ from bentpipe.analysis.trial_marks import marked
 from bentpipe.study import closing, markdown
 from bentpipe.study.front import folded
 from bentpipe.study.markdown import listed, literal, number, several, table, trials
+from bentpipe.study.own_sender import OURS
 from bentpipe.study.quantiles import median_of
 from bentpipe.study.source import Source
 
 from . import answer
-from .comparisons import CANNOT_TELL, EQUAL, FAILS, FASTER, OURS, SLOWER, SenderRuns, SenderSetting
+from .comparisons import CANNOT_TELL, EQUAL, FAILS, FASTER, SLOWER, SenderRuns, SenderSetting
 
 _WHAT = """Files over each path, from `{ours}` and from {others} other senders: congestion controls of other
 stacks and of Linux that do best in other studies; {trials} of each. The client of all QUIC senders is noq
