@@ -559,7 +559,8 @@ def test_headers_and_what_came_twice_do_not_count() -> None:
     assert arrived(with_headers, 15.0) == pytest.approx(0.9 * arrived(one, 15.0), rel=1e-3)
 
 
-def test_what_a_curve_has_leads_to_its_trials() -> None:
+def test_what_a_curve_has_leads_to_its_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     run = first_run()
     found = study_marks.leading("kosek", ["--run", str(run)])
     wanted = [

@@ -275,7 +275,8 @@ def test_three_seconds_are_denied_only_by_the_interval(
     assert ("Do not expect files much earlier." in " ".join(text.split())) == is_less
 
 
-def test_counts_of_runs_lead_to_them() -> None:
+def test_counts_of_runs_lead_to_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     write()
     found = study_marks.leading("search", ["--run", "run"])
     wanted = [RunCell(Path("run"), run(server, 1, 0.0).cell_key) for server in (LOGS, KEEPS, LOWERS)]
