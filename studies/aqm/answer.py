@@ -24,7 +24,8 @@ from .disciplines import path_of
 PICTURE = "aqm.svg"
 _SIGNIFICANT = 0.05  # of p, adjusted for the number of comparisons
 _CAPTION = """Behind a discipline / behind drop-tail; in the row on ECN, with marks / with drops, of servers
-that set ECT. Means over servers, with their intervals: left of 1 is shorter."""
+that set ECT. Means over {servers}, with their intervals: left of 1 is shorter. Queueing is the delay that
+99 % of the packets do not exceed."""
 
 
 @dataclass(frozen=True)
@@ -88,15 +89,15 @@ def _shortening(found: dict[str, Effect]) -> list[str]:
     )
 
 
-def front(single: Sequence[Cell], shared: Sequence[Cell], folder: Path) -> Front:
+def front(paths: Sequence[PathEffects], folder: Path) -> Front:
     """The front of the page; it draws the picture into `folder`."""
-    paths = effects(single, shared)
     panels = [panel for one in paths if (panel := _panel(one)).rows]
     picture = None
     if panels:
         file = folder / PICTURE
         dots.draw(panels, file, "times as long", "what queue disciplines and ECN change", border=1)
-        picture = Picture(file, "Queueing and downloads behind each discipline, with intervals", _CAPTION)
+        text = "Queueing and downloads behind each discipline, with intervals"
+        picture = Picture(file, text, _CAPTION.format(servers=_servers(paths)))
     return Front(_finding(paths), _answer(paths), picture, _advice(paths))
 
 
@@ -154,30 +155,30 @@ def _slows(time: Effect, of: str = "") -> str:
 
 
 def _answer(paths: Sequence[PathEffects]) -> list[str]:
-    sentences = [_disciplines(paths), _servers(paths), _two_flows(paths)]
+    sentences = [_disciplines(paths), _sentence(_marks(paths)), _two_flows(paths)]
     return [one for one in sentences if one] or ["No server has trials behind drop-tail and a discipline."]
 
 
 def _disciplines(paths: Sequence[PathEffects]) -> str:
     """The sentence on what a discipline that shortens queueing does over each path."""
     said: list[str] = []
-    counts: list[int] = []
     sizes = one_flow.sizes([one for path in paths for one in path.single])
     for one in filter(lambda each: each.waits, paths):
-        shown = one.shortening[:1] or list(one.waits)
-        counts += [len(one.waits[name].by_server) for name in shown]
         if not one.shortening:
-            said.append(f"over {one.name} no discipline is shown to cut it")
+            said.append(f"over {one.name} no discipline is shown to cut {_it(said)}")
             continue
-        time = one.times.get(shown[0])
+        name = one.shortening[0]
+        time = one.times.get(name)
         cost = f" and {_slows(time, '' if said else f' of {sizes}')}" if time else ""
-        said.append(f"over {one.name} {shown[0]} cuts {_it(said)} by {one.waits[shown[0]].size}{cost}")
-    if not said:
-        return ""
-    servers = several(max(counts), "server")
-    servers = servers if len(set(counts)) == 1 else f"{min(counts)} to {servers}"
-    behind = "the delay that 99 % of the packets do not exceed"
-    return _sentence([*said, f"these are means over {servers}, and queueing is {behind}"])
+        said.append(f"over {one.name} {name} cuts {_it(said)} by {one.waits[name].size}{cost}")
+    return _sentence(said)
+
+
+def _servers(paths: Sequence[PathEffects]) -> str:
+    """How many servers the means are over."""
+    counts = [len(effect.by_server) for one in paths for effect in one.waits.values()]
+    servers = several(max(counts, default=0), "server")
+    return servers if len(set(counts)) < 2 else f"{min(counts)} to {servers}"
 
 
 def _it(said: Sequence[str]) -> str:
@@ -190,23 +191,23 @@ def _sentence(clauses: Sequence[str]) -> str:
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
-def _servers(paths: Sequence[PathEffects]) -> str:
-    """The sentence on the server whose download a discipline slows most, and on ECN."""
-    clauses = []
+def extremes(paths: Sequence[PathEffects]) -> str:
+    """The sentence on the servers that differ most from the means; "" of none."""
     slowest = [
         (max(one.value for one in time.by_server.values()), path.name, name, time.by_server)
         for path in paths
         for name, time in path.times.items()
     ]
+    clauses = []
     if slowest:
         _, path, name, ratios = max(slowest, key=lambda found: found[0])
         most, least = (pick(ratios, key=lambda server: ratios[server].value) for pick in (max, min))
         other = f", and of {literal(least)} {_times(ratios[least])}" if least != most else ""
         clauses.append(
-            f"behind {name} over {path} a download of {literal(most)} takes {_times(ratios[most])} times "
-            f"as long as behind drop-tail{other}"
+            f"of all servers, a download of {literal(most)} behind {name} over {path} is slowed most: it "
+            f"takes {_times(ratios[most])} times as long as behind drop-tail{other}"
         )
-    return _sentence([*clauses, *_marks(paths)])
+    return _sentence([*clauses, *_most_changed(paths)])
 
 
 def _marks(paths: Sequence[PathEffects]) -> list[str]:
@@ -225,16 +226,19 @@ def _marks(paths: Sequence[PathEffects]) -> list[str]:
         if each:
             whose = "them" if texts else f"downloads of the {several(count, 'server')} with ECN"
             texts.append(f"{words.format(whose)} {listed(each)}")
-    return [f"marks in place of drops {listed(texts)}{_most_changed(paths)}"]
+    return [f"marks in place of drops {listed(texts)}"]
 
 
-def _most_changed(paths: Sequence[PathEffects]) -> str:
+def _most_changed(paths: Sequence[PathEffects]) -> list[str]:
     """The server whose download marks change most, of those with an effect of more than 5 %."""
     found = [one for one in _by_marks(paths) if one.shows(is_longer=True) or one.shows(is_longer=False)]
     if not found:
-        return ""
+        return []
     most = max(found, key=lambda one: abs(math.log(one.ratio.value)))
-    return f"; with them {literal(most.server)} takes {_times(most.ratio)} times as long behind {most.behind}"
+    return [
+        f"with marks in place of drops {literal(most.server)} takes {_times(most.ratio)} times as long "
+        f"behind {most.behind}"
+    ]
 
 
 def _times(ratio: Ratio) -> str:

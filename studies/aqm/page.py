@@ -56,14 +56,16 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
         raise runs[0].refused(
             "wanted are single flows, and a sweep of forward.queue with and without an aqm", "run aqm"
         )
-    front = answer.front(page.single, page.shared, folder)
+    paths = answer.effects(page.single, page.shared)
+    front = answer.front(paths, folder)
     file = folder / "aqm.md"
-    file.write_text(markdown.page([*front.parts(), *_sections(page)]))
+    file.write_text(markdown.page([*front.parts(), *_sections(page, answer.extremes(paths))]))
     return [file, *([] if front.picture is None else [front.picture.file])]
 
 
-def _sections(page: Page) -> list[str]:
-    parts = ["## What was run", _HOW.format(_round_trips(page)), comparison.HOW, *ecn.sections(page.single)]
+def _sections(page: Page, extremes: str) -> list[str]:
+    parts = ["## What was run", _HOW.format(_round_trips(page)), comparison.HOW, *filter(None, [extremes])]
+    parts += ecn.sections(page.single)
     for path in dict.fromkeys(map(path_of, page.single)):
         mine = [one for one in page.single if path_of(one) == path]
         parts += [f"## {path}", *one_flow.sections(mine)]
