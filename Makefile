@@ -5,7 +5,8 @@
 # make test-crate CRATE=link   the tests of one crate, and of the crates that use it
 # make products   builds and tests what operators run, the proxies and perf, without the laboratory
 # make soak MINUTES=10   looks for what no test has shown: new seeds, many cases, every pair, storms
-# make docs    every study with all of its runs, its pages, and what of the reference is generated; some eleven hours
+# make docs    every study with the runs that its page needs, and what of the reference is generated: some four
+#              hours; ALL=1 has all runs, nine hours
 # make site    the documentation as a site in site/, by a generator of its own; a link that leads nowhere fails it
 # make wheel   the package in dist/, with programs and two stacks inside, to be installed where no compiler is
 # make wheel-check   installs it into a fresh environment, tries every command there, and says how long the first run took;
@@ -60,7 +61,7 @@ smoke: setup
 
 docs: setup
 	$(BIN)/bentpipe stacks install --all
-	$(BIN)/bentpipe study all --skip real-links # whose link is the laboratory's: bentpipe lab -- bentpipe study real-links
+	$(BIN)/bentpipe study all $(if $(ALL),--all )--skip real-links # whose link is the laboratory's: bentpipe lab -- bentpipe study real-links
 	$(MAKE) schemas
 
 site:

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import click
+import fake_run
 import pytest
 from conftest import Command
 
@@ -66,6 +67,13 @@ def test_a_study_runs_and_writes_its_page(bentpipe: Command, mine: Path) -> None
     again = bentpipe("study", "mine", "--all", "-o", "out")
     assert again.code == 0 and "0 trials to run" in again.err  # the first goes on where it was left
     assert len(Path("out/mine.md").read_text().splitlines()) == 2
+    # What is there stays on the page, and is not run anew.
+    later = bentpipe("study", "mine", "-o", "out")
+    assert later.code == 0 and len(Path("out/mine.md").read_text().splitlines()) == 2
+    with fake_run.changed_manifest(Path("runs/study-mine-2-mine")) as manifest:
+        manifest["finished"] = None
+    left = bentpipe("study", "mine", "-o", "out")
+    assert left.code == 0 and len(Path("out/mine.md").read_text().splitlines()) == 1
 
 
 def test_a_run_that_is_not_needed_is_carried_out_and_may_be_left_away(bentpipe: Command, mine: Path) -> None:
@@ -156,8 +164,11 @@ def alone(mine: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.usefixtures("alone")
-def test_all_studies_are_carried_out_with_all_of_their_runs(bentpipe: Command) -> None:
-    done = bentpipe("study", "all", "-o", "out")
+def test_all_studies_are_carried_out_with_the_runs_that_are_asked_for(bentpipe: Command) -> None:
+    needed = bentpipe("study", "all", "-o", "out")
+    assert needed.code == 0, needed.err
+    assert len(Path("out/mine/mine.md").read_text().splitlines()) == 1
+    done = bentpipe("study", "all", "--all", "-o", "out")
     assert done.code == 0, done.err
     assert len(Path("out/mine/mine.md").read_text().splitlines()) == 2
     assert "mine" in done.out and "its page is written" in done.out and "together" in done.out

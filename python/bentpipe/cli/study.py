@@ -16,11 +16,14 @@ import click
 from bentpipe.cli import exit_code, watching
 from bentpipe.cli.run import build_report, run
 from bentpipe.errors import BentpipeError, Interrupted
+from bentpipe.runs import manifest
 from bentpipe.runs.manifest import FILE
 from bentpipe.study import catalogue
 from bentpipe.study import page as study_page
 from bentpipe.study.catalogue import PlannedRun, Study
 from bentpipe.study.page import WrittenPage
+
+_ALL_HELP = "Also run what the page does not need. Such runs that are complete are on the page without it."
 
 
 class _Studies(click.Group):
@@ -61,7 +64,7 @@ def _command(one: Study) -> click.Command:
         click.Option(
             ["--all", "every"],
             is_flag=True,
-            help="Also run what the page does not need.",
+            help=_ALL_HELP,
             hidden=not _optional(one),
         ),
         click.Option(
@@ -91,7 +94,8 @@ def _command(one: Study) -> click.Command:
     return click.Command(one.name, params=options, callback=carry_out, help=text, short_help=one.title)
 
 
-@click.command(catalogue.ALL, short_help="Every study, with all of its runs.")
+@click.command(catalogue.ALL, short_help="Every study, with the runs that its page needs.")
+@click.option("--all", "every", is_flag=True, help=_ALL_HELP)
 @click.option(
     "--skip",
     multiple=True,
@@ -105,8 +109,8 @@ def _command(one: Study) -> click.Command:
     metavar="DIR",
     help="Where pages go, to a folder for each study (default: where `bentpipe study NAME` puts each).",
 )
-def _all(skip: tuple[str, ...], out: Path | None) -> int:
-    """Carry out every study, with all of its runs, and write all of their pages.
+def _all(every: bool, skip: tuple[str, ...], out: Path | None) -> int:
+    """Carry out every study, with the runs that its page needs, and write all of their pages.
 
     If a study fails, the others still run. Finished work is kept: the same command continues it. At the
     end it prints how long each took.
@@ -115,6 +119,7 @@ def _all(skip: tuple[str, ...], out: Path | None) -> int:
     Examples:
       bentpipe study all
       bentpipe study all --skip pages --skip visits -o pages
+      bentpipe study all --all
     """
     left_out = {catalogue.find(name).name for name in skip}
     wanted = [one for one in catalogue.discover().values() if one.name not in left_out]
@@ -124,7 +129,7 @@ def _all(skip: tuple[str, ...], out: Path | None) -> int:
         click.echo(f"study: {number} of {len(wanted)}: {one.name}", err=True)
         began = time.monotonic()
         try:
-            code = _carry_out(one, runs=(), every=True, out=out / one.name if out else None)
+            code = _carry_out(one, runs=(), every=every, out=out / one.name if out else None)
         except BentpipeError as error:
             failed[one.name] = error
         except Exception as error:  # a study's code is not Bentpipe's, and hours of others follow it
@@ -159,9 +164,9 @@ def _carry_out(
 ) -> int:
     folders = list(runs)
     for number, planned in enumerate(one.runs if not runs else ()):
-        if planned.optional and not every:
-            continue
         folder = Path("runs") / f"study-{one.name}-{number + 1}-{planned.campaign.stem}"
+        if planned.optional and not every and not _is_complete(folder):
+            continue
         if code := _run_whole(one, planned, folder):
             return code
         folders.append(folder)
@@ -217,6 +222,10 @@ def _run(planned: PlannedRun, folder: Path) -> int:
     click.echo(f"study: bentpipe run {shlex.join(words)}", err=True)
     code = exit_code.of(run, [*words, "--no-report"], "bentpipe run")
     return 0 if code == 1 else code  # records and manifest say what failed
+
+
+def _is_complete(folder: Path) -> bool:
+    return (folder / FILE).is_file() and manifest.read(folder).finished is not None
 
 
 def _optional(one: Study) -> bool:
