@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,19 +139,19 @@ def _finding(paths: Sequence[PathEffects]) -> str:
         return f"No queue discipline is shown to shorten queueing in the mean over servers, over {over}"
     best = min(shown, key=lambda one: one.waits[one.shortening[0]].mean.value)
     name = best.shortening[0]
-    begin = f"Over {best.name} {name} cuts queueing by {best.waits[name].size}"
+    cuts = f"{name} cuts queueing by {best.waits[name].size}"
+    begin = f"Over {best.name} {cuts}"
     time = best.times.get(name)
-    if time is None:
-        return begin
-    return fitting(f"{begin} and {_slows(time)}", begin)
+    short = f"Over one of {several(len(paths), 'path')} {cuts}"  # whose label fills a title
+    return fitting(*([] if time is None else [f"{begin} and {_lengthens(time)}"]), begin, short)
 
 
-def _slows(time: Effect, of: str = "") -> str:
+def _lengthens(time: Effect, of: str = "") -> str:
     """What an effect does to downloads `of` a size, with the verb that its interval allows."""
     if time.is_longer:
-        return f"slows downloads{of} by {time.size}"
+        return f"lengthens downloads{of} by {time.size}"
     if time.is_shorter:
-        return f"speeds downloads{of} up by {time.size}"
+        return f"shortens downloads{of} by {time.size}"
     return f"has no clear effect on downloads{of}, {time.change}"
 
 
@@ -169,14 +170,23 @@ def _disciplines(paths: Sequence[PathEffects]) -> str:
             continue
         name = one.shortening[0]
         time = one.times.get(name)
-        cost = f" and {_slows(time, '' if said else f' of {sizes}')}" if time else ""
+        cost = f" and {_lengthens(time, '' if said else f' of {sizes}')}" if time else ""
         said.append(f"over {one.name} {name} cuts {_it(said)} by {one.waits[name].size}{cost}")
     return _sentence(said)
 
 
 def _servers(paths: Sequence[PathEffects]) -> str:
-    """How many servers the means are over."""
-    counts = [len(effect.by_server) for one in paths for effect in one.waits.values()]
+    """How many servers the means of the picture are over."""
+    drawn = [
+        effect
+        for one in paths
+        for effect in (
+            *(*one.waits.values(), *one.times.values(), *one.sparse.values()),
+            *(one.marks_time, one.marks_wait),
+        )
+        if effect is not None
+    ]
+    counts = [len(effect.by_server) for effect in drawn]
     servers = several(max(counts, default=0), "server")
     return servers if len(set(counts)) < 2 else f"{min(counts)} to {servers}"
 
@@ -216,8 +226,8 @@ def _marks(paths: Sequence[PathEffects]) -> list[str]:
     if not known:
         return []
     kinds = {
-        "slow {} by": [f"{one.size} over {name}" for name, one in known if one.is_longer],
-        "speed {} up by": [f"{one.size} over {name}" for name, one in known if one.is_shorter],
+        "lengthen {} by": [f"{one.size} over {name}" for name, one in known if one.is_longer],
+        "shorten {} by": [f"{one.size} over {name}" for name, one in known if one.is_shorter],
         "have no clear effect on {},": [f"{one.change} over {name}" for name, one in known if one.is_unclear],
     }
     count = max(len(one.by_server) for _, one in known)
@@ -300,18 +310,30 @@ def _advice(paths: Sequence[PathEffects]) -> str:
             f"- Where calls or games share a queue with downloads: {listed(helped)} shorten the "
             "queueing of sparse flows."
         )
-    faster, slower = (_changed_by_marks(paths, is_longer=one) for one in (False, True))
-    for servers, action, words in (
-        (faster - slower, "Turn ECN on", ("faster", "slower")),
-        (slower - faster, "Leave ECN off", ("slower", "faster")),
+    return "\n".join([*lines, *_ecn(paths)])
+
+
+def _ecn(paths: Sequence[PathEffects]) -> list[str]:
+    """For which servers to turn ECN on, and for which off."""
+    settings = _by_marks(paths)
+    faster, slower = (_changed_by_marks(settings, is_longer=one) for one in (False, True))
+    lines = []
+    for mine, others, action, words in (
+        (faster, slower, "Turn ECN on", ("faster", "slower")),
+        (slower, faster, "Leave ECN off", ("slower", "faster")),
     ):
+        servers = {
+            server: f"{count} of {several(sum(one.server == server for one in settings), 'setting')}"
+            for server, count in sorted(mine.items())
+            if server not in others
+        }
         if servers:
+            each = listed(f"{literal(server)} ({count})" for server, count in servers.items())
             lines.append(
-                f"- {action} for {listed(literal(one) for one in sorted(servers))}: behind a discipline that "
-                f"marks, downloads are more than {100 * MARGIN:.0f} % {words[0]} in some settings, and "
-                f"as much {words[1]} in none."
+                f"- {action} for {each}: in these settings downloads with marks in place of drops are more "
+                f"than {100 * MARGIN:.0f} % {words[0]}, and in none as much {words[1]}."
             )
-    return "\n".join(lines)
+    return lines
 
 
 def _without_cost(one: PathEffects) -> list[str]:
@@ -355,8 +377,8 @@ def _by_marks(paths: Sequence[PathEffects]) -> list[MarkedSetting]:
     return [MarkedSetting(*each, chance) for each, chance in zip(settings, chances, strict=True)]
 
 
-def _changed_by_marks(paths: Sequence[PathEffects], *, is_longer: bool) -> set[str]:
-    """The servers whose own trials show, in a setting or more, that marks in place of drops change the time
-    of a download by more than 5 %.
+def _changed_by_marks(settings: Sequence[MarkedSetting], *, is_longer: bool) -> Counter[str]:
+    """In how many settings a server's own trials show that marks in place of drops change the time of a
+    download by more than 5 %.
     """
-    return {one.server for one in _by_marks(paths) if one.shows(is_longer=is_longer)}
+    return Counter(one.server for one in settings if one.shows(is_longer=is_longer))

@@ -20,7 +20,9 @@ HOW = f"""Percentages are means over servers of their ratios, as of the time beh
 behind drop-tail, with their intervals (95 %, Student's t on logarithms): they show how far servers differ,
 which are taken for a sample of all. What one server does has [the interval of its own trials]({_RATIOS}). A
 server counts where no trial of either side failed. An effect is clear where its whole interval is more than
-{100 * NO_EFFECT - 100:.0f} % away from none."""
+{100 * NO_EFFECT - 100:.0f} % away from none. Of the disciplines that cut queueing over a path the text above
+names the one that cuts it most, and the title the path with the most of that: both are chosen after the
+fact."""
 
 # Key of a pair → the cell that is compared with, and the one that is compared.
 Pairs = Mapping[str, tuple[Cell, Cell]]
@@ -113,12 +115,13 @@ def _of(ratios: Mapping[str, Ratio]) -> Effect | None:
 
 
 def _paired(mine: Sequence[Cell], first: str, second: str) -> dict[str, tuple[Cell, Cell]]:
-    by_key = {(one.key.server, discipline(one)): one for one in mine}
-    found = {}
-    for server in dict.fromkeys(one.key.server for one in mine):
-        one, other = by_key.get((server, first)), by_key.get((server, second))
+    """By server the cells behind both, with the same client and file; of several of a server the first."""
+    by_key = {(one.key._replace(scenario=""), discipline(one)): one for one in mine}
+    found: dict[str, tuple[Cell, Cell]] = {}
+    for key in dict.fromkeys(key for key, _ in by_key):
+        one, other = by_key.get((key, first)), by_key.get((key, second))
         if one is not None and other is not None and not one.failures and not other.failures:
-            found[server] = (one, other)
+            found.setdefault(key.server, (one, other))
     return found
 
 

@@ -115,7 +115,7 @@ def behind(scenario: str, seconds: Sequence[float], waits_ms: Sequence[float], *
 def test_title_and_answer_are_means_over_servers_with_their_intervals(bentpipe: Command) -> None:
     slower = behind(CODEL, (18.0, 20.0, 16.8), (70, 60, 36))  # 2, 2 and 2.1 times; 0.1, 0.12 and 0.09 times
     text = page(bentpipe, [*behind(TAIL, (9.0, 10.0, 8.0), (700, 500, 400)), *slower])
-    title = "# Over sat codel cuts queueing by 90 % (85 to 93) and slows downloads by 103 % (90 to 118)\n"
+    title = "# Over sat codel cuts queueing by 90 % (85 to 93) and lengthens downloads by 103 % (90 to 118)\n"
     assert text.startswith(title)
     begin = front(text)
     assert "Means over 3 servers, with their intervals" in begin
@@ -143,6 +143,22 @@ def test_a_server_of_which_a_trial_failed_is_in_no_mean(bentpipe: Command) -> No
     assert "Means over 2 servers" in front(page(bentpipe, [*tail, *codel]))
 
 
+def test_files_of_other_sizes_are_not_compared(bentpipe: Command) -> None:
+    """Behind drop-tail alone there is a smaller file, too."""
+    tail, codel = behind(TAIL, (9.0,) * 3, (700,) * 3), behind(CODEL, (18.0,) * 3, (70,) * 3)
+    small = behind(TAIL, (1.0,) * 3, (700,) * 3, workload="transfer:1MiB", size_bytes=2**20)
+    small = [fake_run.change(one, trial=f"small-{one.trial}") for one in small]
+    title = page(bentpipe, [*tail, *codel, *small]).partition("\n")[0]
+    assert title == "# Over sat codel cuts queueing by 90 % and lengthens downloads by 100 %"
+
+
+def test_a_path_with_a_long_label_has_a_title(bentpipe: Command) -> None:
+    keys = ",forward.delay=300ms,return.delay=300ms,forward.rate=20Mbit/s,return.rate=2Mbit/s,"
+    tail, codel = (one.replace(",", keys, 1) for one in (TAIL, CODEL))
+    records = [*behind(tail, (9.0,) * 3, (700,) * 3), *behind(codel, (18.0,) * 3, (70,) * 3)]
+    assert page(bentpipe, records).startswith("# Over one of 1 path codel cuts queueing by 90 %\n")
+
+
 def test_one_server_has_no_interval_over_servers(bentpipe: Command) -> None:
     text = page(bentpipe, [trial(TAIL, "noq", 9.0, (100, 700)), trial(CODEL, "noq", 18.0, (2, 20))])
     assert text.startswith("# Queue disciplines over 1 path, of too few servers for an interval\n")
@@ -158,8 +174,8 @@ def test_ecn_is_advised_where_a_servers_own_trials_show_it(bentpipe: Command) ->
     assert "have no clear effect on downloads of the 3 servers with ECN, +4 % (-27 to +49) over sat" in begin
     most = "with marks in place of drops quinn takes 1.20 times as long behind codel over sat."
     assert most in " ".join(text.split())
-    assert "- Turn ECN on for noq: behind a discipline that marks" in begin
-    assert "- Leave ECN off for quinn: behind a discipline that marks" in begin
+    assert "- Turn ECN on for noq (1 of 1 setting): in these settings" in begin
+    assert "- Leave ECN off for quinn (1 of 1 setting): in these settings" in begin
 
 
 def test_a_sparse_flow_and_equal_flows_are_compared_over_each_path(bentpipe: Command) -> None:
@@ -183,6 +199,17 @@ def test_a_sparse_flow_and_equal_flows_are_compared_over_each_path(bentpipe: Com
     assert "over sat codel raises Jain's index of two equal flows from 0.81 (0.79 to 0.83) to 0.99" in begin
     assert "over goodput no discipline is shown to raise it from 1.00." in begin
     assert "- Where calls or games share a queue with downloads: codel over sat shorten" in begin
+
+
+def test_the_caption_counts_the_servers_of_all_that_is_drawn(bentpipe: Command) -> None:
+    """Sparse flows are beside fewer bulk flows than there are servers."""
+    records = [*behind(TAIL, (9.0,) * 3, (700,) * 3), *behind(CODEL, (9.0,) * 3, (70,) * 3)]
+    for scenario, wait in ((TAIL, 600.0), (CODEL, 60.0)):
+        flows = [flow(), flow(forward_queueing_p99_ms=wait)]
+        records += [
+            trial(scenario, one, 9.0, (1, 2), workload=SPARSE, flows=flows) for one in ("noq", "quinn")
+        ]
+    assert "Means over 2 to 3 servers, with their intervals" in front(page(bentpipe, records))
 
 
 def test_figures_lead_to_their_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

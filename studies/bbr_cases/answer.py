@@ -23,8 +23,9 @@ _BUCKET = 17  # the case of a token bucket, as operators have it
 _CAPTION = """Cases that each sender passes, in percent of {cases}: the dot counts those that most seeds pass,
 the line goes from those that every seed passes to all that not every seed fails."""
 HOW = """A range, such as 14 to 16, begins with the cases that every seed passes. It ends with all but those
-that every seed fails: what cannot be told may be either, and so may a case in which seeds disagree. A BBR
-*surely* passes more cases than another if its range begins after the other's ends."""
+that every seed fails: what cannot be told may be either, and so may a case in which seeds disagree. A case
+of which there is one seed counts as that seed has it: how far others differ is not known. A BBR *surely*
+passes more cases than another if its range begins after the other's ends."""
 
 
 @dataclass(frozen=True)
@@ -227,7 +228,7 @@ def _bucket(ranking: Ranking) -> list[str]:
         return []
     verbs = "loses more than 2 %, or uses" if len(bad) == 1 else "lose more than 2 %, or use"
     return [
-        f"- Behind a token bucket ({case.name}): {listed(map(literal, good))}. With every seed "
+        f"- Behind a token bucket ({case.name}) choose {listed(map(literal, good))}: with every seed "
         f"{several(len(bad), 'other BBR')} {verbs} less than 70 % of the rate."
     ]
 

@@ -119,9 +119,10 @@ def _answer(known: PairVerdicts) -> list[str]:
         )
     elif found.ranked:
         most = max(met.most for _, met in found.ranked)
+        undecided = f"; at most {most} of one server are undecided" if most else ""
         sentences.append(
-            f"In downloads to the client {CLIENT} no server is shown to meet an objective of {found.asked}; "
-            f"at most {most} of one server are undecided."
+            f"In downloads to the client {CLIENT} no server is shown to meet an objective of {found.asked}"
+            f"{undecided}."
         )
     return [*sentences, *_uploads(known), _unmet(known)]
 
@@ -175,10 +176,10 @@ def _nobody(known: PairVerdicts) -> list[AskedFor]:
 
 def _open(known: PairVerdicts, asked: AskedFor) -> str:
     """How many pairs miss an objective that none meets, and of how many it is undecided."""
-    ran = [found.outcome for pair in known.pairs if (found := known.of(pair, *asked)) is not None]
-    missed = ran.count("fail")
-    undecided = f", {len(ran) - missed} undecided" if missed < len(ran) else ""
-    return f"{missed} of {several(len(ran), 'pair')} miss it{undecided}"
+    ran = sum(known.of(pair, *asked) is not None for pair in known.pairs)
+    missed = len(known.missing(*asked))
+    undecided = f", {ran - missed} undecided" if missed < ran else ""
+    return f"{missed} of {several(ran, 'pair')} miss it{undecided}"
 
 
 def in_words(asked: Suite, objective: Objective) -> str:
@@ -231,11 +232,13 @@ def _clients(known: PairVerdicts) -> list[str]:
 
 
 def _tight(known: PairVerdicts, bound: Bound) -> list[str]:
-    """Which times not to ask for: those that leave a sender next to nothing, and that nobody surely meets."""
+    """Which times not to ask for: those that leave a sender next to nothing, that some pair surely misses and
+    nobody surely meets.
+    """
     lines = []
     for one in _nobody(known):
         least = bound(one[1])
-        if least is not None and least > _TIGHT * one[1].bound:
+        if known.missing(*one) and least is not None and least > _TIGHT * one[1].bound:
             lines.append(
                 f"- Allow more than {one[1].bound:g} s for {in_words(*one)}: without 0-RTT the round trips "
                 f"and the link's rate alone take {percent(least / one[1].bound)} of it."

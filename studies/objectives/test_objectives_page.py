@@ -195,3 +195,13 @@ def test_a_run_of_other_paths_has_no_page(bentpipe: Command) -> None:
     fake_run.write(Path("run"))
     done = bentpipe("study", "objectives", *["--run", "run"] * 6, "-o", "out")
     assert done.code == 1 and "quic-4-sat and kuhn-2020" in done.err
+
+
+def test_what_is_undecided_throughout_is_no_reason_to_allow_more_time(bentpipe: Command) -> None:
+    """3 s leave a sender next to nothing, and a single trial decides nothing."""
+    begin = front(page(bentpipe, [trial("noq", 1, first_mb_s=LATE)]))
+    assert "no server is shown to meet an objective of 3; at most 3 of one server are undecided." in begin
+    assert "Allow more than" not in begin
+    begin = front(page(bentpipe, four("noq", LATE)))
+    assert "no server is shown to meet an objective of 3. No pair" in begin
+    assert "- Allow more than 3 s for quic-4-sat, small down: first 2 MB" in begin

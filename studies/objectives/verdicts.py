@@ -133,6 +133,11 @@ class PairVerdicts:
         met = [(pair, one) for pair, one in known if one is not None and one.outcome == "pass"]
         return sorted(met, key=lambda one: one[1].median or 0.0)
 
+    def missing(self, asked: Suite, objective: Objective) -> list[Pair]:
+        """The pairs that surely miss an objective."""
+        known = ((pair, self.of(pair, asked, objective)) for pair in self.pairs)
+        return [pair for pair, one in known if one is not None and one.outcome == "fail"]
+
 
 def trials_for(error: float) -> int:
     """The least number of trials that decides a verdict with this error: all of them must agree."""

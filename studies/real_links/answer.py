@@ -138,7 +138,7 @@ def _answer(run: RealLinks) -> list[str]:
         sentences.append(
             f"Beside the emulated link of {names}, {len(run.of(AGREES))} of "
             f"{several(len(run.pairs), 'pair')} have the same goodput within {percent(NEAR)}, and "
-            f"{len(run.of(CONTRADICTS))} differ by more{end}."
+            f"{len(run.of(CONTRADICTS))} differ by more, or fail more often on one side{end}."
         )
     return [*sentences, _over_days(run)]
 

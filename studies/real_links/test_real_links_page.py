@@ -71,6 +71,18 @@ def test_the_interval_of_a_slope_is_by_as_many_trials_as_there_are() -> None:
     assert found.error == pytest.approx(T_OF_22 * math.sqrt(left / 22 / spread), rel=1e-4)
 
 
+def test_pairs_that_run_one_after_the_other_hide_no_trend() -> None:
+    """Of three pairs, each with eight trials: goodput falls by 5 % of the first a day, whoever runs."""
+    records = [
+        fake_run.change(one, server=f"server-{number // 8}") for number, one in enumerate(trials(-0.05))
+    ]
+    found = trend(timed(records))
+    assert found is not None and found.slope == pytest.approx(-0.05, abs=0.01) and found.changes
+    # Of pairs with a single trial each nothing is known.
+    alone = [fake_run.change(one, server=f"server-{number}") for number, one in enumerate(trials(-0.05))]
+    assert trend(timed(alone)) is None
+
+
 def front(text: str) -> str:
     return " ".join(text.partition("## What was run")[0].split())
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from bentpipe.analysis.cells import cells
 from bentpipe.analysis.inference import CONFIDENCE, t_quantile
-from bentpipe.runs.records import Record
+from bentpipe.runs.records import CellKey, Record
 
 LEAST = 8  # trials: a line through fewer says nothing
 Z = statistics.NormalDist().inv_cdf(0.975)  # of what is normal whatever the number of trials
@@ -66,15 +66,29 @@ def days(trials: Sequence[TimedTrial]) -> float:
 
 
 def trend(trials: Sequence[TimedTrial]) -> Trend | None:
-    """The line through goodputs over days from the first trial; None if they are too few, or of one time."""
+    """The line through goodputs over days from the first trial; None if they are too few, or each pair's of
+    one time.
+
+    As goodputs are shares of their pair's mean, days count from the mean of the pair's, too: pairs that run
+    one after the other would else hide a change. Each pair's mean takes a degree of freedom.
+    """
     after = [days([trials[0], one]) for one in trials]
     shares = [one.share for one in trials]
-    count, mean_day, mean_share = len(after), statistics.fmean(after), statistics.fmean(shares)
-    spread = sum((day - mean_day) ** 2 for day in after)
-    if count < LEAST or spread == 0:
+    within = [_within_pairs(trials, values) for values in (after, shares)]
+    count, spread = len(trials), sum(day**2 for day in within[0])
+    freedom = count - len({one.record.cell_key for one in trials}) - 1
+    if count < LEAST or freedom < 1 or spread == 0:
         return None
-    slope = sum((day - mean_day) * share for day, share in zip(after, shares, strict=True)) / spread
-    start = mean_share - slope * mean_day
-    left = sum((share - start - slope * day) ** 2 for day, share in zip(after, shares, strict=True))
-    reach = t_quantile(CONFIDENCE, count - 2)
-    return Trend(slope, start, reach * math.sqrt(left / (count - 2) / spread))
+    slope = sum(day * share for day, share in zip(*within, strict=True)) / spread
+    start = statistics.fmean(shares) - slope * statistics.fmean(after)
+    left = sum((share - slope * day) ** 2 for day, share in zip(*within, strict=True))
+    return Trend(slope, start, t_quantile(CONFIDENCE, freedom) * math.sqrt(left / freedom / spread))
+
+
+def _within_pairs(trials: Sequence[TimedTrial], values: Sequence[float]) -> list[float]:
+    """Each value less the mean of its pair's."""
+    groups: dict[CellKey, list[float]] = {}
+    for one, value in zip(trials, values, strict=True):
+        groups.setdefault(one.record.cell_key, []).append(value)
+    means = {key: statistics.fmean(group) for key, group in groups.items()}
+    return [value - means[one.record.cell_key] for one, value in zip(trials, values, strict=True)]

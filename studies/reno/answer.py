@@ -31,8 +31,9 @@ _CAPTION = f"""Packets delivered per round trip: a dot for each seed, and the me
 is within {percent(MARGIN)} of the ideal sender."""
 HOW = f"""*Equal* is a stack whose mean rate is within {percent(MARGIN)} of the ideal sender's by two
 one-sided tests at 5 %: the interval of 90 % of their ratio lies within that. Of others, *lower* and *higher*
-are those whose interval of 95 % has no 1 in it; of the rest these trials *cannot tell*. Means are geometric,
-their intervals Welch's on logarithms: each trial has draws of its own, and so has the ideal sender."""
+are those whose interval of 95 % has no 1 in it; of the rest these trials *cannot tell*, nor where a trial
+failed. Means are geometric, their intervals Welch's on logarithms: each trial has draws of its own, and so
+has the ideal sender."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,9 @@ class StackRow:
 
     @cached_property
     def verdict(self) -> str:
+        """Whether the rate is the ideal sender's: it cannot be told where trials failed, mostly slow ones."""
+        if self.cell.failures:
+            return CANNOT_TELL
         if equality(ratio(self.ideal.rates, self.rates, EQUIVALENCE)) == AGREES:
             return EQUAL
         low, high = self.share.low, self.share.high
@@ -144,7 +148,9 @@ def _farthest(rows: Sequence[StackRow]) -> StackRow | None:
 
 
 def _finding(rows: Sequence[StackRow], loss: float) -> str:
-    begin = f"At {100 * loss:g} % of loss {len(_of(rows, EQUAL))} of {several(len(rows), 'stack')} have "
+    equal = len(_of(rows, EQUAL))
+    verb = "has" if equal == 1 else "have"
+    begin = f"At {100 * loss:g} % of loss {equal} of {several(len(rows), 'stack')} {verb} "
     long, short = (
         f"the rate of RFC 9002's Reno within {percent(MARGIN)}",
         f"Reno's rate within {percent(MARGIN)}",
@@ -157,8 +163,9 @@ def _finding(rows: Sequence[StackRow], loss: float) -> str:
 def _answer(rows: Sequence[StackRow], loss: float) -> list[str]:
     equal, apart, unknown = _of(rows, EQUAL), _of(rows, LOWER, HIGHER), _of(rows, CANNOT_TELL)
     who = f": {_names(equal)}" if equal else ""
+    verb = "delivers" if len(equal) == 1 else "deliver"
     text = (
-        f"Of {several(len(rows), 'stack')} with `cc=newreno`, {len(equal)} deliver within {percent(MARGIN)} "
+        f"Of {several(len(rows), 'stack')} with `cc=newreno`, {len(equal)} {verb} within {percent(MARGIN)} "
         f"of what an ideal sender delivers that keeps RFC 9002{who}"
     )
     if unknown:
@@ -175,12 +182,16 @@ def _beside_formula(rows: Sequence[StackRow], loss: float) -> str:
     known = formula(loss)
     whole = MeasuredValue.of(beside_number(rows[0].ideal.rates, known))
     assert whole is not None  # rates are positive
-    near = [row for row in rows if equality(beside_number(row.rates, known, EQUIVALENCE)) == AGREES]
+    near = [
+        row
+        for row in rows
+        if not row.cell.failures and equality(beside_number(row.rates, known, EQUIVALENCE)) == AGREES
+    ]
     who = f": {_names(near)}" if near else ""
     return (
         f"The formula of Mathis et al. has {known:.2f} packets per round trip, of which the ideal sender "
-        f"delivers {whole.written(0, ' %', 100)}; within {percent(MARGIN)} of it are "
-        f"{several(len(near), 'stack')}{who}."
+        f"delivers {whole.written(0, ' %', 100)}; within {percent(MARGIN)} of it "
+        f"{'is' if len(near) == 1 else 'are'} {several(len(near), 'stack')}{who}."
     )
 
 

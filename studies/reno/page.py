@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bentpipe.analysis.cells import cells
+from bentpipe.analysis.cells import Cell, cells
 from bentpipe.analysis.trial_marks import marked
 from bentpipe.study import closing, markdown
 from bentpipe.study.front import folded
 from bentpipe.study.intervals import span
-from bentpipe.study.markdown import literal, mbit, percent, several, table, trials
+from bentpipe.study.markdown import listed, literal, mbit, percent, several, table, trials
 from bentpipe.study.source import Source
 
 from . import answer
@@ -81,8 +81,8 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     of Reno over one path with uniform loss.
     """
     source = runs[0]
-    mine = [cell for cell in cells(source.records) if cell.key.server_label.options.get("cc") == "newreno"]
-    mine = [cell for cell in mine if any(one.rtt_median_ms and one.goodput_bps for one in cell.ok)]
+    every = [cell for cell in cells(source.records) if cell.key.server_label.options.get("cc") == "newreno"]
+    mine = [cell for cell in every if any(one.rtt_median_ms and one.goodput_bps for one in cell.ok)]
     settings = {(cell.key.scenario, cell.key.workload, cell.key.client) for cell in mine}
     if len(settings) != 1:
         raise source.refused(
@@ -90,14 +90,14 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
             f"{several(len(settings), 'such setting')} with measured trials",
             "run reno",
         )
-    (scenario, _, client), *_ = settings
+    ((scenario, _, _),) = settings
     loss = _loss(source, scenario)
     records = [one for cell in mine for one in cell.ok]
     ideal = Ideal.over(loss, round(statistics.median(map(delivered, records))))
     rows = sorted((StackRow(cell, ideal) for cell in mine), key=lambda row: row.share.value)
     front = answer.front(rows, loss, folder)
     path = folder / "reno.md"
-    path.write_text(markdown.page([*front.parts(), *_sections(source, rows, client, loss)]))
+    path.write_text(markdown.page([*front.parts(), *_sections(source, rows, every, loss)]))
     return [path, folder / answer.PICTURE]
 
 
@@ -135,27 +135,29 @@ def _cells(row: StackRow) -> list[str]:
     return [literal(row.cell.key.server), row.verdict, *(marked(text, row.cell) for text in numbers)]
 
 
-def _sections(source: Source, rows: Sequence[StackRow], client: str, loss: float) -> list[str]:
+def _sections(source: Source, rows: Sequence[StackRow], every: Sequence[Cell], loss: float) -> list[str]:
+    """The page below its front; `every` has the cells without a trial that succeeded, too."""
     head = ["server", "", "packets per round trip", "of the seeds", "of the ideal", "Mbit/s"]
     head += ["RTT, ms", "packets sent", "trials"]
-    records = [one for row in rows for one in row.cell.records]
+    measured = {row.cell.key for row in rows}
+    unmeasured = [literal(cell.key.server) for cell in every if cell.key not in measured]
     return [
         "## What was run",
-        _opening(rows, client, loss),
+        _opening(rows, loss) + (f" No trial of {listed(unmeasured)} succeeded." if unmeasured else ""),
         answer.HOW,
         "## Every stack",
         *folded("Rates, round-trip times and packets of every stack", table(head, map(_cells, rows), left=2)),
         _COLUMNS,
         *_yardsticks(rows[0].ideal, loss),
         *_apart(rows),
-        *closing.failures(records),
+        *closing.failures([one for cell in every for one in cell.records]),
         *closing.made(source, SOURCES),
     ]
 
 
-def _opening(rows: Sequence[StackRow], client: str, loss: float) -> str:
+def _opening(rows: Sequence[StackRow], loss: float) -> str:
     text = (
-        f"Every stack with `cc=newreno` as the server, {literal(client)} as the client, "
+        f"Every stack with `cc=newreno` as the server, {literal(rows[0].cell.key.client)} as the client, "
         f"{trials({len(row.cell.records) for row in rows})} each. The path loses {100 * loss:g} % of the "
         "packets towards the client, each independently, and its queues do not fill."
     )

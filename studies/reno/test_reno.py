@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import statistics
@@ -147,6 +148,25 @@ def test_the_page_has_who_keeps_the_rate_and_who_does_not(bentpipe: Command) -> 
     assert "noq" not in apart
     texts = " ".join(ElementTree.parse("out/reno.svg").getroot().itertext())
     assert all(name in texts for name in ("ideal sender", "x-net", "quinn", "formula, 12.25"))
+
+
+def test_a_stack_of_which_trials_failed_is_not_called_equal(bentpipe: Command) -> None:
+    """Mostly the slow ones fail, so that the others say nothing of the mean."""
+    reno_run()
+    records = [
+        Record.from_mapping(json.loads(one)) for one in Path("run/records.jsonl").read_text().splitlines()
+    ]
+    failed = {"outcome": "transfer_timeout", "detail": "late", "goodput_bps": None, "rtt_median_ms": None}
+    fails = [one for one in records if one.server == "x-net:cc=newreno" or one.trial == records[0].trial]
+    changed = [fake_run.change(one, **failed) if one in fails else one for one in records]
+    assert records[0].server == "noq:cc=newreno" and len(fails) == 31
+    fake_run.write_records(Path("run"), changed)
+    text = " ".join(bentpipe.page("reno", "--run", "run").split())
+    assert text.startswith("# At 1 % of loss 1 of 3 stacks has Reno's rate within 5 %; quinn has 11")
+    assert "keeps RFC 9002: aioquic; of noq these trials cannot tell." in text
+    assert "within 5 % of it is 1 stack: aioquic." in text
+    assert "No trial of x-net:cc=newreno succeeded." in text
+    assert "31 of 120 trials failed" in text
 
 
 @pytest.mark.parametrize(("shift", "count", "verdict"), [(1.0, 3, "cannot tell"), (1.05, 50, "higher")])

@@ -260,7 +260,7 @@ def _through_proxies(runs: SatelliteRuns) -> list[str]:
 
 
 def _eased(runs: SatelliteRuns) -> list[str]:
-    """The changes by which every server gains, or loses, more than 2 % of a transfer's time."""
+    """The changes by which each of several servers gains, or loses, more than 2 % of a transfer's time."""
     groups: dict[tuple[str, str, str], list[Ratio | None]] = {}
     for key in switched.changes(runs.settings):
         if key.feature is not None:
@@ -268,7 +268,7 @@ def _eased(runs: SatelliteRuns) -> list[str]:
     found: dict[tuple[str, str], list[str]] = {}
     for (change, way, path), effects in groups.items():
         sides = {0 if one is None else switched.side(one, NO_EFFECT) for one in effects}
-        if len(sides) == 1 and sides != {0}:
+        if len(effects) > 1 and len(sides) == 1 and sides != {0}:
             values = span(one.value for one in effects if one is not None)
             word = "less" if sides == {-1} else "more"
             found.setdefault((change, word), []).append(

@@ -162,6 +162,6 @@ def _failing(one: SenderSetting) -> str:
     whole = [literal(other.key.server) for other in one.others if not other.failures]
     who = listed(whole) if len(whole) <= _NAMED else f"{len(whole)} others"
     return (
-        f"- For {one.name} use another sender: of `{OURS}` {one.ours.failures.total()} of "
+        f"- For {one.name} compare other senders: of `{OURS}` {one.ours.failures.total()} of "
         f"{several(len(one.ours.records), 'trial')} fail, and none of {who}."
     )

@@ -25,9 +25,10 @@ _RATIOS = "../../docs/reference/study-verdicts.md#intervals-of-ratios"
 HOW = f"""Each saving is that of one step: of a ticket beside a first visit, of early data beside a ticket
 alone, of a cache beside the same visit without one. Where a trial of either visit failed, there is none. The
 text above is about settings in virtual time. There, over a path without anything drawn at random, a trial
-repeats and has no interval; others have [one of 95 %]({_RATIOS}) if there are several of each. A page's time
-is shorter, or longer, where the whole interval is beyond {100 * MARGIN:.0f} %, and kept where it is
-within."""
+with the same seed repeats, and a single one has no interval: with other seeds stacks draw other IDs and keys,
+which moves times by hundredths of a second. Others have [an interval of 95 %]({_RATIOS}) if there are several
+of each. A page's time is shorter, or longer, where the whole interval is beyond {100 * MARGIN:.0f} %, and
+kept where it is within."""
 
 
 def front(found: Sequence[VisitSetting], folder: Path) -> Front:
@@ -141,6 +142,7 @@ def _finding(found: Sequence[VisitSetting]) -> str:
         f"{begin} {_with_verb(ranges, saves)}",
         f"{begin} {_with_verb(most, f'{saves} at most')}",
         f"{begin} later visits save {http} pages at most {_most(known.values())} s",
+        f"Later visits save {http} pages at most {_most(known.values())} s over the longest of the paths",
     )
 
 
@@ -203,21 +205,22 @@ def _advice(found: Sequence[VisitSetting]) -> str:
         if shorter and not any(map(lengthens, ratios)):
             lines.append(
                 f"{text}: {step} shortens a page by more than {100 * MARGIN:.0f} % in "
-                f"{_of(shorter, ratios)}, and lengthens it as much in none."
+                f"{_of(shorter, found, step)}, and lengthens it as much in none."
             )
     tickets = _ratios(found, TICKET)
     if tickets and all(map(keeps, tickets)):
         lines.append(
             f"- Do not count on a ticket alone: it keeps a page's time within {100 * MARGIN:.0f} % in "
-            f"{_of(len(tickets), tickets)}."
+            f"{_of(len(tickets), found, TICKET)}."
         )
     return "\n".join(lines)
 
 
-def _of(count: int, ratios: Sequence[MeasuredValue]) -> str:
-    """`3 of 4 settings`, `all 4 settings`."""
-    every = several(len(ratios), "setting")
-    return f"{count} of {every}" if count < len(ratios) or count == 1 else f"all {every}"
+def _of(count: int, found: Sequence[VisitSetting], step: str) -> str:
+    """`3 of 4 settings`, `all 4 settings`: of those in which a step was run, also if trials failed."""
+    total = sum(one.has(step) for one in _virtual(found))
+    every = several(total, "setting")
+    return f"{count} of {every}" if count < total or count == 1 else f"all {every}"
 
 
 def _ratios(found: Sequence[VisitSetting], step: str) -> list[MeasuredValue]:

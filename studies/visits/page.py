@@ -33,9 +33,9 @@ _HEAD = ("page", "requests", "HTTP", "client → server", *VISITS)
 
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     """Write the page and its picture to `folder`. BentpipeError if the runs have no pages on later visits."""
-    known = [one for one in cells(pooled(runs)) if visit_of(one) is not None and one.ok]
+    known = [one for one in cells(pooled(runs)) if visit_of(one) is not None]
     found = settings(known, runs)
-    if not any(visit != FIRST for one in found for visit in one.cells):
+    if not any(visit != FIRST and cell.ok for one in found for visit, cell in one.cells.items()):
         raise runs[0].refused("it has no pages on later visits", "study visits")
     front = answer.front(found, folder)
     parts = [*front.parts(), "## What was run", _TEXT.format(_testbeds(found)), answer.HOW]

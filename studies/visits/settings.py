@@ -74,6 +74,10 @@ class VisitSetting:
                 return None if found is None else self._exact(found)
         return None
 
+    def has(self, step: str) -> bool:
+        """Whether the visits with a step and without it were run, also if trials failed."""
+        return any(self.cells.keys() >= {*visits} for visits in STEPS[step])
+
     def ratio(self, step: str) -> MeasuredValue | None:
         """Page load time with a step / without it."""
         found = (self.between(*visits) for visits in STEPS[step])

@@ -45,7 +45,8 @@ def test_later_visits_stand_beside_the_first(
         trial("page:kosek:h3", 9.0, client="quinn"),
     ]
     text = bentpipe.page("visits", *runs(records))
-    assert "| kosek | 75 / 1 | 3 | noq → noq | 1.00 / 5.00 |  | 1.00 / 4.25 |  | 1.00 / 1.50 |" in text
+    row = "| kosek | 75 / 1 | 3 | noq → noq | 1.00 / 5.00 | - / - (1) | 1.00 / 4.25 |  | 1.00 / 1.50 |"
+    assert row in text
     assert "| kosek | 75 | 3 | quinn → quinn | 1.00 / 9.00 |  |  |  |  |" in text
     assert "transfer_timeout" in text
 
@@ -80,6 +81,25 @@ def test_title_and_answer_have_what_each_step_saves(
     assert "- Do not count on a ticket alone: it keeps a page's time within 5 % in all 2 settings." in begin
     row = "| sat | kosek | HTTP/3 | noq → noq | 1 trial | 0.99; 0.05 s | 0.90; 0.50 s | 0.39; 3.00 s |"
     assert row in text
+
+
+def test_a_setting_of_which_every_trial_failed_is_counted_and_shown(
+    bentpipe: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    failing = {"page:kosek:h3:resumed", "page:kosek:h3:early"}
+    others = [
+        fake_run.change(
+            trial(one.workload, None if one.workload in failing else one.plt_s, "quinn"), rs_s=None
+        )
+        for one in SAVING
+    ]
+    text = bentpipe.page("visits", *runs([*SAVING, *others]))
+    begin = front(text)
+    assert "early data shortens a page by more than 5 % in 1 of 2 settings, and lengthens" in begin
+    assert "- Do not count on a ticket alone: it keeps a page's time within 5 % in 1 of 2 settings." in begin
+    row = next(one for one in text.splitlines() if one.startswith("| kosek | 75 / 1 | 3 | quinn → quinn |"))
+    assert row.count("- / - (1)") == 2
 
 
 def test_advice_follows_the_rule_of_5_percent(
@@ -119,6 +139,20 @@ def test_several_trials_have_an_interval(
     assert "| 2 trials | 0.96 (0.08 to 11.45); 0.10 (-12.09 to 12.29) s |" in text
     assert text.startswith("# Over sat a ticket saves HTTP/3 pages 0.10 (-12.09 to 12.29) s\n")
     assert "Do not count on a ticket" not in text
+
+
+def test_a_path_with_a_long_label_has_a_title(
+    bentpipe: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = "sat,forward.delay=300ms,return.delay=300ms,forward.rate=20Mbit/s,return.rate=2Mbit/s"
+    records = [
+        fake_run.change(one, scenario=path, iteration=number, seed=f"{number}", trial=f"{number}{one.trial}")
+        for one in SAVING
+        for number in (1, 2)
+    ]
+    text = bentpipe.page("visits", *runs(records))
+    assert text.startswith("# Later visits save HTTP/3 pages at most 3.00 s over the longest of the paths\n")
 
 
 def test_browsers_in_real_time_are_in_no_sentence(

@@ -17,6 +17,8 @@ PAYLOAD = 1440  # bytes of picoquic's full packets, of UDP payload
 SIMULATIONS = 5  # of each setting
 CLOSE = 0.01  # as a share: what is nearer agrees
 
+_Kind = tuple[bool, bool]  # of our trials: is the rate of payload? is the certificate RSA's?
+
 
 @dataclass(frozen=True, order=True)
 class Setting:
@@ -31,19 +33,22 @@ class Comparison:
     """The results of both simulators in a setting, in seconds."""
 
     setting: Setting
-    ours: dict[tuple[bool, bool], list[float]]  # (is the rate of payload?, is the certificate RSA's?) → times
+    ours: dict[_Kind, list[float]]  # times
     theirs: list[Times]  # at the rate of the run
     slowed: list[Times]  # with a link that is slower by the headers
+    failed: dict[_Kind, int]  # how many of our trials have no time
 
     def difference(self, *, end: bool = False, link: bool = False, certificate: bool = False) -> Difference:
         """By how much Bentpipe is above pico_sim; each argument leaves its difference in."""
         theirs = [_ended(one) if end else _last(one) for one in self.theirs]
-        return Difference(theirs, self.ours[not link, not certificate], CLOSE)
+        mine = not link, not certificate
+        return Difference(theirs, self.ours[mine], CLOSE, self.failed[mine])
 
     @property
     def with_link_there(self) -> Difference:
         """With the link's difference taken out in pico_sim, and the other two as in `difference`."""
-        return Difference(list(map(_last, self.slowed)), self.ours[False, True], CLOSE)
+        mine = False, True
+        return Difference(list(map(_last, self.slowed)), self.ours[mine], CLOSE, self.failed[mine])
 
 
 def _last(one: Times) -> float:
@@ -63,24 +68,26 @@ class DropTailRun:
 
     @cached_property
     def comparisons(self) -> list[Comparison]:
-        found: dict[Setting, dict[tuple[bool, bool], list[float]]] = {}
+        found: dict[Setting, dict[_Kind, list[float | None]]] = {}
         for one in self.source.in_order:
-            if one.completion_s is not None:
-                of_payload = self._rate_bps(one) > self.rate_bps
-                is_rsa = one.cell_key.server_label.options.get("cert") == "rsa"
-                times = found.setdefault(self._setting(one), {})
-                times.setdefault((of_payload, is_rsa), []).append(one.completion_s)
+            of_payload = self._rate_bps(one) > self.rate_bps
+            is_rsa = one.cell_key.server_label.options.get("cert") == "rsa"
+            times = found.setdefault(self._setting(one), {})
+            times.setdefault((of_payload, is_rsa), []).append(one.completion_s)
         wanted = {(rate, certificate) for rate in (False, True) for certificate in (False, True)}
-        if not found or any(times.keys() != wanted for times in found.values()):
+        succeeded = [{key for key, times in one.items() if set(times) != {None}} for one in found.values()]
+        if not found or any(kinds != wanted for kinds in succeeded):
             raise self.source.refused(
                 "each setting needs both rates, with cert=rsa and without", "study witness"
             )
         return [self._compare(setting, found[setting]) for setting in sorted(found)]
 
-    def _compare(self, setting: Setting, ours: dict[tuple[bool, bool], list[float]]) -> Comparison:
+    def _compare(self, setting: Setting, every: dict[_Kind, list[float | None]]) -> Comparison:
         slower = self.rate_bps * PAYLOAD / (PAYLOAD + HEADERS)
         theirs, slowed = (self._simulated(setting, rate) for rate in (self.rate_bps, slower))
-        return Comparison(setting, ours, theirs, slowed)
+        ours = {key: [one for one in times if one is not None] for key, times in every.items()}
+        failed = {key: times.count(None) for key, times in every.items()}
+        return Comparison(setting, ours, theirs, slowed, failed)
 
     def _simulated(self, setting: Setting, rate_bps: float) -> list[Times]:
         path = SimulatedPath(setting.congestion, self.size_bytes, rate_bps, self.rtt_ms / 2, setting.queue_ms)

@@ -8,12 +8,12 @@ from functools import cached_property
 
 from bentpipe.analysis.cell_ratio import EQUIVALENCE
 from bentpipe.analysis.inference import CONFIDENCE, ratio
-from bentpipe.study.claims import AGREES, CONTRADICTS, MeasuredValue, equality
+from bentpipe.study.claims import AGREES, CANNOT_TELL, CONTRADICTS, MeasuredValue, equality
 
 HOW = """*Difference* is by how much the geometric mean of Bentpipe's times is above that of the other
 simulator's, which draws for itself. Two times are equal within a margin by two one-sided tests at 5 %: the
 interval of 90 % of their ratio lies within the margin (Welch, on logarithms). They differ if it lies beyond;
-otherwise these trials cannot tell. The picture has these intervals."""
+otherwise these trials cannot tell, nor where one of Bentpipe's failed. The picture has these intervals."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,13 @@ class Difference:
     theirs: Sequence[float]
     ours: Sequence[float]
     margin: float  # as a share: what is nearer is equal
+    failed: int = 0  # of our trials: mostly slow ones, so that the others say nothing of the mean
 
     @cached_property
     def verdict(self) -> str:
         """Whether both are equal within the margin: AGREES, CONTRADICTS or CANNOT_TELL."""
+        if self.failed:
+            return CANNOT_TELL
         return equality(ratio(self.theirs, self.ours, EQUIVALENCE), self.margin)
 
     @property

@@ -70,16 +70,17 @@ class Comparison:
     ours: list[float]
     theirs: list[float]
     changed: list[float]
+    failed: int = 0  # of our trials
 
     @cached_property
     def difference(self) -> Difference:
         """By how much Bentpipe is above picoquic's simulator."""
-        return Difference(self.theirs, self.ours, CLOSE)
+        return Difference(self.theirs, self.ours, CLOSE, self.failed)
 
     @cached_property
     def difference_changed(self) -> Difference:
         """The same with the one thing changed."""
-        return Difference(self.changed, self.ours, CLOSE)
+        return Difference(self.changed, self.ours, CLOSE, self.failed)
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ class QueueRun:
         ours = [one.completion_s for one in cell.records if one.completion_s is not None]
         if not ours:
             raise self.source.refused(f"no trial of {cell.key.server} succeeded", "study witness")
-        return Comparison(queue, _congestion(cell), ours, theirs, changed)
+        return Comparison(queue, _congestion(cell), ours, theirs, changed, cell.failures.total())
 
     def _path(self, cell: Cell, queue: TwoQueues | Red) -> SimulatedPath:
         summary = self.source.manifest.scenarios[cell.key.scenario].summary

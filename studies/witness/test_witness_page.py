@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import fake_run
@@ -24,14 +25,18 @@ FASTER = round(RATE * (PAYLOAD + HEADERS) / PAYLOAD)
 DATA_S, DISCONNECTED_S = 10.0, 10.6
 
 
-def made_up(completions: dict[tuple[int, str], float]) -> Source:
-    """A run with a queue of 600 ms: (rate, options of the server) → completion of two trials."""
+def made_up(completions: dict[tuple[int, str], float], failed: int = 0) -> Source:
+    """A run with a queue of 600 ms: (rate, options of the server) → completion of two trials, and of so many
+    more that fail.
+    """
     records = []
     for (rate, options), completion_s in completions.items():
         for iteration in (1, 2):
             made = fake_run.record("sat", "picoquic", f"picoquic:{options}", iteration)
             good = {"outcome": "ok", "detail": "", "completion_s": completion_s}
             records.append(fake_run.change(made, scenario=f"sat,forward.rate={rate}bit/s", **good))
+        late = {"outcome": "transfer_timeout", "completion_s": None}
+        records += [fake_run.change(records[-1], iteration=3 + number, **late) for number in range(failed)]
     fake_run.write_campaign("run", records)
     with fake_run.changed_manifest(Path("run")) as manifest:
         (state,) = [one for label, one in manifest["scenarios"].items() if label == "sat"]
@@ -91,6 +96,14 @@ def test_each_difference_is_left_in_alone() -> None:
     assert "| 600 | cubic | 10.05 (10.05 to 10.05) | 10.00 (10.00 to 10.00) | +0.5 % |" in text
     assert "## Limits" in text and "pico_sim.c" in text
     assert Path("witness.svg").exists()
+
+
+@pytest.mark.usefixtures("in_folder")
+def test_where_trials_failed_nothing_is_equal_and_no_cause_is_ruled_out() -> None:
+    run = DropTailRun(made_up(WHOLE, failed=1), lambda path: Times(DATA_S, DISCONNECTED_S))
+    text = " ".join(markdown.page(sections(run, Path())).split())
+    assert text.startswith("# Bentpipe and pico_sim take the same time within 1 % in 0 of 1 setting;")
+    assert "look for the cause" not in text and "they differ with" not in text
 
 
 @pytest.mark.usefixtures("in_folder")
@@ -198,6 +211,17 @@ def test_queues_stand_beside_those_of_picoquic_as_they_are_and_changed() -> None
     assert "Compare with picoquic's own" not in text
     assert "take 4.50 s with the setting and 4.60 s without" in text
     assert "| RED, 2 to 20 ms | prague | 10.30 (10.30 to 10.30) | 10.00 (10.00 to 10.00) | +3.0 % |" in text
+
+
+@pytest.mark.usefixtures("in_folder")
+def test_behind_a_queue_of_which_a_trial_failed_nothing_is_equal() -> None:
+    source = behind(RED)
+    late = fake_run.change(source.records[0], iteration=3, outcome="transfer_timeout", completion_s=None)
+    source = dataclasses.replace(source, records=[*source.records, late])
+    run = queues.QueueRun(source, queues.Simulators(*[lambda path, seed: 10.3] * 3))
+    (one,) = run.comparisons
+    assert percent(one.difference) == 0
+    assert not one.difference.is_equal and not one.difference_changed.is_equal
 
 
 @pytest.mark.usefixtures("in_folder")
