@@ -152,7 +152,9 @@ def _lengthens(time: Effect, of: str = "") -> str:
         return f"lengthens downloads{of} by {time.size}"
     if time.is_shorter:
         return f"shortens downloads{of} by {time.size}"
-    return f"has no clear effect on downloads{of}, {time.change}"
+    if time.is_small:
+        return f"hardly changes downloads{of}, {time.change}"
+    return f"changes downloads{of} by {time.change}, not clearly"
 
 
 def _answer(paths: Sequence[PathEffects]) -> list[str]:
@@ -228,7 +230,10 @@ def _marks(paths: Sequence[PathEffects]) -> list[str]:
     kinds = {
         "lengthen {} by": [f"{one.size} over {name}" for name, one in known if one.is_longer],
         "shorten {} by": [f"{one.size} over {name}" for name, one in known if one.is_shorter],
-        "have no clear effect on {},": [f"{one.change} over {name}" for name, one in known if one.is_unclear],
+        "hardly change {},": [f"{one.change} over {name}" for name, one in known if one.is_small],
+        "have no clear effect on {},": [
+            f"{one.change} over {name}" for name, one in known if one.is_unclear and not one.is_small
+        ],
     }
     count = max(len(one.by_server) for _, one in known)
     texts: list[str] = []

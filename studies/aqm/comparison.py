@@ -9,7 +9,7 @@ from bentpipe.analysis.cell_ratio import Measured, cell_ratio
 from bentpipe.analysis.cells import Cell
 from bentpipe.analysis.inference import Ratio, geometric_mean
 from bentpipe.runs.records import Record
-from bentpipe.study.claims import NO_EFFECT
+from bentpipe.study.claims import MARGIN, NO_EFFECT
 from bentpipe.study.means import GeometricMean
 
 from .disciplines import TAIL, discipline, in_order
@@ -49,6 +49,14 @@ class Effect:
     def is_unclear(self) -> bool:
         """Whether it is neither, or has no interval."""
         return not self.is_shorter and not self.is_longer
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the interval is within 5 % of no effect, and the effect not clear."""
+        low, high = self.mean.low, self.mean.high
+        if low is None or high is None or not self.is_unclear:
+            return False
+        return low > 1 / (1 + MARGIN) and high < 1 + MARGIN
 
     @property
     def change(self) -> str:
