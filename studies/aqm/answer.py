@@ -10,20 +10,19 @@ from pathlib import Path
 
 from bentpipe.analysis.cell_ratio import Measured, cell_ratio
 from bentpipe.analysis.cells import Cell
+from bentpipe.analysis.comparison import FALSE_DISCOVERIES
 from bentpipe.analysis.inference import Ratio, adjusted
 from bentpipe.study import dots
 from bentpipe.study.claims import MARGIN, MeasuredValue
 from bentpipe.study.dots import DotPanel, DotRow
 from bentpipe.study.front import Front, Picture, fitting
 from bentpipe.study.markdown import listed, literal, several
-from bentpipe.study.means import GeometricMean
 
 from . import comparison, ecn, one_flow, two_flows
 from .comparison import Effect
 from .disciplines import path_of
 
 PICTURE = "aqm.svg"
-_SIGNIFICANT = 0.05  # of p, adjusted for the number of comparisons
 _CAPTION = """Behind a discipline / behind drop-tail; in the row on ECN, with marks / with drops, of servers
 that set ECT. Means over {servers}, with their intervals: left of 1 is shorter. Queueing is the delay that
 99 % of the packets do not exceed."""
@@ -121,11 +120,7 @@ _QUEUEING, _SPARSE, _DOWNLOAD = (
 
 
 def _row(name: str, series: dict[str, Effect | None]) -> DotRow:
-    return DotRow(name, {key: _value(one.mean) for key, one in series.items() if one is not None})
-
-
-def _value(mean: GeometricMean) -> MeasuredValue:
-    return MeasuredValue(mean.value, mean.low, mean.high)
+    return DotRow(name, {key: MeasuredValue.of(one.mean) for key, one in series.items() if one is not None})
 
 
 def _finding(paths: Sequence[PathEffects]) -> str:
@@ -257,7 +252,7 @@ def _most_changed(paths: Sequence[PathEffects]) -> list[str]:
 
 
 def _times(ratio: Ratio) -> str:
-    return MeasuredValue(ratio.value, ratio.low, ratio.high).written()
+    return MeasuredValue.of(ratio).written()
 
 
 def _two_flows(paths: Sequence[PathEffects]) -> str:
@@ -366,7 +361,7 @@ class MarkedSetting:
     def shows(self, *, is_longer: bool) -> bool:
         """Whether it shows a time that is longer, or else shorter, by more than 5 %."""
         low, high = self.ratio.low, self.ratio.high
-        if self.chance is None or self.chance > _SIGNIFICANT or low is None or high is None:
+        if self.chance is None or self.chance > FALSE_DISCOVERIES or low is None or high is None:
             return False
         return low > 1 + MARGIN if is_longer else high < 1 / (1 + MARGIN)
 

@@ -30,7 +30,7 @@ def claims(cells: Sequence[tuple[str, Cell]], rtt_s: float, known: Slides) -> li
         trips = known.tcp_round_trips if name.startswith("TCP") else known.quic_round_trips
         mean = GeometricMean.of([one / rtt_s for one in cell.values("handshake_s")])
         if mean is not None:
-            measured = MeasuredValue(mean.value, mean.low, mean.high)
+            measured = MeasuredValue.of(mean)
             published = Published.number(trips, _ROUNDED / trips)
             said = several(trips, "round trip")
             text = f"Set-up takes {said}: {name}"
@@ -100,7 +100,7 @@ def _finding(link: str, whole: Whole, rows: Sequence[tuple[str, str]], size: int
     if not found:
         return "Object size against set-up and download"
     begin = f"{bytes_as(size)} over {link}"
-    full = [f"{word} {MeasuredValue(one.value, one.low, one.high).written(1, ' s')}" for word, one in found]
+    full = [f"{word} {MeasuredValue.of(one).written(1, ' s')}" for word, one in found]
     plain = [f"{word} {one.value:.1f} s" for word, one in found]
     return fitting(f"{begin}: {listed(full)}", f"{begin}: {listed(plain)}", begin)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from bentpipe import labels
+from bentpipe.analysis.comparison import FALSE_DISCOVERIES
 from bentpipe.analysis.inference import Ratio, adjusted
 from bentpipe.plan import treatments
 from bentpipe.plan.treatments import DIRECT
@@ -23,7 +24,6 @@ from .tables import len_of, multiple, with_interval
 CAMPAIGNS = "kosek-causes"  # begin so
 _INSTANTS_S = (1, 2, 5, 15)
 _START_S = 2.0
-_SIGNIFICANT = 0.05
 _SAME = 1.02  # times as much, or less: no difference, where nothing varies
 _ENDS = {"cc": "cubic", "iw": "10", "ss": "standard"}
 _PROXIES = {"cc": "newreno", "iw": "100", "ss": "standard"}
@@ -246,7 +246,7 @@ def _verdict(change: Ratio | None, before: Ratio | None, after: Ratio | None, pu
     """Whether the ratio moved, and which way: nearer to what was published, or not."""
     if change is None or change.p is None or before is None or after is None:
         return "-"
-    if change.p >= _SIGNIFICANT or max(change.value, 1 / change.value) < _SAME:
+    if change.p >= FALSE_DISCOVERIES or max(change.value, 1 / change.value) < _SAME:
         return "no difference shown"
     was, now = (abs(math.log(one.value / published)) for one in (before, after))
     return f"{'nearer' if now < was else 'farther'}, {multiple(change.value)} times the control's"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bentpipe import labels, workload
+from bentpipe.analysis.comparison import FALSE_DISCOVERIES
 from bentpipe.analysis.inference import Ratio, adjusted
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.study.markdown import literal, number, percent, table, trials
@@ -18,7 +19,6 @@ from .tables import with_interval
 
 _INSTANTS_S = (2, 15)
 _BEHIND = 1.02  # times as long as without proxies, or longer: it is slower
-_SIGNIFICANT = 0.05
 
 _CONTROLLERS = """Bytes received within the given number of seconds, as a multiple of those of `direct` over
 the same path; of `direct` itself, MB. In parentheses the interval of 95 %, as above; without one, nothing
@@ -269,7 +269,7 @@ def _shares(study: KosekRuns, treatments: Sequence[str]) -> dict[str, list[Ratio
 
 def _is_shown(share: Ratio) -> bool:
     """Whether it is no chance that it is another than 1, or there is one trial alone, which cannot tell."""
-    return share.p is None or share.p < _SIGNIFICANT
+    return share.p is None or share.p < FALSE_DISCOVERIES
 
 
 def _is_behind(share: Ratio | None) -> bool:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from bentpipe import labels, workload
 from bentpipe.analysis.cell_ratio import cell_ratio
 from bentpipe.analysis.cells import Cell
+from bentpipe.analysis.comparison import FALSE_DISCOVERIES
 from bentpipe.analysis.inference import Ratio, adjusted
 from bentpipe.study.claims import MeasuredValue
 from bentpipe.study.front import folded
@@ -17,7 +18,6 @@ from bentpipe.study.means import GeometricMean
 
 from .cells import completion
 
-_SIGNIFICANT = 0.05
 _HEADS = {
     "dvb-s2-rain": "ACM in rain",
     "rcs2-shared": "Requests on shared carriers",
@@ -181,14 +181,14 @@ def written(times: Ratio) -> str:
 
 
 def is_shown(times: Ratio) -> bool:
-    return times.p is not None and times.p < _SIGNIFICANT and f"{times.value:.2f}" != "1.00"
+    return times.p is not None and times.p < FALSE_DISCOVERIES and f"{times.value:.2f}" != "1.00"
 
 
 def side(times: Ratio, margin: float) -> int:
     """1 or -1 where a difference is beyond chance, and its whole interval on one side of 1, by more than a
     margin such as 1.05; else 0.
     """
-    if times.p is None or times.p >= _SIGNIFICANT or times.low is None or times.high is None:
+    if times.p is None or times.p >= FALSE_DISCOVERIES or times.low is None or times.high is None:
         return 0
     return int(times.low > margin) - int(times.high < 1 / margin)
 

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from bentpipe.analysis.cell_ratio import EQUIVALENCE, cell_ratio
 from bentpipe.analysis.cells import Cell, cells
+from bentpipe.analysis.comparison import FALSE_DISCOVERIES
 from bentpipe.analysis.inference import Ratio, adjusted
 from bentpipe.study.claims import AGREES, NO_EFFECT, MeasuredValue, equality
 from bentpipe.study.markdown import bytes_as, literal, path
@@ -21,7 +22,6 @@ from bentpipe.study.source import Source, pooled
 FASTER, EQUAL, CANNOT_TELL, SLOWER = "faster", "equal", "cannot tell", "slower"
 FAILS = "fails"  # of a setting: trials of Bentpipe's sender fail where another one completes all
 LONG_MS = 100  # from this RTT on the sender begins with a flight of its own
-_SIGNIFICANT = 0.05  # adjusted p
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class SenderComparison:
         low, high = self.ratio.low, self.ratio.high
         if low is None or high is None:
             return CANNOT_TELL
-        if self.p is not None and self.p <= _SIGNIFICANT:
+        if self.p is not None and self.p <= FALSE_DISCOVERIES:
             if low > NO_EFFECT:
                 return FASTER
             if high < 1 / NO_EFFECT:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from bentpipe import labels
 from bentpipe.analysis import inference
 from bentpipe.analysis.cells import Cell
+from bentpipe.analysis.comparison import FALSE_DISCOVERIES
 from bentpipe.analysis.inference import Ratio
 from bentpipe.analysis.trial_marks import marked
 from bentpipe.study.intervals import with_ends
@@ -23,7 +24,6 @@ queue of 1 BDP in place of 25 packets, or losses that come in bursts of four on 
 Mbit/s, geometric means with their 95 % intervals; *times* is the goodput over that of the server as it is,
 with the 95 % interval (Welch's t on logarithms), whose p is adjusted over all of the table by Benjamini and
 Hochberg: in brackets where it is not below 5 %, so that chance could have made it."""
-_SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def _times(ratio: Ratio | None) -> str:
     if ratio is None:
         return "-"
     text = with_ends(ratio.value, ratio.low, ratio.high, always=False)
-    return text if ratio.p is not None and ratio.p < _SIGNIFICANT else f"({text})"
+    return text if ratio.p is not None and ratio.p < FALSE_DISCOVERIES else f"({text})"
 
 
 def _found(made: Sequence[Change]) -> Iterator[str]:

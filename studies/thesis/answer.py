@@ -38,7 +38,7 @@ def then_and_now(runs: ThesisRuns) -> list[Claim]:
             ratio = intervals.over_pairs(ratios)
             measured = MeasuredValue(statistics.geometric_mean(ratios.values()), None, None)
             if ratio is not None:
-                measured = MeasuredValue(ratio.value, ratio.low, ratio.high)
+                measured = MeasuredValue.of(ratio)
             label = f"{of_thesis.name(scenario)}, now / 2021, {text}"
             here = f"{measured.written()} of {several(len(ratios), 'pair')}{intervals.scope(ratios)}"
             words = f"Pairs are as fast as in 2021 ({of_thesis.name(scenario)}, {text})"
@@ -64,7 +64,7 @@ def _advice(runs: ThesisRuns) -> str:
         (_QUEUE, "ratio", False, short_queue.ratios(runs)),
         (_CONTROLLER, "gain", True, causes.gains(runs)),
     ):
-        known = {name: MeasuredValue(one.value, one.low, one.high) for name, one in ratios.items()}
+        known = {name: MeasuredValue.of(one) for name, one in ratios.items()}
         shown = [name for name, one in known.items() if claims.verdict(one, Published.side(above=above)) ==
                  SAME_DIRECTION]  # fmt: skip
         if shown:

@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol, overload
 
 from bentpipe.analysis.inference import Ratio
 from bentpipe.study.intervals import with_ends
@@ -37,6 +38,17 @@ MARGIN = 0.05  # two means that differ by less are equal
 _SAME = (1 / NO_EFFECT, NO_EFFECT)
 
 
+class WithInterval(Protocol):
+    """A mean or a ratio of means, with the ends of its interval; None without."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def low(self) -> float | None: ...
+    @property
+    def high(self) -> float | None: ...
+
+
 @dataclass(frozen=True)
 class MeasuredValue:
     """A value from trials, and its interval: the one that contains the truth in 95 % of cases."""
@@ -45,10 +57,18 @@ class MeasuredValue:
     low: float | None
     high: float | None  # infinite where trials were cut, so that there is a lower bound alone
 
+    @overload
     @classmethod
-    def of(cls, ratio: Ratio | None) -> MeasuredValue | None:
-        """A ratio of means as a measured value."""
-        return None if ratio is None else cls(ratio.value, ratio.low, ratio.high)
+    def of(cls, one: WithInterval) -> MeasuredValue: ...
+
+    @overload
+    @classmethod
+    def of(cls, one: WithInterval | None) -> MeasuredValue | None: ...
+
+    @classmethod
+    def of(cls, one: WithInterval | None) -> MeasuredValue | None:
+        """A mean, or a ratio of means, as a measured value."""
+        return None if one is None else cls(one.value, one.low, one.high)
 
     def written(self, digits: int = 2, unit: str = "", factor: float = 1.0) -> str:
         """`1.66 (1.20 to 2.31)`; only the value without an interval, or if both ends round to one text."""
