@@ -1,5 +1,5 @@
 """The page `thesis-distributions`: how goodput is distributed over trials, pairs and roles, how scenarios
-are related, and whose the variance is.
+are related, and how much of the variance is due to client and server.
 """
 
 from __future__ import annotations

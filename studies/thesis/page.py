@@ -119,7 +119,7 @@ def _others(gallery: bool) -> str:
     text = (
         "[How goodput is distributed](thesis-distributions.md) over trials, pairs and roles, how "
         "scenarios are "
-        "related, and whose the variance is, is a page of its own"
+        "related, and how much of the variance is due to client and server, is a page of its own"
     )
     traces = "; so are [our traces beside the thesis's](thesis-gallery.md)."
     return text + (traces if gallery else ".")
