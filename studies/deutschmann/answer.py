@@ -20,6 +20,7 @@ _CAPTION = """Lines are download times, with set-up in them; marks at the left a
 says so is in real time, with VPNs."""
 HOW = """Set-up in round trips of the link: the geometric mean over trials, with Student's interval of 95 % on
 logarithms; where nothing varies both ends are the value."""
+VPNS = {"openvpn-udp": "OpenVPN over UDP", "openvpn-tcp": "OpenVPN over TCP", "wireguard": "WireGuard"}
 Whole = Callable[[str, int], Cell | None]  # of a sender, for a size; None where a trial failed
 
 
@@ -45,15 +46,16 @@ def front(
     known: Sequence[Claim],
     picture: Path,
     sizes: Sequence[int],
+    tunnels: str,
 ) -> Front:
-    """The front of the page, from the times over its first link."""
+    """The front of the page, from the times over its first link, and the sentence on VPNs."""
     text = "Download time and set-up of objects of every size, over each link"
     quic, rows = one_quic(senders), _rows(senders)
-    middle = 10_000_000 if 10_000_000 in sizes else sizes[-1]
+    middle = middle_size(sizes)
     shown = Picture(picture, text, _CAPTION)
     return Front(
         _finding(link, whole, rows, middle),
-        _answer(link, whole, quic, sizes, known),
+        _answer(link, whole, quic, sizes, known, tunnels),
         shown,
         _advice(link, whole, senders, sizes),
     )
@@ -76,6 +78,8 @@ def _advice(link: str, whole: Whole, senders: Sequence[str], sizes: Sequence[int
                 )
                 == SAME_DIRECTION
             ]
+            if len(some) > 1 and len(some) == len(sizes):
+                some = [f"every size from {some[0]} to {some[-1]}"]
             if some:
                 behind = "TCP behind proxies" if "proxies" in other else "TCP"
                 lines.append(f"- Over {link} {name} takes {words} time than {behind} for {listed(some)}.")
@@ -86,6 +90,25 @@ def one_quic(senders: Sequence[str]) -> str | None:
     """The stack of QUIC that stands beside TCP: the slides' own with its controller of then, or the first."""
     quic = [one for one in senders if one.startswith("QUIC")]
     return next((one for one in quic if "picoquic:cc=bbr1" in one), quic[0] if quic else None)
+
+
+def middle_size(sizes: Sequence[int]) -> int:
+    """The size of the title: 10 MB, or the largest."""
+    return 10_000_000 if 10_000_000 in sizes else sizes[-1]
+
+
+def through_vpns(link: str, whole: Whole, senders: Sequence[str], size: int) -> str:
+    """The sentence on what VPNs make of TCP's time in real time; "" where none was run."""
+    found = [
+        f"{VPNS[kind]} {ratio.written()}"
+        for name in senders
+        if (kind := name.rpartition("kind=")[2]) in VPNS
+        and (ratio := MeasuredValue.of(_ratio(whole, size, "TCP", name))) is not None
+    ]
+    if not found:
+        return ""
+    begin = f"In real time TCP takes these multiples of its time for {bytes_as(size)} over {link}"
+    return f"{begin}: through {listed(found)}."
 
 
 def _rows(senders: Sequence[str]) -> list[tuple[str, str]]:
@@ -117,17 +140,19 @@ def _mean(whole: Whole, size: int, name: str) -> GeometricMean | None:
 
 
 def _answer(
-    link: str, whole: Whole, quic: str | None, sizes: Sequence[int], known: Sequence[Claim]
+    link: str, whole: Whole, quic: str | None, sizes: Sequence[int], known: Sequence[Claim], tunnels: str
 ) -> list[str]:
     sentences = []
     if quic is not None:
         ratios = [
-            f"{ratio.written()} of TCP's time for {bytes_as(size)}"
+            f"{ratio.written()} for {bytes_as(size)}"
             for size in sizes
             if (ratio := MeasuredValue.of(_ratio(whole, size, "TCP", quic))) is not None
         ]
         if ratios:
-            sentences.append(f"Over {link} {quic.removeprefix('QUIC, ')} takes {listed(ratios)}.")
+            name = quic.removeprefix("QUIC, ")
+            sentences.append(f"Over {link} {name} takes these multiples of TCP's time: {listed(ratios)}.")
+    sentences += [tunnels] if tunnels else []
     verdicts = tally(one.verdict for one in known)
     sentences.append(
         f"The slides state round trips of set-up alone: of {several(len(known), 'comparison')} {verdicts}."

@@ -81,6 +81,15 @@ class Page:
         """The median over the trials that succeeded."""
         return median_of(self.by_key.get((link, name, size)), column)
 
+    def whole(self, link: str) -> answer.Whole:
+        """The cells over a link of which no trial failed, by sender and size."""
+
+        def found(sender: str, size: int) -> Cell | None:
+            cell = self.by_key.get((link, sender, size))
+            return None if cell is None or cell.failures else cell
+
+        return found
+
     def rtt_s(self, link: str) -> float:
         known = [
             one.manifest.scenarios[link].summary for one in self.sources if link in one.manifest.scenarios
@@ -119,22 +128,19 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     panels += [(f"{labels.scenario(link).name}, real time", _curves(real, link)) for link in real.links]
     drawn.draw(panels, figure)
     file = folder / "deutschmann.md"
-    file.write_text(markdown.page([*_head(page, figure), *_sections(page, real)]))
+    file.write_text(markdown.page([*_head(page, real, figure), *_sections(page, real)]))
     return [file, figure]
 
 
-def _head(page: Page, figure: Path) -> list[str]:
+def _head(page: Page, real: Page, figure: Path) -> list[str]:
     """The front of the page, and what the slides say."""
     known, link = published.load(), page.links[0]
     cells = [(name, one) for name in page.senders if (one := page.by_key.get((link, name, page.sizes[0])))]
     claims = answer.claims(cells, page.rtt_s(link), known)
     name = labels.scenario(link).name
 
-    def whole(sender: str, size: int) -> Cell | None:
-        cell = page.by_key.get((link, sender, size))
-        return None if cell is None or cell.failures else cell
-
-    front = answer.front(name, whole, page.senders, claims, figure, page.sizes)
+    tunnels = _tunnels(real) if real.cells else ""
+    front = answer.front(name, page.whole(link), page.senders, claims, figure, page.sizes, tunnels)
     return [
         *front.parts(),
         "## What was run",
@@ -144,6 +150,12 @@ def _head(page: Page, figure: Path) -> list[str]:
         study_claims.RULE,
         answer.HOW,
     ]
+
+
+def _tunnels(real: Page) -> str:
+    link = real.links[0]
+    size = answer.middle_size(real.sizes)
+    return answer.through_vpns(labels.scenario(link).name, real.whole(link), real.senders, size)
 
 
 def _curves(page: Page, link: str) -> dict[str, drawn.Curve]:

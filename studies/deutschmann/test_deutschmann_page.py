@@ -103,6 +103,17 @@ def test_real_time_has_tables_of_its_own(bentpipe: Command) -> None:
     assert "openvpn-tcp" not in virtual
 
 
+def test_what_a_vpn_makes_of_tcp_has_its_interval(bentpipe: Command) -> None:
+    times = {"direct": (5.0, 5.2, 5.1), "vpn server:kind=openvpn-tcp": (10.0, 10.4, 10.2)}
+    real = [
+        trial("linux", SIZES[2], done, iteration=number, seed=f"{way}{number}", treatment=way, testbed="emu")
+        for way, seconds in times.items()
+        for number, done in enumerate(seconds, start=1)
+    ]
+    front = " ".join(page(bentpipe, ends(), write("real", real)).partition("\n## ")[0].split())
+    assert "its time for 100 MB over sat: through OpenVPN over TCP 2.00 (1.91 to 2.09)." in front
+
+
 def test_nothing_is_bold_where_trials_vary(bentpipe: Command) -> None:
     other = fake_run.change(trial("linux", SIZES[0], 2.0), iteration=3, seed="other")
     text = page(bentpipe, ends(), write("other", [other]))
