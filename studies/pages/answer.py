@@ -94,13 +94,14 @@ def _advice(known: Sequence[Claim]) -> str:
         ("HTTP/3 is faster than HTTP/1.1 over", _is_of_version, False),
         ("HTTP/3 is slower than HTTP/1.1 over", _is_of_version, True),
     ):
-        some = [
-            _setting(one)
-            for one in known
-            if is_meant(one) and verdict(one.measured, Published.side(above=above)) == SAME_DIRECTION
-        ]
-        if some:
-            lines.append(f"- {words} {listed(some)}.")
+        losses: dict[str, list[str]] = {}
+        for one in known:
+            if is_meant(one) and verdict(one.measured, Published.side(above=above)) == SAME_DIRECTION:
+                what, loss = _setting(one)
+                losses.setdefault(what, []).append(loss.removesuffix(" %"))
+        if losses:
+            each = [f"{what} at {listed(some)} % of loss" for what, some in losses.items()]
+            lines.append(f"- {words} {'; '.join(each)}.")
     return "\n".join(lines)
 
 
@@ -112,19 +113,21 @@ def _is_of_version(one: Claim) -> bool:
     return one.label.startswith("HTTP/3 / HTTP/1.1")
 
 
-def _setting(one: Claim) -> str:
-    """`HTTP/3, GEO at 0.1 %`: what a ratio is of, in few words."""
+def _setting(one: Claim) -> tuple[str, str]:
+    """What a ratio is of, and at which loss: `HTTP/3 over GEO` and `0.1 %`."""
     what, _, loss = one.label.rpartition(", ")
-    return f"{what.removesuffix(', proxies / none').removeprefix('HTTP/3 / HTTP/1.1, ')} at {loss}"
+    short = what.removesuffix(", proxies / none").removeprefix("HTTP/3 / HTTP/1.1, ")
+    return short.replace(", ", " over "), loss
 
 
 def _finding(known: Sequence[Claim]) -> str:
     mine = [one for one in known if one.label.startswith("HTTP/3, GEO, proxies") and one.measured]
     if not mine:
         return "How long a page takes over each version of HTTP behind a satellite"
-    ends = [f"{one.here} at {one.label.rpartition(', ')[2]} of loss" for one in (mine[0], mine[-1])]
-    begin = "Over GEO proxies multiply an HTTP/3 page's load time by"
-    return fitting(f"{begin} {' and '.join(dict.fromkeys(ends))}", f"{begin} {ends[0]}")
+    first, last = mine[0], mine[-1]
+    begin = f"Behind proxies HTTP/3 takes {first.here} of a page's time over GEO"
+    plain = f"{begin} at {_setting(first)[1]} of loss"
+    return plain if first is last else fitting(f"{begin}, {last.here} at {_setting(last)[1]} of loss", plain)
 
 
 def _answer(runs: PageRuns, said: Said, known: Sequence[Claim]) -> list[str]:

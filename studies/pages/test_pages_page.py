@@ -185,8 +185,8 @@ def test_advice_is_what_the_intervals_show(bentpipe: Command, table: list[Path])
     ]
     text = page(bentpipe, write("pages-h3", trials), table[1])
     advice = " ".join(text.partition("## What to do with it")[2].partition("\n## ")[0].split())
-    shorter = "- Proxies shorten the page load time of HTTP/3, GEO at 0 %."
-    assert advice == f"{shorter} - Leave proxies out, which lengthen it, of HTTP/3, GEO at 1 %."
+    shorter = "- Proxies shorten the page load time of HTTP/3 over GEO at 0 % of loss."
+    assert advice == f"{shorter} - Leave proxies out, which lengthen it, of HTTP/3 over GEO at 1 % of loss."
 
 
 def test_times_lead_to_their_trials(table: list[Path]) -> None:
