@@ -4,6 +4,7 @@ slowdown.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -77,7 +78,10 @@ def other(one: SlowerPath) -> MeasuredValue:
 def _finding(checks: DrawnChecks) -> str:
     alarms = most_alarms(checks).written(1, " %")
     paths = several(len(checks.slower), "path")
-    begin = f"Checks find a slowdown of {PERCENT} over {len(found(checks, same))} of {paths}"
+    count, fewer = len(found(checks, same)), len(found(checks, other))
+    begin = f"Checks find a slowdown of {PERCENT} over {count} of {paths}"
+    if fewer != count:
+        begin += f" with the same draws, over {fewer} with others"
     return fitting(f"{begin}, with {alarms} of false alarms", begin)
 
 
@@ -92,7 +96,7 @@ def _answer(checks: DrawnChecks) -> list[str]:
     if known:
         sentences.append(
             f"With up to {MOST} pairs of the same seed, checks find a slowdown of {PERCENT} over "
-            f"{_paths(known)}, each time in more than {FOUND} % of them."
+            f"{_paths(known)}, each time in more than {FOUND} % of them{_with_others(known)}."
         )
     rest = [one for one in checks.slower if one not in known]
     if rest:
@@ -103,6 +107,13 @@ def _answer(checks: DrawnChecks) -> list[str]:
         )
         sentences.append(f"{'They' if known else 'Checks'} find it in {each}.")
     return sentences
+
+
+def _with_others(known: Sequence[SlowerPath]) -> str:
+    """The clause on pairs without a draw in common, over those of the paths where they find less."""
+    less = [one for one in known if (one.other.low or 0.0) <= FOUND]
+    each = [f"{one.other.written(1, ' %')} over {path(one.pool.scenario)}" for one in less]
+    return f"; with pairs of other seeds in {listed(each)}" if each else ""
 
 
 def _beside_allowed(alarms: MeasuredValue) -> str:
@@ -125,14 +136,19 @@ def _advice(checks: DrawnChecks) -> str:
             "- Take *better* and *worse* as a change of the stack: chance alone causes them in at most "
             f"{alarms:.1f} % of checks."
         )
-    known = found(checks, same)
+    known = [one for one in found(checks, same) if one in found(checks, other)]
     if known:
-        widest = max(known, key=lambda one: one.pool.pair_spread)
         lines.append(
             f"- Watch for regressions over paths like {_paths(known)}, on which up to {MOST} pairs find "
-            f"{PERCENT}: pairs with the same seed differ there by "
-            f"{100 * widest.pool.pair_spread:.2g} % at most."
+            f"{PERCENT} even without a draw in common."
         )
+    lines += [
+        f"- Over {path(one.pool.scenario)} a check finds {PERCENT} only where the new version sends what "
+        "the old one sent, and so meets the same losses: a version whose pairs differ as much as those of "
+        f"other seeds needs some {checks.pairs_needed(math.sqrt(2) * one.pool.spread)} pairs."
+        for one in found(checks, same)
+        if one not in known
+    ]
     lines += [
         f"- Over {path(one.pool.scenario)} do not take *undecided* as *unchanged*: to find {PERCENT} there, "
         f"a check needs some {checks.pairs_needed(one.pool.pair_spread)} pairs."

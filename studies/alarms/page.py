@@ -21,7 +21,8 @@ objective for each of {paths}, the time of a file of 5 MB, with 14 or 28 pairs, 
 share is of {draws} checks."""
 _EQUAL = """Both sides are the same stack, so that every *better* and *worse* is a false alarm. *Same seeds*:
 each pair has the same random draws, and the client of one side has a flow control window that is larger than
-it needs to be. That changes a few bytes, as another version of a stack does, and so which packets are lost.
+it needs to be. That changes a few bytes. A version that sends other packets meets other losses: its pairs
+differ by more, at most by as much as those of *other seeds*.
 *Other seeds*: both sides are noq, each trial with draws of its own: as if the new version had no draw in
 common with the old one. *One in ten late*: as *other seeds*, and on both sides one trial in ten takes four
 times as long."""

@@ -280,7 +280,8 @@ def sections(run: QueueRun, folder: Path) -> list[str]:
 def _plain(run: QueueRun) -> str:
     with_l4s, without = run.of_setting
     return (
-        "pico_sim itself shows none of that. Its setting `l4s_max` gives a link the two queues, but each of "
+        "pico_sim itself does not show what its queue disciplines do. Its setting `l4s_max` gives a link "
+        "the two queues, but each of "
         "its packets carries the ECN codepoint of NewReno, the default, whatever sends it, so that none is "
         f"of L4S: with Prague, 10 MiB take {with_l4s:.2f} s with the setting and {without:.2f} s without. "
         "RED is in the tests of picoquic alone, without a setting. So two programs of the same sources stand "
