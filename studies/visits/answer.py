@@ -21,13 +21,15 @@ _CAPTION = """Page load time on a later visit, in percent of that on a first vis
 version of HTTP{real}."""
 _FIRST_PERCENT = 100
 _HALF_DIGIT = 0.005  # of a second: less is written as 0.00, without a sign
+_EXACT_S = 0.02  # an interval whose ends are no further from the value is not written
 _RATIOS = "../../docs/reference/study-verdicts.md#intervals-of-ratios"
 HOW = f"""Each saving is that of one step: of a ticket beside a first visit, of early data beside a ticket
 alone, of a cache beside the same visit without one. Where a trial of either visit failed, there is none. The
 text above is about settings in virtual time. There, over a path without anything drawn at random, a trial
 with the same seed repeats, and a single one has no interval: with other seeds stacks draw other IDs and keys,
 which moves times by hundredths of a second. Others have [an interval of 95 %]({_RATIOS}) if there are several
-of each. A page's time is shorter, or longer, where the whole interval is beyond {100 * MARGIN:.0f} %, and
+of each; one of seconds whose ends are within {_EXACT_S:g} s of the value is not shown. A page's time is
+shorter, or longer, where the whole interval is beyond {100 * MARGIN:.0f} %, and
 kept where it is within."""
 
 
@@ -104,7 +106,10 @@ def _range(saved: Sequence[MeasuredValue]) -> str:
 
 
 def _written(one: MeasuredValue) -> str:
-    return (one if abs(one.value) >= _HALF_DIGIT else MeasuredValue(0.0, one.low, one.high)).written()
+    value = one.value if abs(one.value) >= _HALF_DIGIT else 0.0
+    reach = max((abs(end - one.value) for end in (one.low, one.high) if end is not None), default=0.0)
+    low, high = (None, None) if reach <= _EXACT_S else (one.low, one.high)
+    return MeasuredValue(value, low, high).written()
 
 
 def _first(found: Sequence[VisitSetting]) -> tuple[str, str] | None:
