@@ -275,7 +275,7 @@ def _eased(runs: SatelliteRuns) -> list[str]:
                 f"{way} over {literal(path)}, {values} times the time"
             )
     words = {
-        "less": "Worth asking an operator for, as every server gains by it",
-        "more": "To be avoided, as every server loses by it",
+        "less": "Ask an operator for this, with which every server takes less time",
+        "more": "Avoid this, with which every server takes more time",
     }
-    return [f"- {words[word]}: {change} ({'; '.join(each)})." for (change, word), each in found.items()]
+    return [f"- {words[word]}: *{change}* ({'; '.join(each)})." for (change, word), each in found.items()]

@@ -101,7 +101,7 @@ def test_only_what_chance_could_not_have_made_is_bold(bentpipe: Command) -> None
     assert row[1].strip().startswith("9.00 (5.00 to 17.00); 1.14") and "**" not in row[1]
     assert "Without ACM transfers take up to 1.98 (1.88 to 2.08) times as long (noq, download over" in text
     # Not every server is shown to lose.
-    assert "To be avoided" not in text
+    assert "- Avoid this" not in text
 
 
 def test_what_every_server_gains_or_loses_by_is_advice(bentpipe: Command) -> None:
@@ -113,12 +113,12 @@ def test_what_every_server_gains_or_loses_by_is_advice(bentpipe: Command) -> Non
     ]
     text = page(bentpipe, *fake_run.write_campaign("satellites-switched", records))
     assert (
-        "- To be avoided, as every server loses by it: no ACM: QPSK 3/4 throughout, for the shower (download "
-        "over dvb-s2-rain, 1.50 to 2.00 times the time)."
+        "- Avoid this, with which every server takes more time: *no ACM: QPSK 3/4 throughout, for the shower* "
+        "(download over dvb-s2-rain, 1.50 to 2.00 times the time)."
     ) in front(text)
     alone = [one for one in records if one.server == "noq"]
     text = page(bentpipe, *fake_run.write_campaign("satellites-switched", alone))
-    assert "To be avoided" not in front(text), "one server says nothing of every one"
+    assert "- Avoid this" not in front(text), "one server says nothing of every one"
 
 
 @pytest.mark.parametrize(
