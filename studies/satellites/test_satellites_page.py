@@ -113,8 +113,8 @@ def test_what_every_server_gains_or_loses_by_is_advice(bentpipe: Command) -> Non
     ]
     text = page(bentpipe, *fake_run.write_campaign("satellites-switched", records))
     assert (
-        "- Avoid this, with which every server takes more time: *no ACM: QPSK 3/4 throughout, for the shower* "
-        "(download over dvb-s2-rain, 1.50 to 2.00 times the time)."
+        "- Avoid this, with which every server takes more time: *no ACM: QPSK 3/4 throughout, for the "
+        "shower* (download over dvb-s2-rain, 1.50 to 2.00 times the time)."
     ) in front(text)
     alone = [one for one in records if one.server == "noq"]
     text = page(bentpipe, *fake_run.write_campaign("satellites-switched", alone))
