@@ -27,7 +27,7 @@ _HOW = """A ratio is the time of another sender divided by that of Bentpipe's, f
 to the last byte: 2.00 says that the other one takes twice as long. It is the ratio of geometric means; in
 parentheses is [its interval](../../docs/reference/study-verdicts.md#intervals-of-ratios) of 95 %, unless both
 ends round to the value, or there is one trial alone."""
-_MATRIX = "Ratios to each other sender, over each path; in **bold** where Bentpipe's is faster or slower"
+_MATRIX = "Ratios to each other sender over each path; **bold**: Bentpipe's is faster or slower"
 _LEFT_OUT = """- Uploads, and Bentpipe's sender at the client: [the study of
   objectives](../objectives/objectives.md) has them.
 - 100 MB: the study of objectives has them over five paths.
