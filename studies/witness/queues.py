@@ -26,7 +26,7 @@ from .difference import Difference
 from .simulator import PicoSim, Red, SimulatedPath, TwoQueues
 
 PICTURE = "witness-queues.svg"
-SIMULATIONS = 10  # of each setting: half as many leave a third of them undecided
+SIMULATIONS = 10  # of each setting
 PAYLOAD_RATE_BPS = 20_000_000  # of the run's link, in UDP payload
 CLOSE = 0.05  # as a share: what is nearer agrees
 HALF_PACKET_US = 288  # at that rate: what is left of the packet under way, in the mean

@@ -36,7 +36,7 @@ def marked(text: str, cell: Cell | None) -> str:
 
 
 def marked_trials(text: str, records: Sequence[Record]) -> str:
-    """The same of trials that the caller has in no cell."""
+    """The text with the mark of these trials, for a caller that has no cell of them."""
     return f"{text}<!-- trials {digest(records)} -->" if text and records else text
 
 
