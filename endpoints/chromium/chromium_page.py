@@ -11,11 +11,11 @@ from typing import Any
 from browser_endpoint import environment
 from browser_process import BrowserFailure
 from chromium_flags import flags
+from connected_sockets import connected_sockets
 from devtools import Devtools
 from film import FilmFrame
 from page_job import Job
 from page_load import PageLoad
-from tcp_sockets import open_connections
 from visit import MOMENTS, OBSERVE
 
 _BUFFER = 1 << 30  # bytes of replies that the browser keeps until they are asked for
@@ -124,12 +124,12 @@ class Chromium:
         session = self._browser.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         since_s = time.monotonic()
         # It closes idle sockets alone: one whose reply is only just over, or that is still being opened,
-        # would stay, and carry the later visit.
+        # would stay, and carry the later visit; so would one of QUIC, whose end the answer does not wait for.
         while True:
             said = self._browser.ask("Runtime.evaluate", session, expression=_CLOSE_IDLE, awaitPromise=True)
             if "exceptionDetails" in said:
                 raise BrowserFailure(f"connections could not be ended: {said['result'].get('description')}")
-            if not (left := open_connections(self._job.port)):
+            if not (left := connected_sockets(self._job.port)):
                 break
             if time.monotonic() - since_s > _CLOSE_WITHIN_S:
                 raise BrowserFailure(f"{left} of its connections did not end within {_CLOSE_WITHIN_S} s")
