@@ -56,14 +56,14 @@ band is within 5 %."""
 _ADVICE = {  # verdict → what to do, where the runs have it
     AGREES: "- Where it agrees, virtual time stands for real time: run thousands of trials there.",
     CONTRADICTS: """- Where it contradicts, do not read one testbed's number as the other's. {causes} of
-  {differ} in the table below {have} a cause that was tried by experiment.""",
+  {differ} in the table below {have} a cause that an experiment showed.""",
     CANNOT_TELL: """- Where it cannot tell, a difference of some trials is no finding in either testbed: run
   tens of trials with jitter.""",
 }
 
-_UNTESTED = "Untested:"  # before a reason that no experiment showed
-_TESTED = f"""A cause counts as tried where an experiment changed that one thing, and the difference came or
-went; what else is said of one begins with *{_UNTESTED}*."""
+_OPEN = "Open:"  # before what no experiment showed
+_HOW_SHOWN = f"""A cause counts as shown where an experiment changed that one thing, and the difference came
+or went; what else is said of one begins with *{_OPEN}*."""
 _FIDELITY = """How well the emulated links kept to the model. The release error is by how much a packet came
 out later than the model says: medians over the trials, of each trial's percentiles, and the largest of all.
 *CPU pressure*: the share of the time in which some task waited for a processor, the median. *Invalid* trials
@@ -81,8 +81,8 @@ class Explanation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def shown(self) -> str:
-        """The reason as the page has it: with a mark if it is none that was tried."""
-        return self.reason if self.tried else f"{_UNTESTED} {self.reason}"
+        """The reason as the page has it: with a mark if no experiment showed it."""
+        return self.reason if self.tried else f"{_OPEN} {self.reason}"
 
     def fits(self, cell: ComparedCell) -> bool:
         label = cell.key.scenario
@@ -406,7 +406,7 @@ def _apart(page: Page) -> list[str]:
         "None."
         if not rows
         else table(["path", "client → server", "ratio", "90 % interval", "verdict", "ok", "why"], rows, 7),
-        *([_TESTED] if used else []),
+        *([_HOW_SHOWN] if used else []),
     ]
     if idle:
         unused = "; ".join(f"{one.stack}, {one.real_time_is}, {', '.join(one.scenarios)}" for one in idle)

@@ -132,13 +132,13 @@ def test_a_reason_on_file_stands_beside_its_difference(bentpipe: Command, on_fil
     on_file.write_text(entry.format("quinn", "slower") + entry.format("quinn", "faster"))
     text = page(bentpipe)
     advice = " ".join(text.partition("## What to do with it")[2].partition("\n## ")[0].split())
-    assert "1 of 2 differences in the table below has a cause that was tried by experiment." in advice
+    assert "1 of 2 differences in the table below has a cause that an experiment showed." in advice
     assert "| contradicts | 3 of 3 / 3 of 3 | It \\_waits\\_. |" in text
     assert "| - | - | contradicts | 3 of 3 / 0 of 3 | not explained yet |" in text
     assert "that these runs do not show: quinn, faster, sat." in text
     on_file.write_text(entry.format("quinn", "slower").replace("true", "false"))
     text = page(bentpipe)
-    assert "| contradicts | 3 of 3 / 3 of 3 | Untested: It \\_waits\\_. |" in text
+    assert "| contradicts | 3 of 3 / 3 of 3 | Open: It \\_waits\\_. |" in text
     assert "0 of 2 differences in the table below have" in " ".join(text.split())
     on_file.write_text(entry.format("quinn", "either"))
     assert "| contradicts | 3 of 3 / 3 of 3 | It \\_waits\\_. |" in page(bentpipe)
