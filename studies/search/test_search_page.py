@@ -255,6 +255,23 @@ def test_the_words_are_those_of_the_interval(low: float | None, high: float | No
     assert answer.gained(Claim("", "", said, MeasuredValue(value, low, high), "")).endswith(words)
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (0.5, 1.5, "SEARCH brings 126 MB over a satellite link 1.0 s (0.5 to 1.5) earlier, and not 3 s"),
+        (-0.5, 1.5, "No gain of 3 s by SEARCH over a satellite link: at best 0.5 s (-0.5 to 1.5) at 126 MB"),
+        (2.0, 4.0, "SEARCH brings 126 MB over a satellite link 3.0 s (2.0 to 4.0) earlier"),
+        (
+            -1.0,
+            4.0,
+            "Whether SEARCH saves time over GEO cannot be told: at best 1.5 s (-1.0 to 4.0) at 126 MB",
+        ),
+    ],
+)
+def test_the_title_is_that_of_the_interval(low: float, high: float, words: str) -> None:
+    assert answer.title(126, MeasuredValue((low + high) / 2, low, high), 3.0) == words
+
+
 @pytest.mark.parametrize(("later_s", "is_less"), [(0.0, True), (1.0, False)])
 def test_three_seconds_are_denied_only_by_the_interval(
     bentpipe: Command, later_s: float, *, is_less: bool
