@@ -203,8 +203,7 @@ impl FinishedFlow {
         }
         if verdict.outcome == Outcome::Ok && setup.job().trace && !self.hops[0].is_readable {
             verdict.outcome = Outcome::NoSecrets;
-            "client wrote no TLS secrets, so the trace cannot be decrypted"
-                .clone_into(&mut verdict.detail);
+            lacking(readable_connections(setup, 0)).clone_into(&mut verdict.detail);
         }
         Ok(())
     }
@@ -270,10 +269,26 @@ fn observe(setup: &FlowSetup, hop: usize, log: &PacketLog) -> HopObservation {
 
 /// Whether the streams of each connection can be read. How many a proxy opens is its own affair.
 fn has_secrets(setup: &FlowSetup, hop: usize) -> bool {
+    let second = hop == 0 && setup.flow().testcase_facts.has_two_connections();
+    readable_connections(setup, hop) > usize::from(second)
+}
+
+/// The number of connections whose secrets the client of a hop wrote.
+fn readable_connections(setup: &FlowSetup, hop: usize) -> usize {
     let mut secrets = KeyLog::default();
     secrets.add(setup.secrets(hop).as_bytes());
-    let second = hop == 0 && setup.flow().testcase_facts.has_two_connections();
-    secrets.readable_connections() > usize::from(second)
+    secrets.readable_connections()
+}
+
+/// What the client's hop lacks, where the secrets of so many of its connections are there.
+fn lacking(connections: usize) -> &'static str {
+    match connections {
+        0 => "client wrote no TLS secrets, so the trace cannot be decrypted",
+        _ => {
+            "client wrote the TLS secrets of one connection, and the test case has two: the first \
+              one carried all, or secrets are missing"
+        }
+    }
 }
 
 /// The failure of a proof where too many packets could not be decoded.
