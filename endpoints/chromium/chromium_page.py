@@ -129,7 +129,7 @@ class Chromium:
             said = self._browser.ask("Runtime.evaluate", session, expression=_CLOSE_IDLE, awaitPromise=True)
             if "exceptionDetails" in said:
                 raise BrowserFailure(f"connections could not be ended: {said['result'].get('description')}")
-            if not (left := connected_sockets(self._job.port)):
+            if not (left := connected_sockets(self._job.address, self._job.port)):
                 break
             if time.monotonic() - since_s > _CLOSE_WITHIN_S:
                 raise BrowserFailure(f"{left} of its connections did not end within {_CLOSE_WITHIN_S} s")

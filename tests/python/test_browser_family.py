@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import socket
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +15,9 @@ import pytest
 from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "endpoints" / "browser-family"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "endpoints" / "chromium"))
 
+from connected_sockets import connected_sockets
 from film import MOST, Film, FilmFrame
 from page_job import Refusal, read
 from page_load import QUIET_S, PageLoad
@@ -211,3 +214,22 @@ def test_of_a_long_film_pictures_from_all_of_its_time_are_left() -> None:
     assert len(moments) <= MOST and (moments[0], moments[-1]) == (0, 4_990_000_000)
     steps = [later - earlier for earlier, later in pairwise(moments[1:])]
     assert max(steps) < 2 * min(steps)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+@pytest.mark.parametrize("kind", [socket.SOCK_DGRAM, socket.SOCK_STREAM])
+def test_sockets_that_are_connected_to_a_server_are_counted(address: str, kind: socket.SocketKind) -> None:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, kind) as server, socket.socket(family, kind) as client:
+        try:
+            server.bind((address, 0))
+        except OSError:
+            pytest.skip(f"there is no {address} here")
+        port = server.getsockname()[1]
+        if kind == socket.SOCK_STREAM:
+            server.listen()
+        assert connected_sockets(address, port) == 0
+        client.connect((address, port))
+        assert connected_sockets(address, port) == 1
+        assert connected_sockets("192.0.2.1", port) == 0
+    assert connected_sockets(address, port) == 0
