@@ -55,15 +55,15 @@ _CAPTION = """Goodput in real time / in virtual time, with the interval of the t
 band is within 5 %."""
 _ADVICE = {  # verdict → what to do, where the runs have it
     AGREES: "- Where it agrees, virtual time stands for real time: run thousands of trials there.",
-    CONTRADICTS: """- Where it contradicts, do not read one testbed's number as the other's. {causes} of
-  {differ} in the table below {have} a cause that an experiment showed.""",
+    CONTRADICTS: """- Where it contradicts, do not read one testbed's number as the other's. Of these {causes}
+  of {differ} {have} a cause that an experiment showed, in the table below.""",
     CANNOT_TELL: """- Where it cannot tell, a difference of some trials is no finding in either testbed: run
   tens of trials with jitter.""",
 }
 
 _OPEN = "Open:"  # before what no experiment showed
 _HOW_SHOWN = f"""A cause counts as shown where an experiment changed that one thing, and the difference came
-or went; what else is said of one begins with *{_OPEN}*."""
+or went. Where none did, the text begins with *{_OPEN}*."""
 _FIDELITY = """How well the emulated links kept to the model. The release error is by how much a packet came
 out later than the model says: medians over the trials, of each trial's percentiles, and the largest of all.
 *CPU pressure*: the share of the time in which some task waited for a processor, the median. *Invalid* trials
@@ -76,13 +76,13 @@ class Explanation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stack: str
     scenarios: tuple[str, ...]
     real_time_is: Literal["slower", "faster", "either"]
-    tried: bool  # whether an experiment in which one thing was changed shows it
+    shown: bool  # whether an experiment in which one thing was changed shows it
     reason: str
 
     @property
-    def shown(self) -> str:
+    def text(self) -> str:
         """The reason as the page has it: with a mark if no experiment showed it."""
-        return self.reason if self.tried else f"{_OPEN} {self.reason}"
+        return self.reason if self.shown else f"{_OPEN} {self.reason}"
 
     def fits(self, cell: ComparedCell) -> bool:
         label = cell.key.scenario
@@ -230,11 +230,11 @@ def _front(page: Page, name: str, folder: Path) -> Front:
 def _advice(page: Page) -> str:
     """A line for each verdict that the comparisons have."""
     known = {page.verdict(cell) for cell in page.goodput.cells}
-    tried = [cell for cell in page.apart if any(one.fits(cell) and one.tried for one in page.explanations)]
-    words = {"causes": str(len(tried)), "differ": several(len(page.apart), "difference"),
-             "have": "has" if len(tried) == 1 else "have"}  # fmt: skip
+    differ = [cell for cell in page.apart if page.verdict(cell) == CONTRADICTS]
+    shown = [cell for cell in differ if any(one.fits(cell) and one.shown for one in page.explanations)]
+    words = {"causes": len(shown), "differ": len(differ), "have": "has" if len(shown) == 1 else "have"}
     lines = [text.format(**words) for verdict, text in _ADVICE.items() if verdict in known]
-    if not page.apart:  # over paths with losses alone there is no table of causes
+    if not differ:  # over paths with losses alone there is no table of causes
         lines = [one for one in lines if "table below" not in one]
     return "\n".join(lines)
 
@@ -395,7 +395,7 @@ def _apart(page: Page) -> list[str]:
     for cell in page.apart:
         why = [one for one in page.explanations if one.fits(cell)]
         used.update(why)
-        reasons = " ".join(one.shown for one in why) or "not explained yet"
+        reasons = " ".join(one.text for one in why) or "not explained yet"
         rows.append(
             [path(cell.key.scenario), _pair(page, cell), *_judged(page, cell), _ok(cell), literal(reasons)]
         )

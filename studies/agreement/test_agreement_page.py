@@ -126,20 +126,20 @@ def test_differences_without_loss_stand_apart_and_want_a_reason(bentpipe: Comman
 def test_a_reason_on_file_stands_beside_its_difference(bentpipe: Command, on_file: Path) -> None:
     both()
     entry = (
-        '[[explanation]]\nstack = "{}"\nscenarios = ["sat"]\nreal_time_is = "{}"\ntried = true\n'
+        '[[explanation]]\nstack = "{}"\nscenarios = ["sat"]\nreal_time_is = "{}"\nshown = true\n'
         'reason = "It _waits_."\n'
     )
     on_file.write_text(entry.format("quinn", "slower") + entry.format("quinn", "faster"))
     text = page(bentpipe)
     advice = " ".join(text.partition("## What to do with it")[2].partition("\n## ")[0].split())
-    assert "1 of 2 differences in the table below has a cause that an experiment showed." in advice
+    assert "Of these 1 of 2 has a cause that an experiment showed, in the table below." in advice
     assert "| contradicts | 3 of 3 / 3 of 3 | It \\_waits\\_. |" in text
     assert "| - | - | contradicts | 3 of 3 / 0 of 3 | not explained yet |" in text
     assert "that these runs do not show: quinn, faster, sat." in text
     on_file.write_text(entry.format("quinn", "slower").replace("true", "false"))
     text = page(bentpipe)
     assert "| contradicts | 3 of 3 / 3 of 3 | Open: It \\_waits\\_. |" in text
-    assert "0 of 2 differences in the table below have" in " ".join(text.split())
+    assert "Of these 0 of 2 have a cause" in " ".join(text.split())
     on_file.write_text(entry.format("quinn", "either"))
     assert "| contradicts | 3 of 3 / 3 of 3 | It \\_waits\\_. |" in page(bentpipe)
 
@@ -154,8 +154,8 @@ def test_runs_of_tcp_alone_have_a_page_of_their_own(bentpipe: Command, on_file: 
         write(name, make("sat", "linux", mbit, **cubic), make("sat", "linux", mbit, **other))
     on_file.write_text(
         '[[explanation]]\nstack = "linux:cc=cubic"\nscenarios = ["sat"]\n'
-        'real_time_is = "slower"\ntried = true\nreason = "It."\n'
-        '[[explanation]]\nstack = "quinn"\nscenarios = ["sat"]\nreal_time_is = "slower"\ntried = true\n'
+        'real_time_is = "slower"\nshown = true\nreason = "It."\n'
+        '[[explanation]]\nstack = "quinn"\nscenarios = ["sat"]\nreal_time_is = "slower"\nshown = true\n'
         'reason = "No."\n'
     )
     done = bentpipe("study", "agreement", "--run", "sim", "--run", "emu", "-o", "out")
@@ -266,7 +266,7 @@ def test_what_comes_along_can_be_read() -> None:
 def test_mistakes_in_explanations_are_named(tmp_path: Path, old: str, new: str, message: str) -> None:
     file = tmp_path / "explanations.toml"
     text = '[[explanation]]\nstack = "quinn"\nscenarios = ["sat"]\nreal_time_is = "slower"\n'
-    text += 'tried = true\nreason = "It."\n'
+    text += 'shown = true\nreason = "It."\n'
     assert [one.stack for one in _read(file, text)] == ["quinn"]
     with pytest.raises(BentpipeError) as error:
         _read(file, text.replace(old, new))
