@@ -15,14 +15,14 @@ from bentpipe.study.claims import (
     MeasuredValue,
     Published,
 )
-from bentpipe.study.front import Front, Picture
+from bentpipe.study.front import Front, Picture, fitting
 from bentpipe.study.markdown import listed, several
 from bentpipe.study.slow_starts import VariantTrials
 
 from . import arms
 from .arms import ProposedChange
 from .intervals import ShareInterval, share_above, shift
-from .study import PublishedComparison
+from .study import ArrivalComparison, PublishedComparison, SlowStartComparison
 from .varied import OpenSetting
 
 PICTURE = "search-claims.svg"
@@ -30,6 +30,8 @@ _SIZES_MB = (50, 100, 150, 200)
 _HALF = 50.0  # percent: a "small fraction" is less
 _READ_OFF = 0.1  # how exactly the report says the time saved: "up to 3 s"
 _KEPT = "search-keep"  # of which the report has it
+_CUTS = "search"  # the one that also cuts the window
+_BOTH = (_KEPT, _CUTS)
 _CAPTION = """Seconds by which SEARCH has that much of the file earlier than a slow start that ends with the
 first loss: the median difference of two runs, with its interval of 95 %."""
 _ADVICE = """- Over a deep queue SEARCH spares packets: it leaves slow start before the queue overflows in
@@ -80,14 +82,26 @@ def _percent(share: ShareInterval) -> MeasuredValue | None:
     return MeasuredValue(100 * share.value, 100 * low, 100 * high)
 
 
-def best(study: PublishedComparison, one: VariantTrials) -> tuple[int, MeasuredValue] | None:
-    """The size beyond the report's at which the median run saves most, and the seconds saved there."""
-    found = study.most_saved(one, study.known.saved_beyond_mb) or study.most_saved(one)
+@dataclass(frozen=True)
+class MostSaved:
+    """What the median run of a variant saves at the size at which that is most."""
+
+    size_mb: int
+    seconds: MeasuredValue
+
+    @property
+    def written(self) -> str:
+        return f"{self.seconds.written(1, ' s')} at {self.size_mb} MB"
+
+
+def best(study: SlowStartComparison, one: VariantTrials, beyond_mb: int) -> MostSaved | None:
+    """What a variant saves at best, of sizes beyond so many MB if it saves any there."""
+    found = study.most_saved(one, beyond_mb) or study.most_saved(one)
     measured = None if found is None else seconds_saved(study, one, found[1])
-    return None if found is None or measured is None else (found[1], measured)
+    return None if found is None or measured is None else MostSaved(found[1], measured)
 
 
-def seconds_saved(study: PublishedComparison, one: VariantTrials, size_mb: int) -> MeasuredValue | None:
+def seconds_saved(study: SlowStartComparison, one: VariantTrials, size_mb: int) -> MeasuredValue | None:
     """How much earlier a variant has a size in MB than the baseline."""
     found = shift(study.times(study.baseline, size_mb), study.times(one, size_mb))
     if found is None or not math.isfinite(found.value):
@@ -104,9 +118,9 @@ def _said(study: PublishedComparison) -> Published:
 def _saved(study: PublishedComparison, one: VariantTrials) -> list[Claim]:
     name, known = study.name(one), study.known
     claims = []
-    most = best(study, one)
+    most = best(study, one, known.saved_beyond_mb)
     if most is not None and one.slow_start == _KEPT:
-        size, measured = most
+        size, measured = most.size_mb, most.seconds
         text = f"The median run saves most beyond {known.saved_beyond_mb} MB ({name})"
         published = _said(study)
         here, label = f"{measured.written(1, ' s')}, at {size} MB", f"{name}, at best, {size} MB"
@@ -160,30 +174,40 @@ def _gains(one: OpenSetting, least_s: float) -> bool:
     return any(found is not None and found.low > 0 and found.value >= least_s for found in shifts)
 
 
+def _variant(study: PublishedComparison, slow_start: str) -> VariantTrials | None:
+    return next((one for one in study.others if one.slow_start == slow_start), None)
+
+
 def _main(study: PublishedComparison) -> VariantTrials:
-    return next((one for one in study.others if one.slow_start == _KEPT), study.others[0])
+    return _variant(study, _KEPT) or study.others[0]
 
 
 def _finding(study: PublishedComparison) -> str:
-    most = best(study, _main(study))
+    most = best(study, _main(study), study.known.saved_beyond_mb)
     if most is None:
         return "What SEARCH saves over a satellite link cannot be told from these runs"
-    return title(*most, study.known.saved_s)
+    cuts = _variant(study, _CUTS)
+    cut = None if cuts is None else seconds_saved(study, cuts, most.size_mb)
+    return title(most, study.known.saved_s, cut)
 
 
-def title(size_mb: int, saved: MeasuredValue, wanted_s: float) -> str:
-    """What SEARCH saves at best, beside what the report found where that is more than all of the interval."""
-    here = saved.written(1, " s")
-    at_best = f"at best {here} at {size_mb} MB"
-    is_earlier = saved.low is not None and saved.low > 0
-    if is_less(saved, wanted_s):
-        wanted = f"{wanted_s:g} s"
-        if not is_earlier:
-            return f"No gain of {wanted} by SEARCH over a satellite link: {at_best}"
-        return f"SEARCH brings {size_mb} MB over a satellite link {here} earlier, and not {wanted}"
-    if not is_earlier:
-        return f"Whether SEARCH saves time over GEO cannot be told: {at_best}"
-    return f"SEARCH brings {size_mb} MB over a satellite link {here} earlier"
+def title(most: MostSaved, wanted_s: float, cut: MeasuredValue | None = None) -> str:
+    """What SEARCH saves at best, by its interval; beside it what it saves there if it cuts the window, or
+    what the report found, where that is more than all of the interval.
+    """
+    if not _is_earlier(most.seconds):
+        if is_less(most.seconds, wanted_s):
+            return f"No gain of {wanted_s:g} s by SEARCH over GEO: at best {most.written}"
+        return f"Whether SEARCH saves time over GEO cannot be told: at best {most.written}"
+    here = f"{most.seconds.written(1, ' s')} earlier"
+    begin = f"SEARCH delivers {most.size_mb} MB {here}"
+    if cut is not None and _is_earlier(cut):
+        return fitting(f"{begin}, {cut.written(1, ' s')} if it cuts the window", begin)
+    return f"{begin} over GEO, not {wanted_s:g} s" if is_less(most.seconds, wanted_s) else f"{begin} over GEO"
+
+
+def _is_earlier(saved: MeasuredValue) -> bool:
+    return saved.low is not None and saved.low > _LEAST_S
 
 
 def is_less(saved: MeasuredValue, wanted_s: float) -> bool:
@@ -192,10 +216,29 @@ def is_less(saved: MeasuredValue, wanted_s: float) -> bool:
 
 
 def _advice(study: PublishedComparison) -> str:
-    """What follows; that files are not much earlier only where the run shows it."""
-    most = best(study, _main(study))
-    is_shown = most is not None and is_less(most[1], study.known.saved_s)
-    return _ADVICE.format(" Do not expect files much earlier." if is_shown else "")
+    """What follows; that the whole file is not much earlier only where the run shows it."""
+    size = study.sizes_mb[-1]
+    whole = [seconds_saved(study, one, size) for one in study.others]
+    highs = [one.high for one in whole if one is not None and one.high is not None]
+    if len(highs) < len(whole) or max(highs) >= (1 - _READ_OFF) * study.known.saved_s:
+        return _ADVICE.format("")
+    by = f"at most {max(highs):.1f} s earlier" if max(highs) >= _LEAST_S / 2 else "not earlier"
+    return _ADVICE.format(f" A whole file of {size} MB is {by}.")
+
+
+def _otherwise(study: PublishedComparison) -> str:
+    """What it saves where it cuts the window, and what both save by bytes as they arrive."""
+    both = [one for name in _BOTH if (one := _variant(study, name)) is not None]
+    arrivals, beyond_mb = ArrivalComparison(study.records), study.known.saved_beyond_mb
+    cut = best(study, both[-1], beyond_mb) if len(both) == len(_BOTH) else None
+    most = [best(arrivals, one, beyond_mb) for one in both]
+    said = [one.seconds.written(1, " s") for one in most if one is not None]
+    if cut is None or len(said) < len(_BOTH):
+        return ""
+    return (
+        f"If it also cuts the window, it saves {cut.written}; counted as they arrive, in whatever order, as "
+        f"by the report's client, bytes are there at best {said[0]} earlier, {said[1]} if it cuts the window."
+    )
 
 
 def gained(gain: Claim) -> str:
@@ -206,11 +249,12 @@ def gained(gain: Claim) -> str:
     if one is None or one.low is None or one.high is None:
         return "Whether the gain that the report found is repeated is not known, without an interval"
     if one.high < -_LEAST_S:
-        return "The gain that the report found is not repeated: SEARCH is later"
+        return "The gain that the report found is not repeated, as SEARCH is later"
     if one.low >= -_LEAST_S and one.high <= _LEAST_S:
-        return "The gain that the report found is not repeated: SEARCH is neither earlier nor later"
+        return "The gain that the report found is not repeated, as SEARCH is neither earlier nor later"
     if gain.published.low is not None and one.high < gain.published.low:
-        return "The gain that the report found is not repeated: SEARCH saves less, if anything"
+        at_all = "" if _is_earlier(one) else ", if anything"
+        return f"The gain that the report found is not repeated, as SEARCH saves less{at_all}"
     if gain.verdict == SAME_DIRECTION:
         return _GAIN[SAME_DIRECTION]
     return "Whether the gain that the report found is repeated cannot be told"
@@ -222,6 +266,7 @@ def _answer(study: PublishedComparison, known: Sequence[Claim], tried: Tried) ->
     if gain is not None:
         begin = f"{gained(gain)}: at best {gain.here}, published {gain.said}"
         sentences.append(f"{begin}{tried.written(study.known.saved_s)}.")
+    sentences += [one] if (one := _otherwise(study)) else []
     exits = next((one for one in known if one.text.startswith("SEARCH's exit")), None)
     if exits is not None:
         sentences.append(
