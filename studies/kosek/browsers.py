@@ -1,35 +1,41 @@
-"""Table II as it was measured: a page in Chromium with proxies and without, beside the paper's medians."""
+"""The page on table II as it was measured: a page in Chromium with proxies and without, beside the paper's
+medians.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from bentpipe.analysis.cell_ratio import cell_ratio
 from bentpipe.analysis.cells import Cell, cells
+from bentpipe.analysis.trial_marks import marked
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.study import claims as study_claims
-from bentpipe.study.claims import Claim, MeasuredValue, Published, tally
+from bentpipe.study import closing, markdown
+from bentpipe.study.claims import Claim, MeasuredValue, Published
 from bentpipe.study.front import folded
 from bentpipe.study.intervals import span, with_quantiles
 from bentpipe.study.markdown import several, table, trials
 from bentpipe.study.source import Source, pooled
 from bentpipe.workload.http import TITLES
 
+from . import browsers_answer
+from .browsers_answer import ORBITS, ProxyEffect
 from .published import Kosek, PageRow
 from .runs import LossyPath
 
 CAMPAIGNS = ("kosek-browsers-h3", "kosek-browsers-h1")
-_ORBITS = {"geo-tum": "GEO", "leo-tum": "LEO"}
 _MEASURES = {"rs_s": "Response start", "fcp_s": "First contentful paint", "plt_s": "Page load time"}
 _H3 = "h3"
 
-_TEXT = """Table II of the source: Chromium loads a page at four losses, over HTTP/3 and over HTTP/1.1 in the
-clear, with proxies and without. Here it does so in real time over emulated links, {counts} of each setting
-where the source has {iterations}. QUIC's proxies complete each handshake after that of the next hop, as there
-(`mode=sequential`). [Another page](../pages/pages.md) has the same table in virtual time, with a client that
-is no browser."""
+_TEXT = """Table II of the source: Chromium loads a page over geo-tum and leo-tum at four losses, over HTTP/3
+and over HTTP/1.1 in the clear, with proxies and without. Here it does so in real time over emulated links,
+{counts} of each setting where the source has {iterations}. QUIC's proxies complete each handshake after that
+of the next hop, as there (`mode=sequential`). [Another page](../pages/pages.md) has the same table in virtual
+time, with a client that is no browser."""
 _DIFFERS = """- **The servers** have CUBIC and an initial window of 10 packets, as there. Over HTTP/3 the
   server is noq, and H2O there; over HTTP/1.1 it is this machine's Linux, and Linux 5.4 there.
 - **The browser** is Chromium of today{at_once}. The source says 6 streams, and not why.
@@ -63,26 +69,29 @@ class BrowserRuns:
         return self.cells.get((row.scenario, row.http, row.proxies, loss))
 
 
-def sections(sources: Sequence[Source], known: Kosek) -> list[str]:
-    """The section; nothing without trials."""
+def write(sources: Sequence[Source], known: Kosek, folder: Path) -> list[Path]:
+    """Write the page of these runs and its picture to `folder`; the files, the page first."""
     runs = BrowserRuns(tuple(sources))
-    if not runs.cells:
-        return []
+    effects = list(_effects(runs, known))
+    front = browsers_answer.front(effects, folder)
     counts = trials({len(one.records) for one in runs.cells.values()})
     parts = [
-        "## Pages in a browser",
+        *front.parts(),
+        "## What was run",
         _TEXT.format(counts=counts, iterations=known.iterations),
+        "## Differences from the source",
         _DIFFERS.format(at_once=_at_once(runs)),
     ]
-    found = list(_claims(runs, known))
-    if found:
-        verdicts = tally(one.verdict for one in found)
-        parts.append(
-            f"Of {several(len(found), 'ratio')} of its page load times with proxies and without, {verdicts}."
-        )
-        parts += folded("What proxies change", study_claims.rows(found, "the paper's table"), _RATIOS)
-    tables = [_table(runs, known, column, title) for column, title in _MEASURES.items()]
-    return [*parts, *folded("Response start, first contentful paint, page load time", _TABLES, *tables)]
+    if effects:
+        claims = study_claims.rows([one.claim for one in effects], "of the paper's table")
+        parts += ["## What proxies change", _RATIOS, study_claims.RULE]
+        parts += folded(several(len(effects), "ratio"), claims)
+    parts += ["## Times", _TABLES]
+    for column, title in _MEASURES.items():
+        parts += folded(title, _table(runs, known, column, title))
+    file = folder / "kosek-browsers.md"
+    file.write_text(markdown.page([*parts, *closing.of_all(sources, {"published": known.source})]))
+    return [file, *([] if front.picture is None else [front.picture.file])]
 
 
 def _at_once(runs: BrowserRuns) -> str:
@@ -96,7 +105,7 @@ def _at_once(runs: BrowserRuns) -> str:
     return f"; over HTTP/3 it had at most {span(known, 0)} requests at once" if known else ""
 
 
-def _claims(runs: BrowserRuns, known: Kosek) -> Iterator[Claim]:
+def _effects(runs: BrowserRuns, known: Kosek) -> Iterator[ProxyEffect]:
     """What proxies change of the page load time, at each loss."""
     rows = {(one.scenario, one.http, one.proxies): one for one in known.pages}
     for (scenario, version, has_proxies), row in rows.items():
@@ -107,22 +116,29 @@ def _claims(runs: BrowserRuns, known: Kosek) -> Iterator[Claim]:
             both = [runs.of_row(one, loss) for one in (row, direct)]
             if both[0] is None or both[1] is None:
                 continue
-            failed = both[0].failures.total() + both[1].failures.total()
-            ratio = cell_ratio(both[1], both[0], "plt_s")
-            # Those that succeed are the fast ones: no verdict stands on them.
-            measured = None if failed else MeasuredValue.of(ratio)
             then = row.plt[place] / direct.plt[place]
-            text = f"{TITLES[version]}, {_ORBITS[scenario]}, {loss} of loss"
-            here = "-" if measured is None else measured.written()
-            note = f"{several(failed, 'trial')} failed" if failed else ""
-            yield Claim(text, f"{then:.2f}", Published.ratio(then), measured, here, note=note)
+            yield ProxyEffect(
+                scenario, version, loss, _claim((both[0], both[1]), then, (version, scenario, loss))
+            )
+
+
+def _claim(both: tuple[Cell, Cell], then: float, setting: tuple[str, str, str]) -> Claim:
+    """That page load times with proxies and without, those of these cells, have the paper's ratio."""
+    failed = sum(one.failures.total() for one in both)
+    # Those that succeed are the fast ones: no verdict stands on them.
+    measured = None if failed else MeasuredValue.of(cell_ratio(both[1], both[0], "plt_s"))
+    version, scenario, loss = setting
+    text = f"{TITLES[version]}, {ORBITS[scenario]}, {loss} of loss"
+    here = "-" if measured is None else measured.written()
+    note = f"{several(failed, 'trial')} failed" if failed else ""
+    return Claim(text, f"{then:.2f}", Published.ratio(then), measured, here, text, note)
 
 
 def _table(runs: BrowserRuns, known: Kosek, column: str, title: str) -> str:
     rows = []
     for row in known.pages:
         cells_of_row = [_cell(runs, row, place, loss, column) for place, loss in enumerate(known.page_losses)]
-        words = f"{_ORBITS[row.scenario]}, {TITLES[row.http]}{', proxies' if row.proxies else ''}"
+        words = f"{ORBITS[row.scenario]}, {TITLES[row.http]}{', proxies' if row.proxies else ''}"
         rows.append([words, *cells_of_row])
     return table([title, *known.page_losses], rows)
 
@@ -134,4 +150,4 @@ def _cell(runs: BrowserRuns, row: PageRow, place: int, loss: str, column: str) -
         return f"- / {there}"
     failed = cell.failures.total()
     here = with_quantiles(cell.values(column), (0.25, 0.75)) + (f", {failed} failed" if failed else "")
-    return f"{here} / {there}"
+    return marked(f"{here} / {there}", cell)

@@ -57,7 +57,7 @@ _COUNTED = [
     ("Response Start in Chromium", "`ttfb_s` of a file",
      "HTTP/3's, with what a browser adds; of pages `rs_s`"),
     ("First Contentful Paint, Page Load Time", "`fcp_s`, `plt_s`",
-     "the same, in a browser; in virtual time on [another page](../pages/pages.md)"),
+     "the same, [in a browser](kosek-browsers.md); in virtual time on [another page](../pages/pages.md)"),
     ("congestion window of the server", "`qlog.server.cwnd` of a trace's analysis",
      "the same, over QUIC; of TCP there is `in_flight_max_bytes` alone"),
 ]  # fmt: skip
@@ -75,14 +75,23 @@ read: after the overshoot of slow start thousands of packets wait behind those t
 at once when these arrive. Over the whole time no mean is above the rate."""
 _READ_FROM = "The figures that these are read from, and first bytes"
 _LOSSIER = "kosek-losses"
-_APART = (_LOSSIER, windows.CAMPAIGN, attenuation.CAMPAIGN, *browsers.CAMPAIGNS)
+_APART = (_LOSSIER, windows.CAMPAIGN, attenuation.CAMPAIGN)
 _FIGURE = """The mean rate of each second, as the source's inner plots have it."""
 
 
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
-    """Write the page and its figures to `folder`; the files, the page first. BentpipeError if the runs have
-    not trials with a duration, over one path at least, with proxies and without.
+    """Write to `folder` the page and its figures, and a page of the runs in browsers, as far as they are
+    there; the files. BentpipeError if the others have not trials with a duration, over one path at least,
+    with proxies and without.
     """
+    loaded = _of(runs, *browsers.CAMPAIGNS)
+    others = [one for one in runs if one not in loaded]
+    files = _write(others, folder) if others else []
+    return [*files, *(browsers.write(loaded, published.load(), folder) if loaded else [])]
+
+
+def _write(runs: Sequence[Source], folder: Path) -> list[Path]:
+    """The page on all but browsers; its files, itself first."""
     study = KosekRuns(tuple(one for one in runs if not one.is_real_time and not _is_apart(one)))
     chains = {one: chain for one in (QUIC, TCP) if (chain := study.chain(one)) is not None}
     if QUIC not in chains or study.until_s <= 0:
@@ -153,7 +162,6 @@ def _sections(study: KosekRuns, chains: dict[str, str], runs: Sequence[Source], 
         *attenuation.sections(_of(runs, attenuation.CAMPAIGN), study.until_s),
         *opened.sections(study, chains[QUIC]),
         *opened.aside(study, chains[QUIC]),
-        *browsers.sections(_of(runs, *browsers.CAMPAIGNS), known),
         *tables.real_time(study, chains, [KosekRuns((one,)) for one in real]),
         *closing.failures(records),
         *_made(runs),

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from conftest import Command
 from kosek import published
-from kosek.test_kosek_page import CHAIN, SLOW, first_run, label, page, row, trial, write
+from kosek.test_kosek_page import CHAIN, SLOW, first_run, label, page, row, study, trial, write
 from kosek.windows import WindowCourse
 from pages import published as pages_published
 
@@ -175,10 +175,14 @@ def browser_runs(failed: int = 0) -> list[Path]:
             for name, records in zip(names, (h3, h1), strict=True)]  # fmt: skip
 
 
+def browsers_page(bentpipe: Command, *runs: Path) -> str:
+    page(bentpipe, *runs)
+    return Path("out/kosek-browsers.md").read_text()
+
+
 def test_pages_in_a_browser_stand_beside_the_papers_table(bentpipe: Command) -> None:
-    text = page(bentpipe, first_run(), *browser_runs())
-    below = text.partition("## Pages in a browser")[2]
-    plt = below.partition("| Page load time |")[2]
+    text = browsers_page(bentpipe, first_run(), *browser_runs())
+    plt = text.partition("| Page load time |")[2]
     assert row(plt, "GEO, HTTP/3") == [
         "8.00 / 7.67",
         "- / 7.67",
@@ -186,23 +190,42 @@ def test_pages_in_a_browser_stand_beside_the_papers_table(bentpipe: Command) -> 
         "16.00 (15.80 to 16.20) / 16.86",
     ]
     assert row(plt, "GEO, HTTP/1.1, proxies")[0] == "5.10 (5.00 to 5.20) / 11.14"
-    assert row(below.partition("| Response start |")[2], "LEO, HTTP/1.1")[0] == "- / 0.29"
+    assert row(text.partition("| Response start |")[2], "LEO, HTTP/1.1")[0] == "- / 0.29"
     # Of the paper 7.344 / 7.669 and 9.409 / 16.865, and 11.144 / 10.806.
-    assert row(below, "HTTP/3, GEO, 0 % of loss")[:1] == ["0.96"]
-    said = row(below, "HTTP/3, GEO, 1 % of loss")
+    assert row(text, "HTTP/3, GEO, 0 % of loss")[:1] == ["0.96"]
+    said = row(text, "HTTP/3, GEO, 1 % of loss")
     assert said[0] == "0.56" and said[1].startswith("0.56 (") and said[2] == "agrees"
-    assert row(below, "HTTP/1.1, GEO, 0 % of loss")[::2] == ["1.03", "contradicts"]
-    words = " ".join(below.split())
-    assert "Of 3 ratios of its page load times with proxies and without, " in words
+    assert row(text, "HTTP/1.1, GEO, 0 % of loss")[::2] == ["1.03", "contradicts"]
+    words = " ".join(text.split())
     assert "over HTTP/3 it had at most 21 to 23 requests at once" in words
     assert "3 trials of each setting where the source has 100" in words
-    assert "## In real time" not in text, "that is of durations"
-    assert row(text, "geo-tum, 0 %: QUIC")[0] == "3"
+    whole = Path("out/kosek.md").read_text()
+    assert "## In real time" not in whole, "that is of durations"
+    assert row(whole, "geo-tum, 0 %: QUIC")[0] == "3"
+
+
+def test_the_page_on_browsers_begins_with_what_proxies_change(bentpipe: Command) -> None:
+    runs = browser_runs()
+    assert (done := study(bentpipe, *runs)).code == 0, done.err
+    assert not Path("out/kosek.md").exists(), "of these runs alone there is one page"
+    text = Path("out/kosek-browsers.md").read_text()
+    title, _, below = text.partition("\n")
+    here = [row(text, f"HTTP/3, GEO, {loss} of loss")[1] for loss in ("0 %", "1 %")]
+    assert title == f"# Proxies bring Chromium to {here[0]} of its time over GEO, {here[1]} at 1 %"
+    words = " ".join(below.partition("## What was run")[0].split())
+    assert (
+        f"multiples of its load time without: over GEO {here[0]} at 0 % and {here[1]} at 1 % of loss."
+        in words
+    )
+    assert "Of 3 ratios of the paper's table, 1 agrees" in words
+    # The interval over GEO without losses holds 1, so nothing follows from it.
+    assert "- Proxies shorten the page load time of HTTP/3 over GEO at 1 % of loss; HTTP/1.1 over" in words
+    assert "Leave proxies out" not in words
 
 
 def test_of_loads_that_failed_there_is_no_verdict(bentpipe: Command) -> None:
-    text = page(bentpipe, first_run(), *browser_runs(failed=1))
-    said = row(text.partition("## Pages in a browser")[2], "HTTP/1.1, GEO, 0 % of loss")
+    text = browsers_page(bentpipe, first_run(), *browser_runs(failed=1))
+    said = row(text, "HTTP/1.1, GEO, 0 % of loss")
     assert said[1:] == ["-", "cannot tell; 1 trial failed"]
     assert "1 failed / 10.81" in text
 
