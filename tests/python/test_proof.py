@@ -66,10 +66,12 @@ def test_a_second_connection_may_begin_when_the_first_byte_comes(bentpipe: Comma
         assert record["completion_s"] > record["handshake_s"] > 0
 
 
-def run(bentpipe: Command, workload: str, scenario: str, client: str, server: str) -> list[dict[str, Any]]:
+def run(
+    bentpipe: Command, workload: str, scenario: str, client: str, server: str, trace: str = "none"
+) -> list[dict[str, Any]]:
     done = bentpipe(
         "run", "--scenario", scenario, "--workload", WORKLOADS[workload],
-        "--client", client, "--server", server, "--iterations", "1", "--trace", "none",
+        "--client", client, "--server", server, "--iterations", "1", "--trace", trace,
         "--no-report", "--json", "--out", f"{workload}-{scenario}",
     )  # fmt: skip
     assert done.code == 0, done.err
@@ -97,12 +99,13 @@ def misled(bentpipe: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("BENTPIPE_STACKS", str(tmp_path / "stacks"))
 
 
+@pytest.mark.parametrize("trace", ["none", "all"])
 @pytest.mark.parametrize("name", MISLED)
 @pytest.mark.usefixtures("misled")
-def test_a_stack_that_does_something_else_proves_nothing(bentpipe: Command, name: str) -> None:
+def test_a_stack_that_does_something_else_proves_nothing(bentpipe: Command, name: str, trace: str) -> None:
     role, _, workload, scenario, said = MISLED[name]
     client, server = (name, "noq") if role == "client" else ("noq", name)
-    [record] = run(bentpipe, workload, scenario, client, server)
+    [record] = run(bentpipe, workload, scenario, client, server, trace)
     if not said:  # misled in what this test case does not ask for
         assert record["outcome"] == "ok", record["detail"]
         return

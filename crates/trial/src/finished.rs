@@ -203,7 +203,11 @@ impl FinishedFlow {
         }
         if verdict.outcome == Outcome::Ok && setup.job().trace && !self.hops[0].is_readable {
             verdict.outcome = Outcome::NoSecrets;
-            lacking(readable_connections(setup, 0)).clone_into(&mut verdict.detail);
+            let of = match readable_connections(setup, 0) {
+                0 => "no TLS secrets of a connection's streams",
+                _ => "the TLS secrets of one connection of two",
+            };
+            verdict.detail = format!("client wrote {of}, so the trace cannot be decrypted");
         }
         Ok(())
     }
@@ -261,34 +265,26 @@ fn observe(setup: &FlowSetup, hop: usize, log: &PacketLog) -> HopObservation {
     };
     let connections = decoder.connections();
     let is_clear = connections.iter().any(DecodedConnection::is_clear);
+    let needed = needed_secrets(setup, hop, connections.len());
     HopObservation {
-        is_readable: is_clear || has_secrets(setup, hop),
+        is_readable: is_clear || readable_connections(setup, hop) >= needed,
         connections,
     }
 }
 
-/// Whether the streams of each connection can be read. How many a proxy opens is its own affair.
-fn has_secrets(setup: &FlowSetup, hop: usize) -> bool {
-    let second = hop == 0 && setup.flow().testcase_facts.has_two_connections();
-    readable_connections(setup, hop) > usize::from(second)
+/// Of how many connections the client has to have written the secrets, so that the streams of each
+/// can be read: both of a test case that has two, where two were made. How many a proxy opens is
+/// its own affair.
+fn needed_secrets(setup: &FlowSetup, hop: usize, made: usize) -> usize {
+    let has_second = hop == 0 && made > 1 && setup.flow().testcase_facts.has_two_connections();
+    1 + usize::from(has_second)
 }
 
-/// The number of connections whose secrets the client of a hop wrote.
+/// The number of connections of which the client of a hop wrote the secrets of both ends' streams.
 fn readable_connections(setup: &FlowSetup, hop: usize) -> usize {
     let mut secrets = KeyLog::default();
     secrets.add(setup.secrets(hop).as_bytes());
     secrets.readable_connections()
-}
-
-/// What the client's hop lacks, where the secrets of so many of its connections are there.
-fn lacking(connections: usize) -> &'static str {
-    match connections {
-        0 => "client wrote no TLS secrets, so the trace cannot be decrypted",
-        _ => {
-            "client wrote the TLS secrets of one connection, and the test case has two: the first \
-              one carried all, or secrets are missing"
-        }
-    }
 }
 
 /// The failure of a proof where too many packets could not be decoded.

@@ -34,7 +34,7 @@ pub enum Outcome {
     /// it alone: `bentpipe replay`.
     Crashed,
     /// A trace was wanted, or what proves `multiplexing`, `zerortt` or `upload` is encrypted, and
-    /// the client wrote no TLS secrets for it.
+    /// the client wrote no TLS secrets for it, or too few.
     NoSecrets,
     /// Every file arrived, but the wire shows something else than the test case asks for, or cannot
     /// be read; `detail` says what was expected, and what was seen.
