@@ -5,8 +5,8 @@
 # make test-crate CRATE=link   the tests of one crate, and of the crates that use it
 # make products   builds and tests what operators run, the proxies and perf, without the laboratory
 # make soak MINUTES=10   looks for what no test has shown: new seeds, many cases, every pair, storms
-# make docs    every study with the runs that its page needs, and what of the reference is generated: some five
-#              hours; ALL=1 has all runs, nine hours
+# make docs    every study with the runs that its page needs, and what of the reference is generated: under five
+#              hours; ALL=1 has all runs, eight hours
 # make site    the documentation as a site in site/, by a generator of its own; a link that leads nowhere fails it
 # make wheel   the package in dist/, with programs and two stacks inside, to be installed where no compiler is
 # make wheel-check   installs it into a fresh environment, tries every command there, and says how long the first run took;

@@ -1,5 +1,5 @@
 """The page on pages: how long one takes over each version of HTTP, behind proxies and without, beside what a
-paper and slides have of browsers.
+paper and slides have of browsers. `vpn` makes another, of pages through a VPN.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from bentpipe.study.markdown import several, table, trials
 from bentpipe.study.source import Source
 from bentpipe.workload.http import TITLES
 
-from . import answer, browsers, experiments, glance, published, senders
+from . import answer, browsers, experiments, glance, published, senders, vpn
 from .published import Published, TableRow
-from .runs import H1, H3, QUIC, TCP, PageRuns, seconds
+from .runs import H1, H3, QUIC, TCP, TUNNELLED, PageRuns, refuse_others, seconds
 
 _MEASURES = {"rs_s": "Response start", "fcp_s": "First contentful paint", "plt_s": "Page load time"}
 _TEXT = """How long a page takes behind a satellite, over HTTP/1.1, HTTP/2 and HTTP/3, in virtual time: a
@@ -38,7 +38,18 @@ _DIFFERS = """- **The page.** The source's is the ETSI Kepler reference page: 75
 
 
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
-    """Write the page to `folder`. BentpipeError unless the runs are those of the study."""
+    """Write to `folder` the page of the runs with a VPN, if both are there, and that of the others, if there
+    are any. BentpipeError unless the runs are those of the study.
+    """
+    refuse_others(runs)
+    tunnelled = [one for one in runs if one.manifest.campaign in TUNNELLED]
+    others = [one for one in runs if one.manifest.campaign not in TUNNELLED]
+    if {one.manifest.campaign for one in tunnelled} != {*TUNNELLED}:
+        return _write(others or runs, folder)
+    return [*(_write(others, folder) if others else []), *vpn.write(tunnelled, folder)]
+
+
+def _write(runs: Sequence[Source], folder: Path) -> list[Path]:
     found, said = PageRuns.of(runs), published.load()
     known = answer.claims(found, said)
     front = answer.front(found, said, known, folder)

@@ -9,7 +9,6 @@ from functools import cached_property
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
-from bentpipe.labels import VPN
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.study.intervals import with_quantiles
 from bentpipe.study.source import Source, pooled
@@ -39,12 +38,8 @@ def http(cell: Cell) -> str:
     return TITLES[cell.key.workload.rpartition(":")[2]]
 
 
-def is_tunnelled(cell: Cell) -> bool:
-    return cell.key.treatment_label.kind == VPN
-
-
 def has_proxies(cell: Cell) -> bool:
-    return cell.key.treatment != DIRECT and not is_tunnelled(cell)
+    return cell.key.treatment != DIRECT
 
 
 def seconds(cell: Cell, column: str, unit: str = "") -> str:
@@ -60,6 +55,17 @@ def shown_loss(at: str) -> str:
     return at.replace("%", " %")
 
 
+def refuse_others(sources: Sequence[Source]) -> None:
+    """BentpipeError if a run is of no campaign of the study."""
+    wanted = (H3, H1, PARALLEL, LOSS, QUIC, TCP, *OPERATORS, *TUNNELLED, BROWSERS, BESIDE)
+    for one in sources:
+        if one.manifest.campaign not in wanted:
+            raise BentpipeError(
+                f"{one.folder}: a run of {one.manifest.campaign}, which is no campaign of this study",
+                f"these are: {', '.join(wanted)}",
+            )
+
+
 @dataclass(frozen=True)
 class PageRuns:
     """The runs, by the names of their campaigns."""
@@ -68,18 +74,12 @@ class PageRuns:
 
     @classmethod
     def of(cls, sources: Sequence[Source]) -> PageRuns:
-        """BentpipeError if one is of another campaign, or those of the paper's table are not there."""
-        wanted = (H3, H1, PARALLEL, LOSS, QUIC, TCP, *OPERATORS, *TUNNELLED, BROWSERS, BESIDE)
-        for one in sources:
-            if one.manifest.campaign not in wanted:
-                raise BentpipeError(
-                    f"{one.folder}: a run of {one.manifest.campaign}, which is no campaign of this study",
-                    f"these are: {', '.join(wanted)}",
-                )
-        here = {one.manifest.campaign for one in sources}
-        if not {H3, H1} <= here:
+        """BentpipeError if those of the paper's table are not there."""
+        if not {H3, H1} <= {one.manifest.campaign for one in sources}:
             raise sources[0].refused(
-                f"wanted are the runs of the paper's table, {H3} and {H1}", "study pages"
+                f"wanted are the runs of the paper's table, {H3} and {H1}, or of the page with a VPN, "
+                f"{' and '.join(TUNNELLED)}",
+                "study pages",
             )
         return cls(tuple(sources))
 

@@ -7,18 +7,14 @@ from collections.abc import Iterator, Sequence
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell
 from bentpipe.analysis.trial_marks import marked
-from bentpipe.study.intervals import span
-from bentpipe.study.markdown import literal, several, table, trials
-from bentpipe.study.quantiles import median_of
+from bentpipe.study.markdown import literal, table, trials
 from bentpipe.workload.http import TITLES
 
 from .runs import (
     OPERATORS,
-    TUNNELLED,
     PageRuns,
     has_proxies,
     http,
-    is_tunnelled,
     loss,
     orbit,
     seconds,
@@ -29,19 +25,8 @@ _COLUMNS = ("rs_s", "fcp_s", "plt_s")
 _WORDS = """The slides say in words what they saw: without a VPN, through the operators' proxies, HTTP/1.1 was
 poor, HTTP/2 good and HTTP/3 mediocre; with a VPN, past the proxies, HTTP/1.1 and HTTP/2 were poor and HTTP/3
 mediocre. Here *proxies* are configuration D of Kuhn 2020 at both ends of the satellite, and *direct* is TCP
-past them. Page load times in seconds, medians; the links differ in their rates alone, but for the last."""
-
-_TUNNELLED = """The same through WireGuard, as the slides had it, and without it, TCP then through the proxies
-and HTTP/3 direct. In real time, where tunnels are; {trials} of each:"""
-# The slides' words: the version of HTTP, whether through the VPN, and how it was.
-_SAID = (
-    ("h1", False, "poor"),
-    ("h2", False, "good"),
-    ("h3", False, "mediocre"),
-    ("h1", True, "poor"),
-    ("h2", True, "poor"),
-    ("h3", True, "mediocre"),
-)
+past them. Page load times in seconds, medians; the links differ in their rates alone, but for the last.
+[Another page](pages-vpn.md) has the same through WireGuard, in real time."""
 
 
 def section(runs: PageRuns, campaign: str, title: str) -> Iterator[str]:
@@ -83,41 +68,18 @@ def operators(runs: PageRuns) -> Iterator[str]:
         return
     yield "## Five operators' links"
     yield _WORDS
-    yield _by_link(here)
-    real = [one for name in TUNNELLED for one in runs.of_campaign(name)]
-    if real:
-        yield _TUNNELLED.format(trials=trials({len(one.records) for one in real}))
-        yield _by_link(sorted(real, key=http))
-        yield " ".join(filter(None, (_beside_words(real, said) for said in _SAID)))
+    yield by_link([(_way(one), one) for one in here])
 
 
-def _by_link(cells: Sequence[Cell]) -> str:
-    ways = list(dict.fromkeys(_way(one) for one in cells))
-    links = dict.fromkeys(map(orbit, cells))
-    return table(["link", *ways], [[link, *(_of_way(cells, link, way) for way in ways)] for link in links])
-
-
-def _beside_words(cells: Sequence[Cell], said: tuple[str, bool, str]) -> str:
-    """The range of the medians over the links, beside the slides' word for it; "" without such trials."""
-    version, has_vpn, word = said
-    mine = [one for one in cells if http(one) == TITLES[version] and is_tunnelled(one) == has_vpn]
-    through = "With the VPN" if has_vpn else "Without it"
-    times = [time for one in mine if (time := median_of(one, "plt_s")) is not None]
-    if not times:
-        return ""
-    failed = sum(one.failures.total() for one in mine)
-    without = f", without {several(failed, 'trial')} that failed" if failed else ""
-    return f"{through} {TITLES[version]} takes {span(times)} s{without} (the slides: {word})."
+def by_link(cells: Sequence[tuple[str, Cell]]) -> str:
+    """The table of page load times: a row for each link, a column for each name that cells have."""
+    names = dict.fromkeys(name for name, _ in cells)
+    links = dict.fromkeys(orbit(one) for _, one in cells)
+    of = {(orbit(one), name): marked(seconds(one, "plt_s"), one) for name, one in cells}
+    return table(["link", *names], [[link, *(of.get((link, name), "-") for name in names)] for link in links])
 
 
 def _way(cell: Cell) -> str:
-    if is_tunnelled(cell):
-        return f"{http(cell)}, WireGuard"
     if http(cell) == TITLES["h3"]:
         return f"{http(cell)}, {literal(cell.key.server)}"
     return f"{http(cell)}, {'proxies' if has_proxies(cell) else 'direct'}"
-
-
-def _of_way(cells: Sequence[Cell], link: str, way: str) -> str:
-    found = [one for one in cells if orbit(one) == link and _way(one) == way]
-    return marked(seconds(found[0], "plt_s"), found[0]) if found else "-"

@@ -95,7 +95,7 @@ class MostSaved:
 
 
 def best(study: SlowStartComparison, one: VariantTrials, beyond_mb: int) -> MostSaved | None:
-    """What a variant saves at best, of sizes beyond so many MB if it saves any there."""
+    """What a variant saves at best, of sizes beyond `beyond_mb` if it has any there."""
     found = study.most_saved(one, beyond_mb) or study.most_saved(one)
     measured = None if found is None else seconds_saved(study, one, found[1])
     return None if found is None or measured is None else MostSaved(found[1], measured)
