@@ -49,15 +49,18 @@ def _finding(effects: Sequence[ProxyEffect]) -> str:
     if not mine:
         return "What proxies change of a page in Chromium cannot be told from these runs"
     first, last = mine[0], mine[-1]
-    plain = (
-        f"Proxies bring HTTP/3 in Chromium to {first.claim.here} of its time over GEO at {first.loss} loss"
-    )
-    if first is last:
+    begin = f"takes {first.claim.here} of its time over GEO"
+    plain = f"Behind proxies HTTP/3 in Chromium {begin} at {first.loss} of loss"
+    if first is last or not _is_shown(last):
         return plain
-    both = f"{first.claim.here} of its time over GEO, {last.claim.here} at {last.loss}"
-    return fitting(
-        f"Proxies bring HTTP/3 in Chromium to {both} loss", f"Proxies bring Chromium to {both}", plain
-    )
+    both = f"{begin}, {last.claim.here} at {last.loss}"
+    return fitting(f"Behind proxies HTTP/3 in Chromium {both}", f"Behind proxies Chromium {both}", plain)
+
+
+def _is_shown(effect: ProxyEffect) -> bool:
+    """Whether it is no chance that pages take longer, or less long."""
+    sides = (verdict(effect.claim.measured, Published.side(above=way)) for way in (True, False))
+    return SAME_DIRECTION in sides
 
 
 def _answer(effects: Sequence[ProxyEffect]) -> list[str]:

@@ -211,7 +211,7 @@ def test_the_page_on_browsers_begins_with_what_proxies_change(bentpipe: Command)
     text = Path("out/kosek-browsers.md").read_text()
     title, _, below = text.partition("\n")
     here = [row(text, f"HTTP/3, GEO, {loss} of loss")[1] for loss in ("0 %", "1 %")]
-    assert title == f"# Proxies bring Chromium to {here[0]} of its time over GEO, {here[1]} at 1 %"
+    assert title == f"# Behind proxies Chromium takes {here[0]} of its time over GEO, {here[1]} at 1 %"
     words = " ".join(below.partition("## What was run")[0].split())
     assert (
         f"multiples of its load time without: over GEO {here[0]} at 0 % and {here[1]} at 1 % of loss."

@@ -18,10 +18,11 @@ from .study import SlowStartComparison
 from .varied import changed, shifted
 
 JUMP = "jump-start"  # without SEARCH: what of search-jump is the jump's
+_AFTER_JUMP = "search-jump"
 NAMES = {
     "search-below": "section 7.1.1: leaves with 80 % of what the path holds",
     "search-rtt": "section 7.1.2: grows less while the RTT rises",
-    "search-jump": "section 7.2.2: Jump Start first",
+    _AFTER_JUMP: "section 7.2.2: Jump Start first",
     JUMP: "for comparison: Jump Start without SEARCH",
 }
 _LOGS = BASELINE[0]
@@ -149,9 +150,12 @@ def tried(found: Sequence[ProposedChange]) -> str:
 
 
 def listed_gains(found: Sequence[ProposedChange], seconds: float) -> list[str]:
-    """The changes that save so much, each with its setting."""
+    """The changes that save so much, each with its setting, and whether Jump Start alone does so there."""
+    alone = {one.setting for one in found if one.name == JUMP and one.gains(seconds)}
     return [
-        literal(one.name) + (f" with {one.setting}" if one.setting else "")
+        literal(one.name)
+        + (f" with {one.setting}" if one.setting else "")
+        + (" (Jump Start alone has it, too)" if one.name == _AFTER_JUMP and one.setting in alone else "")
         for one in found
         if one.gains(seconds) and one.name != JUMP
     ]

@@ -10,6 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import fake_run
+import pytest
 from conftest import Command
 from search.intervals import ShareInterval, chance_of, shift
 
@@ -137,6 +138,16 @@ def test_what_the_source_proposes_stands_beside_the_baseline(bentpipe: Command) 
     tried = "tried were 1 setting that it leaves open, changed one at a time, and 3 changes of SEARCH"
     gains = "search-below and search-rtt with the server's own link at 300 Mbit/s"
     assert f"{tried} that it proposes, and a gain of 3 s appears with {gains}." in said
+
+
+@pytest.mark.parametrize(("alone_s", "words"), [(1.0, " (Jump Start alone has it, too)"), (3.5, "")])
+def test_a_gain_that_jump_start_alone_has_is_said_to_be(
+    bentpipe: Command, alone_s: float, words: str
+) -> None:
+    write("run", pair(4, 1.5))
+    write("more", [*arm("search-jump", 0.5), *arm("jump-start", alone_s)])
+    said = " ".join(page(bentpipe, "run", "more").split())
+    assert f"and a gain of 3 s appears with search-jump{words}." in said
 
 
 def test_two_flows_over_a_deep_queue_have_a_row_each(bentpipe: Command) -> None:
