@@ -44,8 +44,9 @@ _SUBJECTS = {
     "agreement-tcp": "Linux's TCP in real time equals that in virtual time",
 }
 
-_HOW = """Goodputs, completion times and shares of the limit are geometric means over the trials that
-succeeded. The ratio, real / virtual, is that of the goodputs. The verdict is that of [a test of
+_HOW = """Goodputs, completion times and shares of the limit are geometric means over all trials that
+succeeded. The ratio, real / virtual, is that of the goodputs of trials whose seeds both runs have: where
+virtual time has more trials, it is not that of the two means. The verdict is that of [a test of
 equivalence](../../docs/reference/study-verdicts.md#equal-means), two one-sided t tests at 5 % on
 logarithms, in pairs of trials with the same seed, with its interval, of 90 %: *agrees* within 5 %,
 *contradicts* that, or *cannot tell*; - where a side has one trial. It contradicts, too, where the shares of
@@ -84,10 +85,11 @@ class Explanation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The reason as the page has it: with a mark if no experiment showed it."""
         return self.reason if self.shown else f"{_OPEN} {self.reason}"
 
-    def fits(self, cell: ComparedCell) -> bool:
+    def fits(self, cell: ComparedCell, ratio: Ratio | None) -> bool:
+        """Whether it is of this cell, whose goodputs in real and in virtual time have this ratio."""
         label = cell.key.scenario
         here = self.stack in _names(cell) and bool({label, labels.scenario(label).name} & {*self.scenarios})
-        return here and self.real_time_is in ("either", _direction(cell))
+        return here and self.real_time_is in ("either", _direction(cell, ratio))
 
 
 def _names(cell: ComparedCell) -> set[str]:
@@ -178,6 +180,10 @@ class Page:
         found = self.equal[cell.key].verdict
         return CANNOT_TELL if found == AGREES and _failed(cell) else found
 
+    def why(self, cell: ComparedCell) -> list[Explanation]:
+        """The explanations of a cell's difference."""
+        return [one for one in self.explanations if one.fits(cell, self.equal[cell.key].ratio)]
+
     @property
     def apart(self) -> list[ComparedCell]:
         """Cells over paths without random loss that differ by more than 5 %, or succeed on one side alone."""
@@ -185,7 +191,7 @@ class Page:
             cell
             for cell in self.goodput.cells
             if self.is_lossless(cell.key.scenario)
-            and (self.verdict(cell) == CONTRADICTS or (cell.ratio is not None and _far(cell.ratio.value)))
+            and (self.verdict(cell) == CONTRADICTS or _far(self.equal[cell.key].ratio))
         ]
 
 
@@ -231,7 +237,7 @@ def _advice(page: Page) -> str:
     """A line for each verdict that the comparisons have."""
     known = {page.verdict(cell) for cell in page.goodput.cells}
     differ = [cell for cell in page.apart if page.verdict(cell) == CONTRADICTS]
-    shown = [cell for cell in differ if any(one.fits(cell) and one.shown for one in page.explanations)]
+    shown = [cell for cell in differ if any(one.shown for one in page.why(cell))]
     words = {"causes": len(shown), "differ": len(differ), "have": "has" if len(shown) == 1 else "have"}
     lines = [text.format(**words) for verdict, text in _ADVICE.items() if verdict in known]
     if not differ:  # over paths with losses alone there is no table of causes
@@ -377,7 +383,7 @@ def _opening(page: Page) -> str:
     counts = [
         trials([side.trials for side in sides]) for sides in zip(*((c.a, c.b) for c in shown), strict=True)
     ]
-    ratios = [cell.ratio.value for cell in shown if cell.ratio]
+    ratios = [ratio.value for cell in shown if (ratio := page.equal[cell.key].ratio) is not None]
     middle = f" The median ratio of goodputs is {statistics.median(ratios):.3f}." if ratios else ""
     text = (
         f"{several(len(stacks), 'stack')} over {several(len(page.scenarios), 'path')}, each pair in virtual "
@@ -393,7 +399,7 @@ def _apart(page: Page) -> list[str]:
     heading = "## Differences beyond 5 % where nothing is lost at random"
     rows, used = [], set()
     for cell in page.apart:
-        why = [one for one in page.explanations if one.fits(cell)]
+        why = page.why(cell)
         used.update(why)
         reasons = " ".join(one.text for one in why) or "not explained yet"
         rows.append(
@@ -478,14 +484,14 @@ def _pair(page: Page, cell: ComparedCell) -> str:
     return literal(f"{cell.key.client} → {cell.key.server}{what}{protocols}")
 
 
-def _direction(cell: ComparedCell) -> str | None:
-    if cell.ratio is None:
+def _direction(cell: ComparedCell, ratio: Ratio | None) -> str | None:
+    if ratio is None:
         return "slower" if cell.lost else None
-    return "faster" if cell.ratio.value > 1 else "slower"
+    return "faster" if ratio.value > 1 else "slower"
 
 
-def _far(ratio: float) -> bool:
-    return not 1 / (1 + MARGIN) <= ratio <= 1 + MARGIN
+def _far(ratio: Ratio | None) -> bool:
+    return ratio is not None and not 1 / (1 + MARGIN) <= ratio.value <= 1 + MARGIN
 
 
 def _judged(page: Page, cell: ComparedCell) -> list[str]:
