@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +20,9 @@ from bentpipe.study.slow_starts import VariantTrials
 
 from . import arms
 from .arms import ProposedChange
-from .intervals import ShareInterval, share_above, shift
-from .study import ArrivalComparison, PublishedComparison, SlowStartComparison
+from .intervals import ShareInterval, share_above
+from .saving import MostSaved, best, gains, seconds_saved
+from .study import ArrivalComparison, PublishedComparison
 from .varied import OpenSetting
 
 PICTURE = "search-claims.svg"
@@ -39,6 +39,7 @@ _ADVICE = """- Over a deep queue SEARCH spares packets: it leaves slow start bef
 - Where the queue holds 1 BDP or less, it acts too late or never: [which slow start ends in
   time](../slow_start/slow-start.md)."""
 _LEAST_S = 0.1  # seconds: what is earlier by less is not earlier
+_NOTHING_S = 0.15  # likewise, where tenths of a second are written
 _GAIN = {
     AGREES: "The gain that the report found is repeated",
     SAME_DIRECTION: "The gain that the report found is repeated in direction, and its size is not shown",
@@ -82,34 +83,6 @@ def _percent(share: ShareInterval) -> MeasuredValue | None:
     return MeasuredValue(100 * share.value, 100 * low, 100 * high)
 
 
-@dataclass(frozen=True)
-class MostSaved:
-    """What the median run of a variant saves at the size at which that is most."""
-
-    size_mb: int
-    seconds: MeasuredValue
-
-    @property
-    def written(self) -> str:
-        return f"{self.seconds.written(1, ' s')} at {self.size_mb} MB"
-
-
-def best(study: SlowStartComparison, one: VariantTrials, beyond_mb: int) -> MostSaved | None:
-    """What a variant saves at best, of sizes beyond `beyond_mb` if it has any there."""
-    found = study.most_saved(one, beyond_mb) or study.most_saved(one)
-    measured = None if found is None else seconds_saved(study, one, found[1])
-    return None if found is None or measured is None else MostSaved(found[1], measured)
-
-
-def seconds_saved(study: SlowStartComparison, one: VariantTrials, size_mb: int) -> MeasuredValue | None:
-    """How much earlier a variant has a size in MB than the baseline."""
-    found = shift(study.times(study.baseline, size_mb), study.times(one, size_mb))
-    if found is None or not math.isfinite(found.value):
-        return None
-    has_ends = math.isfinite(found.low) and math.isfinite(found.high)
-    return MeasuredValue(found.value, *((found.low, found.high) if has_ends else (None, None)))
-
-
 def _said(study: PublishedComparison) -> Published:
     """The seconds that the report says SEARCH saves at most."""
     return Published.difference(study.known.saved_s, _LEAST_S, _READ_OFF)
@@ -142,6 +115,7 @@ class Tried:
 
     settings: Sequence[OpenSetting]
     changes: Sequence[ProposedChange]
+    beyond_mb: int  # of which sizes a gain counts
 
     def written(self, wanted_s: float) -> str:
         """What was tried, and what of it has the gain of the report; "" if nothing was."""
@@ -151,8 +125,10 @@ class Tried:
         if not parts:
             return ""
         least_s = (1 - _READ_OFF) * wanted_s
-        such = [one.words for one in self.settings if _gains(one, least_s)]
-        such += arms.listed_gains(self.changes, least_s)
+        such = [
+            one.words for one in self.settings if gains(one.runs, one.runs.others[0], least_s, self.beyond_mb)
+        ]
+        such += arms.listed_gains(self.changes, least_s, self.beyond_mb)
         where = listed(such) if such else "none of them"
         return f"; tried were {', and '.join(parts)}, and a gain of {wanted_s:g} s appears with {where}"
 
@@ -166,12 +142,6 @@ def front(study: PublishedComparison, known: Sequence[Claim], tried: Tried, fold
         forest.draw(shown, file, "seconds earlier than without SEARCH", "what SEARCH saves", border=0.0)
         picture = Picture(file, "Seconds that SEARCH saves, by size, with intervals", _CAPTION)
     return Front(_finding(study), _answer(study, known, tried), picture, _advice(study))
-
-
-def _gains(one: OpenSetting, least_s: float) -> bool:
-    """Whether SEARCH saves that much in a changed setting, beyond chance."""
-    shifts = [one.sooner(size) for size in (150, 200)]
-    return any(found is not None and found.low > 0 and found.value >= least_s for found in shifts)
 
 
 def _variant(study: PublishedComparison, slow_start: str) -> VariantTrials | None:
@@ -200,10 +170,11 @@ def title(most: MostSaved, wanted_s: float, cut: MeasuredValue | None = None) ->
             return f"No gain of {wanted_s:g} s by SEARCH over GEO: at best {most.written}"
         return f"Whether SEARCH saves time over GEO cannot be told: at best {most.written}"
     here = f"{most.seconds.written(1, ' s')} earlier"
-    begin = f"SEARCH delivers {most.size_mb} MB {here}"
+    begin = f"SEARCH delivers {most.size_mb} MB over GEO {here}"
+    plain = f"{begin}, not {wanted_s:g} s" if is_less(most.seconds, wanted_s) else begin
     if cut is not None and _is_earlier(cut):
-        return fitting(f"{begin}, {cut.written(1, ' s')} if it cuts the window", begin)
-    return f"{begin} over GEO, not {wanted_s:g} s" if is_less(most.seconds, wanted_s) else f"{begin} over GEO"
+        return fitting(f"{begin}, {cut.written(1, ' s')} cutting the window", plain)
+    return plain
 
 
 def _is_earlier(saved: MeasuredValue) -> bool:
@@ -228,17 +199,30 @@ def _advice(study: PublishedComparison) -> str:
 
 def _otherwise(study: PublishedComparison) -> str:
     """What it saves where it cuts the window, and what both save by bytes as they arrive."""
-    both = [one for name in _BOTH if (one := _variant(study, name)) is not None]
+    kept, cuts = (_variant(study, name) for name in _BOTH)
+    if kept is None or cuts is None:
+        return ""
     arrivals, beyond_mb = ArrivalComparison(study.records), study.known.saved_beyond_mb
-    cut = best(study, both[-1], beyond_mb) if len(both) == len(_BOTH) else None
-    most = [best(arrivals, one, beyond_mb) for one in both]
-    said = [one.seconds.written(1, " s") for one in most if one is not None]
+    cut, *most = best(study, cuts, beyond_mb), *(best(arrivals, one, beyond_mb) for one in (kept, cuts))
+    said = [_by(one.seconds) for one in most if one is not None]
     if cut is None or len(said) < len(_BOTH):
         return ""
+    how = (
+        f"{said[0]}, whether it cuts the window or not"
+        if said[0] == said[1]
+        else (f"{said[0]}, and {said[1]} if it cuts the window")
+    )
     return (
         f"If it also cuts the window, it saves {cut.written}; counted as they arrive, in whatever order, as "
-        f"by the report's client, bytes are there at best {said[0]} earlier, {said[1]} if it cuts the window."
+        f"by the report's client, bytes are {how}."
     )
+
+
+def _by(saved: MeasuredValue) -> str:
+    """By how much earlier, in words where that is nothing."""
+    if saved.low is not None and saved.high is not None and max(-saved.low, saved.high) <= _NOTHING_S:
+        return "not earlier"
+    return f"at best {saved.written(1, ' s')} earlier"
 
 
 def gained(gain: Claim) -> str:

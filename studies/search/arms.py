@@ -14,6 +14,7 @@ from bentpipe.study.source import Source, pooled
 from bentpipe.study.variants import slow_start
 
 from .intervals import ShareInterval, ShiftInterval, shift
+from .saving import gains
 from .study import SlowStartComparison
 from .varied import changed, shifted
 
@@ -40,6 +41,7 @@ class ProposedChange:
     """A slow start that the source proposes, beside the baseline over the same path."""
 
     setting: str  # in words; "": the base
+    runs: SlowStartComparison
     baseline: VariantTrials
     trials: VariantTrials
 
@@ -57,11 +59,6 @@ class ProposedChange:
         """How much earlier a size in MB can be read than by the baseline."""
         return shift(*(one.times(size_mb * 1_000_000) for one in (self.baseline, self.trials)))
 
-    def gains(self, seconds: float) -> bool:
-        """Whether it saves so much of a file, beyond chance, at the larger sizes."""
-        found = (self.saved(size) for size in _SIZES_MB[2:])
-        return any(one is not None and one.low > 0 and one.value >= seconds for one in found)
-
 
 def proposed(runs: Sequence[Source]) -> list[ProposedChange]:
     """All changes that were tried, those in the base first."""
@@ -72,11 +69,11 @@ def proposed(runs: Sequence[Source]) -> list[ProposedChange]:
             settings.setdefault(changed(record, first), []).append(record)
     found = []
     for words, records in settings.items():
-        groups = SlowStartComparison(records, otherwise_s=_line_s(settings)).groups
-        by_name = {one.slow_start: one for one in groups}
+        here = SlowStartComparison(records, otherwise_s=_line_s(settings))
+        by_name = {one.slow_start: one for one in here.groups}
         if _LOGS in by_name:
             mine = (by_name[name] for name in NAMES if name in by_name)
-            found += [ProposedChange(words, by_name[_LOGS], one) for one in mine]
+            found += [ProposedChange(words, here, by_name[_LOGS], one) for one in mine]
     return sorted(found, key=lambda one: one.setting != "")
 
 
@@ -149,13 +146,14 @@ def tried(found: Sequence[ProposedChange]) -> str:
     return f"{several(len(names), 'change')} of SEARCH that it proposes" if names else ""
 
 
-def listed_gains(found: Sequence[ProposedChange], seconds: float) -> list[str]:
+def listed_gains(found: Sequence[ProposedChange], least_s: float, beyond_mb: int) -> list[str]:
     """The changes that save so much, each with its setting, and whether Jump Start alone does so there."""
-    alone = {one.setting for one in found if one.name == JUMP and one.gains(seconds)}
+    such = [one for one in found if gains(one.runs, one.trials, least_s, beyond_mb)]
+    alone = {one.setting for one in such if one.name == JUMP}
     return [
         literal(one.name)
         + (f" with {one.setting}" if one.setting else "")
         + (" (Jump Start alone has it, too)" if one.name == _AFTER_JUMP and one.setting in alone else "")
-        for one in found
-        if one.gains(seconds) and one.name != JUMP
+        for one in such
+        if one.name != JUMP
     ]

@@ -77,7 +77,9 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     path = folder / "search.md"
     known = answer.claims(study)
     later = arms.proposed(runs)
-    front = answer.front(study, known, answer.Tried(varied.settings(runs)[1:], later), folder)
+    front = answer.front(
+        study, known, answer.Tried(varied.settings(runs)[1:], later, study.known.saved_beyond_mb), folder
+    )
     claimed = ["## The report's claims", study_claims.rows(known, "the report says"), study_claims.RULE]
     head = [*front.parts(), "## What was run", _opening(study), *claimed, answer.HOW]
     path.write_text(markdown.page([*head, *_sections(study, runs, later, files)]))
