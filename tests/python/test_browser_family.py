@@ -232,4 +232,3 @@ def test_sockets_that_are_connected_to_a_server_are_counted(address: str, kind: 
         client.connect((address, port))
         assert connected_sockets(address, port) == 1
         assert connected_sockets("192.0.2.1", port) == 0
-    assert connected_sockets(address, port) == 0

@@ -204,8 +204,8 @@ impl FinishedFlow {
         if verdict.outcome == Outcome::Ok && setup.job().trace && !self.hops[0].is_readable {
             verdict.outcome = Outcome::NoSecrets;
             let of = match readable_connections(setup, 0) {
-                0 => "no TLS secrets of a connection's streams",
-                _ => "the TLS secrets of one connection of two",
+                0 => "too few TLS secrets",
+                _ => "the TLS secrets of one connection, and made more",
             };
             verdict.detail = format!("client wrote {of}, so the trace cannot be decrypted");
         }
@@ -265,7 +265,8 @@ fn observe(setup: &FlowSetup, hop: usize, log: &PacketLog) -> HopObservation {
     };
     let connections = decoder.connections();
     let is_clear = connections.iter().any(DecodedConnection::is_clear);
-    let needed = needed_secrets(setup, hop, connections.len());
+    let has_two = setup.flow().testcase_facts.has_two_connections();
+    let needed = needed_secrets(has_two, hop, connections.len());
     HopObservation {
         is_readable: is_clear || readable_connections(setup, hop) >= needed,
         connections,
@@ -275,9 +276,8 @@ fn observe(setup: &FlowSetup, hop: usize, log: &PacketLog) -> HopObservation {
 /// Of how many connections the client has to have written the secrets, so that the streams of each
 /// can be read: both of a test case that has two, where two were made. How many a proxy opens is
 /// its own affair.
-fn needed_secrets(setup: &FlowSetup, hop: usize, made: usize) -> usize {
-    let has_second = hop == 0 && made > 1 && setup.flow().testcase_facts.has_two_connections();
-    1 + usize::from(has_second)
+fn needed_secrets(has_two: bool, hop: usize, made: usize) -> usize {
+    1 + usize::from(has_two && hop == 0 && made > 1)
 }
 
 /// The number of connections of which the client of a hop wrote the secrets of both ends' streams.
@@ -297,5 +297,19 @@ fn trace_name(number: usize, hop: &Hop) -> String {
     match number {
         0 => "trace.pcapng".to_owned(),
         _ => format!("trace-{}.pcapng", hop.name()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::needed_secrets;
+
+    #[test]
+    fn both_connections_need_secrets_where_both_were_made() {
+        assert_eq!(needed_secrets(true, 0, 2), 2);
+        assert_eq!(needed_secrets(true, 0, 1), 1); // the wire says that one is missing
+        assert_eq!(needed_secrets(true, 1, 2), 1); // of a proxy
+        assert_eq!(needed_secrets(false, 0, 3), 1); // of a browser
+        assert_eq!(needed_secrets(false, 0, 0), 1);
     }
 }
