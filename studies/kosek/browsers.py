@@ -18,7 +18,8 @@ from bentpipe.study import closing, markdown
 from bentpipe.study.claims import Claim, MeasuredValue, Published
 from bentpipe.study.front import folded
 from bentpipe.study.intervals import span, with_quantiles
-from bentpipe.study.markdown import several, table, trials
+from bentpipe.study.markdown import listed, several, table, trials
+from bentpipe.study.quantiles import median_of
 from bentpipe.study.source import Source, pooled
 from bentpipe.workload.http import TITLES
 
@@ -42,6 +43,8 @@ _DIFFERS = """- **The servers** have CUBIC and an initial window of 10 packets, 
 - **The page** is the ETSI Kepler reference page there; here its resources are drawn from a seed, with the
   source's number and total size.
 - **Proxies of TCP** are PEPsal there, and Bentpipe's here."""
+_BEGINS = """- **The first byte.** Behind QUIC's proxies the response starts {each}. What delays it there was
+  not tried here; page load times have it in them."""
 _TABLES = """Medians in seconds, ours / published; in parentheses the quartiles of ours where they differ by
 more than 2 %."""
 _RATIOS = """Page load time with proxies as a multiple of that without: of the source the ratio of its
@@ -80,7 +83,7 @@ def write(sources: Sequence[Source], known: Kosek, folder: Path) -> list[Path]:
         "## What was run",
         _TEXT.format(counts=counts, iterations=known.iterations),
         "## Differences from the source",
-        _DIFFERS.format(at_once=_at_once(runs)),
+        "\n".join([_DIFFERS.format(at_once=_at_once(runs)), *_begins(runs, known)]),
     ]
     if effects:
         claims = study_claims.rows([one.claim for one in effects], "of the paper's table")
@@ -92,6 +95,23 @@ def write(sources: Sequence[Source], known: Kosek, folder: Path) -> list[Path]:
     file = folder / "kosek-browsers.md"
     file.write_text(markdown.page([*parts, *closing.of_all(sources, {"published": known.source})]))
     return [file, *([] if front.picture is None else [front.picture.file])]
+
+
+def _begins(runs: BrowserRuns, known: Kosek) -> Iterator[str]:
+    """When the response starts over HTTP/3 without losses, by path, with proxies and without."""
+    rows = {(one.scenario, one.proxies): one for one in known.pages if one.http == _H3}
+    each, loss = [], known.page_losses[0]
+    for scenario, orbit in ORBITS.items():
+        both = [rows[scenario, way] for way in (True, False)]
+        ours = [None if (cell := runs.of_row(row, loss)) is None else median_of(cell, "rs_s") for row in both]
+        if ours[0] is not None and ours[1] is not None:
+            there = [row.rs[0] / 1000 for row in both]
+            each.append(
+                f"over {orbit} after {there[0]:.2f} s there and {ours[0]:.2f} s here (without them "
+                f"{there[1]:.2f} and {ours[1]:.2f} s)"
+            )
+    if each:
+        yield _BEGINS.format(each=listed(each))
 
 
 def _at_once(runs: BrowserRuns) -> str:

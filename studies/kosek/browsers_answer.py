@@ -41,20 +41,25 @@ def front(effects: Sequence[ProxyEffect], folder: Path) -> Front:
         file = folder / PICTURE
         forest.draw(shown, file, "page load time, behind proxies / without", "what proxies change")
         picture = Picture(file, "Ratios of page load times, published and ours, with intervals", _CAPTION)
-    return Front(_finding(effects), _answer(effects), picture, _advice(effects))
+    return Front(finding(effects), _answer(effects), picture, _advice(effects))
 
 
-def _finding(effects: Sequence[ProxyEffect]) -> str:
+def finding(effects: Sequence[ProxyEffect]) -> str:
+    """What proxies change of HTTP/3 over GEO: without losses, and with the most."""
     mine = [one for one in effects if (one.scenario, one.version) == (GEO, "h3") and one.claim.measured]
     if not mine:
         return "What proxies change of a page in Chromium cannot be told from these runs"
     first, last = mine[0], mine[-1]
-    begin = f"takes {first.claim.here} of its time over GEO"
-    plain = f"Behind proxies HTTP/3 in Chromium {begin} at {first.loss} of loss"
+    if not _is_shown(first):
+        return f"What proxies change of HTTP/3 in Chromium over GEO cannot be told at {first.loss} of loss"
+    begin = f"takes {first.claim.here} times as long over GEO"
+    plain = f"Behind proxies a page in Chromium {begin} at {first.loss} loss"
     if first is last or not _is_shown(last):
-        return plain
-    both = f"{begin}, {last.claim.here} at {last.loss}"
-    return fitting(f"Behind proxies HTTP/3 in Chromium {both}", f"Behind proxies Chromium {both}", plain)
+        return fitting(plain, f"Behind proxies Chromium {begin} at {first.loss} loss")
+    both = f"{first.claim.here} times as long, {last.claim.here} at {last.loss}"
+    return fitting(
+        f"Pages in Chromium over GEO behind proxies: {both} loss", f"Chromium over GEO behind proxies: {both}"
+    )
 
 
 def _is_shown(effect: ProxyEffect) -> bool:
@@ -69,12 +74,12 @@ def _answer(effects: Sequence[ProxyEffect]) -> list[str]:
         over: dict[str, list[str]] = {}
         for one in effects:
             if one.version == version:
-                over.setdefault(ORBITS[one.scenario], []).append(f"{one.claim.here} at {one.loss}")
-        each = [f"over {orbit} {listed(some)} of loss" for orbit, some in over.items()]
-        sentences.append(
-            f"Over {TITLES[version]} a page takes with proxies these multiples of its load time without: "
-            f"{'; '.join(each)}."
-        )
+                over.setdefault(ORBITS[one.scenario], []).append(
+                    f"{one.claim.here} times as long at {one.loss}"
+                )
+        ends = {orbit: list(dict.fromkeys((some[0], some[-1]))) for orbit, some in over.items()}
+        each = [f"over {orbit} {listed(some)} of loss" for orbit, some in ends.items()]
+        sentences.append(f"Over {TITLES[version]} a page takes behind proxies {'; '.join(each)}.")
     verdicts = tally(one.claim.verdict for one in effects)
     return [*sentences, f"Of {several(len(effects), 'ratio')} of the paper's table, {verdicts}."]
 
