@@ -38,8 +38,13 @@ def http(cell: Cell) -> str:
     return TITLES[cell.key.workload.rpartition(":")[2]]
 
 
+def is_tunnelled(cell: Cell) -> bool:
+    """Whether it goes through the VPN, which no proxy of this study can split."""
+    return cell.key.treatment_label.kind == labels.VPN
+
+
 def has_proxies(cell: Cell) -> bool:
-    return cell.key.treatment != DIRECT
+    return cell.key.treatment != DIRECT and not is_tunnelled(cell)
 
 
 def seconds(cell: Cell, column: str, unit: str = "") -> str:

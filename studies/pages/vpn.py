@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from bentpipe.analysis.cell_ratio import LEAST
 from bentpipe.analysis.cells import Cell
 from bentpipe.study import claims as study_claims
 from bentpipe.study import closing, markdown
@@ -17,7 +18,7 @@ from bentpipe.study.quantiles import median_of
 from bentpipe.study.source import Source
 
 from . import published
-from .runs import has_proxies, http, orbit
+from .runs import has_proxies, http, is_tunnelled, orbit
 from .senders import by_link
 from .vpn_answer import front
 from .vpn_ratios import (
@@ -30,7 +31,6 @@ from .vpn_ratios import (
     VpnRuns,
     by_verdict,
     capital,
-    is_tunnelled,
 )
 
 _TEXT = """The slides (J. Deutschmann et al., 2021, part 2) load a page of 70 objects of 30 kB over the links
@@ -46,11 +46,14 @@ _ARMS = """- **TCP through proxies:** HTTP/1.1 and HTTP/2 with TLS, from Linux. 
 _BOUNDS = """- **TCP's ratio has two causes in it:** packets pass through a tunnel, and no proxy splits the
   connection. These runs do not separate them. [Another page](pages.md) has TCP past the proxies without a
   tunnel, in virtual time. HTTP/3's ratio has the tunnel alone in it.
-- **A trial begins when the tunnel is up,** seconds after its link. A link that varies, such as `{leo}`, is
-  then at another point of its course than in the trial without a tunnel, which widens the interval."""
+- **Over `{leo}` a trial's time depends on its seed.** Trials with the same seed are compared in pairs, if
+  a setting has {least} or more. A trial through the tunnel begins when that is up, seconds after its link,
+  and so at another point of the link's course: pairs do not remove that difference."""
 _HOW = """Ratios of geometric means of page load times, through WireGuard / without, with [their
-intervals](../../docs/reference/study-verdicts.md#intervals-of-ratios) of 95 %. Where an interval holds 1, the
-page is not said to take longer or less long."""
+intervals](../../docs/reference/study-verdicts.md#intervals-of-ratios) of 95 %. A page takes longer where the
+whole interval is above 1 by more than 2 %, less long where it is as far below, and as long where all of it is
+within 2 % of 1; else it cannot be told. Above, the ratio over the GEO links is the geometric mean of theirs,
+and in brackets are the lowest and the highest end of their intervals."""
 _RULE = """Words can be compared with times by their order. Over a link our order *agrees* if, of each two
 versions with different words, the one with the better word takes less time. It is *contradicted* if, of any
 such two, that one takes more time, or both take equally long. Else it *cannot be told*. Which of two versions
@@ -67,7 +70,7 @@ def write(sources: Sequence[Source], folder: Path) -> list[Path]:
     begin = front(effects, orders, folder)
     counts = trials({len(one.records) for one in runs.cells})
     parts = [*begin.parts(), "## What was run", _TEXT.format(trials=counts, leo=LEO), _ARMS]
-    parts += ["What limits what the numbers say:", _BOUNDS.format(leo=LEO)]
+    parts += ["What limits what the numbers say:", _BOUNDS.format(leo=LEO, least=LEAST)]
     parts += ["## Through WireGuard and without", _HOW]
     parts += folded(several(len(effects), "ratio"), _ratios(effects))
     parts += [*_beside_slides(runs, orders), "## Page load times"]
@@ -100,7 +103,8 @@ def _beside_slides(runs: VpnRuns, orders: Sequence[Order]) -> Iterator[str]:
     mine = study_claims.judged(known)
     tally = study_claims.tally(one.verdict for one in mine)
     yield f"Of {several(len(mine), 'ratio')} of versions with different words, {tally}."
-    yield from folded(several(len(known), "ratio"), study_claims.rows(known, "ratio of page load times"))
+    head = ["ratio of page load times", "the slides' words", "here", "verdict"]
+    yield from folded(several(len(known), "ratio"), table(head, [one.row() for one in known], left=4))
 
 
 def _beside_words(runs: VpnRuns) -> Iterator[list[str]]:

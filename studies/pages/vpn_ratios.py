@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import geometric_mean
 
 from bentpipe.analysis.cell_ratio import cell_ratio
 from bentpipe.analysis.cells import Cell
-from bentpipe.labels import VPN
+from bentpipe.study import claims
 from bentpipe.study.claims import (
     CONTRADICTS,
     SAME_DIRECTION,
@@ -21,10 +22,11 @@ from bentpipe.study.claims import (
     judged,
     verdict,
 )
+from bentpipe.study.intervals import with_ends
 from bentpipe.study.source import Source
 from bentpipe.workload.http import TITLES
 
-from .runs import TUNNELLED, PageRuns, http, orbit
+from .runs import TUNNELLED, PageRuns, http, is_tunnelled, orbit
 
 H1, H2, H3 = TITLES["h1"], TITLES["h2"], TITLES["h3"]
 VERSIONS = (H1, H2, H3)
@@ -40,29 +42,45 @@ SAID = {
 }
 WAYS = {False: "without WireGuard", True: "through WireGuard"}
 AGREES, CONTRADICTED, UNTOLD = "agrees", "is contradicted", "cannot be told"
+LONGER, SHORTER, EQUAL = "longer", "shorter", "equal"  # or UNTOLD: what a ratio of times shows
 _WORDS = ("good", "mediocre", "poor")  # from best to worst
 _PAIRS = ((H2, H3), (H3, H1), (H2, H1))
 
 
 @dataclass(frozen=True)
 class Tunnelling:
-    """What WireGuard changes of a version's page load time over a link."""
+    """What WireGuard changes of a version's page load time over a link, or over several."""
 
     link: str
     version: str
     measured: MeasuredValue | None  # the ratio, through WireGuard / without; None if a trial failed
 
+    @classmethod
+    def over_all(cls, place: str, version: str, links: Sequence[Tunnelling]) -> Tunnelling:
+        """The geometric mean over the links, with the lowest and the highest end of their intervals: it shows
+        what each link shows. None is measured unless every link has an interval.
+        """
+        known = [one.measured for one in links if one.measured is not None]
+        lows = [one.low for one in known if one.low is not None]
+        highs = [one.high for one in known if one.high is not None]
+        if not links or not len(links) == len(lows) == len(highs):
+            return cls(place, version, None)
+        mean = geometric_mean(one.value for one in known)
+        return cls(place, version, MeasuredValue(mean, min(lows), max(highs)))
+
     @property
-    def side(self) -> int:
-        """1 if the whole interval is above 1, -1 if it is below, else 0: nothing is shown."""
-        one = self.measured
-        if one is None or one.low is None or one.high is None:
-            return 0
-        return (one.low > 1) - (one.high < 1)
+    def shown(self) -> str:
+        """What the interval shows, by the rule of all studies: LONGER, SHORTER, EQUAL or UNTOLD."""
+        return _shown(self.measured)
 
     @property
     def written(self) -> str:
-        return _written(self.measured)
+        """With the interval, if there is one: in three decimals where its ends are the same in two."""
+        one = self.measured
+        if one is None:
+            return "-"
+        is_short = one.low is not None and one.high is not None and f"{one.low:.2f}" == f"{one.high:.2f}"
+        return with_ends(one.value, one.low, one.high, 3 if is_short else 2)
 
 
 @dataclass(frozen=True)
@@ -75,9 +93,10 @@ class Order:
     second: str
     claim: Claim  # of the ratio of their page load times, first / second
 
-    def shows(self, *, above: bool) -> bool:
-        """Whether the ratio is on that side of 1, whatever the slides say."""
-        return verdict(self.claim.measured, Published.side(above=above)) == SAME_DIRECTION
+    @property
+    def shown(self) -> str:
+        """What the interval of the ratio shows, whatever the slides say."""
+        return _shown(self.claim.measured)
 
 
 @dataclass(frozen=True)
@@ -129,10 +148,6 @@ class VpnRuns:
         return next((one for one in self.of_way(version, way) if orbit(one) == link), None)
 
 
-def is_tunnelled(cell: Cell) -> bool:
-    return cell.key.treatment_label.kind == VPN
-
-
 def capital(words: str) -> str:
     """At the beginning of a sentence."""
     return words[0].upper() + words[1:]
@@ -163,6 +178,13 @@ def _claim(link: str, way: bool, pair: tuple[str, str], ratio: MeasuredValue | N
     first, second = map(_WORDS.index, words)
     said = Published() if first == second else Published.side(above=first > second)
     return Claim(f"{' / '.join(pair)} {WAYS[way]}, {link}", " / ".join(words), said, ratio, _written(ratio))
+
+
+def _shown(ratio: MeasuredValue | None) -> str:
+    for above, word in ((True, LONGER), (False, SHORTER)):
+        if verdict(ratio, Published.side(above=above)) == SAME_DIRECTION:
+            return word
+    return EQUAL if verdict(ratio, Published.ratio(1.0)) == claims.AGREES else UNTOLD
 
 
 def _written(ratio: MeasuredValue | None) -> str:
