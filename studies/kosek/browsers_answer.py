@@ -53,12 +53,13 @@ def finding(effects: Sequence[ProxyEffect]) -> str:
     if not _is_shown(first):
         return f"What proxies change of HTTP/3 in Chromium over GEO cannot be told at {first.loss} of loss"
     begin = f"takes {first.claim.here} times as long over GEO"
-    plain = f"Behind proxies a page in Chromium {begin} at {first.loss} loss"
+    plain = f"Behind proxies HTTP/3 in Chromium {begin} at {first.loss} loss"
     if first is last or not _is_shown(last):
         return fitting(plain, f"Behind proxies Chromium {begin} at {first.loss} loss")
     both = f"{first.claim.here} times as long, {last.claim.here} at {last.loss}"
     return fitting(
-        f"Pages in Chromium over GEO behind proxies: {both} loss", f"Chromium over GEO behind proxies: {both}"
+        f"HTTP/3 in Chromium over GEO behind proxies: {both} loss",
+        f"Chromium over GEO behind proxies: {both}",
     )
 
 

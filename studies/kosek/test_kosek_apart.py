@@ -234,8 +234,8 @@ def test_the_title_of_browsers_has_what_is_shown() -> None:
     begin = "takes 0.80 (0.75 to 0.85) times as long over GEO"
     both = "0.80 (0.75 to 0.85) times as long, 0.50 (0.40 to 0.60) at 1 %"
     titles = {
-        (shown,): f"Behind proxies a page in Chromium {begin} at 0 % loss",
-        (shown, untold): f"Behind proxies a page in Chromium {begin} at 0 % loss",
+        (shown,): f"Behind proxies HTTP/3 in Chromium {begin} at 0 % loss",
+        (shown, untold): f"Behind proxies HTTP/3 in Chromium {begin} at 0 % loss",
         (shown, effect("1 %", 0.5, 0.4, 0.6)): f"Chromium over GEO behind proxies: {both}",
     }
     for effects, title in titles.items():
