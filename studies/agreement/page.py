@@ -85,10 +85,13 @@ class Explanation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The reason as the page has it: with a mark if no experiment showed it."""
         return self.reason if self.shown else f"{_OPEN} {self.reason}"
 
+    def is_over(self, scenario: str) -> bool:
+        """Whether it is of this path."""
+        return bool({scenario, labels.scenario(scenario).name} & {*self.scenarios})
+
     def fits(self, cell: ComparedCell, ratio: Ratio | None) -> bool:
         """Whether it is of this cell, whose goodputs in real and in virtual time have this ratio."""
-        label = cell.key.scenario
-        here = self.stack in _names(cell) and bool({label, labels.scenario(label).name} & {*self.scenarios})
+        here = self.stack in _names(cell) and self.is_over(cell.key.scenario)
         return here and self.real_time_is in ("either", _direction(cell, ratio))
 
 
@@ -406,7 +409,11 @@ def _apart(page: Page) -> list[str]:
             [path(cell.key.scenario), _pair(page, cell), *_judged(page, cell), _ok(cell), literal(reasons)]
         )
     shown = {name for cell in page.goodput.cells for name in _names(cell)}
-    idle = [one for one in page.explanations if one not in used and one.stack in shown]
+    idle = [
+        one
+        for one in page.explanations
+        if one not in used and one.stack in shown and any(map(one.is_over, page.scenarios))
+    ]
     parts = [
         heading,
         "None."
